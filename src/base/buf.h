@@ -1,0 +1,46 @@
+/* buf.h -- a growing byte buffer on the heap, with an owner who releases it.
+ *
+ * Bytes are appended at the end and may be consumed from the front, so the
+ * same struct serves as output buffer and as input queue. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/str.h"
+
+struct buf {
+    char *p;     /* start of the allocation */
+    size_t head; /* first byte not consumed */
+    size_t len;  /* bytes held, from head on */
+    size_t cap;
+};
+
+void buf_init(struct buf *b);
+void buf_release(struct buf *b);
+void buf_clear(struct buf *b);               /* keeps the memory */
+void buf_shrink(struct buf *b, size_t keep); /* empty and larger than keep: gives memory back */
+
+static inline struct str buf_str(const struct buf *b)
+{
+    return (struct str){b->p ? b->p + b->head : "", b->len};
+}
+
+/* Room for at least n more bytes at the end; write there, then buf_added. */
+char *buf_reserve(struct buf *b, size_t n);
+static inline size_t buf_room(const struct buf *b)
+{
+    return b->cap - b->head - b->len;
+}
+static inline void buf_added(struct buf *b, size_t n)
+{
+    b->len += n;
+}
+void buf_consume(struct buf *b, size_t n); /* drops n bytes at the front */
+
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_str(struct buf *b, struct str s);
+void buf_add_char(struct buf *b, char c);
+void buf_add_int(struct buf *b, int64_t v);
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
+#define buf_add_lit(b, lit) buf_add((b), "" lit, sizeof(lit) - 1)
+#endif

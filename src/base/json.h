@@ -1,0 +1,98 @@
+/* json.h -- strict JSON: a reader into an arena and a writer into a buffer.
+ *
+ * The reader takes RFC 8259 and nothing more: valid UTF-8, no duplicate names,
+ * no lone surrogates, no trailing text, depth at most JSON_DEPTH_MAX. Strings
+ * without escapes are borrowed from the text, so the text must outlive the
+ * tree. Recursion is bounded by the depth, so a 128 KB stack is plenty. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+#define JSON_DEPTH_MAX 64
+
+enum json_type {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_INT,  /* fits an int64_t and has neither fraction nor exponent */
+    JSON_REAL, /* every other number */
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
+
+struct json {
+    enum json_type type;
+    uint32_t count;          /* children of an array or object */
+    struct str key;          /* name of a member; p == NULL in arrays and at the root */
+    const struct json *next; /* next sibling */
+    union {
+        int64_t i;
+        double d;
+        struct str s;
+        const struct json *child; /* first child */
+    };
+};
+
+struct json_error {
+    size_t line, column; /* from 1; columns count characters */
+    const char *message; /* a constant that says what was expected */
+};
+
+/* 0, or ERR_INVALID with *e filled (e may be NULL) and nothing taken from the arena. */
+MUST_CHECK int json_parse(struct arena *a, struct str text, const struct json **out,
+                          struct json_error *e);
+
+/* The first child; NULL unless j is an array or object that has one. */
+static inline const struct json *json_first(const struct json *j)
+{
+    return j && (j->type == JSON_ARRAY || j->type == JSON_OBJECT) ? j->child : NULL;
+}
+
+#define json_each(it, parent) for (const struct json *it = json_first(parent); it; it = it->next)
+
+/* All of these take j == NULL for "absent". */
+const struct json *json_get(const struct json *j,
+                            const char *name);     /* NULL unless an object has it */
+struct str json_str(const struct json *j);         /* STR_NULL unless a string */
+bool json_int(const struct json *j, int64_t *out); /* false unless JSON_INT */
+bool json_bool(const struct json *j, bool *out);
+const char *json_type_name(const struct json *j); /* "string", "number", …; "nothing" */
+
+/* Writer. Commas, quotes and escapes are its business; nesting is checked. */
+struct json_writer {
+    struct buf *out;
+    uint64_t started; /* bit per level: something is in it already */
+    uint64_t objects; /* bit per level: it is an object */
+    int depth;
+    bool after_key;
+    bool root_done; /* one value per writer */
+};
+
+void jw_init(struct json_writer *w, struct buf *out);
+void jw_object(struct json_writer *w);
+void jw_array(struct json_writer *w);
+void jw_end_object(struct json_writer *w);
+void jw_end_array(struct json_writer *w);
+void jw_key(struct json_writer *w, struct str name);
+void jw_str(struct json_writer *w,
+            struct str s); /* invalid UTF-8 becomes U+FFFD; p == NULL is null */
+void jw_int(struct json_writer *w, int64_t v);
+void jw_real(
+    struct json_writer *w,
+    double v); /* shortest form that reads back as the same JSON_REAL; not finite is null */
+void jw_bool(struct json_writer *w, bool v);
+void jw_null(struct json_writer *w);
+void jw_raw(struct json_writer *w, struct str json); /* a value already written */
+
+/* Shorthands for members with constant names. */
+#define jw_put_str(w, name, v)  (jw_key((w), STR(name)), jw_str((w), (v)))
+#define jw_put_int(w, name, v)  (jw_key((w), STR(name)), jw_int((w), (v)))
+#define jw_put_bool(w, name, v) (jw_key((w), STR(name)), jw_bool((w), (v)))
+
+/* The escaped form of s, without quotes. */
+void json_escape(struct buf *out, struct str s);
+#endif

@@ -1,0 +1,194 @@
+#include "base/json.h"
+
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json_scan.h"
+
+static void add_escaped_byte(struct buf *out, char c)
+{
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: the byte, its letter */
+    for (const char *pair = shorts; *pair; pair += 2) {
+        if (*pair == c) {
+            buf_add_char(out, '\\');
+            buf_add_char(out, pair[1]);
+            return;
+        }
+    }
+    buf_printf(out, "\\u%04x", (unsigned char)c);
+}
+
+/* DEL needs no escape by the standard, nor does anything beyond ASCII. */
+void json_escape(struct buf *out, struct str s)
+{
+    if (s.n == 0)
+        return;
+    const char *p = s.p, *end = s.p + s.n;
+    while (p < end) {
+        const char *stop = json_skip_plain(p, end);
+        size_t step = 0;
+        while (stop < end && (*stop & 0x80) &&
+               (step = str_utf8_step(str_from(stop, (size_t)(end - stop)))))
+            stop += step;
+        buf_add(out, p, (size_t)(stop - p));
+        p = stop;
+        if (p == end || json_is_plain(*p))
+            continue;
+        if (*p & 0x80)
+            buf_add_lit(out, "\xEF\xBF\xBD");
+        else
+            add_escaped_byte(out, *p);
+        p++;
+    }
+}
+
+void jw_init(struct json_writer *w, struct buf *out)
+{
+    *w = (struct json_writer){.out = out};
+}
+
+static uint64_t level_bit(const struct json_writer *w)
+{
+    return (uint64_t)1 << (w->depth - 1);
+}
+
+static void comma(struct json_writer *w)
+{
+    if (w->started & level_bit(w))
+        buf_add_char(w->out, ',');
+    w->started |= level_bit(w);
+}
+
+/* Before any value: the comma if one is due, and whether a value may stand here at all. */
+static void before_value(struct json_writer *w)
+{
+    if (w->depth == 0) {
+        check(!w->root_done);
+        w->root_done = true;
+    } else if (w->objects & level_bit(w)) {
+        check(w->after_key);
+        w->after_key = false;
+    } else {
+        comma(w);
+    }
+}
+
+static void open_level(struct json_writer *w, bool object)
+{
+    before_value(w);
+    check(w->depth < JSON_DEPTH_MAX);
+    w->depth++;
+    w->started &= ~level_bit(w);
+    w->objects &= ~level_bit(w);
+    if (object)
+        w->objects |= level_bit(w);
+    buf_add_char(w->out, object ? '{' : '[');
+}
+
+static void close_level(struct json_writer *w, bool object)
+{
+    check(w->depth > 0 && !w->after_key);
+    check(object == !!(w->objects & level_bit(w)));
+    w->depth--;
+    buf_add_char(w->out, object ? '}' : ']');
+}
+
+void jw_object(struct json_writer *w)
+{
+    open_level(w, true);
+}
+
+void jw_array(struct json_writer *w)
+{
+    open_level(w, false);
+}
+
+void jw_end_object(struct json_writer *w)
+{
+    close_level(w, true);
+}
+
+void jw_end_array(struct json_writer *w)
+{
+    close_level(w, false);
+}
+
+static void add_quoted(struct buf *out, struct str s)
+{
+    buf_add_char(out, '"');
+    json_escape(out, s);
+    buf_add_char(out, '"');
+}
+
+void jw_key(struct json_writer *w, struct str name)
+{
+    check(w->depth > 0 && (w->objects & level_bit(w)) && !w->after_key);
+    comma(w);
+    add_quoted(w->out, name);
+    buf_add_char(w->out, ':');
+    w->after_key = true;
+}
+
+void jw_raw(struct json_writer *w, struct str json)
+{
+    check(json.n > 0);
+    before_value(w);
+    buf_add_str(w->out, json);
+}
+
+void jw_null(struct json_writer *w)
+{
+    jw_raw(w, STR("null"));
+}
+
+void jw_bool(struct json_writer *w, bool v)
+{
+    jw_raw(w, v ? STR("true") : STR("false"));
+}
+
+void jw_str(struct json_writer *w, struct str s)
+{
+    if (!s.p) {
+        jw_null(w);
+        return;
+    }
+    before_value(w);
+    add_quoted(w->out, s);
+}
+
+void jw_int(struct json_writer *w, int64_t v)
+{
+    before_value(w);
+    buf_add_int(w->out, v);
+}
+
+/* The fewest digits that read back as v. 15 digits survive the way through a normal double
+ * unchanged, and %g drops zeros at the end, so only the tiniest numbers must start at one digit. */
+static void print_shortest(char *out, size_t size, double v)
+{
+    for (int digits = fabs(v) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+        snprintf(out, size, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            return;
+    }
+}
+
+void jw_real(struct json_writer *w, double v)
+{
+    if (!isfinite(v)) {
+        jw_null(w);
+        return;
+    }
+    char text[40];
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), former = uselocale(c);
+    print_shortest(text, sizeof(text), v);
+    uselocale(former);
+    freelocale(c);
+    /* What was a real stays one. */
+    if (!strpbrk(text, ".e"))
+        strcat(text, ".0");
+    jw_raw(w, str_of(text));
+}

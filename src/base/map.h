@@ -1,0 +1,27 @@
+/* map.h -- hash map from byte strings to pointers. Keys are copied, values are borrowed.
+ *
+ * Open addressing with SipHash under a key of its own, so that outsiders who
+ * choose the keys cannot choose the collisions. */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include "base/str.h"
+
+struct map;
+
+struct map *map_new(void);
+void map_free(struct map *m); /* not the values */
+
+void *map_get(const struct map *m, struct str key); /* NULL when absent */
+/* Returns the former value, NULL if there was none. value must not be NULL. */
+void *map_set(struct map *m, struct str key, void *value);
+void *map_del(struct map *m, struct str key);
+size_t map_count(const struct map *m);
+
+/* Visits every pair; the map must not change meanwhile. Start with *at == 0. The order comes from
+ * the calls that filled the map, never from the hash key, so runs of a test are alike. */
+bool map_next(const struct map *m, size_t *at, struct str *key, void **value);
+
+/* SipHash-2-4 of s under a 16-byte key. */
+uint64_t siphash(const uint8_t key[16], struct str s);
+#endif

@@ -1,0 +1,171 @@
+#include "base/str.h"
+
+#include <stdarg.h>
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+bool str_ieq(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    return true;
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+    return s.n >= prefix.n && str_eq(str_from(s.p, prefix.n), prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+    return s.n >= suffix.n &&
+           (suffix.n == 0 || str_eq(str_from(s.p + (s.n - suffix.n), suffix.n), suffix));
+}
+
+ptrdiff_t str_find(struct str hay, struct str needle)
+{
+    if (needle.n == 0)
+        return 0;
+    if (hay.n < needle.n)
+        return -1;
+    const char *at = memmem(hay.p, hay.n, needle.p, needle.n);
+    return at ? at - hay.p : -1;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n && is_blank(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+struct str str_cut(struct str *rest, char sep)
+{
+    struct str part = *rest;
+    const char *at = part.n ? memchr(part.p, sep, part.n) : NULL;
+    if (!at) {
+        *rest = STR_NULL;
+        return part;
+    }
+    part.n = (size_t)(at - part.p);
+    *rest = str_from(at + 1, rest->n - part.n - 1);
+    return part;
+}
+
+bool str_to_i64(struct str s, int64_t *out)
+{
+    bool negative = s.n && s.p[0] == '-';
+    size_t i = negative;
+    if (i == s.n)
+        return false;
+    /* Counted downwards: the negative side is the longer one. */
+    int64_t v = 0;
+    for (; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, s.p[i] - '0', &v))
+            return false;
+    }
+    if (!negative && v == INT64_MIN)
+        return false;
+    *out = negative ? v : -v;
+    return true;
+}
+
+bool str_eq_secret(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    volatile unsigned char differ = 0; /* volatile: the loop must not learn to stop early */
+    for (size_t i = 0; i < a.n; i++)
+        differ = (unsigned char)(differ | (unsigned char)(a.p[i] ^ b.p[i]));
+    return differ == 0;
+}
+
+static bool continues(unsigned char c)
+{
+    return (c & 0xC0) == 0x80;
+}
+
+/* The table of the Unicode standard (3-7): only the second byte depends on the first. */
+size_t str_utf8_step(struct str s)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    if (s.n == 0)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] < 0xC2 || s.n < 2)
+        return 0;
+    if (p[0] < 0xE0)
+        return continues(p[1]) ? 2 : 0;
+    if (p[0] < 0xF0) {
+        unsigned char low = p[0] == 0xE0 ? 0xA0 : 0x80, high = p[0] == 0xED ? 0x9F : 0xBF;
+        return p[1] >= low && p[1] <= high && s.n >= 3 && continues(p[2]) ? 3 : 0;
+    }
+    if (p[0] > 0xF4)
+        return 0;
+    unsigned char low = p[0] == 0xF0 ? 0x90 : 0x80, high = p[0] == 0xF4 ? 0x8F : 0xBF;
+    return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
+}
+
+static struct str skip(struct str s, size_t n)
+{
+    return str_from(s.p + n, s.n - n);
+}
+
+static bool eight_ascii(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof(word));
+    return (word & 0x8080808080808080u) == 0;
+}
+
+bool str_utf8_valid(struct str s)
+{
+    while (s.n) {
+        size_t n = s.n >= 8 && eight_ascii(s.p) ? 8 : str_utf8_step(s);
+        if (n == 0)
+            return false;
+        s = skip(s, n);
+    }
+    return true;
+}
+
+char *str_z(struct arena *a, struct str s)
+{
+    char *z = arena_alloc(a, s.n + 1);
+    if (s.n)
+        memcpy(z, s.p, s.n);
+    z[s.n] = '\0';
+    return z;
+}
+
+struct str str_dup(struct arena *a, struct str s)
+{
+    return str_from(str_z(a, s), s.n);
+}
+
+struct str str_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct str s = str_of(arena_vprintf(a, fmt, ap));
+    va_end(ap);
+    return s;
+}

@@ -1,0 +1,185 @@
+#include "loop/stack.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "loop/task.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+
+#ifdef WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
+/* Red zones make every frame larger. */
+#define STACK_BYTES (4 * TASK_STACK_BYTES)
+#else
+#define STACK_BYTES TASK_STACK_BYTES
+#endif
+
+#ifdef HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(low, high) 0
+#define VALGRIND_STACK_DEREGISTER(id)      ((void)(id))
+#endif
+
+void stack_switch(void **save_sp, void *load_sp);
+void stack_start(void);
+
+void stack_pool_init(struct stack_pool *p)
+{
+    *p = (struct stack_pool){NULL, 0, 0};
+}
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void tell_sanitizers(struct stack *s)
+{
+    s->id = (unsigned int)VALGRIND_STACK_REGISTER(s->low, s->low + s->bytes);
+#ifdef WITH_ASAN
+    /* LeakSanitizer does not look into mappings of its own accord. */
+    __lsan_register_root_region(s->low, STACK_BYTES);
+#endif
+}
+
+static void unmap(struct stack_pool *p, struct stack *s)
+{
+    VALGRIND_STACK_DEREGISTER(s->id);
+    char *low = s->low;
+#ifdef WITH_ASAN
+    __lsan_unregister_root_region(low, STACK_BYTES);
+#endif
+    check(munmap(low - page_bytes(), STACK_BYTES + page_bytes()) == 0);
+    p->mapped_count--;
+}
+
+static struct stack *map(struct stack_pool *p, size_t block_bytes)
+{
+    size_t guard = page_bytes();
+    char *at = mmap(NULL, STACK_BYTES + guard, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    if (mprotect(at, guard, PROT_NONE) != 0) {
+        munmap(at, STACK_BYTES + guard);
+        return NULL;
+    }
+    char *low = at + guard;
+    size_t block = (block_bytes + 63) & ~(size_t)63;
+    struct stack *s = (struct stack *)(void *)(low + STACK_BYTES - block);
+    s->low = low;
+    s->bytes = STACK_BYTES - block;
+    p->mapped_count++;
+    tell_sanitizers(s);
+    return s;
+}
+
+struct stack *stack_get(struct stack_pool *p, size_t block_bytes)
+{
+    struct stack *s = p->free;
+    if (!s)
+        return map(p, block_bytes);
+    p->free = s->next;
+    p->free_count--;
+    return s;
+}
+
+void stack_put(struct stack_pool *p, struct stack *s)
+{
+    if (p->free_count >= STACKS_KEPT_MAX) {
+        unmap(p, s);
+        return;
+    }
+#ifdef WITH_ASAN
+    __asan_unpoison_memory_region(s->low, s->bytes);
+#endif
+    s->next = p->free;
+    p->free = s;
+    p->free_count++;
+}
+
+void stack_pool_release(struct stack_pool *p)
+{
+    while (p->free) {
+        struct stack *s = p->free;
+        p->free = s->next;
+        unmap(p, s);
+    }
+    check(p->mapped_count == 0);
+}
+
+/* Lays out what stack_switch would have pushed, with stack_start as the return address. */
+void stack_prepare(struct stack *s, void (*fn)(void *arg), void *arg)
+{
+    uintptr_t *sp = (uintptr_t *)((uintptr_t)(s->low + s->bytes) & ~(uintptr_t)15);
+#if defined(__x86_64__)
+    sp -= 9; /* seven are popped: stack_start calls from an aligned stack, as the ABI wants */
+    memset(sp, 0, 9 * sizeof *sp);
+    sp[3] = (uintptr_t)arg; /* r12 */
+    sp[4] = (uintptr_t)fn;  /* rbx */
+    sp[6] = (uintptr_t)stack_start;
+#elif defined(__aarch64__)
+    sp -= 20;
+    memset(sp, 0, 20 * sizeof *sp);
+    sp[0] = (uintptr_t)fn;           /* x19 */
+    sp[1] = (uintptr_t)arg;          /* x20 */
+    sp[11] = (uintptr_t)stack_start; /* x30 */
+#else
+#error "no stack switch for this processor"
+#endif
+    s->sp = sp;
+    s->fake = NULL;
+}
+
+void stack_enter(struct stack_home *h, struct stack *s)
+{
+#ifdef WITH_ASAN
+    __sanitizer_start_switch_fiber(&h->fake, s->low, s->bytes);
+#endif
+    stack_switch(&h->sp, s->sp);
+#ifdef WITH_ASAN
+    __sanitizer_finish_switch_fiber(h->fake, NULL, NULL);
+#endif
+}
+
+void stack_entered(struct stack_home *h)
+{
+#ifdef WITH_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &h->low, &h->bytes);
+#else
+    (void)h;
+#endif
+}
+
+void stack_leave(struct stack *s, struct stack_home *h)
+{
+#ifdef WITH_ASAN
+    __sanitizer_start_switch_fiber(&s->fake, h->low, h->bytes);
+#endif
+    stack_switch(&s->sp, h->sp);
+#ifdef WITH_ASAN
+    __sanitizer_finish_switch_fiber(s->fake, &h->low, &h->bytes);
+#endif
+}
+
+void stack_leave_for_good(struct stack *s, struct stack_home *h)
+{
+#ifdef WITH_ASAN
+    __sanitizer_start_switch_fiber(NULL, h->low, h->bytes); /* frees the fake frames */
+#endif
+    stack_switch(&s->sp, h->sp);
+    check(!"a finished stack was entered again");
+}

@@ -1,0 +1,264 @@
+#include "loop/task.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loop/loop_private.h"
+#include "tests/tap.h"
+
+static char trail[256];
+
+static void note(const char *what)
+{
+    strncat(trail, what, sizeof trail - strlen(trail) - 1);
+}
+
+static void note_deferred(void *arg)
+{
+    note(arg);
+}
+
+static void say_twice(struct task *t, void *arg)
+{
+    note(arg);
+    check(task_yield(t) == 0);
+    note(arg);
+}
+
+static void test_turns(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    trail[0] = '\0';
+    check(task_go(&g, "a", say_twice, "a") == 0);
+    check(task_go(&g, "b", say_twice, "b") == 0);
+    is_str(str_of(trail), STR(""), "a new task does not run at once");
+    is_int(group_join(t, &g), 0, "join");
+    is_str(str_of(trail), STR("abab"), "tasks take turns");
+    is_int(group_join(t, &g), 0, "joining an empty group returns at once");
+}
+
+static void test_sleep(struct task *t, void *arg)
+{
+    (void)arg;
+    struct loop *l = task_loop(t);
+    int64_t start = loop_now_ms(l), wall = loop_wall_ms(l);
+    is_int(task_sleep(t, 3600 * 1000), 0, "an hour of virtual time");
+    is_int(loop_now_ms(l) - start, 3600 * 1000, "the clock went on by just that");
+    is_int(loop_wall_ms(l) - wall, 3600 * 1000, "so did the wall clock");
+
+    int64_t old = task_deadline(t, 100);
+    is_int(task_sleep(t, 500), ERR_TIMEOUT, "a deadline cuts a sleep short");
+    is_int(loop_now_ms(l) - start, 3600 * 1000 + 100, "at the deadline");
+    is_int(task_sleep(t, 500), ERR_TIMEOUT, "a passed deadline fails the next wait");
+    is_int(task_time_left_ms(t), 0, "no time is left");
+    task_deadline_restore(t, old);
+    is_int(task_sleep(t, 1), 0, "and is gone when restored");
+    ok(task_time_left_ms(t) == TIME_NEVER, "no deadline");
+
+    old = task_deadline(t, 50);
+    task_deadline(t, 5000);
+    is_int(task_time_left_ms(t), 50, "a deadline inside another cannot widen it");
+    task_deadline_restore(t, old);
+}
+
+/* The timer of a task is left where it is when it need not be earlier: it must still be right. */
+static void test_lazy_deadlines(struct task *t, void *arg)
+{
+    (void)arg;
+    struct loop *l = task_loop(t);
+    int64_t start = loop_now_ms(l);
+    for (int i = 0; i < 10; i++) {
+        int64_t old = task_deadline(t, 100);
+        check(task_sleep(t, 60) == 0);
+        task_deadline_restore(t, old);
+    }
+    is_int(loop_now_ms(l) - start, 600, "deadlines that move on do not fire");
+    int64_t old = task_deadline(t, 100);
+    is_int(task_wait(t), ERR_TIMEOUT, "the last one does");
+    is_int(loop_now_ms(l) - start, 700, "in time");
+    task_deadline_restore(t, old);
+}
+
+static int sleeper_result;
+
+static void sleeper(struct task *t, void *arg)
+{
+    (void)arg;
+    sleeper_result = task_sleep(t, 1000000);
+    if (sleeper_result == ERR_CANCELED)
+        sleeper_result = task_sleep(t, 1) == ERR_CANCELED ? 77 : 0;
+}
+
+static void canceler(struct task *t, void *arg)
+{
+    check(task_sleep(t, 10) == 0);
+    group_cancel(arg);
+}
+
+static void test_cancel(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g, other;
+    group_init(&g, task_loop(t));
+    group_init(&other, task_loop(t));
+    check(task_go(&g, "sleeper", sleeper, NULL) == 0);
+    check(task_go(&other, "canceler", canceler, &g) == 0);
+    is_int(group_join(t, &g), 0, "the group ends when it is cancelled");
+    is_int(sleeper_result, 77, "the wait under way and the next one return ERR_CANCELED");
+    sleeper_result = 0;
+    check(task_go(&g, "late", sleeper, NULL) == 0);
+    is_int(group_join(t, &g), 0, "a task started in a cancelled group");
+    is_int(sleeper_result, 77, "is cancelled from the start");
+    check(group_join(t, &other) == 0);
+
+    group_init(&g, task_loop(t));
+    sleeper_result = 0;
+    check(task_go(&g, "sleeper", sleeper, NULL) == 0);
+    int64_t old = task_deadline(t, 20);
+    is_int(group_join(t, &g), ERR_TIMEOUT, "a join that times out");
+    task_deadline_restore(t, old);
+    is_int(sleeper_result, 77, "has cancelled the group");
+    is_int((int64_t)g.count, 0, "and still waited for its end");
+}
+
+static void with_defers(struct task *t, void *arg)
+{
+    (void)arg;
+    task_defer(t, note_deferred, "1");
+    task_defer(t, note_deferred, "2");
+    struct task_scope s = task_scope(t);
+    task_deadline(t, 5);
+    char *p = arena_strdup(task_arena(t), "text");
+    check(strcmp(p, "text") == 0);
+    task_defer(t, note_deferred, "3");
+    task_scope_end(t, s);
+    note("|");
+    check(task_time_left_ms(t) == TIME_NEVER);
+}
+
+static void test_defer(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    trail[0] = '\0';
+    check(task_go(&g, "defers", with_defers, NULL) == 0);
+    check(group_join(t, &g) == 0);
+    is_str(str_of(trail), STR("3|21"), "defers run last first, at the end of their scope");
+}
+
+static void test_fail(struct task *t, void *arg)
+{
+    (void)arg;
+    is_str(str_of(task_error(t)), STR(""), "no error yet");
+    is_int(task_fail(t, ERR_LIMIT, "%d is too many", 7), ERR_LIMIT, "task_fail returns the code");
+    is_str(str_of(task_error(t)), STR("7 is too many"), "and keeps the text");
+}
+
+static int deep(int n, volatile char *above)
+{
+    volatile char here[512];
+    memset((char *)(uintptr_t)here, n, sizeof here);
+    if (above)
+        here[0] = above[1];
+    return n == 0 ? here[1] : deep(n - 1, here) + here[2];
+}
+
+static void go_deep(struct task *t, void *arg)
+{
+    (void)t, (void)arg;
+    (void)deep(150, NULL);
+}
+
+static void test_many(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2000; i++)
+            check(task_go(&g, "deep", go_deep, NULL) == 0);
+        check(group_join(t, &g) == 0);
+    }
+    ok(true, "6000 tasks with 80 KB of frames each");
+    ok(task_loop(t)->stacks.free_count <= STACKS_KEPT_MAX,
+       "free stacks are unmapped beyond the limit");
+    is_int((int64_t)loop_task_count(task_loop(t)), 1, "only this task is left");
+}
+
+static void overflow(struct task *t, void *arg)
+{
+    (void)t, (void)arg;
+    (void)deep(100000, NULL);
+}
+
+/* The guard page must end the process; without it the next stack would be overwritten. */
+static void test_guard(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        (void)!freopen("/dev/null", "w", stderr);
+        tap_task(overflow, NULL, false);
+        _exit(0);
+    }
+    int status = 0;
+    check(waitpid(pid, &status, 0) == pid);
+    ok(!(WIFEXITED(status) && WEXITSTATUS(status) == 0), "a stack overflow ends the process");
+}
+
+static uint64_t drawn[3];
+
+static void draw(struct task *t, void *arg)
+{
+    drawn[*(int *)arg] = loop_random(task_loop(t));
+    uint8_t secret[32] = {0};
+    loop_secret(task_loop(t), secret, sizeof secret);
+    for (int i = 0; i < 100; i++) {
+        int64_t ms = loop_jitter(task_loop(t), 100);
+        check(ms >= 50 && ms <= 100);
+    }
+}
+
+static void test_random(void)
+{
+    for (int i = 0; i < 2; i++)
+        tap_task(draw, &i, false);
+    ok(drawn[0] == drawn[1] && drawn[0] != 0, "the same seed draws the same numbers");
+    struct loop *l = loop_new(NULL);
+    drawn[2] = loop_random(l);
+    loop_free(l);
+    ok(drawn[2] != drawn[0], "without a seed they differ");
+}
+
+static void on_usr1(void *arg)
+{
+    task_wake(arg);
+}
+
+static void test_signal(struct task *t, void *arg)
+{
+    (void)arg;
+    loop_on_signal(task_loop(t), SIGUSR1, on_usr1, t);
+    task_deadline(t, 5000);
+    kill(getpid(), SIGUSR1);
+    is_int(task_wait(t), 0, "a signal wakes a task");
+}
+
+int main(void)
+{
+    task_fn *const tests[] = {test_turns, test_sleep, test_lazy_deadlines, test_cancel, test_defer,
+                              test_fail,  test_many};
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        tap_task(tests[i], NULL, false);
+    tap_task(test_signal, NULL, true);
+    test_random();
+    test_guard();
+    return tap_done();
+}

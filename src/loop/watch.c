@@ -1,0 +1,178 @@
+#include "loop/watch.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "loop/loop_private.h"
+
+static void notice_gone(struct watch *w)
+{
+    if (w->gone)
+        return;
+    w->gone = true;
+    if (w->on_gone)
+        w->on_gone(w->arg);
+}
+
+/* libevent reports a reset as readable and writable, not as closed. Nobody is reading, so
+ * look whether there is anything to read at all. */
+static bool was_reset(const struct watch *w)
+{
+    char c;
+    ssize_t n = recv(w->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOTSOCK);
+}
+
+static void on_event(int fd, short what, void *arg)
+{
+    (void)fd;
+    struct watch *w = arg;
+    if (what & EV_CLOSED)
+        what |= EV_READ; /* the reader shall see the end */
+    if (what & EV_READ)
+        w->ready |= WATCH_READ;
+    if (what & EV_WRITE)
+        w->ready |= WATCH_WRITE;
+    if (w->reader && (what & EV_READ))
+        task_wake(w->reader);
+    if (w->writer && (what & EV_WRITE))
+        task_wake(w->writer);
+    if ((what & EV_CLOSED) || (w->on_gone && !w->reader && (what & EV_READ) && was_reset(w)))
+        notice_gone(w);
+}
+
+void watch_init(struct watch *w, struct loop *l, int fd)
+{
+    *w = (struct watch){.loop = l, .fd = fd, .ready = WATCH_READ | WATCH_WRITE};
+    w->ev =
+        event_new(l->base, fd, EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, w);
+    check(w->ev && event_add(w->ev, NULL) == 0);
+}
+
+void watch_release(struct watch *w)
+{
+    if (!w->ev)
+        return;
+    check(!w->reader && !w->writer);
+    event_free(w->ev);
+    w->ev = NULL;
+}
+
+int watch_wait(struct task *t, struct watch *w, int events)
+{
+    int err = 0;
+    check(!((events & WATCH_READ) && w->reader) && !((events & WATCH_WRITE) && w->writer));
+    if (events & WATCH_READ)
+        w->reader = t;
+    if (events & WATCH_WRITE)
+        w->writer = t;
+    while (!(w->ready & events) && !err)
+        err = task_wait(t);
+    if (events & WATCH_READ)
+        w->reader = NULL;
+    if (events & WATCH_WRITE)
+        w->writer = NULL;
+    return err;
+}
+
+static int io_error(struct task *t, const char *what)
+{
+    if (errno == ECONNRESET || errno == EPIPE || errno == ETIMEDOUT || errno == ENOTCONN)
+        return ERR_CLOSED;
+    return task_fail(t, ERR_IO, "%s: %s", what, strerror(errno));
+}
+
+int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got)
+{
+    for (;;) {
+        int err = watch_wait(t, w, WATCH_READ);
+        if (err)
+            return err;
+        ssize_t r = read(w->fd, p, n);
+        if (r >= 0) {
+            /* A short read has emptied the socket: the next byte brings a new edge. */
+            if ((size_t)r < n && r > 0 && !w->gone)
+                watch_drained(w, WATCH_READ);
+            *got = (size_t)r;
+            return 0;
+        }
+        if (errno == EAGAIN)
+            watch_drained(w, WATCH_READ);
+        else if (errno != EINTR)
+            return io_error(t, "read");
+    }
+}
+
+static void use_up(struct iovec **iov, int *n, size_t done)
+{
+    while (*n > 0 && done >= (*iov)->iov_len) {
+        done -= (*iov)->iov_len;
+        (*iov)++;
+        (*n)--;
+    }
+    if (*n > 0) {
+        (*iov)->iov_base = (char *)(*iov)->iov_base + done;
+        (*iov)->iov_len -= done;
+    }
+}
+
+int watch_writev(struct task *t, struct watch *w, struct iovec *iov, int n)
+{
+    use_up(&iov, &n, 0);
+    while (n > 0) {
+        int err = watch_wait(t, w, WATCH_WRITE);
+        if (err)
+            return err;
+        ssize_t r = writev(w->fd, iov, n);
+        if (r >= 0)
+            use_up(&iov, &n, (size_t)r);
+        else if (errno == EAGAIN)
+            watch_drained(w, WATCH_WRITE);
+        else if (errno != EINTR)
+            return io_error(t, "write");
+    }
+    return 0;
+}
+
+int watch_write(struct task *t, struct watch *w, const void *p, size_t n)
+{
+    struct iovec iov = {(void *)(uintptr_t)p, n};
+    return watch_writev(t, w, &iov, 1);
+}
+
+static void on_poll(int fd, short what, void *arg)
+{
+    struct poller *p = arg;
+    int events = ((what & EV_READ) ? WATCH_READ : 0) | ((what & EV_WRITE) ? WATCH_WRITE : 0);
+    p->fn(p->arg, fd, events);
+}
+
+void poller_init(struct poller *p, struct loop *l, int fd, void (*fn)(void *, int, int), void *arg)
+{
+    *p = (struct poller){.loop = l, .fd = fd, .fn = fn, .arg = arg};
+}
+
+void poller_set(struct poller *p, int events)
+{
+    if (events == p->events)
+        return;
+    poller_release(p);
+    p->events = events;
+    if (events == 0)
+        return;
+    int what = ((events & WATCH_READ) ? EV_READ : 0) | ((events & WATCH_WRITE) ? EV_WRITE : 0);
+    p->ev = event_new(p->loop->base, p->fd, (short)(what | EV_PERSIST), on_poll, p);
+    check(p->ev && event_add(p->ev, NULL) == 0);
+}
+
+void poller_release(struct poller *p)
+{
+    if (p->ev)
+        event_free(p->ev);
+    p->ev = NULL;
+    p->events = 0;
+}

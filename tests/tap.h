@@ -1,0 +1,26 @@
+/* tap.h -- test programs print TAP: one line per assertion, the plan at the end. */
+#ifndef TESTS_TAP_H
+#define TESTS_TAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/str.h"
+
+/* Each returns whether it held, so that a test can stop early. */
+bool tap_ok(bool held, const char *file, int line, const char *fmt, ...) PRINTF(4, 5);
+bool tap_int(int64_t got, int64_t want, const char *file, int line, const char *fmt, ...)
+    PRINTF(5, 6);
+bool tap_str(struct str got, struct str want, const char *file, int line, const char *fmt, ...)
+    PRINTF(5, 6);
+int tap_done(void); /* prints the plan; the exit status of the program */
+
+#define ok(held, ...)          tap_ok((held), __FILE__, __LINE__, __VA_ARGS__)
+#define is_int(got, want, ...) tap_int((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+#define is_str(got, want, ...) tap_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+
+/* Runs fn as the only task of a fresh loop, on virtual time unless real is set. */
+struct task;
+void tap_task(void (*fn)(struct task *t, void *arg), void *arg, bool real_time);
+#endif
