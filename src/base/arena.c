@@ -73,9 +73,7 @@ void arena_release(struct arena *a)
 
 static struct arena_chunk *chunk_new(size_t size)
 {
-    struct arena_chunk *c = malloc(size);
-    if (!c)
-        check_no_memory();
+    struct arena_chunk *c = check_memory(malloc(size));
     c->size = size;
     return c;
 }

@@ -43,9 +43,7 @@ static void grow(struct buf *b, size_t n)
     size_t cap = b->cap * 2 < CAP_MIN ? CAP_MIN : b->cap * 2;
     if (cap < b->len + n)
         cap = b->len + n;
-    b->p = realloc(b->p, cap);
-    if (!b->p)
-        check_no_memory();
+    b->p = check_memory(realloc(b->p, cap));
     b->cap = cap;
 }
 

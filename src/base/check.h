@@ -12,4 +12,12 @@ _Noreturn void check_failed(const char *file, int line, const char *func, const 
 
 /* Stops the process because memory is exhausted. */
 _Noreturn void check_no_memory(void);
+
+/* Around malloc and its kin: gives p back, or stops the process if it is NULL. */
+static inline void *check_memory(void *p)
+{
+    if (!p)
+        check_no_memory();
+    return p;
+}
 #endif

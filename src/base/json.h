@@ -55,10 +55,9 @@ static inline const struct json *json_first(const struct json *j)
 #define json_each(it, parent) for (const struct json *it = json_first(parent); it; it = it->next)
 
 /* All of these take j == NULL for "absent". */
-const struct json *json_get(const struct json *j,
-                            const char *name);     /* NULL unless an object has it */
-struct str json_str(const struct json *j);         /* STR_NULL unless a string */
-bool json_int(const struct json *j, int64_t *out); /* false unless JSON_INT */
+const struct json *json_get(const struct json *j, const char *name); /* NULL when not there */
+struct str json_str(const struct json *j);                           /* STR_NULL unless a string */
+bool json_int(const struct json *j, int64_t *out);                   /* false unless JSON_INT */
 bool json_bool(const struct json *j, bool *out);
 const char *json_type_name(const struct json *j); /* "string", "number", …; "nothing" */
 
@@ -78,12 +77,11 @@ void jw_array(struct json_writer *w);
 void jw_end_object(struct json_writer *w);
 void jw_end_array(struct json_writer *w);
 void jw_key(struct json_writer *w, struct str name);
-void jw_str(struct json_writer *w,
-            struct str s); /* invalid UTF-8 becomes U+FFFD; p == NULL is null */
+/* Invalid UTF-8 becomes U+FFFD; p == NULL is null. */
+void jw_str(struct json_writer *w, struct str s);
 void jw_int(struct json_writer *w, int64_t v);
-void jw_real(
-    struct json_writer *w,
-    double v); /* shortest form that reads back as the same JSON_REAL; not finite is null */
+/* The shortest form that reads back as the same JSON_REAL; what is not finite is null. */
+void jw_real(struct json_writer *w, double v);
 void jw_bool(struct json_writer *w, bool v);
 void jw_null(struct json_writer *w);
 void jw_raw(struct json_writer *w, struct str json); /* a value already written */

@@ -1,4 +1,4 @@
-/* json_scan.h -- finds the end of the plain part of a JSON string. For the reader and the writer. */
+/* json_scan.h -- finds the end of the plain part of a JSON string, for reader and writer. */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H
 
@@ -9,7 +9,7 @@
 
 static inline bool json_is_plain(char c) /* stands for itself: ASCII, no control, no " and no \ */
 {
-    return c >= 0x20 && c != '"' && c != '\\';
+    return c >= 0x20 && !(c & 0x80) && c != '"' && c != '\\';
 }
 
 #define JSON_EVERY_BYTE(c) ((uint64_t)(c)*0x0101010101010101u)

@@ -21,27 +21,35 @@ static void add_escaped_byte(struct buf *out, char c)
     buf_printf(out, "\\u%04x", (unsigned char)c);
 }
 
-/* DEL needs no escape by the standard, nor does anything beyond ASCII. */
+/* Past all that is written as it is: plain bytes, and valid characters beyond ASCII. */
+static const char *skip_as_is(const char *p, const char *end)
+{
+    for (;;) {
+        p = json_skip_plain(p, end);
+        if (p == end || !(*p & 0x80))
+            return p;
+        size_t step = str_utf8_step(str_from(p, (size_t)(end - p)));
+        if (step == 0)
+            return p;
+        p += step;
+    }
+}
+
 void json_escape(struct buf *out, struct str s)
 {
     if (s.n == 0)
         return;
     const char *p = s.p, *end = s.p + s.n;
-    while (p < end) {
-        const char *stop = json_skip_plain(p, end);
-        size_t step = 0;
-        while (stop < end && (*stop & 0x80) &&
-               (step = str_utf8_step(str_from(stop, (size_t)(end - stop)))))
-            stop += step;
+    for (;;) {
+        const char *stop = skip_as_is(p, end);
         buf_add(out, p, (size_t)(stop - p));
-        p = stop;
-        if (p == end || json_is_plain(*p))
-            continue;
-        if (*p & 0x80)
+        if (stop == end)
+            return;
+        if (*stop & 0x80)
             buf_add_lit(out, "\xEF\xBF\xBD");
         else
-            add_escaped_byte(out, *p);
-        p++;
+            add_escaped_byte(out, *stop);
+        p = stop + 1;
     }
 }
 

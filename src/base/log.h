@@ -1,7 +1,8 @@
 /* log.h -- one line per event on standard error, readable or as JSON.
  *
- * A line is one write, so lines of several processes do not mix. Control
- * characters in the message are escaped: outsiders cannot forge lines.
+ * A line is one write, so lines of several processes do not mix (through a pipe: up to
+ * PIPE_BUF bytes). Control characters in the message are escaped: outsiders cannot forge
+ * lines.
  * Secrets are never passed in here; log_secret() shows their ends only. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

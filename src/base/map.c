@@ -81,16 +81,9 @@ uint64_t siphash(const uint8_t key[16], struct str s)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-static void *must_have(void *p)
-{
-    if (!p)
-        check_no_memory();
-    return p;
-}
-
 struct map *map_new(void)
 {
-    struct map *m = must_have(calloc(1, sizeof(*m)));
+    struct map *m = check_memory(calloc(1, sizeof(*m)));
     check(getrandom(m->hash_key, sizeof(m->hash_key), 0) == sizeof(m->hash_key));
     return m;
 }
@@ -140,8 +133,8 @@ static void make_room(struct map *m)
     m->table_size = m->table_size ? m->table_size * 2 : TABLE_MIN;
     check(m->table_size <= UINT32_MAX);
     free(m->table);
-    m->table = must_have(calloc(m->table_size, sizeof(*m->table)));
-    m->pairs = must_have(reallocarray(m->pairs, m->table_size / 2, sizeof(*m->pairs)));
+    m->table = check_memory(calloc(m->table_size, sizeof(*m->table)));
+    m->pairs = check_memory(reallocarray(m->pairs, m->table_size / 2, sizeof(*m->pairs)));
     for (size_t i = 0; i < m->count; i++) {
         size_t slot = home(m, m->pairs[i].hash);
         while (m->table[slot])
@@ -170,7 +163,7 @@ void *map_set(struct map *m, struct str key, void *value)
         p->value = value;
         return former;
     }
-    char *copy = must_have(malloc(key.n + 1));
+    char *copy = check_memory(malloc(key.n + 1));
     if (key.n)
         memcpy(copy, key.p, key.n);
     m->pairs[m->count++] = (struct pair){hash, copy, key.n, value};

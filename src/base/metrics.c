@@ -17,11 +17,13 @@
 enum { PART_BUCKET = METRIC_GAUGE + 1, PART_SUM };
 
 struct slot {
-    _Alignas(64) uint32_t used; /* stored last, with release */
+    uint32_t used; /* stored last, with release */
     uint32_t kind;
     int64_t value;
     char name[64], labels[96], help[144];
 };
+
+_Static_assert(sizeof(struct slot) % 64 == 0, "slots share no cache lines");
 
 struct slab {
     struct slot slots[METRICS_SLOTS_MAX];
@@ -42,13 +44,6 @@ struct metrics {
     bool full_logged;
 };
 
-static void *must_have(void *p)
-{
-    if (!p)
-        check_no_memory();
-    return p;
-}
-
 /* --- the page --- */
 
 size_t metrics_bytes(int nodes)
@@ -60,7 +55,7 @@ size_t metrics_bytes(int nodes)
 static void *map_page(int fd, size_t bytes)
 {
     if (fd >= 0) {
-        /* Touching a mapping beyond the end of its file kills; the first user makes it long enough. */
+        /* Touching a mapping beyond the end of its file kills: the first user makes room. */
         struct stat st;
         check(fstat(fd, &st) == 0);
         if ((size_t)st.st_size < bytes)
@@ -68,13 +63,13 @@ static void *map_page(int fd, size_t bytes)
     }
     int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-    return must_have(page == MAP_FAILED ? NULL : page);
+    return check_memory(page == MAP_FAILED ? NULL : page);
 }
 
 struct metrics *metrics_open(int fd, int nodes, int node)
 {
     check(node >= -1 && node < nodes);
-    struct metrics *m = must_have(calloc(1, sizeof(*m)));
+    struct metrics *m = check_memory(calloc(1, sizeof(*m)));
     m->slabs = map_page(fd, metrics_bytes(nodes));
     m->nodes = nodes;
     m->node = node;
@@ -98,6 +93,26 @@ void metrics_close(struct metrics *m)
 
 /* --- registering --- */
 
+/* A quote is escaped in the values of labels, but not in help texts. */
+static void add_escaped(struct buf *out, struct str s, bool quotes)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (c == '\\' || c == '\n' || (quotes && c == '"'))
+            buf_add_char(out, '\\');
+        buf_add_char(out, c == '\n' ? 'n' : c);
+    }
+}
+
+void metric_label(struct buf *labels, const char *name, struct str value)
+{
+    if (labels->len)
+        buf_add_char(labels, ',');
+    buf_printf(labels, "%s=\"", name);
+    add_escaped(labels, value, true);
+    buf_add_char(labels, '"');
+}
+
 static bool is_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:");
@@ -110,7 +125,7 @@ static int64_t *unshared_value(struct metrics *m, const char *name)
         m->full_logged = true;
         log_warn("metrics", "no room on the page for %s; more may be missing from it", name);
     }
-    struct unshared *u = must_have(calloc(1, sizeof(*u)));
+    struct unshared *u = check_memory(calloc(1, sizeof(*u)));
     list_push(&m->unshared, &u->link);
     return &u->value;
 }
@@ -184,7 +199,7 @@ struct histogram {
 
 struct histogram *histogram_new(struct metrics *m, const char *name, const char *help)
 {
-    struct histogram *h = must_have(malloc(sizeof(*h)));
+    struct histogram *h = check_memory(malloc(sizeof(*h)));
     bool shared = has_room(m, BUCKETS + 1); /* all of it or nothing */
     for (size_t i = 0; i < BUCKETS; i++)
         h->buckets[i] = find_or_add(m, PART_BUCKET, name, bounds[i].label, help, shared);
@@ -199,6 +214,8 @@ void histogram_free(struct histogram *h)
 
 void histogram_add_us(struct histogram *h, int64_t us)
 {
+    if (us < 0)
+        us = 0;
     size_t i = 0;
     while (us > bounds[i].us)
         i++;
@@ -224,7 +241,7 @@ static bool take_sample(const struct slot *from, struct sample *to)
     to->slot.labels[sizeof(to->slot.labels) - 1] = '\0';
     to->slot.help[sizeof(to->slot.help) - 1] = '\0';
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(&from->used, __ATOMIC_RELAXED) == SLOT_USED;
+    return __atomic_load_n(&from->used, __ATOMIC_RELAXED) == SLOT_USED && to->slot.kind <= PART_SUM;
 }
 
 static struct sample *take_samples(const struct metrics *m, size_t *count)
@@ -235,7 +252,7 @@ static struct sample *take_samples(const struct metrics *m, size_t *count)
         for (int i = 0; i < METRICS_SLOTS_MAX; i++) {
             if (n == cap) {
                 cap = cap ? cap * 2 : 256;
-                samples = must_have(reallocarray(samples, cap, sizeof(*samples)));
+                samples = check_memory(reallocarray(samples, cap, sizeof(*samples)));
             }
             samples[n].node = node;
             samples[n].index = i;
@@ -255,18 +272,6 @@ static int by_name(const void *x, const void *y)
     return a->node != b->node ? a->node - b->node : a->index - b->index;
 }
 
-static void add_help(struct buf *out, const char *help)
-{
-    for (; *help; help++) {
-        if (*help == '\\')
-            buf_add_lit(out, "\\\\");
-        else if (*help == '\n')
-            buf_add_lit(out, "\\n");
-        else
-            buf_add_char(out, *help);
-    }
-}
-
 static void render_head(struct buf *out, const struct slot *s)
 {
     static const char *const types[] = {
@@ -276,7 +281,7 @@ static void render_head(struct buf *out, const struct slot *s)
         [PART_SUM] = "histogram",
     };
     buf_printf(out, "# HELP %s ", s->name);
-    add_help(out, s->help);
+    add_escaped(out, str_of(s->help), false);
     buf_printf(out, "\n# TYPE %s %s\n", s->name, types[s->kind]);
 }
 

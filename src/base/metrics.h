@@ -17,18 +17,21 @@ struct metrics;
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 
-/* fd: shared memory of metrics_bytes(nodes), zeroed by the first user; -1 for a private page
- * (tests, single processes). node: whose slab this process writes; -1 for readers.
- * Opening a slab clears it. */
+/* fd: a file of shared memory, made metrics_bytes(nodes) long if it is shorter; -1 for a private
+ * page (tests, single processes). The caller keeps fd and may close it afterwards.
+ * node: whose slab this process writes; -1 for readers. Opening a slab clears it. */
 struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);
 
-/* labels: `code="200"` or "", with \, " and newline in values escaped by a backslash already.
+/* labels: `code="200"` or ""; metric_label writes those whose values are not constants.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
  * once. Readers get private metrics always. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help);
+
+/* Appends name="value", escaped, after a comma if labels are there already. */
+void metric_label(struct buf *labels, const char *name, struct str value);
 
 static inline void metric_add(int64_t *slot, int64_t n)
 {
@@ -39,7 +42,8 @@ static inline void metric_set(int64_t *slot, int64_t v)
     __atomic_store_n(slot, v, __ATOMIC_RELAXED);
 }
 
-/* A histogram of durations with fixed buckets, 100 µs to 60 s, as Prometheus wants it. */
+/* A histogram of durations with fixed buckets, 100 µs to 60 s, as Prometheus wants it. Freeing
+ * it leaves its numbers on the page. */
 struct histogram;
 struct histogram *histogram_new(struct metrics *m, const char *name, const char *help);
 void histogram_free(struct histogram *h);

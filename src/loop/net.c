@@ -63,7 +63,7 @@ int net_connect_unix(struct task *t, const char *path, int *fd)
     if (strlen(path) >= sizeof addr.sun_path)
         return task_fail(t, ERR_INVALID, "socket path is longer than %zu bytes: %s",
                          sizeof addr.sun_path - 1, path);
-    strcpy(addr.sun_path, path);
+    memcpy(addr.sun_path, path, strlen(path));
     return connect_to(t, (struct sockaddr *)&addr, sizeof addr, path, fd);
 }
 

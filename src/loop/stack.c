@@ -175,11 +175,11 @@ void stack_leave(struct stack *s, struct stack_home *h)
 #endif
 }
 
-void stack_leave_for_good(struct stack *s, struct stack_home *h)
+_Noreturn void stack_leave_for_good(struct stack *s, struct stack_home *h)
 {
 #ifdef WITH_ASAN
     __sanitizer_start_switch_fiber(NULL, h->low, h->bytes); /* frees the fake frames */
 #endif
     stack_switch(&s->sp, h->sp);
-    check(!"a finished stack was entered again");
+    check_failed(__FILE__, __LINE__, __func__, "a finished stack was entered again");
 }

@@ -45,6 +45,6 @@ void stack_put(struct stack_pool *p, struct stack *s);
 void stack_prepare(struct stack *s, void (*fn)(void *arg), void *arg);
 void stack_enter(struct stack_home *h, struct stack *s); /* home to s */
 void stack_leave(struct stack *s, struct stack_home *h); /* s to home */
-void stack_leave_for_good(struct stack *s, struct stack_home *h);
+_Noreturn void stack_leave_for_good(struct stack *s, struct stack_home *h);
 void stack_entered(struct stack_home *h); /* first thing on a new stack */
 #endif
