@@ -1,0 +1,72 @@
+/* http_client.h -- calls to other servers, on libcurl.
+ *
+ * One client per node, many calls at once. Over TLS it verifies the peer and
+ * speaks HTTP/2 where offered, many calls on few connections; over plain HTTP it
+ * keeps connections alive, one call each at a time. The task's deadline and
+ * cancellation end a call at once.
+ *
+ * Always true:
+ *   - a call is at most one request on the wire if its method may not be repeated
+ *     (POST, PATCH and all methods but GET, HEAD, OPTIONS, PUT and DELETE). When a kept-alive
+ *     connection turns out to be dead, libcurl sends the request again on a fresh one, also if
+ *     the server has read it and died over it. For a call that costs money that is the
+ *     caller's decision: such calls end with ERR_UNCERTAIN instead;
+ *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
+ *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
+ *     40 KB per call in flight, and no small reply can grow large. */
+#ifndef WIRE_HTTP_CLIENT_H
+#define WIRE_HTTP_CLIENT_H
+
+#include "base/metrics.h"
+#include "base/str.h"
+#include "loop/task.h"
+
+struct http_client;
+
+struct http_client_options {
+    size_t h2_connections_max; /* per host, HTTP/2; 0: 100 */
+    size_t h1_connections_max; /* per host, HTTP/1.1; 0: 12000 */
+    int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
+    size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
+    const char *ca_file;       /* NULL: the system's */
+    struct metrics *metrics;   /* may be NULL */
+};
+
+struct http_client *http_client_new(struct loop *l, const struct http_client_options *o);
+/* No call may be under way. A name lookup may: the loop runs until it has ended. */
+void http_client_free(struct http_client *c);
+
+struct http_call {
+    const char *method;        /* NULL: POST with a body, GET without */
+    const char *url;           /* http or https only, without user and password */
+    const struct str *headers; /* whole lines: "Authorization: Bearer …" */
+    size_t header_count;
+    struct str body; /* borrowed until the call returns; p == NULL: none */
+    /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack: must not wait.
+     * Other than 0 ends the call with that error. */
+    int (*on_piece)(void *arg, struct str piece);
+    void *arg;
+    size_t reply_bytes_max; /* also of a reply taken in pieces; 0: the client's */
+};
+
+struct http_response {
+    int status;
+    struct str body;         /* in the task's arena, NUL-terminated; empty if on_piece had it */
+    struct str content_type; /* in the task's arena; p == NULL if absent */
+    int64_t retry_after_ms;  /* from Retry-After (seconds or date); -1 if absent */
+    int http_version;        /* 10, 11, 20 */
+};
+
+/* 0 for every reply, whatever its status. The message names the host, never credentials.
+ * ERR_UNAVAILABLE: surely nothing was sent: no address, no connection, a refused certificate.
+ * ERR_UNCERTAIN: cut after sending began; the server may have done it. This includes HTTP/2 streams
+ *   that the server reset or refused, because libcurl does not tell which. A server that takes fewer
+ *   than 100 calls per connection refuses some of the first ones on a new connection.
+ * ERR_PROTO: the reply was not HTTP. ERR_LIMIT: the reply was too long. Both: it may have been done.
+ * ERR_INVALID: url, method or headers; nothing was sent. ERR_BUSY: calls to too many hosts at once;
+ *   nothing was sent.
+ * ERR_TIMEOUT, ERR_CANCELED: it may have been done. */
+MUST_CHECK int http_call(struct task *t, struct http_client *c, const struct http_call *call,
+                         struct http_response *out);
+size_t http_client_in_flight(const struct http_client *c);
+#endif

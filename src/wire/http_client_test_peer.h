@@ -1,0 +1,38 @@
+/* http_client_test_peer.h -- a server on the test's own loop that does what the path asks for.
+ *
+ *   /ok             "hello", keeps the connection
+ *   /echo           the body it was sent
+ *   /slow           "hello" after 50 ms
+ *   /stall          nothing, ever
+ *   /trickle        five pieces, 20 ms apart
+ *   /trickle-404    the same as an error reply
+ *   /big            Content-Length 100000 and as many bytes
+ *   /endless        pieces without end
+ *   /long-head      header lines without end
+ *   /die            reads the request and closes
+ *   /half           closes after 10 of 100 bytes
+ *   /garbage        no HTTP
+ *   /leave          "hello", then closes without a word
+ *   /second-dies    "hello" to the first request of a connection; reads the second and closes
+ *   /hint           "103 Early Hints", then 429 with "Retry-After: 7"
+ *   /retry-date     429 with the date of a minute from now
+ *   /redirect       302 to /ok */
+#ifndef WIRE_HTTP_CLIENT_TEST_PEER_H
+#define WIRE_HTTP_CLIENT_TEST_PEER_H
+
+#include "base/buf.h"
+#include "loop/watch.h"
+
+struct peer {
+    struct group group;
+    int fd, port;
+    struct watch watch;
+    size_t accepted, open, requests, busy, busiest;
+    struct buf last; /* the last request, head and body */
+};
+
+void peer_open(struct peer *p, struct loop *l);
+void peer_close(struct task *t, struct peer *p);
+/* The URL of a path, in t's arena. */
+const char *peer_url(struct task *t, const struct peer *p, const char *path);
+#endif

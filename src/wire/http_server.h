@@ -1,0 +1,130 @@
+/* http_server.h -- HTTP/1.1 for the API and the pages: one task per connection.
+ *
+ * The parser takes nothing ambiguous: a request that two programs could read in
+ * two ways is answered 400 and the connection is closed. Every connection is
+ * always under exactly one deadline: idle, header, body, handler or write.
+ * A handler is straight-line code; it returns 0 after replying, or an ERR_ code,
+ * which one table turns into a status and the API's error body. */
+#ifndef WIRE_HTTP_SERVER_H
+#define WIRE_HTTP_SERVER_H
+
+#include "base/json.h"
+#include "base/metrics.h"
+#include "base/str.h"
+#include "loop/task.h"
+
+struct http_server;
+struct http_exchange; /* one request and its reply */
+
+struct http_limits {
+    size_t connections_max;  /* more are answered 503 at once; a flood of them is just closed */
+    size_t header_bytes_max; /* request line and headers together */
+    size_t headers_max;
+    size_t target_bytes_max;
+    int64_t idle_ms;    /* between requests */
+    int64_t header_ms;  /* first byte to the end of the headers */
+    int64_t body_ms;    /* the whole body */
+    int64_t handler_ms; /* the handler, without the times of its body and reply; no streams */
+    int64_t write_ms;   /* progress must be made within this */
+};
+extern const struct http_limits http_limits_default;
+
+struct http_options {
+    struct http_limits limits;
+    struct metrics *metrics; /* may be NULL */
+    bool behind_tls;         /* adds Strict-Transport-Security */
+};
+
+typedef int http_handler(struct task *t, struct http_exchange *x, void *ctx);
+
+/* In a pattern ":name" takes one segment, a last "*" the rest. At each segment a literal goes before
+ * ":name" and that before "*". The path alone decides; a method that is not there for it is answered
+ * 405, whatever a "*" might take. */
+struct http_route {
+    const char *method;  /* "GET" also answers HEAD */
+    const char *pattern; /* "/api/queries/:id/events" */
+    http_handler *handler;
+    size_t body_max; /* 0: no body is allowed */
+};
+
+struct http_server *http_server_new(struct loop *l, const struct http_options *o);
+/* Routes and ctx are borrowed. Two routes that match the same path and method are our mistake. */
+void http_server_add(struct http_server *s, const struct http_route *routes, size_t n, void *ctx);
+/* Serves until the task is cancelled or http_server_drain() has been called and the last
+ * connection has ended. fd is borrowed, listening and non-blocking; several processes may
+ * serve the same one. */
+MUST_CHECK int http_server_run(struct task *t, struct http_server *s, int fd);
+/* Takes no more connections, ends idle ones that have been served, lets exchanges finish with
+ * `Connection: close`, tells streams to end. A connection that has not been served yet gets its answer. */
+void http_server_drain(struct http_server *s);
+void http_server_free(struct http_server *s); /* after http_server_run has returned */
+size_t http_server_connections(const struct http_server *s);
+
+/* The request. Everything borrowed until the exchange ends. */
+struct str http_method(const struct http_exchange *x);
+struct str http_path(const struct http_exchange *x); /* decoded */
+/* A parameter of the pattern, decoded; "*" is the rest. p == NULL if there is none. */
+struct str http_param(const struct http_exchange *x, const char *name);
+/* Finds the nth value (from 0) of a query parameter, decoded. False if there is none. */
+bool http_query(const struct http_exchange *x, const char *name, size_t nth, struct str *out);
+struct str http_header(const struct http_exchange *x, const char *name); /* p == NULL if none */
+struct str http_cookie(const struct http_exchange *x, const char *name);
+struct str http_peer(const struct http_exchange *x); /* "127.0.0.1", "unix" */
+/* Reads the whole body, at most the route's body_max (ERR_LIMIT). Answers Expect: 100-continue.
+ * If it fails for the client's fault the reply says so, whatever error the handler makes of it. */
+MUST_CHECK int http_body(struct task *t, struct http_exchange *x, struct str *out);
+/* The body as JSON: ERR_INVALID with line and column when it is none. */
+MUST_CHECK int http_body_json(struct task *t, struct http_exchange *x, const struct json **out);
+/* Reads a piece of the body; *got == 0 at the end. For uploads that are not held in memory. */
+MUST_CHECK int http_body_read(struct task *t, struct http_exchange *x, void *p, size_t n,
+                              size_t *got);
+
+/* The client hung up while the handler was at work. */
+bool http_gone(const struct http_exchange *x);
+/* From now on a hang-up cancels the handler's task: for work that is useless without a reader. */
+void http_cancel_when_gone(struct http_exchange *x);
+/* A drain has begun: streams should come to an end. */
+bool http_draining(const struct http_exchange *x);
+
+/* The reply. Headers first, then exactly one of the reply functions. Setting a header again replaces
+ * it, but cookies add up. Values with CR, LF or NUL are our mistake, and so are headers that the server
+ * sets itself: Date, Content-Type, Content-Length, Connection and the like. */
+void http_set_header(struct http_exchange *x, const char *name, struct str value);
+MUST_CHECK int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,
+                          struct str body);
+/* {"success": false, "error": {code, message}} with the status that belongs to err. The message is
+ * shown for statuses below 500 only; others go to the log, and the client gets a request number. */
+MUST_CHECK int http_reply_error(struct task *t, struct http_exchange *x, int err,
+                                const char *message);
+int http_status_of(int err);
+/* Writes body as JSON: `struct json_writer w; http_json(x, &w); jw_object(&w); … http_reply_json(…)`. */
+void http_json(struct http_exchange *x, struct json_writer *w);
+MUST_CHECK int http_reply_json(struct task *t, struct http_exchange *x, int status);
+
+/* A reply of unknown length, chunked. Writing waits while the client does not read. A handler that
+ * returns an error instead of ending it cuts the connection, so that the client knows. */
+MUST_CHECK int http_stream_begin(struct task *t, struct http_exchange *x, int status,
+                                 const char *type);
+MUST_CHECK int http_stream_write(struct task *t, struct http_exchange *x, struct str piece);
+MUST_CHECK int http_stream_end(struct task *t, struct http_exchange *x);
+
+/* Server-sent events, with the same back-pressure. data may have several lines. The stream ends when
+ * the handler returns 0. event may be NULL. */
+MUST_CHECK int sse_begin(struct task *t, struct http_exchange *x);
+MUST_CHECK int sse_send(struct task *t, struct http_exchange *x, const char *event,
+                        struct str data);
+/* A comment, which keeps proxies awake. */
+MUST_CHECK int sse_ping(struct task *t, struct http_exchange *x);
+
+/* Cuts the connection without another byte; for the simulator's faults. */
+void http_abort(struct http_exchange *x);
+
+/* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types by ending,
+ * single ranges. Nothing outside root, no hidden files, no links that lead out. */
+struct http_files;
+struct http_files *http_files_new(const char *root); /* NULL: no such folder */
+void http_files_free(struct http_files *f);
+/* path is relative to root, decoded; "" or a folder means its index.html. ERR_NOT_FOUND. */
+MUST_CHECK int http_reply_file(struct task *t, struct http_exchange *x, const struct http_files *f,
+                               struct str path);
+#endif

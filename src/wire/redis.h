@@ -1,0 +1,107 @@
+/* redis.h -- one pipelined connection to Redis per handle, shared by all tasks of a node.
+ *
+ * Commands of different tasks that are ready in the same turn of the loop leave in one
+ * write. Replies live in the arena of the task that asked. Every call carries its routing
+ * key, so that a cluster can stand behind this header one day; today one server does.
+ *
+ * When the connection is lost each waiter gets an answer: ERR_UNAVAILABLE if its command was
+ * surely not sent, ERR_UNCERTAIN if it may have run. Nothing is repeated here: only the caller
+ * knows what is idempotent. Reconnecting goes on by itself with backoff; while it is down,
+ * calls fail at once with ERR_UNAVAILABLE (after waiting for the first connection at most
+ * connect_ms). A server that loads its data, or has become a replica, counts as down.
+ *
+ * A call that ends with ERR_TIMEOUT or ERR_CANCELED may have run or may still run; a task
+ * that was cancelled or out of time before it called has sent nothing.
+ *
+ * Commands that block the connection (BLPOP, SUBSCRIBE, MONITOR) and those that change its
+ * state (SELECT, AUTH, MULTI, CLIENT REPLY) must not be sent: everybody shares it. */
+#ifndef WIRE_REDIS_H
+#define WIRE_REDIS_H
+
+#include "base/metrics.h"
+#include "base/str.h"
+#include "loop/task.h"
+
+struct redis;
+
+#define REDIS_COMMAND_BYTES_MAX (64 * 1024 * 1024)  /* of a command or batch; more is ERR_LIMIT */
+#define REDIS_UNSENT_BYTES_MAX  (128 * 1024 * 1024) /* of all that wait; more is ERR_BUSY */
+
+struct redis_options {
+    const char *url;         /* "unix:/path", "redis://[[user]:password@]host[:port][/db]" */
+    const char *password;    /* used where the URL has none; NULL: none */
+    int64_t connect_ms;      /* 0: 2000 */
+    int64_t command_ms;      /* 0: 5000; used where the task's own deadline is later */
+    size_t waiting_max;      /* 0: 100000 commands in the pipeline; more is ERR_BUSY */
+    struct metrics *metrics; /* NULL: not counted */
+    const char *name;        /* for logs and metrics: "hot", "download" */
+};
+
+/* What is wrong with the URL, in a or constant; NULL: it is fine. Never shows the password. */
+const char *redis_url_problem(struct arena *a, const char *url);
+
+/* Starts connecting in a task of its own, in g. The options are copied; the URL must be fine.
+ * NULL when no task can be started. The server's user needs the right to INFO. */
+struct redis *redis_open(struct group *g, const struct redis_options *o);
+/* Fails what waits and stops reconnecting; the handle is gone when its task in g has ended. No
+ * call may be begun after this one. Cancelling g fails what waits too, but frees nothing. */
+void redis_close(struct redis *r);
+bool redis_up(const struct redis *r);
+/* Changes whenever a connection was made: what was read before may be older. */
+uint64_t redis_epoch(const struct redis *r);
+/* Run id of the server behind the connection, "" while down. Valid until the next wait. */
+struct str redis_run_id(const struct redis *r);
+
+enum redis_type { REDIS_NIL, REDIS_STATUS, REDIS_STRING, REDIS_INT, REDIS_ARRAY, REDIS_ERROR };
+
+struct redis_reply {
+    enum redis_type type;
+    int64_t integer;
+    struct str str; /* string, status, error; a NUL follows */
+    size_t count;
+    const struct redis_reply *const *items;
+};
+
+/* One command; argv[0] is its name. key routes it and may be STR_NULL for server commands. out
+ * may be NULL. An error reply of the server is ERR_REFUSED with its words, or ERR_UNAVAILABLE
+ * where the server says that it can do nothing now (loading, a replica, a script hangs). */
+MUST_CHECK int redis_argv(struct task *t, struct redis *r, struct str key, size_t argc,
+                          const struct str *argv, const struct redis_reply **out);
+/* redis_call(t, r, key, &reply, STR("GET"), key) */
+#define redis_call(t, r, key, out, ...)                                                            \
+    redis_argv((t), (r), (key), sizeof((struct str[]){__VA_ARGS__}) / sizeof(struct str),          \
+               (const struct str[]){__VA_ARGS__}, (out))
+
+/* A script is a constant: name and text. It is sent whole once per connection and by its hash
+ * after that; a server that has forgotten it is told again. Handles tell scripts apart by
+ * address, so a script must stay where it is. */
+struct redis_script {
+    const char *name; /* "charge" */
+    struct str text;
+};
+/* argv: the keys, then the arguments. All keys must belong together (SYS-4). Errors as above. */
+MUST_CHECK int redis_script_run(struct task *t, struct redis *r, const struct redis_script *s,
+                                struct str key, size_t key_count, size_t argc,
+                                const struct str *argv, const struct redis_reply **out);
+
+/* Several commands in one round trip. They are copied into the task's arena and leave when the
+ * batch is run; one that is never run costs nothing. Replies are those of the commands in
+ * order; an error reply stays a REDIS_ERROR item there and does not fail the batch. After
+ * ERR_UNCERTAIN some of them may have run, or all. */
+struct redis_batch {
+    struct task *task;
+    struct redis *redis;
+    char *bytes; /* encoded */
+    size_t len, cap;
+    size_t first_len; /* of the first command */
+    size_t count;
+    int err; /* ERR_LIMIT: too large */
+};
+void redis_batch_init(struct redis_batch *b, struct task *t, struct redis *r);
+void redis_batch_argv(struct redis_batch *b, struct str key, size_t argc, const struct str *argv);
+#define redis_batch_add(b, key, ...)                                                               \
+    redis_batch_argv((b), (key), sizeof((struct str[]){__VA_ARGS__}) / sizeof(struct str),         \
+                     (const struct str[]){__VA_ARGS__})
+/* (*replies)[i] is the reply of the i-th command. The batch is empty again afterwards. */
+MUST_CHECK int redis_batch_run(struct redis_batch *b, const struct redis_reply *const **replies);
+#endif

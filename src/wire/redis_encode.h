@@ -1,0 +1,18 @@
+/* redis_encode.h -- a command as Redis reads it: an array of strings with their lengths. */
+#ifndef WIRE_REDIS_ENCODE_H
+#define WIRE_REDIS_ENCODE_H
+
+#include "base/str.h"
+
+/* The words of head, then those of argv: whoever puts something in front need not copy. */
+struct redis_command {
+    size_t head_count;
+    const struct str *head;
+    size_t argc;
+    const struct str *argv;
+};
+
+size_t redis_encoded_bytes(const struct redis_command *c);
+/* Writes exactly redis_encoded_bytes() at p. */
+void redis_encode(const struct redis_command *c, char *p);
+#endif

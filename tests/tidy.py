@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Checks what a compiler does not: tidy.py. Prints TAP, one line per rule.
+
+Each rule is a function that yields "file:line: what is wrong"."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOMS = ["base", "loop", "wire", "corpus", "engine", "app", "serve", "tool"]
+FILE_LINES_MAX = 700
+FUNCTION_LINES_MAX = 70
+
+BANNED = {
+    r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|alloca)\s*\(": "use str, buf or arena",
+    r"\b(system|popen|execlp|execvp)\s*\(": "no shell, no search path",
+    r"\b(rand|srand|random|drand48)\s*\(": "randomness comes from the loop",
+    r"\b(atoi|atol|atof)\s*\(": "use str_to_i64",
+    r"\b(sleep|usleep|nanosleep)\s*\(": "use task_sleep",
+    r"\btypedef\s+struct\b": "structs are not typedef'd",
+    r"\b(mysql_query|mysql_real_query|mysql_escape_string|mysql_real_escape_string)\s*\(":
+        "values are bound, never pasted",
+}
+CLOCK = r"\b(clock_gettime|gettimeofday|time|ftime)\s*\("
+CLOCK_HOMES = {"src/base/time.c"}
+# The first parts of the Redis keys in the specification.
+KEY = re.compile(r'"(user|session|admin|sys|meta|query|task|progress|result|distill_chunk|'
+                 r'billing_queue|download|api_limit|template|training_plan|nutrition_plan|'
+                 r'daily_nutrition|generation_task|titles|contents|contentlist_year_number):')
+# A file that reads bytes from outside is named for it, and has a fuzz target.
+PARSER = re.compile(r"(_parse|_uri|_url|_verdict|bibtex|csv|^config|^json_read)\.c$")
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True,
+                           stdout=subprocess.PIPE, check=True).stdout.split("\n")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+FILES = tracked()
+CODE = [p for p in FILES if p.suffix in (".c", ".h")]
+SOURCE = [p for p in CODE if p.is_relative_to(ROOT / "src")]
+PRODUCT = [p for p in SOURCE if not re.search(r"_(test|fuzz)\.c$", p.name)]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def without_comments(path):
+    """The code, line by line, with comments and the insides of strings blanked out."""
+    text = path.read_text(encoding="utf-8")
+    keep_newlines = lambda m: re.sub(r"[^\n]", " ", m[0])
+    text = re.sub(r'"(\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*',
+                  lambda m: m[0] if m[0][0] == '"' else keep_newlines(m), text, flags=re.S)
+    return text.splitlines()
+
+
+def include_direction():
+    for path in SOURCE:
+        room = path.relative_to(ROOT / "src").parts[0]
+        if room not in ROOMS:
+            continue
+        for number, line in enumerate(lines(path), 1):
+            found = re.match(r'#include "([a-z]+)/(.+)"', line)
+            if not found or found[1] not in ROOMS:
+                continue
+            if ROOMS.index(found[1]) > ROOMS.index(room):
+                yield f"{name(path)}:{number}: {room} must not include {found[1]}"
+            if room == found[1] == "app":
+                here = path.relative_to(ROOT / "src" / "app").parts[0]
+                if not found[2].startswith(here + "/"):
+                    yield f"{name(path)}:{number}: applications do not include each other"
+
+
+def only_loop_switches_stacks():
+    for path in SOURCE:
+        if not path.is_relative_to(ROOT / "src" / "loop"):
+            for number, line in enumerate(lines(path), 1):
+                if "loop/stack.h" in line or "loop/loop_private.h" in line:
+                    yield f"{name(path)}:{number}: private to src/loop"
+
+
+def key_literals():
+    for path in PRODUCT:
+        if name(path) == "src/engine/keys.c":
+            continue
+        for number, line in enumerate(without_comments(path), 1):
+            if KEY.search(line):
+                yield f"{name(path)}:{number}: Redis keys are built in src/engine/keys.c"
+
+
+def banned_calls():
+    for path in PRODUCT:
+        for number, line in enumerate(without_comments(path), 1):
+            code = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+            for pattern, why in BANNED.items():
+                if re.search(pattern, code):
+                    yield f"{name(path)}:{number}: {why}"
+            if re.search(CLOCK, code) and name(path) not in CLOCK_HOMES:
+                yield f"{name(path)}:{number}: the time comes from the loop"
+
+
+def parsers_are_fuzzed():
+    fuzzed = {p.name for p in SOURCE if p.name.endswith("_fuzz.c")}
+    for path in PRODUCT:
+        targets = {path.stem + "_fuzz.c", path.stem.rsplit("_", 1)[0] + "_fuzz.c"}
+        if PARSER.search(path.name) and not targets & fuzzed:
+            yield f"{name(path)}: reads outside bytes and has no {path.stem}_fuzz.c"
+
+
+def registered_tests():
+    """A test or fuzz target that no meson.build names would never run."""
+    builds = "\n".join(p.read_text() for p in FILES if p.name == "meson.build")
+    for path in SOURCE:
+        if re.search(r"_(test|fuzz)\.c$", path.name) and f"'{path.name}'" not in builds:
+            yield f"{name(path)}: not in its meson.build"
+    for path in FILES:
+        if path.is_relative_to(ROOT / "tests" / "server") and path.name.startswith("test_"):
+            if f"'{path.name}'" not in builds and path.name not in builds:
+                yield f"{name(path)}: not in tests/meson.build"
+
+
+def sizes():
+    for path in CODE:
+        text = lines(path)
+        if len(text) > FILE_LINES_MAX:
+            yield f"{name(path)}: {len(text)} lines; split it"
+        start = None
+        for number, line in enumerate(text, 1):
+            if line == "{":
+                start = number
+            elif line == "}" and start:
+                if number - start > FUNCTION_LINES_MAX:
+                    yield f"{name(path)}:{start}: a function of {number - start} lines"
+                start = None
+
+
+def clang_format():
+    done = subprocess.run(["clang-format-14", "--dry-run", "-Werror", *map(str, CODE)],
+                          stderr=subprocess.PIPE, text=True)
+    for line in done.stderr.splitlines():
+        if "error:" in line:
+            yield line.replace(str(ROOT) + "/", "")
+
+
+def links():
+    for path in FILES:
+        if path.suffix != ".md":
+            continue
+        for number, line in enumerate(lines(path), 1):
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
+                if "://" in target or target.startswith("mailto:"):
+                    continue
+                if not (path.parent / target).exists():
+                    yield f"{name(path)}:{number}: no such file: {target}"
+
+
+def leftovers():
+    for path in FILES:
+        if path == pathlib.Path(__file__) or path.suffix in (".png", ".svg"):
+            continue
+        try:
+            text = lines(path)
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text, 1):
+            if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
+                yield f"{name(path)}:{number}: left over: {line.strip()[:60]}"
+
+
+RULES = [include_direction, only_loop_switches_stacks, key_literals, banned_calls,
+         parsers_are_fuzzed, registered_tests, sizes, clang_format, links, leftovers]
+
+
+def main():
+    failed = 0
+    for number, rule in enumerate(RULES, 1):
+        found = list(rule())
+        failed += bool(found)
+        print(f"{'not ' if found else ''}ok {number} - tidy: {rule.__name__.replace('_', ' ')}")
+        for text in found:
+            print("#", text)
+    print(f"1..{len(RULES)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
