@@ -225,7 +225,9 @@ struct reply client_reply_to_head(struct task *t, struct client *c)
     r.head = str_dup(task_arena(t), str_from(buf_str(&c->in).p, (size_t)end + 4));
     buf_consume(&c->in, r.head.n);
     check(str_starts(r.head, STR("HTTP/1.1 ")));
-    r.status = atoi(r.head.p + 9);
+    int64_t status;
+    check(r.head.n > 12 && str_to_i64(str_from(r.head.p + 9, 3), &status));
+    r.status = (int)status;
     return r;
 }
 

@@ -40,10 +40,10 @@ static void register_counts(struct http_server *s)
 {
     struct http_counts *n = &s->counts;
     char labels[64];
-    for (int class = 1; class <= 5; class ++) {
-        snprintf(labels, sizeof(labels), "code=\"%dxx\"", class);
-        n->by_class[class] = counter(s, METRIC_COUNTER, "millrace_http_requests_total", labels,
-                                     "Requests answered.");
+    for (int hundreds = 1; hundreds <= 5; hundreds++) {
+        snprintf(labels, sizeof(labels), "code=\"%dxx\"", hundreds);
+        n->by_class[hundreds] = counter(s, METRIC_COUNTER, "millrace_http_requests_total", labels,
+                                        "Requests answered.");
     }
     for (enum http_refusal why = 0; why < HTTP_REFUSALS; why++) {
         snprintf(labels, sizeof(labels), "reason=\"%s\"", http_refusal_code(why));
@@ -123,7 +123,7 @@ static void name_peer(struct http_conn *c, const struct sockaddr_in6 *a)
     else if (a->sin6_family == AF_INET6)
         inet_ntop(AF_INET6, &a->sin6_addr, c->peer, sizeof(c->peer));
     else
-        strcpy(c->peer, "unix");
+        snprintf(c->peer, sizeof(c->peer), "unix");
 }
 
 static void start(struct http_server *s, struct group *g, int fd, const struct sockaddr_in6 *peer)

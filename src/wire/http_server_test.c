@@ -70,7 +70,7 @@ static void draining(struct task *t, void *arg)
 {
     (void)arg;
     struct site s;
-    struct client idle, fresh, busy, stream;
+    struct client idle, fresh, busy, stream, last;
     site_open(t, &s, with(100), routes, COUNT, NULL);
     client_open(t, &s, &idle);
     client_send(t, &idle, GET("/"));
@@ -80,11 +80,16 @@ static void draining(struct task *t, void *arg)
     client_send(t, &busy, GET("/slow"));
     client_open(t, &s, &stream);
     client_send(t, &stream, GET("/events"));
+    client_open(t, &s, &last);
+    client_send(t, &last, GET("/"));
+    (void)client_reply(t, &last);
     check(task_sleep(t, 1000) == 0);
-    is_int((int64_t)http_server_connections(s.server), 4, "four connections");
-    is_int(site_metric(&s, "millrace_http_connections"), 4, "the gauge agrees");
+    is_int((int64_t)http_server_connections(s.server), 5, "five connections");
+    is_int(site_metric(&s, "millrace_http_connections"), 5, "the gauge agrees");
 
+    client_send(t, &last, GET("/"));
     http_server_drain(s.server);
+    is_int(client_reply(t, &last).status, 200, "a request that crosses the drain is answered");
     int64_t began = loop_now_ms(task_loop(t));
     ok(client_at_end(t, &idle) && loop_now_ms(task_loop(t)) == began, "the idle one ends at once");
     ok(!client_reply(t, &stream).cut, "the stream comes to its end");
@@ -95,8 +100,8 @@ static void draining(struct task *t, void *arg)
     is_int(s.result, 1, "the server waits for the busy one");
     r = client_reply(t, &busy);
     ok(r.status == 200 && str_eq(reply_header(&r, "connection"), STR("close")), "which finishes");
-    struct client *all[] = {&idle, &fresh, &busy, &stream};
-    for (int i = 0; i < 4; i++)
+    struct client *all[] = {&idle, &fresh, &busy, &stream, &last};
+    for (int i = 0; i < 5; i++)
         client_close(all[i]);
     check(task_sleep(t, 1) == 0);
     is_int(s.result, 0, "then it is over");

@@ -1,0 +1,98 @@
+/* sql.h -- MySQL 8 or MariaDB: a pool of connections, prepared statements, bound values only.
+ *
+ * There is no way to paste a value into SQL here: every value is bound. Statements
+ * are prepared once per connection and kept. A lost connection fails the call
+ * in hand (ERR_UNAVAILABLE before the statement was sent, ERR_UNCERTAIN after)
+ * and is replaced; a deadline or cancellation in mid-statement drops the connection. */
+#ifndef WIRE_SQL_H
+#define WIRE_SQL_H
+
+#include "base/metrics.h"
+#include "base/str.h"
+#include "loop/task.h"
+
+struct sql_pool;
+struct sql; /* one connection, lent by the pool */
+
+struct sql_options {
+    const char *url; /* "unix:/path/to.sock?user=…&database=…", "mysql://user:password@host[:port]/database" */
+    const char *password; /* for unix sockets; NULL: none */
+    size_t connections_max; /* 0: 6 */
+    int64_t connect_ms;     /* 0: 3000 */
+    int64_t statement_ms;   /* 0: 30000 */
+    struct metrics *metrics;
+};
+
+const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
+
+/* Connects when first used. */
+struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
+void sql_pool_free(struct sql_pool *p); /* no call may be under way */
+bool sql_pool_up(const struct sql_pool *p); /* the last attempt reached the server */
+
+enum sql_type { SQL_NULL, SQL_INT, SQL_REAL, SQL_TEXT, SQL_BLOB };
+
+struct sql_value {
+    enum sql_type type;
+    union {
+        int64_t i;
+        double d;
+        struct str s;
+    };
+};
+#define sql_int(v)  ((struct sql_value){.type = SQL_INT, .i = (v)})
+#define sql_real(v) ((struct sql_value){.type = SQL_REAL, .d = (v)})
+#define sql_text(v) ((struct sql_value){.type = SQL_TEXT, .s = (v)}) /* p == NULL is SQL NULL */
+#define sql_blob(v) ((struct sql_value){.type = SQL_BLOB, .s = (v)})
+#define sql_null()  ((struct sql_value){.type = SQL_NULL})
+
+struct sql_rows {
+    size_t count, columns;
+    const struct sql_value *cells; /* row by row, in the task's arena */
+    uint64_t affected;             /* of INSERT, UPDATE, DELETE */
+    uint64_t insert_id;
+};
+static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t row)
+{
+    return r->cells + row * r->columns;
+}
+
+/* Runs one statement on any connection of the pool. out may be NULL. ERR_EXISTS: a unique key is
+ * taken. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_REFUSED: anything else the server
+ * says, with its words. */
+MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
+                        const struct sql_value *argv, struct sql_rows *out);
+/* sql_call(t, p, &rows, "SELECT uid FROM user_info WHERE username = ?", sql_text(name)) */
+#define SQL_ARGS_(...) ((const struct sql_value[]){{.type = SQL_NULL}, ##__VA_ARGS__})
+#define sql_call(t, p, out, statement, ...)                                                        \
+    sql_argv((t), (p), (statement), sizeof(SQL_ARGS_(__VA_ARGS__)) / sizeof(struct sql_value) - 1, \
+             SQL_ARGS_(__VA_ARGS__) + 1, (out))
+
+/* A transaction. body runs between BEGIN and COMMIT on one connection; other than 0 rolls back and is
+ * returned. On ERR_CONFLICT it is rolled back and run again, at most SQL_TX_TRIES times, so body must be repeatable in
+ * memory as well. ERR_UNCERTAIN: the connection was lost during COMMIT. */
+#define SQL_TX_TRIES 5
+MUST_CHECK int sql_tx(struct task *t, struct sql_pool *p,
+                      int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
+MUST_CHECK int sql_on_argv(struct task *t, struct sql *c, const char *statement, size_t argc,
+                           const struct sql_value *argv, struct sql_rows *out);
+#define sql_on(t, c, out, statement, ...)                                                          \
+    sql_on_argv((t), (c), (statement),                                                             \
+                sizeof(SQL_ARGS_(__VA_ARGS__)) / sizeof(struct sql_value) - 1,                     \
+                SQL_ARGS_(__VA_ARGS__) + 1, (out))
+
+/* Many rows: `into` is "INSERT INTO t (a, b) VALUES", tail "" or "ON DUPLICATE KEY UPDATE …".
+ * One prepared array on MariaDB, multi-row inserts elsewhere. All or part of the rows may be in when
+ * it fails outside a transaction. */
+MUST_CHECK int sql_bulk(struct task *t, struct sql *c, const char *into, const char *tail,
+                        size_t columns, size_t rows, const struct sql_value *cells,
+                        uint64_t *affected);
+
+/* Rows one by one, without holding them all. row borrows; the arena is reset after each. Other than 0 ends it. */
+MUST_CHECK int sql_each(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
+                        const struct sql_value *argv,
+                        int (*row)(struct task *t, const struct sql_value *cells, void *arg),
+                        void *arg);
+
+bool sql_is_mariadb(const struct sql *c);
+#endif

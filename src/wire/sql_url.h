@@ -1,0 +1,25 @@
+/* sql_url.h -- where the database is and how to be let in. */
+#ifndef WIRE_SQL_URL_H
+#define WIRE_SQL_URL_H
+
+#include "base/str.h"
+
+enum sql_tls {
+    SQL_TLS_OFF,
+    SQL_TLS_ON,     /* encrypted, whoever answers */
+    SQL_TLS_VERIFY, /* and the certificate must be for the host, from a known authority */
+};
+
+struct sql_url {
+    const char *socket; /* path; NULL: TCP */
+    const char *host;   /* "::1" without brackets */
+    unsigned int port;
+    const char *user, *password, *database; /* decoded; "" when there is none */
+    enum sql_tls tls;
+    const char *ca_file; /* NULL: the authorities this system knows */
+};
+
+/* NULL, or what is wrong with it, in a or constant. Never shows the password. Strings of *out
+ * live in a. */
+const char *sql_url_parse(struct arena *a, const char *url, struct sql_url *out);
+#endif
