@@ -195,8 +195,7 @@ void jw_real(struct json_writer *w, double v)
     print_shortest(text, sizeof(text), v);
     uselocale(former);
     freelocale(c);
-    /* What was a real stays one. */
-    if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
     jw_raw(w, str_of(text));
+    if (!strpbrk(text, ".e")) /* what was a real stays one */
+        buf_add_lit(w->out, ".0");
 }

@@ -145,7 +145,7 @@ size_t http_client_in_flight(const struct http_client *c)
 
 /* --- a call --- */
 
-/* After a deadline or a cancellation. Curl still knows our memory: we leave only when it is free. */
+/* After a deadline or a cancellation. While curl knows our memory we cannot leave. */
 static int give_up(struct task *t, struct httpc_transfer *x, int err)
 {
     list_del(&x->link);
@@ -174,20 +174,20 @@ static int run(struct task *t, struct httpc_transfer *x)
     return x->done ? x->err : give_up(t, x, err);
 }
 
-static int explain(struct task *t, const struct httpc_transfer *x, int err)
+/* Says what happened, in our words where curl's would tell about its own inside. */
+static void explain(struct task *t, const struct httpc_transfer *x, int err)
 {
-    switch (err) {
-    case ERR_TIMEOUT:
-        return task_fail(t, err, "%s: no reply in time", x->host->origin);
-    case ERR_LIMIT:
-        return task_fail(t, err, "%s: the reply is too long", x->host->origin);
-    case ERR_UNAVAILABLE:
-    case ERR_UNCERTAIN:
-    case ERR_PROTO:
-        if (x->problem[0])
-            return task_fail(t, err, "%s: %s", x->host->origin, x->problem);
-    }
-    return err;
+    const char *why = x->problem;
+    if (err == ERR_TIMEOUT)
+        why = "no reply in time";
+    else if (err == ERR_LIMIT)
+        why = "the reply is too long";
+    else if (err == ERR_UNCERTAIN && x->stopped_by)
+        why = "the connection was lost, and the request may have been handled";
+    else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
+        return; /* whoever chose that error has said why */
+    if (why[0])
+        task_fail(t, err, "%s: %s", x->host->origin, why);
 }
 
 static void take_reply(struct task *t, struct httpc_transfer *x, struct http_response *out)

@@ -42,8 +42,8 @@ struct http_call {
     const struct str *headers; /* whole lines: "Authorization: Bearer …" */
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
-    /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack: must not wait.
-     * Other than 0 ends the call with that error. */
+    /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack: must
+     * not wait. Other than 0 ends the call with that error. */
     int (*on_piece)(void *arg, struct str piece);
     void *arg;
     size_t reply_bytes_max; /* also of a reply taken in pieces; 0: the client's */
@@ -59,10 +59,10 @@ struct http_response {
 
 /* 0 for every reply, whatever its status. The message names the host, never credentials.
  * ERR_UNAVAILABLE: surely nothing was sent: no address, no connection, a refused certificate.
- * ERR_UNCERTAIN: cut after sending began; the server may have done it. This includes HTTP/2 streams
- *   that the server reset or refused, because libcurl does not tell which. A server that takes fewer
- *   than 100 calls per connection refuses some of the first ones on a new connection.
- * ERR_PROTO: the reply was not HTTP. ERR_LIMIT: the reply was too long. Both: it may have been done.
+ * ERR_UNCERTAIN: cut after sending began; the server may have done it. This includes HTTP/2
+ *   streams that the server reset or refused, because libcurl does not tell which. A server that
+ *   takes fewer than 100 calls per connection refuses some of the first on a new connection.
+ * ERR_PROTO: the reply was not HTTP. ERR_LIMIT: it was too long. Both: it may have been done.
  * ERR_INVALID: url, method or headers; nothing was sent. ERR_BUSY: calls to too many hosts at once;
  *   nothing was sent.
  * ERR_TIMEOUT, ERR_CANCELED: it may have been done. */

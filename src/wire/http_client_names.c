@@ -1,6 +1,6 @@
 /* Names to addresses. libcurl would start a thread for each call that finds no address in its
- * cache, ten thousand for ten thousand first calls. So curl never looks up a name here: one task per
- * host does, on a helper thread, and curl is told the outcome. */
+ * cache, ten thousand for ten thousand first calls. So curl never looks up a name here: one task
+ * per host does, on a helper thread, and curl is told the outcome. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>

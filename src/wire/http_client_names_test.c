@@ -1,4 +1,4 @@
-/* Looking up names, with a getaddrinfo of our own that the client, and libcurl if it tried, would call. */
+/* Looking up names, with a getaddrinfo of our own that libcurl would call too if it tried. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netdb.h>

@@ -2,12 +2,12 @@
  *
  * How a call travels:
  *
- *   1. http_client.c checks it and makes a struct httpc_transfer on the calling task's stack, finds its
- *      host, waits until the host has an address, and submits the transfer.
+ *   1. http_client.c checks it and makes a struct httpc_transfer on the calling task's stack,
+ *      finds its host, waits until the host has an address, and submits the transfer.
  *   2. The pump, a timer on the loop's own stack, hands it to the host, and the host to the first
  *      of its shards with room. If none has room it waits there, first come, first served.
- *   3. A shard is one curl multi with a bounded number of connections to that one host. It runs from
- *      its timer and from the pollers of its sockets.
+ *   3. A shard is one curl multi with a bounded number of connections to that one host. It runs
+ *      from its timer and from the pollers of its sockets.
  *   4. When curl is done the transfer leaves its shard, its task is woken, and the first of those
  *      that wait takes the place.
  *
@@ -16,10 +16,12 @@
  * All of libcurl runs on the loop's own stack: a TLS handshake needs more stack than ten
  * thousand tasks should have each, and nobody can give up a call in the middle of libcurl.
  *
- * Why shards: a multi looks through the connections it has for each call it begins, so the cost of a
- * call grows with their number. A host fills its first shard before it opens the next, so that few
- * calls use few connections. Shards are per host because curl's limit of connections per
- * host is one number for a whole multi. */
+ * Why shards: a multi looks through the connections it has for each call it begins, so the cost of
+ * a call grows with their number (10,000 plain calls: 45 us each up to 1,024 connections per
+ * multi, 95 at 4,096, 180 at 10,000). A host fills its first shard before it opens the next, so
+ * that few calls use few connections. Shards are per host because curl's limit of connections per
+ * host is one number for a whole multi. A TLS shard has to read the CA file once, which takes 19 ms
+ * for the system's: therefore HTTP/2 has ten connections in each, not one. */
 #ifndef WIRE_HTTP_CLIENT_PRIVATE_H
 #define WIRE_HTTP_CLIENT_PRIVATE_H
 
@@ -85,7 +87,7 @@ struct httpc_host {
     char *name, *port;
     bool tls;
     bool h1_only;        /* over TLS: a reply has shown that it speaks no HTTP/2 */
-    bool h1_seen;        /* such a reply is just coming in */
+    bool h1_seen;        /* the same, before h1_only follows outside of curl */
     size_t users;        /* transfers that point here */
     struct list waiting; /* transfers for which no shard has room */
     struct list shards;  /* in the order of their making */

@@ -19,8 +19,8 @@ static CURL *handle_get(struct http_client *c)
     return easy;
 }
 
-/* A handle that left a connection which others still use keeps its receive buffer, and a reset makes it
- * forget how large that is. Curl does not take a size then, which tells us not to keep it. */
+/* A handle that left a connection which others still use keeps its receive buffer, and a reset
+ * makes it forget how large that is. Curl takes no size then, which tells us not to keep it. */
 static void handle_put(struct http_client *c, CURL *easy)
 {
     curl_easy_reset(easy); /* forgets the transfer's memory */
@@ -102,7 +102,7 @@ static void on_time(void *arg)
     act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* The loop's clock stands still during a turn, so this may come a little early; curl asks again then. */
+/* The loop's clock stands still during a turn, so this may come early; curl asks again then. */
 static int on_timer(CURLM *multi, long ms, void *arg)
 {
     (void)multi;

@@ -1,6 +1,8 @@
 #include "wire/http_client.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +107,8 @@ static void test_methods_and_headers(struct task *t, void *arg)
     call = (struct http_call){.method = "DELETE", .url = peer_url(t, &f.peer, "/ok")};
     is_int(http_call(t, f.client, &call, &r), 0, "DELETE");
     ok(last_has(&f, "DELETE /ok HTTP/1.1\r\n"), "the method is sent");
+    ok(!last_has(&f, "secret") && !last_has(&f, "a/b") && !last_has(&f, "Content-Length"),
+       "and nothing of the call before");
     call = (struct http_call){.method = "POST", .url = peer_url(t, &f.peer, "/ok")};
     is_int(http_call(t, f.client, &call, &r), 0, "POST without a body");
     ok(last_has(&f, "POST /ok") && last_has(&f, "Content-Length: 0"), "has a length");
@@ -156,8 +160,7 @@ static void test_invalid(struct task *t, void *arg)
                                        "",
                                        "http://127.0.0.1:99999/",
                                        "http://127.0.0.1/a b",
-                                       "http://b\xc3\xbc"
-                                       "cher.test/"};
+                                       "http://b\303\274cher.test/"};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         expect_invalid(&f, t, (struct http_call){.url = urls[i]}, urls[i]);
     char *long_url = memset(arena_zalloc(task_arena(t), 20001), 'x', 20000);
@@ -362,6 +365,36 @@ static void test_reuse(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+static bool socket_is_ours(int fd, int port)
+{
+    struct sockaddr_in a;
+    socklen_t n = sizeof a;
+    return getpeername(fd, (struct sockaddr *)&a, &n) == 0 && a.sin_family == AF_INET &&
+           ntohs(a.sin_port) == port;
+}
+
+static void test_socket(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
+    struct http_response r;
+    is_int(call_path(&f, t, "/ok", &r), 0, "a call that leaves a connection");
+    int found = 0;
+    for (int fd = 0; fd < 100; fd++) {
+        if (!socket_is_ours(fd, f.peer.port))
+            continue;
+        found++;
+        int ms = 0;
+        socklen_t n = sizeof ms;
+        check(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &n) == 0);
+        ok(ms > 0, "a peer that vanished is noticed after %d ms", ms);
+        ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "a program we become does not inherit it");
+    }
+    is_int(found, 1, "one socket was looked at");
+    fixture_close(&f, t);
+}
+
 static void test_connection_limit(struct task *t, void *arg)
 {
     (void)arg;
@@ -411,6 +444,8 @@ static void test_dying_connection(struct task *t, void *arg)
     struct http_response r;
     is_int(post(&f, t, "/second-dies", STR("1"), &r), 0, "first POST of a connection");
     is_int(post(&f, t, "/second-dies", STR("2"), &r), ERR_UNCERTAIN, "second POST");
+    ok(strstr(task_error(t), "http://127.0.0.1:") && strstr(task_error(t), "lost"), "says why: %s",
+       task_error(t));
     is_int((int64_t)f.peer.requests, 2, "was sent once only");
     struct http_call call = {.method = "POST", .url = peer_url(t, &f.peer, "/second-dies")};
     is_int(http_call(t, f.client, &call, &r), 0, "first POST without a body");
@@ -550,6 +585,7 @@ static void test_pieces(struct task *t, void *arg)
     is_int(http_call(t, f.client, &call, &r), ERR_CONFLICT, "the taker can stop it");
     is_int((int64_t)p.count, 2, "and hears no more");
     p = (struct pieces){.loop = task_loop(t)};
+    call.reply_bytes_max = 1000;
     is_int(http_call(t, f.client, &call, &r), ERR_LIMIT, "the limit counts for pieces too");
     p = (struct pieces){.loop = task_loop(t)};
     call.url = peer_url(t, &f.peer, "/big");
@@ -618,6 +654,7 @@ int main(void)
     tap_task(test_connect_time, NULL, true);
     tap_task(test_limits, NULL, true);
     tap_task(test_reuse, NULL, true);
+    tap_task(test_socket, NULL, true);
     tap_task(test_connection_limit, NULL, true);
     tap_task(test_several_shards, NULL, true);
     tap_task(test_stale_connection, NULL, true);

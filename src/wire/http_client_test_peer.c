@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -237,6 +238,8 @@ static void accept_all(struct task *t, void *arg)
             watch_drained(&p->watch, WATCH_READ);
             continue;
         }
+        int on = 1;
+        check(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
         struct link *c = calloc(1, sizeof *c);
         check(c);
         c->peer = p;

@@ -130,13 +130,10 @@ static void fixture_open(struct fixture *f, struct task *t, const struct servers
 
 static const char *url_of(struct task *t, const struct fixture *f, const char *path)
 {
-    for (size_t i = 0; i < f->servers->count; i++) {
-        if (strcmp(f->servers->list[i].name, f->server) == 0)
-            return arena_printf(task_arena(t), "https://127.0.0.1:%d%s", f->servers->list[i].port,
-                                path);
-    }
-    check(!"known server");
-    return NULL;
+    size_t i = 0;
+    while (strcmp(f->servers->list[i].name, f->server) != 0)
+        check(++i < f->servers->count);
+    return arena_printf(task_arena(t), "https://127.0.0.1:%d%s", f->servers->list[i].port, path);
 }
 
 static int post(struct task *t, struct fixture *f, const char *path, struct str body,
@@ -245,8 +242,8 @@ static void test_h2_cold(struct task *t, void *arg)
     http_client_free(other.client);
 }
 
-/* Calls wait inside curl for longer than connecting may take: no reason to fail. The first call lets
- * curl know how many the server takes; what is sent before that, the server refuses. */
+/* Calls wait inside curl for longer than connecting may take: no reason to fail. The first call
+ * lets curl know how many the server takes; what is sent before that, the server refuses. */
 static void test_narrow_server(struct task *t, void *arg)
 {
     struct fixture f;
@@ -308,14 +305,14 @@ static void test_h1_only(struct task *t, void *arg)
 {
     struct fixture f;
     fixture_open(&f, t, arg, "h1", (struct http_client_options){.connect_ms = 1000});
-    struct burst b = {.f = &f, .path = "/?ms=300", .version = 11};
+    struct burst b = {.f = &f, .path = "/?ms=600", .version = 11};
     int64_t start_us = loop_now_us(task_loop(t));
     burst_run(t, &b, 60);
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     is_int((int64_t)b.good, 60, "60 calls to a server without HTTP/2");
     ok(seen(t, &f, "busiest") > 10, "use more connections once that is known: %lld",
        (long long)seen(t, &f, "busiest"));
-    ok(ms < 1700, "and do not wait for each other: %lld ms", (long long)ms);
+    ok(ms < 3000, "and do not wait for each other: %lld ms", (long long)ms);
     int64_t before = seen(t, &f, "connections");
     burst_run(t, &b, 60);
     is_int((int64_t)b.good, 120, "60 more");

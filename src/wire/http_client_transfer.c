@@ -5,8 +5,7 @@
 
 #include "wire/http_client_private.h"
 
-#define RECEIVE_BYTES    4096 /* per call in flight, therefore small */
-#define SEND_BYTES       16384 /* the least that curl takes; only used over TLS and for large bodies */
+#define SEND_BYTES       16384 /* the least curl takes; used over TLS and for large bodies */
 #define KEEPALIVE_S      20
 #define DEAD_PEER_MS     30000 /* sent and not acknowledged for so long: the connection is gone */
 #define CONNECTION_AGE_S 30    /* idle for longer is not used again; most servers keep them 60 */
@@ -21,8 +20,8 @@ static size_t stop(struct httpc_transfer *x, int err)
     return 0; /* fewer bytes than given: curl ends the transfer */
 }
 
-/* Curl is about to send. A second time means that it repeats the request after a kept connection has
- * died: not for us to decide if the server may have acted on the first. */
+/* Curl is about to send. A second time means that it repeats the request after a kept connection
+ * has died: not for us to decide if the server may have acted on the first. */
 static int on_begin(void *arg, char *peer, char *self, int peer_port, int self_port)
 {
     (void)peer, (void)self, (void)peer_port, (void)self_port;
@@ -71,8 +70,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return err ? stop(x, err) : n;
 }
 
-/* Curl's own sockets would survive an exec. And a peer that vanished would hold every HTTP/2 call that
- * is put on its connection, until the kernel gives up after a quarter of an hour. */
+/* Curl's own sockets would survive an exec. And a peer that vanished would hold every HTTP/2 call
+ * that is put on its connection, until the kernel gives up after a quarter of an hour. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)arg, (void)purpose;

@@ -8,6 +8,8 @@
 #include "wire/http_uri.h"
 
 #define READ_BYTES 4096
+/* After a read that has filled its room: a client that pipelines, or uploads. */
+#define READ_BYTES_MANY (32 * 1024)
 /* What a request weighs, besides its bytes, when it comes to taking turns. */
 #define REQUEST_BYTES 4096
 /* After our last word the client is listened to for a while: bytes that nobody has read when a
@@ -52,9 +54,10 @@ static int64_t now_ms(const struct http_conn *c)
 /* Reads without waiting: 1, or 0 when there is nothing yet, or ERR_CLOSED. */
 static int try_receive(struct http_conn *c)
 {
-    char *at = buf_reserve(&c->kit->in, READ_BYTES);
+    char *at = buf_reserve(&c->kit->in, c->read_filled ? READ_BYTES_MANY : READ_BYTES);
     size_t room = buf_room(&c->kit->in);
     ssize_t n = recv(c->watch.fd, at, room, 0);
+    c->read_filled = n == (ssize_t)room;
     if (n > 0) {
         buf_added(&c->kit->in, (size_t)n);
         if ((size_t)n < room && !c->watch.gone)

@@ -110,9 +110,10 @@ struct http_conn {
     struct task *task;
     struct watch watch;
     struct list link;
-    bool refused; /* over the limit: only here to be told so */
-    bool waiting; /* for a first byte */
-    bool broken;  /* nothing shall be sent any more */
+    bool refused;     /* over the limit: only here to be told so */
+    bool waiting;     /* for a first byte */
+    bool broken;      /* nothing shall be sent any more */
+    bool read_filled; /* the last read found no end */
     size_t served_count;
     size_t burst_bytes;   /* of work since others had their turn */
     struct http_kit *kit; /* NULL while it waits for a request */

@@ -71,6 +71,10 @@ static void add_type(struct http_exchange *x, const char *type)
     buf_add_lit(out, "Content-Type: ");
     buf_add_str(out, str_of(type));
     buf_add_lit(out, "\r\n");
+    /* What the API says is true for this caller and this moment only. */
+    bool api = str_eq(str_of(type), STR("application/json"));
+    if (api && !http_is_set(x, "cache-control"))
+        buf_add_lit(out, "Cache-Control: no-store\r\n");
     bool page = str_starts(str_of(type), STR("text/html"));
     if (page && !http_is_set(x, "content-security-policy"))
         buf_add_lit(out, PAGE_POLICY);

@@ -36,7 +36,7 @@ static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const ch
     va_end(ap);
     if (strcmp(text, r->problem) == 0)
         return;
-    strcpy(r->problem, text);
+    memcpy(r->problem, text, sizeof(text));
     log_line(level, "redis", "%s: %s", r->name, text);
 }
 
@@ -367,7 +367,7 @@ static void explain(struct task *t, struct redis *r, int err)
 static void retire(struct task *t, struct redis *r)
 {
     r->state = REDIS_CLOSED;
-    strcpy(r->problem, "closed");
+    snprintf(r->problem, sizeof(r->problem), "closed");
     waitq_wake_all(&r->first);
     while (r->users > 0)
         task_wait_always(t);
@@ -382,7 +382,7 @@ void redis_link_run(struct task *t, void *arg)
     struct redis *r = arg;
     r->link = t;
     timer_init(&r->quiet, r->loop, on_quiet, r);
-    strcpy(r->problem, "not connected yet");
+    snprintf(r->problem, sizeof(r->problem), "not connected yet");
     while (!r->closing && !task_canceled(t)) {
         int err = connect_once(t, r);
         if (err)

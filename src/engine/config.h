@@ -1,0 +1,73 @@
+/* config.h -- every setting of millrace, in one table.
+ *
+ * Sources, later ones win: the default, config.json, the environment, the command line. A wrong
+ * key or value anywhere is an exact message and no start. Secrets are marked
+ * in the table and masked wherever a config is shown.
+ *
+ * A key is written "mysql.url" here, {"mysql": {"url": …}} in the file and
+ * MILLRACE_MYSQL_URL in the environment. An empty variable counts as not set. */
+#ifndef ENGINE_CONFIG_H
+#define ENGINE_CONFIG_H
+
+#include <sys/socket.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#define CONFIG_SETTINGS_MAX   64
+#define CONFIG_FILE_BYTES_MAX (1024 * 1024)
+#define CONFIG_FILE_DEFAULT   "config.json"
+#define CONFIG_NODES_MAX      32
+
+struct config {
+    const char *listen;   /* "127.0.0.1:8080", "[::1]:8080" */
+    const char *data_dir; /* private stores, sockets, credentials: "var" */
+    const char *web_dir;  /* built pages: "web/dist" */
+    const char *user;     /* drop to this user when started as root; "" stays */
+    int64_t nodes;        /* 0: one per core */
+    int64_t drain_ms;
+    enum log_level log_level;
+    enum log_format log_format;
+    bool behind_tls;
+
+    const char *mysql_url;      /* "": the private mariadbd */
+    const char *mysql_password; /* for URLs that carry none */
+    int64_t mysql_connections;
+    int64_t mysql_buffer_bytes; /* private mariadbd; 0: what the machine allows */
+    const char *redis_url;      /* "": the private redis-server */
+    const char *redis_password;
+    int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */
+    const char *ai_url;      /* "": the simulated AI */
+    const char *ai_ca_file;
+    int64_t http_connections_max;
+    int64_t http_body_bytes_max;
+
+    const char *sources[CONFIG_SETTINGS_MAX]; /* where each setting came from, in table order */
+};
+
+/* Reads path (NULL: only defaults and the environment; a missing file is fine when optional
+ * is set). env is NULL-terminated like environ and may be NULL. Strings live in a.
+ * ERR_INVALID or ERR_IO with the whole message in *why (in a). */
+MUST_CHECK int config_load(struct arena *a, const char *path, bool optional, char **env,
+                           struct config *out, const char **why);
+/* Text of a config file and an environment; what config_load is made of, and what is fuzzed.
+ * name is for messages; text.p == NULL: no file. */
+MUST_CHECK int config_parse(struct arena *a, const char *name, struct str text, char **env,
+                            struct config *out, const char **why);
+/* One setting from the command line; source is what messages call it: "--nodes". The key must exist. */
+MUST_CHECK int config_set(struct arena *a, struct config *c, const char *key, const char *value,
+                          const char *source, const char **why);
+
+/* One line per setting: key, value (secrets masked), where it came from, what it means. */
+void config_show(const struct config *c, struct buf *out);
+/* The same table as reference documentation, in Markdown. */
+void config_document(struct buf *out);
+/* All settings as JSON that config_parse reads back, secrets in clear: for our own processes only. */
+void config_write(const struct config *c, struct buf *out);
+
+/* A value of "listen" as a socket address. False when it is none. */
+bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *len);
+/* url without the password in it. */
+const char *config_mask_url(struct arena *a, const char *url);
+#endif

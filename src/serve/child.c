@@ -1,0 +1,288 @@
+#include "serve/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/close_range.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+#define LOG_BYTES_MAX    (16 * 1024 * 1024)
+#define HIGH_FD          100 /* above all numbers that a child gets */
+#define KILLED_WAIT_MS   10000
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MOST_MS  10000
+#define BACKOFF_RESET_MS 30000
+
+/* --- between fork and exec: async-signal-safe calls only --- */
+
+struct birth {
+    const struct child_spec *spec;
+    pid_t parent;
+    int pid_fd;    /* -1: none */
+    int report_fd; /* closed by exec; errno goes here when it fails */
+};
+
+static void write_pid(int fd)
+{
+    char digits[16];
+    size_t at = sizeof digits;
+    digits[--at] = '\n';
+    for (pid_t pid = getpid(); pid > 0; pid /= 10)
+        digits[--at] = (char)('0' + pid % 10);
+    ssize_t ignored = write(fd, digits + at, sizeof digits - at);
+    (void)ignored;
+}
+
+static bool arrange_files(const struct birth *b)
+{
+    const struct child_spec *s = b->spec;
+    int high[CHILD_FDS_MAX];
+    for (size_t i = 0; i < s->fd_count; i++)
+        if ((high[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+            return false;
+    int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, 0) < 0)
+        return false;
+    if ((s->out_fd >= 0 && dup2(s->out_fd, 1) < 0) || (s->err_fd >= 0 && dup2(s->err_fd, 2) < 0))
+        return false;
+    /* Also what libraries opened without close-on-exec. */
+    if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+        return false;
+    for (size_t i = 0; i < s->fd_count; i++)
+        if (dup2(high[i], 3 + (int)i) < 0)
+            return false;
+    return true;
+}
+
+static void default_signals(void)
+{
+    struct sigaction dfl = {.sa_handler = SIG_DFL};
+    for (int signo = 1; signo < NSIG; signo++)
+        sigaction(signo, &dfl, NULL); /* fails for some, which have no handlers either */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn static void become(const struct birth *b)
+{
+    const struct child_spec *s = b->spec;
+    setsid();
+    if (s->death_signal) {
+        prctl(PR_SET_PDEATHSIG, s->death_signal);
+        if (getppid() != b->parent)
+            _exit(1); /* it died before the line above */
+    }
+    /* report_fd may have a number that arrange_files gives away. */
+    int report = fcntl(b->report_fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (b->pid_fd >= 0)
+        write_pid(b->pid_fd);
+    if ((!s->dir || chdir(s->dir) == 0) && arrange_files(b)) {
+        default_signals();
+        execv(s->path, s->argv);
+    }
+    int error = errno;
+    ssize_t ignored = write(report, &error, sizeof error);
+    (void)ignored;
+    _exit(127);
+}
+
+/* --- starting --- */
+
+/* 0 when the program runs, else the errno of the child. Ends as soon as exec has closed the pipe. */
+static int read_report(int fd)
+{
+    int error = 0;
+    ssize_t n;
+    do
+        n = read(fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof error ? error : 0;
+}
+
+static int refuse(struct arena *a, const struct child_spec *s, int error, const char **why)
+{
+    *why = arena_printf(a, "cannot start %s: %s", s->path, strerror(error));
+    return ERR_IO;
+}
+
+/* Signals wait meanwhile: a handler must not run in the new process. */
+static pid_t fork_quietly(const struct birth *b)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t pid = fork();
+    if (pid == 0)
+        become(b);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = error;
+    return pid;
+}
+
+static int spawn(const struct child_spec *s, pid_t *pid)
+{
+    int report[2];
+    struct birth b = {.spec = s, .parent = getpid(), .pid_fd = -1};
+    if (s->pid_path) {
+        b.pid_fd = open(s->pid_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (b.pid_fd < 0)
+            return errno;
+    }
+    int error = 0;
+    if (pipe2(report, O_CLOEXEC) < 0) {
+        error = errno;
+    } else {
+        b.report_fd = report[1];
+        *pid = fork_quietly(&b);
+        error = *pid < 0 ? errno : 0;
+        close(report[1]);
+        if (!error && (error = read_report(report[0])) != 0)
+            waitpid(*pid, NULL, 0);
+        close(report[0]);
+    }
+    if (b.pid_fd >= 0)
+        close(b.pid_fd);
+    return error;
+}
+
+/* --- watching --- */
+
+static void on_end(void *arg, int fd, int events)
+{
+    (void)events;
+    struct child *c = arg;
+    siginfo_t info = {0};
+    c->status = -1;
+    /* Before it is waited for, its number and that of its group cannot be anybody else's. */
+    if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOWAIT) == 0) {
+        kill(-c->pid, SIGKILL);
+        waitpid(c->pid, &c->status, 0);
+    }
+    child_release(c);
+    waitq_wake_all(c->changed);
+}
+
+int child_adopt(struct child *c, struct loop *l, struct waitq *changed, pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return ERR_NOT_FOUND;
+    *c = (struct child){.pid = pid,
+                        .running = true,
+                        .status = -1,
+                        .started_ms = loop_now_ms(l),
+                        .loop = l,
+                        .changed = changed,
+                        .pidfd = fd};
+    poller_init(&c->poller, l, fd, on_end, c);
+    poller_set(&c->poller, WATCH_READ);
+    return 0;
+}
+
+int child_start(struct child *c, struct loop *l, struct waitq *changed, const struct child_spec *s,
+                struct arena *a, const char **why)
+{
+    pid_t pid = 0;
+    check(s->fd_count <= CHILD_FDS_MAX);
+    int error = spawn(s, &pid);
+    if (error)
+        return refuse(a, s, error, why);
+    check(child_adopt(c, l, changed, pid) == 0); /* ours: it is there until we wait for it */
+    return 0;
+}
+
+void child_release(struct child *c)
+{
+    if (!c->running)
+        return;
+    c->running = false;
+    poller_release(&c->poller);
+    close(c->pidfd);
+}
+
+/* --- stopping --- */
+
+void child_signal(struct child *c, int signo)
+{
+    if (c->running)
+        syscall(SYS_pidfd_send_signal, c->pidfd, signo, NULL, 0);
+}
+
+void wait_change(struct task *t, struct waitq *q, int64_t at_ms)
+{
+    check(!task_canceled(t)); /* or the caller's loop would spin */
+    int64_t now = loop_now_ms(task_loop(t));
+    int64_t old = task_deadline(t, at_ms > now ? at_ms - now : 0);
+    int err = waitq_wait(t, q);
+    (void)err; /* the caller looks at its clock and its conditions anyway */
+    task_deadline_restore(t, old);
+}
+
+void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+{
+    if (!c->running)
+        return;
+    int64_t kill_at = loop_now_ms(c->loop) + grace_ms;
+    while (c->running && loop_now_ms(c->loop) < kill_at && *hurry < level)
+        wait_change(t, c->changed, kill_at);
+    if (!c->running)
+        return;
+    log_warn("child", "process %d does not end; killing it", (int)c->pid);
+    int64_t give_up_at = loop_now_ms(c->loop) + KILLED_WAIT_MS;
+    child_signal(c, SIGKILL);
+    while (c->running && loop_now_ms(c->loop) < give_up_at)
+        wait_change(t, c->changed, give_up_at);
+    if (c->running)
+        log_error("child", "process %d cannot be killed; leaving it", (int)c->pid);
+    child_release(c);
+}
+
+void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+{
+    child_signal(c, SIGTERM);
+    child_finish(t, c, grace_ms, hurry, level);
+}
+
+/* --- the rest --- */
+
+const char *child_outcome(const struct child *c, struct arena *a)
+{
+    if (c->running)
+        return "running";
+    if (c->status == -1)
+        return "an unknown outcome";
+    if (WIFSIGNALED(c->status))
+        return arena_printf(a, "signal %d (%s)", WTERMSIG(c->status),
+                            strsignal(WTERMSIG(c->status)));
+    return arena_printf(a, "exit status %d", WEXITSTATUS(c->status));
+}
+
+int child_log_open(const char *path)
+{
+    struct stat st;
+    char aside[4096];
+    if (stat(path, &st) == 0 && st.st_size > LOG_BYTES_MAX &&
+        snprintf(aside, sizeof aside, "%s.old", path) < (int)sizeof aside)
+        rename(path, aside);
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+}
+
+int64_t backoff_next(struct backoff *b, int64_t ran_ms)
+{
+    if (ran_ms >= BACKOFF_RESET_MS || b->delay_ms == 0)
+        b->delay_ms = BACKOFF_FIRST_MS;
+    else
+        b->delay_ms = b->delay_ms * 2 < BACKOFF_MOST_MS ? b->delay_ms * 2 : BACKOFF_MOST_MS;
+    return b->delay_ms;
+}

@@ -1,0 +1,213 @@
+#include "serve/fleet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "serve/node_process.h"
+
+#define READY_MS    60000 /* for a new node to serve */
+#define HURRY_LEVEL 1     /* nodes are killed by the second Ctrl-C */
+
+static int index_of(const struct member *m)
+{
+    return (int)(m - m->fleet->members);
+}
+
+int fleet_ready(const struct fleet *f)
+{
+    int n = 0;
+    for (int i = 0; i < METRICS_NODES_MAX; i++)
+        n += f->members[i].used && !f->members[i].old && f->members[i].ready;
+    return n;
+}
+
+int fleet_old(const struct fleet *f)
+{
+    int n = 0;
+    for (int i = 0; i < METRICS_NODES_MAX; i++)
+        n += f->members[i].used && f->members[i].old;
+    return n;
+}
+
+/* --- seats --- */
+
+static struct member *take_seat(struct task *t, struct fleet *f)
+{
+    while (!f->stop) {
+        for (int i = 0; i < METRICS_NODES_MAX; i++) {
+            struct member *m = &f->members[i];
+            if (m->used)
+                continue;
+            *m = (struct member){.fleet = f, .used = true, .ready_fd = -1};
+            return m;
+        }
+        wait_change(t, f->changed, TIME_NEVER); /* for old nodes to end */
+    }
+    return NULL;
+}
+
+static void stop_listening(struct member *m)
+{
+    if (m->ready_fd < 0)
+        return;
+    poller_release(&m->ready_poller);
+    close(m->ready_fd);
+    m->ready_fd = -1;
+}
+
+static void leave_seat(struct member *m)
+{
+    stop_listening(m);
+    /* Opening a slab clears it: the numbers of a node go with it. */
+    metrics_close(metrics_open(m->fleet->metrics_fd, METRICS_NODES_MAX, index_of(m)));
+    m->used = false;
+    waitq_wake_all(m->fleet->changed);
+}
+
+/* --- one node --- */
+
+static void on_ready(void *arg, int fd, int events)
+{
+    (void)events;
+    struct member *m = arg;
+    char text[256];
+    ssize_t n = read(fd, text, sizeof text);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    struct str line = str_from(text, n > 0 ? (size_t)n : 0);
+    line = str_cut(&line, '\n');
+    m->ready = line.n > 0;
+    if (m->ready)
+        m->fleet->failures = 0;
+    if (m->ready && !str_eq(line, STR("ready")))
+        log_warn("serve", "node %d serves, but %.*s", index_of(m), STR_ARG(line));
+    stop_listening(m);
+    waitq_wake_all(m->fleet->changed);
+}
+
+static int start_node(struct task *t, struct member *m)
+{
+    struct fleet *f = m->fleet;
+    struct arena *a = task_arena(t);
+    const char *why = NULL;
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
+        return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
+    char *argv[] = {arena_strdup(a, "millrace"), arena_strdup(a, "node"),
+                    arena_strdup(a, "--index"), arena_printf(a, "%d", index_of(m)), NULL};
+    const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
+    struct child_spec spec = {.path = f->binary,
+                              .argv = argv,
+                              .out_fd = -1,
+                              .err_fd = -1,
+                              .fds = fds,
+                              .fd_count = sizeof fds / sizeof *fds,
+                              .death_signal = SIGTERM};
+    int err = child_start(&m->child, f->loop, f->changed, &spec, a, &why);
+    close(ready[1]);
+    if (err) {
+        close(ready[0]);
+        return task_fail(t, err, "%s", why);
+    }
+    m->ready_fd = ready[0];
+    poller_init(&m->ready_poller, f->loop, ready[0], on_ready, m);
+    poller_set(&m->ready_poller, WATCH_READ);
+    return 0;
+}
+
+/* Until it has ended, by itself or because the fleet stops. */
+static void attend(struct task *t, struct member *m)
+{
+    struct fleet *f = m->fleet;
+    int64_t ready_by = loop_now_ms(f->loop) + READY_MS;
+    while (m->child.running && !f->stop) {
+        if (!m->ready && loop_now_ms(f->loop) >= ready_by) {
+            log_error("serve", "node %d is not ready after %d s", index_of(m), READY_MS / 1000);
+            child_signal(&m->child, SIGKILL);
+            ready_by = TIME_NEVER;
+        }
+        wait_change(t, f->changed, m->ready ? TIME_NEVER : ready_by);
+    }
+    if (m->child.running) {
+        m->draining = true;
+        child_stop(t, &m->child, f->drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
+    }
+}
+
+static int64_t run_once(struct task *t, struct member *m)
+{
+    struct fleet *f = m->fleet;
+    struct task_scope scope = task_scope(t);
+    int64_t began = loop_now_ms(f->loop);
+    if (start_node(t, m)) {
+        log_error("serve", "node %d: %s", index_of(m), task_error(t));
+        f->failures++;
+    } else {
+        attend(t, m);
+        f->failures += !m->ready && !f->stop;
+        if (!f->stop)
+            log_error("serve", "node %d, pid %d, has ended with %s", index_of(m), (int)m->child.pid,
+                      child_outcome(&m->child, task_arena(t)));
+    }
+    task_scope_end(t, scope);
+    return loop_now_ms(f->loop) - began;
+}
+
+static void keep(struct task *t, void *arg)
+{
+    struct fleet *f = arg;
+    struct backoff backoff = {0};
+    struct member *m;
+    while ((m = take_seat(t, f))) {
+        int64_t ran_ms = run_once(t, m);
+        leave_seat(m);
+        int64_t until = loop_now_ms(f->loop) + backoff_next(&backoff, ran_ms);
+        while (!f->stop && loop_now_ms(f->loop) < until)
+            wait_change(t, f->changed, until);
+    }
+}
+
+/* --- the generation before --- */
+
+void fleet_adopt(struct fleet *f, pid_t pid, int index, bool draining)
+{
+    check(index >= 0 && index < METRICS_NODES_MAX);
+    struct member *m = &f->members[index];
+    *m = (struct member){.fleet = f, .old = true, .draining = draining, .ready_fd = -1};
+    m->used = child_adopt(&m->child, f->loop, f->changed, pid) == 0;
+}
+
+static void retire(struct task *t, void *arg)
+{
+    struct member *m = arg;
+    struct fleet *f = m->fleet;
+    while (m->child.running && !m->draining && !f->stop && fleet_ready(f) < f->wanted)
+        wait_change(t, f->changed, TIME_NEVER);
+    if (!m->draining)
+        child_signal(&m->child, SIGTERM);
+    m->draining = true;
+    child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
+    leave_seat(m);
+}
+
+int fleet_go_old(struct fleet *f, struct group *g)
+{
+    int err = 0;
+    for (int i = 0; i < METRICS_NODES_MAX && !err; i++)
+        if (f->members[i].used)
+            err = task_go(g, "old node", retire, &f->members[i]);
+    return err;
+}
+
+int fleet_go(struct fleet *f, struct group *g)
+{
+    int err = 0;
+    for (int i = 0; i < f->wanted && !err; i++)
+        err = task_go(g, "node", keep, f);
+    return err;
+}

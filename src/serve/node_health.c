@@ -1,0 +1,140 @@
+#include "serve/node_health.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/metrics.h"
+#include "base/str.h"
+#include "wire/http_server.h"
+#include "wire/redis.h"
+#include "wire/sql.h"
+
+#define PROBE_MS  1000
+#define UPDATE_MS 5000
+
+/* --- the stores --- */
+
+static void probe(struct task *t, const struct node *n,
+                  int (*ask)(struct task *, const struct node *), struct probe *out)
+{
+    int64_t old = task_deadline(t, PROBE_MS);
+    int64_t began = loop_now_us(n->loop);
+    out->err = ask(t, n);
+    out->latency_us = loop_now_us(n->loop) - began;
+    task_deadline_restore(t, old);
+    const char *words = *task_error(t) ? task_error(t) : err_name(out->err);
+    out->problem = out->err ? arena_strdup(task_arena(t), words) : "";
+}
+
+static int ask_redis(struct task *t, const struct node *n)
+{
+    const struct redis_reply *reply;
+    return redis_call(t, n->redis, STR_NULL, &reply, STR("PING"));
+}
+
+static int ask_mysql(struct task *t, const struct node *n)
+{
+    return sql_call(t, n->sql, NULL, "SELECT 1");
+}
+
+void health_probe(struct task *t, const struct node *n, struct health *out)
+{
+    probe(t, n, ask_redis, &out->redis);
+    probe(t, n, ask_mysql, &out->mysql);
+}
+
+/* --- ourselves --- */
+
+struct vitals {
+    struct node *node;
+    int64_t *resident, *cpu, *files, *tasks, *late, *draining;
+};
+
+struct vitals *vitals_new(struct node *n)
+{
+    struct vitals *v = calloc(1, sizeof *v);
+    if (!v)
+        check_no_memory();
+    struct metrics *m = n->metrics;
+    v->node = n;
+    v->resident = metric(m, METRIC_GAUGE, "millrace_node_resident_bytes", "",
+                         "Memory of the process that is in RAM.");
+    v->cpu = metric(m, METRIC_COUNTER, "millrace_node_cpu_milliseconds_total", "",
+                    "Processor time used.");
+    v->files = metric(m, METRIC_GAUGE, "millrace_node_open_files", "", "Open file descriptors.");
+    v->tasks = metric(m, METRIC_GAUGE, "millrace_node_tasks", "", "Tasks that have not ended.");
+    v->late = metric(m, METRIC_GAUGE, "millrace_node_loop_late_microseconds", "",
+                     "How much too late the last timer of this kind fired.");
+    v->draining =
+        metric(m, METRIC_GAUGE, "millrace_node_draining", "", "1: the node takes no new work.");
+    return v;
+}
+
+void vitals_free(struct vitals *v)
+{
+    free(v);
+}
+
+static int64_t resident_bytes(void)
+{
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+    if (fd >= 0)
+        close(fd);
+    struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
+    int64_t pages = 0;
+    str_cut(&rest, ' ');
+    if (rest.p)
+        str_to_i64(str_cut(&rest, ' '), &pages);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static int64_t open_files(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int64_t n = 0;
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
+}
+
+static int64_t cpu_ms(void)
+{
+    struct rusage r;
+    if (getrusage(RUSAGE_SELF, &r) < 0)
+        return 0;
+    return (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 +
+           (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+}
+
+void vitals_update(struct vitals *v)
+{
+    metric_set(v->resident, resident_bytes());
+    metric_set(v->cpu, cpu_ms());
+    metric_set(v->files, open_files());
+    metric_set(v->tasks, (int64_t)loop_task_count(v->node->loop));
+    metric_set(v->draining, v->node->draining);
+}
+
+void vitals_task(struct task *t, void *arg)
+{
+    struct vitals *v = arg;
+    struct loop *l = task_loop(t);
+    int64_t due_us;
+    do {
+        vitals_update(v);
+        due_us = loop_now_ms(l) * 1000 + UPDATE_MS * 1000;
+        int err = task_sleep(t, UPDATE_MS);
+        if (err)
+            return;
+        int64_t late_us = loop_now_us(l) - due_us;
+        metric_set(v->late, late_us > 0 ? late_us : 0);
+    } while (!task_canceled(t));
+}

@@ -1,0 +1,32 @@
+/* node_health.h -- how a node and the stores behind it are doing. */
+#ifndef SERVE_NODE_HEALTH_H
+#define SERVE_NODE_HEALTH_H
+
+#include "engine/node.h"
+#include "loop/task.h"
+
+struct probe {
+    int err; /* 0: it answered */
+    int64_t latency_us;
+    const char *problem; /* in the task's arena; "" if none */
+};
+
+struct health {
+    struct probe redis, mysql;
+};
+
+/* Asks both stores; each may take a second. */
+void health_probe(struct task *t, const struct node *n, struct health *out);
+static inline bool health_fine(const struct health *h)
+{
+    return !h->redis.err && !h->mysql.err;
+}
+
+/* The process's own numbers: memory, CPU, files, tasks, how late the loop is. */
+struct vitals;
+struct vitals *vitals_new(struct node *n);
+void vitals_free(struct vitals *v);
+void vitals_update(struct vitals *v);
+/* Updates them for ever: a task_fn with a struct vitals. */
+void vitals_task(struct task *t, void *arg);
+#endif

@@ -1,0 +1,219 @@
+#include "serve/node_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "engine/config.h"
+#include "engine/node.h"
+#include "engine/stores.h"
+#include "loop/sync.h"
+#include "serve/node_routes.h"
+#include "wire/http_client.h"
+#include "wire/redis.h"
+#include "wire/sql.h"
+
+#define STORES_WAIT_MS 5000 /* before we serve without them */
+#define STORES_LOOK_MS 100
+#define ACCEPT_END_MS  100 /* the acceptor needs a turn of the loop to let go of its socket */
+
+struct process {
+    struct node node;
+    struct arena arena;
+    struct config config;
+    struct stores stores;
+    struct node_pages pages;
+    struct group serving, background, links;
+    struct waitq changed;
+    int status;
+};
+
+/* --- start --- */
+
+static int read_config(struct process *p, const char **why)
+{
+    struct stat st;
+    if (fstat(NODE_FD_CONFIG, &st) < 0 || fstat(NODE_FD_LISTEN, &st) < 0) {
+        *why = "\"node\" is started by \"serve\" only";
+        return ERR_INVALID;
+    }
+    check(fstat(NODE_FD_CONFIG, &st) == 0);
+    char *text = arena_alloc(&p->arena, (size_t)st.st_size + 1);
+    check(pread(NODE_FD_CONFIG, text, (size_t)st.st_size, 0) == st.st_size);
+    close(NODE_FD_CONFIG);
+    int err = config_parse(&p->arena, "settings", str_from(text, (size_t)st.st_size), NULL,
+                           &p->config, why);
+    return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
+}
+
+static void open_stores(struct process *p)
+{
+    struct node *n = &p->node;
+    n->redis = redis_open(&p->links, &(struct redis_options){.url = p->stores.redis_url,
+                                                             .password = p->stores.redis_password,
+                                                             .metrics = n->metrics,
+                                                             .name = "hot"});
+    check(n->redis);
+    n->sql = sql_pool_new(
+        n->loop, &(struct sql_options){.url = p->stores.mysql_url,
+                                       .password = p->stores.mysql_password,
+                                       .connections_max = (size_t)p->config.mysql_connections,
+                                       .metrics = n->metrics});
+    const char *ca_file = *p->config.ai_ca_file ? p->config.ai_ca_file : NULL;
+    n->client = http_client_new(
+        n->loop, &(struct http_client_options){.ca_file = ca_file, .metrics = n->metrics});
+}
+
+static void open_server(struct process *p)
+{
+    struct node *n = &p->node;
+    struct http_options o = {
+        .limits = http_limits_default, .metrics = n->metrics, .behind_tls = p->config.behind_tls};
+    o.limits.connections_max = (size_t)p->config.http_connections_max;
+    n->http = http_server_new(n->loop, &o);
+    p->pages = (struct node_pages){n, vitals_new(n), http_files_new(p->config.web_dir)};
+    node_routes_add(n->http, &p->pages);
+}
+
+static void close_all(struct process *p)
+{
+    struct node *n = &p->node;
+    http_server_free(n->http);
+    http_files_free(p->pages.files);
+    vitals_free(p->pages.vitals);
+    http_client_free(n->client);
+    sql_pool_free(n->sql);
+    metrics_close(n->metrics);
+    loop_free(n->loop);
+}
+
+/* --- life --- */
+
+static void serve(struct task *t, void *arg)
+{
+    struct process *p = arg;
+    int err = http_server_run(t, p->node.http, NODE_FD_LISTEN);
+    if (!err || p->node.draining)
+        return;
+    log_error("node", "cannot serve: %s", *task_error(t) ? task_error(t) : err_name(err));
+    p->status = 1;
+    p->node.draining = true;
+    waitq_wake_all(&p->changed);
+}
+
+static void on_stop(void *arg)
+{
+    struct process *p = arg;
+    p->node.draining = true;
+    waitq_wake_all(&p->changed);
+}
+
+/* Gives stores that are just starting a moment, then serves with what there is (ACC-5). */
+static const char *await_stores(struct task *t, struct process *p)
+{
+    struct health h;
+    int64_t until = loop_now_ms(p->node.loop) + STORES_WAIT_MS;
+    for (;;) {
+        health_probe(t, &p->node, &h);
+        if (health_fine(&h) || p->node.draining || loop_now_ms(p->node.loop) >= until)
+            break;
+        if (task_sleep(t, STORES_LOOK_MS))
+            break;
+    }
+    if (h.redis.err)
+        return arena_printf(task_arena(t), "Redis does not answer: %s", h.redis.problem);
+    if (h.mysql.err)
+        return arena_printf(task_arena(t), "MySQL does not answer: %s", h.mysql.problem);
+    return "ready";
+}
+
+static void report(const char *line)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "%.*s\n", (int)sizeof text - 2, line);
+    ssize_t ignored = write(NODE_FD_READY, text, (size_t)n);
+    (void)ignored; /* a supervisor that is reloading does not listen any more */
+    close(NODE_FD_READY);
+}
+
+static void drain(struct task *t, struct process *p)
+{
+    log_info("node", "draining %zu connections", http_server_connections(p->node.http));
+    http_server_drain(p->node.http);
+    int64_t old = task_deadline(t, p->config.drain_ms);
+    int err = task_sleep(t, ACCEPT_END_MS);
+    /* A supervisor that comes after one that was killed wants the port before we are done. */
+    close(NODE_FD_LISTEN);
+    err = group_join(t, &p->serving);
+    if (err)
+        log_warn("node", "requests were cut off after %lld ms", (long long)p->config.drain_ms);
+    task_deadline_restore(t, old);
+}
+
+static void live(struct task *t, void *arg)
+{
+    struct process *p = arg;
+    check(task_go(&p->serving, "serve", serve, p) == 0);
+    check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
+    report(await_stores(t, p));
+    log_info("node", "serves");
+    int err = 0;
+    while (!p->node.draining && !err)
+        err = waitq_wait(t, &p->changed);
+    drain(t, p);
+    group_cancel(&p->background);
+    err = group_join(t, &p->background);
+    redis_close(p->node.redis);
+    err = group_join(t, &p->links);
+    (void)err; /* nobody cancels this task, and it has no deadline */
+}
+
+static void run(struct process *p, int index)
+{
+    struct node *n = &p->node;
+    struct group self;
+    n->loop = loop_new(NULL);
+    n->index = index;
+    n->config = &p->config;
+    n->group = &p->background;
+    n->metrics = metrics_open(NODE_FD_METRICS, METRICS_NODES_MAX, index);
+    loop_secret(n->loop, &n->incarnation, sizeof n->incarnation);
+    waitq_init(&p->changed);
+    group_init(&p->serving, n->loop);
+    group_init(&p->background, n->loop);
+    group_init(&p->links, n->loop);
+    group_init(&self, n->loop);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    loop_on_signal(n->loop, SIGTERM, on_stop, p);
+    loop_on_signal(n->loop, SIGINT, on_stop, p);
+    open_stores(p);
+    open_server(p);
+    check(task_go(&self, "node", live, p) == 0);
+    loop_run(n->loop);
+    close_all(p);
+}
+
+int node_process(int index)
+{
+    struct process p = {.status = 0};
+    const char *why = NULL;
+    arena_init(&p.arena);
+    if (read_config(&p, &why)) {
+        fprintf(stderr, "millrace node: %s\n", why);
+        p.status = 1;
+    } else {
+        char name[16];
+        snprintf(name, sizeof name, "node-%d", index);
+        log_setup(p.config.log_level, p.config.log_format, name);
+        run(&p, index);
+    }
+    arena_release(&p.arena);
+    return p.status;
+}

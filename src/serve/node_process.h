@@ -1,0 +1,25 @@
+/* node_process.h -- one serving process, and what the supervisor hands to it.
+ *
+ *   millrace serve          the supervisor: owns the listening socket, the private stores, the nodes
+ *     redis-server          private store, outlives a supervisor that is killed
+ *     mariadbd              likewise
+ *     millrace sim          the simulated AI, when no other is configured
+ *     millrace node 0…N     serve the API; end when the supervisor does */
+#ifndef SERVE_NODE_PROCESS_H
+#define SERVE_NODE_PROCESS_H
+
+/* From its start to the end of its drain; the exit status of the program. */
+int node_process(int index);
+
+/* Open in every node. */
+enum {
+    NODE_FD_LISTEN = 3,
+    NODE_FD_READY =
+        4, /* a pipe; the node writes a line when it serves: "ready", or what is amiss */
+    NODE_FD_METRICS = 5, /* shared memory, see base/metrics.h */
+    NODE_FD_CONFIG = 6,  /* the settings as config_write gives them */
+};
+
+/* Added to drain_ms before a node that does not end is killed. */
+#define NODE_DRAIN_SLACK_MS 3000
+#endif

@@ -1,0 +1,113 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "serve/listener.h"
+#include "serve/supervisor_private.h"
+
+#define CHECK_MS    20000
+#define REPLY_BYTES 256
+
+/* What may not change while we run. */
+static int compare(struct task *t, const struct supervisor *s, const struct config *fresh)
+{
+    char dir[PATH_MAX];
+    if (!realpath(fresh->data_dir, dir) || strcmp(dir, s->dir.path) != 0)
+        return task_fail(t, ERR_INVALID, "data_dir cannot change without a restart");
+    if (strcmp(fresh->user, s->config.user) != 0)
+        return task_fail(t, ERR_INVALID, "user cannot change without a restart");
+    return 0;
+}
+
+/* Lets the program on disk read the settings; what it says goes to fd. */
+static int start_check(struct task *t, struct supervisor *s, int fd, struct child *c)
+{
+    struct arena *a = task_arena(t);
+    const char *file = s->options->config_file, *why = NULL;
+    char *argv[] = {arena_strdup(a, "millrace"),         arena_strdup(a, "config"),
+                    arena_strdup(a, "--check"),          file ? arena_strdup(a, "--config") : NULL,
+                    file ? arena_strdup(a, file) : NULL, NULL};
+    struct child_spec spec = {
+        .path = s->binary, .argv = argv, .out_fd = fd, .err_fd = -1, .death_signal = 9};
+    int err = child_start(c, s->loop, &s->changed, &spec, a, &why);
+    return err ? task_fail(t, err, "%s", why) : 0;
+}
+
+static int check_program(struct task *t, struct supervisor *s)
+{
+    struct child c = {0};
+    char reply[REPLY_BYTES] = "";
+    int out[2];
+    if (pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0)
+        return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
+    int err = start_check(t, s, out[1], &c);
+    close(out[1]);
+    child_finish(t, &c, CHECK_MS, &s->hurry, 1);
+    ssize_t n = read(out[0], reply, sizeof reply - 1);
+    close(out[0]);
+    if (err)
+        return err;
+    if (c.status != 0)
+        return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->binary,
+                         child_outcome(&c, task_arena(t)));
+    /* Exit status 0 alone could be anybody's. */
+    if (!str_starts(str_from(reply, n > 0 ? (size_t)n : 0), STR("millrace ")))
+        return task_fail(t, ERR_REFUSED, "%s is not millrace", s->binary);
+    return 0;
+}
+
+static void fill(const struct supervisor *s, struct handover *h)
+{
+    h->data_dir = s->dir.path;
+    h->lock_fd = s->dir.lock_fd;
+    h->metrics_fd = s->metrics_fd;
+    h->sim_pid = s->sim.child.running ? s->sim.child.pid : 0;
+    h->sim_port = s->sim.port;
+    /* Nodes of an earlier reload may still be draining, and have more time. */
+    bool older = fleet_old(&s->fleet) > 0 && s->fleet.old_drain_ms > s->fleet.drain_ms;
+    h->drain_ms = older ? s->fleet.old_drain_ms : s->fleet.drain_ms;
+    for (int i = 0; i < METRICS_NODES_MAX; i++) {
+        const struct member *m = &s->fleet.members[i];
+        if (m->used && m->child.running)
+            h->nodes[h->node_count++] = (struct handover_node){m->child.pid, i, m->draining};
+    }
+}
+
+static int try_reload(struct task *t, struct supervisor *s)
+{
+    struct config fresh;
+    const char *why = NULL;
+    int err = serve_settings(task_arena(t), s->options, &fresh, &why);
+    if (err)
+        return task_fail(t, err, "%s", why);
+    err = compare(t, s, &fresh);
+    if (!err)
+        err = check_program(t, s);
+    if (err || s->stops)
+        return err ? err : task_fail(t, ERR_CANCELED, "we are stopping");
+
+    struct handover h = {.listen = fresh.listen, .listen_fd = s->listen_fd};
+    if (strcmp(fresh.listen, s->config.listen) != 0)
+        err = listener_open(t, fresh.listen, 0, &h.listen_fd);
+    if (err)
+        return err;
+    fill(s, &h); /* nothing waits from here on: it stays true */
+    log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
+    handover_exec(&h, s->binary, s->options->argv);
+    err = task_fail(t, ERR_IO, "%s: %s", s->binary, strerror(errno));
+    if (h.listen_fd != s->listen_fd)
+        close(h.listen_fd);
+    return err;
+}
+
+void supervisor_reload(struct task *t, struct supervisor *s)
+{
+    struct task_scope scope = task_scope(t);
+    if (try_reload(t, s))
+        log_error("serve", "not reloaded, everything goes on as before: %s", task_error(t));
+    task_scope_end(t, scope);
+}

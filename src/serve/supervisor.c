@@ -1,0 +1,394 @@
+#include "serve/supervisor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "serve/datadir.h"
+#include "serve/listener.h"
+#include "serve/machine.h"
+#include "serve/supervisor_private.h"
+
+#define LISTEN_RETRY_MS 2000
+#define FAILURES_MAX    5 /* in a row, of nodes before any has served, and of the simulated AI */
+
+/* --- before the loop --- */
+
+static const char *program_path(struct arena *a)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    check(n > 0 && n < (ssize_t)sizeof path);
+    struct str s = str_from(path, (size_t)n);
+    if (str_ends(s, STR(" (deleted)"))) /* replaced since we started */
+        s.n -= sizeof " (deleted)" - 1;
+    return str_z(a, s);
+}
+
+static int make_metrics_page(void)
+{
+    int fd = memfd_create("millrace-metrics", MFD_CLOEXEC);
+    check(fd >= 0 && ftruncate(fd, (off_t)metrics_bytes(METRICS_NODES_MAX)) == 0);
+    return fd;
+}
+
+/* A newer program may have pages of another size. */
+static int same_metrics_page(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && (size_t)st.st_size == metrics_bytes(METRICS_NODES_MAX))
+        return fd;
+    close(fd);
+    return make_metrics_page();
+}
+
+/* Everything that needs root comes first; nothing has been started if it fails. */
+static int settle(struct task *t, struct supervisor *s)
+{
+    struct arena *a = &s->arena;
+    const char *why = NULL;
+    int err = user_find(a, s->config.user, &s->user, &why);
+    if (!err)
+        err = datadir_open(a, s->config.data_dir, s->user.uid, s->user.gid, &s->dir, &why);
+    if (err)
+        return task_fail(t, err, "%s", why);
+    err = listener_open(t, s->config.listen, LISTEN_RETRY_MS, &s->listen_fd);
+    if (err)
+        return err;
+    s->metrics_fd = make_metrics_page();
+    err = user_become(a, &s->user, &why);
+    if (err)
+        return task_fail(t, err, "%s", why);
+    if (access(s->dir.path, R_OK | W_OK | X_OK) < 0)
+        return task_fail(t, ERR_IO, "%s: user \"%s\" cannot write there: %s", s->dir.path,
+                         s->user.name, strerror(errno));
+    return 0;
+}
+
+/* The process has it all, from before its program was replaced. */
+static int settle_again(struct task *t, struct supervisor *s)
+{
+    const char *why = NULL;
+    s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
+    s->listen_fd = s->before.listen_fd;
+    s->metrics_fd = same_metrics_page(s->before.metrics_fd);
+    int err = user_find(&s->arena, s->config.user, &s->user, &why);
+    return err ? task_fail(t, err, "%s", why) : 0;
+}
+
+static void warn_about_machine(const struct supervisor *s)
+{
+    machine_raise_file_limit();
+    machine_check_mappings(s->config.http_connections_max);
+    if (geteuid() == 0 && !s->reloaded)
+        log_warn("serve", "running as root, private stores included; the setting \"user\" names a "
+                          "system user to run as instead");
+}
+
+/* --- signals --- */
+
+static void on_stop(void *arg)
+{
+    struct supervisor *s = arg;
+    if (s->stops++ > 0)
+        log_warn("serve", "hurrying");
+    s->hurry = s->stops - 1;
+    waitq_wake_all(&s->changed);
+}
+
+static void on_reload(void *arg)
+{
+    struct supervisor *s = arg;
+    /* The same signal tells that the terminal we were started from is gone. */
+    if (s->terminal && tcgetpgrp(STDERR_FILENO) < 0) {
+        on_stop(s);
+        return;
+    }
+    s->reload = true;
+    waitq_wake_all(&s->changed);
+}
+
+static void take_signals(struct supervisor *s)
+{
+    signal(SIGPIPE, SIG_IGN);
+    loop_on_signal(s->loop, SIGTERM, on_stop, s);
+    loop_on_signal(s->loop, SIGINT, on_stop, s);
+    loop_on_signal(s->loop, SIGHUP, on_reload, s);
+    handover_open_signals();
+}
+
+/* --- stores --- */
+
+static void prepare_store(struct supervisor *s, struct store *store, const struct store_kind *kind)
+{
+    *store = (struct store){.kind = kind,
+                            .config = &s->config,
+                            .data_dir = s->dir.path,
+                            .user = &s->user,
+                            .nodes = (size_t)s->nodes,
+                            .changed = &s->changed,
+                            .hurry = &s->hurry,
+                            .was_ready = s->reloaded};
+}
+
+static bool is_settled(const struct store *store)
+{
+    return store->state != STORE_STARTING && store->state != STORE_DOWN;
+}
+
+/* Returns when both are ready, one has failed, or we shall stop. */
+static int start_stores(struct task *t, struct supervisor *s)
+{
+    prepare_store(s, &s->redis, &store_redis);
+    prepare_store(s, &s->mariadb, &store_mariadb);
+    if (!*s->config.redis_url && store_go(&s->redis, &s->stores))
+        return ERR_LIMIT;
+    if (!*s->config.mysql_url && store_go(&s->mariadb, &s->stores))
+        return ERR_LIMIT;
+    while (!s->stops && s->redis.state != STORE_FAILED && s->mariadb.state != STORE_FAILED &&
+           !(is_settled(&s->redis) && is_settled(&s->mariadb)))
+        wait_change(t, &s->changed, TIME_NEVER);
+    const struct store *failed = s->redis.state == STORE_FAILED     ? &s->redis
+                                 : s->mariadb.state == STORE_FAILED ? &s->mariadb
+                                                                    : NULL;
+    if (failed)
+        return task_fail(t, ERR_IO, "%s", failed->problem);
+    return s->stops ? ERR_CANCELED : 0;
+}
+
+/* Stops stores that these settings do not need, but that run: left by a supervisor that was
+ * killed, or needed by the settings before a reload. The nodes of that time must be gone. */
+static void clear_stores(struct task *t, struct supervisor *s)
+{
+    if (*s->config.redis_url)
+        store_clear(t, &s->redis);
+    if (*s->config.mysql_url)
+        store_clear(t, &s->mariadb);
+}
+
+/* --- the simulated AI and the nodes --- */
+
+/* What this process has already, when its program was replaced. */
+static int take_over(struct supervisor *s)
+{
+    s->sim = (struct simulator){.loop = s->loop,
+                                .changed = &s->changed,
+                                .hurry = &s->hurry,
+                                .binary = s->binary,
+                                .port = s->before.sim_port};
+    s->fleet = (struct fleet){.loop = s->loop,
+                              .changed = &s->changed,
+                              .hurry = &s->hurry,
+                              .binary = s->binary,
+                              .listen_fd = s->listen_fd,
+                              .metrics_fd = s->metrics_fd,
+                              .config_fd = -1,
+                              .drain_ms = s->config.drain_ms,
+                              .old_drain_ms = s->before.drain_ms,
+                              .wanted = s->nodes};
+    for (size_t i = 0; i < s->before.node_count; i++)
+        fleet_adopt(&s->fleet, s->before.nodes[i].pid, s->before.nodes[i].index,
+                    s->before.nodes[i].draining);
+    int err = fleet_go_old(&s->fleet, &s->fleet_group);
+    if (!err && s->before.sim_pid)
+        err = simulator_go(&s->sim, &s->sims, s->before.sim_pid);
+    return err;
+}
+
+/* One that runs but is no longer wanted ends with the old nodes, who use it: see attend. */
+static int start_simulator(struct task *t, struct supervisor *s)
+{
+    if (*s->config.ai_url)
+        return 0;
+    if (!s->before.sim_pid && simulator_go(&s->sim, &s->sims, 0))
+        return ERR_LIMIT;
+    while (!s->sim.port && !s->stops && s->sim.failures < FAILURES_MAX)
+        wait_change(t, &s->changed, TIME_NEVER);
+    if (!s->sim.port && !s->stops)
+        return task_fail(t, ERR_IO, "the simulated AI cannot be started");
+    s->config.ai_url = arena_printf(&s->arena, "http://127.0.0.1:%d/v1", s->sim.port);
+    s->simulated = true;
+    return s->stops ? ERR_CANCELED : 0;
+}
+
+/* The settings as the nodes shall see them: a file that changes on disk means nothing to them. */
+static int make_config_file(const struct config *c)
+{
+    struct buf b;
+    buf_init(&b);
+    config_write(c, &b);
+    int fd = memfd_create("millrace-config", MFD_CLOEXEC);
+    check(fd >= 0 && write(fd, buf_str(&b).p, b.len) == (ssize_t)b.len);
+    buf_release(&b);
+    return fd;
+}
+
+static int start_nodes(struct supervisor *s)
+{
+    s->config.data_dir = s->dir.path;
+    s->config.nodes = s->nodes;
+    s->fleet.config_fd = make_config_file(&s->config);
+    return fleet_go(&s->fleet, &s->fleet_group);
+}
+
+static void announce(struct supervisor *s)
+{
+    if (s->reloaded) {
+        log_info("serve", "reloaded: %d new node%s", s->nodes, s->nodes == 1 ? "" : "s");
+        return;
+    }
+    const struct config *c = &s->config;
+    printf("\nmillrace is ready at %s\n\n", listener_url(&s->arena, s->listen_fd));
+    printf("  nodes   %d\n", s->nodes);
+    printf("  MySQL   %s\n",
+           *c->mysql_url ? config_mask_url(&s->arena, c->mysql_url) : "a private MariaDB");
+    printf("  Redis   %s\n",
+           *c->redis_url ? config_mask_url(&s->arena, c->redis_url) : "a private Redis");
+    if (!*c->mysql_url || !*c->redis_url)
+        printf("  data    %s\n", s->dir.path);
+    printf("  AI      %s\n", s->simulated ? "simulated: its answers are made up; set "
+                                            "MILLRACE_AI_URL to use a real one"
+                                          : config_mask_url(&s->arena, c->ai_url));
+    printf("  stop    Ctrl-C\n\n");
+    fflush(stdout);
+}
+
+/* --- the life of a supervisor --- */
+
+/* The old nodes have ended, and with them the need for what only they used. */
+static void tidy_up(struct task *t, struct supervisor *s)
+{
+    if (!s->simulated) {
+        s->sim.stop = true;
+        waitq_wake_all(&s->changed);
+    }
+    clear_stores(t, s);
+    if (s->reloaded)
+        log_info("serve", "the old nodes have ended");
+}
+
+/* Until somebody wants us to stop, or nodes cannot be started at all. */
+static int attend(struct task *t, struct supervisor *s)
+{
+    bool announced = false, tidy = false;
+    while (!s->stops) {
+        if (!announced && fleet_ready(&s->fleet) > 0) {
+            announced = true;
+            announce(s);
+        }
+        if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
+            return task_fail(t, ERR_IO, "nodes end before they serve; the lines above tell why");
+        if (!tidy && fleet_old(&s->fleet) == 0) {
+            tidy = true;
+            tidy_up(t, s);
+            continue;
+        }
+        if (s->reload) {
+            s->reload = false;
+            supervisor_reload(t, s);
+            continue;
+        }
+        wait_change(t, &s->changed, TIME_NEVER);
+    }
+    return 0;
+}
+
+static void stop_all(struct task *t, struct supervisor *s)
+{
+    close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
+    s->fleet.stop = true;
+    waitq_wake_all(&s->changed);
+    check(group_join(t, &s->fleet_group) == 0);
+    s->sim.stop = true;
+    waitq_wake_all(&s->changed);
+    check(group_join(t, &s->sims) == 0);
+    s->redis.stop = s->mariadb.stop = true;
+    waitq_wake_all(&s->changed);
+    check(group_join(t, &s->stores) == 0);
+    clear_stores(t, s);
+}
+
+static int start_all(struct task *t, struct supervisor *s)
+{
+    warn_about_machine(s);
+    int err = take_over(s);
+    if (!err)
+        err = start_stores(t, s);
+    if (!err)
+        err = start_simulator(t, s);
+    return err ? err : start_nodes(s);
+}
+
+static void live(struct task *t, void *arg)
+{
+    struct supervisor *s = arg;
+    int err = s->reloaded ? settle_again(t, s) : settle(t, s);
+    bool settled = !err;
+    if (!err)
+        err = start_all(t, s);
+    if (!err)
+        err = attend(t, s);
+    if (err && !s->stops)
+        log_error("serve", "%s", *task_error(t) ? task_error(t) : err_name(err));
+    s->status = s->stops ? 0 : 1;
+    if (!settled)
+        return;
+    if (s->stops)
+        log_info("serve", "stopping: nodes first, then the stores");
+    stop_all(t, s);
+    log_info("serve", "stopped");
+}
+
+static void run(struct supervisor *s)
+{
+    s->loop = loop_new(NULL);
+    waitq_init(&s->changed);
+    group_init(&s->stores, s->loop);
+    group_init(&s->sims, s->loop);
+    group_init(&s->fleet_group, s->loop);
+    struct group self;
+    group_init(&self, s->loop);
+    take_signals(s);
+    check(task_go(&self, "supervisor", live, s) == 0);
+    loop_run(s->loop);
+    loop_free(s->loop);
+}
+
+int serve_settings(struct arena *a, const struct serve_options *o, struct config *out,
+                   const char **why)
+{
+    const char *file = o->config_file ? o->config_file : CONFIG_FILE_DEFAULT;
+    int err = config_load(a, file, !o->config_file, environ, out, why);
+    if (!err && o->nodes)
+        err = config_set(a, out, "nodes", o->nodes, "--nodes", why);
+    if (!err && o->listen)
+        err = config_set(a, out, "listen", o->listen, "--listen", why);
+    return err;
+}
+
+int supervisor_main(const struct serve_options *o)
+{
+    struct supervisor s = {.options = o, .listen_fd = -1, .status = 1};
+    const char *why = NULL;
+    arena_init(&s.arena);
+    s.reloaded = handover_take(&s.arena, &s.before);
+    s.binary = program_path(&s.arena);
+    s.terminal = isatty(STDERR_FILENO) == 1 && tcgetpgrp(STDERR_FILENO) >= 0;
+    if (serve_settings(&s.arena, o, &s.config, &why)) {
+        fprintf(stderr, "millrace: %s\n", why);
+    } else {
+        log_setup(s.config.log_level, s.config.log_format, "serve");
+        s.nodes = s.config.nodes ? (int)s.config.nodes : machine_cores();
+        s.nodes = s.nodes < CONFIG_NODES_MAX ? s.nodes : CONFIG_NODES_MAX;
+        run(&s);
+    }
+    arena_release(&s.arena);
+    return s.status;
+}

@@ -1,0 +1,43 @@
+/* supervisor_private.h -- the one struct that supervisor.c and reload.c share. */
+#ifndef SERVE_SUPERVISOR_PRIVATE_H
+#define SERVE_SUPERVISOR_PRIVATE_H
+
+#include "serve/datadir.h"
+#include "serve/fleet.h"
+#include "serve/handover.h"
+#include "serve/simulator.h"
+#include "serve/store.h"
+#include "serve/supervisor.h"
+#include "serve/user.h"
+
+struct supervisor {
+    const struct serve_options *options;
+    struct arena arena;
+    struct config config;
+    const char *binary; /* the program on disk */
+    struct user user;
+    struct datadir dir;
+    int listen_fd, metrics_fd;
+    int nodes;
+    bool terminal;  /* we were started from one */
+    bool reloaded;  /* this program replaced another one in this process */
+    bool simulated; /* the AI is our own child */
+    struct handover before;
+
+    struct loop *loop;
+    struct waitq changed; /* woken by everything: whoever waits looks at what matters to it */
+    int stops;            /* SIGTERM and SIGINT so far */
+    int hurry;            /* 1: nodes are killed, 2: stores too */
+    bool reload;          /* SIGHUP */
+
+    struct group stores, sims, fleet_group;
+    struct store redis, mariadb;
+    struct simulator sim;
+    struct fleet fleet;
+    int status;
+};
+
+/* Checks everything, then becomes the program on disk. Returns only if that is not to be: the
+ * log says why, and nothing has changed. */
+void supervisor_reload(struct task *t, struct supervisor *s);
+#endif

@@ -1,0 +1,61 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "engine/config.h"
+#include "tool/opt.h"
+#include "tool/tool.h"
+
+static int print(const struct buf *b)
+{
+    fwrite(buf_str(b).p, 1, b->len, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int load(struct arena *a, const char *file, struct config *c)
+{
+    const char *why = NULL;
+    if (config_load(a, file ? file : CONFIG_FILE_DEFAULT, !file, environ, c, &why) == 0)
+        return 0;
+    fprintf(stderr, "millrace: %s\n", why);
+    return 1;
+}
+
+int config_main(int argc, char **argv)
+{
+    const char *file = NULL;
+    bool check_only = false, markdown = false;
+    const struct opt opts[] = {
+        {"config", "FILE", "settings to read; default: config.json if it exists", .text = &file},
+        {"check", NULL, "only say whether they can be used", .flag = &check_only},
+        {"markdown", NULL, "print the reference of all settings instead", .flag = &markdown},
+    };
+    struct command cmd = {
+        "config", NULL,
+        "Shows every setting with its value, where it comes from and what it means.", opts,
+        sizeof opts / sizeof *opts};
+    int status = opt_parse(&cmd, argc, argv, NULL);
+    if (status >= 0)
+        return status;
+
+    struct arena a;
+    struct buf b;
+    struct config c;
+    arena_init(&a);
+    buf_init(&b);
+    status = 0;
+    if (markdown) {
+        config_document(&b);
+    } else {
+        status = load(&a, file, &c);
+        if (status == 0 && check_only)
+            buf_add_lit(&b, "millrace " MILLRACE_VERSION ": the settings can be used\n");
+        else if (status == 0)
+            config_show(&c, &b);
+    }
+    if (status == 0)
+        status = print(&b);
+    buf_release(&b);
+    arena_release(&a);
+    return status;
+}

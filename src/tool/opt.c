@@ -1,0 +1,150 @@
+#include "tool/opt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "base/str.h"
+
+enum { GO_ON = -1, HELPED = 0, WRONG = 2 };
+
+static int print_help(const struct command *c)
+{
+    printf("usage: millrace %s%s%s%s\n\n%s\n", c->name, c->opt_count ? " [options]" : "",
+           c->operands ? " " : "", c->operands ? c->operands : "", c->text);
+    if (c->opt_count)
+        printf("\noptions:\n");
+    for (size_t i = 0; i < c->opt_count; i++) {
+        const struct opt *o = &c->opts[i];
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        printf("  %-24s %s\n", left, o->help);
+    }
+    return HELPED;
+}
+
+static int hint(const struct command *c)
+{
+    fprintf(stderr, "See \"millrace %s --help\".\n", c->name);
+    return WRONG;
+}
+
+static const struct opt *find(const struct command *c, struct str name)
+{
+    for (size_t i = 0; i < c->opt_count; i++)
+        if (str_eq(str_of(c->opts[i].name), name))
+            return &c->opts[i];
+    return NULL;
+}
+
+static int unknown(const struct command *c, struct str name)
+{
+    struct nearest n = nearest_to(name);
+    for (size_t i = 0; i < c->opt_count; i++)
+        nearest_try(&n, c->opts[i].name);
+    fprintf(stderr, "millrace %s: unknown option \"--%.*s\"", c->name, STR_ARG(name));
+    if (nearest_name(&n))
+        fprintf(stderr, "; did you mean \"--%s\"?", nearest_name(&n));
+    fprintf(stderr, "\n");
+    return hint(c);
+}
+
+static int wrong_value(const struct command *c, const struct opt *o, const char *value)
+{
+    fprintf(stderr, "millrace %s: --%s is \"%s\"; expected is a number from %lld to %lld\n",
+            c->name, o->name, value, (long long)o->least, (long long)o->most);
+    return hint(c);
+}
+
+static int take_number(const struct command *c, const struct opt *o, const char *value)
+{
+    int64_t v;
+    if (!str_to_i64(str_of(value), &v) || v < o->least || v > o->most)
+        return wrong_value(c, o, value);
+    *o->number = v;
+    return GO_ON;
+}
+
+static int take_real(const struct command *c, const struct opt *o, const char *value)
+{
+    char *end;
+    double v = strtod(value, &end);
+    if (end == value || *end || !isfinite(v) || v < (double)o->least || v > (double)o->most)
+        return wrong_value(c, o, value);
+    *o->real = v;
+    return GO_ON;
+}
+
+static int take_value(const struct command *c, const struct opt *o, const char *value)
+{
+    if (o->number)
+        return take_number(c, o, value);
+    if (o->real)
+        return take_real(c, o, value);
+    *o->text = value;
+    return GO_ON;
+}
+
+/* arg is "--name" or "--name=value"; *used is set when next was taken as the value. */
+static int take_option(const struct command *c, const char *arg, const char *next, bool *used)
+{
+    struct str rest = str_of(arg + 2);
+    struct str name = str_cut(&rest, '=');
+    if (str_eq(name, STR("help")) && !rest.p)
+        return print_help(c);
+    const struct opt *o = find(c, name);
+    if (!o)
+        return unknown(c, name);
+    if (!o->value) {
+        if (rest.p) {
+            fprintf(stderr, "millrace %s: --%s takes no value\n", c->name, o->name);
+            return hint(c);
+        }
+        *o->flag = true;
+        return GO_ON;
+    }
+    if (rest.p)
+        return take_value(c, o, rest.p); /* the end of arg, so it is terminated */
+    if (!next) {
+        fprintf(stderr, "millrace %s: --%s needs a value: %s\n", c->name, o->name, o->value);
+        return hint(c);
+    }
+    *used = true;
+    return take_value(c, o, next);
+}
+
+int opt_parse(const struct command *c, int argc, char **argv, struct operands *out)
+{
+    size_t count = 0;
+    bool literal = false; /* after "--" */
+    check(!c->operands || out);
+    for (int i = 1; i < argc; i++) {
+        if (literal || argv[i][0] != '-' || argv[i][1] == '\0') {
+            if (!c->operands) {
+                fprintf(stderr, "millrace %s: \"%s\" is not expected here\n", c->name, argv[i]);
+                return hint(c);
+            }
+            argv[1 + count++] = argv[i]; /* never ahead of i */
+        } else if (strcmp(argv[i], "--") == 0) {
+            literal = true;
+        } else if (strcmp(argv[i], "-h") == 0) {
+            return print_help(c);
+        } else if (argv[i][1] != '-') {
+            fprintf(stderr, "millrace %s: unknown option \"%s\"\n", c->name, argv[i]);
+            return hint(c);
+        } else {
+            bool used = false;
+            int status = take_option(c, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used);
+            if (status != GO_ON)
+                return status;
+            i += used;
+        }
+    }
+    if (out)
+        *out = (struct operands){argv + 1, count};
+    return GO_ON;
+}

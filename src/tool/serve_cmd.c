@@ -1,0 +1,51 @@
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/metrics.h"
+#include "serve/node_process.h"
+#include "serve/supervisor.h"
+#include "tool/opt.h"
+#include "tool/tool.h"
+
+static const char about[] =
+    "Runs the server: nodes, and where nothing else is configured a private MariaDB, a private\n"
+    "Redis and a simulated AI. SIGHUP reloads settings and program without dropping a\n"
+    "connection; SIGTERM or Ctrl-C finishes what is under way and stops.";
+
+int serve_main(int argc, char **argv)
+{
+    struct serve_options o = {.argv = argv};
+    const struct opt opts[] = {
+        {"config", "FILE", "settings to use; default: config.json if it exists",
+         .text = &o.config_file},
+        {"nodes", "N", "processes that serve; default: one per core", .text = &o.nodes},
+        {"listen", "ADDR:PORT", "where to listen; default: 127.0.0.1:8080", .text = &o.listen},
+    };
+    struct command c = {"serve", NULL, about, opts, sizeof opts / sizeof *opts};
+    int status = opt_parse(&c, argc, argv, NULL);
+    if (status >= 0)
+        return status;
+
+    /* What a reload will be called with: argv as the shell gave it, program name first. */
+    char **whole = calloc((size_t)argc + 2, sizeof *whole);
+    if (!whole)
+        check_no_memory();
+    whole[0] = "millrace";
+    for (int i = 0; i < argc; i++)
+        whole[i + 1] = argv[i];
+    o.argv = whole;
+    status = supervisor_main(&o);
+    free(whole);
+    return status;
+}
+
+int node_main(int argc, char **argv)
+{
+    int64_t index = 0;
+    const struct opt opts[] = {{"index", "N", "which of the nodes this is", .number = &index,
+                                .most = METRICS_NODES_MAX - 1}};
+    struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
+                        opts, sizeof opts / sizeof *opts};
+    int status = opt_parse(&c, argc, argv, NULL);
+    return status >= 0 ? status : node_process((int)index);
+}

@@ -1,0 +1,21 @@
+/* sim_embed.h -- texts as vectors: those that share words are near each other.
+ *
+ * Every word adds four signed ones at places that its hash chooses; the sum is
+ * scaled to length one. The cosine of two texts is then about the share of words
+ * they have in common. The same text always gives the same vector. */
+#ifndef TOOL_SIM_EMBED_H
+#define TOOL_SIM_EMBED_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#define SIM_DIMENSIONS_DEFAULT 256
+#define SIM_DIMENSIONS_MAX     4096
+
+/* Fills out[0 … dimensions - 1] with a vector of length one, whatever the text is. */
+void sim_embed(struct str text, float *out, size_t dimensions);
+
+void sim_embed_write(const float *v, size_t dimensions, struct buf *out); /* [0.12345678,…] */
+/* The bytes of the little-endian floats, base64, in quotes: as encoding_format asks. */
+void sim_embed_write_base64(const float *v, size_t dimensions, struct buf *out);
+#endif

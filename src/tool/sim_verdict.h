@@ -1,0 +1,36 @@
+/* sim_verdict.h -- finds the question and the paper in a prompt, and says whether they fit.
+ *
+ * The prompt's side of the contract is told in sim.h. Everything here is a pure
+ * function of its input: the same prompt gets the same verdict, always. */
+#ifndef TOOL_SIM_VERDICT_H
+#define TOOL_SIM_VERDICT_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+struct sim_labels;
+
+struct sim_prompt {
+    struct str question, title, abstract, doi; /* p == NULL when there is none */
+};
+
+/* The labelled fields of one message. */
+void sim_prompt_read(struct sim_prompt *out, struct str message);
+
+struct sim_verdict {
+    bool relevant;
+    bool labelled;   /* the labels decided, not the words */
+    bool in_title;   /* where the word was found */
+    struct str word; /* that both have in common; p == NULL if there is none */
+};
+
+/* False when the prompt holds no paper to judge: no question, or neither title nor abstract.
+ * A labelled DOI needs nothing else. labels may be NULL. */
+bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_labels *labels,
+                 struct sim_verdict *out);
+
+#define SIM_REASON_CHARACTERS_MAX 200
+
+/* {"relevant": true, "reason": "…"} */
+void sim_verdict_write(const struct sim_verdict *v, struct buf *out);
+#endif

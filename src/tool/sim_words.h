@@ -1,0 +1,44 @@
+/* sim_words.h -- what a text is made of, as the simulated AI sees it: words and tokens.
+ *
+ * A word is a longest run of letters and digits; two neighbouring Han characters
+ * are a word of their own, for every such pair. A word counts for relevance when
+ * it has four letters or more, or is a Han pair. Words are compared without
+ * regard to case (ASCII and Latin-1 letters). Bytes that are not UTF-8 are gaps. */
+#ifndef TOOL_SIM_WORDS_H
+#define TOOL_SIM_WORDS_H
+
+#include "base/str.h"
+
+struct sim_words { /* visits the words of a text: `while (sim_words_next(&w, &word))` */
+    const unsigned char *at, *end;
+};
+
+struct sim_word {
+    struct str text;
+    bool counts;
+};
+
+void sim_words_init(struct sim_words *w, struct str text); /* borrows text */
+bool sim_words_next(struct sim_words *w, struct sim_word *out);
+
+/* The words of a question that count. Borrows the question. */
+struct sim_word_set {
+    struct str *slots; /* open addressing; n == 0 is free */
+    size_t mask;
+    uint64_t filter[8]; /* a bit per word's beginning: turns most words of a paper away */
+};
+
+/* More of a question than this is not read, so that a set stays small. */
+#define SIM_QUESTION_BYTES_MAX 8192
+
+void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str question);
+/* The first word of text that is in the set. False leaves *word alone. */
+bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct str *word);
+
+/* 64-bit hash of a word that is the same in both cases. */
+uint64_t sim_word_hash(struct str word, uint64_t seed);
+
+/* Estimated tokens: a quarter per ASCII character, a whole one per character from U+3000 on
+ * (Chinese, Japanese, Korean), a half per other character; rounded up. */
+int64_t sim_tokens(struct str text);
+#endif

@@ -1,0 +1,10 @@
+/* tool.h -- entry points of the subcommands. argv[0] is the subcommand's name; the result is the
+ * exit status of the program: 0 done, 1 failed, 2 wrong command line. */
+#ifndef TOOL_TOOL_H
+#define TOOL_TOOL_H
+
+int serve_main(int argc, char **argv);
+int node_main(int argc, char **argv); /* hidden: only a supervisor calls it */
+int config_main(int argc, char **argv);
+int sim_main(int argc, char **argv);
+#endif

@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+"""The simulated AI as a whole program: what a client sees of it. Prints TAP. MILLRACE_BIN is the program."""
+import asyncio
+import base64
+import http.client
+import json
+import math
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BIN = os.environ.get("MILLRACE_BIN", "build/millrace")
+PAPER = "Question: Which catalysts split water?\nTitle: %s\nAbstract: %s\nDOI: %s"
+count = failed = 0
+
+
+def ok(held, text):
+    global count, failed
+    count += 1
+    failed += not held
+    print(f"{'' if held else 'not '}ok {count} - {text}", flush=True)
+    return held
+
+
+def same(got, want, text):
+    if not ok(got == want, text):
+        print(f"#  got {got!r}\n# want {want!r}", flush=True)
+
+
+class Sim:
+    """A running simulator; ends with the `with` block."""
+
+    def __init__(self, *args, listen="127.0.0.1:0"):
+        self.process = subprocess.Popen([BIN, "sim", "--listen", listen, *map(str, args)],
+                                        stdout=subprocess.PIPE, text=True)
+        self.line = self.process.stdout.readline()
+        self.url = self.line.split(" at http://")[-1].strip()
+        self.host, port = self.url.rsplit(":", 1)
+        self.port = int(port)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(20)
+        self.process.stdout.close()
+        return status
+
+    def connect(self):
+        return http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=30)
+
+    def send(self, method, path, body=None, key="test", connection=None):
+        """(status, headers, text) of one exchange."""
+        c = connection or self.connect()
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        c.request(method, path, body, headers)
+        r = c.getresponse()
+        text = r.read().decode()
+        if not connection:
+            c.close()
+        return r.status, r.headers, text
+
+    def chat(self, text, key="test", connection=None, **more):
+        body = {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+        return self.send("POST", "/v1/chat/completions", body, key, connection)
+
+    def content(self, text, **more):
+        return json.loads(self.chat(text, **more)[2])["choices"][0]["message"]["content"]
+
+    def relevant(self, title, abstract="", doi="10.1/x"):
+        return json.loads(self.content(PAPER % (title, abstract, doi)))["relevant"]
+
+    def embed(self, texts, **more):
+        status, _, text = self.send("POST", "/v1/embeddings", {"model": "e", "input": texts, **more})
+        return status, json.loads(text)
+
+    def stats(self):
+        return json.loads(self.send("GET", "/stats", key=None)[2])
+
+    def settled(self, field, want):
+        """The stats once field has the value, or after a while."""
+        for _ in range(100):
+            stats = self.stats()
+            if stats[field] == want:
+                break
+            time.sleep(0.05)
+        return stats
+
+
+def error_of(reply):
+    status, _, text = reply
+    return status, set(json.loads(text)["error"]) >= {"message", "type", "code"}
+
+
+def run(*args):
+    return subprocess.run([BIN, "sim", *args], capture_output=True, text=True, timeout=20)
+
+
+def said(r):
+    return (r.stderr.splitlines() or [""])[0][:80]
+
+
+def test_command_line():
+    help_text = run("--help")
+    same(help_text.returncode, 0, "--help succeeds")
+    ok("--latency-ms" in help_text.stdout and "millrace sim --listen" in help_text.stdout,
+       "it lists the options and gives examples")
+    for args, part in [([], "--listen"), (["--listen", "x", "--fail", "2"], "--fail"),
+                       (["--listen", "x", "--bogus"], "bogus"), (["--listen", "nowhere"], "nowhere"),
+                       (["--listen", "127.0.0.1:99999"], "99999"),
+                       (["--listen", "127.0.0.1:0", "--fail-kinds", "429,fire"], "fire")]:
+        r = run(*args)
+        ok(r.returncode == 2 and part in r.stderr, f"wrong command line {args}: {said(r)}")
+    r = run("--listen", "127.0.0.1:0", "--labels", "/nonexistent")
+    ok(r.returncode == 1 and "/nonexistent" in r.stderr, f"a missing file: {said(r)}")
+    with Sim() as s:
+        same(s.line, f"millrace sim listens at http://127.0.0.1:{s.port}\n", "it says where it listens")
+        r = run("--listen", s.url)
+        ok(r.returncode == 1 and "in use" in r.stderr, "a port that is taken is said to be")
+    with Sim(listen="[::1]:0") as s:
+        same(s.send("GET", "/healthz")[0], 200, "IPv6 works as well")
+
+
+def test_verdicts():
+    with Sim() as s:
+        c = s.connect()
+        status, headers, text = s.chat(PAPER % ("Nickel catalysts", "x", "10.1/a"), connection=c)
+        reply = json.loads(text)
+        same((status, headers["Content-Type"]), (200, "application/json"), "a verdict is a JSON reply")
+        same((reply["object"], reply["model"], reply["choices"][0]["finish_reason"]),
+             ("chat.completion", "m", "stop"), "in OpenAI's form")
+        verdict = json.loads(reply["choices"][0]["message"]["content"])
+        ok(verdict["relevant"] is True and "catalysts" in verdict["reason"], "relevant, by the word it names")
+        usage = reply["usage"]
+        prompt = PAPER % ("Nickel catalysts", "x", "10.1/a")
+        same(usage["prompt_tokens"], math.ceil(len(prompt) / 4), "four characters to a token")
+        same(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"], "usage adds up")
+        again = json.loads(s.chat(prompt, connection=c)[2])
+        same(again["choices"], reply["choices"], "the same prompt gets the same answer")
+        ok(s.relevant("Heating", "How WATER, when heated, boils"), "case and signs do not matter")
+        ok(not s.relevant("Catalyst", "watery splits; the end"), "a word is a whole word")
+        chinese = "问题：石墨烯电池\n标题：新型电池\n摘要：无"
+        ok(json.loads(s.content(chinese))["relevant"], "Chinese by pairs")
+        system = {"role": "system", "content": "Judge.\nQuestion: Which catalysts split water?"}
+        user = {"role": "user", "content": "Title: On water"}
+        r = s.send("POST", "/v1/chat/completions", {"model": "m", "messages": [system, user]})
+        ok(json.loads(json.loads(r[2])["choices"][0]["message"]["content"])["relevant"],
+           "the question may stand in the system message")
+        same(s.content("Hello"), "You asked: Hello", "anything else is echoed")
+        c.close()
+
+
+def test_refusals():
+    with Sim() as s:
+        same(error_of(s.chat("x", key=None)), (401, True), "no key")
+        for body in ["", "{", "[]", "{}", '{"model": "m"}', '{"model": "m", "messages": []}',
+                     '{"model": "m", "messages": [{"role": "user"}]}', b"\xff\xfe"]:
+            same(error_of(s.send("POST", "/v1/chat/completions", body)), (400, True), f"malformed: {body!r}")
+        same(s.send("GET", "/v1/chat/completions")[0], 405, "only POST")
+        same(s.send("GET", "/v1/nothing")[0], 404, "no such route")
+        c = s.connect()
+        c.putrequest("POST", "/v1/chat/completions")
+        c.putheader("Authorization", "Bearer test")
+        c.putheader("Content-Length", str(9 << 20))
+        c.endheaders()
+        same(c.getresponse().status, 413, "too large")
+        c.close()
+        stats = s.stats()
+        same((stats["outcomes"]["unauthorized"], stats["outcomes"]["invalid"]), (1, 8), "all but the largest, which nobody read, are counted")
+        ok(any(m["id"] for m in json.loads(s.send("GET", "/v1/models")[2])["data"]), "models are listed")
+
+
+def test_stream():
+    with Sim() as s:
+        text = PAPER % ("Water", "x", "10.1/a")
+        status, headers, body = s.chat(text, stream=True, stream_options={"include_usage": True})
+        events = [e[6:] for e in body.split("\n\n") if e]
+        same((status, headers["Content-Type"], events[-1]), (200, "text/event-stream", "[DONE]"), "a stream")
+        chunks = [json.loads(e) for e in events[:-1]]
+        content = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+        same(content, s.content(text), "its pieces are the same answer")
+        same([c["choices"] for c in chunks if "usage" in c], [[]], "usage comes once, alone")
+        ok("usage" not in s.chat(text, stream=True)[2], "and only if asked for")
+        short = json.loads(s.chat(text, max_tokens=2)[2])["choices"][0]
+        same((short["finish_reason"], len(short["message"]["content"])), ("length", 8), "max_tokens cuts short")
+
+
+def cosine(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def test_embeddings():
+    with Sim() as s:
+        texts = ["nickel catalysts split water", "water split by nickel", "medieval trade routes"]
+        status, reply = s.embed(texts)
+        a, b, c = (d["embedding"] for d in reply["data"])
+        same((status, reply["object"], len(a), [d["index"] for d in reply["data"]]),
+             (200, "list", 256, [0, 1, 2]), "three vectors of 256")
+        ok(all(abs(cosine(v, v) - 1) < 1e-4 for v in (a, b, c)), "of length one")
+        ok(cosine(a, b) > 0.5 > 0.3 > abs(cosine(a, c)), "shared words are nearness")
+        same(reply["usage"]["total_tokens"], sum(math.ceil(len(t) / 4) for t in texts), "tokens")
+        packed = s.embed(texts[0], encoding_format="base64")[1]["data"][0]["embedding"]
+        floats = struct.unpack("<256f", base64.b64decode(packed))
+        ok(max(abs(x - y) for x, y in zip(a, floats)) < 1e-6, "base64 holds the same numbers")
+        same(len(s.embed("x", dimensions=4096)[1]["data"][0]["embedding"]), 4096, "dimensions are honoured")
+        for more in [{"dimensions": 0}, {"dimensions": 4097}, {"encoding_format": "hex"}]:
+            same(s.embed("x", **more)[0], 400, f"refused: {more}")
+        for bad in ["", [], [1, 2], ["a", ""], None, ["x"] * 2049]:
+            same(s.embed(bad)[0], 400, f"refused: {str(bad)[:20]}")
+
+
+def test_files():
+    with tempfile.TemporaryDirectory() as folder:
+        labels, keys = f"{folder}/labels.csv", f"{folder}/keys.txt"
+        with open(labels, "w") as f:
+            f.write("doi,relevant\n10.1/YES,1\n10.1/no,0\n")
+        with open(keys, "w") as f:
+            f.write("sk-one\r\nsk-two\n")
+        with Sim("--labels", labels, "--keys", keys) as s:
+            same(error_of(s.chat("x", key="sk-three")), (401, True), "an unknown key is refused")
+            reply = json.loads(s.chat(PAPER % ("Water", "", "10.1/no"), key="sk-one")[2])
+            ok('"relevant": false' in reply["choices"][0]["message"]["content"], "a label outranks the words")
+            reply = json.loads(s.chat("DOI: 10.1/yes", key="sk-two")[2])
+            ok('"relevant": true' in reply["choices"][0]["message"]["content"], "and needs no words")
+        with open(labels, "a") as f:
+            f.write("10.1/maybe,?\n")
+        r = run("--listen", "127.0.0.1:0", "--labels", labels)
+        ok(r.returncode == 1 and "line 4" in r.stderr, "a wrong label is named by its line")
+
+
+def test_limits():
+    with Sim("--rate-limit", 5) as s:
+        statuses = [s.chat("hi", key="a")[0] for _ in range(5)]
+        status, headers, text = s.chat("hi", key="a")
+        same((statuses, status), ([200] * 5, 429), "five in a minute and no more")
+        ok(50 <= int(headers["Retry-After"]) <= 60, "Retry-After is when the first one leaves the window")
+        same(json.loads(text)["error"]["code"], "rate_limit_exceeded", "with its code")
+        same(s.chat("hi", key="b")[0], 200, "another key has its own window")
+        keys = {k["key"]: k for k in s.stats()["keys"]}
+        same((keys["a"]["requests"], keys["a"]["limited"], keys["a"]["requests_60s_max"],
+              keys["a"]["granted_60s_max"]), (6, 1, 6, 5), "the stats tell arrivals from grants")
+        reset = json.loads(s.send("POST", "/stats/reset")[2])
+        same((reset["requests"], reset["keys"][0]["requests_60s_max"]), (0, 0), "stats can begin anew")
+        same(s.chat("hi", key="a")[0], 429, "the limit does not")
+    with Sim("--tokens-limit", 100) as s:
+        first = json.loads(s.chat("x" * 160)[2])["usage"]["total_tokens"]
+        status, headers, _ = s.chat("x" * 160)
+        ok(first < 100 and status == 429 and int(headers["Retry-After"]) >= 1, "tokens have a window too")
+        same(s.chat("hi")[0], 200, "what is small enough still fits")
+        ok(s.stats()["keys"][0]["tokens_60s_max"] <= 100, "no window held more")
+
+
+def outcome(s, text=PAPER % ("Water", "", "10.1/x")):
+    """What a client makes of a reply, and how long it took."""
+    began = time.monotonic()
+    try:
+        status, headers, body = s.chat(text)
+        if status != 200:
+            got = f"{status} {headers['Retry-After'] or ''}".strip()
+        else:
+            got = json.loads(body)["choices"][0]["message"]["content"]
+    except http.client.RemoteDisconnected:
+        got = "cut before"
+    except http.client.IncompleteRead:
+        got = "cut within"
+    except ValueError:
+        got = "garbage"
+    return got, time.monotonic() - began
+
+
+def test_faults():
+    def with_kind(kind, *more):
+        return Sim("--fail", 1, "--fail-kinds", kind, "--seed", 7, *more)
+
+    with Sim() as s:
+        right = outcome(s)[0]
+    for kind, want in [("429", "429 3"), ("500", "500"), ("503", "503"), ("garbage", "garbage")]:
+        with with_kind(kind, "--retry-after", 3) as s:
+            same({outcome(s)[0] for _ in range(4)}, {want}, f"{kind} is {want}")
+            same(s.stats()["faults"][kind], 4, "and is counted")
+    with with_kind("cut") as s:
+        same({outcome(s)[0] for _ in range(12)}, {"cut before", "cut within"}, "cut, in both places")
+    with with_kind("timeout", "--stall-ms", 700) as s:
+        got, took = outcome(s)
+        ok(got == "cut before" and 0.7 <= took < 5, f"a timeout stalls and is cut ({took:.2f} s)")
+    with with_kind("trickle") as s:
+        got, took = outcome(s)
+        ok(got == right and took > 0.5, f"trickling takes its time and is right ({took:.2f} s)")
+    with with_kind("fenced") as s:
+        all_got = {outcome(s)[0] for _ in range(12)}
+        ok(len(all_got) == 2 and all(right in g and g != right for g in all_got), "fenced, still readable")
+    with with_kind("unreadable") as s:
+        ok("{" not in outcome(s)[0], "unreadable")
+    with with_kind("cut") as s:
+        try:
+            s.chat("x", stream=True)
+            ok(False, "a stream is cut as well")
+        except (http.client.RemoteDisconnected, http.client.IncompleteRead):
+            ok(True, "a stream is cut as well")
+
+
+def test_seed():
+    def sequence(seed):
+        kinds = "429,500,503,cut,garbage,fenced,unreadable"
+        with Sim("--fail", 0.5, "--fail-kinds", kinds, "--seed", seed) as s:
+            got = [outcome(s)[0] for _ in range(60)]
+            stats = s.settled("in_flight", 0)
+        same(sum(stats["outcomes"].values()), 60, "every request has one outcome")
+        same(sum(stats["faults"].values()), stats["outcomes"]["fault"], "every fault its kind")
+        return got
+
+    one, again, other = sequence(1), sequence(1), sequence(2)
+    same(again, one, "the same seed goes the same way")
+    ok(other != one, "another seed does not")
+
+
+def test_latency():
+    with Sim("--latency-ms", 300, "--jitter-ms", 100) as s:
+        took = sorted(outcome(s)[1] for _ in range(5))
+        ok(0.3 <= took[0] and took[-1] < 5, f"latency and jitter ({took[0]:.2f} to {took[-1]:.2f} s)")
+        impatient = socket.create_connection((s.host, s.port))
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]})
+        impatient.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+                          f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        s.settled("in_flight", 1)
+        impatient.close()
+        stats = s.settled("in_flight", 0)
+        same(stats["outcomes"]["gone"], 1, "who hangs up is no longer in flight")
+
+
+async def crowd(s, n, patience):
+    """Sends a request on each of n connections at the same time; how many were answered."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]})
+    head = (f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n").encode()
+
+    async def one():
+        reader, writer = await asyncio.open_connection(s.host, s.port)
+        writer.write(head + body.encode())
+        line = await reader.readline()
+        writer.close()
+        return line.startswith(b"HTTP/1.1 200")
+
+    return sum(await asyncio.wait_for(asyncio.gather(*(one() for _ in range(n))), patience))
+
+
+def test_crowd():
+    n = 2000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Sim("--latency-ms", 2000) as s:
+        began = time.monotonic()
+        answered = asyncio.run(crowd(s, n, 60))
+        same(answered, n, f"{n} connections at once are all answered ({time.monotonic() - began:.1f} s)")
+        ok(s.stats()["in_flight_peak"] > n / 2, "they were in flight together")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_drain():
+    s = Sim("--latency-ms", 800)
+    got = []
+    client = threading.Thread(target=lambda: got.append(outcome(s)[0]))
+    client.start()
+    s.settled("in_flight", 1)
+    began = time.monotonic()
+    status = s.stop()
+    client.join()
+    same((status, len(got), '"relevant": true' in got[0]), (0, 1, True), "SIGTERM lets the call in flight finish")
+    ok(time.monotonic() - began < 5, "and ends soon")
+
+    s = Sim("--fail", 1, "--fail-kinds", "timeout", "--stall-ms", 600000)
+    client = threading.Thread(target=lambda: got.append(outcome(s)[0]))
+    client.start()
+    s.settled("in_flight", 1)
+    status = s.stop()
+    client.join()
+    same((status, got[-1]), (0, "cut before"), "who only stalls is cut")
+
+
+def main():
+    if not os.access(BIN, os.X_OK):
+        print(f"Bail out! {BIN} is not a program; set MILLRACE_BIN")
+        return 1
+    for test in [test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings, test_files,
+                 test_limits, test_faults, test_seed, test_latency, test_crowd, test_drain]:
+        print(f"# {test.__name__}", flush=True)
+        try:
+            test()
+        except Exception as e:  # a crash of one test must not hide the others
+            ok(False, f"{test.__name__} raised {e!r}")
+    print(f"1..{count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
