@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -209,57 +210,70 @@ def _():
     innocent.wait()
 
 
+class Terminal:
+    """A terminal that a server is started from; what appears on it is kept."""
+
+    def __init__(self, m):
+        self.master, slave = pty.openpty()
+        m.launch(stderr=slave, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.seen, self.end = b"", threading.Event()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        while not self.end.is_set():
+            if select.select([self.master], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self.master, 4096)
+                except OSError:
+                    return
+
+    def press(self, key):
+        os.write(self.master, key)
+
+    def text(self):
+        return self.seen.decode("utf-8", "replace")
+
+    def close(self):
+        self.end.set()
+        self.reader.join()
+        os.close(self.master)
+
+
 @test("Ctrl-C")
 def _():
     m = Millrace()
-    master, slave = pty.openpty()
-    m.launch(stderr=slave, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0))
-    os.close(slave)
-    drained = []
-    reader = threading.Thread(target=lambda: drain(master, drained), daemon=True)
-    reader.start()
+    terminal = Terminal(m)
     m.wait_ready()
     stores = (m.pid_of("redis"), m.pid_of("mariadb"))
     half = Client(m.port)
     half.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
     time.sleep(0.3)
     began = time.monotonic()
-    os.write(master, b"\x03")
+    terminal.press(b"\x03")
     time.sleep(0.5)
     ok(all(alive(p) for p in stores), "the stores do not get it: nodes drain first")
     half.send(b"\r\n")
     equal(half.reply().status, 200, "a request under way is answered")
     half.close()
-    equal(m.wait(), 0, "exit status 0", b"".join(drained).decode())
+    equal(m.wait(), 0, "exit status 0", terminal.text())
     ok(time.monotonic() - began < 5 * SCALE, "at once when the request is done")
-    log = b"".join(drained).decode()
-    ok("signal" not in log, "nothing was killed", log)
-    os.close(master)
+    ok("signal" not in terminal.text(), "nothing was killed", terminal.text())
+    terminal.close()
 
 
 @test("the terminal goes away")
 def _():
     m = Millrace()
-    master, slave = pty.openpty()
-    m.launch(stderr=slave, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0))
-    os.close(slave)
-    drained = []
-    threading.Thread(target=lambda: drain(master, drained), daemon=True).start()
+    terminal = Terminal(m)
     m.wait_ready()
     nodes = m.nodes()
     m.send_signal(signal.SIGHUP)
     ok(wait_for(lambda: len(m.nodes()) == 2 and not set(nodes) & set(m.nodes())),
-       "while it is there, SIGHUP reloads", b"".join(drained).decode())
-    os.close(master)
+       "while it is there, SIGHUP reloads", terminal.text())
+    terminal.close()
     equal(m.wait(), 0, "when it is gone, SIGHUP stops")
-
-
-def drain(fd, into):
-    try:
-        while data := os.read(fd, 4096):
-            into.append(data)
-    except OSError:
-        pass
 
 
 @test("a second SIGINT hurries")
@@ -348,9 +362,14 @@ def reload(m):
     """SIGHUP, and wait until the new nodes have taken over and the old ones are gone."""
     before = m.nodes()
     done = m.log().count("the old nodes have ended")
+    start = len(m.log())
     m.send_signal(signal.SIGHUP)
     ok(wait_for(lambda: m.log().count("the old nodes have ended") > done, 30), "reloaded", m.log())
-    return before, m.nodes()
+    after = m.nodes()
+    log = m.log()[start:]
+    ok(0 < log.rfind("node: serves") < log.find("node: draining"),
+       "the old nodes drain when all new ones serve", log)
+    return before, after
 
 
 @test("reload under load")
