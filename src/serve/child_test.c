@@ -131,7 +131,10 @@ static void test_surroundings(struct task *t)
     /* One without close-on-exec, as a library might leave it. */
     int leak = open("/dev/null", O_RDONLY);
     check(leak >= 0);
-    is_str(output(t, "ls /proc/$$/fd | tr '\\n' ' '"), STR("0 1 2 3 "), "no other files are open");
+    /* Without a pipe or a glob, for which the shell itself opens files. */
+    const char *list = "i=0; while [ $i -lt 64 ]; do [ -e /proc/$$/fd/$i ] && printf '%s ' $i; "
+                       "i=$((i + 1)); done; true";
+    is_str(output(t, list), STR("0 1 2 3 "), "no other files are open");
     is_str(output(t, "echo here >&3"), STR("here\n"), "the named one is number 3");
     is_str(output(t, "readlink /proc/$$/fd/0"), STR("/dev/null\n"), "nothing to read");
     signal(SIGPIPE, SIG_IGN);
