@@ -239,13 +239,17 @@ void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *
     if (!c->running)
         return;
     log_warn("child", "process %d does not end; killing it", (int)c->pid);
-    int64_t give_up_at = loop_now_ms(c->loop) + KILLED_WAIT_MS;
     child_signal(c, SIGKILL);
-    while (c->running && loop_now_ms(c->loop) < give_up_at)
-        wait_change(t, c->changed, give_up_at);
-    if (c->running)
-        log_error("child", "process %d cannot be killed; leaving it", (int)c->pid);
-    child_release(c);
+    int64_t say_at = loop_now_ms(c->loop) + KILLED_WAIT_MS;
+    while (c->running) {
+        wait_change(t, c->changed, say_at);
+        if (c->running && loop_now_ms(c->loop) >= say_at) {
+            /* Stuck in the kernel, on a broken disk for instance. A second store on the same data
+             * would be worse than waiting. */
+            log_error("child", "process %d cannot be killed; waiting for it", (int)c->pid);
+            say_at += KILLED_WAIT_MS;
+        }
+    }
 }
 
 void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)

@@ -49,38 +49,40 @@ static int same_metrics_page(int fd)
     return make_metrics_page();
 }
 
+static int fail(struct supervisor *s, int err, const char *why)
+{
+    s->problem = arena_strdup(&s->arena, why);
+    return err;
+}
+
 /* Everything that needs root comes first; nothing has been started if it fails. */
 static int settle(struct task *t, struct supervisor *s)
 {
     struct arena *a = &s->arena;
-    const char *why = NULL;
-    int err = user_find(a, s->config.user, &s->user, &why);
+    int err = user_find(a, s->config.user, &s->user, &s->problem);
     if (!err)
-        err = datadir_open(a, s->config.data_dir, s->user.uid, s->user.gid, &s->dir, &why);
-    if (err)
-        return task_fail(t, err, "%s", why);
-    err = listener_open(t, s->config.listen, LISTEN_RETRY_MS, &s->listen_fd);
+        err = datadir_open(a, s->config.data_dir, s->user.uid, s->user.gid, &s->dir, &s->problem);
     if (err)
         return err;
-    s->metrics_fd = make_metrics_page();
-    err = user_become(a, &s->user, &why);
+    err = listener_open(t, s->config.listen, LISTEN_RETRY_MS, &s->listen_fd);
     if (err)
-        return task_fail(t, err, "%s", why);
-    if (access(s->dir.path, R_OK | W_OK | X_OK) < 0)
-        return task_fail(t, ERR_IO, "%s: user \"%s\" cannot write there: %s", s->dir.path,
-                         s->user.name, strerror(errno));
-    return 0;
+        return fail(s, err, task_error(t));
+    s->metrics_fd = make_metrics_page();
+    err = user_become(a, &s->user, &s->problem);
+    if (!err && access(s->dir.path, R_OK | W_OK | X_OK) < 0)
+        err = fail(s, ERR_IO,
+                   arena_printf(a, "%s: user \"%s\" cannot write there: %s", s->dir.path,
+                                s->user.name, strerror(errno)));
+    return err;
 }
 
 /* The process has it all, from before its program was replaced. */
-static int settle_again(struct task *t, struct supervisor *s)
+static int settle_again(struct supervisor *s)
 {
-    const char *why = NULL;
     s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
     s->listen_fd = s->before.listen_fd;
     s->metrics_fd = same_metrics_page(s->before.metrics_fd);
-    int err = user_find(&s->arena, s->config.user, &s->user, &why);
-    return err ? task_fail(t, err, "%s", why) : 0;
+    return user_find(&s->arena, s->config.user, &s->user, &s->problem);
 }
 
 static void warn_about_machine(const struct supervisor *s)
@@ -107,7 +109,7 @@ static void on_reload(void *arg)
 {
     struct supervisor *s = arg;
     /* The same signal tells that the terminal we were started from is gone. */
-    if (s->terminal && tcgetpgrp(STDERR_FILENO) < 0) {
+    if (s->terminal_fd >= 0 && tcgetpgrp(s->terminal_fd) < 0) {
         on_stop(s);
         return;
     }
@@ -146,8 +148,6 @@ static bool is_settled(const struct store *store)
 /* Returns when both are ready, one has failed, or we shall stop. */
 static int start_stores(struct task *t, struct supervisor *s)
 {
-    prepare_store(s, &s->redis, &store_redis);
-    prepare_store(s, &s->mariadb, &store_mariadb);
     if (!*s->config.redis_url && store_go(&s->redis, &s->stores))
         return ERR_LIMIT;
     if (!*s->config.mysql_url && store_go(&s->mariadb, &s->stores))
@@ -159,7 +159,7 @@ static int start_stores(struct task *t, struct supervisor *s)
                                  : s->mariadb.state == STORE_FAILED ? &s->mariadb
                                                                     : NULL;
     if (failed)
-        return task_fail(t, ERR_IO, "%s", failed->problem);
+        return fail(s, ERR_IO, failed->problem);
     return s->stops ? ERR_CANCELED : 0;
 }
 
@@ -209,10 +209,10 @@ static int start_simulator(struct task *t, struct supervisor *s)
         return 0;
     if (!s->before.sim_pid && simulator_go(&s->sim, &s->sims, 0))
         return ERR_LIMIT;
-    while (!s->sim.port && !s->stops && s->sim.failures < FAILURES_MAX)
+    while (!s->sim.port && !s->stops && (s->reloaded || s->sim.failures < FAILURES_MAX))
         wait_change(t, &s->changed, TIME_NEVER);
     if (!s->sim.port && !s->stops)
-        return task_fail(t, ERR_IO, "the simulated AI cannot be started");
+        return fail(s, ERR_IO, "the simulated AI cannot be started");
     s->config.ai_url = arena_printf(&s->arena, "http://127.0.0.1:%d/v1", s->sim.port);
     s->simulated = true;
     return s->stops ? ERR_CANCELED : 0;
@@ -284,7 +284,7 @@ static int attend(struct task *t, struct supervisor *s)
             announce(s);
         }
         if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
-            return task_fail(t, ERR_IO, "nodes end before they serve; the lines above tell why");
+            return fail(s, ERR_IO, "nodes end before they serve; the lines above tell why");
         if (!tidy && fleet_old(&s->fleet) == 0) {
             tidy = true;
             tidy_up(t, s);
@@ -318,6 +318,8 @@ static void stop_all(struct task *t, struct supervisor *s)
 static int start_all(struct task *t, struct supervisor *s)
 {
     warn_about_machine(s);
+    prepare_store(s, &s->redis, &store_redis);
+    prepare_store(s, &s->mariadb, &store_mariadb);
     int err = take_over(s);
     if (!err)
         err = start_stores(t, s);
@@ -329,14 +331,14 @@ static int start_all(struct task *t, struct supervisor *s)
 static void live(struct task *t, void *arg)
 {
     struct supervisor *s = arg;
-    int err = s->reloaded ? settle_again(t, s) : settle(t, s);
+    int err = s->reloaded ? settle_again(s) : settle(t, s);
     bool settled = !err;
     if (!err)
         err = start_all(t, s);
     if (!err)
         err = attend(t, s);
     if (err && !s->stops)
-        log_error("serve", "%s", *task_error(t) ? task_error(t) : err_name(err));
+        log_error("serve", "%s", s->problem ? s->problem : err_name(err));
     s->status = s->stops ? 0 : 1;
     if (!settled)
         return;
@@ -361,6 +363,14 @@ static void run(struct supervisor *s)
     loop_free(s->loop);
 }
 
+static int find_terminal(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (isatty(fd) == 1 && tcgetpgrp(fd) >= 0)
+            return fd;
+    return -1;
+}
+
 int serve_settings(struct arena *a, const struct serve_options *o, struct config *out,
                    const char **why)
 {
@@ -380,7 +390,7 @@ int supervisor_main(const struct serve_options *o)
     arena_init(&s.arena);
     s.reloaded = handover_take(&s.arena, &s.before);
     s.binary = program_path(&s.arena);
-    s.terminal = isatty(STDERR_FILENO) == 1 && tcgetpgrp(STDERR_FILENO) >= 0;
+    s.terminal_fd = find_terminal();
     if (serve_settings(&s.arena, o, &s.config, &why)) {
         fprintf(stderr, "millrace: %s\n", why);
     } else {

@@ -19,9 +19,9 @@ struct supervisor {
     struct datadir dir;
     int listen_fd, metrics_fd;
     int nodes;
-    bool terminal;  /* we were started from one */
-    bool reloaded;  /* this program replaced another one in this process */
-    bool simulated; /* the AI is our own child */
+    int terminal_fd; /* -1: we were not started from one */
+    bool reloaded;   /* this program replaced another one in this process */
+    bool simulated;  /* the AI is our own child */
     struct handover before;
 
     struct loop *loop;
@@ -34,6 +34,7 @@ struct supervisor {
     struct store redis, mariadb;
     struct simulator sim;
     struct fleet fleet;
+    const char *problem; /* why we do not go on, in arena; NULL if by request */
     int status;
 };
 

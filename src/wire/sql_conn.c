@@ -57,8 +57,8 @@ static void stop(struct sql *c, int err)
     c->broken = true;
     if (c->fd >= 0)
         shutdown(c->fd, SHUT_RDWR);
-    if (c->open)
-        sql_server_kill(c->pool->server, mysql_thread_id(c->db));
+    if (c->open && c->running)
+        sql_server_kill(c->pool->server, mysql_thread_id(c->db), c->running);
 }
 
 int sql_ready(struct task *t, struct sql *c, int wanted)
@@ -226,16 +226,29 @@ static int dial_tls(struct task *t, struct sql *c)
         return err;
     if (d.problem)
         return fail_connect(t, c);
-    if (!adopt_socket(c))
-        return task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
     /* The library reads plain sockets with MSG_DONTWAIT, but cannot for TLS. */
-    fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+    int fd = mysql_get_socket(c->db);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     return 0;
+}
+
+static int connect_to_server(struct task *t, struct sql *c)
+{
+    const struct sql_url *u = &c->pool->server->url;
+    if (u->tls != SQL_TLS_OFF)
+        return dial_tls(t, c);
+    if (u->socket || is_address(u->host))
+        return dial(t, c, u->host);
+    return dial_name(t, c, u->host);
 }
 
 /* What the server is and how much it takes. */
 static int learn(struct task *t, struct sql *c)
 {
+    /* The server may have been so quick that nothing had to be waited for. */
+    if (c->fd < 0 && !adopt_socket(c))
+        return task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
+    c->open = true;
     unsigned long extra = 0;
     c->mariadb = mariadb_connection(c->db);
     mariadb_get_infov(c->db, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extra);
@@ -252,16 +265,8 @@ static int learn(struct task *t, struct sql *c)
 int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
 {
     struct sql *c = conn_new(p);
-    const struct sql_url *u = &p->server->url;
     int64_t old = task_deadline(t, p->connect_ms);
-    int err;
-    if (u->tls != SQL_TLS_OFF)
-        err = dial_tls(t, c);
-    else if (u->socket || is_address(u->host))
-        err = dial(t, c, u->host);
-    else
-        err = dial_name(t, c, u->host);
-    c->open = !err;
+    int err = connect_to_server(t, c);
     if (!err)
         err = learn(t, c);
     task_deadline_restore(t, old);
@@ -286,6 +291,7 @@ bool sql_alive(const struct sql *c)
 int sql_ping(struct task *t, struct sql *c)
 {
     int bad = 0;
+    c->running = NULL;
     SQL_AWAIT(t, c, mysql_ping_start(&bad, c->db), mysql_ping_cont(&bad, c->db, ready));
     return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), "SELECT 1", false) : 0;
 }
@@ -293,6 +299,7 @@ int sql_ping(struct task *t, struct sql *c)
 int sql_command(struct task *t, struct sql *c, const char *text)
 {
     int bad = 0;
+    c->running = text;
     SQL_AWAIT(t, c, mysql_real_query_start(&bad, c->db, text, strlen(text)),
               mysql_real_query_cont(&bad, c->db, ready));
     return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), text, true) : 0;

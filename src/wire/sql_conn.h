@@ -29,7 +29,7 @@
 #define SQL_LIBRARY_STACK_BYTES (128 * 1024)
 
 /* Where the server is and how to be let in. Shared with the threads that end statements there,
- * so it counts its users. Does not change once made. */
+ * so it counts its users. Nothing else in it changes. */
 struct sql_server {
     struct arena arena;
     struct sql_url url;
@@ -43,8 +43,8 @@ void sql_server_drop(struct sql_server *s);
 MYSQL *sql_server_handle(const struct sql_server *s);
 /* Connects and blocks: for helper threads only. NULL: fine, else the library's words, in db. */
 const char *sql_server_dial(const struct sql_server *s, MYSQL *db);
-/* Ends a connection of ours on the server, in the background, if it can. */
-void sql_server_kill(struct sql_server *s, unsigned long thread_id);
+/* Ends a connection of ours on the server, in the background, if it still runs the statement. */
+void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement);
 
 struct sql_statement {
     struct list link; /* in sql.statements, latest use last */
@@ -58,14 +58,15 @@ struct sql {
     MYSQL *db;
     int fd; /* our duplicate: the library closes its own whenever it likes */
     struct watch watch;
-    int stopped;  /* ERR_TIMEOUT or ERR_CANCELED once a call was cut short */
-    bool broken;  /* of no more use */
-    bool fresh;   /* not lent before */
-    bool open;    /* the server has let us in */
-    bool in_tx;   /* between BEGIN and COMMIT */
-    bool doomed;  /* the server has rolled the transaction back: a deadlock */
-    bool mariadb; /* and not MySQL */
-    bool arrays;  /* takes arrays of rows */
+    int stopped;         /* ERR_TIMEOUT or ERR_CANCELED once a call was cut short */
+    const char *running; /* the latest statement; valid while it runs */
+    bool broken;         /* of no more use */
+    bool fresh;          /* not lent before */
+    bool open;           /* the server has let us in */
+    bool in_tx;          /* between BEGIN and COMMIT */
+    bool doomed;         /* the server has rolled the transaction back: a deadlock */
+    bool mariadb;        /* and not MySQL */
+    bool arrays;         /* takes arrays of rows */
     size_t packet_bytes_max;
     int64_t idle_since_ms;
     struct list statements;

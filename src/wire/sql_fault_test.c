@@ -144,6 +144,20 @@ static void test_deadline(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
+/* The number of a connection may have passed to somebody else. */
+static void test_kills_no_other(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *p = pool_of(t, 1);
+    int64_t id = number(t, p, "SELECT CONNECTION_ID()");
+    sql_server_kill(p->server, (unsigned long)id, "SELECT SLEEP(?)");
+    while (atomic_load(&p->server->kills) > 0)
+        check(task_sleep(t, 5) == 0);
+    check(task_sleep(t, 20) == 0);
+    is_int(number(t, p, "SELECT CONNECTION_ID()"), id, "who runs something else is spared");
+    sql_pool_free(p);
+}
+
 static void sleep_on_server(struct task *t, void *arg)
 {
     check(sql_call(t, arg, NULL, "SELECT SLEEP(20)") == ERR_CANCELED);
@@ -407,8 +421,9 @@ int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     mariadb_start(&server, NULL);
-    task_fn *const tests[] = {test_down,         test_mute,  test_deadline, test_cancel,
-                              test_loop_runs_on, test_queue, test_restart,  test_killed_under_load};
+    task_fn *const tests[] = {test_down,           test_mute,    test_deadline,
+                              test_kills_no_other, test_cancel,  test_loop_runs_on,
+                              test_queue,          test_restart, test_killed_under_load};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, true);
     mariadb_release(&server);

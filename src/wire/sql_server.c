@@ -7,13 +7,14 @@
  *    own; a task cannot, because it may outlive neither its group nor the pool. */
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "wire/sql_conn.h"
 
 #define THREAD_STACK_BYTES (256 * 1024)
+#define RUNNING_BYTES_MAX  100
 
 struct sql_server *sql_server_new(const char *url, const char *password, int64_t connect_ms)
 {
@@ -91,16 +92,46 @@ const char *sql_server_dial(const struct sql_server *s, MYSQL *db)
 struct kill {
     struct sql_server *server;
     unsigned long thread_id;
+    char running[RUNNING_BYTES_MAX + 1]; /* how its statement begins */
 };
+
+static bool send(MYSQL *db, const struct buf *command)
+{
+    struct str s = buf_str(command);
+    return mysql_send_query(db, s.p, s.n) == 0 && mysql_read_query_result(db) == 0;
+}
+
+/* By now the server may be another one, behind the same address or after a restart, and the
+ * number may be somebody else's there. */
+static bool still_there(MYSQL *db, const struct kill *k)
+{
+    struct buf b;
+    buf_init(&b);
+    buf_printf(&b,
+               "SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = %lu"
+               " AND CAST(LEFT(INFO, %zu) AS BINARY) = x'",
+               k->thread_id, strlen(k->running));
+    for (const char *p = k->running; *p; p++)
+        buf_printf(&b, "%02x", (unsigned char)*p);
+    buf_add_char(&b, '\'');
+    MYSQL_RES *rows = send(db, &b) ? mysql_store_result(db) : NULL;
+    bool found = rows && mysql_num_rows(rows) == 1;
+    if (rows)
+        mysql_free_result(rows);
+    buf_release(&b);
+    return found;
+}
 
 static void *kill_main(void *arg)
 {
     struct kill *k = arg;
     MYSQL *db = sql_server_handle(k->server);
-    char command[40];
-    int n = snprintf(command, sizeof command, "KILL %lu", k->thread_id);
-    if (!sql_server_dial(k->server, db) && mysql_send_query(db, command, (unsigned long)n) == 0)
-        mysql_read_query_result(db); /* an error means that it has ended by itself */
+    struct buf b;
+    buf_init(&b);
+    buf_printf(&b, "KILL %lu", k->thread_id);
+    if (!sql_server_dial(k->server, db) && still_there(db, k))
+        (void)send(db, &b); /* an error means that it has ended by itself */
+    buf_release(&b);
     mysql_close(db);
     atomic_fetch_sub(&k->server->kills, 1);
     sql_server_drop(k->server);
@@ -124,16 +155,26 @@ static bool start_thread(struct kill *k)
     return started;
 }
 
-void sql_server_kill(struct sql_server *s, unsigned long thread_id)
+/* As far as the server shows it as we wrote it: values stand in for the question marks. */
+static void copy_beginning(char *to, const char *statement)
+{
+    size_t n = strcspn(statement, "?");
+    for (size_t i = 0; i < n && i < RUNNING_BYTES_MAX && statement[i] > 0; i++)
+        to[i] = statement[i];
+}
+
+void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement)
 {
     if (atomic_fetch_add(&s->kills, 1) >= SQL_KILLS_MAX) {
         atomic_fetch_sub(&s->kills, 1);
         return; /* the server is in trouble anyway */
     }
-    struct kill *k = malloc(sizeof *k);
+    struct kill *k = calloc(1, sizeof *k);
     if (!k)
         check_no_memory();
-    *k = (struct kill){s, thread_id};
+    k->server = s;
+    k->thread_id = thread_id;
+    copy_beginning(k->running, statement);
     atomic_fetch_add(&s->users, 1);
     if (start_thread(k))
         return;

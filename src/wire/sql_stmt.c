@@ -35,6 +35,7 @@ static int close_oldest(struct task *t, struct sql *c)
     struct sql_statement *s = list_entry(c->statements.next, struct sql_statement, link);
     my_bool bad = 0;
     forget(c, s);
+    c->running = NULL;
     SQL_AWAIT(t, c, mysql_stmt_close_start(&bad, s->stmt),
               mysql_stmt_close_cont(&bad, s->stmt, ready));
     statement_free(s);
@@ -48,6 +49,7 @@ static int prepare_new(struct task *t, struct sql *c, struct str text, MYSQL_STM
     if (!stmt)
         check_no_memory();
     int bad = 0;
+    c->running = text.p;
     SQL_AWAIT(t, c, mysql_stmt_prepare_start(&bad, stmt, text.p, text.n),
               mysql_stmt_prepare_cont(&bad, stmt, ready));
     if (bad) {
@@ -142,6 +144,7 @@ static int execute(struct task *t, struct sql *c, struct sql_statement *s, size_
     mysql_stmt_attr_set(s->stmt, STMT_ATTR_ARRAY_SIZE, &array_size);
     metric_add(c->pool->statements_total, 1);
     int bad = 0;
+    c->running = s->text.p;
     SQL_AWAIT(t, c, mysql_stmt_execute_start(&bad, s->stmt),
               mysql_stmt_execute_cont(&bad, s->stmt, ready));
     if (!bad)
