@@ -161,8 +161,10 @@ static void live(struct task *t, void *arg)
     struct process *p = arg;
     check(task_go(&p->serving, "serve", serve, p) == 0);
     check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
-    report(await_stores(t, p));
+    const char *outcome = await_stores(t, p);
+    /* Said before the supervisor acts on it, so that the log tells it in order. */
     log_info("node", "serves");
+    report(outcome);
     int err = 0;
     while (!p->node.draining && !err)
         err = waitq_wait(t, &p->changed);

@@ -17,6 +17,7 @@
 
 #define ADOPT_MS       10000  /* for a process that was found */
 #define START_MS       600000 /* for a new one: repairing a large database takes its time */
+#define START_FIRST_MS 10000  /* see store_kind.start_first */
 #define START_LOOK_MS  50
 #define STILL_MS       15000 /* between two lines that say it is not up yet */
 #define ASK_MS         3000  /* for one answer */
@@ -165,13 +166,24 @@ static void shut_down(struct task *t, struct store *s, int64_t grace_ms)
     unlink(pid_path(t, s));
 }
 
+/* Whether a start that is no longer wanted may be broken off. */
+static bool may_break_off(const struct store *s, int64_t now_ms, int64_t *patience_ms)
+{
+    if (!s->stop)
+        return false;
+    if (*patience_ms == TIME_NEVER)
+        *patience_ms = now_ms + START_FIRST_MS;
+    return !s->kind->start_first || now_ms >= *patience_ms || *s->hurry >= HURRY_LEVEL;
+}
+
 /* Until it answers. */
 static int come_up(struct task *t, struct store *s, int64_t limit_ms)
 {
     struct loop *l = task_loop(t);
     int64_t give_up_at = loop_now_ms(l) + limit_ms, say_at = loop_now_ms(l) + STILL_MS;
+    int64_t patience_ms = TIME_NEVER;
     for (;;) {
-        if (s->stop)
+        if (may_break_off(s, loop_now_ms(l), &patience_ms))
             return ERR_CANCELED;
         if (!s->child.running)
             return store_fail(s, ERR_CLOSED, "the private %s did not start (%s); see %s",
@@ -261,7 +273,7 @@ static void run_once(struct task *t, struct store *s)
     bool ended = !s->child.running;
     if (!s->stop)
         set_state(s, STORE_DOWN);
-    shut_down(t, s, s->stop ? STOP_MS : SILENT_STOP_MS);
+    shut_down(t, s, s->stop && !err ? STOP_MS : SILENT_STOP_MS);
     if (!s->stop && !err)
         log_error("store", "%s %s%s", s->kind->title,
                   ended ? "has ended with " : "was silent and has been stopped: ",

@@ -26,6 +26,7 @@ struct store_kind {
     const char *title;  /* for people: "Redis" */
     const char *exe;    /* its program is called something that begins like this */
     const char *folder; /* where its process works, below data_dir */
+    bool start_first;   /* it must have come up before it can be told to end */
     /* Makes files, finds programs. */
     int (*prepare)(struct task *t, struct store *s);
     /* Fills path and argv. */

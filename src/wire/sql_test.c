@@ -355,6 +355,13 @@ static void test_each(struct task *t, void *arg)
     is_int(sql_each(t, p, statement, 1, &x, walk_row, &w), ERR_NOT_FOUND, "ends when told to");
     is_int(w.rows, 10, "at once");
     is_int(number(t, p, "SELECT 1"), 1, "and the next call");
+    sql_pool_free(p);
+    p = pool_of(t, 1);
+    w = (struct walk){.p = p, .stop_at = 10};
+    const char *write = "INSERT INTO v (i) VALUES (1)";
+    must(t, p, write);
+    check(sql_each(t, p, statement, 1, &x, walk_row, &w) == ERR_NOT_FOUND);
+    is_int(sql_argv(t, p, write, 0, NULL, NULL), 0, "even if it is prepared");
     is_int(sql_each(t, p, "SELECT 1 FROM nope", 0, NULL, walk_row, &w), ERR_REFUSED, "no table");
     sql_pool_free(p);
 }

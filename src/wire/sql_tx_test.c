@@ -201,6 +201,14 @@ static int kill_in_body(struct task *t, struct sql *c, void *arg)
     return add(t, c, 2, 1);
 }
 
+static int freeze_in_body(struct task *t, struct sql *c, void *arg)
+{
+    (void)arg;
+    int err = add(t, c, 1, 1);
+    mariadb_freeze(&server);
+    return err ? err : add(t, c, 2, 1);
+}
+
 static int pass_over_in_body(struct task *t, struct sql *c, void *arg)
 {
     (void)kill_in_body(t, c, arg);
@@ -216,6 +224,13 @@ static int pass_over_limit(struct task *t, struct sql *c, void *arg)
     return err;
 }
 
+static void thaw_soon(struct task *t, void *arg)
+{
+    (void)arg;
+    check(task_sleep(t, 50) == 0);
+    mariadb_thaw(&server);
+}
+
 static void test_broken(struct task *t, void *arg)
 {
     (void)arg;
@@ -225,10 +240,15 @@ static void test_broken(struct task *t, void *arg)
            "a connection that is out of step is not asked to commit");
     is_int(value_of(t, p, 1), before, "nothing was done");
     struct sql *idle = list_entry(p->idle.prev, struct sql, link);
+    struct group g;
+    group_init(&g, task_loop(t));
+    mariadb_freeze(&server);
     shutdown(idle->fd, SHUT_WR);
+    check(task_go(&g, "thaw", thaw_soon, NULL) == 0);
     int result = 0;
     is_int(sql_tx(t, p, move, &result), 0, "one that cannot be written to is replaced");
     is_int(value_of(t, p, 1), before - 10, "before the body has run");
+    check(group_join(t, &g) == 0);
     sql_pool_free(p);
 }
 
@@ -247,6 +267,11 @@ static void test_lost(struct task *t, void *arg)
     ok(after == before || after == before + 1, "done or not, as a whole");
 
     is_int(sql_tx(t, p, kill_in_body, NULL), ERR_UNAVAILABLE, "killed before COMMIT");
+    restart(t);
+    is_int(value_of(t, p, 1), after, "nothing was done");
+    check(task_go(&g, "killer", kill_soon, NULL) == 0);
+    is_int(sql_tx(t, p, freeze_in_body, NULL), ERR_UNAVAILABLE, "killed in a statement before it");
+    check(group_join(t, &g) == 0);
     restart(t);
     is_int(value_of(t, p, 1), after, "nothing was done");
     is_int(sql_tx(t, p, pass_over_in_body, NULL), ERR_UNAVAILABLE,
