@@ -109,6 +109,8 @@ static void install(const struct mariadb *m)
     add(&a, "mariadb-install-db");
     add(&a, "--no-defaults");
     add(&a, "--datadir=%s/data", m->dir);
+    /* A starting server clears the temporary tables out of its directory, whosever they are. */
+    add(&a, "--tmpdir=%s", m->dir);
     add(&a, "--auth-root-authentication-method=normal");
     add(&a, "--skip-test-db");
     add(&a, "--innodb-log-file-size=16M");

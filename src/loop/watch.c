@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -47,7 +48,9 @@ static void on_event(int fd, short what, void *arg)
 
 void watch_init(struct watch *w, struct loop *l, int fd)
 {
+    struct stat st;
     *w = (struct watch){.loop = l, .fd = fd, .ready = WATCH_READ | WATCH_WRITE};
+    w->socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
     w->ev =
         event_new(l->base, fd, EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, w);
     check(w->ev && event_add(w->ev, NULL) == 0);
@@ -94,8 +97,9 @@ int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got)
             return err;
         ssize_t r = read(w->fd, p, n);
         if (r >= 0) {
-            /* A short read has emptied the socket: the next byte brings a new edge. */
-            if ((size_t)r < n && r > 0 && !w->gone)
+            /* A short read has emptied a socket: the next byte brings a new edge. A pipe's end
+             * may have come with the same edge, so only EAGAIN tells there. */
+            if ((size_t)r < n && r > 0 && !w->gone && w->socket)
                 watch_drained(w, WATCH_READ);
             *got = (size_t)r;
             return 0;

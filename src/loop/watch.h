@@ -18,8 +18,9 @@ struct event;
 struct watch {
     struct loop *loop;
     int fd;
-    int ready; /* WATCH_ bits that may succeed without waiting */
-    bool gone; /* the far end has hung up */
+    int ready;   /* WATCH_ bits that may succeed without waiting */
+    bool gone;   /* the far end has hung up */
+    bool socket; /* not a pipe */
     struct task *reader, *writer;
     struct event *ev;
     void (*on_gone)(void *arg); /* called once, on the loop's stack; may be NULL */

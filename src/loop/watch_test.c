@@ -163,6 +163,28 @@ static void test_unix(struct task *t, void *arg)
     is_int(net_connect_unix(t, longer, &fd), ERR_INVALID, "a path that no socket can have");
 }
 
+/* The last bytes of a pipe and its end come with one edge. */
+static void test_pipe_end(struct task *t, void *arg)
+{
+    (void)arg;
+    int fds[2];
+    char part[10];
+    size_t got;
+    struct watch w;
+    check(pipe2(fds, O_NONBLOCK) == 0);
+    watch_init(&w, task_loop(t), fds[0]);
+    int64_t old = task_deadline(t, 1);
+    is_int(watch_read(t, &w, part, sizeof part, &got), ERR_TIMEOUT, "an empty pipe");
+    task_deadline_restore(t, old);
+    check(write(fds[1], "abc", 3) == 3);
+    close(fds[1]);
+    task_deadline(t, 2000);
+    ok(watch_read(t, &w, part, sizeof part, &got) == 0 && got == 3, "its last bytes");
+    ok(watch_read(t, &w, part, sizeof part, &got) == 0 && got == 0, "and its end");
+    watch_release(&w);
+    close(fds[0]);
+}
+
 static int polled;
 
 static void on_poll(void *arg, int fd, int events)
@@ -194,8 +216,8 @@ static void test_poller(struct task *t, void *arg)
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    task_fn *const tests[] = {test_bulk,  test_never_read, test_gone,
-                              test_reset, test_unix,       test_poller};
+    task_fn *const tests[] = {test_bulk, test_never_read, test_gone,  test_reset,
+                              test_unix, test_pipe_end,   test_poller};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, true);
     return tap_done();

@@ -18,7 +18,6 @@
 #define LOG_BYTES_MAX    (16 * 1024 * 1024)
 #define HIGH_FD          100 /* above all numbers that a child gets */
 #define KILLED_WAIT_MS   10000
-#define SIGNAL_AGAIN_MS  1000
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  10000
 #define BACKOFF_RESET_MS 30000
@@ -253,19 +252,10 @@ void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *
     }
 }
 
-/* The signal is repeated: programs lose one that comes while they start. mariadbd does. */
 void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
 {
-    struct loop *l = task_loop(t);
-    int64_t until = loop_now_ms(l) + grace_ms, again = 0;
-    while (c->running && loop_now_ms(l) < until && *hurry < level) {
-        if (loop_now_ms(l) >= again) {
-            child_signal(c, SIGTERM);
-            again = loop_now_ms(l) + SIGNAL_AGAIN_MS;
-        }
-        wait_change(t, c->changed, again < until ? again : until);
-    }
-    child_finish(t, c, 0, hurry, level);
+    child_signal(c, SIGTERM);
+    child_finish(t, c, grace_ms, hurry, level);
 }
 
 /* --- the rest --- */

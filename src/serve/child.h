@@ -49,7 +49,7 @@ void child_release(struct child *c);
 void child_signal(struct child *c, int signo);
 /* Waits until it has ended; kills it after grace_ms, or as soon as *hurry reaches level. */
 void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level);
-/* The same, with SIGTERM every second meanwhile. */
+/* SIGTERM and child_finish. */
 void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level);
 
 /* "exit status 1", "signal 9 (Killed)", "running". */

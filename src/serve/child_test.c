@@ -155,13 +155,6 @@ static void test_stop(struct task *t)
     child_stop(t, &c, 5000, &no_hurry, 1);
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("exit status 7"), "SIGTERM comes first");
 
-    s = script(t, "trap 'trap \"exit 8\" TERM' TERM; while :; do sleep 0.02; done", NULL);
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
-    check(task_sleep(t, 100) == 0);
-    child_stop(t, &c, 5000, &no_hurry, 1);
-    is_str(str_of(child_outcome(&c, task_arena(t))), STR("exit status 8"),
-           "a lost one is repeated");
-
     s = script(t, "trap '' TERM; while :; do sleep 0.02; done", NULL);
     check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
     check(task_sleep(t, 100) == 0);

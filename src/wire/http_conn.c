@@ -10,6 +10,7 @@
 #define READ_BYTES 4096
 /* After a read that has filled its room: a client that pipelines, or uploads. */
 #define READ_BYTES_MANY (32 * 1024)
+#define DRAIN_IDLE_MS   300
 /* What a request weighs, besides its bytes, when it comes to taking turns. */
 #define REQUEST_BYTES 4096
 /* After our last word the client is listened to for a while: bytes that nobody has read when a
@@ -80,24 +81,32 @@ static int wait_idle(struct task *t, struct http_conn *c, int64_t until_ms)
     return err;
 }
 
+/* While we drain, a client is waited for no longer than this. One that has not been served yet will ask
+ * soon, or never. One that has may be asking right now: an answer that closes the connection
+ * serves it better than a connection that is gone. */
+static int64_t patience_ms(const struct http_conn *c)
+{
+    const struct http_limits *limits = &c->server->options.limits;
+    if (!c->server->draining)
+        return limits->idle_ms;
+    return c->served_count > 0 ? DRAIN_IDLE_MS : limits->header_ms;
+}
+
 /* Waits for the first byte of a request, without a kit as long as there is none. */
 static int await_request(struct task *t, struct http_conn *c)
 {
-    const struct http_limits *limits = &c->server->options.limits;
-    int64_t until_ms = now_ms(c) + limits->idle_ms;
+    int64_t until_ms = TIME_NEVER;
     for (;;) {
-        bool leaving = c->server->draining && c->served_count > 0;
-        if (leaving || (c->watch.ready & WATCH_READ)) {
+        if (c->watch.ready & WATCH_READ) {
             if (!c->kit)
                 http_kit_get(c);
             int got = try_receive(c);
-            if (got || leaving)
+            if (got)
                 return got > 0 ? 0 : ERR_CLOSED;
         }
         http_kit_put(c);
-        /* A connection that came just before the drain will ask soon, or never. */
-        if (c->server->draining && until_ms > now_ms(c) + limits->header_ms)
-            until_ms = now_ms(c) + limits->header_ms;
+        if (until_ms > now_ms(c) + patience_ms(c))
+            until_ms = now_ms(c) + patience_ms(c);
         int err = wait_idle(t, c, until_ms);
         if (err)
             return err;

@@ -77,8 +77,8 @@ static bool try_fresh(const struct sql *c, int err)
     return err == ERR_UNAVAILABLE && !c->fresh;
 }
 
-int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
-             const struct sql_value *argv, struct sql_rows *out)
+static int run_on_any(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
+                      const struct sql_value *argv, struct sql_rows *out)
 {
     int err;
     bool again = false;
@@ -91,6 +91,15 @@ int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t a
         again = try_fresh(c, err);
         sql_pool_put(c);
     } while (again);
+    return err;
+}
+
+int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
+             const struct sql_value *argv, struct sql_rows *out)
+{
+    int64_t old = task_deadline(t, p->statement_ms);
+    int err = run_on_any(t, p, statement, argc, argv, out);
+    task_deadline_restore(t, old);
     return err;
 }
 

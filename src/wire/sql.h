@@ -1,9 +1,15 @@
 /* sql.h -- MySQL 8 or MariaDB: a pool of connections, prepared statements, bound values only.
  *
  * There is no way to paste a value into SQL here: every value is bound. Statements
- * are prepared once per connection and kept. A lost connection fails the call
- * in hand (ERR_UNAVAILABLE before the statement was sent, ERR_UNCERTAIN after)
- * and is replaced; a deadline or cancellation in mid-statement drops the connection. */
+ * are prepared once per connection and kept. Always true:
+ *   - a call waits no longer than its task's deadline and statement_ms, for a connection too
+ *     (connecting with TLS is not cut short before connect_ms);
+ *   - a deadline or cancellation in mid-statement drops the connection and has the statement ended
+ *     on the server; whether a write was done is then unknown, as with ERR_UNCERTAIN;
+ *   - a lost connection is replaced. The call in hand fails with ERR_UNAVAILABLE if nothing was
+ *     done (it could not be sent, only reads, or was in a transaction), else with ERR_UNCERTAIN;
+ *   - while the server is down, calls fail at once with ERR_UNAVAILABLE;
+ *   - texts of errors repeat what the server says, but never a bound value or a password. */
 #ifndef WIRE_SQL_H
 #define WIRE_SQL_H
 
@@ -15,21 +21,27 @@ struct sql_pool;
 struct sql; /* one connection, lent by the pool */
 
 struct sql_options {
-    const char *url; /* "unix:/path/to.sock?user=…&database=…", "mysql://user:password@host[:port]/database" */
-    const char *password; /* for unix sockets; NULL: none */
-    size_t connections_max; /* 0: 6 */
-    int64_t connect_ms;     /* 0: 3000 */
-    int64_t statement_ms;   /* 0: 30000 */
-    struct metrics *metrics;
+    /* "unix:/path/to.sock?user=…&database=…" or
+     * "mysql://user:password@host[:port]/database[?tls=on|verify[&ca=/path.pem]]". The
+     * database may be left out; reserved characters are percent-encoded. */
+    const char *url;
+    const char *password;    /* for unix sockets; NULL: none */
+    size_t connections_max;  /* 0: 6 */
+    int64_t connect_ms;      /* 0: 3000 */
+    int64_t statement_ms;    /* 0: 30000 */
+    struct metrics *metrics; /* NULL: not shown */
 };
 
 const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
 
-/* Connects when first used. */
+/* Connects when first used. The URL must be without problem. */
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
-void sql_pool_free(struct sql_pool *p); /* no call may be under way */
+void sql_pool_free(struct sql_pool *p);     /* no call may be under way */
 bool sql_pool_up(const struct sql_pool *p); /* the last attempt reached the server */
 
+/* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
+ * ERR_LIMIT); FLOAT and DOUBLE SQL_REAL; DECIMAL, dates, times and JSON SQL_TEXT; binary strings
+ * SQL_BLOB. Texts are UTF-8 and have a NUL behind them. */
 enum sql_type { SQL_NULL, SQL_INT, SQL_REAL, SQL_TEXT, SQL_BLOB };
 
 struct sql_value {
@@ -49,7 +61,7 @@ struct sql_value {
 struct sql_rows {
     size_t count, columns;
     const struct sql_value *cells; /* row by row, in the task's arena */
-    uint64_t affected;             /* of INSERT, UPDATE, DELETE */
+    uint64_t affected;             /* changed by INSERT, UPDATE, DELETE */
     uint64_t insert_id;
 };
 static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t row)
@@ -58,8 +70,9 @@ static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t r
 }
 
 /* Runs one statement on any connection of the pool. out may be NULL. ERR_EXISTS: a unique key is
- * taken. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_REFUSED: anything else the server
- * says, with its words. */
+ * taken. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_LIMIT: rows of more than 64 MB, or
+ * more values than max_allowed_packet. ERR_BUSY: too many wait already. ERR_REFUSED:
+ * anything else the server says, with its words. */
 MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
                         const struct sql_value *argv, struct sql_rows *out);
 /* sql_call(t, p, &rows, "SELECT uid FROM user_info WHERE username = ?", sql_text(name)) */
@@ -68,9 +81,10 @@ MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statemen
     sql_argv((t), (p), (statement), sizeof(SQL_ARGS_(__VA_ARGS__)) / sizeof(struct sql_value) - 1, \
              SQL_ARGS_(__VA_ARGS__) + 1, (out))
 
-/* A transaction. body runs between BEGIN and COMMIT on one connection; other than 0 rolls back and is
- * returned. On ERR_CONFLICT it is rolled back and run again, at most SQL_TX_TRIES times, so body must be repeatable in
- * memory as well. ERR_UNCERTAIN: the connection was lost during COMMIT. */
+/* A transaction. body runs between BEGIN and COMMIT on one connection; other than 0 rolls back and
+ * is returned. On ERR_CONFLICT it is rolled back and run again, at most SQL_TX_TRIES times, so body
+ * must be repeatable in memory as well. body uses c only: asking the pool for a second connection
+ * while holding one can starve everybody. ERR_UNCERTAIN: COMMIT was sent and not confirmed. */
 #define SQL_TX_TRIES 5
 MUST_CHECK int sql_tx(struct task *t, struct sql_pool *p,
                       int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
@@ -82,13 +96,14 @@ MUST_CHECK int sql_on_argv(struct task *t, struct sql *c, const char *statement,
                 SQL_ARGS_(__VA_ARGS__) + 1, (out))
 
 /* Many rows: `into` is "INSERT INTO t (a, b) VALUES", tail "" or "ON DUPLICATE KEY UPDATE …".
- * One prepared array on MariaDB, multi-row inserts elsewhere. All or part of the rows may be in when
- * it fails outside a transaction. */
+ * One prepared array on MariaDB, multi-row inserts elsewhere. */
 MUST_CHECK int sql_bulk(struct task *t, struct sql *c, const char *into, const char *tail,
                         size_t columns, size_t rows, const struct sql_value *cells,
                         uint64_t *affected);
 
-/* Rows one by one, without holding them all. row borrows; the arena is reset after each. Other than 0 ends it. */
+/* Rows one by one, without holding them all. cells are borrowed, and the task's arena is reset
+ * after each row. row may wait, for at most ten minutes: then the server hangs up. Other than 0
+ * ends it, at the price of the connection. */
 MUST_CHECK int sql_each(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
                         const struct sql_value *argv,
                         int (*row)(struct task *t, const struct sql_value *cells, void *arg),

@@ -39,13 +39,12 @@ void sql_server_drop(struct sql_server *s)
     free(s);
 }
 
+/* Said in either case: newer versions of the library want TLS unless told otherwise. */
 static void set_tls(const struct sql_url *u, MYSQL *db)
 {
-    const my_bool yes = 1;
-    if (u->tls != SQL_TLS_OFF)
-        mysql_options(db, MYSQL_OPT_SSL_ENFORCE, &yes);
-    if (u->tls == SQL_TLS_VERIFY)
-        mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+    const my_bool enforce = u->tls != SQL_TLS_OFF, verify = u->tls == SQL_TLS_VERIFY;
+    mysql_options(db, MYSQL_OPT_SSL_ENFORCE, &enforce);
+    mysql_options(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
     if (u->ca_file)
         mysql_options(db, MYSQL_OPT_SSL_CA, u->ca_file);
 }

