@@ -11,6 +11,9 @@ from harness import (ROOT, Client, Millrace, copy_of_template, equal, folder, no
                      test, wait_for)
 
 
+PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "configuration.md")
+
+
 @test("command line")
 def _():
     r = run("--help")
@@ -23,6 +26,9 @@ def _():
         r = run(command, "--help")
         ok(r.returncode == 0 and r.stdout.startswith(f"usage: millrace {command}"),
            f"{command} --help", r.stdout, r.stderr)
+    r = run("config", "--markdown")
+    equal(r.stdout, open(PAGE, encoding="utf-8").read(),
+          "docs/configuration.md is what config --markdown prints")
     wrong = {
         (): "a command is missing",
         ("serv",): 'unknown command "serv"; did you mean "serve"?',
