@@ -28,7 +28,7 @@ def run(target, build, seconds):
 def main():
     build, seconds = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2])
     targets = sorted(build.glob("*_fuzz"))
-    sources = list((ROOT / "src").glob("*/*_fuzz.c"))
+    sources = list((ROOT / "src").rglob("*_fuzz.c"))
     number = 0
     for target in targets:
         number += 1

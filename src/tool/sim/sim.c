@@ -1,0 +1,292 @@
+#include "tool/sim/sim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "engine/config.h"
+#include "serve/listener.h"
+#include "serve/machine.h"
+#include "tool/opt.h"
+#include "tool/sim/sim_labels.h"
+#include "tool/tool.h"
+#include "wire/http_server.h"
+
+#define CONNECTIONS_MAX   30000 /* each has a stack: twice as many mappings, of 65,530 by default */
+#define IDLE_MS           600000
+#define HANDLER_MARGIN_MS 60000
+#define FILE_BYTES_MAX    (256 * 1024 * 1024)
+
+static const char about[] =
+    "Answers as an AI service does: chat completions and embeddings in OpenAI's format, with\n"
+    "verdicts that depend on the prompt only, and with the latency, limits and failures asked "
+    "for.\n"
+    "\n"
+    "  POST /v1/chat/completions   also as a stream       GET  /stats        what has happened\n"
+    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  begin anew\n"
+    "  GET  /v1/models                                    GET  /healthz\n"
+    "\n"
+    "Examples:\n"
+    "  millrace sim --listen 127.0.0.1:9100\n"
+    "  millrace sim --listen 127.0.0.1:0 --latency-ms 800 --jitter-ms 400 --fail 0.05 --seed 7\n"
+    "  millrace sim --listen [::1]:9100 --rate-limit 600 --tokens-limit 200000 --keys keys.txt\n"
+    "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000";
+
+struct setup { /* the command line, and what came of it */
+    struct sim_options options;
+    const char *fail_kinds, *labels_file, *keys_file;
+    int64_t seed;
+};
+
+static int complain(const char *what, const char *why)
+{
+    fprintf(stderr, "millrace sim: %s: %s\n", what, why);
+    return ERR_INVALID;
+}
+
+/* -1 to go on, else the exit status. */
+static int read_options(int argc, char **argv, struct setup *u)
+{
+    struct sim_options *o = &u->options;
+    const struct opt opts[] = {
+        {"listen", "ADDR:PORT", "where to listen; port 0 takes a free one", .text = &o->listen},
+        {"latency-ms", "N", "time to answer (default 0)", .number = &o->latency_ms,
+         .most = 3600000},
+        {"jitter-ms", "N", "up to this much more (default 0)", .number = &o->jitter_ms,
+         .most = 3600000},
+        {"fail", "RATE", "share of requests that fail, 0 to 1 (default 0)", .real = &o->faults.rate,
+         .most = 1},
+        {"fail-kinds", "LIST",
+         "how they fail: all (default) or some of "
+         "429,500,503,timeout,cut,garbage,trickle,fenced,unreadable",
+         .text = &u->fail_kinds},
+        {"stall-ms", "N", "how long a timeout takes (default 300000)", .number = &o->stall_ms,
+         .most = 86400000},
+        {"retry-after", "N", "seconds that a failing 429 asks for (default 1)",
+         .number = &o->retry_after_s, .most = 86400},
+        {"rate-limit", "RPM", "requests per key in any 60 s (default 0: no limit)",
+         .number = &o->limit.requests_max, .most = INT64_MAX},
+        {"tokens-limit", "TPM", "tokens per key in any 60 s (default 0: no limit)",
+         .number = &o->limit.tokens_max, .most = INT64_MAX},
+        {"labels", "FILE", "CSV lines doi,0 or doi,1: verdicts that outrank the rule",
+         .text = &u->labels_file},
+        {"keys", "FILE", "one key per line: nobody else may call", .text = &u->keys_file},
+        {"seed", "N", "for failures and jitter (default 0: another one each time)",
+         .number = &u->seed, .most = INT64_MAX},
+    };
+    struct command c = {"sim", NULL, about, opts, sizeof(opts) / sizeof(opts[0])};
+    return opt_parse(&c, argc, argv, NULL);
+}
+
+static bool address_fits(const char *address)
+{
+    struct sockaddr_storage at;
+    socklen_t n;
+    return config_address(str_of(address), &at, &n);
+}
+
+/* What the table of options cannot check. */
+static int check_options(struct setup *u)
+{
+    const char *address = u->options.listen;
+    if (!address)
+        return complain("--listen", "is missing; see --help");
+    if (!address_fits(address))
+        return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
+    struct str bad;
+    if (!u->fail_kinds || sim_fault_kinds(str_of(u->fail_kinds), &u->options.faults.kinds, &bad))
+        return 0;
+    fprintf(stderr, "millrace sim: --fail-kinds: there is no \"%.*s\"\n", STR_ARG(bad));
+    return ERR_INVALID;
+}
+
+/* --- files --- */
+
+static bool read_whole(struct arena *a, FILE *f, struct str *out)
+{
+    char *p = NULL;
+    size_t n = 0, cap = 0;
+    for (;;) {
+        if (n == cap) {
+            if (cap > FILE_BYTES_MAX)
+                return false;
+            size_t larger = cap ? cap * 2 : 65536;
+            p = arena_grow(a, p, cap, larger);
+            cap = larger;
+        }
+        size_t got = fread(p + n, 1, cap - n, f);
+        if (got == 0)
+            break;
+        n += got;
+    }
+    *out = str_from(p, n);
+    return !ferror(f);
+}
+
+static int read_file(struct arena *a, const char *path, struct str *out)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return complain(path, strerror(errno));
+    bool fine = read_whole(a, f, out);
+    fclose(f);
+    return fine ? 0 : complain(path, "cannot be read, or is too large");
+}
+
+static int load_labels(struct arena *a, const char *path, struct sim_labels **out)
+{
+    struct str text;
+    int err = read_file(a, path, &text);
+    if (err)
+        return err;
+    const char *why;
+    *out = sim_labels_new(a, text, &why);
+    return *out ? 0 : complain(path, why);
+}
+
+static int load_keys(struct arena *a, const char *path, struct map **out)
+{
+    struct str text;
+    int err = read_file(a, path, &text);
+    if (err)
+        return err;
+    *out = map_new();
+    while (text.p) {
+        struct str line = str_trim(str_cut(&text, '\n'));
+        if (str_ends(line, STR("\r")))
+            line.n--;
+        if (line.n)
+            map_set(*out, line, *out); /* any value will do */
+    }
+    return map_count(*out) ? 0 : complain(path, "holds no key");
+}
+
+static int load_files(const struct setup *u, struct sim *s)
+{
+    struct arena a;
+    arena_init(&a);
+    int err = 0;
+    if (u->labels_file)
+        err = load_labels(&a, u->labels_file, &s->labels);
+    if (!err && u->keys_file)
+        err = load_keys(&a, u->keys_file, &s->keys);
+    arena_release(&a);
+    return err;
+}
+
+/* --- running --- */
+
+struct run {
+    struct sim *sim;
+    struct http_server *server;
+    struct group group;
+    bool draining;
+    int err;
+};
+
+static int listen_and_serve(struct task *t, struct run *r)
+{
+    int fd;
+    int err = listener_open(t, r->sim->options.listen, 0, &fd);
+    if (err)
+        return complain("--listen", task_error(t));
+    /* A parent reads the port from this line. */
+    printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
+    fflush(stdout);
+    err = http_server_run(t, r->server, fd);
+    close(fd);
+    return r->draining ? 0 : err;
+}
+
+static void serve(struct task *t, void *arg)
+{
+    struct run *r = arg;
+    r->err = listen_and_serve(t, r);
+}
+
+/* The first signal drains, the second does not wait for anybody. */
+static void on_signal(void *arg)
+{
+    struct run *r = arg;
+    if (r->draining) {
+        group_cancel(&r->group);
+        return;
+    }
+    r->draining = true;
+    http_server_drain(r->server);
+    waitq_wake_all(&r->sim->quit);
+}
+
+static struct http_options server_options(const struct sim_options *o)
+{
+    struct http_options h = {.limits = http_limits_default};
+    h.limits.connections_max = CONNECTIONS_MAX;
+    h.limits.idle_ms = IDLE_MS;
+    h.limits.handler_ms = o->latency_ms + o->jitter_ms + o->stall_ms + HANDLER_MARGIN_MS;
+    return h;
+}
+
+static int run(struct sim *s, struct loop *l)
+{
+    struct http_options h = server_options(&s->options);
+    struct run r = {.sim = s, .server = http_server_new(l, &h)};
+    sim_routes(r.server, s);
+    group_init(&r.group, l);
+    loop_on_signal(l, SIGTERM, on_signal, &r);
+    loop_on_signal(l, SIGINT, on_signal, &r);
+    check(task_go(&r.group, "serve", serve, &r) == 0);
+    loop_run(l);
+    http_server_free(r.server);
+    return r.err;
+}
+
+static void sim_init(struct sim *s)
+{
+    *s = (struct sim){.count = 0};
+    sim_stats_init(&s->stats);
+    waitq_init(&s->quit);
+    buf_init(&s->content);
+    buf_init(&s->reply);
+}
+
+static void sim_release(struct sim *s)
+{
+    sim_labels_free(s->labels);
+    map_free(s->keys);
+    sim_stats_release(&s->stats);
+    buf_release(&s->content);
+    buf_release(&s->reply);
+}
+
+static int start(const struct setup *u)
+{
+    struct sim s;
+    sim_init(&s);
+    int err = load_files(u, &s);
+    if (!err) {
+        machine_raise_file_limit();
+        struct loop *l = loop_new(&(struct loop_options){.seed = (uint64_t)u->seed});
+        s.options = u->options;
+        s.options.faults.seed = loop_random(l);
+        err = run(&s, l);
+        loop_free(l);
+    }
+    sim_release(&s);
+    return err;
+}
+
+int sim_main(int argc, char **argv)
+{
+    struct setup u = {.options = {.stall_ms = 300000, .retry_after_s = 1}};
+    u.options.faults.kinds = SIM_FAULTS_ALL;
+    int status = read_options(argc, argv, &u);
+    if (status >= 0)
+        return status;
+    if (check_options(&u))
+        return 2;
+    signal(SIGPIPE, SIG_IGN);
+    return start(&u) ? 1 : 0;
+}

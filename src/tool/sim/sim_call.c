@@ -1,0 +1,217 @@
+#include "tool/sim/sim_call.h"
+
+#include "base/map.h"
+
+#define TRICKLE_BYTES 16
+#define TRICKLE_MS    50 /* between pieces */
+
+void sim_call_begin(struct sim_call *c, struct sim *s, struct http_exchange *x)
+{
+    *c = (struct sim_call){.sim = s, .x = x, .number = ++s->count, .outcome = OUTCOME_OK};
+    c->fate = sim_fault_pick(&s->options.faults, c->number);
+    sim_stats_begin(&s->stats);
+    /* Nobody else wants the answer, and a sleeper should not count as in flight. */
+    http_cancel_when_gone(x);
+}
+
+int sim_call_end(struct sim_call *c, int err)
+{
+    if (err)
+        c->outcome = err == ERR_LIMIT ? OUTCOME_INVALID : OUTCOME_GONE;
+    sim_stats_end(&c->sim->stats, c->outcome, c->fate.fault);
+    return err;
+}
+
+bool sim_call_key(struct task *t, struct sim_call *c)
+{
+    struct str auth = http_header(c->x, "Authorization");
+    if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
+        return false;
+    struct str key = str_trim(str_from(auth.p + 7, auth.n - 7));
+    if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
+        return false;
+    c->key = sim_stats_key(&c->sim->stats, key);
+    if (!c->key)
+        return false;
+    c->key->requests++;
+    sim_window_add(&c->key->arrived, loop_now_ms(task_loop(t)), 0);
+    return true;
+}
+
+/* --- refusing --- */
+
+static enum sim_outcome outcome_of(int status)
+{
+    switch (status) {
+    case 400:
+        return OUTCOME_INVALID;
+    case 401:
+        return OUTCOME_UNAUTHORIZED;
+    case 429:
+        return OUTCOME_LIMITED;
+    default:
+        return OUTCOME_FAULT;
+    }
+}
+
+static const char *type_of(int status)
+{
+    if (status == 429)
+        return "requests";
+    return status < 500 ? "invalid_request_error" : "server_error";
+}
+
+static int reply_error(struct task *t, struct sim_call *c, int status, const char *code,
+                       const char *message)
+{
+    struct json_writer w;
+    http_json(c->x, &w);
+    jw_object(&w);
+    jw_key(&w, STR("error"));
+    jw_object(&w);
+    jw_put_str(&w, "message", str_of(message));
+    jw_put_str(&w, "type", str_of(type_of(status)));
+    jw_put_str(&w, "param", STR_NULL);
+    jw_put_str(&w, "code", str_of(code));
+    jw_end_object(&w);
+    jw_end_object(&w);
+    return http_reply_json(t, c->x, status);
+}
+
+int sim_call_refuse(struct task *t, struct sim_call *c, int status, const char *code,
+                    const char *message)
+{
+    c->outcome = outcome_of(status);
+    return reply_error(t, c, status, code, message);
+}
+
+static void set_retry_after(struct task *t, struct sim_call *c, int64_t seconds)
+{
+    http_set_header(c->x, "Retry-After", str_printf(task_arena(t), "%lld", (long long)seconds));
+}
+
+int sim_call_refuse_limited(struct task *t, struct sim_call *c, int64_t wait_ms)
+{
+    c->key->limited++;
+    int64_t seconds = (wait_ms + 999) / 1000;
+    set_retry_after(t, c, seconds);
+    return sim_call_refuse(t, c, 429, "rate_limit_exceeded",
+                           arena_printf(task_arena(t),
+                                        "Rate limit reached. Please try again in %llds.",
+                                        (long long)seconds));
+}
+
+bool sim_call_admit(struct task *t, struct sim_call *c, struct sim_usage usage, int64_t *wait_ms)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    int64_t tokens = usage.prompt_tokens + usage.completion_tokens;
+    *wait_ms = sim_window_wait_ms(&c->key->granted, &c->sim->options.limit, now_ms, tokens);
+    if (*wait_ms > 0)
+        return false;
+    sim_window_add(&c->key->granted, now_ms, tokens);
+    c->key->prompt_tokens += usage.prompt_tokens;
+    c->key->completion_tokens += usage.completion_tokens;
+    return true;
+}
+
+/* --- delivering --- */
+
+static int reply_stream(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    int err = http_stream_begin(t, c->x, 200, r->type);
+    if (!err)
+        err = http_stream_write(t, c->x, r->body);
+    return err ? err : http_stream_end(t, c->x);
+}
+
+static int reply_whole(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    return r->stream ? reply_stream(t, c, r) : http_reply(t, c->x, 200, r->type, r->body);
+}
+
+/* Stands still until the time is over or the server drains. */
+static int stall(struct task *t, struct sim_call *c)
+{
+    int64_t old = task_deadline(t, c->sim->options.stall_ms);
+    int err = 0;
+    while (!err && !http_draining(c->x))
+        err = waitq_wait(t, &c->sim->quit);
+    task_deadline_restore(t, old);
+    if (err == ERR_CANCELED)
+        return err;
+    http_abort(c->x);
+    return 0;
+}
+
+static int cut(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    int err = 0;
+    if (c->fate.dice & 1) {
+        err = http_stream_begin(t, c->x, 200, r->type);
+        if (!err)
+            err = http_stream_write(t, c->x, str_from(r->body.p, r->body.n / 2));
+    }
+    http_abort(c->x);
+    return err;
+}
+
+static int reply_garbage(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    if (c->fate.dice & 1)
+        return http_reply(t, c->x, 200, r->type, str_from(r->body.p, r->body.n / 2));
+    return http_reply(t, c->x, 200, "text/html",
+                      STR("<html><head><title>Welcome</title></head><body>It works</body></html>"));
+}
+
+static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    int err = http_stream_begin(t, c->x, 200, r->type);
+    for (size_t at = 0; !err && at < r->body.n; at += TRICKLE_BYTES) {
+        size_t n = r->body.n - at < TRICKLE_BYTES ? r->body.n - at : TRICKLE_BYTES;
+        err = http_stream_write(t, c->x, str_from(r->body.p + at, n));
+        if (!err && !http_draining(c->x))
+            err = task_sleep(t, TRICKLE_MS);
+    }
+    return err ? err : http_stream_end(t, c->x);
+}
+
+static int reply_limited(struct task *t, struct sim_call *c)
+{
+    set_retry_after(t, c, c->sim->options.retry_after_s);
+    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached, as if by others.");
+}
+
+static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    c->outcome = OUTCOME_FAULT;
+    switch (c->fate.fault) {
+    case FAULT_LIMITED:
+        return reply_limited(t, c);
+    case FAULT_ERROR:
+        return reply_error(t, c, 500, "server_error", "The server had an error. Sorry about that.");
+    case FAULT_OVERLOADED:
+        return reply_error(t, c, 503, "overloaded", "The engine is currently overloaded.");
+    case FAULT_TIMEOUT:
+        return stall(t, c);
+    case FAULT_CUT:
+        return cut(t, c, r);
+    case FAULT_GARBAGE:
+        return reply_garbage(t, c, r);
+    case FAULT_TRICKLE:
+        return trickle(t, c, r);
+    default: /* the body is spoilt already */
+        return reply_whole(t, c, r);
+    }
+}
+
+int sim_call_deliver(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    const struct sim_options *o = &c->sim->options;
+    int64_t delay_ms = sim_fault_delay_ms(&c->fate, o->latency_ms, o->jitter_ms);
+    if (delay_ms > 0 && c->fate.fault != FAULT_LIMITED) {
+        int err = task_sleep(t, delay_ms);
+        if (err)
+            return err;
+    }
+    return c->fate.fault == FAULT_NONE ? reply_whole(t, c, r) : suffer(t, c, r);
+}

@@ -1,0 +1,308 @@
+#include "tool/sim/sim_chat.h"
+
+#include "base/err.h"
+#include "tool/sim/sim_words.h"
+
+#define ECHO_BYTES_MAX  200
+#define PIECE_BYTES_MAX 16 /* of the content, per event of a stream */
+
+static int wrong(const char **why, const char *message)
+{
+    *why = message;
+    return ERR_INVALID;
+}
+
+/* --- reading --- */
+
+/* Content is a string or a list of parts, of which the text ones count. */
+static bool read_content(struct arena *a, const struct json *content, struct str *out)
+{
+    if (content && content->type == JSON_STRING) {
+        *out = content->s;
+        return true;
+    }
+    if (!content || content->type != JSON_ARRAY)
+        return false;
+    char *text = NULL;
+    size_t n = 0;
+    json_each (part, content) {
+        struct str piece = json_str(json_get(part, "text"));
+        if (piece.n == 0)
+            continue;
+        text = arena_grow(a, text, n, n + piece.n);
+        memcpy(text + n, piece.p, piece.n);
+        n += piece.n;
+    }
+    *out = text ? str_from(text, n) : STR("");
+    return true;
+}
+
+static bool is_system(struct str role)
+{
+    return str_eq(role, STR("system")) || str_eq(role, STR("developer"));
+}
+
+static bool is_other(struct str role)
+{
+    return str_eq(role, STR("assistant")) || str_eq(role, STR("tool"));
+}
+
+static int read_message(struct arena *a, const struct json *m, struct sim_chat *out,
+                        const char **why)
+{
+    struct str role = json_str(json_get(m, "role"));
+    bool user = str_eq(role, STR("user"));
+    if (!user && !is_system(role) && !is_other(role))
+        return wrong(why, "each message needs a role: system, developer, user, assistant or tool");
+    struct str content = STR("");
+    if (!read_content(a, json_get(m, "content"), &content) && !is_other(role))
+        return wrong(why, "each message needs a content: a string or an array of parts");
+    out->prompt_tokens += sim_tokens(content);
+    if (user) {
+        out->asked = content;
+    } else if (is_system(role) && !out->prompt.question.p) {
+        struct sim_prompt fixed;
+        sim_prompt_read(&fixed, content);
+        out->prompt.question = fixed.question;
+    }
+    return 0;
+}
+
+static int read_messages(struct arena *a, const struct json *messages, struct sim_chat *out,
+                         const char **why)
+{
+    if (!messages || messages->type != JSON_ARRAY || messages->count == 0)
+        return wrong(why, "messages must be an array with at least one message");
+    json_each (m, messages) {
+        int err = read_message(a, m, out, why);
+        if (err)
+            return err;
+    }
+    struct str fixed = out->prompt.question;
+    sim_prompt_read(&out->prompt, out->asked);
+    if (fixed.p)
+        out->prompt.question = fixed;
+    return 0;
+}
+
+static int read_tokens_max(const struct json *body, struct sim_chat *out, const char **why)
+{
+    const struct json *max = json_get(body, "max_completion_tokens");
+    if (!max)
+        max = json_get(body, "max_tokens");
+    out->tokens_max = INT64_MAX;
+    if (!max || max->type == JSON_NULL)
+        return 0;
+    if (!json_int(max, &out->tokens_max) || out->tokens_max < 1)
+        return wrong(why, "max_tokens must be an integer of at least 1");
+    return 0;
+}
+
+/* False when the member is there but no boolean. An absent one leaves *out alone. */
+static bool read_flag(const struct json *j, bool *out)
+{
+    return !j || j->type == JSON_NULL || json_bool(j, out);
+}
+
+static int read_options(const struct json *body, struct sim_chat *out, const char **why)
+{
+    if (!read_flag(json_get(body, "stream"), &out->stream))
+        return wrong(why, "stream must be true or false");
+    const struct json *usage = json_get(json_get(body, "stream_options"), "include_usage");
+    if (!read_flag(usage, &out->usage_in_stream))
+        return wrong(why, "stream_options.include_usage must be true or false");
+    int64_t n = 1;
+    const struct json *choices = json_get(body, "n");
+    if (choices && choices->type != JSON_NULL && (!json_int(choices, &n) || n != 1))
+        return wrong(why, "n must be 1: this server gives one choice");
+    struct str format = json_str(json_get(json_get(body, "response_format"), "type"));
+    out->wants_json = str_starts(format, STR("json_"));
+    return read_tokens_max(body, out, why);
+}
+
+int sim_chat_read(struct arena *a, const struct json *body, struct sim_chat *out, const char **why)
+{
+    struct sim_chat c = {.asked = STR("")};
+    if (!body || body->type != JSON_OBJECT)
+        return wrong(why, "the body must be a JSON object");
+    c.model = json_str(json_get(body, "model"));
+    if (c.model.n == 0)
+        return wrong(why, "you must provide a model parameter");
+    int err = read_messages(a, json_get(body, "messages"), &c, why);
+    if (!err)
+        err = read_options(body, &c, why);
+    if (!err)
+        *out = c;
+    return err;
+}
+
+/* --- answering --- */
+
+/* The longest beginning of s within n bytes that does not split a character. */
+static struct str clip(struct str s, size_t n)
+{
+    if (s.n <= n)
+        return s;
+    size_t back = 0; /* no character has more than four bytes */
+    while (back < 3 && back < n && ((unsigned char)s.p[n - back] & 0xC0) == 0x80)
+        back++;
+    return str_from(s.p, n - back);
+}
+
+static void add_echo(const struct sim_chat *c, struct buf *into)
+{
+    struct str asked = clip(c->asked, ECHO_BYTES_MAX);
+    buf_add_str(into, c->wants_json ? STR("{\"text\": \"You asked: ") : STR("You asked: "));
+    if (c->wants_json)
+        json_escape(into, asked);
+    else
+        buf_add_str(into, asked);
+    if (c->wants_json)
+        buf_add_lit(into, "\"}");
+}
+
+static void add_fenced(const struct sim_verdict *v, const struct sim_fate *fate, struct buf *into)
+{
+    bool fence = fate->dice & 1;
+    buf_add_str(into, fence ? STR("```json\n") : STR("Here is my assessment:\n\n"));
+    sim_verdict_write(v, into);
+    buf_add_str(into, fence ? STR("\n```") : STR("\n\nTell me if you need more detail."));
+}
+
+static void add_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+                       const struct sim_fate *fate, struct buf *into)
+{
+    struct sim_verdict v;
+    if (fate->fault == FAULT_UNREADABLE)
+        buf_add_lit(into, "I would have to read the whole paper before I could say anything.");
+    else if (!sim_verdict(a, &c->prompt, labels, &v))
+        add_echo(c, into);
+    else if (fate->fault == FAULT_FENCED)
+        add_fenced(&v, fate, into);
+    else
+        sim_verdict_write(&v, into);
+}
+
+void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+                     const struct sim_fate *fate, struct buf *into, struct sim_answer *out)
+{
+    buf_clear(into);
+    add_answer(a, c, labels, fate, into);
+    out->content = buf_str(into);
+    out->tokens = sim_tokens(out->content);
+    out->cut_short = out->tokens > c->tokens_max;
+    while (out->tokens > c->tokens_max) {
+        out->content = clip(out->content, out->content.n - 1);
+        out->tokens = sim_tokens(out->content);
+    }
+}
+
+/* --- writing --- */
+
+static void add_quoted(struct buf *out, struct str s)
+{
+    buf_add_char(out, '"');
+    json_escape(out, s);
+    buf_add_char(out, '"');
+}
+
+static void add_id(struct buf *out, uint64_t number)
+{
+    char id[] = "chatcmpl-0000000000000000";
+    for (size_t i = sizeof(id) - 2; number; number >>= 4)
+        id[i--] = "0123456789abcdef"[number & 15];
+    buf_add(out, id, sizeof(id) - 1);
+}
+
+static void add_head(const struct sim_chat *c, uint64_t number, int64_t created, struct str object,
+                     struct buf *out)
+{
+    buf_add_lit(out, "{\"id\":\"");
+    add_id(out, number);
+    buf_add_lit(out, "\",\"object\":\"");
+    buf_add_str(out, object);
+    buf_add_lit(out, "\",\"created\":");
+    buf_add_int(out, created);
+    buf_add_lit(out, ",\"model\":");
+    add_quoted(out, c->model);
+    buf_add_lit(out, ",\"choices\":[");
+}
+
+static void add_usage(const struct sim_chat *c, const struct sim_answer *answer, struct buf *out)
+{
+    buf_add_lit(out, ",\"usage\":{\"prompt_tokens\":");
+    buf_add_int(out, c->prompt_tokens);
+    buf_add_lit(out, ",\"completion_tokens\":");
+    buf_add_int(out, answer->tokens);
+    buf_add_lit(out, ",\"total_tokens\":");
+    buf_add_int(out, c->prompt_tokens + answer->tokens);
+    buf_add_char(out, '}');
+}
+
+static struct str finish_reason(const struct sim_answer *answer)
+{
+    return answer->cut_short ? STR("\"length\"") : STR("\"stop\"");
+}
+
+void sim_chat_write(const struct sim_chat *c, const struct sim_answer *answer, uint64_t number,
+                    int64_t created, struct buf *out)
+{
+    add_head(c, number, created, STR("chat.completion"), out);
+    buf_add_lit(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":");
+    add_quoted(out, answer->content);
+    buf_add_lit(out, ",\"refusal\":null},\"logprobs\":null,\"finish_reason\":");
+    buf_add_str(out, finish_reason(answer));
+    buf_add_lit(out, "}]");
+    add_usage(c, answer, out);
+    buf_add_char(out, '}');
+}
+
+struct stream {
+    const struct sim_chat *chat;
+    uint64_t number;
+    int64_t created;
+    struct buf *out;
+};
+
+static void begin_event(const struct stream *s)
+{
+    buf_add_lit(s->out, "data: ");
+    add_head(s->chat, s->number, s->created, STR("chat.completion.chunk"), s->out);
+}
+
+/* role is for the first piece, piece.p == NULL for the last. */
+static void add_event(const struct stream *s, bool role, struct str piece, struct str finish)
+{
+    begin_event(s);
+    buf_add_lit(s->out, "{\"index\":0,\"delta\":{");
+    if (role)
+        buf_add_lit(s->out, "\"role\":\"assistant\",");
+    if (piece.p) {
+        buf_add_lit(s->out, "\"content\":");
+        add_quoted(s->out, piece);
+    }
+    buf_add_lit(s->out, "},\"finish_reason\":");
+    buf_add_str(s->out, finish);
+    buf_add_lit(s->out, "}]}\n\n");
+}
+
+void sim_chat_write_stream(const struct sim_chat *c, const struct sim_answer *answer,
+                           uint64_t number, int64_t created, struct buf *out)
+{
+    struct stream s = {c, number, created, out};
+    add_event(&s, true, STR(""), STR("null"));
+    struct str rest = answer->content;
+    while (rest.n) {
+        struct str piece = clip(rest, PIECE_BYTES_MAX);
+        add_event(&s, false, piece, STR("null"));
+        rest = str_from(rest.p + piece.n, rest.n - piece.n);
+    }
+    add_event(&s, false, STR_NULL, finish_reason(answer));
+    if (c->usage_in_stream) {
+        begin_event(&s);
+        buf_add_char(out, ']');
+        add_usage(c, answer, out);
+        buf_add_lit(out, "}\n\n");
+    }
+    buf_add_lit(out, "data: [DONE]\n\n");
+}

@@ -1,0 +1,339 @@
+#include "tool/sim/sim_words.h"
+
+#define LETTERS_MIN  4
+#define PREFIX_BYTES 4 /* a word that counts has at least so many */
+
+enum kind { GAP = 0, LETTER = 1, DIGIT = 2, WIDE = 4, HAN = 8 };
+
+/* By first byte; WIDE ones are looked at as a whole character. */
+static const unsigned char kinds[256] = {
+    ['0' ... '9'] = DIGIT,
+    ['A' ... 'Z'] = LETTER,
+    ['a' ... 'z'] = LETTER,
+    [0x80 ... 0xFF] = WIDE,
+};
+
+/* Everything above ASCII that is not listed is a letter. Sorted. */
+static const struct {
+    uint32_t first, last;
+    enum kind kind;
+} ranges[] = {
+    {0x0080, 0x00A9, GAP}, {0x00AB, 0x00B4, GAP}, {0x00B6, 0x00B9, GAP},   {0x00BB, 0x00BF, GAP},
+    {0x00D7, 0x00D7, GAP}, {0x00F7, 0x00F7, GAP}, {0x2000, 0x2BFF, GAP},   {0x3000, 0x303F, GAP},
+    {0x3400, 0x4DBF, HAN}, {0x4E00, 0x9FFF, HAN}, {0xE000, 0xF8FF, GAP},   {0xF900, 0xFAFF, HAN},
+    {0xFE30, 0xFE4F, GAP}, {0xFEFF, 0xFF0F, GAP}, {0xFF1A, 0xFF20, GAP},   {0xFF3B, 0xFF40, GAP},
+    {0xFF5B, 0xFF65, GAP}, {0xFFF0, 0xFFFF, GAP}, {0x1F000, 0x1FAFF, GAP}, {0x20000, 0x3FFFF, HAN},
+};
+
+static uint32_t decode(const unsigned char *p, size_t n)
+{
+    if (n == 2)
+        return (p[0] & 0x1Fu) << 6 | (p[1] & 0x3Fu);
+    if (n == 3)
+        return (p[0] & 0x0Fu) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
+    return (p[0] & 0x07u) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3Fu);
+}
+
+/* The kind of the character above ASCII at p, and its bytes. */
+static enum kind wide_kind(const unsigned char *p, const unsigned char *end, size_t *n)
+{
+    *n = str_utf8_step(str_from((const char *)p, (size_t)(end - p)));
+    if (*n == 0) {
+        *n = 1;
+        return GAP;
+    }
+    uint32_t c = decode(p, *n);
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && ranges[i].first <= c; i++)
+        if (c <= ranges[i].last)
+            return ranges[i].kind;
+    return LETTER;
+}
+
+static bool at_wide(const unsigned char *p, const unsigned char *end, enum kind want, size_t *n)
+{
+    return p < end && *p >= 0x80 && wide_kind(p, end, n) == want;
+}
+
+void sim_words_init(struct sim_words *w, struct str text)
+{
+    w->at = (const unsigned char *)(text.p ? text.p : "");
+    w->end = w->at + text.n;
+}
+
+static inline void take_run(struct sim_words *w, struct sim_word *out)
+{
+    const unsigned char *p = w->at;
+    size_t letters = 0, n;
+    for (;;) {
+        while (p < w->end && kinds[*p] & (LETTER | DIGIT))
+            letters += kinds[*p++] & LETTER;
+        if (!at_wide(p, w->end, LETTER, &n))
+            break;
+        p += n;
+        letters++;
+    }
+    out->text = str_from((const char *)w->at, (size_t)(p - w->at));
+    out->counts = letters >= LETTERS_MIN;
+    w->at = p;
+}
+
+/* The pair that begins here, or a character that stands alone; the next word begins with the
+ * pair's second character. */
+static void take_han(struct sim_words *w, size_t n, struct sim_word *out)
+{
+    const unsigned char *p = w->at;
+    size_t next_n;
+    out->counts = at_wide(p + n, w->end, HAN, &next_n);
+    out->text = str_from((const char *)p, out->counts ? n + next_n : n);
+    w->at = p + n;
+}
+
+static inline bool next_word(struct sim_words *w, struct sim_word *out)
+{
+    for (;;) {
+        while (w->at < w->end && kinds[*w->at] == GAP)
+            w->at++;
+        if (w->at == w->end)
+            return false;
+        size_t n = 1;
+        enum kind kind = kinds[*w->at] == WIDE ? wide_kind(w->at, w->end, &n) : LETTER;
+        if (kind == LETTER) {
+            take_run(w, out);
+            return true;
+        }
+        if (kind == HAN) {
+            take_han(w, n, out);
+            return true;
+        }
+        w->at += n;
+    }
+}
+
+bool sim_words_next(struct sim_words *w, struct sim_word *out)
+{
+    return next_word(w, out);
+}
+
+/* Lower case, byte by byte: the capitals of Latin-1 are C3 80 to C3 9E but for the sign C3 97. */
+static unsigned char fold(const unsigned char *p, size_t i)
+{
+    unsigned char c = p[i];
+    bool latin = i > 0 && p[i - 1] == 0xC3 && c >= 0x80 && c <= 0x9E && c != 0x97;
+    return (c >= 'A' && c <= 'Z') || latin ? (unsigned char)(c | 0x20) : c;
+}
+
+static bool same_word(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    const unsigned char *p = (const unsigned char *)a.p, *q = (const unsigned char *)b.p;
+    for (size_t i = 0; i < a.n; i++)
+        if (p[i] != q[i] && fold(p, i) != fold(q, i))
+            return false;
+    return true;
+}
+
+/* The beginning of a word that counts. Setting bit 5 everywhere folds more than case, so two words
+ * that are the same always agree here; same_word decides. */
+static inline uint32_t prefix_of(const char *word)
+{
+    uint32_t prefix;
+    memcpy(&prefix, word, PREFIX_BYTES);
+    return prefix | 0x20202020u;
+}
+
+static inline uint32_t filter_at(uint32_t prefix)
+{
+    return (prefix * 0x9E3779B1u) >> 23; /* 0 to 511 */
+}
+
+static inline bool may_have(const struct sim_word_set *set, const char *word)
+{
+    uint32_t at = filter_at(prefix_of(word));
+    return set->filter[at / 64] >> at % 64 & 1;
+}
+
+/* Where the word is, or the free slot where it would be. */
+static struct str *find_slot(const struct sim_word_set *set, struct str word)
+{
+    uint64_t key = prefix_of(word.p) ^ (uint64_t)word.n << 32;
+    size_t i = (key * 0x9E3779B97F4A7C15u >> 32) & set->mask;
+    while (set->slots[i].n && !same_word(set->slots[i], word))
+        i = (i + 1) & set->mask;
+    return &set->slots[i];
+}
+
+static void add_word(struct sim_word_set *set, struct str word)
+{
+    *find_slot(set, word) = word;
+    uint32_t at = filter_at(prefix_of(word.p));
+    set->filter[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str question)
+{
+    if (question.n > SIM_QUESTION_BYTES_MAX)
+        question.n = SIM_QUESTION_BYTES_MAX;
+    /* A Han pair takes three bytes of its own, other words more: less than half gets full. */
+    size_t slots = 16;
+    while (slots < question.n)
+        slots *= 2;
+    *set = (struct sim_word_set){.slots = ARENA_ARRAY(a, struct str, slots), .mask = slots - 1};
+
+    struct sim_words words;
+    struct sim_word word;
+    sim_words_init(&words, question);
+    while (next_word(&words, &word))
+        if (word.counts)
+            add_word(set, word.text);
+}
+
+/* --- matching ---
+ *
+ * A paper is some 250 words, nearly none of which is in the set, and the branches of next_word
+ * cannot be foreseen. So text is looked at in blocks of 64 bytes: a bit for each byte that belongs
+ * to a word, from which the words of four bytes or more fall out by shifting. Only those whose
+ * beginning passes the filter are read as words. Words with anything beyond ASCII in or around
+ * them are read one by one. */
+
+#define BLOCK_BYTES 64
+
+struct block { /* a bit per byte; what words says about a wide one means nothing */
+    uint64_t words, wide;
+};
+
+typedef signed char bytes16 __attribute__((vector_size(16)));
+typedef uint64_t words2 __attribute__((vector_size(16)));
+
+/* A bit for each of the 16 bytes, all of which are 0 or -1. */
+static inline uint64_t gather(bytes16 v)
+{
+    const bytes16 bit = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
+    words2 w = (words2)(v & bit) * 0x0101010101010101u >> 56; /* adds up the eight bytes */
+    return w[0] | w[1] << 8;
+}
+
+static inline struct block read_block(const unsigned char *p)
+{
+    struct block b = {0, 0};
+    for (unsigned i = 0; i < BLOCK_BYTES; i += 16) {
+        bytes16 v;
+        memcpy(&v, p + i, sizeof(v));
+        bytes16 lower = v | 0x20;
+        b.words |= gather(((lower >= 'a') & (lower <= 'z')) | ((v >= '0') & (v <= '9'))) << i;
+        b.wide |= gather(v < 0) << i;
+    }
+    return b;
+}
+
+static inline struct block block_at(const struct sim_words *w)
+{
+    size_t left = (size_t)(w->end - w->at);
+    if (left >= BLOCK_BYTES)
+        return read_block(w->at);
+    unsigned char padded[BLOCK_BYTES] = {0};
+    memcpy(padded, w->at, left);
+    return read_block(padded);
+}
+
+/* How much of the block is words that end in it, and the gaps after them, all ASCII. */
+static inline unsigned whole_bytes(struct block b)
+{
+    uint64_t gaps = ~(b.words | b.wide);
+    if (b.wide)
+        gaps &= (b.wide & -b.wide) - 1; /* those before the first wide byte */
+    return gaps ? BLOCK_BYTES - (unsigned)__builtin_clzll(gaps) : 0;
+}
+
+static bool match_next(const struct sim_word_set *set, struct sim_words *words, struct str *word)
+{
+    struct sim_word w;
+    if (!next_word(words, &w) || !w.counts || !may_have(set, w.text.p) ||
+        !find_slot(set, w.text)->n)
+        return false;
+    *word = w.text;
+    return true;
+}
+
+/* bits has the words of the block at hand that end in it. */
+static inline bool match_bits(const struct sim_word_set *set, const struct sim_words *words,
+                              uint64_t bits, struct str *word)
+{
+    uint64_t starts = bits & ~(bits << 1) & bits >> 1 & bits >> 2 & bits >> 3;
+    for (; starts; starts &= starts - 1) {
+        struct sim_words here = {words->at + __builtin_ctzll(starts), words->end};
+        if (may_have(set, (const char *)here.at) && match_next(set, &here, word))
+            return true;
+    }
+    return false;
+}
+
+bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct str *word)
+{
+    struct sim_words words;
+    sim_words_init(&words, text);
+    while (words.at < words.end) {
+        struct block b = block_at(&words);
+        unsigned whole = whole_bytes(b);
+        if (whole) {
+            if (match_bits(set, &words, b.words & UINT64_MAX >> (BLOCK_BYTES - whole), word))
+                return true;
+            size_t left = (size_t)(words.end - words.at);
+            words.at += whole < left ? whole : left;
+            continue;
+        }
+        do {
+            if (match_next(set, &words, word))
+                return true;
+        } while (words.at < words.end && *words.at >= 0x80);
+    }
+    return false;
+}
+
+uint64_t sim_word_hash(struct str word, uint64_t seed)
+{
+    const unsigned char *p = (const unsigned char *)word.p;
+    uint64_t h = seed ^ 0xCBF29CE484222325u;
+    for (size_t i = 0; i < word.n; i++)
+        h = (h ^ fold(p, i)) * 0x100000001B3u;
+    /* FNV leaves the high bits of short words nearly alike. */
+    h = (h ^ h >> 32) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+/* Quarters of a token that the character with this first byte stands for. */
+static int64_t quarters(unsigned char c)
+{
+    if (c < 0x80)
+        return 1;
+    if (c < 0xC0)
+        return 0; /* inside a character */
+    return c < 0xE3 ? 2 : 4;
+}
+
+/* The bytes before the first one beyond ASCII, or a few less. */
+static size_t ascii_run(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= 32; i += 32) {
+        uint64_t w[4];
+        memcpy(w, p + i, sizeof(w));
+        if ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080u)
+            break;
+    }
+    return i;
+}
+
+int64_t sim_tokens(struct str text)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+    int64_t sum = 0;
+    for (size_t i = 0; i < text.n;) {
+        size_t run = ascii_run(p + i, text.n - i);
+        sum += (int64_t)run;
+        i += run;
+        for (size_t end = i + 32; i < end && i < text.n; i++)
+            sum += quarters(p[i]);
+    }
+    return (sum + 3) / 4;
+}

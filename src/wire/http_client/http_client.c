@@ -1,0 +1,226 @@
+#include "wire/http_client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wire/http_client/http_client_private.h"
+
+#define H2_CONNECTIONS_MAX 100
+#define H1_CONNECTIONS_MAX 12000
+#define CONNECT_MS         5000
+#define REPLY_BYTES_MAX    (16 << 20)
+
+/* --- metrics --- */
+
+static int64_t *counter(struct http_client *c, const char *result)
+{
+    if (!c->options.metrics)
+        return &c->metrics.unseen;
+    char labels[64];
+    snprintf(labels, sizeof labels, "result=\"%s\"", result);
+    return metric(c->options.metrics, METRIC_COUNTER, "millrace_http_client_calls_total", labels,
+                  "Calls to other servers that ended, by class of status or error.");
+}
+
+static void open_metrics(struct http_client *c)
+{
+    struct httpc_metrics *m = &c->metrics;
+    m->in_flight = &m->unseen;
+    if (!c->options.metrics)
+        return;
+    m->in_flight = metric(c->options.metrics, METRIC_GAUGE, "millrace_http_client_in_flight", "",
+                          "Calls to other servers under way.");
+    m->seconds = histogram_new(c->options.metrics, "millrace_http_client_seconds",
+                               "Duration of calls to other servers.");
+}
+
+static void count_begin(struct http_client *c)
+{
+    metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
+}
+
+static void count_end(struct http_client *c, int err, int status, int64_t us)
+{
+    struct httpc_metrics *m = &c->metrics;
+    metric_set(m->in_flight, (int64_t)--c->in_flight);
+    static const char *const classes[] = {"other", "other", "2xx", "3xx", "4xx", "5xx"};
+    int class = status <= 599 ? status / 100 : 0;
+    if (err && (err > 0 || err < ERR_LAST))
+        err = ERR_INTERNAL; /* on_piece may return anything */
+    int64_t **slot = err ? &m->errors[-err] : &m->replies[class];
+    if (!*slot) /* made when first met: most errors never are */
+        *slot = counter(c, err ? err_name(err) : classes[class]);
+    metric_add(*slot, 1);
+    if (m->seconds)
+        histogram_add_us(m->seconds, us);
+}
+
+/* --- life --- */
+
+/* Begins what was submitted and takes back what was given up, in curl's room: the loop's stack. */
+static void pump(void *arg)
+{
+    struct http_client *c = arg;
+    struct list *it;
+    while ((it = list_pop(&c->abandoned))) {
+        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
+        struct httpc_host *h = x->host;
+        httpc_shard_remove(x);
+        httpc_transfer_end(x, x->stopped_by);
+        httpc_host_start_waiting(h);
+    }
+    while ((it = list_pop(&c->submitted))) {
+        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
+        httpc_host_start(x->host, x);
+    }
+}
+
+static void sweep(void *arg)
+{
+    struct http_client *c = arg;
+    bool shards_left = false;
+    list_each (it, &c->hosts) {
+        struct httpc_host *h = list_entry(it, struct httpc_host, link);
+        httpc_host_sweep(h);
+        shards_left = shards_left || !list_empty(&h->shards);
+    }
+    if (shards_left)
+        timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS / 4);
+}
+
+static struct http_client_options with_defaults(const struct http_client_options *given)
+{
+    struct http_client_options o = *given;
+    if (!o.h2_connections_max)
+        o.h2_connections_max = H2_CONNECTIONS_MAX;
+    if (!o.h1_connections_max)
+        o.h1_connections_max = H1_CONNECTIONS_MAX;
+    if (!o.connect_ms)
+        o.connect_ms = CONNECT_MS;
+    if (!o.reply_bytes_max)
+        o.reply_bytes_max = REPLY_BYTES_MAX;
+    return o;
+}
+
+struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
+{
+    check(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); /* counts its users */
+    struct http_client *c = calloc(1, sizeof *c);
+    if (!c)
+        check_no_memory();
+    c->loop = l;
+    c->options = with_defaults(o);
+    if (o->ca_file && !(c->ca_file = strdup(o->ca_file)))
+        check_no_memory();
+    c->host_by_origin = map_new();
+    list_init(&c->hosts);
+    list_init(&c->submitted);
+    list_init(&c->abandoned);
+    timer_init(&c->pump, l, pump, c);
+    timer_init(&c->sweep, l, sweep, c);
+    open_metrics(c);
+    return c;
+}
+
+void http_client_free(struct http_client *c)
+{
+    check(c->in_flight == 0);
+    list_each_safe (it, &c->hosts)
+        httpc_host_free(list_entry(it, struct httpc_host, link));
+    while (c->spare_count > 0)
+        curl_easy_cleanup(c->spare[--c->spare_count]);
+    timer_clear(&c->pump);
+    timer_clear(&c->sweep);
+    map_free(c->host_by_origin);
+    histogram_free(c->metrics.seconds);
+    free(c->ca_file);
+    free(c);
+    curl_global_cleanup();
+}
+
+size_t http_client_in_flight(const struct http_client *c)
+{
+    return c->in_flight;
+}
+
+/* --- a call --- */
+
+/* After a deadline or a cancellation. While curl knows our memory we cannot leave. */
+static int give_up(struct task *t, struct httpc_transfer *x, int err)
+{
+    list_del(&x->link);
+    if (!x->shard)
+        return err;
+    x->stopped_by = err;
+    list_push(&x->client->abandoned, &x->link);
+    timer_set(&x->client->pump, loop_now_ms(x->client->loop));
+    while (!x->done)
+        task_wait_always(t);
+    return x->err;
+}
+
+static int run(struct task *t, struct httpc_transfer *x)
+{
+    struct http_client *c = x->client;
+    int err = httpc_names_get(t, x->host);
+    if (err)
+        return err;
+    if (x->host->names.entry)
+        x->resolve.data = arena_strdup(task_arena(t), x->host->names.entry);
+    list_push(&c->submitted, &x->link);
+    timer_set(&c->pump, loop_now_ms(c->loop));
+    while (!x->done && !err)
+        err = task_wait(t);
+    return x->done ? x->err : give_up(t, x, err);
+}
+
+/* Says what happened, in our words where curl's would tell about its own inside. */
+static void explain(struct task *t, const struct httpc_transfer *x, int err)
+{
+    const char *why = x->problem;
+    if (err == ERR_TIMEOUT)
+        why = "no reply in time";
+    else if (err == ERR_LIMIT)
+        why = "the reply is too long";
+    else if (err == ERR_UNCERTAIN && x->stopped_by)
+        why = "the connection was lost, and the request may have been handled";
+    else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
+        return; /* whoever chose that error has said why */
+    if (why[0])
+        task_fail(t, err, "%s: %s", x->host->origin, why);
+}
+
+static void take_reply(struct task *t, struct httpc_transfer *x, struct http_response *out)
+{
+    *out = (struct http_response){
+        .status = x->head.status,
+        .body = str_dup(task_arena(t), buf_str(&x->body)),
+        .content_type = x->head.content_type,
+        .retry_after_ms = x->head.retry_after_ms,
+        .http_version = x->head.version,
+    };
+}
+
+int http_call(struct task *t, struct http_client *c, const struct http_call *call,
+              struct http_response *out)
+{
+    struct httpc_transfer x = {.client = c, .task = t, .call = call};
+    x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
+    list_init(&x.link);
+    buf_init(&x.body);
+    http_reply_head_init(&x.head);
+    int64_t start_us = loop_now_us(c->loop);
+    count_begin(c);
+    int err = httpc_request_prepare(t, &x);
+    if (!err) {
+        err = run(t, &x);
+        if (err)
+            explain(t, &x, err);
+        else
+            take_reply(t, &x, out);
+        httpc_host_put(x.host);
+    }
+    buf_release(&x.body);
+    count_end(c, err, x.head.status, loop_now_us(c->loop) - start_us);
+    return err;
+}

@@ -1,0 +1,177 @@
+#include <stdlib.h>
+
+#include "wire/http_client/http_client_private.h"
+
+static char *copy(const char *s)
+{
+    char *p = strdup(s);
+    if (!p)
+        check_no_memory();
+    return p;
+}
+
+static struct httpc_host *host_new(struct http_client *c, bool tls, const char *name,
+                                   const char *port, struct str origin)
+{
+    struct httpc_host *h = calloc(1, sizeof *h);
+    if (!h)
+        check_no_memory();
+    h->client = c;
+    h->origin = copy(origin.p);
+    h->name = copy(name);
+    h->port = copy(port);
+    h->tls = tls;
+    list_init(&h->waiting);
+    list_init(&h->shards);
+    httpc_names_init(&h->names, str_of(name));
+    list_push(&c->hosts, &h->link);
+    map_set(c->host_by_origin, origin, h);
+    return h;
+}
+
+void httpc_host_free(struct httpc_host *h)
+{
+    check(h->users == 0);
+    struct list *it;
+    while ((it = list_pop(&h->shards)))
+        httpc_shard_free(list_entry(it, struct httpc_shard, link));
+    map_del(h->client->host_by_origin, str_of(h->origin));
+    list_del(&h->link);
+    httpc_names_release(&h->names);
+    free(h->origin);
+    free(h->name);
+    free(h->port);
+    free(h);
+}
+
+/* Forgets the host that has been unused for longest. */
+static bool make_room(struct http_client *c)
+{
+    list_each (it, &c->hosts) {
+        struct httpc_host *h = list_entry(it, struct httpc_host, link);
+        if (h->users == 0) {
+            httpc_host_free(h);
+            return true;
+        }
+    }
+    return false;
+}
+
+struct httpc_host *httpc_host_get(struct http_client *c, bool tls, const char *name,
+                                  const char *port)
+{
+    struct buf origin;
+    buf_init(&origin);
+    buf_printf(&origin, "%s://%s:%s", tls ? "https" : "http", name, port);
+    struct str key = buf_str(&origin);
+    struct httpc_host *h = map_get(c->host_by_origin, key);
+    if (!h && (map_count(c->host_by_origin) < HOSTS_MAX || make_room(c))) {
+        buf_add_char(&origin, '\0');
+        key.p = buf_str(&origin).p;
+        h = host_new(c, tls, name, port, key);
+    }
+    buf_release(&origin);
+    if (!h)
+        return NULL;
+    h->users++;
+    list_del(&h->link);
+    list_push(&c->hosts, &h->link);
+    return h;
+}
+
+void httpc_host_put(struct httpc_host *h)
+{
+    check(h->users > 0);
+    h->users--;
+}
+
+bool httpc_host_multiplexes(const struct httpc_host *h)
+{
+    return h->tls && !h->h1_only;
+}
+
+static size_t connections_left(const struct httpc_host *h)
+{
+    const struct http_client_options *o = &h->client->options;
+    bool h2 = httpc_host_multiplexes(h);
+    size_t most = h2 ? o->h2_connections_max : o->h1_connections_max;
+    size_t per_shard = h2 ? SHARD_H2_CONNECTIONS : SHARD_H1_CONNECTIONS;
+    size_t left = most > h->connections ? most - h->connections : 0;
+    return left < per_shard ? left : per_shard;
+}
+
+static bool has_room(const struct httpc_shard *s)
+{
+    size_t calls_per_connection = httpc_host_multiplexes(s->host) ? STREAMS_MAX : 1;
+    return s->count < s->connections * calls_per_connection;
+}
+
+/* NULL: all are full. */
+static struct httpc_shard *shard_with_room(struct httpc_host *h)
+{
+    list_each (it, &h->shards) {
+        struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
+        if (has_room(s))
+            return s;
+    }
+    size_t connections = connections_left(h);
+    if (connections == 0)
+        return NULL;
+    h->connections += connections;
+    struct httpc_shard *s = httpc_shard_new(h, connections);
+    list_push(&h->shards, &s->link);
+    return s;
+}
+
+void httpc_host_start_waiting(struct httpc_host *h)
+{
+    while (!list_empty(&h->waiting)) {
+        struct httpc_shard *s = shard_with_room(h);
+        if (!s)
+            return;
+        httpc_shard_add(s, list_entry(list_pop(&h->waiting), struct httpc_transfer, link));
+    }
+}
+
+void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x)
+{
+    list_push(&h->waiting, &x->link);
+    httpc_host_start_waiting(h);
+}
+
+/* Takes back what has not been sent yet; its place in the queue is before all others. */
+static void take_back(struct httpc_shard *s)
+{
+    for (struct list *it = s->transfers.prev, *before; it != &s->transfers; it = before) {
+        before = it->prev;
+        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
+        if (x->begun)
+            continue;
+        httpc_shard_remove(x);
+        list_push_front(&s->host->waiting, &x->link);
+    }
+}
+
+/* The shards there are keep their few connections; what has to wait goes to larger ones. */
+void httpc_host_change_to_h1(struct httpc_host *h)
+{
+    if (h->h1_only)
+        return;
+    for (struct list *it = h->shards.prev; it != &h->shards; it = it->prev)
+        take_back(list_entry(it, struct httpc_shard, link));
+    h->h1_only = true;
+    httpc_host_start_waiting(h);
+}
+
+void httpc_host_sweep(struct httpc_host *h)
+{
+    int64_t now_ms = loop_now_ms(h->client->loop);
+    list_each_safe (it, &h->shards) {
+        struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
+        if (s->count > 0 || now_ms - s->idle_since_ms < SHARD_IDLE_MS)
+            continue;
+        h->connections -= s->connections;
+        list_del(&s->link);
+        httpc_shard_free(s);
+    }
+}

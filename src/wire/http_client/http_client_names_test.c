@@ -1,0 +1,230 @@
+/* Looking up names, with a getaddrinfo of our own that libcurl would call too if it tried. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+#include "wire/http_client.h"
+#include "wire/http_client/http_client_test_peer.h"
+
+#define SLOW_MS 400
+
+static atomic_int lookups;
+static _Atomic in_addr_t address_of_api; /* what "api.test" has now */
+
+static struct addrinfo *address(in_addr_t address, int port)
+{
+    struct addrinfo *a = calloc(1, sizeof *a + sizeof(struct sockaddr_in));
+    check(a);
+    struct sockaddr_in *in = (struct sockaddr_in *)(a + 1);
+    *in = (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = address};
+    a->ai_family = AF_INET;
+    a->ai_socktype = SOCK_STREAM;
+    a->ai_addr = (struct sockaddr *)in;
+    a->ai_addrlen = sizeof *in;
+    return a;
+}
+
+int getaddrinfo(const char *restrict name, const char *restrict service,
+                const struct addrinfo *restrict hints, struct addrinfo **restrict found)
+{
+    (void)hints;
+    lookups++;
+    if (strcmp(name, "gone.test") == 0)
+        return EAI_NONAME;
+    if (strcmp(name, "slow.test") == 0)
+        usleep(SLOW_MS * 1000);
+    *found = address(address_of_api, service ? atoi(service) : 0);
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *a)
+{
+    free(a);
+}
+
+struct fixture {
+    struct peer peer;
+    struct http_client *client;
+};
+
+static void fixture_open(struct fixture *f, struct task *t)
+{
+    lookups = 0;
+    address_of_api = htonl(INADDR_LOOPBACK);
+    peer_open(&f->peer, task_loop(t));
+    f->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
+}
+
+static void fixture_close(struct fixture *f, struct task *t)
+{
+    http_client_free(f->client);
+    peer_close(t, &f->peer);
+}
+
+static int call_name(struct task *t, struct fixture *f, const char *name, const char *path)
+{
+    struct http_call call = {
+        .url = arena_printf(task_arena(t), "http://%s:%d%s", name, f->peer.port, path)};
+    struct http_response r;
+    int err = http_call(t, f->client, &call, &r);
+    return !err && r.status != 200 ? r.status : err;
+}
+
+static size_t count_threads(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    check(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+struct burst {
+    struct fixture *f;
+    const char *name;
+    size_t good, threads;
+};
+
+static void burst_call(struct task *t, void *arg)
+{
+    struct burst *b = arg;
+    if (call_name(t, b->f, b->name, "/slow") == 0)
+        b->good++;
+    size_t threads = count_threads();
+    if (threads > b->threads)
+        b->threads = threads;
+}
+
+static void burst_run(struct task *t, struct burst *b, size_t count)
+{
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (size_t i = 0; i < count; i++)
+        check(task_go(&g, "call", burst_call, b) == 0);
+    check(group_join(t, &g) == 0);
+}
+
+static void test_one_lookup(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    struct burst b = {.f = &f, .name = "api.test"};
+    burst_run(t, &b, 200);
+    is_int((int64_t)b.good, 200, "200 first calls to a name");
+    is_int(lookups, 1, "take one lookup");
+    ok(b.threads <= 3, "and no threads but the loop's: %zu", b.threads);
+    ok(str_find(buf_str(&f.peer.last), STR("\r\nHost: api.test:")) >= 0, "the name is sent");
+    is_int(call_name(t, &f, "API.test", "/ok"), 0, "another spelling");
+    is_int(lookups, 1, "is the same name");
+    fixture_close(&f, t);
+}
+
+static void test_no_lookup(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    is_int(call_name(t, &f, "127.0.0.1", "/ok"), 0, "an address");
+    is_int(call_name(t, &f, "localhost", "/ok"), 0, "localhost");
+    is_int(call_name(t, &f, "LOCALHOST", "/ok"), 0, "LOCALHOST");
+    is_int(call_name(t, &f, "api.localhost", "/ok"), 0, "api.localhost");
+    is_int(call_name(t, &f, "[::1]", "/ok"), ERR_UNAVAILABLE, "an IPv6 address, where nobody is");
+    is_int(lookups, 0, "need no lookup");
+    fixture_close(&f, t);
+}
+
+static void test_gone(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a name that is not known");
+    ok(strstr(task_error(t), "gone.test"), "the message names it: %s", task_error(t));
+    for (int i = 0; i < 10; i++)
+        is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "and again");
+    is_int(lookups, 1, "is looked up once a second");
+    check(task_sleep(t, 1100) == 0);
+    is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a second later");
+    is_int(lookups, 2, "it is looked up again");
+    fixture_close(&f, t);
+}
+
+static void test_slow(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    int64_t start_us = loop_now_us(task_loop(t)), old = task_deadline(t, 50);
+    is_int(call_name(t, &f, "slow.test", "/ok"), ERR_TIMEOUT, "a deadline during a lookup");
+    int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
+    ok(ms < SLOW_MS / 2, "ends the call at once: %lld ms", (long long)ms);
+    task_deadline_restore(t, old);
+    is_int(call_name(t, &f, "slow.test", "/ok"), 0, "the next call");
+    is_int(lookups, 1, "uses the same lookup");
+
+    old = task_deadline(t, 50);
+    is_int(call_name(t, &f, "slow.test:1", "/ok"), ERR_INVALID, "two ports");
+    struct http_call call = {.url = "http://slow.test:1/"};
+    struct http_response r;
+    is_int(http_call(t, f.client, &call, &r), ERR_TIMEOUT, "a lookup is under way");
+    task_deadline_restore(t, old);
+    fixture_close(&f, t);
+    ok(true, "while the client goes");
+    check(task_sleep(t, SLOW_MS) == 0); /* the lookup ends on its own */
+}
+
+/* On virtual time. */
+static void test_refresh(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    is_int(call_name(t, &f, "api.test", "/ok"), 0, "a call");
+    check(task_sleep(t, 59000) == 0);
+    is_int(call_name(t, &f, "api.test", "/ok"), 0, "59 seconds later");
+    is_int(lookups, 1, "the address is still good");
+    check(task_sleep(t, 2000) == 0);
+    is_int(call_name(t, &f, "api.test", "/ok"), 0, "61 seconds later");
+    check(task_sleep(t, 100) == 0);
+    is_int(lookups, 2, "it is looked up again");
+    fixture_close(&f, t);
+}
+
+/* The service moves: after a failed connection the name is looked up again. */
+static void test_moved(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t);
+    address_of_api = inet_addr("255.255.255.255"); /* nobody can connect to that */
+    is_int(call_name(t, &f, "api.test", "/ok"), ERR_UNAVAILABLE, "no connection: %s",
+           task_error(t));
+    address_of_api = htonl(INADDR_LOOPBACK);
+    is_int(call_name(t, &f, "api.test", "/ok"), ERR_UNAVAILABLE, "at once: the same address");
+    check(task_sleep(t, 1100) == 0);
+    is_int(call_name(t, &f, "api.test", "/ok"), 0, "a second later: the new one");
+    is_int(lookups, 2, "two lookups");
+    fixture_close(&f, t);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    tap_task(test_one_lookup, NULL, true);
+    tap_task(test_no_lookup, NULL, true);
+    tap_task(test_gone, NULL, true);
+    tap_task(test_slow, NULL, true);
+    tap_task(test_refresh, NULL, false);
+    tap_task(test_moved, NULL, true);
+    return tap_done();
+}

@@ -1,0 +1,168 @@
+/* http_client_private.h -- what the files of the HTTP client share.
+ *
+ * How a call travels:
+ *
+ *   1. http_client.c checks it and makes a struct httpc_transfer on the calling task's stack,
+ *      finds its host, waits until the host has an address, and submits the transfer.
+ *   2. The pump, a timer on the loop's own stack, hands it to the host, and the host to the first
+ *      of its shards with room. If none has room it waits there, first come, first served.
+ *   3. A shard is one curl multi with a bounded number of connections to that one host. It runs
+ *      from its timer and from the pollers of its sockets.
+ *   4. When curl is done the transfer leaves its shard, its task is woken, and the first of those
+ *      that wait takes the place.
+ *
+ * A task that gives up leaves a queue by itself; out of a shard the pump takes it.
+ *
+ * All of libcurl runs on the loop's own stack: a TLS handshake needs more stack than ten
+ * thousand tasks should have each, and nobody can give up a call in the middle of libcurl.
+ *
+ * Why shards: a multi looks through the connections it has for each call it begins, so the cost of
+ * a call grows with their number (10,000 plain calls: 45 us each up to 1,024 connections per
+ * multi, 95 at 4,096, 180 at 10,000). A host fills its first shard before it opens the next, so
+ * that few calls use few connections. Shards are per host because curl's limit of connections per
+ * host is one number for a whole multi. A TLS shard has to read the CA file once, which takes 19 ms
+ * for the system's: therefore HTTP/2 has ten connections in each, not one. */
+#ifndef WIRE_HTTP_CLIENT_PRIVATE_H
+#define WIRE_HTTP_CLIENT_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/sync.h"
+#include "loop/timer.h"
+#include "wire/http_client.h"
+#include "wire/http_client/http_client_reply.h"
+
+#define HOSTS_MAX            256
+#define SHARD_H1_CONNECTIONS 256
+#define SHARD_H2_CONNECTIONS 10
+#define STREAMS_MAX          100 /* calls on one HTTP/2 connection */
+#define SHARD_IDLE_MS        30000
+#define SPARE_HANDLES_MAX    2048
+#define RECEIVE_BYTES        4096 /* per call in flight, therefore small */
+#define URL_BYTES_MAX        8192
+#define HEAD_BYTES_MAX       65536 /* of a reply */
+
+struct httpc_transfer {
+    struct list link; /* in client.submitted, host.waiting, shard.transfers or client.abandoned */
+    struct http_client *client;
+    struct httpc_host *host;
+    struct task *task;
+    const struct http_call *call;
+    const char *method;
+    struct curl_slist *headers; /* in the task's arena */
+    struct curl_slist resolve;  /* its text too; data == NULL: none needed */
+    size_t reply_bytes_max;
+
+    struct httpc_shard *shard; /* NULL: not with curl */
+    CURL *easy;
+    bool begun;     /* something of the request may have been sent */
+    int stopped_by; /* the error for which a callback of ours stopped curl */
+    struct http_reply_head head;
+    size_t head_bytes, body_bytes;
+    struct buf body;
+
+    bool done;
+    int err; /* once done */
+    char problem[CURL_ERROR_SIZE];
+};
+
+/* http_client_names.c: the addresses of a host. */
+struct httpc_names {
+    bool literal;      /* an address itself, or localhost: needs no lookup */
+    char *entry;       /* "name:port:address,address" as curl wants it; NULL: none known */
+    int64_t looked_ms; /* when the last lookup ended; 0: never */
+    bool suspect;      /* no connection could be had */
+    struct httpc_lookup *lookup; /* under way; else NULL */
+    struct waitq waiters;
+    char problem[160]; /* of the last lookup */
+};
+
+struct httpc_host {
+    struct http_client *client;
+    struct list link; /* in client.hosts, least recently used first */
+    char *origin;     /* "https://api.example.com:443" */
+    char *name, *port;
+    bool tls;
+    bool h1_only;        /* over TLS: a reply has shown that it speaks no HTTP/2 */
+    bool h1_seen;        /* the same, before h1_only follows outside of curl */
+    size_t users;        /* transfers that point here */
+    struct list waiting; /* transfers for which no shard has room */
+    struct list shards;  /* in the order of their making */
+    size_t connections;  /* that all its shards together may have */
+    struct httpc_names names;
+};
+
+struct httpc_metrics {
+    int64_t *in_flight;
+    int64_t *replies[6];           /* by hundreds of the status */
+    int64_t *errors[1 - ERR_LAST]; /* by negated code */
+    struct histogram *seconds;     /* NULL without metrics */
+    int64_t unseen;                /* where no metrics were given */
+};
+
+struct http_client {
+    struct loop *loop;
+    struct http_client_options options;
+    char *ca_file; /* NULL: the system's */
+    struct httpc_metrics metrics;
+    size_t in_flight;
+
+    struct map *host_by_origin;
+    struct list hosts;
+
+    struct timer pump;
+    struct list submitted, abandoned; /* transfers */
+    struct timer sweep;               /* closes shards that idle */
+
+    CURL *spare[SPARE_HANDLES_MAX];
+    size_t spare_count;
+};
+
+/* http_client_names.c. httpc_names_get waits until there is an address. */
+void httpc_names_init(struct httpc_names *n, struct str host);
+void httpc_names_release(struct httpc_names *n);
+MUST_CHECK int httpc_names_get(struct task *t, struct httpc_host *h);
+/* No connection could be had: the next call looks the name up again. */
+void httpc_names_suspect(struct httpc_names *n);
+
+/* http_client_host.c */
+/* The host of a valid URL, counted as used; NULL: too many hosts are in use. */
+struct httpc_host *httpc_host_get(struct http_client *c, bool tls, const char *name,
+                                  const char *port);
+void httpc_host_put(struct httpc_host *h);
+void httpc_host_free(struct httpc_host *h); /* no transfer may be left */
+bool httpc_host_multiplexes(const struct httpc_host *h);
+void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x);
+/* After a transfer has left a shard. */
+void httpc_host_start_waiting(struct httpc_host *h);
+/* After a reply has shown that the server speaks HTTP/1.1 only. */
+void httpc_host_change_to_h1(struct httpc_host *h);
+void httpc_host_sweep(struct httpc_host *h);
+
+/* http_client_shard.c */
+struct httpc_shard {
+    struct list link; /* in host.shards */
+    struct httpc_host *host;
+    CURLM *multi;
+    struct timer timer;
+    struct list transfers;
+    size_t count;       /* of transfers, the abandoned ones too */
+    size_t connections; /* at most */
+    int64_t idle_since_ms;
+};
+struct httpc_shard *httpc_shard_new(struct httpc_host *h, size_t connections);
+void httpc_shard_free(struct httpc_shard *s);
+void httpc_shard_add(struct httpc_shard *s, struct httpc_transfer *x);
+void httpc_shard_remove(struct httpc_transfer *x);
+
+/* http_client_request.c: method, headers and host of a transfer that knows its call. */
+MUST_CHECK int httpc_request_prepare(struct task *t, struct httpc_transfer *x);
+
+/* http_client_transfer.c */
+void httpc_transfer_set_up(struct httpc_transfer *x, CURL *easy);
+int httpc_transfer_outcome(const struct httpc_transfer *x, CURLcode code);
+void httpc_transfer_end(struct httpc_transfer *x, int err); /* wakes its task */
+#endif

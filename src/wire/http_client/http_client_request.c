@@ -1,0 +1,137 @@
+/* What the caller asks for, checked and brought into libcurl's form. */
+#include <stdlib.h>
+
+#include "wire/http_client/http_client_private.h"
+
+static bool is_token(struct str s)
+{
+    static const char allowed[] = "!#$%&'*+-.^_`|~0123456789"
+                                  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    for (size_t i = 0; i < s.n; i++) {
+        if (!memchr(allowed, s.p[i], sizeof allowed - 1))
+            return false;
+    }
+    return s.n > 0;
+}
+
+/* --- headers --- */
+
+/* Whatever says where the body ends is curl's business: two opinions are a smuggled request. */
+static bool is_framing(struct str name)
+{
+    return str_ieq(name, STR("Content-Length")) || str_ieq(name, STR("Transfer-Encoding")) ||
+           str_ieq(name, STR("Connection")) || str_ieq(name, STR("Expect"));
+}
+
+static bool one_line(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\r' || s.p[i] == '\n' || s.p[i] == '\0')
+            return false;
+    }
+    return true;
+}
+
+/* NULL: not a header that a caller may send. */
+static char *header_text(struct arena *a, struct str line)
+{
+    struct str value = line, name = str_cut(&value, ':');
+    if (!value.p || !is_token(name) || !one_line(value) || is_framing(name))
+        return NULL;
+    if (str_trim(value).n == 0) /* "Name:" would make curl drop the header; this sends it empty */
+        return arena_printf(a, "%.*s;", STR_ARG(name));
+    return str_z(a, line);
+}
+
+static bool is_content_type(struct str line)
+{
+    return str_ieq(str_cut(&line, ':'), STR("Content-Type"));
+}
+
+/* Curl wants a linked list; it reads it and never frees it. */
+static int prepare_headers(struct task *t, struct httpc_transfer *x)
+{
+    const struct http_call *call = x->call;
+    struct arena *a = task_arena(t);
+    struct curl_slist *nodes = ARENA_ARRAY(a, struct curl_slist, call->header_count + 2);
+    size_t n = 0;
+    bool typed = false;
+    for (size_t i = 0; i < call->header_count; i++) {
+        nodes[n].data = header_text(a, call->headers[i]);
+        if (!nodes[n++].data)
+            return task_fail(t, ERR_INVALID, "header %zu cannot be sent", i + 1);
+        typed = typed || is_content_type(call->headers[i]);
+    }
+    nodes[n++].data = arena_strdup(a, "Expect:"); /* else curl waits a second for "100 Continue" */
+    if (!typed)
+        nodes[n++].data = arena_strdup(a, "Content-Type:"); /* curl would call it a form */
+    for (size_t i = 0; i + 1 < n; i++)
+        nodes[i].next = &nodes[i + 1];
+    x->headers = nodes;
+    return 0;
+}
+
+/* --- url --- */
+
+static bool url_part(CURLU *url, CURLUPart part, unsigned flags, struct arena *a, char **out)
+{
+    char *text;
+    if (curl_url_get(url, part, &text, flags) != CURLUE_OK)
+        return false;
+    *out = arena_strdup(a, text);
+    curl_free(text);
+    return true;
+}
+
+static void to_lower(char *s)
+{
+    for (; *s; s++) {
+        if (*s >= 'A' && *s <= 'Z')
+            *s = (char)(*s | 0x20);
+    }
+}
+
+/* Short and without blanks, control characters and other alphabets: what a URL is made of. */
+static bool is_plain(const char *url)
+{
+    size_t n = 0;
+    while (n <= URL_BYTES_MAX && url[n] > ' ' && url[n] < 0x7f)
+        n++;
+    return n <= URL_BYTES_MAX && url[n] == '\0';
+}
+
+/* By curl's own reading of it, so that the host we think of is the host it connects to. */
+static int find_host(struct task *t, struct httpc_transfer *x)
+{
+    struct arena *a = task_arena(t);
+    CURLU *url = curl_url();
+    if (!url)
+        check_no_memory();
+    char *scheme = NULL, *name = NULL, *port = NULL;
+    bool valid = is_plain(x->call->url) &&
+                 curl_url_set(url, CURLUPART_URL, x->call->url, CURLU_DISALLOW_USER) == CURLUE_OK &&
+                 url_part(url, CURLUPART_SCHEME, 0, a, &scheme) &&
+                 url_part(url, CURLUPART_HOST, 0, a, &name) &&
+                 url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, a, &port);
+    curl_url_cleanup(url);
+    if (!valid)
+        return task_fail(t, ERR_INVALID, "not a URL to call");
+    bool tls = strcmp(scheme, "https") == 0;
+    if (!tls && strcmp(scheme, "http") != 0)
+        return task_fail(t, ERR_INVALID, "not an http or https URL");
+    to_lower(name);
+    x->host = httpc_host_get(x->client, tls, name, port);
+    if (!x->host)
+        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
+    return 0;
+}
+
+int httpc_request_prepare(struct task *t, struct httpc_transfer *x)
+{
+    const struct http_call *call = x->call;
+    x->method = call->method ? call->method : call->body.p ? "POST" : "GET";
+    if (!is_token(str_of(x->method)))
+        return task_fail(t, ERR_INVALID, "not a method");
+    int err = prepare_headers(t, x);
+    return err ? err : find_host(t, x);
+}

@@ -1,0 +1,363 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "wire/http_server/http_exchange.h"
+#include "wire/http_server/http_uri.h"
+
+#define READ_BYTES 4096
+/* After a read that has filled its room: a client that pipelines, or uploads. */
+#define READ_BYTES_MANY (32 * 1024)
+#define DRAIN_IDLE_MS   300
+/* What a request weighs, besides its bytes, when it comes to taking turns. */
+#define REQUEST_BYTES 4096
+/* After our last word the client is listened to for a while: bytes that nobody has read when a
+ * socket is closed make the kernel send a reset, which may overtake the reply. */
+#define LINGER_MS        1000
+#define LINGER_BYTES_MAX (1024 * 1024)
+
+static void on_gone(void *arg)
+{
+    struct http_conn *c = arg;
+    if (c->x.cancel_when_gone)
+        task_cancel(c->task);
+}
+
+struct http_conn *http_conn_new(struct http_server *s, int fd)
+{
+    struct http_conn *c = calloc(1, sizeof(*c));
+    if (!c)
+        check_no_memory();
+    c->server = s;
+    watch_init(&c->watch, s->loop, fd);
+    c->watch.on_gone = on_gone;
+    c->watch.arg = c;
+    list_push(&s->conns, &c->link);
+    return c;
+}
+
+void http_conn_close(struct http_conn *c)
+{
+    list_del(&c->link);
+    int fd = c->watch.fd;
+    watch_release(&c->watch);
+    close(fd);
+    free(c);
+}
+
+static int64_t now_ms(const struct http_conn *c)
+{
+    return loop_now_ms(c->server->loop);
+}
+
+/* Reads without waiting: 1, or 0 when there is nothing yet, or ERR_CLOSED. */
+static int try_receive(struct http_conn *c)
+{
+    char *at = buf_reserve(&c->kit->in, c->read_filled ? READ_BYTES_MANY : READ_BYTES);
+    size_t room = buf_room(&c->kit->in);
+    ssize_t n = recv(c->watch.fd, at, room, 0);
+    c->read_filled = n == (ssize_t)room;
+    if (n > 0) {
+        buf_added(&c->kit->in, (size_t)n);
+        if ((size_t)n < room && !c->watch.gone)
+            watch_drained(&c->watch, WATCH_READ);
+        return 1;
+    }
+    if (n < 0 && errno == EAGAIN)
+        watch_drained(&c->watch, WATCH_READ);
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : ERR_CLOSED;
+}
+
+static int wait_idle(struct task *t, struct http_conn *c, int64_t until_ms)
+{
+    int64_t old = task_deadline(t, until_ms - now_ms(c));
+    c->waiting = true;
+    int err = watch_wait(t, &c->watch, WATCH_READ);
+    c->waiting = false;
+    c->burst_bytes = 0;
+    task_deadline_restore(t, old);
+    return err;
+}
+
+/* While we drain, a client is waited for no longer than this. One that has not been served yet will ask
+ * soon, or never. One that has may be asking right now: an answer that closes the connection
+ * serves it better than a connection that is gone. */
+static int64_t patience_ms(const struct http_conn *c)
+{
+    const struct http_limits *limits = &c->server->options.limits;
+    if (!c->server->draining)
+        return limits->idle_ms;
+    return c->served_count > 0 ? DRAIN_IDLE_MS : limits->header_ms;
+}
+
+/* Waits for the first byte of a request, without a kit as long as there is none. */
+static int await_request(struct task *t, struct http_conn *c)
+{
+    int64_t until_ms = TIME_NEVER;
+    for (;;) {
+        if (c->watch.ready & WATCH_READ) {
+            if (!c->kit)
+                http_kit_get(c);
+            int got = try_receive(c);
+            if (got)
+                return got > 0 ? 0 : ERR_CLOSED;
+        }
+        http_kit_put(c);
+        if (until_ms > now_ms(c) + patience_ms(c))
+            until_ms = now_ms(c) + patience_ms(c);
+        int err = wait_idle(t, c, until_ms);
+        if (err)
+            return err;
+    }
+}
+
+static void begin_parsing(struct http_conn *c, struct http_field *fields)
+{
+    const struct http_limits *l = &c->server->options.limits;
+    struct http_parse_limits limits = {l->target_bytes_max, l->header_bytes_max, l->headers_max};
+    http_parser_init(&c->parser, limits, fields);
+}
+
+/* Makes room for more input. Whatever points into it must be found again if it has moved. */
+static char *make_room(struct http_conn *c, size_t n)
+{
+    const char *before = buf_str(&c->kit->in).p;
+    char *at = buf_reserve(&c->kit->in, n);
+    if (buf_str(&c->kit->in).p != before)
+        begin_parsing(c, c->parser.head.fields);
+    return at;
+}
+
+static int receive_head(struct task *t, struct http_conn *c, int64_t until_ms)
+{
+    int err = http_send(t, c, STR("")); /* the client may want these replies first */
+    if (err)
+        return err;
+    struct buf *in = &c->kit->in;
+    size_t got;
+    char *at = make_room(c, READ_BYTES / 4);
+    err = http_receive(t, c, until_ms, at, buf_room(in), &got);
+    if (!err)
+        buf_added(in, got);
+    return err;
+}
+
+/* A chunked body is read into the room behind the head, which must not move then. */
+static bool room_for_chunks(struct http_conn *c)
+{
+    if (c->parser.head.framing != HTTP_CHUNKED)
+        return true;
+    size_t room = c->kit->in.cap - c->kit->in.head - c->parser.used;
+    if (room >= READ_BYTES)
+        return true;
+    buf_reserve(&c->kit->in, READ_BYTES);
+    begin_parsing(c, c->parser.head.fields);
+    return false;
+}
+
+/* HTTP_MORE: *err says why there is no more. */
+static enum http_verdict read_head(struct task *t, struct http_conn *c, int *err)
+{
+    const struct http_limits *l = &c->server->options.limits;
+    int64_t until_ms = now_ms(c) + l->header_ms;
+    begin_parsing(c, arena_alloc(task_arena(t), l->headers_max * sizeof(struct http_field)));
+    for (;;) {
+        enum http_verdict v = http_parse(&c->parser, buf_str(&c->kit->in));
+        if (v == HTTP_BAD || (v == HTTP_DONE && room_for_chunks(c)))
+            return v;
+        *err = v == HTTP_MORE ? receive_head(t, c, until_ms) : 0;
+        if (*err)
+            return HTTP_MORE;
+    }
+}
+
+static struct http_problem problem(enum http_refusal why, const char *message)
+{
+    return (struct http_problem){why, message};
+}
+
+static struct http_problem check_body(struct http_exchange *x)
+{
+    const struct http_head *h = x->head;
+    x->body_max = x->match.route->body_max;
+    bool too_large = h->framing == HTTP_CHUNKED ? x->body_max == 0 : h->body_bytes > x->body_max;
+    if (too_large)
+        return problem(HTTP_TOO_LARGE,
+                       x->body_max ? "the body is too large" : "a body is not allowed here");
+    return problem(0, NULL);
+}
+
+/* Finds the handler, or what is wrong with the request. */
+static struct http_problem route(struct task *t, struct http_exchange *x)
+{
+    struct arena *a = task_arena(t);
+    struct str ignored;
+    if (str_eq(x->head->path, STR("*")))
+        return problem(HTTP_NOT_FOUND, "there is nothing to say about * as a whole");
+    if (!http_uri_decode(a, x->head->path, false, &x->path) || !http_path_valid(x->path))
+        return problem(HTTP_BAD_REQUEST, "the path is not valid");
+    if (x->head->query.p && !http_uri_decode(a, x->head->query, true, &ignored))
+        return problem(HTTP_BAD_REQUEST, "the query is not valid");
+    if (!http_router_find(x->conn->server->router, a, x->head->method, x->head->path, &x->match))
+        return problem(HTTP_NOT_FOUND, "there is nothing at this path");
+    if (!x->match.route)
+        return problem(HTTP_METHOD_NOT_ALLOWED, "this method is not allowed here");
+    return check_body(x);
+}
+
+static int run_handler(struct task *t, struct http_exchange *x)
+{
+    int64_t handler_ms = x->conn->server->options.limits.handler_ms;
+    if (task_error(t)[0])
+        task_fail(t, 0, "%s", ""); /* words of an earlier request */
+    (void)task_deadline(t, handler_ms);
+    x->handler_deadline_ms = now_ms(x->conn) + handler_ms;
+    int err = x->match.route->handler(t, x, x->match.ctx);
+    x->handler_deadline_ms = 0;
+    x->cancel_when_gone = false;
+    task_deadline_restore(t, TIME_NEVER);
+    return err;
+}
+
+/* Says what the handler has left unsaid. */
+static int settle(struct task *t, struct http_exchange *x, int err)
+{
+    if (!err) {
+        check(x->state != HTTP_UNANSWERED);
+        if (x->state != HTTP_STREAMING)
+            return 0;
+        check(x->events); /* other streams are ended by their handler */
+        return http_stream_end(t, x);
+    }
+    if (x->conn->broken || task_canceled(t))
+        return ERR_CLOSED;
+    if (x->state == HTTP_UNANSWERED)
+        return http_reply_error(t, x, err, task_error(t));
+    log_warn("http", "%.*s %.*s failed after its reply had begun: %s: %s", STR_ARG(x->head->method),
+             STR_ARG(x->path), err_name(err), task_error(t));
+    return x->state == HTTP_STREAMING ? err : 0; /* a stream without its end tells the client */
+}
+
+static void count(struct http_exchange *x)
+{
+    struct http_counts *n = &x->conn->server->counts;
+    x->conn->served_count++;
+    if (x->state == HTTP_UNANSWERED || x->state == HTTP_CUT)
+        return;
+    metric_add(n->by_class[x->status / 100], 1);
+    if (x->began_us && !x->events) /* not of what came without a head, or went on and on */
+        histogram_add_us(n->seconds, loop_now_us(x->conn->server->loop) - x->began_us);
+}
+
+static struct http_exchange *begin_exchange(struct task *t, struct http_conn *c)
+{
+    struct http_exchange *x = &c->x;
+    *x = (struct http_exchange){.conn = c, .task = t, .head = &c->parser.head, .path = STR("")};
+    buf_clear(&c->kit->fields);
+    return x;
+}
+
+/* The head has been read. False: the connection ends here. */
+static bool answer(struct task *t, struct http_exchange *x)
+{
+    struct http_conn *c = x->conn;
+    if (c->server->counts.seconds)
+        x->began_us = loop_now_us(c->server->loop);
+    x->headless = str_eq(x->head->method, STR("HEAD"));
+    http_body_begin(x);
+    struct http_problem p = route(t, x);
+    int err = p.message ? http_reply_problem(t, x, p) : settle(t, x, run_handler(t, x));
+    count(x);
+    if (err)
+        c->broken = true;
+    if (c->broken || x->close || http_body_skip(t, x) != 0)
+        return false;
+    buf_consume(&c->kit->in, x->at);
+    return http_take_turns(t, c, REQUEST_BYTES) == 0;
+}
+
+static void refuse(struct task *t, struct http_exchange *x, struct http_problem p)
+{
+    if (http_reply_problem(t, x, p) != 0)
+        x->conn->broken = true;
+    count(x);
+}
+
+static bool serve(struct task *t, struct http_conn *c)
+{
+    struct task_scope scope = task_scope(t);
+    struct http_exchange *x = begin_exchange(t, c);
+    bool go_on = false;
+    int err;
+    switch (read_head(t, c, &err)) {
+    case HTTP_DONE:
+        go_on = answer(t, x);
+        break;
+    case HTTP_BAD:
+        refuse(t, x, c->parser.problem);
+        break;
+    case HTTP_MORE:
+        if (err == ERR_TIMEOUT && !c->broken)
+            refuse(t, x, problem(HTTP_REQUEST_TIMEOUT, "the headers did not come in time"));
+        else
+            c->broken = true;
+    }
+    task_scope_end(t, scope);
+    return go_on;
+}
+
+static void serve_all(struct task *t, struct http_conn *c)
+{
+    do {
+        if (c->kit && c->kit->in.len > 0)
+            continue;
+        if (c->kit && http_send(t, c, STR("")) != 0)
+            return;
+        if (await_request(t, c) != 0) {
+            c->broken = true; /* silently */
+            return;
+        }
+    } while (serve(t, c));
+}
+
+static void linger(struct task *t, struct http_conn *c)
+{
+    if (shutdown(c->watch.fd, SHUT_WR) != 0)
+        return;
+    buf_clear(&c->kit->in);
+    char *trash = buf_reserve(&c->kit->in, READ_BYTES);
+    int64_t until_ms = now_ms(c) + LINGER_MS;
+    size_t got, total = 0;
+    while (total < LINGER_BYTES_MAX &&
+           http_receive(t, c, until_ms, trash, buf_room(&c->kit->in), &got) == 0)
+        total += got;
+}
+
+static void turn_away(struct task *t, struct http_conn *c)
+{
+    http_kit_get(c);
+    c->parser.head = (struct http_head){.method = STR("GET"), .minor = 1};
+    refuse(t, begin_exchange(t, c),
+           problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
+}
+
+void http_conn_task(struct task *t, void *conn)
+{
+    struct http_conn *c = conn;
+    struct http_server *s = c->server;
+    c->task = t;
+    if (c->refused)
+        turn_away(t, c);
+    else
+        serve_all(t, c);
+    if (!c->broken && http_send(t, c, STR("")) == 0)
+        linger(t, c);
+    http_kit_put(c);
+    if (c->refused)
+        s->refusing_count--;
+    else
+        metric_set(s->counts.connections, (int64_t)--s->conn_count);
+    http_conn_close(c);
+}

@@ -1,0 +1,163 @@
+/* http_exchange.h -- what the files of the HTTP server share: server, connection, exchange.
+ *
+ * How a request goes through a connection's task:
+ *
+ *   http_conn_task   waits for the first byte, reads the head          (http_conn.c)
+ *   the handler      asks for the body and replies                     (http_body.c, http_reply.c)
+ *   http_conn_task   passes over what is left of the body, goes on to the next head
+ *
+ * Replies gather in kit.out. They leave when the client has asked nothing more that is complete,
+ * when there are many, or before anything is waited for that only the client can send.
+ *
+ * The head and a small body stay in kit.in until the exchange ends: handlers borrow them, so the
+ * buffer must not move meanwhile.
+ *
+ * Buffers come in kits that the server lends. A connection that waits for a request holds none, so
+ * that ten thousand idle ones cost little, and all that are at work share a few warm ones. */
+#ifndef WIRE_HTTP_EXCHANGE_H
+#define WIRE_HTTP_EXCHANGE_H
+
+#include <netinet/in.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "loop/watch.h"
+#include "wire/http_server/http_chunk.h"
+#include "wire/http_server/http_parse.h"
+#include "wire/http_server/http_route.h"
+#include "wire/http_server.h"
+#include "wire/http_server/http_status.h"
+
+/* Output beyond this leaves at once. */
+#define HTTP_OUT_BYTES_MAX (64 * 1024)
+/* Bodies up to this are copied behind their head, so that both leave in one write. */
+#define HTTP_COPY_BYTES_MAX (16 * 1024)
+
+struct http_counts {
+    int64_t *by_class[6]; /* 2 for 2xx … */
+    int64_t *connections;
+    int64_t *refused[HTTP_REFUSALS];
+    struct histogram *seconds; /* NULL without metrics */
+    int64_t nowhere;           /* what is counted when nobody wants to know */
+};
+
+struct http_kit {
+    struct buf in, out;
+    struct buf fields;  /* header lines of the reply that the handler has set */
+    struct buf body;    /* a request body that does not fit into `in` */
+    struct buf json;    /* where http_json writes */
+    struct arena arena; /* the memory of a task's arena, while nobody uses it */
+    struct http_kit *next;
+};
+
+struct http_server {
+    struct loop *loop;
+    struct http_options options;
+    struct http_router *router;
+    struct task *acceptor;   /* NULL unless http_server_run is under way */
+    struct watch *listening; /* its own */
+    struct list conns;       /* struct http_conn, by link */
+    size_t conn_count;
+    size_t refusing_count; /* connections beyond the limit, being told so */
+    struct http_kit *kits; /* not lent */
+    size_t kit_count;
+    bool draining;
+    bool out_of_fds;             /* logged already */
+    struct buf defaults;         /* header lines that every reply has, Date among them */
+    int64_t defaults_expired_ms; /* when the date in them is over */
+    struct http_counts counts;
+};
+
+enum http_reply_state {
+    HTTP_UNANSWERED,
+    HTTP_STREAMING, /* the head is out, the end is open */
+    HTTP_ANSWERED,
+    HTTP_CUT, /* by http_abort */
+};
+
+struct http_exchange {
+    struct http_conn *conn;
+    struct task *task;
+    const struct http_head *head;
+    struct http_match match;
+    struct str path; /* decoded */
+    int64_t began_us;
+    int64_t handler_deadline_ms; /* 0 when none holds */
+    bool cancel_when_gone;
+
+    /* The body. */
+    size_t at; /* from the start of kit.in: the first byte of the body not taken yet */
+    bool body_ended;
+    bool continue_due; /* the client may be waiting for 100 Continue */
+    uint64_t body_max;
+    uint64_t body_left;  /* when sized */
+    uint64_t body_taken; /* when chunked */
+    struct http_chunks chunks;
+    int64_t body_deadline_ms;    /* 0 until something is waited for */
+    struct str body;             /* the whole of it, after http_body */
+    struct http_problem problem; /* what was wrong with it */
+
+    /* The reply. */
+    enum http_reply_state state;
+    int status;
+    bool close;    /* the connection ends after this one */
+    bool headless; /* a HEAD request: no body is sent */
+    bool chunked, events;
+};
+
+struct http_conn {
+    struct http_server *server;
+    struct task *task;
+    struct watch watch;
+    struct list link;
+    bool refused;     /* over the limit: only here to be told so */
+    bool waiting;     /* for a first byte */
+    bool broken;      /* nothing shall be sent any more */
+    bool read_filled; /* the last read found no end */
+    size_t served_count;
+    size_t burst_bytes;   /* of work since others had their turn */
+    struct http_kit *kit; /* NULL while it waits for a request */
+    struct http_parser parser;
+    char peer[INET6_ADDRSTRLEN];
+    struct http_exchange x; /* the present one */
+};
+
+/* http_conn.c */
+struct http_conn *http_conn_new(struct http_server *s, int fd); /* fd is the connection's now */
+void http_conn_close(struct http_conn *c);                      /* and frees it */
+void http_conn_task(struct task *t, void *conn);                /* ends with http_conn_close */
+
+/* http_kit.c. Both keep what is in the arena of the connection's task, which must be nothing. */
+void http_kit_get(struct http_conn *c);
+void http_kit_put(struct http_conn *c); /* harmless without one; what is in the buffers is lost */
+void http_kits_free(struct http_server *s);
+
+/* http_io.c. Sends kit.out, then body. Fails with ERR_TIMEOUT when nothing moves for write_ms;
+ * the connection is broken after any failure. */
+MUST_CHECK int http_send(struct task *t, struct http_conn *c, struct str body);
+/* The same for count bytes of a file, from offset on. */
+MUST_CHECK int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset,
+                              uint64_t count);
+/* Lets other tasks run if this connection has had more than its share. */
+MUST_CHECK int http_take_turns(struct task *t, struct http_conn *c, size_t bytes);
+/* Reads what is there, at least one byte. ERR_CLOSED at the end, ERR_TIMEOUT at until_ms. */
+MUST_CHECK int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
+                            size_t n, size_t *got);
+
+/* http_body.c */
+void http_body_begin(struct http_exchange *x);
+/* What is left is so little that reading it is better than a new connection. */
+bool http_body_skippable(const struct http_exchange *x);
+MUST_CHECK int http_body_skip(struct task *t, struct http_exchange *x);
+
+/* http_reply.c */
+MUST_CHECK int http_reply_problem(struct task *t, struct http_exchange *x, struct http_problem p);
+/* Begins the reply: status line and headers go to kit.out. Without a length it is chunked, or
+ * ends with the connection. */
+void http_add_head(struct http_exchange *x, int status, const char *type, bool has_length,
+                   uint64_t length);
+bool http_is_set(const struct http_exchange *x, const char *name); /* by http_set_header */
+
+/* http_server.c. The header lines that every reply has. */
+struct str http_default_fields(struct http_server *s);
+#endif

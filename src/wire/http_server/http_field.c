@@ -1,0 +1,201 @@
+#include "wire/http_server/http_field.h"
+
+#include <time.h>
+
+bool http_list_has(struct str list, struct str token)
+{
+    while (list.p)
+        if (str_ieq(str_trim(str_cut(&list, ',')), token))
+            return true;
+    return false;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+    char lower = (char)(c | 0x20);
+    return is_digit(c) || (lower >= 'a' && lower <= 'f');
+}
+
+static bool is_name_char(char c)
+{
+    char lower = (char)(c | 0x20);
+    return is_digit(c) || (lower >= 'a' && lower <= 'z') || c == '-' || c == '.' || c == '_';
+}
+
+static bool is_ipv6_char(char c)
+{
+    return is_hex(c) || c == ':' || c == '.';
+}
+
+/* Bytes of the address part; 0 when it is none. */
+static size_t address_bytes(struct str host)
+{
+    size_t i = 0;
+    if (host.n && host.p[0] == '[') {
+        for (i = 1; i < host.n && is_ipv6_char(host.p[i]); i++)
+            ;
+        return i < host.n && host.p[i] == ']' && i >= 3 ? i + 1 : 0;
+    }
+    while (i < host.n && is_name_char(host.p[i]))
+        i++;
+    return i;
+}
+
+#define PORT_DIGITS_MAX 5
+
+bool http_host_valid(struct str host)
+{
+    size_t n = address_bytes(host);
+    if (n == 0 || n == host.n)
+        return n > 0;
+    int64_t port;
+    struct str digits = str_from(host.p + n + 1, host.n - n - 1);
+    return host.p[n] == ':' && digits.n <= PORT_DIGITS_MAX && str_to_i64(digits, &port) &&
+           port >= 0 && port <= 65535;
+}
+
+struct str http_cookie_find(struct str cookies, struct str name)
+{
+    while (cookies.p) {
+        struct str value = str_trim(str_cut(&cookies, ';'));
+        struct str found = str_cut(&value, '=');
+        if (value.p && str_eq(found, name))
+            return value;
+    }
+    return STR_NULL;
+}
+
+/* "q=0", "q=0.000": the one weight that matters, for it means "not that one". */
+static bool weight_is_zero(struct str weight)
+{
+    weight = str_trim(weight);
+    if (!str_starts(weight, STR("q=0")) && !str_starts(weight, STR("Q=0")))
+        return false;
+    for (size_t i = 3; i < weight.n; i++)
+        if (weight.p[i] != (i == 3 ? '.' : '0'))
+            return false;
+    return true;
+}
+
+int http_codings_accepted(struct str accept_encoding)
+{
+    int taken = 0, refused = 0;
+    bool others = false;
+    while (accept_encoding.p) {
+        struct str weight = str_cut(&accept_encoding, ',');
+        struct str name = str_trim(str_cut(&weight, ';'));
+        bool no = weight.p && weight_is_zero(weight);
+        int coding = str_ieq(name, STR("br"))     ? HTTP_BROTLI
+                     : str_ieq(name, STR("gzip")) ? HTTP_GZIP
+                                                  : 0;
+        if (no)
+            refused |= coding;
+        else
+            taken |= coding;
+        if (!no && str_eq(name, STR("*")))
+            others = true;
+    }
+    return (others ? HTTP_GZIP | HTTP_BROTLI : taken) & ~refused;
+}
+
+static struct str strong_part(struct str tag)
+{
+    return str_starts(tag, STR("W/")) ? str_from(tag.p + 2, tag.n - 2) : tag;
+}
+
+bool http_etag_matches(struct str list, struct str etag)
+{
+    if (list.p && str_eq(str_trim(list), STR("*")))
+        return true;
+    while (list.p)
+        if (str_eq(strong_part(str_trim(str_cut(&list, ','))), strong_part(etag)))
+            return true;
+    return false;
+}
+
+static bool digits_at(struct str s, size_t at, size_t n, int *out)
+{
+    int64_t v;
+    if (!is_digit(s.p[at]) || !str_to_i64(str_from(s.p + at, n), &v))
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+static int month_of(const char *p)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (int i = 0; i < 12; i++)
+        if (memcmp(p, months + 3 * i, 3) == 0)
+            return i;
+    return -1;
+}
+
+bool http_date_parse(struct str date, int64_t *seconds)
+{
+    static const char form[] = "###, 00 ### 0000 00:00:00 GMT";
+    if (date.n != sizeof(form) - 1)
+        return false;
+    for (size_t i = 0; i < date.n; i++)
+        if (form[i] != '#' && form[i] != '0' && form[i] != date.p[i])
+            return false;
+    struct tm tm = {.tm_mon = month_of(date.p + 8)};
+    if (tm.tm_mon < 0 || !digits_at(date, 5, 2, &tm.tm_mday) ||
+        !digits_at(date, 12, 4, &tm.tm_year) || !digits_at(date, 17, 2, &tm.tm_hour) ||
+        !digits_at(date, 20, 2, &tm.tm_min) || !digits_at(date, 23, 2, &tm.tm_sec))
+        return false;
+    if (tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+        return false;
+    tm.tm_year -= 1900;
+    *seconds = timegm(&tm);
+    return true;
+}
+
+static bool to_u64(struct str s, uint64_t *out)
+{
+    int64_t v;
+    if (s.n == 0 || !is_digit(s.p[0]) || !str_to_i64(s, &v))
+        return false;
+    *out = (uint64_t)v;
+    return true;
+}
+
+/* "-500": the last 500 bytes. */
+static enum http_range suffix_range(struct str digits, uint64_t size, uint64_t *first,
+                                    uint64_t *count)
+{
+    uint64_t n;
+    if (!to_u64(digits, &n))
+        return HTTP_RANGE_NONE;
+    if (n == 0 || size == 0)
+        return HTTP_RANGE_UNSATISFIABLE;
+    *count = n < size ? n : size;
+    *first = size - *count;
+    return HTTP_RANGE_OK;
+}
+
+enum http_range http_range_parse(struct str range, uint64_t size, uint64_t *first, uint64_t *count)
+{
+    struct str last = range, unit = str_cut(&last, '=');
+    if (!last.p || !str_eq(unit, STR("bytes")))
+        return HTTP_RANGE_NONE;
+    struct str start = str_cut(&last, '-');
+    if (!last.p)
+        return HTTP_RANGE_NONE;
+    if (start.n == 0)
+        return suffix_range(last, size, first, count);
+
+    uint64_t from, to = UINT64_MAX;
+    if (!to_u64(start, &from) || (last.n && !to_u64(last, &to)) || to < from)
+        return HTTP_RANGE_NONE;
+    if (from >= size)
+        return HTTP_RANGE_UNSATISFIABLE;
+    *first = from;
+    *count = (to < size ? to + 1 : size) - from;
+    return HTTP_RANGE_OK;
+}

@@ -1,0 +1,271 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "wire/http_server/http_exchange.h"
+#include "wire/http_server/http_field.h"
+#include "wire/http_server/http_type.h"
+
+struct http_files {
+    int root;
+};
+
+/* A file that is open to be sent. */
+struct file {
+    int fd;
+    struct stat st;
+    const char *coding; /* NULL: as it is */
+};
+
+struct http_files *http_files_new(const char *root)
+{
+    int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    struct http_files *f = malloc(sizeof(*f));
+    if (!f)
+        check_no_memory();
+    f->root = fd;
+    return f;
+}
+
+void http_files_free(struct http_files *f)
+{
+    if (!f)
+        return;
+    close(f->root);
+    free(f);
+}
+
+/* Not O_RDONLY alone: a FIFO would wait for its writer. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* For kernels and sandboxes without openat2: step by step, through no link at all. */
+static int open_by_steps(int root, struct arena *a, struct str path)
+{
+    int dir = root;
+    while (path.p) {
+        char *name = str_z(a, str_cut(&path, '/'));
+        int flags = OPEN_FLAGS | O_NOFOLLOW | (path.p ? O_DIRECTORY : 0);
+        int fd = openat(dir, name, flags), failed = errno;
+        if (dir != root)
+            close(dir);
+        errno = failed;
+        if (fd < 0)
+            return -1;
+        dir = fd;
+    }
+    return dir;
+}
+
+static int open_beneath(int root, struct arena *a, struct str path)
+{
+    struct open_how how = {
+        .flags = OPEN_FLAGS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = (int)syscall(SYS_openat2, root, str_z(a, path), &how, sizeof(how));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        return open_by_steps(root, a, path);
+    return fd;
+}
+
+/* Neither empty parts nor "..", nor names that begin with a dot. */
+static bool path_allowed(struct str path)
+{
+    if (path.n && memchr(path.p, '\0', path.n))
+        return false;
+    while (path.p) {
+        struct str part = str_cut(&path, '/');
+        if (part.n == 0 || part.p[0] == '.')
+            return false;
+    }
+    return true;
+}
+
+static int open_failed(struct task *t)
+{
+    switch (errno) {
+    case EMFILE:
+    case ENFILE:
+        return task_fail(t, ERR_BUSY, "open: %s", strerror(errno));
+    case EIO:
+    case ENOMEM:
+        return task_fail(t, ERR_IO, "open: %s", strerror(errno));
+    default:
+        return task_fail(t, ERR_NOT_FOUND, "there is no such file");
+    }
+}
+
+static int open_file(struct task *t, const struct http_files *f, struct str path, struct file *out)
+{
+    struct file file = {.fd = open_beneath(f->root, task_arena(t), path)};
+    if (file.fd < 0)
+        return open_failed(t);
+    if (fstat(file.fd, &file.st) == 0 && (S_ISREG(file.st.st_mode) || S_ISDIR(file.st.st_mode))) {
+        *out = file;
+        return 0;
+    }
+    close(file.fd);
+    return task_fail(t, ERR_NOT_FOUND, "there is no such file");
+}
+
+/* Opens what *path means; a folder stands for its index.html. */
+static int find(struct task *t, const struct http_files *f, struct str *path, struct file *out)
+{
+    struct str name = *path;
+    bool folder = name.n == 0 || name.p[name.n - 1] == '/';
+    if (folder)
+        name = str_printf(task_arena(t), "%.*sindex.html", STR_ARG(name));
+    if (!path_allowed(name))
+        return task_fail(t, ERR_NOT_FOUND, "there is no such file");
+    struct file file;
+    int err = open_file(t, f, name, &file);
+    if (err)
+        return err;
+    if (!S_ISDIR(file.st.st_mode)) {
+        *path = name;
+        *out = file;
+        return 0;
+    }
+    close(file.fd);
+    if (folder)
+        return task_fail(t, ERR_NOT_FOUND, "there is no such file");
+    struct str inside = str_printf(task_arena(t), "%.*s/", STR_ARG(name));
+    err = find(t, f, &inside, out);
+    if (!err)
+        *path = inside;
+    return err;
+}
+
+static bool older(const struct stat *a, const struct stat *b)
+{
+    return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec < b->st_mtim.tv_sec
+                                                  : a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
+}
+
+/* Puts the compressed form in the place of the file if there is one that is not out of date. */
+static bool use_coding(struct task *t, const struct http_files *f, struct str path,
+                       const char *ending, const char *coding, struct file *file)
+{
+    struct file packed;
+    struct str name = str_printf(task_arena(t), "%.*s%s", STR_ARG(path), ending);
+    if (open_file(t, f, name, &packed) != 0)
+        return false;
+    if (!S_ISREG(packed.st.st_mode) || older(&packed.st, &file->st)) {
+        close(packed.fd);
+        return false;
+    }
+    close(file->fd);
+    *file = packed;
+    file->coding = coding;
+    return true;
+}
+
+static void negotiate(struct task *t, const struct http_exchange *x, const struct http_files *f,
+                      struct str path, struct file *file)
+{
+    int accepted = http_codings_accepted(http_header(x, "accept-encoding"));
+    if ((accepted & HTTP_BROTLI) && use_coding(t, f, path, ".br", "br", file))
+        return;
+    if (accepted & HTTP_GZIP)
+        (void)use_coding(t, f, path, ".gz", "gzip", file);
+}
+
+static struct str etag_of(struct arena *a, const struct file *file)
+{
+    uint64_t ns =
+        (uint64_t)file->st.st_mtim.tv_sec * 1000000000u + (uint64_t)file->st.st_mtim.tv_nsec;
+    return str_printf(a, "\"%" PRIx64 "-%" PRIx64 "%s%s\"", ns, (uint64_t)file->st.st_size,
+                      file->coding ? "-" : "", file->coding ? file->coding : "");
+}
+
+static bool unchanged(const struct http_exchange *x, const struct file *file, struct str etag)
+{
+    struct str tags = http_header(x, "if-none-match"), date = http_header(x, "if-modified-since");
+    int64_t since;
+    if (tags.p)
+        return http_etag_matches(tags, etag);
+    return date.p && http_date_parse(date, &since) && file->st.st_mtim.tv_sec <= since;
+}
+
+/* If-Range: a part is wanted only if the file is still the one the client has parts of. */
+static bool range_holds(const struct http_exchange *x, struct str etag, struct str modified)
+{
+    struct str condition = http_header(x, "if-range");
+    return !condition.p || str_eq(condition, etag) || str_eq(condition, modified);
+}
+
+static int send_part(struct task *t, struct http_exchange *x, int status, const char *type,
+                     const struct file *file, uint64_t first, uint64_t count)
+{
+    struct buf *b = &x->conn->kit->json;
+    if (count > HTTP_COPY_BYTES_MAX) {
+        http_add_head(x, status, type, true, count);
+        return x->headless ? 0 : http_send_file(t, x->conn, file->fd, first, count);
+    }
+    buf_clear(b);
+    ssize_t n = pread(file->fd, buf_reserve(b, count + 1), count, (off_t)first);
+    if (n != (ssize_t)count)
+        return task_fail(t, ERR_IO, "a file became shorter while it was read");
+    return http_reply(t, x, status, type, str_from(b->p, (size_t)count));
+}
+
+static int send_file(struct task *t, struct http_exchange *x, const char *type,
+                     const struct file *file, bool whole)
+{
+    uint64_t size = (uint64_t)file->st.st_size, first = 0, count = size;
+    struct str range = whole ? STR_NULL : http_header(x, "range");
+    struct arena *a = task_arena(t);
+    switch (range.p ? http_range_parse(range, size, &first, &count) : HTTP_RANGE_NONE) {
+    case HTTP_RANGE_UNSATISFIABLE:
+        http_set_header(x, "Content-Range", str_printf(a, "bytes */%" PRIu64, size));
+        return http_reply(t, x, 416, NULL, STR(""));
+    case HTTP_RANGE_OK:
+        http_set_header(x, "Content-Range",
+                        str_printf(a, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
+                                   first + count - 1, size));
+        return send_part(t, x, 206, type, file, first, count);
+    default:
+        return send_part(t, x, 200, type, file, 0, size);
+    }
+}
+
+static int reply_open(struct task *t, struct http_exchange *x, struct str path,
+                      const struct file *file)
+{
+    char modified[TIME_HTTP_BYTES];
+    time_http((int64_t)file->st.st_mtim.tv_sec * 1000000, modified);
+    struct str etag = etag_of(task_arena(t), file);
+    http_set_header(x, "ETag", etag);
+    http_set_header(x, "Last-Modified", str_of(modified));
+    http_set_header(x, "Vary", STR("Accept-Encoding"));
+    if (!http_is_set(x, "cache-control"))
+        http_set_header(x, "Cache-Control", STR("no-cache")); /* to be kept, but asked about */
+    if (unchanged(x, file, etag))
+        return http_reply(t, x, 304, NULL, STR(""));
+    http_set_header(x, "Accept-Ranges", STR("bytes"));
+    if (file->coding)
+        http_set_header(x, "Content-Encoding", str_of(file->coding));
+    bool whole = x->headless || !range_holds(x, etag, str_of(modified));
+    return send_file(t, x, http_type_of(path), file, whole);
+}
+
+int http_reply_file(struct task *t, struct http_exchange *x, const struct http_files *f,
+                    struct str path)
+{
+    struct file file;
+    int err = find(t, f, &path, &file);
+    if (err)
+        return err;
+    negotiate(t, x, f, path, &file);
+    err = reply_open(t, x, path, &file);
+    close(file.fd);
+    return err;
+}

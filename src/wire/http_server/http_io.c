@@ -1,0 +1,122 @@
+/* Bytes between a connection and its socket. Waiting for the client is not the handler's time:
+ * while bytes are on their way its clock stands still, and the deadline of the transfer is the
+ * only one. */
+#include <errno.h>
+#include <limits.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+#include "wire/http_server/http_exchange.h"
+
+/* A client that sends or reads as fast as we do would never make us wait. */
+#define BURST_BYTES_MAX (256 * 1024)
+
+struct pause {
+    int64_t deadline_ms, since_ms;
+};
+
+static struct pause pause_handler(struct task *t, int64_t until_ms)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    struct pause p = {task_deadline(t, TIME_NEVER), now_ms};
+    task_deadline_restore(t, TIME_NEVER);
+    (void)task_deadline(t, until_ms - now_ms);
+    return p;
+}
+
+static void resume_handler(struct task *t, struct http_exchange *x, struct pause p)
+{
+    if (x->handler_deadline_ms && p.deadline_ms == x->handler_deadline_ms) {
+        x->handler_deadline_ms += loop_now_ms(task_loop(t)) - p.since_ms;
+        p.deadline_ms = x->handler_deadline_ms;
+    }
+    task_deadline_restore(t, p.deadline_ms);
+}
+
+int http_take_turns(struct task *t, struct http_conn *c, size_t bytes)
+{
+    c->burst_bytes += bytes;
+    if (c->burst_bytes < BURST_BYTES_MAX)
+        return 0;
+    c->burst_bytes = 0;
+    return task_yield(t);
+}
+
+int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p, size_t n,
+                 size_t *got)
+{
+    struct pause pause = pause_handler(t, until_ms);
+    int err = watch_read(t, &c->watch, p, n, got);
+    resume_handler(t, &c->x, pause);
+    if (err || *got == 0)
+        return err ? err : ERR_CLOSED;
+    return http_take_turns(t, c, *got);
+}
+
+static int fail(struct http_conn *c, int err)
+{
+    c->broken = true;
+    buf_clear(&c->kit->out);
+    return err;
+}
+
+/* After a send that moved nothing: waits until another may move something. */
+static int wait_writable(struct task *t, struct http_conn *c)
+{
+    if (errno == EINTR)
+        return 0;
+    if (errno != EAGAIN)
+        return ERR_CLOSED;
+    watch_drained(&c->watch, WATCH_WRITE);
+    int64_t write_ms = c->server->options.limits.write_ms;
+    struct pause pause = pause_handler(t, loop_now_ms(task_loop(t)) + write_ms);
+    int err = watch_wait(t, &c->watch, WATCH_WRITE);
+    resume_handler(t, &c->x, pause);
+    return err;
+}
+
+static int send_all(struct task *t, struct http_conn *c, struct str body, int flags)
+{
+    struct str out = buf_str(&c->kit->out);
+    while (out.n + body.n > 0) {
+        struct iovec iov[2] = {{(char *)(uintptr_t)out.p, out.n},
+                               {(char *)(uintptr_t)body.p, body.n}};
+        struct msghdr m = {.msg_iov = out.n ? iov : iov + 1, .msg_iovlen = out.n && body.n ? 2 : 1};
+        ssize_t n = sendmsg(c->watch.fd, &m, flags);
+        int err = n < 0 ? wait_writable(t, c) : http_take_turns(t, c, (size_t)n);
+        if (err)
+            return fail(c, err);
+        if (n < 0)
+            continue;
+        size_t of_out = (size_t)n < out.n ? (size_t)n : out.n;
+        out = str_from(out.p + of_out, out.n - of_out);
+        body = str_from(body.p + ((size_t)n - of_out), body.n - ((size_t)n - of_out));
+    }
+    buf_clear(&c->kit->out);
+    return 0;
+}
+
+int http_send(struct task *t, struct http_conn *c, struct str body)
+{
+    return c->broken ? ERR_CLOSED : send_all(t, c, body, 0);
+}
+
+int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset, uint64_t count)
+{
+    if (c->broken)
+        return ERR_CLOSED;
+    int err = send_all(t, c, STR(""), MSG_MORE);
+    off_t at = (off_t)offset;
+    while (count > 0 && !err) {
+        size_t step = count < BURST_BYTES_MAX ? (size_t)count : BURST_BYTES_MAX;
+        ssize_t n = sendfile(c->watch.fd, fd, &at, step);
+        if (n > 0) {
+            count -= (uint64_t)n;
+            err = http_take_turns(t, c, (size_t)n);
+        } else {
+            /* At 0 the file has become shorter than the length we have promised. */
+            err = n == 0 ? ERR_IO : wait_writable(t, c);
+        }
+    }
+    return err ? fail(c, err) : 0;
+}

@@ -1,0 +1,200 @@
+#include <inttypes.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "wire/http_server/http_exchange.h"
+
+/* Pages may load their own files only. The component library writes style attributes. */
+#define PAGE_POLICY                                                                                \
+    "Content-Security-Policy: default-src 'self'; script-src 'self'; "                             \
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "                 \
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'\r\n"
+
+/* These are ours: a handler that set one would break the framing, or send it twice. */
+static const char *const reserved[] = {
+    "content-length", "transfer-encoding",      "connection",      "date",
+    "content-type",   "x-content-type-options", "referrer-policy",
+};
+
+static bool is_reserved(const char *name)
+{
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+        if (strcasecmp(name, reserved[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool value_safe(struct str v)
+{
+    return v.n == 0 ||
+           (!memchr(v.p, '\r', v.n) && !memchr(v.p, '\n', v.n) && !memchr(v.p, '\0', v.n));
+}
+
+/* The line that sets name, with its end; p == NULL if none does. */
+static struct str find_line(const struct http_exchange *x, struct str name)
+{
+    struct str rest = buf_str(&x->conn->kit->fields);
+    while (rest.n > 0) {
+        struct str line = str_cut(&rest, '\n');
+        if (line.n > name.n && line.p[name.n] == ':' && str_ieq(str_from(line.p, name.n), name))
+            return str_from(line.p, line.n + 1);
+    }
+    return STR_NULL;
+}
+
+bool http_is_set(const struct http_exchange *x, const char *name)
+{
+    return find_line(x, str_of(name)).p;
+}
+
+void http_set_header(struct http_exchange *x, const char *name, struct str value)
+{
+    check(x->state == HTTP_UNANSWERED);
+    check(!is_reserved(name) && value_safe(value));
+    struct buf *b = &x->conn->kit->fields;
+    struct str old = find_line(x, str_of(name));
+    if (old.p && strcasecmp(name, "set-cookie") != 0) {
+        char *at = b->p + (old.p - b->p);
+        memmove(at, at + old.n, (size_t)(b->p + b->head + b->len - (at + old.n)));
+        b->len -= old.n;
+    }
+    buf_add_str(b, str_of(name));
+    buf_add_lit(b, ": ");
+    buf_add_str(b, value);
+    buf_add_lit(b, "\r\n");
+}
+
+static void add_type(struct http_exchange *x, const char *type)
+{
+    struct buf *out = &x->conn->kit->out;
+    buf_add_lit(out, "Content-Type: ");
+    buf_add_str(out, str_of(type));
+    buf_add_lit(out, "\r\n");
+    /* What the API says is true for this caller and this moment only. */
+    bool api = str_eq(str_of(type), STR("application/json"));
+    if (api && !http_is_set(x, "cache-control"))
+        buf_add_lit(out, "Cache-Control: no-store\r\n");
+    bool page = str_starts(str_of(type), STR("text/html"));
+    if (page && !http_is_set(x, "content-security-policy"))
+        buf_add_lit(out, PAGE_POLICY);
+}
+
+void http_add_head(struct http_exchange *x, int status, const char *type, bool has_length,
+                   uint64_t length)
+{
+    check(x->state == HTTP_UNANSWERED); /* one reply for one request */
+    struct http_conn *c = x->conn;
+    struct buf *out = &c->kit->out;
+    x->state = HTTP_ANSWERED;
+    x->status = status;
+    if (x->head->close || c->server->draining || !http_body_skippable(x))
+        x->close = true;
+
+    buf_add_str(out, http_status_line(status));
+    buf_add_str(out, http_default_fields(c->server));
+    if (type)
+        add_type(x, type);
+    if (has_length) {
+        buf_add_lit(out, "Content-Length: ");
+        buf_add_int(out, (int64_t)length);
+        buf_add_lit(out, "\r\n");
+    } else if (x->chunked) {
+        buf_add_lit(out, "Transfer-Encoding: chunked\r\n");
+    }
+    if (x->close)
+        buf_add_lit(out, "Connection: close\r\n");
+    buf_add_str(out, buf_str(&c->kit->fields));
+    buf_add_lit(out, "\r\n");
+}
+
+int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,
+               struct str body)
+{
+    bool bodiless = status == 204 || status == 304;
+    check(!bodiless || body.n == 0);
+    http_add_head(x, status, type, !bodiless, body.n);
+    struct http_conn *c = x->conn;
+    if (x->headless)
+        body = STR("");
+    if (body.n > HTTP_COPY_BYTES_MAX)
+        return http_send(t, c, body);
+    buf_add_str(&c->kit->out, body);
+    return c->kit->out.len > HTTP_OUT_BYTES_MAX ? http_send(t, c, STR("")) : 0;
+}
+
+void http_json(struct http_exchange *x, struct json_writer *w)
+{
+    buf_clear(&x->conn->kit->json);
+    jw_init(w, &x->conn->kit->json);
+}
+
+int http_reply_json(struct task *t, struct http_exchange *x, int status)
+{
+    return http_reply(t, x, status, "application/json", buf_str(&x->conn->kit->json));
+}
+
+static int reply_failure(struct task *t, struct http_exchange *x, int status, const char *code,
+                         const char *message)
+{
+    struct json_writer w;
+    http_json(x, &w);
+    jw_object(&w);
+    jw_put_bool(&w, "success", false);
+    jw_key(&w, STR("error"));
+    jw_object(&w);
+    jw_put_str(&w, "code", str_of(code));
+    jw_put_str(&w, "message", str_of(message));
+    jw_end_object(&w);
+    jw_end_object(&w);
+    return http_reply_json(t, x, status);
+}
+
+static enum log_level level_of(int err)
+{
+    if (err == ERR_BUSY || err == ERR_CANCELED)
+        return LOG_DEBUG; /* these come in floods, when least can be done about them */
+    return http_retry_later(err) || err == ERR_TIMEOUT ? LOG_WARN : LOG_ERROR;
+}
+
+/* The client learns a number, the log what belongs to it. */
+static const char *log_failure(struct http_exchange *x, int err, const char *message)
+{
+    uint64_t id = loop_random(x->conn->server->loop);
+    log_line(level_of(err), "http", "request %016" PRIx64 ": %.*s %.*s: %s: %s", id,
+             STR_ARG(x->head->method), STR_ARG(x->path), err_name(err), message ? message : "");
+    return arena_printf(task_arena(x->task), "%s (request %016" PRIx64 ")",
+                        http_public_message(err), id);
+}
+
+int http_reply_error(struct task *t, struct http_exchange *x, int err, const char *message)
+{
+    if (x->problem.message) /* what failed was the body: the client's fault, whatever err says */
+        return http_reply_problem(t, x, x->problem);
+    if (http_public_message(err))
+        message = log_failure(x, err, message);
+    else if (!message || !message[0])
+        message = http_default_message(err);
+    if (http_retry_later(err) && !http_is_set(x, "retry-after"))
+        http_set_header(x, "Retry-After", STR("1"));
+    if (err == ERR_UNAUTHENTICATED)
+        http_set_header(x, "WWW-Authenticate", STR("Bearer"));
+    return reply_failure(t, x, http_status_of(err), err_name(err), message);
+}
+
+int http_reply_problem(struct task *t, struct http_exchange *x, struct http_problem p)
+{
+    metric_add(x->conn->server->counts.refused[p.why], 1);
+    if (p.why == HTTP_METHOD_NOT_ALLOWED) {
+        struct buf allow;
+        buf_init(&allow);
+        http_match_allow(&x->match, &allow);
+        http_set_header(x, "Allow", buf_str(&allow));
+        buf_release(&allow);
+    } else if (p.why != HTTP_NOT_FOUND) {
+        x->close = true; /* where the next request begins is no longer certain */
+    }
+    if (p.why == HTTP_TOO_MANY_CONNECTIONS)
+        http_set_header(x, "Retry-After", STR("1"));
+    return reply_failure(t, x, http_refusal_status(p.why), http_refusal_code(p.why), p.message);
+}

@@ -1,0 +1,56 @@
+/* What a handler may ask about its request. */
+#include "wire/http_server/http_exchange.h"
+#include "wire/http_server/http_field.h"
+#include "wire/http_server/http_uri.h"
+
+struct str http_method(const struct http_exchange *x)
+{
+    return x->head->method;
+}
+
+struct str http_path(const struct http_exchange *x)
+{
+    return x->path;
+}
+
+struct str http_param(const struct http_exchange *x, const char *name)
+{
+    return http_match_param(&x->match, str_of(name));
+}
+
+bool http_query(const struct http_exchange *x, const char *name, size_t nth, struct str *out)
+{
+    return http_query_find(task_arena(x->task), x->head->query, str_of(name), nth, out);
+}
+
+struct str http_header(const struct http_exchange *x, const char *name)
+{
+    return http_head_field(x->head, str_of(name));
+}
+
+struct str http_cookie(const struct http_exchange *x, const char *name)
+{
+    return http_cookie_find(http_header(x, "cookie"), str_of(name));
+}
+
+struct str http_peer(const struct http_exchange *x)
+{
+    return str_of(x->conn->peer);
+}
+
+bool http_gone(const struct http_exchange *x)
+{
+    return x->conn->watch.gone;
+}
+
+void http_cancel_when_gone(struct http_exchange *x)
+{
+    x->cancel_when_gone = true;
+    if (http_gone(x))
+        task_cancel(x->task);
+}
+
+bool http_draining(const struct http_exchange *x)
+{
+    return x->conn->server->draining;
+}

@@ -1,0 +1,54 @@
+#include "wire/redis/redis_encode.h"
+
+static size_t digits(size_t n)
+{
+    size_t count = 1;
+    for (; n >= 10; n /= 10)
+        count++;
+    return count;
+}
+
+static size_t words_bytes(size_t count, const struct str *words)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += 5 + digits(words[i].n) + words[i].n;
+    return sum;
+}
+
+size_t redis_encoded_bytes(const struct redis_command *c)
+{
+    return 3 + digits(c->head_count + c->argc) + words_bytes(c->head_count, c->head) +
+           words_bytes(c->argc, c->argv);
+}
+
+static char *put_header(char *p, char type, size_t n)
+{
+    *p++ = type;
+    char *end = p + digits(n);
+    for (char *at = end; at > p; n /= 10)
+        *--at = (char)('0' + n % 10);
+    *end++ = '\r';
+    *end++ = '\n';
+    return end;
+}
+
+static char *put_words(char *p, size_t count, const struct str *words)
+{
+    for (size_t i = 0; i < count; i++) {
+        p = put_header(p, '$', words[i].n);
+        if (words[i].n)
+            memcpy(p, words[i].p, words[i].n);
+        p += words[i].n;
+        *p++ = '\r';
+        *p++ = '\n';
+    }
+    return p;
+}
+
+void redis_encode(const struct redis_command *c, char *p)
+{
+    p = put_header(p, '*', c->head_count + c->argc);
+    p = put_words(p, c->head_count, c->head);
+    put_words(p, c->argc, c->argv);
+}

@@ -1,0 +1,396 @@
+/* The connection: made, lost and made again by one task, which also reads; a second task writes. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "wire/redis/redis_private.h"
+
+#define BACKOFF_MIN_MS 50
+#define BACKOFF_MAX_MS 2000
+/* A refused login does not heal by itself soon. */
+#define REFUSED_RETRY_MS 5000
+/* A connection lost sooner than this was no success: the backoff goes on growing. */
+#define LASTED_MS 1000
+/* Whoever waited all of command_ms shall hear ERR_TIMEOUT before the connection is given up. */
+#define QUIET_GRACE_MS 100
+#define READ_BYTES     65536
+#define IDLE_BYTES     (4 * 1024 * 1024) /* kept by an empty buffer */
+
+#define KEEPALIVE_IDLE_S     60
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_COUNT      3
+
+/* Remembers why the server cannot be used. A trouble that goes on is logged once. */
+static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const char *fmt, ...)
+{
+    char text[sizeof(r->problem)];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (strcmp(text, r->problem) == 0)
+        return;
+    memcpy(r->problem, text, sizeof(text));
+    log_line(level, "redis", "%s: %s", r->name, text);
+}
+
+/* Both tasks of the link see the end of the connection and take their leave. */
+static void cut(struct redis *r)
+{
+    shutdown(r->watch.fd, SHUT_RDWR);
+}
+
+static void on_quiet(void *arg)
+{
+    struct redis *r = arg;
+    int64_t due_ms = r->quiet_since_ms + r->command_ms + QUIET_GRACE_MS;
+    if (r->waiting == 0)
+        return;
+    if (due_ms > loop_now_ms(r->loop)) {
+        timer_set(&r->quiet, due_ms);
+        return;
+    }
+    trouble(r, LOG_WARN, "gave the connection up: no answer for %lld ms", (long long)r->command_ms);
+    cut(r);
+}
+
+void redis_link_expects_answer(struct redis *r)
+{
+    r->quiet_since_ms = loop_now_ms(r->loop);
+    if (r->quiet.pos == 0) /* else it finds out itself that it fires too early */
+        timer_set(&r->quiet, r->quiet_since_ms + r->command_ms + QUIET_GRACE_MS);
+}
+
+void redis_link_has_output(struct redis *r)
+{
+    if (r->writer)
+        task_wake(r->writer);
+    r->writer = NULL;
+}
+
+/* Writes r->out until it is empty. */
+static int flush(struct task *t, struct redis *r)
+{
+    while (r->out.len > 0) {
+        int err = watch_wait(t, &r->watch, WATCH_WRITE);
+        if (err)
+            return err;
+        struct str s = buf_str(&r->out);
+        ssize_t n = send(r->watch.fd, s.p, s.n, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN)
+            watch_drained(&r->watch, WATCH_WRITE);
+        else if (n < 0 && errno != EINTR)
+            return task_fail(t, ERR_CLOSED, "%s", strerror(errno));
+        if (n <= 0)
+            continue;
+        metric_add(r->metrics.writes, 1);
+        r->written += (uint64_t)n;
+        buf_consume(&r->out, (size_t)n);
+    }
+    buf_shrink(&r->out, IDLE_BYTES);
+    return 0;
+}
+
+static void write_commands(struct task *t, void *arg)
+{
+    struct redis *r = arg;
+    for (;;) {
+        if (flush(t, r))
+            break;
+        r->writer = t;
+        if (task_wait(t))
+            break;
+    }
+    r->writer = NULL;
+    cut(r); /* the reader must not wait for answers to what was never sent */
+}
+
+/* At least one byte more in r->in. */
+static int read_some(struct task *t, struct redis *r)
+{
+    size_t got;
+    char *at = buf_reserve(&r->in, READ_BYTES);
+    int err = watch_read(t, &r->watch, at, buf_room(&r->in), &got);
+    if (err)
+        return err;
+    if (got == 0)
+        return ERR_CLOSED;
+    buf_added(&r->in, got);
+    r->quiet_since_ms = loop_now_ms(r->loop);
+    return 0;
+}
+
+/* A server that cannot serve now is left for the handshake to wait for. The answers to what
+ * was sent already are still taken. */
+static void notice_state(struct redis *r, const char *p)
+{
+    if (*p != '-' || r->state != REDIS_UP)
+        return;
+    struct str words = str_from(p + 1, r->scan.pos - 3);
+    /* A hanging script ends by itself or by SCRIPT KILL: no reason to leave. */
+    if (!redis_says_not_now(words) || str_starts(words, STR("BUSY ")))
+        return;
+    trouble(r, LOG_WARN, "left the server, which says: %.*s", STR_ARG(words));
+    r->state = REDIS_LEAVING;
+}
+
+/* Hands out every reply that is complete. */
+static int take_replies(struct redis *r)
+{
+    for (;;) {
+        struct str in = buf_str(&r->in);
+        int got = redis_scan(&r->scan, in);
+        if (got != 1)
+            return got;
+        notice_state(r, in.p);
+        int err = redis_queue_answer(r, in.p);
+        if (err)
+            return err;
+        buf_consume(&r->in, r->scan.pos);
+        redis_scan_init(&r->scan);
+        if (r->state == REDIS_LEAVING && r->waiting == 0)
+            return ERR_CLOSED;
+    }
+}
+
+static int read_replies(struct task *t, struct redis *r)
+{
+    for (;;) {
+        int err = read_some(t, r);
+        if (!err)
+            err = take_replies(r);
+        buf_shrink(&r->in, IDLE_BYTES);
+        /* A flood of replies must not keep the other tasks from running. */
+        if (!err && (r->watch.ready & WATCH_READ))
+            err = task_yield(t);
+        if (err)
+            return err;
+    }
+}
+
+static void keep_alive(int fd)
+{
+    int idle_s = KEEPALIVE_IDLE_S, interval_s = KEEPALIVE_INTERVAL_S, count = KEEPALIVE_COUNT;
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+static int dial(struct task *t, struct redis *r)
+{
+    int fd;
+    int err = r->url.path ? net_connect_unix(t, r->url.path, &fd)
+                          : net_connect_tcp(t, r->url.host, r->url.port, &fd);
+    if (err)
+        return err;
+    if (!r->url.path)
+        keep_alive(fd); /* net_connect_tcp has turned it and TCP_NODELAY on */
+    watch_init(&r->watch, r->loop, fd);
+    buf_clear(&r->in);
+    buf_clear(&r->out);
+    redis_scan_init(&r->scan);
+    return 0;
+}
+
+static void hang_up(struct redis *r)
+{
+    watch_release(&r->watch);
+    close(r->watch.fd);
+}
+
+static void say(struct redis *r, size_t argc, const struct str *argv)
+{
+    struct redis_command c = {.argc = argc, .argv = argv};
+    size_t bytes = redis_encoded_bytes(&c);
+    redis_encode(&c, buf_reserve(&r->out, bytes));
+    buf_added(&r->out, bytes);
+}
+
+static int hear(struct task *t, struct redis *r, const char *to, const struct redis_reply **out)
+{
+    int got;
+    while ((got = redis_scan(&r->scan, buf_str(&r->in))) == 0) {
+        int err = read_some(t, r);
+        if (err)
+            return err == ERR_CLOSED ? task_fail(t, err, "it hung up before answering %s", to)
+                                     : err;
+    }
+    if (got < 0)
+        return task_fail(t, got, "what answers %s there does not speak Redis", to);
+    *out = redis_build(task_arena(t), &r->scan, buf_str(&r->in).p);
+    buf_consume(&r->in, r->scan.pos);
+    redis_scan_init(&r->scan);
+    if ((*out)->type != REDIS_ERROR)
+        return 0;
+    return task_fail(t, redis_says_not_now((*out)->str) ? ERR_UNAVAILABLE : ERR_REFUSED,
+                     "it refused %s: %s", to, (*out)->str.p);
+}
+
+/* "run_id" of "…\r\nrun_id:6f3c…\r\n…"; STR_NULL when it has no such line. */
+static struct str info_field(struct str info, struct str name)
+{
+    while (info.p) {
+        struct str value = str_cut(&info, '\n');
+        if (str_ends(value, STR("\r")))
+            value.n--;
+        struct str field = str_cut(&value, ':');
+        if (value.p && str_eq(field, name))
+            return value;
+    }
+    return STR_NULL;
+}
+
+static int check_server(struct task *t, struct redis *r, const struct redis_reply *info)
+{
+    struct str run_id = info_field(info->str, STR("run_id"));
+    if (info->type != REDIS_STRING || run_id.n != sizeof(r->run_id) - 1)
+        return task_fail(t, ERR_PROTO, "its INFO has no run_id");
+    if (str_eq(info_field(info->str, STR("loading")), STR("1")))
+        return task_fail(t, ERR_UNAVAILABLE, "it is still loading its data");
+    if (str_eq(info_field(info->str, STR("role")), STR("slave")))
+        return task_fail(t, ERR_UNAVAILABLE, "it is a read-only replica");
+    memcpy(r->run_id, run_id.p, run_id.n);
+    return 0;
+}
+
+/* Says who we are and looks who is there, in one round trip. */
+static int shake_hands(struct task *t, struct redis *r)
+{
+    const struct redis_url *u = &r->url;
+    if (u->user.p)
+        say(r, 3, (struct str[]){STR("AUTH"), u->user, u->password});
+    else if (u->password.p)
+        say(r, 2, (struct str[]){STR("AUTH"), u->password});
+    char db[24];
+    int n = snprintf(db, sizeof(db), "%lld", (long long)u->db);
+    if (u->db)
+        say(r, 2, (struct str[]){STR("SELECT"), str_from(db, (size_t)n)});
+    say(r, 1, (struct str[]){STR("INFO")});
+
+    const struct redis_reply *reply;
+    int err = flush(t, r);
+    if (!err && u->password.p)
+        err = hear(t, r, "AUTH", &reply);
+    if (!err && u->db)
+        err = hear(t, r, "SELECT", &reply);
+    if (!err)
+        err = hear(t, r, "INFO", &reply);
+    return err ? err : check_server(t, r, reply);
+}
+
+/* Leaves a connection that is ready for commands, or nothing. */
+static int connect_once(struct task *t, struct redis *r)
+{
+    struct task_scope scope = task_scope(t);
+    task_deadline(t, r->connect_ms);
+    int err = dial(t, r);
+    if (!err) {
+        err = shake_hands(t, r);
+        if (err)
+            hang_up(r);
+    }
+    task_scope_end(t, scope);
+    return err;
+}
+
+static void come_up(struct redis *r)
+{
+    r->queued = r->written = 0;
+    r->state = REDIS_UP;
+    r->problem[0] = '\0';
+    if (r->epoch++ > 0)
+        metric_add(r->metrics.reconnects, 1);
+    metric_set(r->metrics.up, 1);
+    log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
+    waitq_wake_all(&r->first);
+}
+
+static void go_down(struct redis *r, int err)
+{
+    if (err == ERR_PROTO)
+        trouble(r, LOG_ERROR, "dropped the connection: the server broke the protocol");
+    else if (err == ERR_CANCELED)
+        trouble(r, LOG_INFO, "closed");
+    else if (r->problem[0] == '\0')
+        trouble(r, LOG_WARN, "lost the connection");
+    r->state = REDIS_DOWN;
+    metric_set(r->metrics.up, 0);
+    timer_clear(&r->quiet);
+    redis_queue_fail_all(r);
+}
+
+/* From the first command to the loss of the connection. */
+static void serve(struct task *t, struct redis *r)
+{
+    struct group writers;
+    group_init(&writers, r->loop);
+    int64_t since_ms = loop_now_ms(r->loop);
+    come_up(r);
+    int err = task_go(&writers, "redis-writer", write_commands, r);
+    if (!err)
+        err = read_replies(t, r);
+    go_down(r, err);
+    group_cancel(&writers);
+    int joined = group_join(t, &writers);
+    (void)joined; /* an error is our own cancellation, and the group is empty all the same */
+    hang_up(r);
+    if (loop_now_ms(r->loop) - since_ms >= LASTED_MS)
+        r->backoff_ms = 0;
+}
+
+static int64_t next_delay_ms(struct redis *r, int err)
+{
+    if (err == ERR_REFUSED)
+        return loop_jitter(r->loop, REFUSED_RETRY_MS);
+    r->backoff_ms = r->backoff_ms ? 2 * r->backoff_ms : BACKOFF_MIN_MS;
+    if (r->backoff_ms > BACKOFF_MAX_MS)
+        r->backoff_ms = BACKOFF_MAX_MS;
+    return loop_jitter(r->loop, r->backoff_ms);
+}
+
+static void explain(struct task *t, struct redis *r, int err)
+{
+    if (err == ERR_TIMEOUT)
+        trouble(r, LOG_WARN, "not reachable: no connection within %lld ms",
+                (long long)r->connect_ms);
+    else if (err != ERR_CANCELED)
+        trouble(r, err == ERR_REFUSED || err == ERR_PROTO ? LOG_ERROR : LOG_WARN,
+                "not reachable: %s", task_error(t));
+}
+
+static void retire(struct task *t, struct redis *r)
+{
+    r->state = REDIS_CLOSED;
+    snprintf(r->problem, sizeof(r->problem), "closed");
+    waitq_wake_all(&r->first);
+    while (r->users > 0)
+        task_wait_always(t);
+    r->link = NULL;
+    r->ended = true;
+    if (r->closing)
+        redis_free(r);
+}
+
+void redis_link_run(struct task *t, void *arg)
+{
+    struct redis *r = arg;
+    r->link = t;
+    timer_init(&r->quiet, r->loop, on_quiet, r);
+    snprintf(r->problem, sizeof(r->problem), "not connected yet");
+    while (!r->closing && !task_canceled(t)) {
+        int err = connect_once(t, r);
+        if (err)
+            explain(t, r, err);
+        else
+            serve(t, r);
+        if (task_sleep(t, next_delay_ms(r, err)))
+            break;
+    }
+    retire(t, r);
+}

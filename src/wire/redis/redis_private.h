@@ -1,0 +1,120 @@
+/* redis_private.h -- what the files of the Redis client share.
+ *
+ * How a command travels:
+ *
+ *   1. redis.c appends it to redis.out and puts a struct redis_wait, which lives on the asking
+ *      task's stack, into the queue; the first command of a turn wakes the writer.
+ *   2. The writer runs after the tasks that were ready, so all they said leaves in one write.
+ *   3. The link task reads, scans and gives each reply to the oldest place in the queue: it is
+ *      built in the arena of the task that waits there, which is then woken.
+ *
+ * A task that gives up (deadline, cancel) empties its place but the place stays, so that its
+ * reply, when it comes, goes to nobody. */
+#ifndef WIRE_REDIS_PRIVATE_H
+#define WIRE_REDIS_PRIVATE_H
+
+#include "base/buf.h"
+#include "loop/sync.h"
+#include "loop/timer.h"
+#include "loop/watch.h"
+#include "wire/redis.h"
+#include "wire/redis/redis_encode.h"
+#include "wire/redis/redis_parse.h"
+#include "wire/redis/redis_url.h"
+
+struct redis_wait {
+    struct task *task;
+    const struct redis_reply **replies; /* room for all of them */
+    size_t got;
+    uint64_t place;     /* in the queue */
+    uint64_t first_end; /* fewer bytes written: surely nothing of it has run */
+    bool done;
+    int err; /* once done */
+};
+
+struct redis_place {
+    struct redis_wait *wait; /* NULL: given up */
+    size_t left;             /* replies still to come */
+};
+
+/* A ring of places, oldest first. The counters never wrap; cap is a power of two. */
+struct redis_queue {
+    struct redis_place *ring;
+    size_t cap;
+    uint64_t head, tail;
+};
+
+enum redis_state {
+    REDIS_DOWN,
+    REDIS_UP,
+    REDIS_LEAVING, /* takes no more commands, but waits for the answers still due */
+    REDIS_CLOSED,  /* for good */
+};
+
+struct redis_metrics {
+    int64_t *up, *waiting, *commands, *writes, *reconnects;
+    int64_t *errors[1 - ERR_LAST]; /* by negated code */
+    int64_t unseen;                /* where no metrics were given */
+};
+
+struct redis {
+    struct loop *loop;
+    struct arena arena; /* options and scripts, as long as the handle */
+    const char *name;
+    struct redis_url url;
+    int64_t connect_ms, command_ms;
+    size_t waiting_max;
+    struct redis_metrics metrics;
+
+    enum redis_state state;
+    bool closing;       /* redis_close was called */
+    struct task *link;  /* NULL before it runs and after it has ended */
+    bool ended;         /* the link task */
+    size_t users;       /* tasks inside a public function */
+    struct waitq first; /* tasks that wait for the first connection */
+    int64_t opened_ms;
+    uint64_t epoch;
+    char run_id[41];
+    char problem[256]; /* why it is down; "" after a success */
+
+    struct watch watch;
+    struct buf in, out;
+    uint64_t queued, written; /* bytes of commands, over this connection */
+    struct redis_scan scan;
+    struct redis_queue queue;
+    size_t waiting;         /* replies due */
+    int64_t quiet_since_ms; /* nothing heard, though something is due */
+    struct timer quiet;
+    struct task *writer; /* set while it has nothing to do */
+    int64_t backoff_ms;
+
+    struct list scripts;
+};
+
+/* redis_queue.c. put: the command's bytes are in r->out already, first_bytes of them the first
+ * command's. */
+void redis_queue_put(struct redis *r, struct redis_wait *w, size_t count, size_t bytes,
+                     size_t first_bytes);
+void redis_queue_abandon(struct redis *r, struct redis_wait *w);
+/* Gives the reply scanned at p to whom it belongs. ERR_PROTO: to nobody, none was due. */
+MUST_CHECK int redis_queue_answer(struct redis *r, const char *p);
+void redis_queue_fail_all(struct redis *r);
+
+/* redis_link.c */
+void redis_link_run(struct task *t, void *arg); /* arg: the struct redis */
+void redis_link_has_output(struct redis *r);
+void redis_link_expects_answer(struct redis *r);
+void redis_free(struct redis *r);
+
+/* redis.c. Every public function that waits enters first and leaves last. */
+void redis_enter(struct redis *r);
+int redis_leave(struct redis *r, int err); /* counts err and returns it */
+/* One round trip; an error reply is a success here. */
+MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
+                         const struct redis_reply **out);
+/* Are these the words of a server that can do nothing now? Nothing was done. */
+bool redis_says_not_now(struct str words);
+/* Turns an error reply into an error of the task; hands out any other. */
+MUST_CHECK int redis_verdict(struct task *t, const struct redis_reply *reply,
+                             const struct redis_reply **out);
+#endif

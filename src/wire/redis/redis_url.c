@@ -1,0 +1,149 @@
+#include "wire/redis/redis_url.h"
+
+#include <sys/un.h>
+
+#include "wire/redis.h"
+
+#define DB_MAX        1000000
+#define UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+
+static const char *parse_unix(struct arena *a, struct str path, struct redis_url *out)
+{
+    if (path.n == 0 || path.p[0] != '/')
+        return "unix: needs an absolute path, as in unix:/run/redis.sock";
+    if (path.n > UNIX_PATH_MAX)
+        return arena_printf(a, "the socket path is longer than %zu bytes", UNIX_PATH_MAX);
+    out->path = str_z(a, path);
+    return NULL;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char low = (char)(c | 0x20);
+    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+/* %40 for @ and so on. False: a % without two hex digits. */
+static bool decode(struct arena *a, struct str s, struct str *out)
+{
+    char *to = arena_alloc(a, s.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        to[n++] = s.p[i];
+        if (s.p[i] != '%')
+            continue;
+        int high = i + 2 < s.n ? hex_value(s.p[i + 1]) : -1;
+        int low = i + 2 < s.n ? hex_value(s.p[i + 2]) : -1;
+        if (high < 0 || low < 0)
+            return false;
+        to[n - 1] = (char)(high * 16 + low);
+        i += 2;
+    }
+    *out = str_from(to, n);
+    return true;
+}
+
+/* "user:password" or ":password", the part before @. */
+static const char *parse_login(struct arena *a, struct str login, struct redis_url *out)
+{
+    struct str password = login;
+    struct str user = str_cut(&password, ':');
+    if (!password.p || password.n == 0)
+        return "a login needs a password, as in redis://user:password@host or "
+               "redis://:password@host";
+    if (!decode(a, user, &out->user) || !decode(a, password, &out->password))
+        return "in the login, % must be followed by two hex digits (write % itself as %25)";
+    if (user.n == 0)
+        out->user = STR_NULL;
+    return NULL;
+}
+
+static const char *parse_db(struct str db, struct redis_url *out)
+{
+    if (db.p && db.n > 0 && (!str_to_i64(db, &out->db) || out->db < 0 || out->db > DB_MAX))
+        return "the database, behind the last /, is not a number from 0 to 1000000";
+    return NULL;
+}
+
+static const char *parse_port(struct arena *a, struct str port, struct redis_url *out)
+{
+    int64_t n = 6379;
+    /* Not quoted: where "@host" was forgotten, this is the password. */
+    if (port.p && (!str_to_i64(port, &n) || n < 1 || n > 65535))
+        return "the port is not a number from 1 to 65535";
+    out->port = arena_printf(a, "%d", (int)n);
+    return NULL;
+}
+
+/* "host", "host:port", "[::1]:port" */
+static const char *parse_host(struct arena *a, struct str s, struct redis_url *out)
+{
+    struct str host, port = STR_NULL;
+    if (str_starts(s, STR("["))) {
+        port = str_from(s.p + 1, s.n - 1);
+        host = str_cut(&port, ']');
+        if (!port.p || (port.n > 0 && port.p[0] != ':'))
+            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
+        port = port.n ? str_from(port.p + 1, port.n - 1) : STR_NULL;
+    } else {
+        port = s;
+        host = str_cut(&port, ':');
+        if (port.p && memchr(port.p, ':', port.n))
+            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
+    }
+    if (host.n == 0)
+        return "redis:// needs a host, as in redis://127.0.0.1:6379";
+    out->host = str_z(a, host);
+    return parse_port(a, port, out);
+}
+
+static const char *parse_tcp(struct arena *a, struct str s, struct redis_url *out)
+{
+    if (s.n && memchr(s.p, '?', s.n))
+        return "a Redis URL takes no ?options";
+    struct str db = s;
+    struct str place = str_cut(&db, '/');
+    struct str rest = place;
+    struct str login = str_cut(&rest, '@');
+    if (!rest.p) {
+        rest = place;
+        login = STR_NULL;
+    }
+    if ((rest.n && memchr(rest.p, '@', rest.n)) || (db.n && memchr(db.p, '@', db.n)))
+        return "in the login, @ is written as %40 and / as %2F";
+    const char *problem = login.p ? parse_login(a, login, out) : NULL;
+    if (!problem)
+        problem = parse_host(a, rest, out);
+    return problem ? problem : parse_db(db, out);
+}
+
+static struct str after(struct str s, size_t n)
+{
+    return str_from(s.p + n, s.n - n);
+}
+
+const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *out)
+{
+    *out = (struct redis_url){.db = 0};
+    struct str s = str_of(url);
+    if (s.n == 0)
+        return "the Redis URL is empty";
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 127)
+            return "the Redis URL contains a space or a control character";
+    if (str_starts(s, STR("rediss://")))
+        return "rediss:// (TLS) is not supported: use redis:// over a private network or a tunnel";
+    if (str_starts(s, STR("unix:")))
+        return parse_unix(a, after(s, 5), out);
+    if (str_starts(s, STR("redis://")))
+        return parse_tcp(a, after(s, 8), out);
+    return "a Redis URL begins with redis:// or unix:/";
+}
+
+const char *redis_url_problem(struct arena *a, const char *url)
+{
+    struct redis_url ignored;
+    return redis_url_parse(a, url, &ignored);
+}

@@ -1,0 +1,21 @@
+/* Whatever the URL is: a message or a place to connect to, never both and never neither. */
+#include <stdlib.h>
+
+#include "wire/redis/redis_url.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct arena a;
+    arena_init(&a);
+    struct redis_url u;
+    const char *url = str_z(&a, str_from((const char *)data, n));
+    if (!redis_url_parse(&a, url, &u)) {
+        check(u.path ? !u.host && u.path[0] == '/' : u.host[0] && u.port[0]);
+        check(!u.user.p || u.password.n > 0);
+        check(u.db >= 0);
+    }
+    arena_release(&a);
+    return 0;
+}

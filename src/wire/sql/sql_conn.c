@@ -1,0 +1,311 @@
+#include "wire/sql/sql_conn.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "loop/offload.h"
+#include "wire/sql/sql_error.h"
+
+#define ADDRESSES_MAX 8
+
+/* --- waiting --- */
+
+/* Of libcrypto, if that is what the library speaks TLS with. */
+void ERR_clear_error(void) __attribute__((weak));
+
+/* OpenSSL keeps a queue of errors per thread and takes any that is left in it, by whomever, for
+ * the reason why the present call did not succeed: a read that has to wait would count as failed.
+ * The library does not empty the queue before it calls. */
+void sql_enter(const struct sql *c)
+{
+    if (c->pool->server->url.tls != SQL_TLS_OFF && ERR_clear_error)
+        ERR_clear_error();
+}
+
+/* The library opens its socket in the middle of connecting. */
+static bool adopt_socket(struct sql *c)
+{
+    int fd = mysql_get_socket(c->db);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (c->fd < 0)
+        return false;
+    watch_init(&c->watch, c->pool->loop, c->fd);
+    return true;
+}
+
+static void give_up_socket(struct sql *c)
+{
+    if (c->fd < 0)
+        return;
+    watch_release(&c->watch);
+    close(c->fd);
+    c->fd = -1;
+}
+
+/* Makes the call under way fail, and every later one. */
+static void stop(struct sql *c, int err)
+{
+    c->stopped = err;
+    c->broken = true;
+    if (c->fd >= 0)
+        shutdown(c->fd, SHUT_RDWR);
+    if (c->open && c->running)
+        sql_server_kill(c->pool->server, mysql_thread_id(c->db), c->running);
+}
+
+int sql_ready(struct task *t, struct sql *c, int wanted)
+{
+    if (!c->stopped && c->fd < 0 && !adopt_socket(c))
+        stop(c, task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno)));
+    if (c->stopped)
+        return MYSQL_WAIT_TIMEOUT;
+    int events = ((wanted & MYSQL_WAIT_READ) ? WATCH_READ : 0) |
+                 ((wanted & MYSQL_WAIT_WRITE) ? WATCH_WRITE : 0);
+    watch_drained(&c->watch, events); /* the library has just been told EAGAIN */
+    int err = watch_wait(t, &c->watch, events);
+    sql_enter(c);
+    if (!err)
+        return wanted & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
+    stop(c, err);
+    return MYSQL_WAIT_TIMEOUT;
+}
+
+/* --- errors --- */
+
+static int fail_stopped(struct task *t, const struct sql *c)
+{
+    if (c->stopped == ERR_TIMEOUT)
+        return task_fail(t, ERR_TIMEOUT, "the database did not answer in time");
+    return c->stopped;
+}
+
+int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
+             const char *statement, bool sent)
+{
+    if (c->stopped)
+        return fail_stopped(t, c);
+    c->broken = c->broken || sql_error_breaks(code);
+    int err = sql_error_kind(code);
+    if (err == ERR_CONFLICT)
+        c->doomed = c->in_tx;
+    /* An open transaction is gone with its connection, and a read leaves nothing behind. */
+    if (err == ERR_UNCERTAIN && (!sent || c->in_tx || sql_reads_only(statement)))
+        err = ERR_UNAVAILABLE;
+    if (!sent && err == ERR_REFUSED)
+        log_error("sql", "cannot prepare \"%s\": %s (%u)", statement, text, code);
+    struct arena_mark mark = arena_mark(task_arena(t));
+    err = task_fail(t, err, "%s (%u)", sent ? sql_error_text(task_arena(t), text) : text, code);
+    arena_reset(task_arena(t), mark);
+    return err;
+}
+
+/* --- connecting --- */
+
+static struct sql *conn_new(struct sql_pool *p)
+{
+    struct sql *c = calloc(1, sizeof *c);
+    if (!c)
+        check_no_memory();
+    c->pool = p;
+    c->fd = -1;
+    c->fresh = true;
+    c->db = sql_server_handle(p->server);
+    c->by_text = map_new();
+    list_init(&c->link);
+    list_init(&c->statements);
+    p->open++;
+    metric_set(p->open_gauge, (int64_t)p->open);
+    return c;
+}
+
+void sql_close(struct sql *c)
+{
+    struct sql_pool *p = c->pool;
+    /* Saying goodbye cannot block: nothing is in the way to the server. Nothing is said on a
+     * connection that is out of step. */
+    if (c->fd >= 0)
+        shutdown(c->fd, c->broken ? SHUT_RDWR : SHUT_RD);
+    mysql_close(c->db);
+    sql_statements_free(c);
+    map_free(c->by_text);
+    give_up_socket(c);
+    free(c);
+    p->open--;
+    metric_set(p->open_gauge, (int64_t)p->open);
+}
+
+static int fail_connect(struct task *t, const struct sql *c)
+{
+    if (c->stopped)
+        return fail_stopped(t, c);
+    return task_fail(t, ERR_UNAVAILABLE, "%s (%u)", mysql_error(c->db), mysql_errno(c->db));
+}
+
+static int dial(struct task *t, struct sql *c, const char *host)
+{
+    const struct sql_url *u = &c->pool->server->url;
+    MYSQL *done = NULL;
+    SQL_AWAIT(t, c,
+              mysql_real_connect_start(&done, c->db, host, u->user, u->password, u->database,
+                                       u->port, u->socket, 0),
+              mysql_real_connect_cont(&done, c->db, ready));
+    return done ? 0 : fail_connect(t, c);
+}
+
+struct lookup {
+    const char *host;
+    int err;
+    size_t count;
+    char addresses[ADDRESSES_MAX][INET6_ADDRSTRLEN];
+};
+
+/* Runs on a helper thread. */
+static void look_up(void *arg)
+{
+    struct lookup *k = arg;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    k->err = getaddrinfo(k->host, NULL, &hints, &found);
+    if (k->err)
+        return;
+    for (struct addrinfo *a = found; a && k->count < ADDRESSES_MAX; a = a->ai_next)
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, k->addresses[k->count], INET6_ADDRSTRLEN, NULL,
+                        0, NI_NUMERICHOST) == 0)
+            k->count++;
+    freeaddrinfo(found);
+}
+
+static bool is_address(const char *host)
+{
+    struct in6_addr ignored;
+    return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
+}
+
+/* The library would look the name up itself, and block. */
+static int dial_name(struct task *t, struct sql *c, const char *host)
+{
+    struct lookup k = {.host = host};
+    int err = offload(t, look_up, &k);
+    if (err)
+        return err;
+    if (k.err || k.count == 0)
+        return task_fail(t, ERR_UNAVAILABLE, "cannot find %s: %s", host, gai_strerror(k.err));
+    for (size_t i = 0; i < k.count; i++) {
+        give_up_socket(c); /* of the attempt before */
+        err = dial(t, c, k.addresses[i]);
+        if (err != ERR_UNAVAILABLE)
+            break;
+    }
+    return err;
+}
+
+struct blocking_dial {
+    const struct sql_server *server;
+    MYSQL *db;
+    const char *problem;
+};
+
+static void dial_blocking(void *arg)
+{
+    struct blocking_dial *d = arg;
+    d->problem = sql_server_dial(d->server, d->db);
+}
+
+static int dial_tls(struct task *t, struct sql *c)
+{
+    struct blocking_dial d = {.server = c->pool->server, .db = c->db};
+    int err = offload(t, dial_blocking, &d);
+    if (err)
+        return err;
+    if (d.problem)
+        return fail_connect(t, c);
+    /* The library reads plain sockets with MSG_DONTWAIT, but cannot for TLS. */
+    int fd = mysql_get_socket(c->db);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    return 0;
+}
+
+static int connect_to_server(struct task *t, struct sql *c)
+{
+    const struct sql_url *u = &c->pool->server->url;
+    if (u->tls != SQL_TLS_OFF)
+        return dial_tls(t, c);
+    if (u->socket || is_address(u->host))
+        return dial(t, c, u->host);
+    return dial_name(t, c, u->host);
+}
+
+/* What the server is and how much it takes. */
+static int learn(struct task *t, struct sql *c)
+{
+    /* The server may have been so quick that nothing had to be waited for. */
+    if (c->fd < 0 && !adopt_socket(c))
+        return task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
+    c->open = true;
+    unsigned long extra = 0;
+    c->mariadb = mariadb_connection(c->db);
+    mariadb_get_infov(c->db, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extra);
+    c->arrays = c->mariadb && (extra & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32));
+    c->packet_bytes_max = 1024;
+    struct sql_rows rows;
+    int err = sql_on(t, c, &rows, "SELECT @@max_allowed_packet");
+    if (err)
+        return err;
+    c->packet_bytes_max = (size_t)rows.cells[0].i;
+    return 0;
+}
+
+int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
+{
+    struct sql *c = conn_new(p);
+    int64_t old = task_deadline(t, p->connect_ms);
+    int err = connect_to_server(t, c);
+    if (!err)
+        err = learn(t, c);
+    task_deadline_restore(t, old);
+    if (!err) {
+        *out = c;
+        return 0;
+    }
+    sql_close(c);
+    if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
+        return task_fail(t, ERR_UNAVAILABLE, "no answer within %d ms", (int)p->connect_ms);
+    return err == ERR_TIMEOUT || err == ERR_CANCELED ? err : ERR_UNAVAILABLE;
+}
+
+/* --- small commands --- */
+
+bool sql_alive(const struct sql *c)
+{
+    char byte;
+    return !c->broken && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+int sql_ping(struct task *t, struct sql *c)
+{
+    int bad = 0;
+    c->running = NULL;
+    SQL_AWAIT(t, c, mysql_ping_start(&bad, c->db), mysql_ping_cont(&bad, c->db, ready));
+    return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), "SELECT 1", false) : 0;
+}
+
+int sql_command(struct task *t, struct sql *c, const char *text)
+{
+    int bad = 0;
+    c->running = text;
+    SQL_AWAIT(t, c, mysql_real_query_start(&bad, c->db, text, strlen(text)),
+              mysql_real_query_cont(&bad, c->db, ready));
+    return bad ? sql_fail(t, c, mysql_errno(c->db), mysql_error(c->db), text, true) : 0;
+}
+
+bool sql_is_mariadb(const struct sql *c)
+{
+    return c->mariadb;
+}

@@ -1,0 +1,146 @@
+/* sql_conn.h -- one connection to the database. Private to wire/sql*.c.
+ *
+ * libmariadb runs each call on a small stack of its own and comes back whenever it would block,
+ * naming what it waits for; SQL_AWAIT runs a call to its end that way. A call is never abandoned
+ * half way, for the library would leak what that stack holds: when the deadline passes or the task
+ * is cancelled, the socket is shut down and the call is resumed until it has failed by itself. */
+#ifndef WIRE_SQL_CONN_H
+#define WIRE_SQL_CONN_H
+
+#include <mysql.h>
+#undef list_push /* the library's header takes these names for itself */
+#undef list_pop
+#undef list_rest
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/sync.h"
+#include "loop/watch.h"
+#include "wire/sql.h"
+#include "wire/sql/sql_url.h"
+
+#define SQL_WAITERS_MAX      4096               /* calls that wait for a connection */
+#define SQL_STATEMENTS_MAX   128                /* prepared per connection */
+#define SQL_RESULT_BYTES_MAX (64 * 1024 * 1024) /* rows of one call; sql_each has no such limit */
+#define SQL_KILLS_MAX        8                  /* at a time */
+#define SQL_PARAMS_MAX       65535              /* placeholders of one statement */
+/* Measured: 4 KB, with TLS or a login plugin to be loaded 7 KB. It has no guard page. */
+#define SQL_LIBRARY_STACK_BYTES (128 * 1024)
+
+/* Where the server is and how to be let in. Shared with the threads that end statements there,
+ * so it counts its users. Nothing else in it changes. */
+struct sql_server {
+    struct arena arena;
+    struct sql_url url;
+    unsigned int connect_s;
+    atomic_int users, kills;
+};
+
+struct sql_server *sql_server_new(const char *url, const char *password, int64_t connect_ms);
+void sql_server_drop(struct sql_server *s);
+/* A handle with all options set, not connected. */
+MYSQL *sql_server_handle(const struct sql_server *s);
+/* Connects and blocks: for helper threads only. NULL: fine, else the library's words, in db. */
+const char *sql_server_dial(const struct sql_server *s, MYSQL *db);
+/* Ends a connection of ours on the server, in the background, if it still runs the statement. */
+void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement);
+
+struct sql_statement {
+    struct list link; /* in sql.statements, latest use last */
+    MYSQL_STMT *stmt;
+    struct str text;
+};
+
+struct sql {
+    struct list link; /* in sql_pool.idle */
+    struct sql_pool *pool;
+    MYSQL *db;
+    int fd; /* our duplicate: the library closes its own whenever it likes */
+    struct watch watch;
+    int stopped;         /* ERR_TIMEOUT or ERR_CANCELED once a call was cut short */
+    const char *running; /* the latest statement; valid while it runs */
+    bool broken;         /* of no more use */
+    bool fresh;          /* not lent before */
+    bool open;           /* the server has let us in */
+    bool in_tx;          /* between BEGIN and COMMIT */
+    bool doomed;         /* the server has rolled the transaction back: a deadlock */
+    bool mariadb;        /* and not MySQL */
+    bool arrays;         /* takes arrays of rows */
+    size_t packet_bytes_max;
+    int64_t idle_since_ms;
+    struct list statements;
+    struct map *by_text;
+};
+
+/* Connects. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_CANCELED. */
+MUST_CHECK int sql_open(struct task *t, struct sql_pool *p, struct sql **out);
+void sql_close(struct sql *c); /* never waits */
+/* Nothing has come from the server that we did not ask for, not even an end. */
+bool sql_alive(const struct sql *c);
+MUST_CHECK int sql_ping(struct task *t, struct sql *c);
+/* A command without values and rows: BEGIN, COMMIT. */
+MUST_CHECK int sql_command(struct task *t, struct sql *c, const char *text);
+
+/* Turns the library's error into ours. sent: the server may have acted on the statement. */
+int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
+             const char *statement, bool sent);
+void sql_enter(const struct sql *c); /* before every call that reads or writes */
+/* Waits for what the library wants. Returns what it is to be told. */
+int sql_ready(struct task *t, struct sql *c, int wanted);
+
+#define SQL_AWAIT(t, c, start, cont)                                                               \
+    do {                                                                                           \
+        sql_enter(c);                                                                              \
+        int wanted = (start);                                                                      \
+        while (wanted) {                                                                           \
+            int ready = sql_ready((t), (c), wanted);                                               \
+            wanted = (cont);                                                                       \
+        }                                                                                          \
+    } while (0)
+
+/* The prepared form of text, from the cache or new. */
+MUST_CHECK int sql_prepare(struct task *t, struct sql *c, const char *text,
+                           struct sql_statement **out);
+void sql_statements_free(struct sql *c); /* after the connection has been closed */
+MUST_CHECK int sql_execute(struct task *t, struct sql *c, struct sql_statement *s, size_t argc,
+                           const struct sql_value *argv);
+/* One execution for rows rows: binds has an array per parameter. */
+MUST_CHECK int sql_execute_array(struct task *t, struct sql *c, struct sql_statement *s,
+                                 MYSQL_BIND *binds, size_t rows);
+/* What a value costs in a command, at most. */
+size_t sql_value_bytes(const struct sql_value *v);
+
+/* Calls row for each row of an executed statement. The cells are gone after the call; the bytes
+ * they point to are in the task's arena, which row resets or not. Other than 0 ends it and
+ * breaks the connection: the other rows are on their way. */
+typedef int sql_row_fn(struct task *t, const struct sql_value *cells, void *arg);
+MUST_CHECK int sql_fetch(struct task *t, struct sql *c, struct sql_statement *s, sql_row_fn *row,
+                         void *arg);
+
+struct sql_pool {
+    struct loop *loop;
+    struct sql_server *server;
+    int64_t connect_ms, statement_ms, ping_after_ms;
+    struct sem permits; /* one per connection that may be lent */
+    size_t waiting;
+    struct list idle; /* latest use last */
+    size_t lent, open;
+
+    bool up;
+    bool probing;       /* one task tries whether the server is back */
+    int64_t backoff_ms; /* 0: the last attempt went well */
+    int64_t retry_at_ms;
+    char why_down[200];
+
+    struct metrics *own_metrics; /* NULL: the caller's */
+    int64_t *up_gauge, *open_gauge, *statements_total;
+    int64_t *errors_total[-ERR_LAST + 1];
+    struct histogram *wait_us;
+};
+
+/* Lends a connection; a fresh one if asked for. */
+MUST_CHECK int sql_pool_get(struct task *t, struct sql_pool *p, bool fresh, struct sql **out);
+void sql_pool_put(struct sql *c);
+int sql_pool_count(struct sql_pool *p, int err); /* returns err */
+#endif

@@ -1,0 +1,70 @@
+#include "wire/sql/sql_error.h"
+
+#include "tests/tap.h"
+
+static struct arena a;
+
+static void kinds(void)
+{
+    is_int(sql_error_kind(1062), ERR_EXISTS, "duplicate entry");
+    is_int(sql_error_kind(1205), ERR_CONFLICT, "lock wait");
+    is_int(sql_error_kind(1213), ERR_CONFLICT, "deadlock");
+    is_int(sql_error_kind(1969), ERR_TIMEOUT, "statement timeout of MariaDB");
+    is_int(sql_error_kind(3024), ERR_TIMEOUT, "and of MySQL");
+    is_int(sql_error_kind(1146), ERR_REFUSED, "no such table");
+    is_int(sql_error_kind(2006), ERR_UNAVAILABLE, "could not be sent");
+    is_int(sql_error_kind(2013), ERR_UNCERTAIN, "lost after it was sent");
+    is_int(sql_error_kind(5013), ERR_UNCERTAIN, "what the library says of itself");
+    ok(!sql_error_breaks(1062) && !sql_error_breaks(1213) && !sql_error_breaks(1064),
+       "a refused statement leaves the connection usable");
+    ok(sql_error_breaks(2013) && sql_error_breaks(1053) && sql_error_breaks(2014) &&
+           sql_error_breaks(1153),
+       "a lost one does not");
+}
+
+static void text(const char *from, const char *to)
+{
+    is_str(str_of(sql_error_text(&a, from)), str_of(to), "%s", from);
+}
+
+static void texts(void)
+{
+    text("Duplicate entry 'bob' for key 'username'", "Duplicate entry '…' for key 'username'");
+    text("Duplicate entry 'it's' for key 'user_info.username'",
+         "Duplicate entry '…' for key 'user_info.username'");
+    text("Duplicate entry 'x' for key 'secret' for key 'PRIMARY'",
+         "Duplicate entry '…' for key 'PRIMARY'");
+    text("Incorrect integer value: 'pass'word' for column `db`.`t`.`c` at row 1",
+         "Incorrect integer value: '…' for column `db`.`t`.`c` at row 1");
+    text("Truncated incorrect DOUBLE value: 'a' for column 'x' b'",
+         "Truncated incorrect DOUBLE value: '…'");
+    text("Invalid utf8mb4 character string: '\\xFF\\xFE'", "Invalid utf8mb4 character string: '…'");
+    text("Incorrect string value: 'cut off", "Incorrect string value: '…'");
+    text("Column 'a' cannot be null", "Column 'a' cannot be null");
+    text("Data too long for column 'name' at row 1", "Data too long for column 'name' at row 1");
+    text("Table 'test.nope' doesn't exist", "Table 'test.nope' doesn't exist");
+    text("Cannot add: a foreign key constraint fails (`t`.`c`, CONSTRAINT `k` FOREIGN KEY)",
+         "Cannot add: a foreign key constraint fails (`t`.`c`, CONSTRAINT `k` FOREIGN KEY)");
+    text("", "");
+    text("'", "'…'");
+}
+
+static void reading(void)
+{
+    ok(sql_reads_only("SELECT 1") && sql_reads_only(" \n select a FROM b") &&
+           sql_reads_only("(SELECT 1) UNION (SELECT 2)") && sql_reads_only("SHOW TABLES"),
+       "these only read");
+    ok(!sql_reads_only("INSERT INTO t SELECT 1") && !sql_reads_only("UPDATE t SET a = 1") &&
+           !sql_reads_only("") && !sql_reads_only("COMMIT"),
+       "these do not");
+}
+
+int main(void)
+{
+    arena_init(&a);
+    kinds();
+    texts();
+    reading();
+    arena_release(&a);
+    return tap_done();
+}

@@ -1,0 +1,98 @@
+#include "wire/sql/sql_conn.h"
+
+#define RETRY_MS 10 /* before the second try; doubled for each one more */
+
+struct tx {
+    int (*body)(struct task *t, struct sql *c, void *arg);
+    void *arg;
+    bool begun; /* body has run */
+};
+
+/* Rolls back. A connection that cannot be asked to is closed, which has the same effect. */
+static void undo(struct task *t, struct sql *c)
+{
+    c->in_tx = false;
+    if (c->broken || task_canceled(t) || task_time_left_ms(t) == 0 ||
+        sql_command(t, c, "ROLLBACK") != 0)
+        c->broken = true;
+}
+
+/* From here on nobody knows what a lost connection means: deadline and cancellation included. */
+static int commit(struct task *t, struct sql *c)
+{
+    c->in_tx = false;
+    int err = sql_command(t, c, "COMMIT");
+    if (c->stopped)
+        err = task_fail(t, ERR_UNCERTAIN, "the database did not confirm the COMMIT");
+    return err;
+}
+
+static int begin(struct task *t, struct sql *c)
+{
+    c->in_tx = true;
+    c->doomed = false;
+    int64_t old = task_deadline(t, c->pool->statement_ms);
+    int err = sql_command(t, c, "START TRANSACTION");
+    task_deadline_restore(t, old);
+    return sql_pool_count(c->pool, err);
+}
+
+static int run_body(struct task *t, struct sql *c, struct tx *x)
+{
+    x->begun = true;
+    int err = x->body(t, c, x->arg);
+    /* A body that passes over a failed statement must not get the rest of its work committed. */
+    if (!err && c->doomed)
+        err = task_fail(t, ERR_CONFLICT, "the transaction has been rolled back");
+    if (!err && c->broken)
+        err = task_fail(t, ERR_UNAVAILABLE, "the connection was lost");
+    if (!err && task_canceled(t))
+        err = ERR_CANCELED;
+    return err;
+}
+
+static int run_once(struct task *t, struct sql *c, struct tx *x)
+{
+    int err = begin(t, c);
+    if (!err)
+        err = run_body(t, c, x);
+    int64_t old = task_deadline(t, c->pool->statement_ms);
+    if (err)
+        undo(t, c);
+    else
+        err = sql_pool_count(c->pool, commit(t, c));
+    task_deadline_restore(t, old);
+    c->doomed = false;
+    return err;
+}
+
+static int run(struct task *t, struct sql *c, struct tx *x)
+{
+    int64_t pause_ms = RETRY_MS;
+    for (int tries = 1;; tries++, pause_ms *= 2) {
+        int err = run_once(t, c, x);
+        if (err != ERR_CONFLICT || tries == SQL_TX_TRIES || c->broken)
+            return err;
+        int waited = task_sleep(t, loop_jitter(task_loop(t), pause_ms));
+        if (waited)
+            return waited;
+    }
+}
+
+int sql_tx(struct task *t, struct sql_pool *p,
+           int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
+{
+    struct tx x = {.body = body, .arg = arg};
+    int err;
+    bool again = false;
+    do {
+        struct sql *c;
+        err = sql_pool_get(t, p, again, &c);
+        if (err)
+            return err;
+        err = run(t, c, &x);
+        again = err == ERR_UNAVAILABLE && !c->fresh && !x.begun;
+        sql_pool_put(c);
+    } while (again);
+    return err;
+}

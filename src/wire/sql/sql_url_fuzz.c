@@ -1,0 +1,21 @@
+#include <stdlib.h>
+
+#include "wire/sql/sql_url.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* Every URL is taken or refused with words; what is taken is whole. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct arena a;
+    arena_init(&a);
+    char *url = str_z(&a, str_from((const char *)data, n));
+    struct sql_url out;
+    const char *problem = sql_url_parse(&a, url, &out);
+    if (problem)
+        check(problem[0]);
+    else
+        check(out.user[0] && out.password && out.database && (out.socket || out.host[0]));
+    arena_release(&a);
+    return 0;
+}
