@@ -30,7 +30,7 @@ static char *peers_path(const char *file)
 {
     char here[4096], *path;
     snprintf(here, sizeof here, "%s", __FILE__); /* dirname changes it */
-    check(asprintf(&path, "%s/../../tests/peers/%s", dirname(here), file) > 0);
+    check(asprintf(&path, "%s/../../../tests/peers/%s", dirname(here), file) > 0);
     return path;
 }
 
