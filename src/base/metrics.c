@@ -254,9 +254,12 @@ static struct sample *take_samples(const struct metrics *m, size_t *count)
                 cap = cap ? cap * 2 : 256;
                 samples = check_memory(reallocarray(samples, cap, sizeof(*samples)));
             }
+            /* Slots are taken in order: behind a free one there is nothing, and looking there
+             * would make the whole page part of our memory. */
+            if (!take_sample(&m->slabs[node].slots[i], &samples[n]))
+                break;
             samples[n].node = node;
-            samples[n].index = i;
-            n += take_sample(&m->slabs[node].slots[i], &samples[n]);
+            samples[n++].index = i;
         }
     }
     *count = n;
