@@ -7,6 +7,9 @@ PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev lib
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
 PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs"
 
+# How the program that people run is built; ./test has its own options.
+PRODUCT_OPTIONS="-Db_lto=true"
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 

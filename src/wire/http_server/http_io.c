@@ -75,14 +75,22 @@ static int wait_writable(struct task *t, struct http_conn *c)
     return err;
 }
 
+/* One piece is the rule, and cheaper than a list of one. */
+static ssize_t send_both(int fd, struct str first, struct str second, int flags)
+{
+    if (second.n == 0 || first.n == 0)
+        return send(fd, first.n ? first.p : second.p, first.n + second.n, flags);
+    struct iovec iov[2] = {{(char *)(uintptr_t)first.p, first.n},
+                           {(char *)(uintptr_t)second.p, second.n}};
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
+    return sendmsg(fd, &m, flags);
+}
+
 static int send_all(struct task *t, struct http_conn *c, struct str body, int flags)
 {
     struct str out = buf_str(&c->kit->out);
     while (out.n + body.n > 0) {
-        struct iovec iov[2] = {{(char *)(uintptr_t)out.p, out.n},
-                               {(char *)(uintptr_t)body.p, body.n}};
-        struct msghdr m = {.msg_iov = out.n ? iov : iov + 1, .msg_iovlen = out.n && body.n ? 2 : 1};
-        ssize_t n = sendmsg(c->watch.fd, &m, flags);
+        ssize_t n = send_both(c->watch.fd, out, body, flags);
         int err = n < 0 ? wait_writable(t, c) : http_take_turns(t, c, (size_t)n);
         if (err)
             return fail(c, err);
