@@ -253,6 +253,8 @@ def test_limits():
         keys = {k["key"]: k for k in s.stats()["keys"]}
         same((keys["a"]["requests"], keys["a"]["limited"], keys["a"]["requests_60s_max"],
               keys["a"]["granted_60s_max"]), (6, 1, 6, 5), "the stats tell arrivals from grants")
+        s.chat("hi", key="sk-0123456789abcdefghijklmnop")
+        ok("sk-0…op" in {k["key"] for k in s.stats()["keys"]}, "what may be a real key is masked")
         reset = json.loads(s.send("POST", "/stats/reset")[2])
         same((reset["requests"], reset["keys"][0]["requests_60s_max"]), (0, 0), "stats can begin anew")
         same(s.chat("hi", key="a")[0], 429, "the limit does not")
