@@ -7,17 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN
-#endif
+#include "base/sanitize.h"
 
 /* Under ASan a gap follows each allocation, so that running over its end is caught too. */
 #ifdef WITH_ASAN
-#include <sanitizer/asan_interface.h>
 #define POISON(p, n)   __asan_poison_memory_region((p), (n))
 #define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
 #define GAP_BYTES      16

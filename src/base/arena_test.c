@@ -3,15 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/sanitize.h"
 #include "tests/tap.h"
-
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN
-#endif
 
 static void allocations_are_apart(void)
 {
@@ -132,7 +125,6 @@ static void rounds_reuse_memory(void)
 }
 
 #ifdef WITH_ASAN
-#include <sanitizer/asan_interface.h>
 
 static void freed_parts_are_poisoned(void)
 {

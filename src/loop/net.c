@@ -1,8 +1,10 @@
-/* Connecting. See watch.h. */
+#include "loop/net.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -68,47 +70,73 @@ int net_connect_unix(struct task *t, const char *path, int *fd)
 }
 
 struct lookup {
-    const char *host, *port;
-    int flags;
-    struct addrinfo *found;
-    int err;
+    const char *host;
+    struct net_addresses *out;
+    int err; /* of getaddrinfo */
 };
 
+/* On a helper thread: may take seconds. */
 static void look_up(void *arg)
 {
     struct lookup *k = arg;
-    struct addrinfo hints = {.ai_flags = k->flags, .ai_socktype = SOCK_STREAM};
-    k->err = getaddrinfo(k->host, k->port, &hints, &k->found);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    k->err = getaddrinfo(k->host, NULL, &hints, &found);
+    if (k->err)
+        return;
+    for (struct addrinfo *a = found; a && k->out->count < NET_ADDRESSES_MAX; a = a->ai_next)
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, k->out->text[k->out->count],
+                        sizeof k->out->text[0], NULL, 0, NI_NUMERICHOST) == 0)
+            k->out->count++;
+    freeaddrinfo(found);
 }
 
-static int resolve(struct task *t, struct lookup *k)
+static bool is_address(const char *host)
 {
-    k->flags = AI_NUMERICHOST | AI_NUMERICSERV;
-    look_up(k);
-    if (k->err == EAI_NONAME) { /* a real name: may take seconds */
-        k->flags = AI_NUMERICSERV;
-        int err = offload(t, look_up, k);
-        if (err)
-            return err;
+    struct in6_addr ignored;
+    return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
+}
+
+int net_look_up(struct task *t, const char *host, struct net_addresses *out)
+{
+    out->count = 0;
+    if (is_address(host)) {
+        snprintf(out->text[out->count++], sizeof out->text[0], "%s", host);
+        return 0;
     }
-    if (k->err)
-        return task_fail(t, ERR_UNAVAILABLE, "cannot find %s: %s", k->host, gai_strerror(k->err));
+    struct lookup k = {.host = host, .out = out};
+    int err = offload(t, look_up, &k);
+    if (err)
+        return err;
+    if (k.err || out->count == 0)
+        return task_fail(t, ERR_UNAVAILABLE, "cannot find %s: %s", host,
+                         gai_strerror(k.err ? k.err : EAI_NONAME));
     return 0;
+}
+
+static int connect_to_address(struct task *t, const char *address, const char *port, int *fd)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                             .ai_socktype = SOCK_STREAM};
+    struct addrinfo *a;
+    int bad = getaddrinfo(address, port, &hints, &a);
+    if (bad)
+        return task_fail(t, ERR_INVALID, "%s, port %s: %s", address, port, gai_strerror(bad));
+    int err = connect_to(t, a->ai_addr, a->ai_addrlen, address, fd);
+    freeaddrinfo(a);
+    return err;
 }
 
 int net_connect_tcp(struct task *t, const char *host, const char *port, int *fd)
 {
-    struct lookup k = {.host = host, .port = port};
-    int err = resolve(t, &k);
+    struct net_addresses found;
+    int err = net_look_up(t, host, &found);
     if (err)
         return err;
-    err = ERR_UNAVAILABLE;
-    for (struct addrinfo *a = k.found; a; a = a->ai_next) {
-        err = connect_to(t, a->ai_addr, a->ai_addrlen, host, fd);
-        if (err == 0 || err == ERR_CANCELED || err == ERR_TIMEOUT)
+    for (size_t i = 0; i < found.count; i++) {
+        err = connect_to_address(t, found.text[i], port, fd);
+        if (err != ERR_UNAVAILABLE)
             break;
     }
-    freeaddrinfo(k.found);
     if (err == 0) {
         int on = 1;
         setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -6,18 +6,10 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/sanitize.h"
 #include "loop/task.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-
 #ifdef WITH_ASAN
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/lsan_interface.h>
 /* Red zones make every frame larger. */

@@ -42,11 +42,6 @@ MUST_CHECK int watch_read(struct task *t, struct watch *w, void *p, size_t n, si
 MUST_CHECK int watch_writev(struct task *t, struct watch *w, struct iovec *iov, int n);
 MUST_CHECK int watch_write(struct task *t, struct watch *w, const void *p, size_t n);
 
-/* Connects a new non-blocking socket: "unix:/path", or host and port. *fd is the caller's. A
- * host name is looked up on a helper thread. */
-MUST_CHECK int net_connect_unix(struct task *t, const char *path, int *fd);
-MUST_CHECK int net_connect_tcp(struct task *t, const char *host, const char *port, int *fd);
-
 /* A level-triggered callback on the loop's own stack, for libraries that bring their own state
  * machine. events == 0 removes it. */
 struct poller {

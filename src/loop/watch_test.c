@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "loop/net.h"
 #include "tests/tap.h"
 
 struct pair {

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "loop/net.h"
 #include "serve/datadir.h"
 #include "serve/machine.h"
 #include "serve/store.h"

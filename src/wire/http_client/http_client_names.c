@@ -2,16 +2,14 @@
  * cache, ten thousand for ten thousand first calls. So curl never looks up a name here: one task
  * per host does, on a helper thread, and curl is told the outcome. */
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loop/offload.h"
+#include "loop/net.h"
 #include "wire/http_client/http_client_private.h"
 
-#define NAMES_REFRESH_MS    60000
-#define NAMES_RETRY_MS      1000 /* between two lookups of a name that is gone */
-#define NAMES_ADDRESSES_MAX 8
+#define NAMES_REFRESH_MS 60000
+#define NAMES_RETRY_MS   1000 /* between two lookups of a name that is gone */
 
 /* Outlives its host if need be, for a lookup cannot be called off. The task ends after its last
  * line has run, therefore a timer frees it. */
@@ -20,8 +18,6 @@ struct httpc_lookup {
     struct timer reaper;
     struct httpc_host *host; /* NULL: gone */
     char *name, *port;
-    struct buf entry; /* filled by the helper thread */
-    int gai_error;
 };
 
 static bool is_literal(struct str host)
@@ -61,51 +57,35 @@ static void lookup_free(void *arg)
     struct httpc_lookup *k = arg;
     check(k->group.count == 0);
     timer_clear(&k->reaper);
-    buf_release(&k->entry);
     free(k->name);
     free(k->port);
     free(k);
 }
 
-/* On the helper thread. */
-static void look_up(void *arg)
+/* As curl wants to be told: name:port:address,[address] */
+static char *make_entry(const struct httpc_lookup *k, const struct net_addresses *found)
 {
-    struct httpc_lookup *k = arg;
-    struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG,
-                             .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    k->gai_error = getaddrinfo(k->name, k->port, &hints, &found);
-    if (k->gai_error)
-        return;
-    buf_printf(&k->entry, "%s:%s:", k->name, k->port);
-    int count = 0;
-    for (struct addrinfo *a = found; a && count < NAMES_ADDRESSES_MAX; a = a->ai_next) {
-        char text[INET6_ADDRSTRLEN];
-        if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0)
-            continue;
-        buf_printf(&k->entry, a->ai_family == AF_INET6 ? "%s[%s]" : "%s%s", count++ ? "," : "",
-                   text);
-    }
-    freeaddrinfo(found);
-    if (count == 0)
-        k->gai_error = EAI_NONAME;
+    struct buf b;
+    buf_init(&b);
+    buf_printf(&b, "%s:%s:", k->name, k->port);
+    for (size_t i = 0; i < found->count; i++)
+        buf_printf(&b, strchr(found->text[i], ':') ? "%s[%s]" : "%s%s", i ? "," : "",
+                   found->text[i]);
+    char *entry = check_memory(strndup(buf_str(&b).p, b.len));
+    buf_release(&b);
+    return entry;
 }
 
-static void learn(struct httpc_names *n, struct httpc_lookup *k, int err, int64_t now_ms)
+/* Without an entry, the problem says why; an old address is better than none. */
+static void learn(struct httpc_names *n, char *entry, const char *problem, int64_t now_ms)
 {
     n->lookup = NULL;
     n->looked_ms = now_ms;
     n->suspect = false;
-    n->problem[0] = '\0';
-    if (err || k->gai_error) { /* an old address is better than none */
-        const char *why = err ? err_name(err) : gai_strerror(k->gai_error);
-        snprintf(n->problem, sizeof n->problem, "cannot look up the name: %s", why);
-    } else {
-        buf_add_char(&k->entry, '\0');
+    snprintf(n->problem, sizeof n->problem, "%s", entry ? "" : problem);
+    if (entry) {
         free(n->entry);
-        n->entry = strdup(k->entry.p);
-        if (!n->entry)
-            check_no_memory();
+        n->entry = entry;
     }
     waitq_wake_all(&n->waiters);
 }
@@ -113,10 +93,11 @@ static void learn(struct httpc_names *n, struct httpc_lookup *k, int err, int64_
 static void run(struct task *t, void *arg)
 {
     struct httpc_lookup *k = arg;
-    int err = offload(t, look_up, k);
+    struct net_addresses found;
+    int err = net_look_up(t, k->name, &found);
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (k->host)
-        learn(&k->host->names, k, err, now_ms);
+        learn(&k->host->names, err ? NULL : make_entry(k, &found), task_error(t), now_ms);
     timer_set(&k->reaper, now_ms);
 }
 
@@ -127,7 +108,6 @@ static int start(struct task *t, struct httpc_host *h)
         check_no_memory();
     group_init(&k->group, task_loop(t));
     timer_init(&k->reaper, task_loop(t), lookup_free, k);
-    buf_init(&k->entry);
     k->host = h;
     k->name = strdup(h->name);
     k->port = strdup(h->port);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "loop/net.h"
 #include "wire/redis/redis_private.h"
 
 #define BACKOFF_MIN_MS 50

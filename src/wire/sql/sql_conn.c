@@ -1,19 +1,16 @@
 #include "wire/sql/sql_conn.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "loop/net.h"
 #include "loop/offload.h"
 #include "wire/sql/sql_error.h"
-
-#define ADDRESSES_MAX 8
 
 /* --- waiting --- */
 
@@ -160,46 +157,16 @@ static int dial(struct task *t, struct sql *c, const char *host)
     return done ? 0 : fail_connect(t, c);
 }
 
-struct lookup {
-    const char *host;
-    int err;
-    size_t count;
-    char addresses[ADDRESSES_MAX][INET6_ADDRSTRLEN];
-};
-
-/* Runs on a helper thread. */
-static void look_up(void *arg)
+/* The library would look a name up itself, and block. */
+static int dial_host(struct task *t, struct sql *c, const char *host)
 {
-    struct lookup *k = arg;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    k->err = getaddrinfo(k->host, NULL, &hints, &found);
-    if (k->err)
-        return;
-    for (struct addrinfo *a = found; a && k->count < ADDRESSES_MAX; a = a->ai_next)
-        if (getnameinfo(a->ai_addr, a->ai_addrlen, k->addresses[k->count], INET6_ADDRSTRLEN, NULL,
-                        0, NI_NUMERICHOST) == 0)
-            k->count++;
-    freeaddrinfo(found);
-}
-
-static bool is_address(const char *host)
-{
-    struct in6_addr ignored;
-    return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
-}
-
-/* The library would look the name up itself, and block. */
-static int dial_name(struct task *t, struct sql *c, const char *host)
-{
-    struct lookup k = {.host = host};
-    int err = offload(t, look_up, &k);
+    struct net_addresses found;
+    int err = net_look_up(t, host, &found);
     if (err)
         return err;
-    if (k.err || k.count == 0)
-        return task_fail(t, ERR_UNAVAILABLE, "cannot find %s: %s", host, gai_strerror(k.err));
-    for (size_t i = 0; i < k.count; i++) {
+    for (size_t i = 0; i < found.count; i++) {
         give_up_socket(c); /* of the attempt before */
-        err = dial(t, c, k.addresses[i]);
+        err = dial(t, c, found.text[i]);
         if (err != ERR_UNAVAILABLE)
             break;
     }
@@ -237,9 +204,7 @@ static int connect_to_server(struct task *t, struct sql *c)
     const struct sql_url *u = &c->pool->server->url;
     if (u->tls != SQL_TLS_OFF)
         return dial_tls(t, c);
-    if (u->socket || is_address(u->host))
-        return dial(t, c, u->host);
-    return dial_name(t, c, u->host);
+    return u->socket ? dial(t, c, NULL) : dial_host(t, c, u->host);
 }
 
 /* What the server is and how much it takes. */
