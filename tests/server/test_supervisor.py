@@ -95,6 +95,7 @@ def _():
 @test("a node dies")
 def _():
     with Millrace() as m:
+        ok(wait_for(lambda: m.log().count("node: serves") == 2), "two nodes serve", m.log())
         for pid in m.nodes():
             kill(pid)
             ok(wait_for(lambda: len(m.nodes()) == 2 and pid not in m.nodes()), "it is replaced")
