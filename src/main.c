@@ -13,7 +13,9 @@ struct subcommand {
 static const struct subcommand subcommands[] = {
     {"serve", serve_main, "run the server"},
     {"config", config_main, "show every setting, where it comes from and what it means"},
+    {"db", db_main, "create tables and load data"},
     {"sim", sim_main, "run the simulated AI"},
+    {"sample", sample_main, "make up a collection of papers to try the system with"},
     {"node", node_main, NULL},
 };
 #define COUNT (sizeof subcommands / sizeof *subcommands)

@@ -1,0 +1,33 @@
+/* db.h -- the subcommands of `millrace db`, and what they share.
+ *
+ * A new one is a file db_<name>.c, a prototype here and a row in the table of db.c. */
+#ifndef TOOL_DB_DB_H
+#define TOOL_DB_DB_H
+
+#include "engine/config.h"
+#include "engine/stores.h"
+#include "loop/task.h"
+#include "wire/sql.h"
+
+/* argv[0] is the subcommand's own name; the result is the exit status of the program. */
+int db_migrate_main(int argc, char **argv);
+
+struct db {
+    struct arena arena; /* of the settings */
+    struct config config;
+    struct stores stores; /* only MySQL is sure to be there; redis_url may be NULL */
+    struct sql_pool *sql;
+    void *arg;
+    int status;
+};
+
+/* Reads the settings (file NULL: config.json if it exists), finds the stores and runs body as a
+ * task of a loop of its own. Returns the exit status: body's, or 1 after saying why not. statement_ms
+ * is how long one statement may take. */
+int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
+           void *arg);
+
+/* Says on standard error why body failed; the exit status. Where the database cannot be reached it
+ * also says where it was looked for. */
+int db_complain(struct task *t, const struct db *d, int err);
+#endif

@@ -1,0 +1,124 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "tool/sample/sample.h"
+
+/* The marker's first line names the command; the last one is added when everything is written. */
+#define MARKER       ".millrace-sample"
+#define MARKER_FIRST "millrace sample 1\n"
+#define MARKER_LAST  "complete\n"
+#define MARKER_BYTES 256
+
+static const char *marker_path(struct arena *a, const struct sample_options *o)
+{
+    return arena_printf(a, "%s/" MARKER, o->dir);
+}
+
+static struct str marker_text(struct arena *a, const struct sample_options *o)
+{
+    return str_printf(a, MARKER_FIRST "papers %lld\nseed %lld\n", (long long)o->papers,
+                      (long long)o->seed);
+}
+
+/* Absent, unreadable or not a marker: empty. */
+static struct str read_marker(struct arena *a, const char *path)
+{
+    char *p = arena_alloc(a, MARKER_BYTES);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return STR("");
+    ssize_t n = read(fd, p, MARKER_BYTES);
+    close(fd);
+    struct str s = str_from(p, n > 0 ? (size_t)n : 0);
+    return str_starts(s, STR(MARKER_FIRST)) ? s : STR("");
+}
+
+static int write_marker(const char *path, int flags, struct str text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+    if (fd < 0)
+        return sample_complain(path, strerror(errno));
+    ssize_t n = write(fd, text.p, text.n);
+    int why = n < 0 ? errno : n < (ssize_t)text.n ? ENOSPC : 0;
+    if (close(fd) < 0 && !why)
+        why = errno;
+    return why ? sample_complain(path, strerror(why)) : 0;
+}
+
+/* 1, 0, or an error that has been told. */
+static int is_empty(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return sample_complain(dir, strerror(errno));
+    const struct dirent *e;
+    bool empty = true;
+    while (empty && (e = readdir(d)))
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(d);
+    return empty;
+}
+
+static int refuse_other(const struct sample_options *o, struct str marker)
+{
+    bool complete = str_ends(marker, STR(MARKER_LAST));
+    fprintf(stderr,
+            "millrace sample: %s: holds %s sample; nothing was replaced. --force makes it anew\n",
+            o->dir, complete ? "another" : "an unfinished");
+    return ERR_EXISTS;
+}
+
+/* Something is in the directory: is it ours, and is it what was asked for? */
+static int judge(struct arena *a, const struct sample_options *o, enum sample_found *found)
+{
+    struct str marker = read_marker(a, marker_path(a, o));
+    if (marker.n == 0)
+        return sample_complain(o->dir, "is not empty, and not a sample; nothing was touched");
+    if (o->force)
+        return sample_tree_remove(o->dir);
+    struct str want = marker_text(a, o);
+    if (!str_eq(marker, str_printf(a, "%.*s" MARKER_LAST, STR_ARG(want))))
+        return refuse_other(o, marker);
+    *found = SAMPLE_DIR_PRESENT;
+    return 0;
+}
+
+static int prepare(struct arena *a, const struct sample_options *o, enum sample_found *found)
+{
+    *found = SAMPLE_DIR_READY;
+    if (mkdir(o->dir, 0777) < 0) {
+        if (errno != EEXIST)
+            return sample_complain(o->dir, strerror(errno));
+        int empty = is_empty(o->dir);
+        int err = empty < 0 ? empty : 0;
+        if (empty == 0)
+            err = judge(a, o, found);
+        if (err || *found == SAMPLE_DIR_PRESENT)
+            return err;
+    }
+    return write_marker(marker_path(a, o), O_TRUNC, marker_text(a, o));
+}
+
+int sample_dir_prepare(const struct sample_options *o, enum sample_found *found)
+{
+    struct arena a;
+    arena_init(&a);
+    int err = prepare(&a, o, found);
+    arena_release(&a);
+    return err;
+}
+
+int sample_dir_complete(const struct sample_options *o)
+{
+    struct arena a;
+    arena_init(&a);
+    int err = write_marker(marker_path(&a, o), O_APPEND, STR(MARKER_LAST));
+    arena_release(&a);
+    return err;
+}

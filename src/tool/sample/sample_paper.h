@@ -1,0 +1,20 @@
+/* sample_paper.h -- one made-up paper as a BibTeX entry. */
+#ifndef TOOL_SAMPLE_PAPER_H
+#define TOOL_SAMPLE_PAPER_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "tool/sample/sample_random.h"
+#include "tool/sample/sample_words.h"
+
+#define SAMPLE_NO_DOI_ONE_IN 200
+
+/* An abstract in English has this many words, as split at blanks. */
+#define SAMPLE_ABSTRACT_WORDS_MIN 120
+#define SAMPLE_ABSTRACT_WORDS_MAX 250
+
+/* Appends entry number `serial` (from 1) of that journal and year. What it says comes from r. */
+void sample_paper(struct buf *b, struct sample_random *r, const struct sample_journal *j, int year,
+                  int64_t serial);
+#endif

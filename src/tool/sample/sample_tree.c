@@ -1,0 +1,263 @@
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "corpus/csv.h"
+#include "tool/sample/sample.h"
+#include "tool/sample/sample_file.h"
+#include "tool/sample/sample_paper.h"
+#include "tool/sample/sample_progress.h"
+
+#define KEYS              8
+#define PAPERS_PER_GLANCE 64 /* at the clock */
+#define UPDATE_DATE       "10/31/2025"
+
+static const char info_dir[] = "PaperAndTagInfo";
+static const char paper_csv[] = "PaperAndTagInfo/InfoList.Paper.csv";
+static const char tag_csv[] = "PaperAndTagInfo/InfoList.Tag.csv";
+static const char paper_tag_csv[] = "PaperAndTagInfo/InfoList.PaperWithTag.csv";
+static const char key_file[] = "APIKey/sample.txt";
+
+struct tree {
+    const struct sample_options *options;
+    struct sample_progress *progress;
+    struct sample_total *total;
+    struct arena arena; /* paths; a few kilobytes, whatever the number of papers */
+};
+
+/* --- the tables --- */
+
+static void add_row(struct csv_writer *w, const char *const *cells)
+{
+    for (; *cells; cells++)
+        csv_add(w, str_of(*cells));
+    csv_end_row(w);
+}
+
+static void fill_papers(struct csv_writer *w)
+{
+    add_row(w, SAMPLE_LIST("Name", "FullName", "DataRange", "UpdateDate", "Price"));
+    for (int i = 0; i < sample_journal_count; i++) {
+        const struct sample_journal *j = &sample_journals[i];
+        char range[32];
+        snprintf(range, sizeof range, "%d-%d", j->first_year, SAMPLE_LAST_YEAR);
+        csv_add(w, str_of(j->name));
+        csv_add(w, str_of(j->full_name));
+        csv_add(w, str_of(range));
+        csv_add(w, STR(UPDATE_DATE));
+        csv_add_int(w, j->price);
+        csv_end_row(w);
+    }
+}
+
+static void add_tag(struct csv_writer *w, struct map *seen, const char *tag, const char *type)
+{
+    if (!map_set(seen, str_of(tag), seen)) /* any value will do */
+        add_row(w, SAMPLE_LIST(tag, type));
+}
+
+static void fill_tags(struct csv_writer *w)
+{
+    struct map *seen = map_new();
+    add_row(w, SAMPLE_LIST("Tag", "TagType"));
+    for (int i = 0; i < sample_journal_count; i++)
+        add_tag(w, seen, sample_journals[i].field->tag, "一级分类");
+    for (int i = 0; i < sample_journal_count; i++) {
+        const struct sample_field *f = sample_journals[i].field;
+        for (int k = 0; k < f->topic_count; k++)
+            add_tag(w, seen, f->topics[k].tag, "二级分类");
+    }
+    map_free(seen);
+}
+
+static void fill_paper_tags(struct csv_writer *w)
+{
+    add_row(w, SAMPLE_LIST("Name", "Tag"));
+    for (int i = 0; i < sample_journal_count; i++) {
+        const struct sample_journal *j = &sample_journals[i];
+        add_row(w, SAMPLE_LIST(j->name, j->field->tag));
+        for (int k = 0; k < j->field->topic_count; k++)
+            if (j->topics >> k & 1)
+                add_row(w, SAMPLE_LIST(j->name, j->field->topics[k].tag));
+    }
+}
+
+/* --- files --- */
+
+static const char *path_of(struct tree *t, const char *name)
+{
+    return arena_printf(&t->arena, "%s/%s", t->options->dir, name);
+}
+
+static int make_dir(struct tree *t, const char *name)
+{
+    const char *path = path_of(t, name);
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    return sample_complain(path, strerror(errno));
+}
+
+static int close_counted(struct tree *t, struct sample_file *f, int err)
+{
+    err = sample_file_close(f, err);
+    t->total->bytes += f->bytes;
+    t->total->files++;
+    return err;
+}
+
+static int write_table(struct tree *t, const char *name, void (*fill)(struct csv_writer *w))
+{
+    struct sample_file f;
+    int err = sample_file_open(&f, path_of(t, name));
+    if (err)
+        return err;
+    struct csv_writer w = {.out = &f.buf};
+    fill(&w);
+    return close_counted(t, &f, 0);
+}
+
+static int write_keys(struct tree *t)
+{
+    struct sample_file f;
+    int err = sample_file_open(&f, path_of(t, key_file));
+    if (err)
+        return err;
+    struct sample_random r = sample_random_stream((uint64_t)t->options->seed, UINT64_MAX);
+    for (int i = 0; i < KEYS; i++) {
+        unsigned long long high = sample_random_next(&r), low = sample_random_next(&r);
+        buf_printf(&f.buf, "sk-sample-%016llx%016llx\n", high, low);
+    }
+    return close_counted(t, &f, 0);
+}
+
+/* --- papers --- */
+
+static const char *bib_name(struct arena *a, const struct sample_journal *j, int year)
+{
+    return arena_printf(a, "Data/%s/%s-%d.bib", j->name, j->name, year);
+}
+
+static int fill_bib(struct tree *t, struct sample_file *f, const struct sample_journal *j, int year,
+                    int64_t count)
+{
+    uint64_t number = (uint64_t)(j - sample_journals) * 10000 + (uint64_t)year;
+    struct sample_random r = sample_random_stream((uint64_t)t->options->seed, number);
+    for (int64_t i = 1; i <= count; i++) {
+        sample_paper(&f->buf, &r, j, year, i);
+        int err = sample_file_spill(f);
+        if (err)
+            return err;
+        int64_t papers = ++t->total->papers;
+        if (papers % PAPERS_PER_GLANCE == 0)
+            sample_progress_show(t->progress, papers,
+                                 t->total->bytes + f->bytes + (int64_t)f->buf.len);
+    }
+    return 0;
+}
+
+static int write_bib(struct tree *t, const struct sample_journal *j, int year, int64_t count)
+{
+    struct sample_file f;
+    int err = sample_file_open(&f, path_of(t, bib_name(&t->arena, j, year)));
+    if (err)
+        return err;
+    err = fill_bib(t, &f, j, year, count);
+    return close_counted(t, &f, err);
+}
+
+/* Journals grow over the years. */
+static int64_t share(const struct sample_journal *j, int year)
+{
+    return j->weight * (int64_t)(10 + year - SAMPLE_FIRST_YEAR);
+}
+
+static int64_t all_shares(void)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < sample_journal_count; i++)
+        for (int y = sample_journals[i].first_year; y <= SAMPLE_LAST_YEAR; y++)
+            sum += share(&sample_journals[i], y);
+    return sum;
+}
+
+/* A file ends at the number of papers that its shares and all before it are worth, so that the
+ * rounded counts add up. */
+static int write_journal(struct tree *t, const struct sample_journal *j, int64_t *shares,
+                         int64_t of)
+{
+    struct arena_mark mark = arena_mark(&t->arena);
+    int err = make_dir(t, arena_printf(&t->arena, "Data/%s", j->name));
+    for (int year = j->first_year; !err && year <= SAMPLE_LAST_YEAR; year++) {
+        *shares += share(j, year);
+        int64_t count = t->options->papers * *shares / of - t->total->papers;
+        if (count > 0)
+            err = write_bib(t, j, year, count);
+    }
+    arena_reset(&t->arena, mark);
+    t->total->journals++;
+    return err;
+}
+
+static int write_journals(struct tree *t)
+{
+    int64_t shares = 0, of = all_shares();
+    int err = make_dir(t, "Data");
+    for (int i = 0; !err && i < sample_journal_count; i++)
+        err = write_journal(t, &sample_journals[i], &shares, of);
+    return err;
+}
+
+static int write_info(struct tree *t)
+{
+    int err = make_dir(t, info_dir);
+    if (!err)
+        err = write_table(t, paper_csv, fill_papers);
+    if (!err)
+        err = write_table(t, tag_csv, fill_tags);
+    if (!err)
+        err = write_table(t, paper_tag_csv, fill_paper_tags);
+    if (!err)
+        err = make_dir(t, "APIKey");
+    return err ? err : write_keys(t);
+}
+
+int sample_tree_write(const struct sample_options *o, struct sample_progress *p,
+                      struct sample_total *total)
+{
+    *total = (struct sample_total){.papers = 0};
+    struct tree t = {.options = o, .progress = p, .total = total};
+    arena_init(&t.arena);
+    int err = write_info(&t);
+    if (!err)
+        err = write_journals(&t);
+    arena_release(&t.arena);
+    return err;
+}
+
+/* --- removal --- */
+
+static int remove_file(struct arena *a, const char *dir, const char *name)
+{
+    const char *path = arena_printf(a, "%s/%s", dir, name);
+    if (unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR)
+        return 0;
+    return sample_complain(path, strerror(errno));
+}
+
+int sample_tree_remove(const char *dir)
+{
+    struct arena a;
+    arena_init(&a);
+    const char *const names[] = {paper_csv, tag_csv, paper_tag_csv, key_file};
+    int err = 0;
+    for (size_t i = 0; !err && i < sizeof names / sizeof *names; i++)
+        err = remove_file(&a, dir, names[i]);
+    for (int i = 0; !err && i < sample_journal_count; i++)
+        for (int y = SAMPLE_FIRST_YEAR; !err && y <= SAMPLE_LAST_YEAR; y++)
+            err = remove_file(&a, dir, bib_name(&a, &sample_journals[i], y));
+    arena_release(&a);
+    return err;
+}

@@ -1,0 +1,46 @@
+#include "tool/sample/sample_words.h"
+
+static const struct sample_topic topics[] = {
+    {"劳动经济学",
+     SAMPLE_LIST("minimum wage increases", "platform work", "parental leave reforms",
+                 "immigrant integration", "youth unemployment", "remote work arrangements"),
+     SAMPLE_LIST("employer concentration", "childcare subsidies", "skill mismatch",
+                 "automation exposure", "collective bargaining", "commuting costs"),
+     SAMPLE_LIST("hourly earnings", "employment transitions", "gender pay gaps", "job satisfaction",
+                 "hours worked", "occupational mobility")},
+    {"金融学",
+     SAMPLE_LIST("corporate bond liquidity", "household mortgage choice", "bank stress testing",
+                 "green bond issuance", "retail investor trading", "cross-border capital flows"),
+     SAMPLE_LIST("monetary tightening", "information disclosure", "leverage constraints",
+                 "index inclusion", "climate policy uncertainty", "deposit competition"),
+     SAMPLE_LIST("credit spreads", "return volatility", "default rates", "risk premia",
+                 "portfolio diversification", "lending volumes")},
+    {"发展经济学",
+     SAMPLE_LIST("unconditional cash transfers", "smallholder irrigation", "microfinance groups",
+                 "rural electrification", "primary school meals", "mobile money adoption"),
+     SAMPLE_LIST("rainfall shocks", "peer monitoring", "market access", "land titling",
+                 "extension services", "price information"),
+     SAMPLE_LIST("household consumption", "food security", "school enrolment",
+                 "women's bargaining power", "farm productivity", "savings behaviour")},
+    {"管理学",
+     SAMPLE_LIST("supply chain resilience", "family firm succession", "open innovation networks",
+                 "hospital operations", "start-up ecosystems", "hybrid project teams"),
+     SAMPLE_LIST("supplier diversification", "psychological safety", "digital transformation",
+                 "board diversity", "incentive contracts", "knowledge sharing"),
+     SAMPLE_LIST("delivery performance", "innovation output", "employee turnover", "firm survival",
+                 "waiting times", "environmental performance")},
+};
+
+const struct sample_field sample_economics = {
+    .tag = "经济与管理",
+    .topics = topics,
+    .topic_count = sizeof topics / sizeof *topics,
+    .methods = SAMPLE_LIST("a difference-in-differences design", "regression discontinuity",
+                           "a randomised field experiment", "instrumental variables",
+                           "a structural life-cycle model", "synthetic control groups",
+                           "an event study", "matched panel regressions"),
+    .materials =
+        SAMPLE_LIST("matched employer-employee records", "administrative tax registers",
+                    "households in rural districts", "firms in manufacturing and services",
+                    "transaction-level data of a large bank", "a representative survey panel"),
+};

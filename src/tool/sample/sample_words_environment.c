@@ -1,0 +1,47 @@
+#include "tool/sample/sample_words.h"
+
+static const struct sample_topic topics[] = {
+    {"气候变化",
+     SAMPLE_LIST("urban heat islands", "permafrost carbon", "monsoon rainfall extremes",
+                 "marine heatwaves", "mountain glacier retreat", "compound drought events"),
+     SAMPLE_LIST("aerosol forcing", "land-use change", "atmospheric blocking",
+                 "vegetation greening", "soil moisture feedback", "ocean stratification"),
+     SAMPLE_LIST("return periods", "surface temperature anomalies", "CH$_4$ fluxes",
+                 "streamflow seasonality", "crop losses", "excess mortality")},
+    {"水环境",
+     SAMPLE_LIST("microplastics in rivers", "lake eutrophication", "groundwater nitrate",
+                 "constructed wetlands", "drinking water disinfection",
+                 "per- and polyfluoroalkyl substances"),
+     SAMPLE_LIST("storm runoff", "phosphorus loading", "biochar amendment", "advanced oxidation",
+                 "managed aquifer recharge", "dam operation"),
+     SAMPLE_LIST("removal efficiency", "algal biomass", "dissolved oxygen", "by-product formation",
+                 "sediment burial", "ecological risk quotients")},
+    {"大气污染",
+     SAMPLE_LIST("fine particulate matter", "ground-level ozone", "ship emissions",
+                 "indoor air in schools", "wildfire smoke", "ammonia from agriculture"),
+     SAMPLE_LIST("low-emission zones", "temperature inversions", "clean heating subsidies",
+                 "electric bus fleets", "filtration retrofits", "long-range transport"),
+     SAMPLE_LIST("population exposure", "PM$_{2.5}$ concentrations", "NO$_x$ emissions",
+                 "respiratory admissions", "visibility", "secondary aerosol yields")},
+    {"生态保护",
+     SAMPLE_LIST("pollinator communities", "coral reef recovery", "tropical forest fragments",
+                 "migratory shorebirds", "alpine grassland plants", "river otter populations"),
+     SAMPLE_LIST("habitat connectivity", "neonicotinoid exposure", "grazing exclusion",
+                 "artificial light at night", "invasive competitors", "protected area expansion"),
+     SAMPLE_LIST("species richness", "functional diversity", "breeding success",
+                 "recolonisation rates", "genetic diversity", "extinction risk")},
+};
+
+const struct sample_field sample_environment = {
+    .tag = "环境科学",
+    .topics = topics,
+    .topic_count = sizeof topics / sizeof *topics,
+    .methods = SAMPLE_LIST("high-resolution remote sensing", "a Bayesian hierarchical model",
+                           "stable isotope tracing", "regional climate simulations",
+                           "paired catchment monitoring", "chemical transport modelling",
+                           "environmental {DNA} metabarcoding", "structural equation models"),
+    .materials =
+        SAMPLE_LIST("long-term monitoring stations", "field plots along an elevation gradient",
+                    "sediment cores from twelve basins", "sensor networks in mid-sized cities",
+                    "satellite records and gauge observations", "surveys by trained volunteers"),
+};

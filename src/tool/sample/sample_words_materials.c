@@ -1,0 +1,53 @@
+#include "tool/sample/sample_words.h"
+
+static const struct sample_topic topics[] = {
+    {"光伏材料",
+     SAMPLE_LIST("perovskite solar cells", "formamidinium lead iodide perovskite films",
+                 "all-inorganic CsPbI$_3$ absorbers", "tandem silicon-perovskite devices",
+                 "organic photovoltaic blends", "tin-based perovskite layers"),
+     SAMPLE_LIST("surface passivation", "ion migration", "moisture ingress",
+                 "compositional grading", "grain boundary engineering", "thermal annealing"),
+     SAMPLE_LIST("long-term stability", "power conversion efficiency", "open-circuit voltage",
+                 "charge carrier lifetime", "non-radiative recombination", "hysteresis")},
+    {"电池与储能",
+     SAMPLE_LIST("lithium metal anodes", "nickel-rich layered cathodes", "sodium-ion batteries",
+                 "garnet-type solid electrolytes", "zinc-air batteries",
+                 "silicon-graphite composite electrodes"),
+     SAMPLE_LIST("fluorinated electrolyte additives", "artificial interphases",
+                 "fast-charging protocols", "atomic layer coatings", "stack pressure",
+                 "low-temperature operation"),
+     SAMPLE_LIST("capacity retention", "coulombic efficiency", "dendrite growth",
+                 "interfacial resistance", "rate capability", "thermal runaway onset")},
+    {"催化",
+     SAMPLE_LIST("CO$_2$ electroreduction on copper", "single-atom iron catalysts",
+                 "oxygen evolution on nickel-iron hydroxides", "photocatalytic water splitting",
+                 "ammonia synthesis over ruthenium", "zeolite-catalysed methanol conversion"),
+     SAMPLE_LIST("strain engineering", "local pH gradients", "pulsed electrolysis",
+                 "oxygen vacancies", "support acidity", "alkali promotion"),
+     SAMPLE_LIST("faradaic efficiency", "turnover frequency", "product selectivity",
+                 "overpotential", "catalyst durability", "hydrogen yield")},
+    {"结构材料",
+     SAMPLE_LIST("high-entropy alloys", "additively manufactured titanium",
+                 "carbon fibre composites", "self-healing polymer coatings",
+                 "ultra-high-performance concrete", "magnesium alloys for implants"),
+     SAMPLE_LIST("cryogenic rolling", "laser scan strategy", "hydrogen charging",
+                 "nanoparticle reinforcement", "cyclic loading", "salt spray exposure"),
+     SAMPLE_LIST("fracture toughness", "fatigue life", "corrosion resistance", "yield strength",
+                 "residual stress", "creep rate")},
+};
+
+const struct sample_field sample_materials = {
+    .tag = "材料科学",
+    .topics = topics,
+    .topic_count = sizeof topics / sizeof *topics,
+    .methods =
+        SAMPLE_LIST("density functional theory calculations", "in situ X-ray diffraction",
+                    "transmission electron microscopy", "time-resolved photoluminescence",
+                    "electrochemical impedance spectroscopy", "X-ray photoelectron spectroscopy",
+                    "phase-field simulations", "high-throughput combinatorial synthesis"),
+    .materials = SAMPLE_LIST(
+        "solution-processed samples of varied thickness", "coin cells assembled under argon",
+        "films deposited on flexible substrates", "specimens aged under accelerated conditions",
+        "powders prepared by a scalable sol-gel route",
+        "devices with an active area of one square centimetre"),
+};
