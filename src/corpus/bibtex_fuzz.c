@@ -41,14 +41,14 @@ static void write_entry(struct buf *out, struct bibtex *b, const struct bibtex_e
     buf_add_char(out, '\n');
 }
 
-static void check_place(const char *data, const struct bibtex_entry *e, const char **from)
+/* *from and *line are where the last entry ended. */
+static void check_place(const struct bibtex_entry *e, const char **from, uint64_t *line)
 {
     check(e->raw.p >= *from && e->raw.n >= 3 && e->raw.p[0] == '@');
-    uint64_t line = 1;
-    for (const char *p = data; p < e->raw.p; p++)
-        line += *p == '\n';
-    check(line == e->line);
-    *from = e->raw.p + e->raw.n;
+    for (; *from < e->raw.p + e->raw.n; (*from)++) {
+        check(*from != e->raw.p || *line == e->line);
+        *line += **from == '\n';
+    }
 }
 
 /* Windows grow by 1 to step bytes; 0 means all at once. Each is copied to memory of its own size,
@@ -58,6 +58,7 @@ static void read_all(struct buf *out, const char *data, size_t size, size_t step
     struct bibtex *b = bibtex_new(note, out);
     struct bibtex_entry e;
     const char *from = data;
+    uint64_t line = 1;
     size_t at = 0, end = step ? 0 : size, turn = 0;
     for (;;) {
         struct str whole = str_from(data + at, end - at);
@@ -70,7 +71,7 @@ static void read_all(struct buf *out, const char *data, size_t size, size_t step
         check(used <= whole.n);
         if (s == BIBTEX_ENTRY) {
             if (!copy)
-                check_place(data, &e, &from);
+                check_place(&e, &from, &line);
             write_entry(out, b, &e);
         }
         free(copy);
