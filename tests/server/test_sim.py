@@ -16,22 +16,9 @@ import tempfile
 import threading
 import time
 
-BIN = os.environ.get("MILLRACE_BIN", "build/millrace")
+from harness import BIN, equal as same, finish, ok
+
 PAPER = "Question: Which catalysts split water?\nTitle: %s\nAbstract: %s\nDOI: %s"
-count = failed = 0
-
-
-def ok(held, text):
-    global count, failed
-    count += 1
-    failed += not held
-    print(f"{'' if held else 'not '}ok {count} - {text}", flush=True)
-    return held
-
-
-def same(got, want, text):
-    if not ok(got == want, text):
-        print(f"#  got {got!r}\n# want {want!r}", flush=True)
 
 
 class Sim:
@@ -395,8 +382,7 @@ def test_drain():
 
 def main():
     if not os.access(BIN, os.X_OK):
-        print(f"Bail out! {BIN} is not a program; set MILLRACE_BIN")
-        return 1
+        sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
     for test in [test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings, test_files,
                  test_limits, test_faults, test_seed, test_latency, test_crowd, test_drain]:
         print(f"# {test.__name__}", flush=True)
@@ -404,9 +390,8 @@ def main():
             test()
         except Exception as e:  # a crash of one test must not hide the others
             ok(False, f"{test.__name__} raised {e!r}")
-    print(f"1..{count}")
-    return 1 if failed else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
