@@ -116,15 +116,27 @@ static int read_records(struct task *t, struct sql *c, struct schema_report *out
 
 /* --- applying --- */
 
-/* Repeatable statements would take somebody else's table of that name for ours. */
-static int refuse_strange_tables(struct task *t, struct sql *c, struct str rest)
+/* An earlier migration, complete by now, has made it: this one makes it anew. */
+static bool made_before(const struct schema_migration *m, struct str table)
 {
-    struct str one;
+    for (int64_t i = 0; i < m->number - 1; i++) {
+        struct str rest = str_of(schema_migrations[i].text), one;
+        while (schema_split(&rest, &one) == 0 && one.p)
+            if (str_eq(schema_created_table(one), table))
+                return true;
+    }
+    return false;
+}
+
+/* Repeatable statements would take somebody else's table of that name for ours. */
+static int refuse_strange_tables(struct task *t, struct sql *c, const struct schema_migration *m)
+{
+    struct str rest = str_of(m->text), one;
     int err;
     while ((err = schema_split(&rest, &one)) == 0 && one.p) {
         struct str table = schema_created_table(one);
         bool exists = false;
-        if (table.p)
+        if (table.p && !made_before(m, table))
             err = table_exists(t, c, table, &exists);
         if (err)
             return err;
@@ -161,7 +173,7 @@ static int apply(struct task *t, struct sql *c, const struct schema_migration *m
     struct str text = str_of(schema_dialect(task_arena(t), m->text, sql_is_mariadb(c)));
     int err = 0;
     if (!begun)
-        err = refuse_strange_tables(t, c, text);
+        err = refuse_strange_tables(t, c, m);
     if (!err && !begun)
         err = begin(t, c, m);
     if (!err)

@@ -12,7 +12,8 @@ FILES = sorted(n.removesuffix(".sql") for n in os.listdir(SCHEMA) if n.endswith(
 NEWEST = len(FILES)
 TABLES = {"user_info", "admin_info", "contentlist", "contentlist_year_number", "paperinfo",
           "info_tag", "info_paper_with_tag", "query_log", "search_result", "api_list", "session",
-          "setting", "admin_audit", "billing_log", "zstd_dictionary"}
+          "setting", "admin_audit", "billing_log", "zstd_dictionary", "corpus_file",
+          "corpus_block"}
 APPLIED = "".join(f"applied {name}\n" for name in FILES)
 NOTHING = f"Nothing to do: the database is at migration {NEWEST:04} already.\n"
 

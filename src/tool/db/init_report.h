@@ -1,0 +1,52 @@
+/* init_report.h -- what `db init` did: for people at its end, and as JSON for programs.
+ *
+ * Counts every entry exactly once: read = stored + updated + unchanged + duplicate + rejected. */
+#ifndef TOOL_DB_INIT_REPORT_H
+#define TOOL_DB_INIT_REPORT_H
+
+#include "base/str.h"
+
+#define INIT_PROBLEMS_MAX   10000 /* kept with their place; more are only counted */
+#define INIT_PROBLEMS_SHOWN 20    /* at the end, to people */
+
+struct init_counts {
+    int64_t read;
+    int64_t stored;    /* new */
+    int64_t updated;   /* changed since they were stored, or now owned by another file */
+    int64_t unchanged; /* stored already */
+    int64_t duplicate; /* the same DOI stands in an earlier place */
+    int64_t rejected;  /* with a problem each */
+    int64_t made_up;   /* of those accepted: without a DOI */
+    int64_t bare;      /* of those accepted: without an abstract */
+};
+
+struct init_report;
+
+struct init_report *init_report_new(void);
+void init_report_free(struct init_report *r);
+
+/* Something to know, at a place: "Data/NATURE/2024.bib:17: no year (entry smith2024)". line 0: the whole
+ * file. reason is a constant, problems are counted by it; about (may be empty) says what it is
+ * about and is copied. lost: something was left out because of it. */
+void init_report_problem(struct init_report *r, const char *path, int64_t line, bool lost,
+                         const char *reason, struct str about);
+
+/* The numbers of one journal, made when first asked for; valid until the report is freed. */
+struct init_counts *init_report_journal(struct init_report *r, struct str journal);
+
+struct init_totals {
+    int64_t files_read, files_unchanged, files_failed;
+    int64_t keys_found, keys_new;
+    int64_t journals_found, journals_changed; /* rows of InfoList.Paper.csv */
+    int64_t tags, tags_changed, pairs, pairs_changed;
+    int64_t blocks_changed; /* journal and year */
+    int64_t dictionary;     /* number of one that was trained; 0: none was */
+    double seconds;
+};
+struct init_totals *init_report_totals(struct init_report *r);
+struct init_counts init_report_sum(const struct init_report *r);
+
+void init_report_print(const struct init_report *r, bool all_journals); /* to standard output */
+/* ERR_IO with errno. Written aside and renamed. */
+MUST_CHECK int init_report_save(const struct init_report *r, const char *path);
+#endif
