@@ -9,11 +9,10 @@
 
 /* --- the catalog: no TTL; engine/catalog.c --- */
 
-#define KEY_TAGS STR("sys:tags:info") /* hash: tag -> type */
-#define KEY_INFO                                                                                   \
-    STR("sys:journals:info") /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
-#define KEY_PRICES       STR("sys:journals:price")                /* hash: journal -> points */
-#define KEY_CATALOG_LOCK STR("sys:catalog:lock")                  /* string: who loads it, 30 s */
+extern const struct str key_tags;     /* hash: tag -> type */
+extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
+extern const struct str key_prices;   /* hash: journal -> points */
+extern const struct str key_catalog_lock;                         /* string: who loads it, 30 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
 /* A key of the catalog while it is made, moved into place with the others; 10 minutes. */
