@@ -50,6 +50,37 @@ void bibtex_free(struct bibtex *b)
     free(b);
 }
 
+static void forget_values(struct bibtex *b)
+{
+    static const struct arena_mark all;
+    arena_reset(&b->arena, all);
+    b->used = NULL;
+    b->used_count = b->used_cap = 0;
+    b->field_count = 0;
+    b->serial++;
+}
+
+static void forget_macros(struct bibtex *b)
+{
+    struct str name;
+    void *macro;
+    for (size_t at = 0; map_next(b->macros, &at, &name, &macro); at = 0)
+        map_del(b->macros, name);
+    static const struct arena_mark all;
+    arena_reset(&b->macro_arena, all);
+    b->macro_count = b->macro_bytes = 0;
+}
+
+void bibtex_reset(struct bibtex *b)
+{
+    b->mode = BETWEEN;
+    b->at = b->start = b->body = b->head_at = b->line_at = 0;
+    b->line = FIRST_LINE;
+    b->after_entry = false;
+    forget_values(b);
+    forget_macros(b);
+}
+
 void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, const char *reason,
                       struct str about, bool dropped)
 {
@@ -201,7 +232,8 @@ static enum verdict give_up(struct bibtex *b, struct str w, const char *reason)
     const char *key = scan_skip_space(w.p + b->body, w.p + b->at), *key_end = key;
     while (key_end < w.p + b->at && key_end - key < KEY_MAX && bibtex_is_name(*key_end))
         key_end++;
-    bibtex_report_at(b, &c, c.begin, reason, str_from(key, (size_t)(key_end - key)), true);
+    bibtex_report_at(b, &c, c.begin, reason, str_from(key, (size_t)(key_end - key)),
+                     !is_comment(b));
     b->mode = b->head_at ? BETWEEN : RECOVERING;
     if (b->head_at) {
         b->at = b->head_at;
@@ -247,9 +279,11 @@ static enum verdict take_mark(struct bibtex *b, struct str w, bool last, bool *c
     if (v != YES)
         return v;
     b->head_at = b->at;
-    /* A comment may hold whole entries, if only it ends: then they are no entries. With a
-     * parenthesis, that of the next entry might end it. */
-    if (is_comment(b) && b->open == '{')
+    /* A comment that begins with an entry hides it and those behind it, if only it ends. One with
+     * other text was not closed: what somebody wrote is rather read than lost. With a parenthesis,
+     * that of the next entry might end it. */
+    const char *text = scan_skip_space(w.p + b->body, p);
+    if (is_comment(b) && b->open == '{' && text == p)
         return NO;
     return give_up(b, w, "not closed before the next entry");
 }
@@ -275,16 +309,6 @@ static enum verdict look_for_end(struct bibtex *b, struct str w, bool last, bool
     if (w.n >= limit)
         return give_up(b, w, "longer than an entry may be");
     return last ? give_up(b, w, "not closed before the end of the file") : UNSURE;
-}
-
-static void forget_values(struct bibtex *b)
-{
-    static const struct arena_mark all;
-    arena_reset(&b->arena, all);
-    b->used = NULL;
-    b->used_count = b->used_cap = 0;
-    b->field_count = 0;
-    b->serial++;
 }
 
 /* The entry from start to at is whole. True when the caller gets it. */

@@ -33,12 +33,12 @@ struct bibtex_macro {                       /* an @string */
     struct str raw;                         /* "@string{...}" */
     const struct bibtex_macro *const *uses; /* @strings behind this one, each after its own */
     size_t use_count;
-    uint64_t seen; /* private */
+    uint64_t seen, order; /* private */
 };
 
 /* Values are without their outer quotes or braces, joined at '#', with @strings and months put in
  * and white space collapsed; LaTeX is left as it is. Absent: p == NULL. All memory is lent until
- * the next call of the reader, but for the macros, which stay until it is freed. */
+ * the next call of the reader, but for the macros, which stay until it is freed or reset. */
 struct bibtex_entry {
     struct str raw;
     uint64_t line; /* of its '@', from 1 */
@@ -62,6 +62,7 @@ typedef void bibtex_report(void *arg, const struct bibtex_problem *p);
 
 struct bibtex *bibtex_new(bibtex_report *report, void *arg); /* report may be NULL */
 void bibtex_free(struct bibtex *b);
+void bibtex_reset(struct bibtex *b); /* as new, for another text; keeps its memory */
 
 enum bibtex_step {
     BIBTEX_ENTRY, /* *e is filled */

@@ -1,4 +1,6 @@
 /* Key and fields of an entry whose ends are known, so that no mistake leaves it. */
+#include <stdlib.h>
+
 #include "corpus/bibtex_private.h"
 
 static bool drop(struct bibtex *b, const struct cursor *c, const char *at, const char *reason)
@@ -148,6 +150,12 @@ static struct str four_digits(struct str s)
     return STR_NULL;
 }
 
+static int by_order(const void *x, const void *y)
+{
+    const struct bibtex_macro *const *a = x, *const *b = y;
+    return ((*a)->order > (*b)->order) - ((*a)->order < (*b)->order);
+}
+
 static bool fill(struct bibtex *b, struct bibtex_entry *e)
 {
     struct str date = STR_NULL;
@@ -159,6 +167,9 @@ static bool fill(struct bibtex *b, struct bibtex_entry *e)
         fits = get(b, STR("date"), &date);
         e->year = date.p ? four_digits(date) : e->year;
     }
+    /* As they were defined: an @string may have been defined anew between two that use it. */
+    if (b->used_count > 1)
+        qsort(b->used, b->used_count, sizeof(b->used[0]), by_order);
     e->macros = b->used;
     e->macro_count = b->used_count;
     return fits;

@@ -58,7 +58,7 @@ struct bibtex {
 
     struct map *macros; /* lower-case name: struct bibtex_macro */
     struct arena macro_arena;
-    size_t macro_count, macro_bytes;
+    size_t macro_count, macro_bytes; /* all that were defined, also those defined anew */
 };
 
 void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, const char *reason,

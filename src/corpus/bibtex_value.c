@@ -286,7 +286,8 @@ static void define(struct bibtex *b, struct str name, struct str value, struct s
     for (size_t i = 0; i < b->used_count; i++)
         uses[i] = b->used[i];
     *m = (struct bibtex_macro){
-        str_dup(a, name), str_dup(a, value), str_dup(a, raw), uses, b->used_count, 0};
+        str_dup(a, name), str_dup(a, value), str_dup(a, raw), uses, b->used_count, 0,
+        b->macro_count};
     b->macro_count++;
     b->macro_bytes += raw.n + value.n;
     char space[BIBTEX_MACRO_NAME_MAX];

@@ -15,6 +15,8 @@
  *    where two meet (ção) they look like rare characters.
  * 4. The rest is Windows-1252. Sequences that are valid UTF-8 are still read as such: files glued
  *    together from several exports have both. */
+#define STRAY 10 /* so many good characters to a bad one */
+
 struct census {
     size_t utf8_good, utf8_bad;
     size_t common, rare; /* pairs */
@@ -96,14 +98,19 @@ static void count_pairs(struct str s, struct census *c)
     }
 }
 
+/* Many pairs of GBK are valid UTF-8 by chance (both bytes of "医" and of "学" are), so a text that
+ * makes sense as Chinese and has more than a stray byte that is no UTF-8 is not UTF-8. */
 static enum charset detect(struct str s, bool utf8_bom)
 {
     struct census c = {0};
     count_utf8(s, &c);
-    if (utf8_bom || c.utf8_good >= c.utf8_bad)
+    if (utf8_bom || c.utf8_bad == 0)
         return CHARSET_UTF8;
     count_pairs(s, &c);
-    return c.common > 2 * (c.rare + c.alone) ? CHARSET_GB18030 : CHARSET_1252;
+    bool chinese = c.common > 2 * (c.rare + c.alone);
+    if (chinese && c.utf8_bad * STRAY > c.utf8_good)
+        return CHARSET_GB18030;
+    return c.utf8_good >= c.utf8_bad ? CHARSET_UTF8 : CHARSET_1252;
 }
 
 uint32_t charset_1252(unsigned char c)

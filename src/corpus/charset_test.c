@@ -92,6 +92,8 @@ static void chinese(void)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         is_text(in_charset(&a, "GBK", texts[i]), CHARSET_GB18030, texts[i], 0, "GBK");
     const char *text = "本文研究了语言模型的应用和评价方法㐀";
+    static const char tags[] = "Name,Tag\nA,医学\nA,儿科学\nB,医学\nB,法学\nZ,医学\n";
+    is_text(in_charset(&a, "GBK", tags), CHARSET_GB18030, tags, 0, "GBK that is mostly UTF-8, too");
     is_text(in_charset(&a, "GB18030", text), CHARSET_GB18030, text, 0, "four bytes of GB18030");
     is_text(STR("\xD6\xD0\xCE\xC4\xD6\xD0\xFF\xCE\xC4"), CHARSET_GB18030, "中文中\uFFFD文", 1,
             "a byte that GB18030 has not");

@@ -247,18 +247,24 @@ static uint32_t small_letter(uint32_t c)
     return c;
 }
 
-/* Letters and digits only, in small letters. */
-static struct str fold(struct arena *a, struct str text)
+/* Letters and digits only, in small letters. Where others stood between them there is one gap,
+ * unless gap is 0: a title reads the same without, but issue 1-2 is not issue 12. */
+static struct str fold(struct arena *a, struct str text, char gap)
 {
     char *out = arena_alloc(a, text.n + 4);
     size_t len = 0;
+    bool apart = false;
     while (text.n) {
         size_t n = str_utf8_step(text);
         struct str c = str_from(text.p, n ? n : 1);
         text = from(text, c.n);
-        if (c.n == 1 && is_word(*c.p))
+        bool counts = c.n == 1 ? is_word(*c.p) : !is_punctuation(decode(c));
+        if (counts && apart && gap && len)
+            out[len++] = gap;
+        apart = !counts;
+        if (counts && c.n == 1)
             out[len++] = lower(*c.p);
-        else if (c.n > 1 && !is_punctuation(decode(c)))
+        else if (counts)
             len += charset_put(out + len, small_letter(decode(c)));
     }
     return str_from(out, len);
@@ -267,13 +273,17 @@ static struct str fold(struct arena *a, struct str text)
 struct str doi_made_up(struct arena *a, const struct doi_source *source)
 {
     static const uint8_t keys[2][16] = {"millrace entry 1", "millrace entry 2"};
-    struct str title = fold(a, text_plain(a, source->title));
+    struct str title = fold(a, text_plain(a, source->title), 0);
     bool titled = title.n > 0;
     if (!titled)
-        title = fold(a, source->entry);
-    struct str journal = fold(a, text_plain(a, source->journal));
-    struct str year = fold(a, text_plain(a, source->year));
-    struct str all = str_printf(a, "%.*s\n%.*s\n%s\n%.*s", STR_ARG(journal), STR_ARG(year),
+        title = fold(a, source->entry, 0);
+    struct str journal = fold(a, text_plain(a, source->journal), 0);
+    struct str year = fold(a, text_plain(a, source->year), 0);
+    struct str volume = fold(a, text_plain(a, source->volume), '-');
+    struct str number = fold(a, text_plain(a, source->number), '-');
+    struct str pages = fold(a, text_plain(a, source->pages), '-');
+    struct str all = str_printf(a, "%.*s\n%.*s\n%.*s\n%.*s\n%.*s\n%s\n%.*s", STR_ARG(journal),
+                                STR_ARG(year), STR_ARG(volume), STR_ARG(number), STR_ARG(pages),
                                 titled ? "title" : "entry", STR_ARG(title));
     return str_printf(a, DOI_MADE_UP_MARK "%016llx%016llx",
                       (unsigned long long)siphash(keys[0], all),

@@ -16,11 +16,12 @@ bool doi_normal(struct arena *a, struct str raw, struct str *out);
 /* What an entry without a DOI is known by. Absent fields have p == NULL. */
 struct doi_source {
     struct str journal, year, title;
-    struct str entry; /* the raw entry; speaks only when there is no title */
+    struct str volume, number, pages; /* tell the editorials of a year apart */
+    struct str entry;                 /* the raw entry; speaks only when there is no title */
 };
 
-/* DOI_MADE_UP_MARK and 32 hexadecimal digits: the same for the same journal, year and title,
- * however they are spaced, capitalised, braced or punctuated, and on every machine. */
+/* DOI_MADE_UP_MARK and 32 hexadecimal digits: the same for the same fields, however they are
+ * spaced, capitalised, braced or punctuated, and on every machine. */
 struct str doi_made_up(struct arena *a, const struct doi_source *source);
 
 bool doi_is_made_up(struct str doi);

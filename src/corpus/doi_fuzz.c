@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_doi(doi);
     struct str rest = raw;
     struct doi_source source = {.journal = str_cut(&rest, '|'), .year = STR("2020"), .entry = raw};
+    source.pages = str_cut(&rest, '|');
     source.title = rest;
     struct str key = doi_made_up(&a, &source);
     check(doi_is_made_up(key) && key.n == strlen(DOI_MADE_UP_MARK) + 32);
