@@ -80,6 +80,9 @@ const struct setting settings[] = {
            "connections of each node to MySQL"),
     NUMBER("mysql.buffer_bytes", mysql_buffer_bytes, "0", 0, 1024 * GB,
            "buffer pool of the private MariaDB; 0: an eighth of the memory, at most 4 GB"),
+    NUMBER("sample_papers", sample_papers, "3000", 0, 1000000,
+           "papers made up and loaded at the first start, when the private MariaDB is empty; "
+           "0: none"),
     URL("redis.url", redis_url, redis_url_problem,
         "redis://user:password@host; empty: a private Redis in data_dir"),
     SECRET("redis.password", redis_password,

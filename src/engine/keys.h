@@ -12,17 +12,15 @@
 extern const struct str key_tags;     /* hash: tag -> type */
 extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
 extern const struct str key_prices;   /* hash: journal -> points */
-extern const struct str key_catalog_lock;                         /* string: who loads it, 30 s */
+extern const struct str key_catalog_lock;                         /* string: who loads it, 10 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
-/* A key of the catalog while it is made, moved into place with the others; 10 minutes. */
-struct str key_aside(struct arena *a, struct str key, struct str token);
 
 /* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/block.c --- */
 
 struct str key_block(struct arena *a, struct str journal, int64_t year); /* hash: DOI -> paper */
-struct str key_block_lock(struct arena *a, struct str journal,
-                          int64_t year); /* who builds it, 30 s */
-/* The same while it is built; 10 minutes. */
+/* string: who builds it, 30 s */
+struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
+/* hash: the same while it is built, 10 minutes */
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token);
 #endif

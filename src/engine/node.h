@@ -1,6 +1,6 @@
 /* node.h -- what every part of a node shares: passed down, never global.
  *
- * One process, one thread, one loop. serve/node.c makes it and owns everything in it; the rest
+ * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; the rest
  * borrows. Background tasks belong to group, and end when it is cancelled. */
 #ifndef ENGINE_NODE_H
 #define ENGINE_NODE_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct blocks;
 struct config;
 struct group;
 struct http_client;
@@ -16,6 +17,7 @@ struct loop;
 struct metrics;
 struct redis;
 struct sql_pool;
+struct warm_progress;
 
 struct node {
     struct loop *loop;
@@ -23,6 +25,8 @@ struct node {
     const struct config *config;
     struct redis *redis;
     struct sql_pool *sql;
+    struct blocks *blocks;      /* papers in Redis */
+    struct warm_progress *warm; /* how far Redis is filled */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
     struct metrics *metrics;

@@ -9,6 +9,7 @@
 
 #include "base/metrics.h"
 #include "base/str.h"
+#include "engine/warm.h"
 #include "wire/http_server.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
@@ -52,6 +53,7 @@ void health_probe(struct task *t, const struct node *n, struct health *out)
 struct vitals {
     struct node *node;
     int64_t *resident, *cpu, *files, *tasks, *late, *draining;
+    int64_t *warm_blocks, *warm_blocks_ready;
 };
 
 struct vitals *vitals_new(struct node *n)
@@ -71,6 +73,10 @@ struct vitals *vitals_new(struct node *n)
                      "How much too late the last timer of this kind fired.");
     v->draining =
         metric(m, METRIC_GAUGE, "millrace_node_draining", "", "1: the node takes no new work.");
+    v->warm_blocks = metric(m, METRIC_GAUGE, "millrace_warm_blocks", "",
+                            "Blocks of papers that Redis should have, as of the last warm-up.");
+    v->warm_blocks_ready = metric(m, METRIC_GAUGE, "millrace_warm_blocks_ready", "",
+                                  "Those of them that it had, or has been given since.");
     return v;
 }
 
@@ -121,6 +127,8 @@ void vitals_update(struct vitals *v)
     metric_set(v->files, open_files());
     metric_set(v->tasks, (int64_t)loop_task_count(v->node->loop));
     metric_set(v->draining, v->node->draining);
+    metric_set(v->warm_blocks, v->node->warm->blocks);
+    metric_set(v->warm_blocks_ready, v->node->warm->blocks_ready);
 }
 
 void vitals_task(struct task *t, void *arg)

@@ -22,9 +22,9 @@ static inline bool health_fine(const struct health *h)
     return !h->redis.err && !h->mysql.err;
 }
 
-/* The process's own numbers: memory, CPU, files, tasks, how late the loop is. */
+/* The process's own numbers: memory, CPU, files, tasks, how late the loop is; how full Redis is. */
 struct vitals;
-struct vitals *vitals_new(struct node *n);
+struct vitals *vitals_new(struct node *n); /* n->warm must be set when they are updated */
 void vitals_free(struct vitals *v);
 void vitals_update(struct vitals *v);
 /* Updates them for ever: a task_fn with a struct vitals. */

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "engine/block.h"
 #include "engine/config.h"
 #include "engine/node.h"
 #include "engine/stores.h"
@@ -65,6 +66,8 @@ static void open_stores(struct process *p)
                                        .password = p->stores.mysql_password,
                                        .connections_max = (size_t)p->config.mysql_connections,
                                        .metrics = n->metrics});
+    n->blocks = blocks_new(
+        &(struct blocks_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     const char *ca_file = *p->config.ai_ca_file ? p->config.ai_ca_file : NULL;
     n->client = http_client_new(
         n->loop, &(struct http_client_options){.ca_file = ca_file, .metrics = n->metrics});
@@ -77,7 +80,8 @@ static void open_server(struct process *p)
         .limits = http_limits_default, .metrics = n->metrics, .behind_tls = p->config.behind_tls};
     o.limits.connections_max = (size_t)p->config.http_connections_max;
     n->http = http_server_new(n->loop, &o);
-    p->pages = (struct node_pages){n, vitals_new(n), http_files_new(p->config.web_dir)};
+    p->pages =
+        (struct node_pages){n, vitals_new(n), node_warm_new(n), http_files_new(p->config.web_dir)};
     node_routes_add(n->http, &p->pages);
 }
 
@@ -87,7 +91,9 @@ static void close_all(struct process *p)
     http_server_free(n->http);
     http_files_free(p->pages.files);
     vitals_free(p->pages.vitals);
+    node_warm_free(p->pages.warm);
     http_client_free(n->client);
+    blocks_free(n->blocks);
     sql_pool_free(n->sql);
     metrics_close(n->metrics);
     loop_free(n->loop);
@@ -161,6 +167,7 @@ static void live(struct task *t, void *arg)
     struct process *p = arg;
     check(task_go(&p->serving, "serve", serve, p) == 0);
     check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
+    check(task_go(&p->background, "warm", node_warm_task, p->pages.warm) == 0);
     const char *outcome = await_stores(t, p);
     /* Said before the supervisor acts on it, so that the log tells it in order. */
     log_info("node", "serves");

@@ -2,8 +2,11 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
+#include "engine/schema_migrations.h"
+#include "engine/warm.h"
 
 #define IGNORED_BODY_MAX (64 * 1024) /* of a request to nowhere */
+#define SETTLE_MS        2000        /* for a node that has just started */
 
 static const char placeholder[] =
     "<!doctype html>\n"
@@ -34,12 +37,57 @@ static void put_probe(struct json_writer *w, struct str name, const struct probe
     jw_end_object(w);
 }
 
+static void put_schema(struct json_writer *w, const struct node_pages *p)
+{
+    int64_t database = node_warm_database(p->warm);
+    jw_key(w, STR("schema"));
+    jw_object(w);
+    jw_key(w, STR("database"));
+    if (database < 0)
+        jw_null(w);
+    else
+        jw_int(w, database);
+    jw_put_int(w, "program", (int64_t)schema_migration_count);
+    jw_end_object(w);
+}
+
+static void put_warm_up(struct json_writer *w, const struct warm_progress *p)
+{
+    jw_key(w, STR("warm_up"));
+    jw_object(w);
+    jw_put_str(w, "state", str_of(warm_state_name(p->state)));
+    jw_put_bool(w, "catalog", p->catalog_loaded);
+    jw_put_int(w, "blocks", p->blocks);
+    jw_put_int(w, "blocks_ready", p->blocks_ready);
+    jw_put_int(w, "papers", p->papers);
+    jw_put_int(w, "papers_ready", p->papers_ready);
+    if (p->state == WARM_FAILED)
+        jw_put_str(w, "problem", str_of(p->problem));
+    jw_end_object(w);
+}
+
+/* What keeps the node from its work, most important first; NULL: nothing. Blocks that are still
+ * being filled do not: whoever needs one builds it. */
+static const char *what_is_missing(const struct node_pages *p, const struct health *h)
+{
+    if (p->node->draining)
+        return "this node is stopping";
+    if (h->redis.err && h->mysql.err)
+        return "Redis and MySQL do not answer";
+    if (h->redis.err)
+        return "Redis does not answer";
+    return h->mysql.err ? "MySQL does not answer" : node_warm_lacks(p->warm);
+}
+
 static int get_ready(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct node_pages *p = ctx;
     struct health h;
     health_probe(t, p->node, &h);
-    bool ready = health_fine(&h) && !p->node->draining;
+    if (health_fine(&h))
+        node_warm_settle(t, p->warm, SETTLE_MS);
+    const char *missing = what_is_missing(p, &h);
+    bool ready = !missing;
     struct json_writer w;
     http_set_header(x, "Cache-Control", STR("no-store"));
     http_json(x, &w);
@@ -49,9 +97,7 @@ static int get_ready(struct task *t, struct http_exchange *x, void *ctx)
         jw_key(&w, STR("error"));
         jw_object(&w);
         jw_put_str(&w, "code", STR("unavailable"));
-        jw_put_str(&w, "message",
-                   p->node->draining ? STR("this node is stopping")
-                                     : STR("a store does not answer"));
+        jw_put_str(&w, "message", str_of(missing));
         jw_end_object(&w);
     }
     jw_put_int(&w, "node", p->node->index);
@@ -61,6 +107,8 @@ static int get_ready(struct task *t, struct http_exchange *x, void *ctx)
     put_probe(&w, STR("redis"), &h.redis);
     put_probe(&w, STR("mysql"), &h.mysql);
     jw_end_object(&w);
+    put_schema(&w, p);
+    put_warm_up(&w, p->node->warm);
     jw_end_object(&w);
     return http_reply_json(t, x, ready ? 200 : 503);
 }

@@ -5,11 +5,13 @@
 
 #include "engine/node.h"
 #include "serve/node_health.h"
+#include "serve/node_warm.h"
 #include "wire/http_server.h"
 
 struct node_pages {
     struct node *node;
     struct vitals *vitals;
+    struct node_warm *warm;
     struct http_files *files; /* NULL: there are no built pages */
 };
 

@@ -14,10 +14,12 @@
 #include "serve/datadir.h"
 #include "serve/listener.h"
 #include "serve/machine.h"
+#include "serve/provision.h"
 #include "serve/supervisor_private.h"
 
-#define LISTEN_RETRY_MS 2000
-#define FAILURES_MAX    5 /* in a row, of nodes before any has served, and of the simulated AI */
+#define LISTEN_RETRY_MS  2000
+#define MIGRATE_AGAIN_MS 30000
+#define FAILURES_MAX     5 /* in a row, of nodes before any has served, and of the simulated AI */
 
 /* --- before the loop --- */
 
@@ -173,6 +175,67 @@ static void clear_stores(struct task *t, struct supervisor *s)
         store_clear(t, &s->mariadb);
 }
 
+/* --- what is in them --- */
+
+/* The settings as children shall see them: a file that changes on disk means nothing to them. */
+static int make_config_file(const struct config *c)
+{
+    struct buf b;
+    buf_init(&b);
+    config_write(c, &b);
+    int fd = memfd_create("millrace-config", MFD_CLOEXEC);
+    check(fd >= 0 && write(fd, buf_str(&b).p, b.len) == (ssize_t)b.len);
+    buf_release(&b);
+    return fd;
+}
+
+/* After a reload the old nodes serve until new ones do. So a migration that fails is tried again;
+ * SIGHUP meanwhile takes another program. */
+static int migrate(struct task *t, struct supervisor *s, struct provision *p)
+{
+    for (;;) {
+        int err = provision_migrate(t, p);
+        if (!err || s->stops)
+            return err;
+        if (!s->reloaded)
+            return fail(s, err,
+                        "the private MariaDB could not be migrated; the lines above tell "
+                        "why");
+        log_error("serve", "not migrated: no new nodes, %d old ones go on; the next try is in %d s",
+                  fleet_old(&s->fleet), MIGRATE_AGAIN_MS / 1000);
+        int64_t until = loop_now_ms(s->loop) + MIGRATE_AGAIN_MS;
+        while (!s->stops && !s->reload && loop_now_ms(s->loop) < until)
+            wait_change(t, &s->changed, until);
+        if (s->stops)
+            return ERR_CANCELED;
+        if (s->reload) {
+            s->reload = false;
+            supervisor_reload(t, s);
+        }
+    }
+}
+
+/* A configured MySQL is filled by operators, never by us. */
+static int fill_stores(struct task *t, struct supervisor *s)
+{
+    if (*s->config.mysql_url)
+        return 0;
+    struct provision p = {.loop = s->loop,
+                          .changed = &s->changed,
+                          .stops = &s->stops,
+                          .hurry = &s->hurry,
+                          .binary = s->binary,
+                          .data_dir = s->dir.path,
+                          .config = &s->config,
+                          .settings_fd = make_config_file(&s->config)};
+    int err = migrate(t, s, &p);
+    if (!err && !s->reloaded)
+        err = provision_sample(t, &p);
+    s->sample_papers = p.sample_papers;
+    close(p.settings_fd);
+    return err;
+}
+
 /* --- the simulated AI and the nodes --- */
 
 /* What this process has already, when its program was replaced. */
@@ -218,24 +281,18 @@ static int start_simulator(struct task *t, struct supervisor *s)
     return s->stops ? ERR_CANCELED : 0;
 }
 
-/* The settings as the nodes shall see them: a file that changes on disk means nothing to them. */
-static int make_config_file(const struct config *c)
-{
-    struct buf b;
-    buf_init(&b);
-    config_write(c, &b);
-    int fd = memfd_create("millrace-config", MFD_CLOEXEC);
-    check(fd >= 0 && write(fd, buf_str(&b).p, b.len) == (ssize_t)b.len);
-    buf_release(&b);
-    return fd;
-}
-
 static int start_nodes(struct supervisor *s)
 {
-    s->config.data_dir = s->dir.path;
     s->config.nodes = s->nodes;
     s->fleet.config_fd = make_config_file(&s->config);
     return fleet_go(&s->fleet, &s->fleet_group);
+}
+
+/* 3000 as "3,000". */
+static const char *grouped(struct arena *a, int64_t n)
+{
+    return n < 1000 ? arena_printf(a, "%lld", (long long)n)
+                    : arena_printf(a, "%s,%03lld", grouped(a, n / 1000), (long long)(n % 1000));
 }
 
 static void announce(struct supervisor *s)
@@ -253,6 +310,10 @@ static void announce(struct supervisor *s)
            *c->redis_url ? config_mask_url(&s->arena, c->redis_url) : "a private Redis");
     if (!*c->mysql_url || !*c->redis_url)
         printf("  data    %s\n", s->dir.path);
+    if (s->sample_papers)
+        printf("  papers  %s made-up papers to try it with; load your own with \"millrace db "
+               "init\"\n",
+               grouped(&s->arena, s->sample_papers));
     printf("  AI      %s\n", s->simulated ? "simulated: its answers are made up; set "
                                             "MILLRACE_AI_URL to use a real one"
                                           : config_mask_url(&s->arena, c->ai_url));
@@ -318,11 +379,14 @@ static void stop_all(struct task *t, struct supervisor *s)
 static int start_all(struct task *t, struct supervisor *s)
 {
     warn_about_machine(s);
+    s->config.data_dir = s->dir.path;
     prepare_store(s, &s->redis, &store_redis);
     prepare_store(s, &s->mariadb, &store_mariadb);
     int err = take_over(s);
     if (!err)
         err = start_stores(t, s);
+    if (!err)
+        err = fill_stores(t, s);
     if (!err)
         err = start_simulator(t, s);
     return err ? err : start_nodes(s);

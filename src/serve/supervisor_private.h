@@ -19,9 +19,10 @@ struct supervisor {
     struct datadir dir;
     int listen_fd, metrics_fd;
     int nodes;
-    int terminal_fd; /* -1: we were not started from one */
-    bool reloaded;   /* this program replaced another one in this process */
-    bool simulated;  /* the AI is our own child */
+    int terminal_fd;       /* -1: we were not started from one */
+    bool reloaded;         /* this program replaced another one in this process */
+    bool simulated;        /* the AI is our own child */
+    int64_t sample_papers; /* made-up papers in the private MariaDB */
     struct handover before;
 
     struct loop *loop;

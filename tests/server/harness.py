@@ -30,6 +30,7 @@ SETTINGS = {
     "MILLRACE_MYSQL_BUFFER_BYTES": str(64 << 20),
     "MILLRACE_REDIS_MAX_BYTES": str(256 << 20),
     "MILLRACE_DRAIN_MS": "5000",
+    "MILLRACE_SAMPLE_PAPERS": "0",
 }
 
 _tests = []
@@ -381,3 +382,45 @@ def redis(server, *command):
         if line.startswith(b"$") and line != b"$-1\r\n":
             line = f.read(int(line[1:]) + 2)
         return line.strip().decode()
+
+
+class redis_link:
+    """A connection to the private Redis of a server: link("HLEN", key). Bytes, numbers, None, lists."""
+
+    def __init__(self, server):
+        with open(f"{server.data}/secret/redis") as f:
+            password = f.read().strip()
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(30)
+        s.connect(f"{server.data}/run/redis.sock")
+        self.file = s.makefile("rwb")
+        self("AUTH", password)
+
+    def __call__(self, *command):
+        words = [w if isinstance(w, bytes) else str(w).encode() for w in command]
+        self.file.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        self.file.flush()
+        return self._reply()
+
+    def _reply(self):
+        line = self.file.readline().rstrip(b"\r\n")
+        kind, rest = line[:1], line[1:]
+        if kind == b"-":
+            raise AssertionError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return [self._reply() for _ in range(int(rest))]
+        return rest
+
+
+def sql(server, statement, database="millrace"):
+    """Rows as lists of strings, asked by the administrator of the private MariaDB of a server."""
+    done = subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", f"{server.data}/run/mariadb.sock",
+                           "-N", "-B", "--default-character-set=utf8mb4", database, "-e", statement],
+                          capture_output=True, text=True, timeout=30 * SCALE)
+    if done.returncode:
+        raise AssertionError(f"{statement}: {done.stderr}")
+    return [line.split("\t") for line in done.stdout.splitlines()]

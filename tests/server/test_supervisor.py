@@ -580,9 +580,10 @@ def _():
         note("needs root")
         return
     data = folder() + "/v"
-    m = Millrace(data=data, env={"MILLRACE_USER": "nobody"})
+    m = Millrace(data=data, env={"MILLRACE_USER": "nobody", "MILLRACE_SAMPLE_PAPERS": "20"})
     with m:
         equal(m.get("/readyz").status, 200, "started by root, as nobody", m.log())
+        ok("the sample is loaded" in m.log(), "with papers", m.log())
         uid = os.stat(data).st_uid
         ok(uid != 0, "the data belongs to it")
         everybody = [m.process.pid, *m.nodes(), m.pid_of("redis"), m.pid_of("mariadb")]

@@ -7,6 +7,8 @@
 #include "base/nearest.h"
 #include "tool/tool.h"
 
+#define REDIS_COMMAND_MS 30000 /* a server that writes its log to a busy disk may pause */
+
 struct db_command {
     const char *name;
     int (*main)(int argc, char **argv);
@@ -14,6 +16,8 @@ struct db_command {
 };
 
 static const struct db_command commands[] = {
+    {"init", db_init_main, "load a folder of papers into MySQL"},
+    {"warm", db_warm_main, "fill Redis from MySQL"},
     {"migrate", db_migrate_main, "create missing tables, or bring old ones up to date"},
 };
 #define COUNT (sizeof commands / sizeof *commands)
@@ -67,17 +71,18 @@ static int fail(const char *why)
 static int fail_private(const char *why)
 {
     fail(why);
-    fprintf(stderr, "The private MariaDB runs while \"millrace serve\" does: start that first, or "
-                    "set mysql.url.\n");
+    fprintf(stderr, "The private stores run while \"millrace serve\" does: start that first, or "
+                    "set mysql.url and redis.url.\n");
     return 1;
 }
 
-/* A configured MySQL is enough: that a private Redis has never been started is no hindrance. */
-static int find_stores(struct db *d, const char **why)
+/* Who needs no Redis is content with a configured MySQL: that a private Redis has never been
+ * started is no hindrance. */
+static int find_stores(struct db *d, bool redis, const char **why)
 {
     const struct config *c = &d->config;
     int err = stores_find(&d->arena, c, &d->stores, why);
-    if (!err || !*c->mysql_url)
+    if (!err || redis || !*c->mysql_url)
         return err;
     d->stores = (struct stores){
         .mysql_url = c->mysql_url,
@@ -88,6 +93,9 @@ static int find_stores(struct db *d, const char **why)
 
 struct run {
     struct db *db;
+    struct group links; /* the task of the connection to Redis */
+    bool redis;
+    int64_t statement_ms;
     int (*body)(struct task *t, struct db *d);
 };
 
@@ -95,45 +103,69 @@ static void run_body(struct task *t, void *arg)
 {
     struct run *r = arg;
     r->db->status = r->body(t, r->db);
+    if (r->redis)
+        redis_close(r->db->redis);
 }
 
-static int run(struct db *d, int64_t statement_ms, int (*body)(struct task *t, struct db *d))
+static int run(struct run *r)
 {
+    struct db *d = r->db;
     struct loop *l = loop_new(NULL);
     struct sql_options o = {
         .url = d->stores.mysql_url,
         .password = d->stores.mysql_password,
         .connections_max = (size_t)d->config.mysql_connections,
-        .statement_ms = statement_ms,
+        .statement_ms = r->statement_ms,
     };
     d->sql = sql_pool_new(l, &o);
-    struct run r = {d, body};
     struct group g;
     group_init(&g, l);
-    check(task_go(&g, "db", run_body, &r) == 0);
+    group_init(&r->links, l);
+    if (r->redis) {
+        d->redis =
+            redis_open(&r->links, &(struct redis_options){.url = d->stores.redis_url,
+                                                          .password = d->stores.redis_password,
+                                                          .command_ms = REDIS_COMMAND_MS,
+                                                          .name = "db"});
+        check(d->redis);
+    }
+    check(task_go(&g, "db", run_body, r) == 0);
     loop_run(l);
     sql_pool_free(d->sql);
     loop_free(l);
     return d->status;
 }
 
-int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
-           void *arg)
+static int load_and_run(const char *file, struct run *r, void *arg)
 {
     signal(SIGPIPE, SIG_IGN);
     log_setup(LOG_ERROR, LOG_TEXT, "db");
     struct db d = {.arg = arg};
+    r->db = &d;
     arena_init(&d.arena);
     const char *why = NULL;
     int status;
     if (config_load(&d.arena, file ? file : CONFIG_FILE_DEFAULT, !file, environ, &d.config, &why))
         status = fail(why);
-    else if (find_stores(&d, &why))
+    else if (find_stores(&d, r->redis, &why))
         status = fail_private(why);
     else
-        status = run(&d, statement_ms, body);
+        status = run(r);
     arena_release(&d.arena);
     return status;
+}
+
+int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
+           void *arg)
+{
+    return load_and_run(file, &(struct run){.statement_ms = statement_ms, .body = body}, arg);
+}
+
+int db_run_redis(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
+                 void *arg)
+{
+    return load_and_run(
+        file, &(struct run){.statement_ms = statement_ms, .body = body, .redis = true}, arg);
 }
 
 int db_complain(struct task *t, const struct db *d, int err)
@@ -141,9 +173,11 @@ int db_complain(struct task *t, const struct db *d, int err)
     const char *why = *task_error(t) ? task_error(t) : err_name(err);
     if (err != ERR_UNAVAILABLE)
         return fail(why);
-    if (!*d->config.mysql_url)
+    bool redis_down = d->redis && !redis_up(d->redis);
+    const char *url = redis_down ? d->config.redis_url : d->config.mysql_url;
+    if (!*url)
         return fail_private(why);
-    fprintf(stderr, "millrace: MySQL at %s: %s\n",
-            config_mask_url(task_arena(t), d->config.mysql_url), why);
+    fprintf(stderr, "millrace: %s at %s: %s\n", redis_down ? "Redis" : "MySQL",
+            config_mask_url(task_arena(t), url), why);
     return 1;
 }

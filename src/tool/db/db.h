@@ -7,16 +7,20 @@
 #include "engine/config.h"
 #include "engine/stores.h"
 #include "loop/task.h"
+#include "wire/redis.h"
 #include "wire/sql.h"
 
 /* argv[0] is the subcommand's own name; the result is the exit status of the program. */
+int db_init_main(int argc, char **argv);
 int db_migrate_main(int argc, char **argv);
+int db_warm_main(int argc, char **argv);
 
 struct db {
     struct arena arena; /* of the settings */
     struct config config;
     struct stores stores; /* only MySQL is sure to be there; redis_url may be NULL */
     struct sql_pool *sql;
+    struct redis *redis; /* db_run_redis only */
     void *arg;
     int status;
 };
@@ -26,8 +30,11 @@ struct db {
  * is how long one statement may take. */
 int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
            void *arg);
+/* The same for those that need Redis, too. */
+int db_run_redis(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
+                 void *arg);
 
-/* Says on standard error why body failed; the exit status. Where the database cannot be reached it
- * also says where it was looked for. */
+/* Says on standard error why body failed; the exit status. Where a store cannot be reached it also
+ * says where it was looked for. */
 int db_complain(struct task *t, const struct db *d, int err);
 #endif

@@ -21,7 +21,7 @@
 
 struct init_file { /* Data/<journal>/<name> */
     struct str journal, name;
-    const char *path;
+    const char *path, *shown; /* shown: the part of path below dir, for reports */
     int64_t bytes, changed_ns;
 };
 
@@ -60,6 +60,14 @@ struct init_folder {
 MUST_CHECK int init_folder_read(struct arena *a, const char *dir, struct init_report *r,
                                 struct init_folder *out, const char **why);
 
+/* When it was changed, since 1970. Wraps around for times that do not fit: all that counts is
+ * whether it differs. */
+struct stat;
+int64_t init_changed_ns(const struct stat *st);
+
+/* One string for two names. They hold no control characters, so NUL keeps them apart. */
+struct str init_pair_key(struct arena *a, struct str first, struct str second);
+
 /* --- 2. to 4. --- */
 
 struct init {
@@ -71,7 +79,8 @@ struct init {
 
 MUST_CHECK int init_keys(struct task *t, struct init *in);
 MUST_CHECK int init_journals(struct task *t, struct init *in); /* contentlist */
-MUST_CHECK int init_papers(struct task *t, struct init *in);   /* paperinfo and what counts it */
+MUST_CHECK int init_papers(struct task *t, struct init *in);   /* paperinfo and its blocks */
+MUST_CHECK int init_years(struct task *t, struct init *in);    /* contentlist_year_number */
 MUST_CHECK int init_dictionary(struct task *t, struct init *in);
 MUST_CHECK int init_tags(struct task *t, struct init *in);
 #endif

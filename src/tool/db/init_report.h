@@ -27,7 +27,8 @@ void init_report_free(struct init_report *r);
 
 /* Something to know, at a place: "Data/NATURE/2024.bib:17: no year (entry smith2024)". line 0: the whole
  * file. reason is a constant, problems are counted by it; about (may be empty) says what it is
- * about and is copied. lost: something was left out because of it. */
+ * about. path and about are copied, and about is cut where it is long. lost: something was left out
+ * because of it. */
 void init_report_problem(struct init_report *r, const char *path, int64_t line, bool lost,
                          const char *reason, struct str about);
 

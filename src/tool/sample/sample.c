@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "tool/opt.h"
-#include "tool/sample/sample_progress.h"
+#include "tool/progress.h"
 #include "tool/tool.h"
 
 #define PAPERS_MAX 100000000
@@ -62,16 +62,16 @@ static int read_options(int argc, char **argv, struct sample_options *o)
 
 static int make(const struct sample_options *o, struct loop *l)
 {
-    struct sample_progress p;
+    struct progress p;
     struct sample_total total;
-    sample_progress_init(&p, l, o->papers);
+    progress_init(&p, l, "sample", "papers", o->papers);
     int err = sample_tree_write(o, &p, &total);
-    sample_progress_end(&p);
+    progress_end(&p);
     if (!err)
         err = sample_dir_complete(o);
     if (err)
         return err;
-    double seconds = sample_progress_seconds(&p);
+    double seconds = progress_seconds(&p);
     printf("%s: %lld papers of %d journals in %d files, %.1f MB, %.1f s (%.0f papers/s)\n", o->dir,
            (long long)total.papers, total.journals, total.files, (double)total.bytes / 1e6, seconds,
            (double)total.papers / (seconds > 0 ? seconds : 1e-6));

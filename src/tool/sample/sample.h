@@ -17,7 +17,7 @@
 #define SAMPLE_FIRST_YEAR 2011
 #define SAMPLE_LAST_YEAR  2025
 
-struct sample_progress;
+struct progress;
 
 struct sample_options {
     const char *dir;
@@ -43,7 +43,7 @@ struct sample_total {
     int64_t papers, bytes;
     int files, journals;
 };
-MUST_CHECK int sample_tree_write(const struct sample_options *o, struct sample_progress *p,
+MUST_CHECK int sample_tree_write(const struct sample_options *o, struct progress *p,
                                  struct sample_total *total);
 /* Removes the files that a sample of any size may have left in dir. */
 MUST_CHECK int sample_tree_remove(const char *dir);

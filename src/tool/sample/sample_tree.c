@@ -6,10 +6,10 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "corpus/csv.h"
+#include "tool/progress.h"
 #include "tool/sample/sample.h"
 #include "tool/sample/sample_file.h"
 #include "tool/sample/sample_paper.h"
-#include "tool/sample/sample_progress.h"
 
 #define KEYS              8
 #define PAPERS_PER_GLANCE 64 /* at the clock */
@@ -23,7 +23,7 @@ static const char key_file[] = "APIKey/sample.txt";
 
 struct tree {
     const struct sample_options *options;
-    struct sample_progress *progress;
+    struct progress *progress;
     struct sample_total *total;
     struct arena arena; /* paths; a few kilobytes, whatever the number of papers */
 };
@@ -152,8 +152,7 @@ static int fill_bib(struct tree *t, struct sample_file *f, const struct sample_j
             return err;
         int64_t papers = ++t->total->papers;
         if (papers % PAPERS_PER_GLANCE == 0)
-            sample_progress_show(t->progress, papers,
-                                 t->total->bytes + f->bytes + (int64_t)f->buf.len);
+            progress_show(t->progress, papers, papers);
     }
     return 0;
 }
@@ -224,7 +223,7 @@ static int write_info(struct tree *t)
     return err ? err : write_keys(t);
 }
 
-int sample_tree_write(const struct sample_options *o, struct sample_progress *p,
+int sample_tree_write(const struct sample_options *o, struct progress *p,
                       struct sample_total *total)
 {
     *total = (struct sample_total){.papers = 0};

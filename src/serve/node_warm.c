@@ -1,0 +1,183 @@
+#include "serve/node_warm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/keys.h"
+#include "engine/schema.h"
+#include "engine/warm.h"
+#include "serve/node_health.h"
+
+#define TASKS          4    /* blocks built at a time */
+#define LOOK_MS        1000 /* at stores that do not answer; at the connection */
+#define SCHEMA_LOOK_MS 3000
+#define RETRY_FIRST_MS 1000
+#define RETRY_MOST_MS  30000
+#define SETTLE_LOOK_MS 10
+
+struct node_warm {
+    struct node *node;
+    struct warm_progress progress;
+    int64_t database; /* its newest migration; -1: not looked at */
+    bool schema_fine;
+    bool tried; /* a first try, with both stores, is over */
+    int64_t retry_ms;
+    uint64_t epoch; /* of the connection that the last try began with */
+    char said[sizeof((struct warm_progress *)0)->problem]; /* last in the log */
+};
+
+struct node_warm *node_warm_new(struct node *n)
+{
+    struct node_warm *w = calloc(1, sizeof *w);
+    if (!w)
+        check_no_memory();
+    w->node = n;
+    w->database = -1;
+    n->warm = &w->progress;
+    return w;
+}
+
+void node_warm_free(struct node_warm *w)
+{
+    free(w);
+}
+
+/* --- one try --- */
+
+static int refuse(struct node_warm *w, int err, const char *why)
+{
+    w->progress.state = WARM_FAILED;
+    snprintf(w->progress.problem, sizeof w->progress.problem, "%s", why);
+    return err;
+}
+
+static int await_stores(struct task *t, struct node_warm *w)
+{
+    struct health h;
+    health_probe(t, w->node, &h);
+    if (health_fine(&h))
+        return 0;
+    w->progress.state = WARM_WAITING;
+    w->progress.problem[0] = '\0';
+    return ERR_UNAVAILABLE;
+}
+
+static int look_at_schema(struct task *t, struct node_warm *w)
+{
+    struct schema_report r;
+    int err = schema_check(t, w->node->sql, &r);
+    if (err) {
+        /* Of a database that went away nothing new is known. */
+        w->schema_fine = w->schema_fine && err != ERR_CONFLICT && err != ERR_EXISTS;
+        return refuse(w, err, *task_error(t) ? task_error(t) : err_name(err));
+    }
+    w->database = r.database;
+    w->schema_fine = r.database == r.program;
+    return w->schema_fine ? 0
+                          : refuse(w, ERR_CONFLICT,
+                                   "the database lacks migrations: run \"millrace db migrate\"");
+}
+
+/* Whether readers find a catalog before we have loaded it: Redis has one from earlier, or there is
+ * nothing to be in it. Without this a node would wait for the lock of one that died while loading. */
+static bool finds_catalog(struct task *t, const struct node *n)
+{
+    const struct redis_reply *reply;
+    struct sql_rows r;
+    if (!redis_call(t, n->redis, key_journals, &reply, STR("EXISTS"), key_journals) &&
+        reply->integer)
+        return true;
+    return !sql_call(t, n->sql, &r, "SELECT 1 FROM contentlist LIMIT 1") && r.count == 0;
+}
+
+static int try_once(struct task *t, struct node_warm *w)
+{
+    const struct node *n = w->node;
+    int err = await_stores(t, w);
+    if (err)
+        return err;
+    w->epoch = redis_epoch(n->redis);
+    err = look_at_schema(t, w);
+    struct warm_options o = {.redis = n->redis, .sql = n->sql, .blocks = n->blocks, .tasks = TASKS};
+    if (!err && !w->progress.catalog_loaded)
+        w->progress.catalog_loaded = finds_catalog(t, n);
+    if (!err)
+        err = warm_run(t, &o, &w->progress);
+    w->tried = true;
+    return err;
+}
+
+/* --- for ever --- */
+
+static int64_t pause_ms(struct node_warm *w)
+{
+    if (w->progress.state == WARM_WAITING)
+        return LOOK_MS;
+    if (!w->schema_fine)
+        return SCHEMA_LOOK_MS;
+    w->retry_ms = w->retry_ms ? 2 * w->retry_ms : RETRY_FIRST_MS;
+    if (w->retry_ms > RETRY_MOST_MS)
+        w->retry_ms = RETRY_MOST_MS;
+    return loop_jitter(w->node->loop, w->retry_ms);
+}
+
+/* Each problem once, however often it is met in a row. */
+static void tell(struct node_warm *w, int err)
+{
+    const struct warm_progress *p = &w->progress;
+    if (!err)
+        log_info("warm",
+                 "Redis is filled: %lld blocks, %lld papers, of which %lld blocks were "
+                 "built here",
+                 (long long)p->blocks, (long long)p->papers, (long long)p->blocks_built);
+    else if (p->state == WARM_FAILED && strcmp(w->said, p->problem) != 0)
+        log_warn("warm", "Redis is not filled: %s", p->problem);
+    memcpy(w->said, p->problem, sizeof w->said);
+}
+
+void node_warm_task(struct task *t, void *arg)
+{
+    struct node_warm *w = arg;
+    while (!task_canceled(t)) {
+        struct task_scope scope = task_scope(t);
+        int err = try_once(t, w);
+        if (!task_canceled(t))
+            tell(w, err);
+        task_scope_end(t, scope);
+        if (err) {
+            err = task_sleep(t, pause_ms(w));
+            continue;
+        }
+        w->retry_ms = 0;
+        /* A server that was started anew means a new connection too. */
+        while (!err && redis_epoch(w->node->redis) == w->epoch)
+            err = task_sleep(t, LOOK_MS);
+    }
+}
+
+/* --- what others ask --- */
+
+void node_warm_settle(struct task *t, const struct node_warm *w, int64_t ms)
+{
+    int64_t until = loop_now_ms(w->node->loop) + ms;
+    while (!w->tried && !w->progress.catalog_loaded && loop_now_ms(w->node->loop) < until)
+        if (task_sleep(t, SETTLE_LOOK_MS))
+            return;
+}
+
+const char *node_warm_lacks(const struct node_warm *w)
+{
+    const struct warm_progress *p = &w->progress;
+    if (w->schema_fine && p->catalog_loaded)
+        return NULL;
+    if (p->state == WARM_FAILED)
+        return p->problem;
+    return "the catalog has not been loaded yet";
+}
+
+int64_t node_warm_database(const struct node_warm *w)
+{
+    return w->database;
+}

@@ -1,0 +1,127 @@
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#include "engine/schema.h"
+#include "tool/db/init.h"
+#include "tool/opt.h"
+
+#define KEPT_BYTES   (64 << 20)
+#define STATEMENT_MS (6 * 3600 * 1000) /* the first one may be a migration */
+
+static const char about[] =
+    "Loads a folder of papers into MySQL, in four steps: tables, AI keys, journals with their\n"
+    "papers, tags.\n"
+    "\n"
+    "  DIR/Data/<Journal>/*.bib\n"
+    "  DIR/PaperAndTagInfo/InfoList.Paper.csv          Name, FullName, DataRange, UpdateDate, "
+    "Price\n"
+    "  DIR/PaperAndTagInfo/InfoList.Tag.csv            Tag, TagType\n"
+    "  DIR/PaperAndTagInfo/InfoList.PaperWithTag.csv   Name, Tag\n"
+    "  DIR/APIKey/*.txt                                one key per line\n"
+    "\n"
+    "Run it again whenever the folder has changed, or after an interruption: files that are as "
+    "they\n"
+    "were are not read, and only what differs is written. Papers that are no longer in the folder\n"
+    "stay, because results point to them. A server that runs learns of it by \"millrace db "
+    "warm\".\n"
+    "\n"
+    "Exit status: 0 all files were read; 1 not all, or nothing could be done.";
+
+struct options {
+    const char *data, *config, *report;
+    bool all;
+};
+
+struct step {
+    const char *name;
+    int (*run)(struct task *t, struct init *in);
+};
+
+static int make_tables(struct task *t, struct init *in)
+{
+    struct schema_report r;
+    return schema_migrate(t, in->db->sql, &r);
+}
+
+static const struct step steps[] = {
+    {"1/4 tables", make_tables},
+    {"2/4 AI keys", init_keys},
+    {"3/4 journals", init_journals},
+    {"3/4 papers", init_papers},
+    {"3/4 papers per year", init_years},
+    {"3/4 dictionary", init_dictionary},
+    {"4/4 tags", init_tags},
+};
+
+static int run_steps(struct task *t, struct init *in)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct task_scope s = task_scope(t);
+        fprintf(stderr, "%s\n", steps[i].name);
+        int err = steps[i].run(t, in);
+        task_scope_end(t, s);
+        if (err)
+            return db_complain(t, in->db, err);
+    }
+    return 0;
+}
+
+static int finish(struct init *in, const struct options *o)
+{
+    const struct init_totals *totals = init_report_totals(in->report);
+    init_report_print(in->report, o->all);
+    if (totals->blocks_changed || totals->journals_changed || totals->tags_changed ||
+        totals->pairs_changed)
+        printf(
+            "\nRedis does not know of this yet: run \"millrace db warm\", or start the server.\n");
+    if (o->report && init_report_save(in->report, o->report)) {
+        fprintf(stderr, "millrace db init: %s: %s\n", o->report, strerror(errno));
+        return 1;
+    }
+    return fflush(stdout) == 0 && totals->files_failed == 0 ? 0 : 1;
+}
+
+static int init(struct task *t, struct db *d)
+{
+    const struct options *o = d->arg;
+    struct arena a;
+    const char *why;
+    arena_init(&a);
+    struct init in = {.db = d, .report = init_report_new()};
+    int64_t begun = loop_now_us(task_loop(t));
+    int status = 1;
+    if (init_folder_read(&a, o->data, in.report, &in.folder, &why))
+        fprintf(stderr, "millrace db init: %s\n", why);
+    else
+        status = run_steps(t, &in);
+    init_report_totals(in.report)->seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
+    if (status == 0)
+        status = finish(&in, o);
+    init_report_free(in.report);
+    arena_release(&a);
+    return status;
+}
+
+int db_init_main(int argc, char **argv)
+{
+    struct options o = {.data = NULL};
+    const struct opt opts[] = {
+        {"data", "DIR", "the folder to load", .text = &o.data},
+        {"report", "FILE", "also write the report to FILE, as JSON", .text = &o.report},
+        {"all", NULL, "list every journal, not only the first", .flag = &o.all},
+        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &o.config},
+    };
+    struct command c = {"db init", NULL, about, opts, sizeof opts / sizeof *opts};
+    int status = opt_parse(&c, argc, argv, NULL);
+    if (status >= 0)
+        return status;
+    if (!o.data) {
+        fprintf(stderr, "millrace db init: --data DIR is missing; see --help\n");
+        return 2;
+    }
+    /* Batches come and go by the thousand: what one frees the next one takes, without the kernel. */
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    return db_run(o.config, STATEMENT_MS, init, &o);
+}

@@ -1,0 +1,53 @@
+/* init_batch.h -- some hundred papers on their way into the database, in one transaction.
+ *
+ * Who a paper belongs to when several files hold its DOI does not depend on the order in which
+ * they are loaded: the first by journal, then file, of those that are in the folder now. */
+#ifndef TOOL_DB_INIT_BATCH_H
+#define TOOL_DB_INIT_BATCH_H
+
+#include "base/map.h"
+#include "tool/db/init.h"
+
+#define INIT_BATCH_PAPERS 2000
+#define INIT_BATCH_BYTES  (8 << 20) /* of entries; one may be larger */
+
+enum init_outcome { INIT_STORED, INIT_UPDATED, INIT_UNCHANGED, INIT_DUPLICATE };
+
+struct init_paper {
+    struct paper paper; /* all of it in the batch's arena */
+    struct str json;
+    int64_t digest;
+    const struct init_file *file;
+    int64_t line;
+    struct init_counts *counts; /* of its journal */
+    /* What became of it, once the batch is stored. */
+    enum init_outcome outcome;
+    struct str owner_journal,
+        owner_file; /* INIT_DUPLICATE, INIT_UPDATED; in the arena of the task */
+};
+
+struct init_done { /* a file whose last paper is in this batch or an earlier one */
+    const struct init_file *file;
+    int64_t digest;
+};
+
+struct init_batch {
+    struct arena arena;
+    struct init_paper *papers;
+    size_t count, bytes;
+    struct init_done *done;
+    size_t done_count, done_cap;
+};
+
+struct init_batch *init_batch_new(void);
+void init_batch_free(struct init_batch *b);
+void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest);
+
+/* Stores what is new or changed, with the numbers of its blocks and the files that are done. Sets
+ * every outcome. blocks_changed gets the names of the blocks it touched. */
+MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
+                                const struct map *files, struct map *blocks_changed);
+
+/* The key of a file in `files`: all that are in the folder now. */
+struct str init_file_key(struct arena *a, struct str journal, struct str name);
+#endif

@@ -1,0 +1,306 @@
+/* Step 3: papers. One task reads and makes batches, the other stores them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/map.h"
+#include "corpus/doi.h"
+#include "loop/sync.h"
+#include "tool/db/init_batch.h"
+#include "tool/db/init_seen.h"
+#include "tool/db/init_source.h"
+
+#define BATCHES_AHEAD 2
+#define YIELD_EACH    64 /* papers: the database must not wait for us to look at its answer */
+
+struct known_file { /* a row of corpus_file */
+    int64_t bytes, changed_ns, digest;
+};
+
+struct papers {
+    struct init *init;
+    struct map *known;  /* file key -> struct known_file */
+    struct map *files;  /* file key -> itself: all in the folder */
+    struct map *blocks; /* that were changed */
+    struct chan batches;
+    struct init_batch *batch; /* being filled */
+    struct init_seen seen;    /* DOIs of the file being read */
+    struct buf json;
+    int64_t bytes_read, papers_read;
+    int err; /* of the task that reads */
+};
+
+/* --- which files --- */
+
+static int read_known(struct task *t, struct papers *p)
+{
+    struct sql_rows r;
+    struct arena *a = task_arena(t);
+    int err = sql_call(t, p->init->db->sql, &r,
+                       "SELECT journal, file, bytes, changed_ns, digest FROM corpus_file");
+    for (size_t i = 0; !err && i < r.count; i++) {
+        const struct sql_value *row = sql_row(&r, i);
+        struct known_file *k = ARENA_NEW(a, struct known_file);
+        *k = (struct known_file){row[2].i, row[3].i, row[4].i};
+        map_set(p->known, init_file_key(a, row[0].s, row[1].s), k);
+    }
+    return err;
+}
+
+static const struct known_file *known(struct task *t, struct papers *p, const struct init_file *f)
+{
+    struct task_scope s = task_scope(t);
+    const struct known_file *k =
+        map_get(p->known, init_file_key(task_arena(t), f->journal, f->name));
+    task_scope_end(t, s);
+    return k;
+}
+
+static bool looks_the_same(const struct known_file *k, const struct init_file *f)
+{
+    return k && k->bytes == f->bytes && k->changed_ns == f->changed_ns;
+}
+
+/* All names, and how much there is to read. */
+static void survey(struct task *t, struct papers *p)
+{
+    const struct init_folder *folder = &p->init->folder;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < folder->file_count; i++) {
+        const struct init_file *f = &folder->files[i];
+        map_set(p->files, init_file_key(task_arena(t), f->journal, f->name), p);
+        if (!looks_the_same(known(t, p, f), f))
+            bytes += f->bytes;
+    }
+    progress_init(&p->init->progress, task_loop(t), "db init", "papers", bytes);
+}
+
+/* --- reading --- */
+
+static int send_batch(struct task *t, struct papers *p)
+{
+    if (p->batch->count == 0 && p->batch->done_count == 0)
+        return 0;
+    int err = chan_send(t, &p->batches, p->batch);
+    if (!err)
+        p->batch = init_batch_new();
+    return err;
+}
+
+/* Copies what the reader lends into the batch. */
+static void put_paper(struct papers *p, const struct init_file *f, const struct paper *paper,
+                      const struct bibtex_entry *e, struct init_counts *counts)
+{
+    struct init_batch *b = p->batch;
+    buf_clear(&p->json);
+    paper_write_json(&p->json, paper);
+    b->papers[b->count++] = (struct init_paper){
+        .paper = {.doi = str_dup(&b->arena, paper->doi),
+                  .journal = f->journal,
+                  .file = f->name,
+                  .year = paper->year},
+        .json = str_dup(&b->arena, buf_str(&p->json)),
+        .digest = paper_digest(paper),
+        .file = f,
+        .line = (int64_t)e->line,
+        .counts = counts,
+    };
+    b->bytes += p->json.len;
+    counts->made_up += doi_is_made_up(paper->doi);
+    counts->bare += e->abstract.n == 0;
+}
+
+static void take_entry(struct task *t, struct papers *p, const struct init_file *f,
+                       struct bibtex *reader, const struct bibtex_entry *e,
+                       struct init_counts *counts)
+{
+    struct task_scope s = task_scope(t);
+    struct paper paper;
+    const char *why;
+    counts->read++;
+    if (paper_of_entry(task_arena(t), reader, e, f->journal, f->name, &paper, &why)) {
+        counts->rejected++;
+        init_report_problem(p->init->report, f->shown, (int64_t)e->line, true, why, e->key);
+    } else if (!init_seen_add(&p->seen, paper.doi)) {
+        counts->duplicate++;
+        init_report_problem(p->init->report, f->shown, (int64_t)e->line, false,
+                            "this DOI stands in the same file before", paper.doi);
+    } else {
+        put_paper(p, f, &paper, e, counts);
+    }
+    task_scope_end(t, s);
+}
+
+static int read_entries(struct task *t, struct papers *p, const struct init_file *f,
+                        struct init_source *source, struct init_counts *counts)
+{
+    struct bibtex_entry e;
+    int64_t before = p->bytes_read;
+    int more;
+    init_seen_clear(&p->seen);
+    while ((more = init_source_next(source, &e)) > 0) {
+        take_entry(t, p, f, init_source_reader(source), &e, counts);
+        p->papers_read++;
+        p->bytes_read += (int64_t)e.raw.n;
+        int err = p->batch->count == INIT_BATCH_PAPERS || p->batch->bytes >= INIT_BATCH_BYTES
+                      ? send_batch(t, p)
+                  : p->papers_read % YIELD_EACH == 0 ? task_yield(t)
+                                                     : 0;
+        if (err)
+            return err;
+        progress_show(&p->init->progress, p->bytes_read, p->papers_read);
+    }
+    p->bytes_read = before + f->bytes;
+    return more;
+}
+
+static void lose_file(struct papers *p, const struct init_file *f, int err)
+{
+    init_report_totals(p->init->report)->files_failed++;
+    init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
+                        str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
+                               : err == ERR_IO  ? strerror(errno)
+                                                : err_name(err)));
+}
+
+static bool still_the_same(const struct init_file *f)
+{
+    struct stat st;
+    return stat(f->path, &st) == 0 && st.st_size == f->bytes &&
+           init_changed_ns(&st) == f->changed_ns;
+}
+
+/* The world's errors concern this file alone; what is returned ends everything. */
+static int read_file(struct task *t, struct papers *p, const struct init_file *f)
+{
+    struct init_totals *totals = init_report_totals(p->init->report);
+    const struct known_file *k = known(t, p, f);
+    struct init_look look;
+    struct init_source *source;
+    if (looks_the_same(k, f)) {
+        totals->files_unchanged++;
+        return 0;
+    }
+    int err = init_source_look(f->path, &look);
+    if (!err && k && k->digest == look.digest && k->bytes == f->bytes) {
+        totals->files_unchanged++;
+        p->bytes_read += f->bytes;
+        init_batch_add_done(p->batch, f, look.digest); /* only its time is another */
+        return 0;
+    }
+    struct init_counts *counts = init_report_journal(p->init->report, f->journal);
+    if (!err)
+        err = init_source_open(&source, f, look.utf8, p->init->report, counts);
+    if (err) {
+        lose_file(p, f, err);
+        return 0;
+    }
+    totals->files_read++;
+    err = read_entries(t, p, f, source, counts);
+    if (err == ERR_IO)
+        lose_file(p, f, err);
+    init_source_close(source);
+    if (err)
+        return err == ERR_IO ? 0 : err;
+    if (still_the_same(f))
+        init_batch_add_done(p->batch, f, look.digest);
+    else
+        init_report_problem(p->init->report, f->shown, 0, true,
+                            "changed while it was read; run db init again", STR(""));
+    return 0;
+}
+
+static void read_files(struct task *t, void *arg)
+{
+    struct papers *p = arg;
+    const struct init_folder *folder = &p->init->folder;
+    int err = 0;
+    for (size_t i = 0; i < folder->file_count && !err; i++)
+        err = read_file(t, p, &folder->files[i]);
+    if (!err)
+        err = send_batch(t, p);
+    p->err = err;
+    chan_close(&p->batches);
+}
+
+/* --- storing --- */
+
+static void count_outcome(struct task *t, struct papers *p, const struct init_paper *q)
+{
+    int64_t *counts[] = {[INIT_STORED] = &q->counts->stored,
+                         [INIT_UPDATED] = &q->counts->updated,
+                         [INIT_UNCHANGED] = &q->counts->unchanged,
+                         [INIT_DUPLICATE] = &q->counts->duplicate};
+    ++*counts[q->outcome];
+    if (q->outcome == INIT_DUPLICATE)
+        init_report_problem(p->init->report, q->file->shown, q->line, false,
+                            "this DOI stands in another file",
+                            str_printf(task_arena(t), "%.*s: %.*s/%.*s", STR_ARG(q->paper.doi),
+                                       STR_ARG(q->owner_journal), STR_ARG(q->owner_file)));
+}
+
+static int store_batches(struct task *t, struct papers *p)
+{
+    void *v;
+    int err = 0;
+    while (!err && chan_recv(t, &p->batches, &v) == 0) {
+        struct init_batch *b = v;
+        struct task_scope s = task_scope(t);
+        err = init_batch_store(t, p->init->db->sql, b, p->files, p->blocks);
+        for (size_t i = 0; i < b->count && !err; i++)
+            count_outcome(t, p, &b->papers[i]);
+        task_scope_end(t, s);
+        init_batch_free(b);
+    }
+    return err;
+}
+
+static int load(struct task *t, struct papers *p)
+{
+    int err = read_known(t, p);
+    if (err)
+        return err;
+    survey(t, p);
+    struct group g;
+    group_init(&g, task_loop(t));
+    err = task_go(&g, "read", read_files, p);
+    if (!err)
+        err = store_batches(t, p);
+    if (err)
+        group_cancel(&g);
+    int joined = group_join(t, &g);
+    progress_end(&p->init->progress);
+    init_report_totals(p->init->report)->blocks_changed = (int64_t)map_count(p->blocks);
+    return err ? err : joined ? joined : p->err;
+}
+
+static void drop_batches(struct task *t, struct papers *p)
+{
+    void *v;
+    chan_close(&p->batches);
+    while (chan_recv(t, &p->batches, &v) == 0)
+        init_batch_free(v);
+    init_batch_free(p->batch);
+}
+
+int init_papers(struct task *t, struct init *in)
+{
+    struct papers p = {.init = in,
+                       .known = map_new(),
+                       .files = map_new(),
+                       .blocks = map_new(),
+                       .batch = init_batch_new()};
+    chan_init(&p.batches, BATCHES_AHEAD);
+    buf_init(&p.json);
+    init_seen_init(&p.seen);
+    int err = load(t, &p);
+    drop_batches(t, &p);
+    init_seen_release(&p.seen);
+    buf_release(&p.json);
+    chan_release(&p.batches);
+    map_free(p.blocks);
+    map_free(p.files);
+    map_free(p.known);
+    return err;
+}

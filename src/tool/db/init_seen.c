@@ -1,0 +1,58 @@
+#include "tool/db/init_seen.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+
+#define CAP_FIRST 1024 /* a power of two */
+
+void init_seen_init(struct init_seen *s)
+{
+    *s = (struct init_seen){.slots = NULL};
+}
+
+void init_seen_release(struct init_seen *s)
+{
+    free(s->slots);
+    init_seen_init(s);
+}
+
+void init_seen_clear(struct init_seen *s)
+{
+    if (s->cap > CAP_FIRST)
+        init_seen_release(s);
+    else if (s->count)
+        memset(s->slots, 0, s->cap * sizeof *s->slots);
+    s->count = 0;
+}
+
+static bool put(struct init_seen *s, uint64_t hash)
+{
+    size_t i = hash & (s->cap - 1);
+    for (; s->slots[i]; i = (i + 1) & (s->cap - 1))
+        if (s->slots[i] == hash)
+            return false;
+    s->slots[i] = hash;
+    s->count++;
+    return true;
+}
+
+static void grow(struct init_seen *s)
+{
+    struct init_seen larger = {.cap = s->cap ? s->cap * 2 : CAP_FIRST};
+    larger.slots = check_memory(calloc(larger.cap, sizeof *larger.slots));
+    for (size_t i = 0; i < s->cap; i++)
+        if (s->slots[i])
+            put(&larger, s->slots[i]);
+    free(s->slots);
+    *s = larger;
+}
+
+bool init_seen_add(struct init_seen *s, struct str doi)
+{
+    static const uint8_t key[16] = "DOIs of one file";
+    uint64_t hash = siphash(key, doi);
+    if ((s->count + 1) * 4 > s->cap * 3)
+        grow(s);
+    return put(s, hash ? hash : 1);
+}

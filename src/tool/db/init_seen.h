@@ -1,0 +1,19 @@
+/* init_seen.h -- which DOIs a file has had, as 64 bits each: a file may hold millions.
+ *
+ * Two DOIs of one file that share all 64 bits would be taken for one: with a million of them, that
+ * happens once in thirty million files, and the report would name it as a duplicate. */
+#ifndef TOOL_DB_INIT_SEEN_H
+#define TOOL_DB_INIT_SEEN_H
+
+#include "base/str.h"
+
+struct init_seen {
+    uint64_t *slots; /* 0: free */
+    size_t cap, count;
+};
+
+void init_seen_init(struct init_seen *s);
+void init_seen_release(struct init_seen *s);
+void init_seen_clear(struct init_seen *s);
+bool init_seen_add(struct init_seen *s, struct str doi); /* false: it was there */
+#endif

@@ -1,0 +1,196 @@
+#include "tool/db/init_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "corpus/charset.h"
+
+#define LOOK_BYTES (1 << 20)
+#define UTF8_TAIL  3 /* bytes of a character that a piece may end with */
+
+/* --- the look --- */
+
+/* Digest and encoding of pieces as they come. Each piece is hashed under the digest before it. */
+struct looking {
+    uint64_t digest, pieces;
+    bool utf8;
+    char *bytes;
+    size_t kept; /* at the front of bytes: a character that is not whole yet */
+};
+
+/* How many bytes at the end are the beginning of a character. */
+static size_t cut_character(struct str s)
+{
+    for (size_t back = 1; back <= UTF8_TAIL && back <= s.n; back++) {
+        unsigned char c = (unsigned char)s.p[s.n - back];
+        if (c < 0x80)
+            return 0;
+        if (c >= 0xc0)
+            return back < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u) ? back : 0;
+    }
+    return 0;
+}
+
+static void look_at(struct looking *l, size_t fresh)
+{
+    uint8_t key[16];
+    memcpy(key, &l->digest, 8);
+    memcpy(key + 8, &l->pieces, 8);
+    l->digest = siphash(key, str_from(l->bytes + l->kept, fresh));
+    l->pieces++;
+    struct str all = str_from(l->bytes, l->kept + fresh);
+    size_t tail = cut_character(all);
+    l->utf8 = l->utf8 && str_utf8_valid(str_from(all.p, all.n - tail));
+    memmove(l->bytes, all.p + all.n - tail, tail);
+    l->kept = tail;
+}
+
+static ssize_t read_some(int fd, char *at, size_t n)
+{
+    ssize_t got;
+    do
+        got = read(fd, at, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+int init_source_look(const char *path, struct init_look *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ERR_IO;
+    struct looking l = {.utf8 = true, .bytes = check_memory(malloc(LOOK_BYTES + UTF8_TAIL + 1))};
+    ssize_t n;
+    while ((n = read_some(fd, l.bytes + l.kept, LOOK_BYTES)) > 0)
+        look_at(&l, (size_t)n);
+    int why = errno;
+    *out = (struct init_look){(int64_t)(l.digest & INT64_MAX), l.utf8 && l.kept == 0};
+    free(l.bytes);
+    close(fd);
+    errno = why;
+    return n < 0 ? ERR_IO : 0;
+}
+
+/* --- the reading --- */
+
+struct init_source {
+    const struct init_file *file;
+    struct init_report *report;
+    struct init_counts *counts;
+    struct bibtex_file *stream; /* UTF-8 */
+    struct bibtex *reader;      /* everything else: over text */
+    struct arena arena;
+    struct str text;
+    size_t used;
+};
+
+static void on_problem(void *arg, const struct bibtex_problem *p)
+{
+    struct init_source *s = arg;
+    init_report_problem(s->report, s->file->shown, (int64_t)p->line, p->dropped, p->reason,
+                        p->about);
+    if (p->dropped && !str_starts(str_of(p->reason), STR("@string"))) {
+        s->counts->read++;
+        s->counts->rejected++;
+    }
+}
+
+static int read_all(struct init_source *s, struct str *out)
+{
+    int fd = open(s->file->path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return ERR_IO;
+    }
+    size_t cap = (size_t)st.st_size, len = 0;
+    int err = cap > INIT_CONVERT_BYTES_MAX ? ERR_LIMIT : 0;
+    char *bytes = err ? NULL : arena_alloc(&s->arena, cap + 1);
+    while (!err && len < cap) {
+        ssize_t n = read_some(fd, bytes + len, cap - len);
+        if (n <= 0) {
+            err = n < 0 ? ERR_IO : 0;
+            break;
+        }
+        len += (size_t)n;
+    }
+    int why = errno;
+    close(fd);
+    errno = why;
+    *out = str_from(bytes, len);
+    return err;
+}
+
+static void say_converted(struct init_source *s, const struct charset_text *c)
+{
+    const char *path = s->file->shown;
+    if (c->charset != CHARSET_UTF8)
+        init_report_problem(s->report, path, 0, false, "converted to UTF-8",
+                            str_printf(&s->arena, "from %s", charset_name(c->charset)));
+    if (c->repaired)
+        init_report_problem(s->report, path, 0, false, "bytes repaired",
+                            str_printf(&s->arena, "%zu places, the first at byte %zu", c->repaired,
+                                       c->first_repaired));
+}
+
+static int convert(struct init_source *s)
+{
+    struct str bytes;
+    struct charset_text c;
+    int err = read_all(s, &bytes);
+    if (!err)
+        err = charset_to_utf8(&s->arena, bytes, &c);
+    if (err)
+        return err;
+    say_converted(s, &c);
+    s->text = c.utf8;
+    s->reader = bibtex_new(on_problem, s);
+    return 0;
+}
+
+int init_source_open(struct init_source **out, const struct init_file *f, bool utf8,
+                     struct init_report *r, struct init_counts *counts)
+{
+    struct init_source *s = check_memory(calloc(1, sizeof *s));
+    s->file = f;
+    s->report = r;
+    s->counts = counts;
+    arena_init(&s->arena);
+    int err = utf8 ? bibtex_open(&s->stream, f->path, on_problem, s) : convert(s);
+    if (err)
+        init_source_close(s);
+    else
+        *out = s;
+    return err;
+}
+
+int init_source_next(struct init_source *s, struct bibtex_entry *e)
+{
+    if (s->stream)
+        return bibtex_read(s->stream, e);
+    s->text = str_from(s->text.p + s->used, s->text.n - s->used);
+    return bibtex_next(s->reader, s->text, true, e, &s->used) == BIBTEX_ENTRY;
+}
+
+struct bibtex *init_source_reader(struct init_source *s)
+{
+    return s->stream ? bibtex_reader(s->stream) : s->reader;
+}
+
+void init_source_close(struct init_source *s)
+{
+    int why = errno;
+    if (s->stream)
+        bibtex_close(s->stream);
+    if (s->reader)
+        bibtex_free(s->reader);
+    arena_release(&s->arena);
+    free(s);
+    errno = why;
+}

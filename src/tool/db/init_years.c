@@ -1,0 +1,122 @@
+/* Step 3, the end: contentlist_year_number says of each journal what corpus_block says. */
+#include "base/json.h"
+#include "base/map.h"
+#include "tool/db/init.h"
+
+struct years {
+    struct map *old;     /* journal -> YearNumberJson as struct str */
+    struct sql_value *v; /* rows to write: name, JSON */
+    size_t n;
+    int64_t removed;
+};
+
+/* One journal: rows first to end - 1 of corpus_block. */
+static struct str numbers(struct arena *a, const struct sql_rows *r, size_t first, size_t end)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    for (size_t i = first; i < end; i++) {
+        jw_key(&w, str_printf(a, "%lld", (long long)sql_row(r, i)[1].i));
+        jw_int(&w, sql_row(r, i)[2].i);
+    }
+    jw_end_object(&w);
+    struct str text = str_dup(a, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* As objects: MySQL 8 spaces and orders them in its own way. */
+static bool same_numbers(struct arena *a, struct str x, struct str y)
+{
+    const struct json *jx, *jy;
+    if (json_parse(a, x, &jx, NULL) || json_parse(a, y, &jy, NULL) || jx->type != JSON_OBJECT ||
+        jy->type != JSON_OBJECT || jx->count != jy->count)
+        return false;
+    json_each (it, jx) {
+        int64_t m, n;
+        if (!json_int(it, &m) || !json_int(json_get(jy, str_z(a, it->key)), &n) || m != n)
+            return false;
+    }
+    return true;
+}
+
+static int read_old(struct task *t, struct sql *c, struct years *y)
+{
+    struct sql_rows r;
+    int err =
+        sql_on(t, c, &r, "SELECT Name, YearNumberJson FROM contentlist_year_number FOR UPDATE");
+    for (size_t i = 0; !err && i < r.count; i++) {
+        struct str *text = ARENA_NEW(task_arena(t), struct str);
+        *text = sql_row(&r, i)[1].s;
+        map_set(y->old, sql_row(&r, i)[0].s, text);
+    }
+    return err;
+}
+
+static int compare(struct task *t, struct sql *c, struct years *y)
+{
+    struct arena *a = task_arena(t);
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "SELECT journal, year, papers FROM corpus_block WHERE papers > 0"
+                     " ORDER BY journal, year");
+    if (err)
+        return err;
+    y->v = ARENA_ARRAY(a, struct sql_value, r.count * 2 + 1);
+    y->n = 0;
+    for (size_t i = 0, end; i < r.count; i = end) {
+        struct str journal = sql_row(&r, i)[0].s;
+        for (end = i; end < r.count && str_eq(sql_row(&r, end)[0].s, journal);)
+            end++;
+        struct str text = numbers(a, &r, i, end);
+        const struct str *old = map_del(y->old, journal);
+        if (old && same_numbers(a, *old, text))
+            continue;
+        y->v[y->n * 2] = sql_text(journal);
+        y->v[y->n * 2 + 1] = sql_text(text);
+        y->n++;
+    }
+    return 0;
+}
+
+/* What is left of the old rows has no papers any more. */
+static int remove_rest(struct task *t, struct sql *c, const struct years *y)
+{
+    size_t at = 0;
+    struct str journal;
+    void *v;
+    int err = 0;
+    while (!err && map_next(y->old, &at, &journal, &v))
+        err = sql_on(t, c, NULL, "DELETE FROM contentlist_year_number WHERE Name = ?",
+                     sql_text(journal));
+    return err;
+}
+
+static int update(struct task *t, struct sql *c, void *arg)
+{
+    struct years *y = arg;
+
+    map_free(y->old);
+    y->old = map_new();
+    int err = read_old(t, c, y);
+    if (!err)
+        err = compare(t, c, y);
+    if (!err && y->n)
+        err = sql_bulk(t, c, "INSERT INTO contentlist_year_number (Name, YearNumberJson) VALUES",
+                       "ON DUPLICATE KEY UPDATE YearNumberJson = VALUES(YearNumberJson)", 2, y->n,
+                       y->v, NULL);
+    return err ? err : remove_rest(t, c, y);
+}
+
+int init_years(struct task *t, struct init *in)
+{
+    struct years y = {.old = map_new()};
+    struct task_scope s = task_scope(t);
+    int err = sql_tx(t, in->db->sql, update, &y);
+    task_scope_end(t, s);
+    map_free(y.old);
+    return err;
+}
