@@ -16,7 +16,7 @@ bench_end() {
 
 bench_build() {
     need_packages $PACKAGES_BUILD $PACKAGES_RUN "$@"
-    build build $PRODUCT_OPTIONS
+    BUILD_TARGET=millrace build build $PRODUCT_OPTIONS
 }
 
 # bench_program NAME: builds bench/NAME.c and prints where the program is.

@@ -44,7 +44,7 @@ need_packages() {
         die "apt-get could not install: $missing"
 }
 
-# build DIR [meson options]: configures once, then compiles what changed.
+# build DIR [meson options]: configures once, then compiles what changed: all of it, or BUILD_TARGET alone.
 build() {
     local dir=$1
     shift
@@ -53,5 +53,5 @@ build() {
         meson setup "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; die "meson failed"; }
         rm -f "$dir.log"
     fi
-    ninja -C "$dir" --quiet >"$dir/ninja.log" || { cat "$dir/ninja.log" >&2; die "the build failed"; }
+    ninja -C "$dir" --quiet ${BUILD_TARGET:-} >"$dir/ninja.log" || { cat "$dir/ninja.log" >&2; die "the build failed"; }
 }

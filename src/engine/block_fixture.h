@@ -175,7 +175,9 @@ static inline int64_t ask(struct task *t, struct node *n, const char *word, stru
 
 static inline size_t asides(struct task *t, struct node *n, struct str *first)
 {
-    struct str pattern = key_aside(task_arena(t), STR("*"), STR("*"));
+    struct str one = key_block_aside(task_arena(t), STR("J"), 2000, STR("t"));
+    struct str any = str_cut(&one, '{');
+    struct str pattern = str_printf(task_arena(t), "%.*s*", STR_ARG(any));
     const struct redis_reply *reply;
     check(redis_call(t, n->redis, STR_NULL, &reply, STR("KEYS"), pattern) == 0);
     if (reply->count && first)
