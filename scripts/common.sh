@@ -3,7 +3,7 @@
 # What it takes to build, and the two stores that millrace starts for itself. redis-tools and
 # mariadb-server-core hold the server programs without installing a system service; what sets up a new
 # MariaDB needs my_print_defaults of mariadb-client-core.
-PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libzstd-dev"
+PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libzstd-dev libcrypt-dev libunistring-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
 PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs"
 

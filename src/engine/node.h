@@ -8,15 +8,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct address_list;
+struct attempts;
 struct blocks;
+struct cache;
+struct catalog;
 struct config;
 struct group;
 struct http_client;
 struct http_server;
+struct ledger;
 struct loop;
 struct metrics;
+struct passwords;
 struct redis;
 struct sql_pool;
+struct switches;
 struct warm_progress;
 
 struct node {
@@ -27,6 +34,13 @@ struct node {
     struct sql_pool *sql;
     struct blocks *blocks;      /* papers in Redis */
     struct warm_progress *warm; /* how far Redis is filled */
+    struct cache *cache;        /* rows of MySQL in Redis */
+    struct ledger *ledger;
+    struct catalog *catalog;
+    struct passwords *passwords;
+    struct attempts *attempts;
+    struct switches *switches;
+    const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
     struct metrics *metrics;

@@ -7,7 +7,8 @@
  *   run/redis.sock     run/mariadb.sock     and the pids of both
  *   secret/redis       secret/mariadb       passwords, made at the first start
  *   redis/  mariadb/   their data
- *   log/               what they say */
+ *   sample/            the papers that were made up and loaded at the first start
+ *   log/               what they say, and what was said while tables and sample were made */
 #ifndef ENGINE_STORES_H
 #define ENGINE_STORES_H
 

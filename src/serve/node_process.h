@@ -3,6 +3,7 @@
  *   millrace serve          the supervisor: owns the listening socket, the private stores, the nodes
  *     redis-server          private store, outlives a supervisor that is killed
  *     mariadbd              likewise
+ *     millrace db …         makes the tables of the private MariaDB, and loads a sample once
  *     millrace sim          the simulated AI, when no other is configured
  *     millrace node 0…N     serve the API; end when the supervisor does */
 #ifndef SERVE_NODE_PROCESS_H

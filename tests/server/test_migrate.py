@@ -13,7 +13,7 @@ NEWEST = len(FILES)
 TABLES = {"user_info", "admin_info", "contentlist", "contentlist_year_number", "paperinfo",
           "info_tag", "info_paper_with_tag", "query_log", "search_result", "api_list", "session",
           "setting", "admin_audit", "billing_log", "zstd_dictionary", "corpus_file",
-          "corpus_block"}
+          "corpus_block", "ledger_request", "ledger_outbox", "cache_stale"}
 APPLIED = "".join(f"applied {name}\n" for name in FILES)
 NOTHING = f"Nothing to do: the database is at migration {NEWEST:04} already.\n"
 
@@ -124,7 +124,8 @@ def with_database(name, rights="ALL"):
 @with_database("what is made")
 def _(db, _server):
     r = db.migrate("--check")
-    equal((r.returncode, db.tables()), (1, set()), "--check makes nothing")
+    equal((r.returncode, r.stdout, db.tables()), (1, APPLIED.replace("applied", "missing"), set()),
+          "--check names what is missing and makes nothing")
     db.ask("CREATE TABLE task_queue (a INT); CREATE TABLE sentence (a INT)")
     r = db.migrate()
     equal(r.returncode, 0, "a fresh database", r.stderr)

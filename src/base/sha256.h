@@ -1,0 +1,12 @@
+/* sha256.h -- SHA-256 (FIPS 180-4), for names that must not give away what they were made from. */
+#ifndef BASE_SHA256_H
+#define BASE_SHA256_H
+
+#include "base/str.h"
+
+#define SHA256_BYTES     32
+#define SHA256_HEX_BYTES 65 /* 64 digits and NUL */
+
+void sha256(struct str s, uint8_t out[SHA256_BYTES]);
+void sha256_hex(struct str s, char out[SHA256_HEX_BYTES]); /* in lower case */
+#endif

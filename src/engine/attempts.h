@@ -1,0 +1,32 @@
+/* attempts.h -- failed log-ins, limited per user and per address: ATTEMPTS_MAX in ATTEMPTS_WINDOW_MS.
+ *
+ * Counted over all nodes in Redis, in keys that no eviction can take (no native TTL; the sweeper of
+ * this module removes old ones). While Redis does not answer each node counts by itself, so that a
+ * guess is never free. A name counts whether or not there is such a user. */
+#ifndef ENGINE_ATTEMPTS_H
+#define ENGINE_ATTEMPTS_H
+
+#include "base/metrics.h"
+#include "wire/redis.h"
+
+#define ATTEMPTS_MAX       10
+#define ATTEMPTS_WINDOW_MS (5 * 60 * 1000)
+
+struct attempts;
+struct attempts *attempts_new(struct redis *r, struct metrics *m); /* borrows both */
+void attempts_free(struct attempts *a);
+
+/* Who tries: a folded user name and an address; realm keeps users and admins apart. */
+struct attempt {
+    const char *realm; /* "user", "admin" */
+    struct str name, address;
+};
+/* Counts an attempt before the password is looked at, so that many at once cannot slip through.
+ * ERR_RATE with *retry_after_s: too many have failed; nothing was counted. */
+MUST_CHECK int attempts_take(struct task *t, struct attempts *a, const struct attempt *who,
+                             int64_t *retry_after_s);
+/* It was right: what was counted for it is taken back, for the user all of it. */
+void attempts_forgive(struct task *t, struct attempts *a, const struct attempt *who);
+/* For ever: removes what is older than the window. A task_fn with a struct attempts. */
+void attempts_task(struct task *t, void *arg);
+#endif

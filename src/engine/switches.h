@@ -1,0 +1,22 @@
+/* switches.h -- settings that admins change while millrace runs, in table setting.
+ *
+ * Every node reads the table once a second, so a change is effective everywhere within a second, and
+ * needs no Redis. While MySQL does not answer the last values stay. */
+#ifndef ENGINE_SWITCHES_H
+#define ENGINE_SWITCHES_H
+
+#include "wire/sql.h"
+
+enum switch_name { SWITCH_REGISTRATION, SWITCH_COUNT };
+
+struct switches;
+struct switches *switches_new(struct sql_pool *sql); /* all at their defaults */
+void switches_free(struct switches *s);
+
+bool switch_on(const struct switches *s, enum switch_name n);
+/* In MySQL, then here; other nodes follow. admin_uid 0: the system. */
+MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,
+                          int64_t admin_uid);
+/* For ever: reads the table. A task_fn with a struct switches. */
+void switches_task(struct task *t, void *arg);
+#endif

@@ -1,0 +1,51 @@
+/* user.h -- who may use millrace.
+ *
+ * Owns table user_info but for its money, and user:<uid>:info. Names are unique after NFKC and case
+ * folding. Whatever changes is in MySQL before anybody is told. */
+#ifndef ENGINE_USER_H
+#define ENGINE_USER_H
+
+#include "engine/cache.h"
+
+#define USER_NAME_CHARS_MIN     3
+#define USER_NAME_CHARS_MAX     32
+#define USER_PASSWORD_BYTES_MIN 8
+#define USER_PASSWORD_BYTES_MAX 72 /* bcrypt looks at no more */
+#define USER_PERMISSION_MAX     1000
+
+struct user {
+    int64_t uid;
+    struct str username;
+    struct str password; /* its hash */
+    int64_t permission;  /* workers at the same time, over all runs; 0: may not submit */
+    bool banned;
+    int64_t version;
+    bool degraded; /* from MySQL, because Redis does not answer */
+};
+
+/* What is wrong with a name or password, for whoever chose it; NULL: nothing. */
+const char *user_name_problem(struct str name);
+const char *user_password_problem(struct str password);
+/* The form that must be unique. The name must be fine. */
+struct str user_name_folded(struct arena *a, struct str name);
+
+/* By id, from Redis or MySQL. ERR_NOT_FOUND. */
+MUST_CHECK int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out);
+/* By name, as it was registered or in another case; from MySQL. ERR_NOT_FOUND. */
+MUST_CHECK int user_find(struct task *t, struct sql_pool *sql, struct str name, struct user *out);
+
+struct user_new {
+    struct str username, password_hash;
+    int64_t permission;
+    int64_t opening_cents; /* the first row of billing_log, if not 0 */
+};
+/* ERR_EXISTS: the name is taken. */
+MUST_CHECK int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n,
+                           int64_t *uid);
+
+/* Each sets one thing in MySQL, with version + 1, then tells Redis. ERR_NOT_FOUND. */
+MUST_CHECK int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash);
+MUST_CHECK int user_set_permission(struct task *t, struct cache *c, int64_t uid,
+                                   int64_t permission);
+MUST_CHECK int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned);
+#endif
