@@ -85,7 +85,7 @@ def _():
     for args, text in {(): "a command is missing", ("migrat",): 'did you mean "migrate"?',
                        ("--x",): 'unknown option "--x"', ("frobnicate",): "unknown command"}.items():
         r = run("db", *args)
-        ok(r.returncode == 2 and text in r.stderr and "usage: millrace db COMMAND" in r.stderr
+        ok(r.returncode == 2 and text in r.stderr and 'See "millrace db --help".' in r.stderr
            and not r.stdout, f"db {' '.join(args)}", r.stderr)
     r = run("db", "--help")
     ok(r.returncode == 0 and "migrate" in r.stdout and not r.stderr, "db --help", r.stderr)

@@ -4,60 +4,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/nearest.h"
+#include "tool/menu.h"
 #include "tool/tool.h"
 
 #define REDIS_COMMAND_MS 30000 /* a server that writes its log to a busy disk may pause */
 
-struct db_command {
-    const char *name;
-    int (*main)(int argc, char **argv);
-    const char *summary;
-};
-
-static const struct db_command commands[] = {
+static const struct menu_item items[] = {
     {"init", db_init_main, "load a folder of papers into MySQL"},
     {"warm", db_warm_main, "fill Redis from MySQL"},
     {"migrate", db_migrate_main, "create missing tables, or bring old ones up to date"},
 };
-#define COUNT (sizeof commands / sizeof *commands)
-
-/* --- which one --- */
-
-static int help(FILE *to)
-{
-    fprintf(to, "usage: millrace db COMMAND [options]\n\ncommands:\n");
-    for (size_t i = 0; i < COUNT; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n\"millrace db COMMAND --help\" tells more about a command.\n");
-    return to == stdout ? 0 : 2;
-}
-
-static int unknown(const char *name)
-{
-    struct nearest n = nearest_to(str_of(name));
-    for (size_t i = 0; i < COUNT; i++)
-        nearest_try(&n, commands[i].name);
-    fprintf(stderr, "millrace db: unknown %s \"%s\"", name[0] == '-' ? "option" : "command", name);
-    if (nearest_name(&n))
-        fprintf(stderr, "; did you mean \"%s\"?", nearest_name(&n));
-    fprintf(stderr, "\n\n");
-    return help(stderr);
-}
 
 int db_main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf(stderr, "millrace db: a command is missing\n\n");
-        return help(stderr);
-    }
-    const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
-        return help(stdout);
-    for (size_t i = 0; i < COUNT; i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return commands[i].main(argc - 1, argv + 1);
-    return unknown(name);
+    return menu_run(&(struct menu){"millrace db", items, sizeof items / sizeof *items}, argc, argv);
 }
 
 /* --- what they share --- */
@@ -102,7 +62,9 @@ struct run {
 static void run_body(struct task *t, void *arg)
 {
     struct run *r = arg;
-    r->db->status = r->body(t, r->db);
+    /* Once it was up, whether it is up tells which of the two is to blame. */
+    int err = r->redis ? redis_call(t, r->db->redis, STR_NULL, NULL, STR("PING")) : 0;
+    r->db->status = err ? db_complain(t, r->db, err) : r->body(t, r->db);
     if (r->redis)
         redis_close(r->db->redis);
 }
