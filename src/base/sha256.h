@@ -9,4 +9,7 @@
 
 void sha256(struct str s, uint8_t out[SHA256_BYTES]);
 void sha256_hex(struct str s, char out[SHA256_HEX_BYTES]); /* in lower case */
+
+/* Two digits per byte, in lower case, and a NUL: 2 * n + 1 bytes at out. */
+void hex_write(const uint8_t *bytes, size_t n, char *out);
 #endif

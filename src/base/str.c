@@ -169,3 +169,8 @@ struct str str_printf(struct arena *a, const char *fmt, ...)
     va_end(ap);
     return s;
 }
+
+struct str str_int(struct arena *a, int64_t v)
+{
+    return str_printf(a, "%lld", (long long)v);
+}

@@ -56,4 +56,5 @@ size_t str_utf8_step(struct str s);
 struct str str_dup(struct arena *a, struct str s); /* NUL-terminated copy */
 char *str_z(struct arena *a, struct str s);        /* the same, as char * */
 struct str str_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+struct str str_int(struct arena *a, int64_t v); /* in decimal */
 #endif

@@ -1,8 +1,9 @@
 /* attempts.h -- failed log-ins, limited per user and per address: ATTEMPTS_MAX in ATTEMPTS_WINDOW_MS.
  *
- * Counted over all nodes in Redis, in keys that no eviction can take (no native TTL; the sweeper of
- * this module removes old ones). While Redis does not answer each node counts by itself, so that a
- * guess is never free. A name counts whether or not there is such a user. */
+ * Counted over all nodes in Redis, by its clock, in keys that no eviction can take (no native TTL; the
+ * sweeper of this module removes old ones). While Redis does not answer each node counts by itself,
+ * so that a guess is never free. A name counts whether or not there is such a user; of IPv6 a whole
+ * network counts as one address (address_subject). */
 #ifndef ENGINE_ATTEMPTS_H
 #define ENGINE_ATTEMPTS_H
 
@@ -11,10 +12,12 @@
 
 #define ATTEMPTS_MAX       10
 #define ATTEMPTS_WINDOW_MS (5 * 60 * 1000)
+#define ATTEMPTS_LOCAL_MAX 20000 /* users and addresses that a node without Redis can tell apart */
 
 struct attempts;
 struct attempts *attempts_new(struct redis *r, struct metrics *m); /* borrows both */
 void attempts_free(struct attempts *a);
+void attempts_set_window(struct attempts *a, int64_t ms); /* for tests, which cannot wait so long */
 
 /* Who tries: a folded user name and an address; realm keeps users and admins apart. */
 struct attempt {
@@ -22,7 +25,8 @@ struct attempt {
     struct str name, address;
 };
 /* Counts an attempt before the password is looked at, so that many at once cannot slip through.
- * ERR_RATE with *retry_after_s: too many have failed; nothing was counted. */
+ * ERR_RATE with *retry_after_s: too many have failed; nothing was counted.
+ * ERR_BUSY: there is no Redis, and ATTEMPTS_LOCAL_MAX others try. */
 MUST_CHECK int attempts_take(struct task *t, struct attempts *a, const struct attempt *who,
                              int64_t *retry_after_s);
 /* It was right: what was counted for it is taken back, for the user all of it. */

@@ -58,11 +58,6 @@ static void pack_batch(void *arg)
 
 /* --- on the task --- */
 
-static struct str number(struct task *t, int64_t v)
-{
-    return str_printf(task_arena(t), "%lld", (long long)v);
-}
-
 /* argv: HSET and what belongs to it. The key is given its end each time: should it have ended
  * meanwhile, HSET makes one that would stay for ever. */
 static int put_aside(struct task *t, struct build *d, size_t argc, const struct str *argv)
@@ -71,7 +66,8 @@ static int put_aside(struct task *t, struct build *d, size_t argc, const struct 
     const struct redis_reply *const *replies;
     redis_batch_init(&batch, t, d->blocks->redis);
     redis_batch_argv(&batch, d->aside, argc, argv);
-    redis_batch_add(&batch, d->aside, STR("PEXPIRE"), d->aside, number(t, BLOCK_ASIDE_MS));
+    redis_batch_add(&batch, d->aside, STR("PEXPIRE"), d->aside,
+                    str_int(task_arena(t), BLOCK_ASIDE_MS));
     int err = redis_batch_run(&batch, &replies);
     for (size_t i = 0; !err && i < 2; i++)
         err = block_reply_problem(t, replies[i]);
@@ -148,9 +144,12 @@ static int commit(struct task *t, struct build *d, int64_t fields)
 {
     struct blocks *b = d->blocks;
     struct str key = d->job->key;
-    const struct str argv[] = {
-        d->lock->key,        d->aside,          key,
-        lock_token(d->lock), number(t, fields), number(t, block_ttl_ms(task_loop(t)))};
+    const struct str argv[] = {d->lock->key,
+                               d->aside,
+                               key,
+                               lock_token(d->lock),
+                               str_int(task_arena(t), fields),
+                               str_int(task_arena(t), block_ttl_ms(task_loop(t)))};
     const struct redis_reply *reply;
     int err = redis_script_run(t, b->redis, &script_block_commit, key, 3, 6, argv, &reply);
     if (err)

@@ -19,12 +19,15 @@ struct catalog_size {
 MUST_CHECK int catalog_load(struct task *t, struct redis *r, struct sql_pool *sql,
                             struct catalog_size *out);
 
-/* --- reading: from Redis, or from MySQL when Redis does not answer --- */
+/* --- reading: from Redis; from MySQL while Redis has no catalog or does not answer ---
+ *
+ * The answers are the same. *degraded: from MySQL, for want of Redis. Two commands may meet two
+ * catalogs, when one is loaded meanwhile: then a journal that only one of them has is left out. */
 
 struct catalog {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
-    struct cache *cache; /* says whether Redis can be trusted */
+    struct cache *cache; /* says whether Redis can be trusted; NULL: whenever it answers */
 };
 
 #define CATALOG_TAGS_MAX     64   /* in one question */
@@ -55,8 +58,8 @@ MUST_CHECK int catalog_journals(struct task *t, const struct catalog *c, const s
 
 struct catalog_choice {
     const struct str *journals;
-    size_t journal_count;
-    int64_t year_from, year_to;
+    size_t journal_count;       /* at least 1 */
+    int64_t year_from, year_to; /* in order, of four digits */
 };
 struct catalog_estimate_row {
     struct str journal;

@@ -30,6 +30,11 @@ struct config {
     enum log_level log_level;
     enum log_format log_format;
     bool behind_tls;
+    const char *trusted_proxies;    /* "": forwarded addresses mean nothing */
+    int64_t new_user_permission;    /* of those who register */
+    int64_t new_user_balance_cents; /* likewise */
+    bool local_develop_mode;
+    bool persist_user_info; /* false: the private Redis keeps nothing; in local_develop_mode only */
 
     const char *mysql_url;      /* "": the private mariadbd */
     const char *mysql_password; /* for URLs that carry none */
@@ -66,6 +71,12 @@ void config_show(const struct config *c, struct buf *out);
 void config_document(struct buf *out);
 /* All settings as JSON that config_parse reads back, secrets in clear: for our own processes only. */
 void config_write(const struct config *c, struct buf *out);
+
+/* Whether the private Redis writes to disk: always, but for somebody who debugs (ACC-6). */
+static inline bool config_persists(const struct config *c)
+{
+    return c->persist_user_info || !c->local_develop_mode;
+}
 
 /* A value of "listen" as a socket address. False when it is none. */
 bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *len);

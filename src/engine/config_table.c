@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <netinet/in.h>
 
+#include "engine/address.h"
+#include "engine/user.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 
@@ -68,6 +70,16 @@ const struct setting settings[] = {
            "how long requests under way may take when a node stops"),
     OTHER("behind_tls", SETTING_SWITCH, behind_tls, "false",
           "a proxy in front speaks TLS: cookies are Secure, HSTS is sent"),
+    TEXT("trusted_proxies", trusted_proxies, "", 0, address_list_problem,
+         "addresses and networks whose X-Forwarded-For is believed: 127.0.0.1, 10.0.0.0/8"),
+    NUMBER("new_user.permission", new_user_permission, "1", 0, USER_PERMISSION_MAX,
+           "papers that somebody who registers may have judged at the same time"),
+    NUMBER("new_user.balance_cents", new_user_balance_cents, "0", 0, 1000000000,
+           "cents that somebody who registers may spend"),
+    OTHER("local_develop_mode", SETTING_SWITCH, local_develop_mode, "false",
+          "for debugging on one's own machine: persist_user_info means something"),
+    OTHER("persist_user_info", SETTING_SWITCH, persist_user_info, "true",
+          "false, and local_develop_mode: the private Redis writes nothing to disk"),
     OTHER("log.level", SETTING_LOG_LEVEL, log_level, "info",
           "least important lines to log: debug, info, warn, error"),
     OTHER("log.format", SETTING_LOG_FORMAT, log_format, "text",

@@ -23,4 +23,31 @@ struct str key_block(struct arena *a, struct str journal, int64_t year); /* hash
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
 /* hash: the same while it is built, 10 minutes */
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token);
+
+/* --- records of users and admins, rebuilt from MySQL; engine/cache.c, engine/session.c --- */
+
+extern const struct str key_expiry;    /* sorted set: uid -> when it is swept, ms since 1970 */
+extern const struct str key_cache_run; /* string: run id of the Redis whose records are trusted */
+struct str key_user_info(struct arena *a, int64_t uid);        /* hash; swept */
+struct str key_user_sessions(struct arena *a, int64_t uid);    /* set: sids; swept */
+struct str key_session(struct arena *a, struct str sid);       /* hash; 7 days, renewed */
+struct str key_history(struct arena *a, int64_t uid);          /* sorted set; swept */
+struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours */
+struct str key_admin_sessions(struct arena *a, int64_t uid);   /* set: sids */
+struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours */
+
+/* --- failed log-ins: no TTL, a limit must not be evicted; engine/attempts.c sweeps them --- */
+
+extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
+/* sorted set: attempts -> when, ms. realm: "user", "admin"; what: "name", "address" */
+struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
+
+/* --- money: no TTL, MySQL may not have it yet; engine/ledger.c --- */
+
+struct str key_balance(struct arena *a, int64_t uid);       /* string: cents; swept */
+struct str key_ledger(struct arena *a, int64_t uid);        /* hash: run, seq, synced, move */
+struct str key_billing_queue(struct arena *a, int64_t uid); /* list: records; until synced */
+struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id -> seq; likewise */
+/* sorted set: uids that may have records -> when the last was announced, ms since 1970 */
+extern const struct str key_billing;
 #endif

@@ -14,12 +14,18 @@
  *     at most billed_seq.
  *
  * user:<uid>:ledger is a hash: seq (last record made), synced (last record trimmed), move (last
- * move applied). Always true, whatever dies when:
- *   - Redis balance = MySQL balance - records with seq > billed_seq + moves not yet applied;
+ * move applied), run (of the Redis that the balance was loaded in). Always true, whatever dies when:
+ *   - Redis balance = MySQL balance - records with seq > billed_seq - moves with number > move;
  *   - a balance is loaded only from a row that is not older than what Redis knows: move_no >= move
  *     and billed_seq >= synced, else it is read again;
  *   - a balance never goes below zero, and leaves Redis only when its queue is empty and MySQL has
- *     confirmed the same amount (ACC-4). */
+ *     confirmed the same amount (ACC-4). The counters stay, so that the second rule holds.
+ *
+ * Redis may come back older than it was, or empty. So a balance counts only while run is the run id
+ * of the server, which every script asks for itself, and is loaded anew otherwise. Before the first
+ * load in a new run, that run's id is written to MySQL (setting ledger.redis_run). A syncer locks
+ * that row together with the user's, and writes only records that it read in the same run: what was
+ * read from a Redis that has died since cannot come to MySQL behind the loader's back. */
 #ifndef ENGINE_LEDGER_H
 #define ENGINE_LEDGER_H
 
@@ -34,7 +40,9 @@ struct ledger_options {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct cache *cache;
-    struct metrics *metrics; /* backlog of records and of moves, applied, synced, drift */
+    /* millrace_ledger_{records,moves}_waiting, millrace_ledger_{records_synced,moves_applied,
+     * alarms}_total, millrace_ledger_drift_cents. NULL: not shown */
+    struct metrics *metrics;
 };
 struct ledger *ledger_new(const struct ledger_options *o);
 void ledger_free(struct ledger *l);
@@ -49,10 +57,20 @@ struct str ledger_decimal(struct arena *a, int64_t cents);
 MUST_CHECK int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents,
                               bool *degraded);
 
+/* The same as part of a batch of the caller's, in the same round trip: ledger_ask adds its commands,
+ * ledger_answer gets their replies, and loads the balance if it is missing. Without the way out to
+ * MySQL: whoever runs the batch sees whether Redis answers. */
+#define LEDGER_ASK_COMMANDS 2
+void ledger_ask(struct redis_batch *b, int64_t uid);
+MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
+                             const struct redis_reply *const *replies, int64_t *cents);
+
 struct ledger_move {
-    int64_t uid, cents;
-    struct str request_id; /* the same one again has no effect, and the same answer */
-    /* Run in the same transaction when the move is made, not when it is repeated: the audit log. */
+    int64_t uid, cents;    /* more than 0, at most LEDGER_CENTS_MAX; else ERR_INVALID */
+    struct str request_id; /* visible ASCII, else ERR_INVALID; a repeat has no further effect */
+    /* The audit log: run once for each request_id, in the transaction that makes a recharge, or in
+     * the one that notes a deduction before any money is taken, so that none is taken unnoted. May be
+     * NULL. Must not return ERR_CONFLICT but for a deadlock: the transaction is tried again then. */
     int (*also)(struct task *t, struct sql *c, void *arg);
     void *also_arg;
 };
@@ -61,15 +79,17 @@ struct ledger_move {
  * answer it is done all the same: the outbox tells Redis later. */
 MUST_CHECK int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *m,
                                int64_t *balance);
-/* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left,
- * nothing changed. ERR_UNAVAILABLE: Redis does not answer; nothing changed. */
+/* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left, no
+ * money was taken. ERR_UNAVAILABLE: a store does not answer, no money was taken. ERR_UNCERTAIN: it
+ * may have been taken; the same request again completes it, once. ERR_CONFLICT, ERR_NOT_FOUND. */
 MUST_CHECK int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m,
                              int64_t *balance);
 
-/* Records of one user to MySQL, until none are left. */
+/* Records of one user to MySQL, until none are left. ERR_INTERNAL: they do not fit to what MySQL has (a
+ * hole, or more than the balance); logged, and nothing changed. */
 MUST_CHECK int ledger_sync(struct task *t, struct ledger *l, int64_t uid);
-/* Drops balance and ledger of a user from Redis if they are what MySQL has; else ERR_CONFLICT
- * after a sync, and whoever asked tries again later. */
+/* Drops the balance of a user from Redis if it is what MySQL has; else ERR_CONFLICT after a sync, and
+ * whoever asked tries again later. */
 MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
 
 /* For ever: drains the outbox, syncs the queues of all users that have records. A task_fn with a

@@ -2,11 +2,6 @@
 
 #include "engine/scripts.h"
 
-static struct str number(struct task *t, int64_t v)
-{
-    return str_printf(task_arena(t), "%lld", (long long)v);
-}
-
 static void make_token(struct loop *loop, char out[LOCK_TOKEN_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
@@ -26,7 +21,7 @@ int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struc
     make_token(task_loop(t), l.token);
     const struct redis_reply *reply;
     int err = redis_call(t, r, key, &reply, STR("SET"), key, lock_token(&l), STR("NX"), STR("PX"),
-                         number(t, ms));
+                         str_int(task_arena(t), ms));
     if (err)
         return err;
     if (reply->type == REDIS_NIL)
@@ -38,7 +33,7 @@ int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struc
 int lock_keep(struct task *t, const struct lock *l, int64_t ms)
 {
     check(ms > 0);
-    const struct str argv[] = {l->key, lock_token(l), number(t, ms)};
+    const struct str argv[] = {l->key, lock_token(l), str_int(task_arena(t), ms)};
     const struct redis_reply *reply;
     int err = redis_script_run(t, l->redis, &script_lock_keep, l->key, 1, 3, argv, &reply);
     if (err)

@@ -1,7 +1,8 @@
-/* password.h -- bcrypt, on helper threads: 250 ms each at cost 12, and never on the loop.
+/* password.h -- bcrypt, on a helper thread: 250 ms each at cost 12, and never on the loop.
  *
- * At most PASSWORD_WAITING_MAX may wait in a node: more are refused with ERR_BUSY. The threads that
- * hash run at a lower priority than the loop, so that a flood of log-ins does not slow down others. */
+ * One at a time in a node, in the order they came, so that other work finds a helper thread free. At
+ * most PASSWORD_WAITING_MAX may wait: more are refused with ERR_BUSY. Helper threads run at a lower
+ * priority than the loop, so that a flood of log-ins does not slow down others. */
 #ifndef ENGINE_PASSWORD_H
 #define ENGINE_PASSWORD_H
 
@@ -9,17 +10,23 @@
 #include "loop/task.h"
 
 #define PASSWORD_COST        12
-#define PASSWORD_WAITING_MAX 256
+#define PASSWORD_COST_MAX    16  /* 4 s: whoever writes a hash does not decide how long we work */
+#define PASSWORD_WAITING_MAX 100 /* 25 s of work: who waits is answered before the time is up */
+#define PASSWORD_BYTES_MAX   72  /* bcrypt looks at no more */
 
 struct passwords; /* one per node */
 struct passwords *passwords_new(void);
-void passwords_free(struct passwords *p);
+void passwords_free(struct passwords *p);             /* nobody may be waiting */
+uint64_t passwords_hashed(const struct passwords *p); /* how often bcrypt has run */
 
-/* "$2b$12$…" in the task's arena. The password has been checked (user_password_problem). */
+/* "$2b$12$…" in the task's arena. The password has been checked (user_password_problem): with a NUL, or
+ * with more bytes than bcrypt looks at, it is ERR_INVALID. */
 MUST_CHECK int password_hash(struct task *t, struct passwords *p, struct str password,
                              struct str *hash);
-/* Takes hashes of other programs, too ($2a$, $2b$, $2y$). hash.p == NULL takes as long as any other and
- * is never right: whether a user exists cannot be told from the time. */
+/* Takes hashes of other programs, too ($2a$, $2b$, $2y$). A password with a NUL is never right, nor one
+ * with more bytes than bcrypt looks at, nor is anything for what is no hash. hash.p == NULL
+ * is never right either, but takes as long as any other: whether a user exists cannot be told from
+ * the time. */
 MUST_CHECK int password_verify(struct task *t, struct passwords *p, struct str password,
                                struct str hash, bool *right);
 #endif

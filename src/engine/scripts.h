@@ -5,8 +5,24 @@
 
 #include "wire/redis.h"
 
+extern const struct redis_script script_attempts_forgive;
+extern const struct redis_script script_attempts_sweep;
+extern const struct redis_script script_attempts_take;
 extern const struct redis_script script_block_commit;
+extern const struct redis_script script_cache_changed;
+extern const struct redis_script script_cache_fill;
 extern const struct redis_script script_catalog_replace;
+extern const struct redis_script script_due_drop;
+extern const struct redis_script script_ledger_apply;
+extern const struct redis_script script_ledger_deduct;
+extern const struct redis_script script_ledger_let_go;
+extern const struct redis_script script_ledger_load;
+extern const struct redis_script script_ledger_trim;
 extern const struct redis_script script_lock_drop;
 extern const struct redis_script script_lock_keep;
+extern const struct redis_script script_sweep_user;
+extern const struct redis_script script_session_end;
+extern const struct redis_script script_session_fill;
+extern const struct redis_script script_session_forget;
+extern const struct redis_script script_session_renew;
 #endif

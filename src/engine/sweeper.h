@@ -4,7 +4,8 @@
  * deadline has passed:
  *   1. ledger_let_go: the balance goes only when its queue is empty and MySQL has confirmed the
  *      same amount (ACC-4); else it is tried again later, and counted;
- *   2. a script drops the user's other records and the deadline stays if it was renewed meanwhile.
+ *   2. a script drops the user's other records, but for the version of user:<uid>:info;
+ *   3. another takes the deadline away, unless it was renewed meanwhile.
  * Any number of nodes may sweep: what one has done the other finds done. */
 #ifndef ENGINE_SWEEPER_H
 #define ENGINE_SWEEPER_H
@@ -20,7 +21,8 @@ struct sweeper {
     struct redis *redis; /* all borrowed */
     struct cache *cache;
     struct ledger *ledger;
-    int64_t each_ms; /* 0: SWEEPER_EACH_MS */
+    struct metrics *metrics; /* millrace_sweeper_{swept,kept}_total; NULL: not shown */
+    int64_t each_ms;         /* 0: SWEEPER_EACH_MS */
 };
 /* One round: up to SWEEPER_AT_ONCE users whose deadline has passed. *swept: how many are gone. */
 MUST_CHECK int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept);

@@ -1,7 +1,8 @@
 /* switches.h -- settings that admins change while millrace runs, in table setting.
  *
- * Every node reads the table once a second, so a change is effective everywhere within a second, and
- * needs no Redis. While MySQL does not answer the last values stay. */
+ * Every node reads the table twice a second, so a change is effective everywhere within a second, and
+ * needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps a
+ * slow reader from bringing an old value back. */
 #ifndef ENGINE_SWITCHES_H
 #define ENGINE_SWITCHES_H
 

@@ -6,11 +6,12 @@
 #define ENGINE_USER_H
 
 #include "engine/cache.h"
+#include "engine/password.h"
 
 #define USER_NAME_CHARS_MIN     3
 #define USER_NAME_CHARS_MAX     32
 #define USER_PASSWORD_BYTES_MIN 8
-#define USER_PASSWORD_BYTES_MAX 72 /* bcrypt looks at no more */
+#define USER_PASSWORD_BYTES_MAX PASSWORD_BYTES_MAX
 #define USER_PERMISSION_MAX     1000
 
 struct user {

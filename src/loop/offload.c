@@ -15,6 +15,8 @@
 #include "base/check.h"
 #include "loop/loop_private.h"
 
+#define NICE 5 /* what is offloaded is long and can wait; the loop's thread cannot */
+
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
 
 struct job {
@@ -41,6 +43,7 @@ struct offload_pool {
 static void *thread_main(void *arg)
 {
     struct offload_pool *p = arg;
+    (void)!nice(NICE); /* of this thread alone, on Linux */
     pthread_mutex_lock(&p->lock);
     for (;;) {
         while (list_empty(&p->queued) && !p->stop)

@@ -10,11 +10,11 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/block.h"
 #include "engine/config.h"
 #include "engine/node.h"
 #include "engine/stores.h"
 #include "loop/sync.h"
+#include "serve/node_engine.h"
 #include "serve/node_routes.h"
 #include "wire/http_client.h"
 #include "wire/redis.h"
@@ -30,6 +30,7 @@ struct process {
     struct config config;
     struct stores stores;
     struct node_pages pages;
+    struct node_engine *engine;
     struct group serving, background, links;
     struct waitq changed;
     int status;
@@ -66,8 +67,6 @@ static void open_stores(struct process *p)
                                        .password = p->stores.mysql_password,
                                        .connections_max = (size_t)p->config.mysql_connections,
                                        .metrics = n->metrics});
-    n->blocks = blocks_new(
-        &(struct blocks_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     const char *ca_file = *p->config.ai_ca_file ? p->config.ai_ca_file : NULL;
     n->client = http_client_new(
         n->loop, &(struct http_client_options){.ca_file = ca_file, .metrics = n->metrics});
@@ -83,6 +82,7 @@ static void open_server(struct process *p)
     p->pages =
         (struct node_pages){n, vitals_new(n), node_warm_new(n), http_files_new(p->config.web_dir)};
     node_routes_add(n->http, &p->pages);
+    node_engine_serve(p->engine);
 }
 
 static void close_all(struct process *p)
@@ -93,7 +93,7 @@ static void close_all(struct process *p)
     vitals_free(p->pages.vitals);
     node_warm_free(p->pages.warm);
     http_client_free(n->client);
-    blocks_free(n->blocks);
+    node_engine_free(p->engine);
     sql_pool_free(n->sql);
     metrics_close(n->metrics);
     loop_free(n->loop);
@@ -168,6 +168,7 @@ static void live(struct task *t, void *arg)
     check(task_go(&p->serving, "serve", serve, p) == 0);
     check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
     check(task_go(&p->background, "warm", node_warm_task, p->pages.warm) == 0);
+    node_engine_go(p->engine);
     const char *outcome = await_stores(t, p);
     /* Said before the supervisor acts on it, so that the log tells it in order. */
     log_info("node", "serves");
@@ -203,6 +204,7 @@ static void run(struct process *p, int index)
     loop_on_signal(n->loop, SIGTERM, on_stop, p);
     loop_on_signal(n->loop, SIGINT, on_stop, p);
     open_stores(p);
+    p->engine = node_engine_new(n);
     open_server(p);
     check(task_go(&self, "node", live, p) == 0);
     loop_run(n->loop);

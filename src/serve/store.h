@@ -16,7 +16,7 @@
 
 #include "engine/config.h"
 #include "serve/child.h"
-#include "serve/user.h"
+#include "serve/system_user.h"
 #include "wire/sql.h"
 
 struct store;
@@ -43,7 +43,7 @@ struct store {
     const struct store_kind *kind;
     const struct config *config;
     const char *data_dir; /* absolute */
-    const struct user *user;
+    const struct system_user *user;
     size_t nodes; /* that will connect */
     struct waitq *changed;
     const int *hurry;

@@ -24,21 +24,25 @@ static int64_t max_bytes(const struct store *s)
  * memory, and nothing without one may be evicted (SYS-3). */
 static const char *settings(struct task *t, const struct store *s)
 {
-    return arena_printf(task_arena(t),
-                        "port 0\n"
-                        "unixsocket %s\n"
-                        "unixsocketperm 700\n"
-                        "requirepass %s\n"
-                        "dir %s/redis\n"
-                        "daemonize no\n"
-                        "supervised no\n"
-                        "logfile \"\"\n"
-                        "save \"\"\n"
-                        "appendonly yes\n"
-                        "appendfsync everysec\n"
-                        "maxmemory %lld\n"
-                        "maxmemory-policy volatile-lru\n",
-                        s->socket_path, s->secret, s->data_dir, (long long)max_bytes(s));
+    return arena_printf(
+        task_arena(t),
+        "port 0\n"
+        "unixsocket %s\n"
+        "unixsocketperm 700\n"
+        "requirepass %s\n"
+        "dir %s/redis\n"
+        "daemonize no\n"
+        "supervised no\n"
+        "logfile \"\"\n"
+        "save \"\"\n"
+        "appendonly %s\n"
+        "appendfsync everysec\n"
+        /* Searched from the front for every field: hundreds of prices take too long. */
+        "hash-max-listpack-entries 128\n"
+        "maxmemory %lld\n"
+        "maxmemory-policy volatile-lru\n",
+        s->socket_path, s->secret, s->data_dir, config_persists(s->config) ? "yes" : "no",
+        (long long)max_bytes(s));
 }
 
 static int prepare(struct task *t, struct store *s)

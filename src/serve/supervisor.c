@@ -61,7 +61,7 @@ static int fail(struct supervisor *s, int err, const char *why)
 static int settle(struct task *t, struct supervisor *s)
 {
     struct arena *a = &s->arena;
-    int err = user_find(a, s->config.user, &s->user, &s->problem);
+    int err = system_user_find(a, s->config.user, &s->user, &s->problem);
     if (!err)
         err = datadir_open(a, s->config.data_dir, s->user.uid, s->user.gid, &s->dir, &s->problem);
     if (err)
@@ -70,7 +70,7 @@ static int settle(struct task *t, struct supervisor *s)
     if (err)
         return fail(s, err, task_error(t));
     s->metrics_fd = make_metrics_page();
-    err = user_become(a, &s->user, &s->problem);
+    err = system_user_become(a, &s->user, &s->problem);
     if (!err && access(s->dir.path, R_OK | W_OK | X_OK) < 0)
         err = fail(s, ERR_IO,
                    arena_printf(a, "%s: user \"%s\" cannot write there: %s", s->dir.path,
@@ -84,13 +84,16 @@ static int settle_again(struct supervisor *s)
     s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
     s->listen_fd = s->before.listen_fd;
     s->metrics_fd = same_metrics_page(s->before.metrics_fd);
-    return user_find(&s->arena, s->config.user, &s->user, &s->problem);
+    return system_user_find(&s->arena, s->config.user, &s->user, &s->problem);
 }
 
 static void warn_about_machine(const struct supervisor *s)
 {
     machine_raise_file_limit();
     machine_check_mappings(s->config.http_connections_max);
+    if (!config_persists(&s->config) && !*s->config.redis_url)
+        log_warn("serve", "local_develop_mode without persist_user_info: what the private Redis "
+                          "holds is lost when it ends");
     if (geteuid() == 0 && !s->reloaded)
         log_warn("serve", "running as root, private stores included; the setting \"user\" names a "
                           "system user to run as instead");

@@ -8,14 +8,14 @@
 #include "serve/simulator.h"
 #include "serve/store.h"
 #include "serve/supervisor.h"
-#include "serve/user.h"
+#include "serve/system_user.h"
 
 struct supervisor {
     const struct serve_options *options;
     struct arena arena;
     struct config config;
     const char *binary; /* the program on disk */
-    struct user user;
+    struct system_user user;
     struct datadir dir;
     int listen_fd, metrics_fd;
     int nodes;

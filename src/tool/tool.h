@@ -9,4 +9,5 @@ int config_main(int argc, char **argv);
 int db_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int sample_main(int argc, char **argv);
+int user_main(int argc, char **argv);
 #endif

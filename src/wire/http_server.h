@@ -67,7 +67,11 @@ struct str http_path(const struct http_exchange *x); /* decoded */
 struct str http_param(const struct http_exchange *x, const char *name);
 /* Finds the nth value (from 0) of a query parameter, decoded. False if there is none. */
 bool http_query(const struct http_exchange *x, const char *name, size_t nth, struct str *out);
+struct str
+http_query_string(const struct http_exchange *x); /* all of it, as it came; p == NULL: none */
 struct str http_header(const struct http_exchange *x, const char *name); /* p == NULL if none */
+/* All values of a header that may come several times, as one list: "a, b". In the task's arena. */
+struct str http_header_list(const struct http_exchange *x, const char *name);
 struct str http_cookie(const struct http_exchange *x, const char *name);
 struct str http_peer(const struct http_exchange *x); /* "127.0.0.1", "unix" */
 /* Reads the whole body, at most the route's body_max (ERR_LIMIT). Answers Expect: 100-continue.

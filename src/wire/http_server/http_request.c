@@ -23,9 +23,27 @@ bool http_query(const struct http_exchange *x, const char *name, size_t nth, str
     return http_query_find(task_arena(x->task), x->head->query, str_of(name), nth, out);
 }
 
+struct str http_query_string(const struct http_exchange *x)
+{
+    return x->head->query;
+}
+
 struct str http_header(const struct http_exchange *x, const char *name)
 {
     return http_head_field(x->head, str_of(name));
+}
+
+struct str http_header_list(const struct http_exchange *x, const char *name)
+{
+    struct str all = STR_NULL;
+    for (size_t i = 0; i < x->head->field_count; i++) {
+        const struct http_field *f = &x->head->fields[i];
+        if (str_ieq(f->name, str_of(name)))
+            all = all.p ? str_printf(task_arena(x->task), "%.*s, %.*s", STR_ARG(all),
+                                     STR_ARG(f->value))
+                        : f->value;
+    }
+    return all;
 }
 
 struct str http_cookie(const struct http_exchange *x, const char *name)

@@ -1,4 +1,4 @@
-#include "serve/user.h"
+#include "serve/system_user.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-int user_find(struct arena *a, const char *name, struct user *out, const char **why)
+int system_user_find(struct arena *a, const char *name, struct system_user *out, const char **why)
 {
     struct passwd *p = *name ? getpwnam(name) : getpwuid(geteuid());
     if (!p && *name) {
@@ -16,7 +16,7 @@ int user_find(struct arena *a, const char *name, struct user *out, const char **
         return ERR_INVALID;
     }
     if (!p) { /* containers run under numbers that no file knows */
-        *out = (struct user){arena_printf(a, "%d", (int)geteuid()), geteuid(), getegid()};
+        *out = (struct system_user){arena_printf(a, "%d", (int)geteuid()), geteuid(), getegid()};
         return 0;
     }
     if (geteuid() != 0 && p->pw_uid != geteuid()) {
@@ -24,11 +24,11 @@ int user_find(struct arena *a, const char *name, struct user *out, const char **
         return ERR_INVALID;
     }
     gid_t gid = *name ? p->pw_gid : getegid();
-    *out = (struct user){arena_strdup(a, p->pw_name), p->pw_uid, gid};
+    *out = (struct system_user){arena_strdup(a, p->pw_name), p->pw_uid, gid};
     return 0;
 }
 
-int user_become(struct arena *a, const struct user *u, const char **why)
+int system_user_become(struct arena *a, const struct system_user *u, const char **why)
 {
     if (u->uid == geteuid())
         return 0;

@@ -1,0 +1,8 @@
+/* routes.h -- accounts: register, log in and out, sessions, passwords, who am I. */
+#ifndef APP_ACCOUNT_ROUTES_H
+#define APP_ACCOUNT_ROUTES_H
+
+#include "engine/api.h"
+
+extern const struct api_route account_routes[]; /* ends with a method of NULL */
+#endif

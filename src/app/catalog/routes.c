@@ -1,0 +1,207 @@
+#include "app/catalog/routes.h"
+
+#include "base/map.h"
+#include "engine/catalog.h"
+#include "engine/ledger.h"
+
+#define YEAR_MIN       1400
+#define YEAR_MAX       2200
+#define NAME_CHARS_MAX 255           /* of a journal or a tag: what their columns hold */
+#define CHOICE_BYTES   (1024 * 1024) /* CATALOG_JOURNALS_MAX names of 200 bytes */
+
+static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct catalog_tag *tags;
+    size_t count;
+    bool degraded;
+    int err = catalog_tags(t, c->node->catalog, &tags, &count, &degraded);
+    if (err)
+        return err;
+    c->degraded |= degraded;
+    jw_key(w, STR("tags"));
+    jw_array(w);
+    for (size_t i = 0; i < count; i++) {
+        jw_object(w);
+        jw_put_str(w, "tag", tags[i].tag);
+        jw_put_str(w, "type", tags[i].type);
+        jw_put_int(w, "journals", tags[i].journals);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    return 0;
+}
+
+static void put_years(struct json_writer *w, const struct catalog_journal *j)
+{
+    jw_key(w, STR("years"));
+    jw_object(w);
+    for (size_t i = 0; i < j->year_count; i++) {
+        char text[4];
+        int64_t year = j->years[i].year;
+        for (int k = 3; k >= 0; k--, year /= 10)
+            text[k] = (char)('0' + year % 10);
+        jw_key(w, str_from(text, sizeof text));
+        jw_int(w, j->years[i].papers);
+    }
+    jw_end_object(w);
+}
+
+static void put_journal(struct json_writer *w, const struct catalog_journal *j)
+{
+    jw_object(w);
+    jw_put_str(w, "name", j->name);
+    jw_put_str(w, "full_name", j->full_name);
+    jw_put_str(w, "data_range", j->data_range);
+    jw_put_str(w, "update_date", j->update_date);
+    jw_put_int(w, "price", j->price);
+    put_years(w, j);
+    jw_end_object(w);
+}
+
+static int list_journals(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    const struct str *tags = NULL;
+    struct catalog_journal *journals;
+    size_t tag_count = api_texts(t, c, "tag", &tags), count;
+    bool degraded, any = str_eq(api_text(c, "match"), STR("any"));
+    int err =
+        catalog_journals(t, c->node->catalog, tags, tag_count, any, &journals, &count, &degraded);
+    if (err)
+        return err;
+    c->degraded |= degraded;
+    jw_key(w, STR("journals"));
+    jw_array(w);
+    for (size_t i = 0; i < count; i++)
+        put_journal(w, &journals[i]);
+    jw_end_array(w);
+    return 0;
+}
+
+/* The first name that is there twice; NULL: none is. */
+static const struct str *repeated(const struct str *names, size_t count)
+{
+    const struct str *twice = NULL;
+    struct map *seen = map_new();
+    for (size_t i = 0; i < count && !twice; i++)
+        if (map_set(seen, names[i], (void *)(uintptr_t)&names[i]))
+            twice = &names[i];
+    map_free(seen);
+    return twice;
+}
+
+static int read_choice(struct task *t, struct api_call *c, struct catalog_choice *out)
+{
+    out->journal_count = api_texts(t, c, "journals", &out->journals);
+    api_int(c, "year_from", &out->year_from);
+    api_int(c, "year_to", &out->year_to);
+    if (out->year_to < out->year_from)
+        return api_refuse(t, c, "year_to", "must not be before year_from");
+    const struct str *twice = repeated(out->journals, out->journal_count);
+    if (twice)
+        return api_refuse(t, c, "journals", "\"%.*s\" is named twice", STR_ARG(*twice));
+    return 0;
+}
+
+static void put_money(struct task *t, struct json_writer *w, int64_t cents)
+{
+    jw_key(w, STR("cost"));
+    jw_str(w, ledger_decimal(task_arena(t), cents));
+}
+
+static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct catalog_choice choice;
+    struct catalog_estimate e;
+    struct str unknown;
+    bool degraded;
+    int err = read_choice(t, c, &choice);
+    if (err)
+        return err;
+    err = catalog_price(t, c->node->catalog, &choice, &e, &unknown, &degraded);
+    if (err == ERR_NOT_FOUND)
+        return api_refuse(t, c, "journals", "there is no journal \"%.*s\"", STR_ARG(unknown));
+    if (err)
+        return err;
+    c->degraded |= degraded;
+    jw_put_int(w, "papers", e.papers);
+    put_money(t, w, e.cents);
+    jw_key(w, STR("per_journal"));
+    jw_array(w);
+    for (size_t i = 0; i < choice.journal_count; i++) {
+        jw_object(w);
+        jw_put_str(w, "journal", e.rows[i].journal);
+        jw_put_int(w, "papers", e.rows[i].papers);
+        jw_put_int(w, "price", e.rows[i].price);
+        put_money(t, w, e.rows[i].cents);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    return 0;
+}
+
+/* --- the table --- */
+
+#define NAME  .least = 1, .most = NAME_CHARS_MAX
+#define COUNT .most = INT64_MAX
+
+static const struct api_field tag_fields[] = {
+    {"tag", API_TEXT, NAME, .about = "name of the tag"},
+    {"type", API_TEXT, .about = "what kind of tag it is"},
+    {"journals", API_INT, COUNT, .about = "journals that have it"},
+    API_END,
+};
+static const struct api_field tags_reply[] = {
+    {"tags", API_OBJECTS, .about = "by type, then name", .fields = tag_fields},
+    API_END,
+};
+
+static const struct api_field journals_query[] = {
+    {"tag", API_TEXTS, true, .most = CATALOG_TAGS_MAX, .item_most = NAME_CHARS_MAX,
+     .about = "a tag; without any, all journals are listed"},
+    {"match", API_TEXT, true, .choices = "all|any",
+     .about = "journals that have all of the tags, or any of them; all if not given"},
+    API_END,
+};
+static const struct api_field journal_fields[] = {
+    {"name", API_TEXT, NAME, .about = "its short name, by which it is chosen"},
+    {"full_name", API_TEXT, true, .about = "its name"},
+    {"data_range", API_TEXT, true, .about = "the years that are there, in words"},
+    {"update_date", API_TEXT, true, .about = "when its papers were last brought up to date"},
+    {"price", API_INT, COUNT, .about = "points for each paper; one point is 1.00"},
+    {"years", API_COUNTS, COUNT, .about = "papers of each year"},
+    API_END,
+};
+static const struct api_field journals_reply[] = {
+    {"journals", API_OBJECTS, .about = "by name", .fields = journal_fields},
+    API_END,
+};
+
+static const struct api_field choice_body[] = {
+    {"journals", API_TEXTS, .least = 1, .most = CATALOG_JOURNALS_MAX, .item_most = NAME_CHARS_MAX,
+     .about = "short names, each once"},
+    {"year_from", API_INT, .least = YEAR_MIN, .most = YEAR_MAX, .about = "the first year"},
+    {"year_to", API_INT, .least = YEAR_MIN, .most = YEAR_MAX, .about = "the last year, included"},
+    API_END,
+};
+static const struct api_field row_fields[] = {
+    {"journal", API_TEXT, NAME, .about = "its short name"},
+    {"papers", API_INT, COUNT, .about = "in the chosen years"},
+    {"price", API_INT, COUNT, .about = "points for each paper"},
+    {"cost", API_MONEY, COUNT, .about = "papers times price"},
+    API_END,
+};
+static const struct api_field estimate_reply[] = {
+    {"papers", API_INT, COUNT, .about = "of all chosen journals and years"},
+    {"cost", API_MONEY, COUNT, .about = "of all of them"},
+    {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
+    API_END,
+};
+
+const struct api_route catalog_routes[] = {
+    {"GET", "/api/tags", API_USER, list_tags, "Tags to choose journals by", .reply = tags_reply},
+    {"GET", "/api/journals", API_USER, list_journals, "Journals by tags", .query = journals_query,
+     .reply = journals_reply},
+    {"POST", "/api/estimate", API_USER, estimate, "What a choice would cost", .body = choice_body,
+     .reply = estimate_reply, .body_bytes_max = CHOICE_BYTES},
+    {.method = NULL},
+};

@@ -1,0 +1,8 @@
+/* routes.h -- screening: a user's runs. */
+#ifndef APP_SCREEN_ROUTES_H
+#define APP_SCREEN_ROUTES_H
+
+#include "engine/api.h"
+
+extern const struct api_route screen_routes[]; /* ends with a method of NULL */
+#endif

@@ -1,0 +1,72 @@
+#include "base/sha256.h"
+
+#include <stdlib.h>
+
+#include "tests/tap.h"
+
+static void is_sum(struct str s, const char *want, const char *what)
+{
+    char got[SHA256_HEX_BYTES];
+    sha256_hex(s, got);
+    is_str(str_of(got), str_of(want), "%s", what);
+}
+
+/* The examples of FIPS 180-4 and the NIST's list of test vectors. */
+static void test_standard(void)
+{
+    is_sum(STR(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "nothing");
+    is_sum(STR_NULL, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "absent");
+    is_sum(STR("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "abc");
+    is_sum(STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+           "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", "448 bits");
+    is_sum(STR("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
+               "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu"),
+           "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1", "896 bits");
+}
+
+static void test_long(void)
+{
+    size_t n = (1 << 24) - 1; /* its length in bits needs four bytes */
+    char *p = check_memory(calloc(1, n));
+    is_sum(str_from(p, n), "dd48399d7166dcfbfefc7cd21dc962d696af3742c0be1dd531d650a5796fecda",
+           "16 million zeros");
+    memset(p, 'a', 1000000);
+    is_sum(str_from(p, 1000000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+           "a million times a");
+    free(p);
+}
+
+/* Every length around the borders of blocks, at every alignment: the sum of all the sums is that of
+ * another program. */
+static void test_borders(void)
+{
+    char data[8 + 300];
+    for (size_t shift = 0; shift < 8; shift++) {
+        uint8_t sums[301][SHA256_BYTES];
+        for (size_t i = 0; i < 300; i++)
+            data[shift + i] = (char)(i * 7);
+        for (size_t n = 0; n <= 300; n++)
+            sha256(str_from(data + shift, n), sums[n]);
+        is_sum(str_from((const char *)sums, sizeof sums),
+               "3b05b530351f50663ba5ac734c246d169eafec6b57c70dc6dc94cad39d04aad8",
+               "0 to 300 bytes");
+    }
+}
+
+static void test_hex(void)
+{
+    char out[9] = "xxxxxxxx";
+    hex_write((const uint8_t *)"\x00\x9f\xff", 3, out);
+    is_str(str_of(out), STR("009fff"), "digits");
+    hex_write(NULL, 0, out);
+    is_str(str_of(out), STR(""), "none");
+}
+
+int main(void)
+{
+    test_standard();
+    test_long();
+    test_borders();
+    test_hex();
+    return tap_done();
+}

@@ -1,0 +1,40 @@
+/* history.h -- a user's runs, newest first. There is no delete and no hide (HIS-1).
+ *
+ * Owns user:<uid>:history, a sorted set: query id -> when it was submitted, ms. It is whole once it
+ * has the member HISTORY_WHOLE, which is put in last; until then it is filled from query_log. Runs are
+ * only ever added, so a slow loader can bring nothing wrong, and whoever submits a run adds it
+ * whether the set is whole or not. */
+#ifndef ENGINE_HISTORY_H
+#define ENGINE_HISTORY_H
+
+#include "engine/cache.h"
+
+#define HISTORY_WHOLE     "-" /* no query id looks like this */
+#define HISTORY_LIMIT_MAX 100 /* of one page */
+
+struct history {
+    struct redis *redis; /* all borrowed */
+    struct sql_pool *sql;
+    struct cache *cache; /* says whether Redis can be trusted */
+};
+
+struct history_run {
+    struct str query_id, state, reason, question; /* reason may have p == NULL */
+    struct str original_query_id;                 /* of distillations; else p == NULL */
+    bool is_distillation;
+    int64_t papers, finished, relevant, failed, cents;
+    int64_t created_ms, started_ms, ended_ms; /* since 1970; 0: not yet */
+};
+
+struct history_page {
+    struct history_run *runs; /* in the task's arena, as all of it */
+    size_t count;
+    struct str next; /* the cursor of the page behind it; p == NULL: this is the last */
+    bool degraded;
+};
+
+/* cursor: what an earlier page gave as next; p == NULL: the newest runs. ERR_INVALID: not one of
+ * ours. */
+MUST_CHECK int history_list(struct task *t, const struct history *h, int64_t uid, struct str cursor,
+                            int64_t limit, struct history_page *out);
+#endif

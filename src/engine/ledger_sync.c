@@ -1,0 +1,264 @@
+/* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the balance
+ * and billed_seq, then trim what is at most billed_seq. Each step can be repeated after any other, by
+ * anybody. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "engine/keys.h"
+#include "engine/ledger_private.h"
+#include "engine/scripts.h"
+
+#define READS_MAX 5 /* in each of which Redis was another one afterwards */
+
+/* --- reading --- */
+
+static bool parse_record(struct arena *a, struct str text, struct ledger_record *out)
+{
+    const struct json *j;
+    if (json_parse(a, text, &j, NULL))
+        return false;
+    *out = (struct ledger_record){.kind = json_str(json_get(j, "kind")),
+                                  .qid = json_str(json_get(j, "qid")),
+                                  .doi = json_str(json_get(j, "doi")),
+                                  .request_id = json_str(json_get(j, "request_id"))};
+    bool deduction = str_eq(out->kind, STR("deduction"));
+    if (!json_int(json_get(j, "seq"), &out->seq) || out->seq < 1 ||
+        !json_int(json_get(j, "timestamp"), &out->at_ms) || out->at_ms < 0 ||
+        out->at_ms > INT64_MAX / 1000 || !json_int(json_get(j, "cost"), &out->cents) ||
+        out->cents < 0 || out->cents > LEDGER_BALANCE_MAX)
+        return false;
+    return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
+}
+
+/* The id says in which run of Redis the reply was given. */
+static int read_queue(struct task *t, struct ledger *l, struct str key, char run[LEDGER_RUN_BYTES],
+                      const struct redis_reply **out)
+{
+    for (int i = 0; i < READS_MAX; i++) {
+        int err = ledger_fence(t, l, run);
+        if (err)
+            return err;
+        uint64_t epoch = redis_epoch(l->redis);
+        bool same = str_eq(redis_run_id(l->redis), str_of(run));
+        err = same ? redis_call(t, l->redis, key, out, STR("LRANGE"), key, STR("0"),
+                                ledger_number(t, LEDGER_BATCH - 1))
+                   : 0;
+        if (err)
+            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+        if (same && redis_epoch(l->redis) == epoch)
+            return 0;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
+{
+    struct arena *a = task_arena(t);
+    const struct redis_reply *r;
+    *out = (struct ledger_batch){.uid = uid};
+    int err = read_queue(t, l, key_billing_queue(a, uid), out->run, &r);
+    if (err)
+        return err;
+    out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
+    for (size_t i = 0; i < r->count; i++)
+        if (!parse_record(a, r->items[i]->str, &out->records[i]))
+            return ledger_alarm(t, l, "user %lld has a record that is none: %.*s", (long long)uid,
+                                STR_ARG(r->items[i]->str));
+    out->count = r->count;
+    return 0;
+}
+
+/* --- writing --- */
+
+struct write {
+    struct ledger *l;
+    struct ledger_batch *b;
+};
+
+/* Those that are not in MySQL yet, and what they cost. */
+static int new_records(struct task *t, const struct write *x, const struct ledger_row *row,
+                       size_t *first, int64_t *cents)
+{
+    const struct ledger_batch *b = x->b;
+    int64_t sum = 0;
+    size_t at = 0;
+    while (at < b->count && b->records[at].seq <= row->billed_seq)
+        at++;
+    *first = at;
+    for (int64_t want = row->billed_seq + 1; at < b->count; at++, want++) {
+        if (b->records[at].seq != want)
+            return ledger_alarm(t, x->l,
+                                "user %lld: record %lld follows where %lld is due; nothing of this "
+                                "user is written until that is cleared up",
+                                (long long)b->uid, (long long)b->records[at].seq, (long long)want);
+        if (b->records[at].cents > row->cents - sum)
+            return ledger_alarm(t, x->l,
+                                "user %lld: record %lld takes more than the %s that MySQL has left",
+                                (long long)b->uid, (long long)want,
+                                ledger_decimal(task_arena(t), row->cents - sum).p);
+        sum += b->records[at].cents;
+    }
+    *cents = sum;
+    return 0;
+}
+
+static struct str datetime(struct task *t, int64_t at_ms)
+{
+    char iso[TIME_ISO_BYTES];
+    time_iso(at_ms * 1000, iso);
+    iso[strcspn(iso, "T")] = ' ';
+    iso[strcspn(iso, "Z")] = '\0';
+    return str_dup(task_arena(t), str_of(iso));
+}
+
+static int write_log(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                     size_t count)
+{
+    enum { COLUMNS = 8 };
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, count * COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        struct sql_value *cell = cells + i * COLUMNS;
+        cell[0] = sql_int(uid);
+        cell[1] = sql_text(STR("redis"));
+        cell[2] = sql_int(r[i].seq);
+        cell[3] = sql_text(r[i].kind);
+        cell[4] = sql_text(r[i].qid);
+        cell[5] = sql_text(r[i].doi);
+        cell[6] = sql_int(r[i].cents);
+        cell[7] = sql_text(datetime(t, r[i].at_ms));
+    }
+    return sql_bulk(t, c,
+                    "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
+                    " VALUES",
+                    "", COLUMNS, count, cells, NULL);
+}
+
+static int write_requests(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                          size_t count)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        if (r[i].request_id.p)
+            err = sql_on(t, c, NULL,
+                         "INSERT INTO ledger_request (uid, request_id, kind, cents, number)"
+                         " VALUES (?, ?, 'deduction', ?, ?)"
+                         " ON DUPLICATE KEY UPDATE number = VALUES(number)",
+                         sql_int(uid), sql_text(r[i].request_id), sql_int(r[i].cents),
+                         sql_int(r[i].seq));
+    return err;
+}
+
+static int write_body(struct task *t, struct sql *c, void *arg)
+{
+    const struct write *x = arg;
+    struct ledger_batch *b = x->b;
+    struct ledger_row row;
+    size_t first = 0;
+    int64_t cents = 0;
+    int err = ledger_row_lock(t, c, b->uid, &row);
+    if (!err)
+        err = ledger_fence_holds(t, c, b->run, &b->fenced);
+    if (err || !b->fenced)
+        return err;
+    err = new_records(t, x, &row, &first, &cents);
+    if (err)
+        return err;
+    size_t count = b->count - first;
+    b->new_records = (int64_t)count;
+    b->billed_seq = row.billed_seq + (int64_t)count;
+    if (count == 0)
+        return 0;
+    err = write_log(t, c, b->uid, b->records + first, count);
+    if (!err)
+        err = write_requests(t, c, b->uid, b->records + first, count);
+    if (!err)
+        err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, billed_seq = ? WHERE uid = ?",
+                     sql_text(ledger_decimal(task_arena(t), row.cents - cents)),
+                     sql_int(b->billed_seq), sql_int(b->uid));
+    return err;
+}
+
+int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
+{
+    struct write x = {l, b};
+    int err = ledger_tx(t, l, write_body, &x);
+    if (err == ERR_EXISTS)
+        return ledger_alarm(t, l,
+                            "billing_log has records of user %lld after billed_seq: MySQL "
+                            "contradicts itself",
+                            (long long)b->uid);
+    if (!err && b->fenced)
+        metric_add(l->synced, b->new_records);
+    return err;
+}
+
+/* --- trimming --- */
+
+int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq)
+{
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {key_ledger(a, uid), key_billing_queue(a, uid),
+                               key_deductions(a, uid), ledger_number(t, billed_seq)};
+    return redis_script_run(t, l->redis, &script_ledger_trim, argv[0], 3, 4, argv, NULL);
+}
+
+/* *taken stays false: MySQL takes records of another run than the one they were read in. */
+static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken, bool *more)
+{
+    struct ledger_batch b;
+    int err = ledger_batch_read(t, l, uid, &b);
+    if (!err && b.count)
+        err = ledger_batch_write(t, l, &b);
+    if (err)
+        return err;
+    *taken = b.count == 0 || b.fenced;
+    *more = b.count == LEDGER_BATCH;
+    return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
+}
+
+int ledger_sync(struct task *t, struct ledger *l, int64_t uid)
+{
+    int err = 0;
+    for (int refused = 0; refused < READS_MAX;) {
+        bool taken = false, more = false;
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = sync_once(t, l, uid, &taken, &more);
+        arena_reset(task_arena(t), mark);
+        if (err || (taken && !more))
+            return err;
+        if (!taken) {
+            l->run[0] = '\0'; /* ask anew which one */
+            refused++;
+        }
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+/* --- the end of a balance in Redis --- */
+
+int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
+{
+    struct ledger_row row;
+    int err = ledger_sync(t, l, uid);
+    if (!err)
+        err = ledger_row_read(t, l, uid, &row);
+    if (err)
+        return err;
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {key_balance(a, uid),          key_ledger(a, uid),
+                               key_billing_queue(a, uid),    key_deductions(a, uid),
+                               ledger_number(t, row.cents),  ledger_number(t, row.billed_seq),
+                               ledger_number(t, row.move_no)};
+    int64_t out[2];
+    err = ledger_script(t, l, &script_ledger_let_go, 4, 7, argv, 2, out);
+    if (err || out[0] == 1)
+        return err;
+    if (out[0] == -1) {
+        metric_set(l->drift, out[1] > row.cents ? out[1] - row.cents : row.cents - out[1]);
+        (void)ledger_alarm(
+            t, l, "user %lld has %s in Redis and %s in MySQL, with nothing under way",
+            (long long)uid, ledger_decimal(a, out[1]).p, ledger_decimal(a, row.cents).p);
+    }
+    return task_fail(t, ERR_CONFLICT, "the balance of user %lld cannot leave Redis now",
+                     (long long)uid);
+}

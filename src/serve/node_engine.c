@@ -1,0 +1,90 @@
+#include "serve/node_engine.h"
+
+#include <stdlib.h>
+
+#include "app/account/routes.h"
+#include "app/catalog/routes.h"
+#include "app/screen/routes.h"
+#include "engine/address.h"
+#include "engine/api.h"
+#include "engine/attempts.h"
+#include "engine/block.h"
+#include "engine/cache.h"
+#include "engine/catalog.h"
+#include "engine/config.h"
+#include "engine/ledger.h"
+#include "engine/password.h"
+#include "engine/session.h"
+#include "engine/sweeper.h"
+#include "engine/switches.h"
+
+static const struct api_application applications[] = {
+    {"account", account_routes},
+    {"catalog", catalog_routes},
+    {"screen", screen_routes},
+};
+
+struct node_engine {
+    struct node *node;
+    struct arena arena;
+    struct catalog catalog;
+    struct sweeper sweeper;
+    struct api *api;
+};
+
+struct node_engine *node_engine_new(struct node *n)
+{
+    struct node_engine *e = check_memory(calloc(1, sizeof *e));
+    arena_init(&e->arena);
+    e->node = n;
+    n->blocks = blocks_new(
+        &(struct blocks_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->cache =
+        cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->ledger = ledger_new(&(struct ledger_options){
+        .redis = n->redis, .sql = n->sql, .cache = n->cache, .metrics = n->metrics});
+    n->passwords = passwords_new();
+    n->attempts = attempts_new(n->redis, n->metrics);
+    n->switches = switches_new(n->sql);
+    n->proxies = address_list_new(&e->arena, n->config->trusted_proxies);
+    e->catalog = (struct catalog){n->redis, n->sql, n->cache};
+    n->catalog = &e->catalog;
+    e->sweeper = (struct sweeper){.redis = n->redis, .cache = n->cache, .ledger = n->ledger};
+    e->api = api_new(n, applications, sizeof applications / sizeof *applications);
+    return e;
+}
+
+void node_engine_free(struct node_engine *e)
+{
+    struct node *n = e->node;
+    api_free(e->api);
+    switches_free(n->switches);
+    attempts_free(n->attempts);
+    passwords_free(n->passwords);
+    ledger_free(n->ledger);
+    cache_free(n->cache);
+    blocks_free(n->blocks);
+    arena_release(&e->arena);
+    free(e);
+}
+
+void node_engine_serve(struct node_engine *e)
+{
+    api_serve(e->api, e->node->http);
+}
+
+void node_engine_go(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct {
+        const char *name;
+        task_fn *fn;
+        void *arg;
+    } roles[] = {
+        {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
+        {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
+        {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
+    };
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
+}

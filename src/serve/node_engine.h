@@ -1,0 +1,17 @@
+/* node_engine.h -- the parts of the engine that a node has: made, set to work, taken apart. */
+#ifndef SERVE_NODE_ENGINE_H
+#define SERVE_NODE_ENGINE_H
+
+#include "base/arena.h"
+#include "engine/node.h"
+
+struct node_engine;
+
+/* Fills in n what stands on its stores: loop, group, config, redis, sql and metrics must be set. */
+struct node_engine *node_engine_new(struct node *n);
+void node_engine_free(struct node_engine *e); /* after n->group has ended */
+/* Adds the routes of all applications to n->http. */
+void node_engine_serve(struct node_engine *e);
+/* Starts the background roles, in n->group. */
+void node_engine_go(struct node_engine *e);
+#endif
