@@ -56,11 +56,6 @@ void ledger_free(struct ledger *l)
 
 /* --- what the other files use --- */
 
-struct str ledger_number(struct task *t, int64_t v)
-{
-    return str_printf(task_arena(t), "%lld", (long long)v);
-}
-
 int ledger_alarm(struct task *t, struct ledger *l, const char *fmt, ...)
 {
     va_list ap;
@@ -125,10 +120,13 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *r
                     int64_t *cents)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),           key_ledger(a, uid),
-                               key_billing_queue(a, uid),     str_of(run),
-                               ledger_number(t, row->cents),  ledger_number(t, row->billed_seq),
-                               ledger_number(t, row->move_no)};
+    const struct str argv[] = {key_balance(a, uid),
+                               key_ledger(a, uid),
+                               key_billing_queue(a, uid),
+                               str_of(run),
+                               str_int(task_arena(t), row->cents),
+                               str_int(task_arena(t), row->billed_seq),
+                               str_int(task_arena(t), row->move_no)};
     int64_t out[4];
     int err = ledger_script(t, l, &script_ledger_load, 3, 7, argv, 4, out);
     if (err)
@@ -209,7 +207,7 @@ static int look(struct task *t, struct ledger *l, int64_t uid, bool *there, int6
 
 int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents)
 {
-    struct str key = ledger_number(t, uid);
+    struct str key = str_int(task_arena(t), uid);
     while (map_get(l->loading, key)) {
         bool there = false;
         int err = waitq_wait(t, &l->loaded);

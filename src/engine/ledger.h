@@ -22,7 +22,7 @@
  *     confirmed the same amount (ACC-4). The counters stay, so that the second rule holds.
  *
  * Redis may come back older than it was, or empty. So a balance counts only while run is the run id
- * of the server, which every script asks for itself, and is loaded anew otherwise. Before the first
+ * of the server, which scripts that touch it ask for themselves, and is loaded anew otherwise. Before the first
  * load in a new run, that run's id is written to MySQL (setting ledger.redis_run). A syncer locks
  * that row together with the user's, and writes only records that it read in the same run: what was
  * read from a Redis that has died since cannot come to MySQL behind the loader's back. */
@@ -75,8 +75,9 @@ struct ledger_move {
     void *also_arg;
 };
 /* Adds money. *balance afterwards. ERR_CONFLICT: this request_id was another amount or kind.
- * ERR_NOT_FOUND. ERR_LIMIT: the balance would be more than its column holds. When Redis does not
- * answer it is done all the same: the outbox tells Redis later. */
+ * ERR_NOT_FOUND. ERR_LIMIT: the balance would be more than its column holds. ERR_UNCERTAIN: MySQL was
+ * lost on the way; the same request again completes it, once. When Redis does not answer it is
+ * done all the same: the outbox tells Redis later. */
 MUST_CHECK int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *m,
                                int64_t *balance);
 /* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left, no

@@ -110,16 +110,16 @@ int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
 {
     /* Announced first: one that is announced and has no record costs a look, a record that nobody
      * knows of would wait for the sweeper. */
-    struct str now = ledger_number(t, loop_wall_ms(task_loop(t)));
+    struct str now = str_int(task_arena(t), loop_wall_ms(task_loop(t)));
     int err = redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"), now,
-                         ledger_number(t, m->uid));
+                         str_int(task_arena(t), m->uid));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     struct arena *a = task_arena(t);
     const struct str argv[] = {
-        key_balance(a, m->uid),     key_ledger(a, m->uid), key_billing_queue(a, m->uid),
-        key_deductions(a, m->uid),  str_of(look->run),     look->synced,
-        ledger_number(t, m->cents), m->request_id,         record_tail(t, m)};
+        key_balance(a, m->uid),           key_ledger(a, m->uid), key_billing_queue(a, m->uid),
+        key_deductions(a, m->uid),        str_of(look->run),     look->synced,
+        str_int(task_arena(t), m->cents), m->request_id,         record_tail(t, m)};
     int64_t out[3];
     err = ledger_script(t, l, &script_ledger_deduct, 4, 9, argv, 3, out);
     if (!err)

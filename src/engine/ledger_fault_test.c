@@ -62,6 +62,42 @@ static void test_redis_away(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- MySQL is lost at the worst moment --- */
+
+static int freeze(struct task *t, struct sql *c, void *arg)
+{
+    (void)t;
+    (void)c;
+    (void)arg;
+    mariadb_freeze(&server); /* COMMIT comes next, and is not answered */
+    return 0;
+}
+
+static void test_commit_lost(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t up = add_user(t, &n, 1000), down = add_user(t, &n, 1000), after = 0;
+    check(balance(t, &n, up) == 1000 && balance(t, &n, down) == 1000);
+    struct ledger_move m = move_of(t, up, 500, "r1"), d = move_of(t, down, 300, "d1");
+    m.also = d.also = freeze;
+    int64_t old = task_deadline(t, 300);
+    is_int(ledger_recharge(t, n.ledger, &m, &after), ERR_UNCERTAIN, "a COMMIT is not answered");
+    task_deadline_restore(t, old);
+    mariadb_thaw(&server);
+    m.also = NULL;
+    ok(ledger_recharge(t, n.ledger, &m, &after) == 0 && after == 1500, "a repeat tells more");
+    old = task_deadline(t, 300);
+    is_int(ledger_deduct(t, n.ledger, &d, &after), ERR_UNCERTAIN, "the same for a deduction");
+    task_deadline_restore(t, old);
+    mariadb_thaw(&server);
+    d.also = NULL;
+    ok(ledger_deduct(t, n.ledger, &d, &after) == 0 && after == 700, "and its repeat");
+    ok(every_cent(t, &n, up) && every_cent(t, &n, down), "every cent is there");
+    close_node(t, &n);
+}
+
 /* --- a node dies between two steps --- */
 
 enum loss { KEPT, OLDER, EMPTY, LOSSES };
@@ -271,7 +307,8 @@ static void test_slow_taker(struct task *t, void *arg)
     check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0);
     lose(t, &n, &other, OLDER);
     check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
-    ok(status == -1 && in_redis(t, &n, uid) == 1000, "a balance of an earlier run is not touched");
+    ok(status == LEDGER_NOT_LOADED && in_redis(t, &n, uid) == 1000,
+       "a balance of an earlier run is not touched");
     check(balance(t, &n, uid) == 1000);
     check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
     ok(status == LEDGER_AGAIN && in_redis(t, &n, uid) == 1000, "nor is the next, unseen");
@@ -489,6 +526,7 @@ int main(void)
 {
     start_stores();
     tap_task(test_redis_away, NULL, true);
+    tap_task(test_commit_lost, NULL, true);
     tap_task(test_kill_points, NULL, true);
     tap_task(test_slow_syncer, NULL, true);
     tap_task(test_slow_loader, NULL, true);

@@ -135,7 +135,7 @@ static inline struct str ask(struct task *t, struct node *n, struct str word, st
     const struct redis_reply *r;
     check(redis_argv(t, n->redis, key, field.p ? 3 : 2, argv, &r) == 0);
     if (r->type == REDIS_INT)
-        return ledger_number(t, r->integer);
+        return str_int(task_arena(t), r->integer);
     return r->type == REDIS_STRING ? r->str : STR_NULL;
 }
 

@@ -95,17 +95,20 @@ static int recharge_body(struct task *t, struct sql *c, void *arg)
 int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_move *m,
                          struct ledger_row *row)
 {
-    int err = 0;
-    for (int i = 0; i < MAKE_TRIES; i++) {
+    int err = ERR_UNCERTAIN;
+    bool maybe = false;
+    for (int i = 0; i < MAKE_TRIES && err == ERR_UNCERTAIN; i++) {
         struct recharge x = {.m = m};
         err = ledger_tx(t, l, recharge_body, &x);
         if (!err && x.request.verdict)
             return ledger_request_conflict(t, m);
         if (!err)
             *row = x.row;
-        if (err != ERR_UNCERTAIN) /* else the request_id tells whether it was done */
-            return err;
+        maybe = maybe || err == ERR_UNCERTAIN; /* the next one sees by the request_id */
     }
+    if (err && maybe)
+        err = task_fail(t, ERR_UNCERTAIN,
+                        "the money may have been added; send the same request_id again");
     return err;
 }
 
@@ -147,8 +150,8 @@ static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t aft
         if (!adds(cell[1].s))
             return ledger_alarm(t, l, "move %lld of user %lld takes money: records do that",
                                 (long long)cell[0].i, (long long)uid);
-        argv[(*argc)++] = ledger_number(t, cell[0].i);
-        argv[(*argc)++] = ledger_number(t, cell[2].i);
+        argv[(*argc)++] = str_int(task_arena(t), cell[0].i);
+        argv[(*argc)++] = str_int(task_arena(t), cell[2].i);
     }
     return 0;
 }

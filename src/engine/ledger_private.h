@@ -31,7 +31,6 @@ struct ledger_row {
 };
 
 /* ledger.c */
-struct str ledger_number(struct task *t, int64_t v);
 MUST_CHECK int ledger_row_read(struct task *t, struct ledger *l, int64_t uid,
                                struct ledger_row *out);
 /* Locks it; every transaction of the ledger begins so, and is then alone with the user. */
@@ -59,11 +58,11 @@ MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const char *run
 
 /* ledger_move.c */
 const char *ledger_move_problem(const struct ledger_move *m); /* NULL: none */
-/* A request of the table. *found: it is there; ERR_CONFLICT in *verdict: as something else. */
+/* A request_id in MySQL. */
 struct ledger_request {
     bool found;
-    bool done; /* its row is in billing_log */
-    int verdict;
+    bool done;   /* its row is in billing_log */
+    int verdict; /* ERR_CONFLICT: it was something else. ERR_FUNDS: a deduction that is not noted */
 };
 MUST_CHECK int ledger_request_find(struct task *t, struct sql *c, const struct ledger_move *m,
                                    const char *kind, struct ledger_request *out);
@@ -81,12 +80,19 @@ struct ledger_look {
     struct str synced;
     int64_t cents;
 };
-enum ledger_take { LEDGER_TAKEN = 1, LEDGER_TAKEN_BEFORE = 2, LEDGER_SHORT = 0, LEDGER_AGAIN = -2 };
+/* As the script says it. */
+enum ledger_take {
+    LEDGER_TAKEN = 1,
+    LEDGER_TAKEN_BEFORE = 2,
+    LEDGER_SHORT = 0,       /* of money */
+    LEDGER_NOT_LOADED = -1, /* in this run of Redis */
+    LEDGER_AGAIN = -2,      /* something has changed since the look */
+};
 MUST_CHECK int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_look *out);
 /* Notes the request in MySQL, or finds it. */
 MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_move *m,
                                   const struct ledger_look *look, struct ledger_request *out);
-/* *status: of enum ledger_take, or -1: must be loaded. */
+/* *status: of enum ledger_take. */
 MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
                            const struct ledger_look *look, int64_t *status);
 

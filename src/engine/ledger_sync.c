@@ -41,7 +41,7 @@ static int read_queue(struct task *t, struct ledger *l, struct str key, char run
         uint64_t epoch = redis_epoch(l->redis);
         bool same = str_eq(redis_run_id(l->redis), str_of(run));
         err = same ? redis_call(t, l->redis, key, out, STR("LRANGE"), key, STR("0"),
-                                ledger_number(t, LEDGER_BATCH - 1))
+                                str_int(task_arena(t), LEDGER_BATCH - 1))
                    : 0;
         if (err)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
@@ -198,7 +198,7 @@ int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_se
 {
     struct arena *a = task_arena(t);
     const struct str argv[] = {key_ledger(a, uid), key_billing_queue(a, uid),
-                               key_deductions(a, uid), ledger_number(t, billed_seq)};
+                               key_deductions(a, uid), str_int(task_arena(t), billed_seq)};
     return redis_script_run(t, l->redis, &script_ledger_trim, argv[0], 3, 4, argv, NULL);
 }
 
@@ -245,10 +245,13 @@ int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
     if (err)
         return err;
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),          key_ledger(a, uid),
-                               key_billing_queue(a, uid),    key_deductions(a, uid),
-                               ledger_number(t, row.cents),  ledger_number(t, row.billed_seq),
-                               ledger_number(t, row.move_no)};
+    const struct str argv[] = {key_balance(a, uid),
+                               key_ledger(a, uid),
+                               key_billing_queue(a, uid),
+                               key_deductions(a, uid),
+                               str_int(task_arena(t), row.cents),
+                               str_int(task_arena(t), row.billed_seq),
+                               str_int(task_arena(t), row.move_no)};
     int64_t out[2];
     err = ledger_script(t, l, &script_ledger_let_go, 4, 7, argv, 2, out);
     if (err || out[0] == 1)

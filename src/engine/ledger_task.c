@@ -14,8 +14,8 @@
 #define EACH_MS      200
 #define EACH_MS_MAX  5000 /* while a store is away */
 #define ANNOUNCED_MS 60000
-#define MOVES_MAX    100 /* users of the outbox in one round */
-#define USERS_MAX    1000
+#define MOVES_MAX    100  /* users of the outbox that are read at once */
+#define USERS_MAX    1000 /* of the announced */
 #define TROUBLE_MS   1000 /* a user who fails alone is left alone, longer each time */
 #define TROUBLE_MAX  60000
 #define TROUBLED_MAX 10000
@@ -28,13 +28,13 @@ struct trouble {
 
 static bool is_troubled(struct task *t, struct ledger *l, int64_t uid)
 {
-    struct trouble *x = map_get(l->troubled, ledger_number(t, uid));
+    struct trouble *x = map_get(l->troubled, str_int(task_arena(t), uid));
     return x && x->until_ms > loop_now_ms(task_loop(t));
 }
 
 static void note_trouble(struct task *t, struct ledger *l, int64_t uid)
 {
-    struct str key = ledger_number(t, uid);
+    struct str key = str_int(task_arena(t), uid);
     struct trouble *x = map_get(l->troubled, key);
     if (!x && map_count(l->troubled) == TROUBLED_MAX)
         return; /* tried each time then */
@@ -58,7 +58,7 @@ static bool of_everybody(int err)
 static int settle(struct task *t, struct ledger *l, int64_t uid, const char *what, int err)
 {
     if (!err)
-        free(map_del(l->troubled, ledger_number(t, uid)));
+        free(map_del(l->troubled, str_int(task_arena(t), uid)));
     if (!err || of_everybody(err))
         return err;
     log_warn("ledger", "%s of user %lld: %s", what, (long long)uid, task_error(t));
@@ -68,19 +68,34 @@ static int settle(struct task *t, struct ledger *l, int64_t uid, const char *wha
 
 /* --- moves --- */
 
-static int drain_outbox(struct task *t, struct ledger *l)
+/* One page of the outbox, of users after *uid. */
+static int drain_page(struct task *t, struct ledger *l, int64_t *uid, size_t *count)
 {
     struct sql_rows r;
-    int err = sql_call(t, l->sql, &r, "SELECT uid, move_no FROM ledger_outbox ORDER BY uid LIMIT ?",
-                       sql_int(MOVES_MAX));
-    if (err)
-        return err;
-    metric_set(l->moves_waiting, (int64_t)r.count);
+    int err = sql_call(t, l->sql, &r,
+                       "SELECT uid, move_no FROM ledger_outbox WHERE uid > ? ORDER BY uid LIMIT ?",
+                       sql_int(*uid), sql_int(MOVES_MAX));
+    *count = err ? 0 : r.count;
     for (size_t i = 0; !err && i < r.count; i++) {
-        int64_t uid = sql_row(&r, i)[0].i;
-        if (!is_troubled(t, l, uid))
-            err = settle(t, l, uid, "moves", ledger_carry_over(t, l, uid, sql_row(&r, i)[1].i));
+        *uid = sql_row(&r, i)[0].i;
+        if (!is_troubled(t, l, *uid))
+            err = settle(t, l, *uid, "moves", ledger_carry_over(t, l, *uid, sql_row(&r, i)[1].i));
     }
+    return err;
+}
+
+static int drain_outbox(struct task *t, struct ledger *l)
+{
+    int64_t uid = 0, total = 0;
+    size_t count;
+    int err;
+    do {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = drain_page(t, l, &uid, &count);
+        arena_reset(task_arena(t), mark);
+        total += (int64_t)count;
+    } while (!err && count == MOVES_MAX);
+    metric_set(l->moves_waiting, total);
     return err;
 }
 
@@ -88,7 +103,8 @@ static int drain_outbox(struct task *t, struct ledger *l)
 
 static int forget(struct task *t, struct ledger *l, int64_t uid, int64_t announced_ms)
 {
-    const struct str argv[] = {key_billing, ledger_number(t, uid), ledger_number(t, announced_ms)};
+    const struct str argv[] = {key_billing, str_int(task_arena(t), uid),
+                               str_int(task_arena(t), announced_ms)};
     return redis_script_run(t, l->redis, &script_due_drop, key_billing, 1, 3, argv, NULL);
 }
 
@@ -109,7 +125,7 @@ static int sync_page(struct task *t, struct ledger *l, int64_t from, size_t *cou
     const struct redis_reply *const *lengths;
     struct redis_batch b;
     int err = redis_call(t, l->redis, key_billing, &users, STR("ZRANGE"), key_billing,
-                         ledger_number(t, from), ledger_number(t, from + USERS_MAX - 1),
+                         str_int(task_arena(t), from), str_int(task_arena(t), from + USERS_MAX - 1),
                          STR("WITHSCORES"));
     *count = err ? 0 : users->count / 2;
     if (err || *count == 0)

@@ -354,7 +354,7 @@ static void test_many_records(struct task *t, void *arg)
     check(balance(t, &n[0], uid) == 10000);
     for (int64_t seq = 1; seq <= 2345; seq++)
         charge(t, &n[0], uid, seq);
-    say(t, &n[0], STR("ZADD"), key_billing, STR("1"), ledger_number(t, uid));
+    say(t, &n[0], STR("ZADD"), key_billing, STR("1"), str_int(task_arena(t), uid));
     is_int(due_in_redis(t, &n[0], uid), 10000 - 2 * 1000, "a thousand of them are seen at once");
     struct group g;
     group_init(&g, task_loop(t));
@@ -373,11 +373,11 @@ static void test_many_records(struct task *t, void *arg)
            2345, "with all that they say");
     ok(every_cent(t, &n[0], uid), "every cent is there");
     check(ledger_round(t, n[0].ledger) == 0);
-    is_int(ask_int(t, &n[0], STR("ZSCORE"), key_billing, ledger_number(t, uid)), -1,
+    is_int(ask_int(t, &n[0], STR("ZSCORE"), key_billing, str_int(task_arena(t), uid)), -1,
            "an old announcement is taken away when nothing waits");
     int64_t after;
     check(deduct(t, &n[0], uid, 10, "d1", &after) == 0 && ledger_round(t, n[0].ledger) == 0);
-    ok(ask_int(t, &n[0], STR("ZSCORE"), key_billing, ledger_number(t, uid)) > 0,
+    ok(ask_int(t, &n[0], STR("ZSCORE"), key_billing, str_int(task_arena(t), uid)) > 0,
        "a young one stays");
     close_node(t, &n[1]);
     close_node(t, &n[0]);
@@ -394,10 +394,10 @@ static void test_troubled(struct task *t, void *arg)
     log_capture(&logged);
     int64_t bad = add_user(t, &n, 1000), good = add_user(t, &n, 1000), before = alarms();
     push(t, &n, bad, "{\"seq\":7,\"timestamp\":1,\"kind\":\"charge\",\"cost\":1}");
-    say(t, &n, STR("ZADD"), key_billing, STR("1"), ledger_number(t, bad));
+    say(t, &n, STR("ZADD"), key_billing, STR("1"), str_int(task_arena(t), bad));
     check(balance(t, &n, good) == 1000);
     charge(t, &n, good, 1);
-    say(t, &n, STR("ZADD"), key_billing, STR("2"), ledger_number(t, good));
+    say(t, &n, STR("ZADD"), key_billing, STR("2"), str_int(task_arena(t), good));
     is_int(ledger_round(t, n.ledger), 0, "a round goes on");
     is_int(queued(t, &n, good), 0, "past a user who fails");
     is_int(ledger_round(t, n.ledger), 0, "and the next one");
@@ -519,7 +519,8 @@ static void test_ask(struct task *t, void *arg)
         ok(ledger_answer(t, n.ledger, uid, r + 1, &cents) == 0 && cents == 1234,
            "a balance in a batch, %s", i ? "from Redis" : "loaded");
     }
-    ok(ask_int(t, &n, STR("ZSCORE"), key_expiry, ledger_number(t, uid)) > 0, "has a deadline");
+    ok(ask_int(t, &n, STR("ZSCORE"), key_expiry, str_int(task_arena(t), uid)) > 0,
+       "has a deadline");
     close_node(t, &n);
 }
 

@@ -4,22 +4,21 @@
 #include "engine/keys.h"
 #include "engine/scripts.h"
 
-static struct str number(struct task *t, int64_t v)
-{
-    return str_printf(task_arena(t), "%lld", (long long)v);
-}
-
 /* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */
 static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms)
 {
     return redis_call(t, s->redis, key_expiry, NULL, STR("ZADD"), key_expiry, STR("XX"), STR("GT"),
-                      number(t, now_ms + SWEEPER_RETRY_MS), number(t, uid));
+                      str_int(task_arena(t), now_ms + SWEEPER_RETRY_MS),
+                      str_int(task_arena(t), uid));
 }
 
+/* Sessions go first: one that stays in Redis without its set could not be found when it has ended. */
 static int drop_records(struct task *t, struct sweeper *s, int64_t uid)
 {
-    const struct str argv[] = {key_user_info(task_arena(t), uid),
-                               key_user_sessions(task_arena(t), uid)};
+    int err = cache_drop_sessions(t, s->cache, uid);
+    if (err)
+        return err;
+    const struct str argv[] = {key_user_info(task_arena(t), uid), key_history(task_arena(t), uid)};
     return redis_script_run(t, s->redis, &script_sweep_user, argv[0], 2, 2, argv, NULL);
 }
 
@@ -33,7 +32,8 @@ static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms,
         err = drop_records(t, s, uid);
     if (err)
         return err;
-    const struct str argv[] = {key_expiry, number(t, uid), number(t, now_ms)};
+    const struct str argv[] = {key_expiry, str_int(task_arena(t), uid),
+                               str_int(task_arena(t), now_ms)};
     const struct redis_reply *r;
     err = redis_script_run(t, s->redis, &script_due_drop, key_expiry, 1, 3, argv, &r);
     if (!err)
@@ -58,9 +58,9 @@ int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
     int64_t now_ms = loop_wall_ms(task_loop(t));
     const struct redis_reply *due;
     *swept = 0;
-    int err =
-        redis_call(t, s->redis, key_expiry, &due, STR("ZRANGEBYSCORE"), key_expiry, STR("-inf"),
-                   number(t, now_ms), STR("LIMIT"), STR("0"), number(t, SWEEPER_AT_ONCE));
+    int err = redis_call(t, s->redis, key_expiry, &due, STR("ZRANGEBYSCORE"), key_expiry,
+                         STR("-inf"), str_int(task_arena(t), now_ms), STR("LIMIT"), STR("0"),
+                         str_int(task_arena(t), SWEEPER_AT_ONCE));
     for (size_t i = 0; !err && i < due->count; i++) {
         int64_t uid;
         if (!str_to_i64(due->items[i]->str, &uid))

@@ -11,12 +11,12 @@ static struct sweeper sweeper_of(struct node *n)
 
 static int64_t deadline(struct task *t, struct node *n, int64_t uid)
 {
-    return ask_int(t, n, STR("ZSCORE"), key_expiry, ledger_number(t, uid));
+    return ask_int(t, n, STR("ZSCORE"), key_expiry, str_int(task_arena(t), uid));
 }
 
 static void set_deadline(struct task *t, struct node *n, int64_t uid, const char *ms)
 {
-    say(t, n, STR("ZADD"), key_expiry, str_of(ms), ledger_number(t, uid));
+    say(t, n, STR("ZADD"), key_expiry, str_of(ms), str_int(task_arena(t), uid));
 }
 
 static bool in_store(struct task *t, struct node *n, struct str key)
@@ -32,7 +32,10 @@ static int64_t add_seen_user(struct task *t, struct node *n)
     struct arena *a = task_arena(t);
     say(t, n, STR("HSET"), key_user_info(a, uid), STR("version"), STR("4"), STR("username"),
         STR("ada"));
-    say(t, n, STR("SADD"), key_user_sessions(a, uid), STR("sid"));
+    struct str sid = str_printf(a, "sid%lld", (long long)uid);
+    say(t, n, STR("SADD"), key_user_sessions(a, uid), sid);
+    say(t, n, STR("HSET"), key_session(a, sid), STR("user_id"), str_int(a, uid));
+    say(t, n, STR("ZADD"), key_history(a, uid), STR("1"), STR("run"));
     return uid;
 }
 
@@ -54,6 +57,9 @@ static void test_round(struct task *t, void *arg)
     ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "after that it is");
     is_int(in_redis(t, &n, late), -1, "the balance");
     ok(!in_store(t, &n, key_user_sessions(a, late)), "the sessions");
+    struct str sid = str_printf(a, "sid%lld", (long long)late);
+    ok(!in_store(t, &n, key_session(a, sid)), "each of them: nobody could find it any more");
+    ok(!in_store(t, &n, key_history(a, late)), "the history");
     is_int(ask_int(t, &n, STR("HLEN"), key_user_info(a, late), STR_NULL), 1,
            "the record, but for its version");
     is_int(deadline(t, &n, late), -1, "and the deadline");

@@ -49,7 +49,8 @@ struct node_engine *node_engine_new(struct node *n)
     n->proxies = address_list_new(&e->arena, n->config->trusted_proxies);
     e->catalog = (struct catalog){n->redis, n->sql, n->cache};
     n->catalog = &e->catalog;
-    e->sweeper = (struct sweeper){.redis = n->redis, .cache = n->cache, .ledger = n->ledger};
+    e->sweeper = (struct sweeper){
+        .redis = n->redis, .cache = n->cache, .ledger = n->ledger, .metrics = n->metrics};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
     return e;
 }
