@@ -5,7 +5,11 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
+
+sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
+import openapi
 
 from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link, run, run_tests,
                      sql, test, wait_for)
@@ -30,8 +34,19 @@ class Reply:
 class Api:
     """A client; token or cookie once it is logged in."""
 
+    documents = {}  # port: /openapi.json
+
     def __init__(self, server, token=None):
         self.server, self.token = server, token
+
+    def fits(self, method, path, reply):
+        """Every reply of every test is held against the document."""
+        port = self.server.port
+        if port not in Api.documents:
+            Api.documents[port] = json.loads(http(port, "/openapi.json").body)
+        wrong = openapi.problems(Api.documents[port], method, path, reply.status, reply.body)
+        if wrong:
+            ok(False, f"{method} {path} is as /openapi.json says", *wrong, reply)
 
     def __call__(self, method, path, body=None, headers=(), raw=None):
         lines = list(headers)
@@ -40,7 +55,9 @@ class Api:
         data = raw if raw is not None else json.dumps(body).encode() if body is not None else b""
         if data:
             lines.append("Content-Type: application/json")
-        return Reply(http(self.server.port, path, method=method, body=data, headers=lines))
+        reply = Reply(http(self.server.port, path, method=method, body=data, headers=lines))
+        self.fits(method, path, reply)
+        return reply
 
     def login(self, name, password=PASSWORD, headers=()):
         r = self("POST", "/api/login", {"username": name, "password": password}, headers)
@@ -372,7 +389,8 @@ def _(m):
         os.kill(pid, signal.SIGKILL)
     ok(wait_for(m.ready, 30), "Redis is back")
     equal(gone.me().status, 401, "a session that Redis remembers is not believed")
-    ok(wait_for(lambda: "degraded" not in api.me().body, 15), "normal again, by itself")
+    ok(wait_for(lambda: all("degraded" not in api.me().body for _ in range(20)), 15),
+       "every node is normal again, by itself")
     equal(api.me().body, normal["/api/me"], "with the same answer")
     equal(gone.me().status, 401, "still out")
 
