@@ -1,15 +1,15 @@
-/* http_client.h -- calls to other servers, on libcurl.
+/* http_client.h -- calls to other servers.
  *
- * One client per node, many calls at once. Over TLS it verifies the peer and
- * speaks HTTP/2 where offered, many calls on few connections; over plain HTTP it
- * keeps connections alive, one call each at a time. The task's deadline and
+ * One client per node, many calls at once. Over TLS, on libcurl, it verifies the
+ * peer and speaks HTTP/2 where offered, many calls on few connections; over plain
+ * HTTP it keeps connections alive, one call each at a time. The task's deadline and
  * cancellation end a call at once.
  *
  * Always true:
  *   - a call is at most one request on the wire if its method may not be repeated
  *     (POST, PATCH and all methods but GET, HEAD, OPTIONS, PUT and DELETE). When a kept-alive
- *     connection turns out to be dead, libcurl sends the request again on a fresh one, also if
- *     the server has read it and died over it. For a call that costs money that is the
+ *     connection turns out to be dead, the request is sent again on a fresh one, also if the
+ *     server has read it and died over it. For a call that costs money that is the
  *     caller's decision: such calls end with ERR_UNCERTAIN instead;
  *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
@@ -42,8 +42,8 @@ struct http_call {
     const struct str *headers; /* whole lines: "Authorization: Bearer …" */
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
-    /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack: must
-     * not wait. Other than 0 ends the call with that error. */
+    /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
+     * caller's: must not wait. Other than 0 ends the call with that error. */
     int (*on_piece)(void *arg, struct str piece);
     void *arg;
     size_t reply_bytes_max; /* also of a reply taken in pieces; 0: the client's */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "wire/http_client/http_client_private.h"
+#include "wire/http_client/http_plain_url.h"
 
 #define H2_CONNECTIONS_MAX 100
 #define H1_CONNECTIONS_MAX 12000
@@ -78,13 +79,13 @@ static void pump(void *arg)
 static void sweep(void *arg)
 {
     struct http_client *c = arg;
-    bool shards_left = false;
+    bool some_left = false;
     list_each (it, &c->hosts) {
         struct httpc_host *h = list_entry(it, struct httpc_host, link);
         httpc_host_sweep(h);
-        shards_left = shards_left || !list_empty(&h->shards);
+        some_left = some_left || !list_empty(&h->shards) || !list_empty(&h->idle);
     }
-    if (shards_left)
+    if (some_left)
         timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS / 4);
 }
 
@@ -112,6 +113,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
     c->options = with_defaults(o);
     if (o->ca_file && !(c->ca_file = strdup(o->ca_file)))
         check_no_memory();
+    c->receive = check_memory(malloc(PLAIN_RECEIVE_BYTES));
+    buf_init(&c->request);
     c->host_by_origin = map_new();
     list_init(&c->hosts);
     list_init(&c->submitted);
@@ -134,6 +137,8 @@ void http_client_free(struct http_client *c)
     map_free(c->host_by_origin);
     histogram_free(c->metrics.seconds);
     free(c->ca_file);
+    free(c->receive);
+    buf_release(&c->request);
     free(c);
     curl_global_cleanup();
 }
@@ -201,16 +206,14 @@ static void take_reply(struct task *t, struct httpc_transfer *x, struct http_res
     };
 }
 
-int http_call(struct task *t, struct http_client *c, const struct http_call *call,
-              struct http_response *out)
+static int call_by_curl(struct task *t, struct http_client *c, const struct http_call *call,
+                        struct http_response *out)
 {
     struct httpc_transfer x = {.client = c, .task = t, .call = call};
     x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
     list_init(&x.link);
     buf_init(&x.body);
     http_reply_head_init(&x.head);
-    int64_t start_us = loop_now_us(c->loop);
-    count_begin(c);
     int err = httpc_request_prepare(t, &x);
     if (!err) {
         err = run(t, &x);
@@ -221,6 +224,16 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
         httpc_host_put(x.host);
     }
     buf_release(&x.body);
-    count_end(c, err, x.head.status, loop_now_us(c->loop) - start_us);
+    return err;
+}
+
+int http_call(struct task *t, struct http_client *c, const struct http_call *call,
+              struct http_response *out)
+{
+    int64_t start_us = loop_now_us(c->loop);
+    count_begin(c);
+    bool plain = http_plain_url_is(call->url) && !c->plain_by_curl;
+    int err = plain ? httpc_plain_call(t, c, call, out) : call_by_curl(t, c, call, out);
+    count_end(c, err, err ? 0 : out->status, loop_now_us(c->loop) - start_us);
     return err;
 }

@@ -23,6 +23,8 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
     h->tls = tls;
     list_init(&h->waiting);
     list_init(&h->shards);
+    list_init(&h->idle);
+    sem_init(&h->permits, c->options.h1_connections_max);
     httpc_names_init(&h->names, str_of(name));
     list_push(&c->hosts, &h->link);
     map_set(c->host_by_origin, origin, h);
@@ -35,6 +37,7 @@ void httpc_host_free(struct httpc_host *h)
     struct list *it;
     while ((it = list_pop(&h->shards)))
         httpc_shard_free(list_entry(it, struct httpc_shard, link));
+    httpc_pool_release(h);
     map_del(h->client->host_by_origin, str_of(h->origin));
     list_del(&h->link);
     httpc_names_release(&h->names);
@@ -62,7 +65,10 @@ struct httpc_host *httpc_host_get(struct http_client *c, bool tls, const char *n
 {
     struct buf origin;
     buf_init(&origin);
-    buf_printf(&origin, "%s://%s:%s", tls ? "https" : "http", name, port);
+    buf_add_str(&origin, tls ? STR("https://") : STR("http://")); /* for every call: no printf */
+    buf_add_str(&origin, str_of(name));
+    buf_add_char(&origin, ':');
+    buf_add_str(&origin, str_of(port));
     struct str key = buf_str(&origin);
     struct httpc_host *h = map_get(c->host_by_origin, key);
     if (!h && (map_count(c->host_by_origin) < HOSTS_MAX || make_room(c))) {
@@ -166,6 +172,7 @@ void httpc_host_change_to_h1(struct httpc_host *h)
 void httpc_host_sweep(struct httpc_host *h)
 {
     int64_t now_ms = loop_now_ms(h->client->loop);
+    httpc_pool_sweep(h);
     list_each_safe (it, &h->shards) {
         struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
         if (s->count > 0 || now_ms - s->idle_since_ms < SHARD_IDLE_MS)

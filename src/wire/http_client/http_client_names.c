@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loop/net.h"
 #include "wire/http_client/http_client_private.h"
 
 #define NAMES_REFRESH_MS 60000
@@ -20,23 +19,35 @@ struct httpc_lookup {
     char *name, *port;
 };
 
-static bool is_literal(struct str host)
+static void add(struct net_addresses *a, struct str address)
 {
-    char name[INET6_ADDRSTRLEN];
-    unsigned char address[sizeof(struct in6_addr)];
-    /* libcurl answers localhost by itself. */
-    if (str_ieq(host, STR("localhost")) || str_ends(host, STR(".localhost")) || host.p[0] == '[')
-        return true;
-    if (host.n >= sizeof name)
-        return false;
-    memcpy(name, host.p, host.n);
-    name[host.n] = '\0';
-    return inet_pton(AF_INET, name, address) == 1;
+    char *text = a->text[a->count++];
+    check(address.n < sizeof a->text[0]);
+    memcpy(text, address.p, address.n);
+    text[address.n] = '\0';
+}
+
+/* The addresses of a host that needs no lookup; none: it needs one. */
+static void find_literal(struct str host, struct net_addresses *out)
+{
+    unsigned char ignored[sizeof(struct in6_addr)];
+    if (str_ieq(host, STR("localhost")) || str_ends(host, STR(".localhost"))) {
+        add(out, STR("127.0.0.1")); /* libcurl, too, answers this by itself */
+        add(out, STR("::1"));
+    } else if (host.p[0] == '[' && host.n - 2 < sizeof out->text[0]) {
+        add(out, str_from(host.p + 1, host.n - 2));
+    } else if (host.n < sizeof out->text[0]) {
+        add(out, host);
+        if (inet_pton(AF_INET, out->text[0], ignored) != 1)
+            out->count = 0;
+    }
 }
 
 void httpc_names_init(struct httpc_names *n, struct str host)
 {
-    *n = (struct httpc_names){.literal = is_literal(host)};
+    *n = (struct httpc_names){.suspect = false};
+    find_literal(host, &n->found);
+    n->literal = n->found.count > 0;
     waitq_init(&n->waiters);
 }
 
@@ -77,7 +88,8 @@ static char *make_entry(const struct httpc_lookup *k, const struct net_addresses
 }
 
 /* Without an entry, the problem says why; an old address is better than none. */
-static void learn(struct httpc_names *n, char *entry, const char *problem, int64_t now_ms)
+static void learn(struct httpc_names *n, const struct net_addresses *found, char *entry,
+                  const char *problem, int64_t now_ms)
 {
     n->lookup = NULL;
     n->looked_ms = now_ms;
@@ -86,6 +98,7 @@ static void learn(struct httpc_names *n, char *entry, const char *problem, int64
     if (entry) {
         free(n->entry);
         n->entry = entry;
+        n->found = *found;
     }
     waitq_wake_all(&n->waiters);
 }
@@ -97,7 +110,7 @@ static void run(struct task *t, void *arg)
     int err = net_look_up(t, k->name, &found);
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (k->host)
-        learn(&k->host->names, err ? NULL : make_entry(k, &found), task_error(t), now_ms);
+        learn(&k->host->names, &found, err ? NULL : make_entry(k, &found), task_error(t), now_ms);
     timer_set(&k->reaper, now_ms);
 }
 

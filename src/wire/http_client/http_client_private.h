@@ -1,5 +1,9 @@
 /* http_client_private.h -- what the files of the HTTP client share.
  *
+ * Calls to http:// go over connections of our own (http_client_plain.c, http_client_pool.c): one
+ * such call takes a third of the time that libcurl needs. Calls to https:// go through libcurl, and
+ * the rest of this is about them. Hosts and their addresses are common to both.
+ *
  * How a call travels:
  *
  *   1. http_client.c checks it and makes a struct httpc_transfer on the calling task's stack,
@@ -30,8 +34,10 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "loop/net.h"
 #include "loop/sync.h"
 #include "loop/timer.h"
+#include "loop/watch.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_reply.h"
 
@@ -44,6 +50,10 @@
 #define RECEIVE_BYTES        4096 /* per call in flight, therefore small */
 #define URL_BYTES_MAX        8192
 #define HEAD_BYTES_MAX       65536 /* of a reply */
+#define PLAIN_RECEIVE_BYTES  32768 /* one buffer per client */
+#define KEEPALIVE_S          20
+#define DEAD_PEER_MS         30000 /* sent and not acknowledged for so long: the connection is gone */
+#define CONNECTION_AGE_S     30 /* idle for longer is not used again; most servers keep them 60 */
 
 struct httpc_transfer {
     struct list link; /* in client.submitted, host.waiting, shard.transfers or client.abandoned */
@@ -71,8 +81,9 @@ struct httpc_transfer {
 
 /* http_client_names.c: the addresses of a host. */
 struct httpc_names {
-    bool literal;      /* an address itself, or localhost: needs no lookup */
-    char *entry;       /* "name:port:address,address" as curl wants it; NULL: none known */
+    bool literal; /* an address itself, or localhost: needs no lookup */
+    struct net_addresses found;
+    char *entry;       /* "name:port:address,address" as curl wants it; NULL: not looked up */
     int64_t looked_ms; /* when the last lookup ended; 0: never */
     bool suspect;      /* no connection could be had */
     struct httpc_lookup *lookup; /* under way; else NULL */
@@ -93,6 +104,9 @@ struct httpc_host {
     struct list shards;  /* in the order of their making */
     size_t connections;  /* that all its shards together may have */
     struct httpc_names names;
+
+    struct sem permits; /* of plain calls under way */
+    struct list idle;   /* plain connections, last used first */
 };
 
 struct httpc_metrics {
@@ -115,7 +129,12 @@ struct http_client {
 
     struct timer pump;
     struct list submitted, abandoned; /* transfers */
-    struct timer sweep;               /* closes shards that idle */
+    struct timer sweep;               /* closes shards and connections that idle */
+
+    char *receive;      /* PLAIN_RECEIVE_BYTES; nobody's during a wait */
+    bool receive_taken; /* whoever takes a piece of it must not wait */
+    struct buf request; /* nobody's during a wait, either */
+    bool plain_by_curl; /* tests: libcurl's part is the same for http:// and easier to reach */
 
     CURL *spare[SPARE_HANDLES_MAX];
     size_t spare_count;
@@ -158,7 +177,30 @@ void httpc_shard_free(struct httpc_shard *s);
 void httpc_shard_add(struct httpc_shard *s, struct httpc_transfer *x);
 void httpc_shard_remove(struct httpc_transfer *x);
 
-/* http_client_request.c: method, headers and host of a transfer that knows its call. */
+/* http_client_plain.c: a call to an http:// URL. */
+MUST_CHECK int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
+                                struct http_response *out);
+
+/* http_client_pool.c: a connection is either with a call or idles with its host. */
+struct httpc_conn {
+    struct list link; /* in host.idle */
+    struct httpc_host *host;
+    struct watch watch;
+    int64_t idle_since_ms;
+};
+struct httpc_conn *httpc_conn_reuse(struct httpc_host *h); /* NULL: none idles */
+MUST_CHECK int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **out);
+void httpc_conn_keep(struct httpc_conn *k); /* for the next; all of its reply has been read */
+void httpc_conn_close(struct httpc_conn *k);
+void httpc_pool_sweep(struct httpc_host *h);   /* closes what has idled for too long */
+void httpc_pool_release(struct httpc_host *h); /* closes all that idle */
+
+/* http_client_request.c */
+/* Method and headers; the URL is not looked at. */
+MUST_CHECK int httpc_call_check(struct task *t, const struct http_call *call);
+const char *httpc_method(const struct http_call *call);
+bool httpc_method_repeatable(const char *method);
+/* Method, headers and host of a transfer that knows its call. */
 MUST_CHECK int httpc_request_prepare(struct task *t, struct httpc_transfer *x);
 
 /* http_client_transfer.c */

@@ -4,6 +4,35 @@
 
 #define RETRY_AFTER_MAX_S (366 * 24 * 3600) /* more is nonsense and would overflow */
 
+static const bool is_token[256] = {
+    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
+    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
+};
+static const bool is_value[256] = {
+    ['\t'] = 1,
+    [' ' ... '~'] = 1,
+    [0x80 ... 0xFF] = 1,
+};
+
+static bool all(const bool table[256], struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!table[(unsigned char)s.p[i]])
+            return false;
+    }
+    return true;
+}
+
+bool http_token_valid(struct str s)
+{
+    return s.n > 0 && all(is_token, s);
+}
+
+bool http_value_valid(struct str s)
+{
+    return all(is_value, s);
+}
+
 void http_reply_head_init(struct http_reply_head *h)
 {
     *h = (struct http_reply_head){.retry_after_ms = -1};
@@ -35,7 +64,7 @@ int64_t http_retry_after_ms(struct str value, int64_t wall_ms)
     return clamp(seconds, 0, RETRY_AFTER_MAX_S) * 1000;
 }
 
-/* "HTTP/1.1 200 OK", "HTTP/2 200": libcurl has checked the form. */
+/* "HTTP/1.1 200 OK", "HTTP/2 200": libcurl or http_plain_parse.c has checked the form. */
 static void take_status_line(struct http_reply_head *h, struct str line)
 {
     http_reply_head_init(h);

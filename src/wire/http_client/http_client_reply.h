@@ -18,6 +18,11 @@ void http_reply_head_init(struct http_reply_head *h);
 void http_reply_head_line(struct http_reply_head *h, struct arena *a, struct str line,
                           int64_t wall_ms);
 
+/* What the name of a header, or a method, is made of; never empty. */
+bool http_token_valid(struct str s);
+/* Everything but control characters, as in the value of a header. */
+bool http_value_valid(struct str s);
+
 /* The value of a Retry-After header as time from now, 0 if it lies in the past; -1 if it is neither
  * seconds nor a date. */
 int64_t http_retry_after_ms(struct str value, int64_t wall_ms);

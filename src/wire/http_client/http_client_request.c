@@ -1,22 +1,26 @@
-/* What the caller asks for, checked and brought into libcurl's form. */
+/* What the caller asks for, checked, and brought into libcurl's form. */
 #include <stdlib.h>
 
 #include "wire/http_client/http_client_private.h"
 
-static bool is_token(struct str s)
+const char *httpc_method(const struct http_call *call)
 {
-    static const char allowed[] = "!#$%&'*+-.^_`|~0123456789"
-                                  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    for (size_t i = 0; i < s.n; i++) {
-        if (!memchr(allowed, s.p[i], sizeof allowed - 1))
-            return false;
+    return call->method ? call->method : call->body.p ? "POST" : "GET";
+}
+
+bool httpc_method_repeatable(const char *method)
+{
+    static const char *const repeatable[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+    for (size_t i = 0; i < sizeof repeatable / sizeof *repeatable; i++) {
+        if (strcmp(method, repeatable[i]) == 0)
+            return true;
     }
-    return s.n > 0;
+    return false;
 }
 
 /* --- headers --- */
 
-/* Whatever says where the body ends is curl's business: two opinions are a smuggled request. */
+/* Whatever says where the body ends is the client's business: two opinions are a smuggled request. */
 static bool is_framing(struct str name)
 {
     return str_ieq(name, STR("Content-Length")) || str_ieq(name, STR("Transfer-Encoding")) ||
@@ -32,12 +36,27 @@ static bool one_line(struct str s)
     return true;
 }
 
-/* NULL: not a header that a caller may send. */
+/* Whether a caller may send it. */
+static bool header_valid(struct str line)
+{
+    struct str value = line, name = str_cut(&value, ':');
+    return value.p && http_token_valid(name) && one_line(value) && !is_framing(name);
+}
+
+int httpc_call_check(struct task *t, const struct http_call *call)
+{
+    if (!http_token_valid(str_of(httpc_method(call))))
+        return task_fail(t, ERR_INVALID, "not a method");
+    for (size_t i = 0; i < call->header_count; i++) {
+        if (!header_valid(call->headers[i]))
+            return task_fail(t, ERR_INVALID, "header %zu cannot be sent", i + 1);
+    }
+    return 0;
+}
+
 static char *header_text(struct arena *a, struct str line)
 {
     struct str value = line, name = str_cut(&value, ':');
-    if (!value.p || !is_token(name) || !one_line(value) || is_framing(name))
-        return NULL;
     if (str_trim(value).n == 0) /* "Name:" would make curl drop the header; this sends it empty */
         return arena_printf(a, "%.*s;", STR_ARG(name));
     return str_z(a, line);
@@ -49,7 +68,7 @@ static bool is_content_type(struct str line)
 }
 
 /* Curl wants a linked list; it reads it and never frees it. */
-static int prepare_headers(struct task *t, struct httpc_transfer *x)
+static void prepare_headers(struct task *t, struct httpc_transfer *x)
 {
     const struct http_call *call = x->call;
     struct arena *a = task_arena(t);
@@ -57,9 +76,7 @@ static int prepare_headers(struct task *t, struct httpc_transfer *x)
     size_t n = 0;
     bool typed = false;
     for (size_t i = 0; i < call->header_count; i++) {
-        nodes[n].data = header_text(a, call->headers[i]);
-        if (!nodes[n++].data)
-            return task_fail(t, ERR_INVALID, "header %zu cannot be sent", i + 1);
+        nodes[n++].data = header_text(a, call->headers[i]);
         typed = typed || is_content_type(call->headers[i]);
     }
     nodes[n++].data = arena_strdup(a, "Expect:"); /* else curl waits a second for "100 Continue" */
@@ -68,7 +85,6 @@ static int prepare_headers(struct task *t, struct httpc_transfer *x)
     for (size_t i = 0; i + 1 < n; i++)
         nodes[i].next = &nodes[i + 1];
     x->headers = nodes;
-    return 0;
 }
 
 /* --- url --- */
@@ -128,10 +144,10 @@ static int find_host(struct task *t, struct httpc_transfer *x)
 
 int httpc_request_prepare(struct task *t, struct httpc_transfer *x)
 {
-    const struct http_call *call = x->call;
-    x->method = call->method ? call->method : call->body.p ? "POST" : "GET";
-    if (!is_token(str_of(x->method)))
-        return task_fail(t, ERR_INVALID, "not a method");
-    int err = prepare_headers(t, x);
-    return err ? err : find_host(t, x);
+    int err = httpc_call_check(t, x->call);
+    if (err)
+        return err;
+    x->method = httpc_method(x->call);
+    prepare_headers(t, x);
+    return find_host(t, x);
 }

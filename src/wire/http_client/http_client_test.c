@@ -1,3 +1,4 @@
+/* Calls over plain connections and the same through libcurl: both keep the same promises. */
 #include "wire/http_client.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_peer.h"
 
 struct fixture {
@@ -18,10 +20,13 @@ struct fixture {
     struct http_client *client;
 };
 
+static bool by_curl;
+
 static void fixture_open(struct fixture *f, struct task *t, struct http_client_options o)
 {
     peer_open(&f->peer, task_loop(t));
     f->client = http_client_new(task_loop(t), &o);
+    f->client->plain_by_curl = by_curl;
 }
 
 static void fixture_close(struct fixture *f, struct task *t)
@@ -637,13 +642,8 @@ static void test_metrics(struct task *t, void *arg)
     metrics_close(m);
 }
 
-int main(void)
+static void run_all(void)
 {
-    signal(SIGPIPE, SIG_IGN);
-    struct rlimit files;
-    check(getrlimit(RLIMIT_NOFILE, &files) == 0);
-    files.rlim_cur = files.rlim_max;
-    check(setrlimit(RLIMIT_NOFILE, &files) == 0);
     tap_task(test_requests, NULL, true);
     tap_task(test_methods_and_headers, NULL, true);
     tap_task(test_head, NULL, true);
@@ -665,5 +665,17 @@ int main(void)
     tap_task(test_cancel, NULL, true);
     tap_task(test_pieces, NULL, true);
     tap_task(test_metrics, NULL, true);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    struct rlimit files;
+    check(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    files.rlim_cur = files.rlim_max;
+    check(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    run_all();
+    by_curl = true; /* what https:// goes through */
+    run_all();
     return tap_done();
 }

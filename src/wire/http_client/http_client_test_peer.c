@@ -45,6 +45,12 @@ static int echo(struct task *t, struct link *c, struct str body)
     return say_str(t, c, "200 OK", body);
 }
 
+static int echo_all(struct task *t, struct link *c, struct str body)
+{
+    (void)body; /* which ends the request */
+    return say_str(t, c, "200 OK", str_dup(task_arena(t), buf_str(&c->peer->last)));
+}
+
 static int slow(struct task *t, struct link *c, struct str body)
 {
     int err = task_sleep(t, 50);
@@ -123,6 +129,30 @@ static int retry_date(struct task *t, struct link *c, struct str body)
     return say(t, c, arena_printf(task_arena(t), "%s%s\r\n\r\n", head, date));
 }
 
+static int raw(struct task *t, struct link *c, struct str body)
+{
+    (void)body;
+    struct peer *p = c->peer;
+    struct str left = p->raw;
+    int err = 0;
+    while (left.n > 0 && !err) {
+        size_t n = p->raw_step && p->raw_step < left.n ? p->raw_step : left.n;
+        err = watch_write(t, &c->watch, left.p, n);
+        left = str_from(left.p + n, left.n - n);
+        if (!err && left.n > 0)
+            err = task_sleep(t, 1);
+    }
+    if (!err && p->raw_late.n > 0 && !(err = task_sleep(t, 5)))
+        err = watch_write(t, &c->watch, p->raw_late.p, p->raw_late.n);
+    return err || p->raw_stays ? err : ERR_CLOSED;
+}
+
+static int leave_soon(struct task *t, struct link *c, struct str body)
+{
+    int err = hello(t, c, body);
+    return err ? err : task_sleep(t, (int64_t)(loop_random(task_loop(t)) % 4));
+}
+
 static const struct action {
     const char *path;
     int (*act)(struct task *t, struct link *c, struct str body); /* NULL: say text */
@@ -131,6 +161,7 @@ static const struct action {
 } actions[] = {
     {"/ok", hello, NULL, false},
     {"/echo", echo, NULL, false},
+    {"/echo-all", echo_all, NULL, false},
     {"/slow", slow, NULL, false},
     {"/stall", stall, NULL, false},
     {"/trickle", trickle, NULL, false},
@@ -148,6 +179,8 @@ static const struct action {
      "HTTP/1.1 429 Slow Down\r\nretry-after:  7 \r\nContent-Length: 0\r\n\r\n",
      false},
     {"/retry-date", retry_date, NULL, false},
+    {"/raw", raw, NULL, false},
+    {"/leave-soon", leave_soon, NULL, true},
     {"/redirect", NULL, "HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\n\r\n", false},
 };
 
@@ -250,18 +283,29 @@ static void accept_all(struct task *t, void *arg)
     }
 }
 
-void peer_open(struct peer *p, struct loop *l)
+static void start(struct peer *p, struct loop *l, struct sockaddr *a, socklen_t n)
 {
-    *p = (struct peer){.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    struct sockaddr_in a = {.sin_family = AF_INET}; /* every address, for tests with many hosts */
-    socklen_t n = sizeof a;
-    check(p->fd >= 0 && bind(p->fd, (struct sockaddr *)&a, n) == 0 && listen(p->fd, 4096) == 0);
-    check(getsockname(p->fd, (struct sockaddr *)&a, &n) == 0);
-    p->port = ntohs(a.sin_port);
+    *p = (struct peer){.fd = socket(a->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    check(p->fd >= 0 && bind(p->fd, a, n) == 0 && listen(p->fd, 4096) == 0);
+    check(getsockname(p->fd, a, &n) == 0);
     buf_init(&p->last);
     group_init(&p->group, l);
     watch_init(&p->watch, l, p->fd);
     check(task_go(&p->group, "peer", accept_all, p) == 0);
+}
+
+void peer_open(struct peer *p, struct loop *l)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET}; /* every address, for tests with many hosts */
+    start(p, l, (struct sockaddr *)&a, sizeof a);
+    p->port = ntohs(a.sin_port);
+}
+
+void peer_open_ipv6(struct peer *p, struct loop *l)
+{
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+    start(p, l, (struct sockaddr *)&a, sizeof a);
+    p->port = ntohs(a.sin6_port);
 }
 
 void peer_close(struct task *t, struct peer *p)

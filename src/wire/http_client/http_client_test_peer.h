@@ -2,6 +2,7 @@
  *
  *   /ok             "hello", keeps the connection
  *   /echo           the body it was sent
+ *   /echo-all       all it was sent, head and body
  *   /slow           "hello" after 50 ms
  *   /stall          nothing, ever
  *   /trickle        five pieces, 20 ms apart
@@ -16,7 +17,10 @@
  *   /second-dies    "hello" to the first request of a connection; reads the second and closes
  *   /hint           "103 Early Hints", then 429 with "Retry-After: 7"
  *   /retry-date     429 with the date of a minute from now
- *   /redirect       302 to /ok */
+ *   /redirect       302 to /ok
+ *   /raw            raw, raw_step bytes every millisecond; then raw_late after 5 ms; then closes
+ *                   unless raw_stays
+ *   /leave-soon     "hello", closes within 3 ms */
 #ifndef WIRE_HTTP_CLIENT_TEST_PEER_H
 #define WIRE_HTTP_CLIENT_TEST_PEER_H
 
@@ -29,9 +33,14 @@ struct peer {
     struct watch watch;
     size_t accepted, open, requests, busy, busiest;
     struct buf last; /* the last request, head and body */
+
+    struct str raw, raw_late;
+    size_t raw_step; /* 0: all at once */
+    bool raw_stays;
 };
 
 void peer_open(struct peer *p, struct loop *l);
+void peer_open_ipv6(struct peer *p, struct loop *l); /* on [::1] only */
 void peer_close(struct task *t, struct peer *p);
 /* The URL of a path, in t's arena. */
 const char *peer_url(struct task *t, const struct peer *p, const char *path);

@@ -5,10 +5,7 @@
 
 #include "wire/http_client/http_client_private.h"
 
-#define SEND_BYTES       16384 /* the least curl takes; used over TLS and for large bodies */
-#define KEEPALIVE_S      20
-#define DEAD_PEER_MS     30000 /* sent and not acknowledged for so long: the connection is gone */
-#define CONNECTION_AGE_S 30    /* idle for longer is not used again; most servers keep them 60 */
+#define SEND_BYTES 16384 /* the least curl takes; used over TLS and for large bodies */
 
 #define set(easy, option, value) check(curl_easy_setopt((easy), (option), (value)) == CURLE_OK)
 
@@ -25,16 +22,11 @@ static size_t stop(struct httpc_transfer *x, int err)
 static int on_begin(void *arg, char *peer, char *self, int peer_port, int self_port)
 {
     (void)peer, (void)self, (void)peer_port, (void)self_port;
-    static const char *const repeatable[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
     struct httpc_transfer *x = arg;
     bool again = x->begun;
     x->begun = true;
-    if (!again)
+    if (!again || httpc_method_repeatable(x->method))
         return CURL_PREREQFUNC_OK;
-    for (size_t i = 0; i < sizeof repeatable / sizeof *repeatable; i++) {
-        if (strcmp(x->method, repeatable[i]) == 0)
-            return CURL_PREREQFUNC_OK;
-    }
     stop(x, ERR_UNCERTAIN);
     return CURL_PREREQFUNC_ABORT;
 }

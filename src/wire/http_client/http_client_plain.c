@@ -1,0 +1,383 @@
+/* A call over a plain connection, on the calling task's own stack:
+ *
+ *   1. check the call, find its host and wait for one of the host's permits;
+ *   2. take the connection that was used last, or open one;
+ *   3. send head and body, and read until the reply is whole. A server may answer before it has
+ *      read everything, so both go on at the same time;
+ *   4. keep the connection if it is in a state that can be trusted, else close it.
+ *
+ * A call that waits owns nothing but its connection: requests are written in a buffer of the
+ * client's, replies are read into another, and both are free again before the next wait. */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "wire/http_client/http_client_private.h"
+#include "wire/http_client/http_plain_parse.h"
+#include "wire/http_client/http_plain_url.h"
+
+#define BODY_AHEAD_BYTES  65536 /* of an announced body; more only once it comes */
+#define HEAD_KEPT_BYTES   65536 /* of the buffer for requests */
+#define READS_IN_ONE_TURN 16    /* of a server that is faster than we are */
+
+static const char lost_text[] = "the connection was lost, and the request may have been handled";
+
+struct plain_call {
+    struct http_client *client;
+    struct httpc_host *host;
+    const struct http_call *call;
+    const char *method;
+    struct str target;
+    size_t reply_bytes_max;
+
+    struct iovec unsent[2]; /* head and body */
+    bool begun;             /* the kernel has had something of the request */
+    bool answered;          /* and we something of a reply */
+    struct http_plain reply;
+    char *body; /* in the task's arena */
+    size_t body_bytes, body_cap;
+    const char *problem; /* NULL: said already */
+};
+
+/* --- the request --- */
+
+enum { HAS_HOST = 1, HAS_AGENT = 2, HAS_ACCEPT = 4 };
+
+static int known_header(struct str line)
+{
+    struct str name = str_cut(&line, ':');
+    return str_ieq(name, STR("Host"))         ? HAS_HOST
+           : str_ieq(name, STR("User-Agent")) ? HAS_AGENT
+           : str_ieq(name, STR("Accept"))     ? HAS_ACCEPT
+                                              : 0;
+}
+
+static void write_host(struct buf *b, const struct httpc_host *h)
+{
+    buf_add_lit(b, "Host: ");
+    buf_add_str(b, str_of(h->name));
+    if (strcmp(h->port, "80") != 0) {
+        buf_add_char(b, ':');
+        buf_add_str(b, str_of(h->port));
+    }
+    buf_add_lit(b, "\r\n");
+}
+
+static void write_headers(struct buf *b, const struct plain_call *x)
+{
+    const struct http_call *call = x->call;
+    int has = 0;
+    for (size_t i = 0; i < call->header_count; i++)
+        has |= known_header(call->headers[i]);
+    if (!(has & HAS_HOST))
+        write_host(b, x->host);
+    if (!(has & HAS_AGENT))
+        buf_add_lit(b, "User-Agent: millrace/" MILLRACE_VERSION "\r\n");
+    if (!(has & HAS_ACCEPT))
+        buf_add_lit(b, "Accept: */*\r\n");
+    for (size_t i = 0; i < call->header_count; i++) {
+        buf_add_str(b, call->headers[i]);
+        buf_add_lit(b, "\r\n");
+    }
+    if (call->body.p || strcmp(x->method, "POST") == 0) {
+        buf_add_lit(b, "Content-Length: ");
+        buf_add_int(b, (int64_t)call->body.n);
+        buf_add_lit(b, "\r\n");
+    }
+    buf_add_lit(b, "\r\n");
+}
+
+static void write_request(struct plain_call *x)
+{
+    struct buf *b = &x->client->request;
+    buf_clear(b);
+    buf_shrink(b, HEAD_KEPT_BYTES);
+    buf_add_str(b, str_of(x->method));
+    buf_add_char(b, ' ');
+    if (x->target.n == 0 || x->target.p[0] != '/')
+        buf_add_char(b, '/');
+    buf_add_str(b, x->target);
+    buf_add_lit(b, " HTTP/1.1\r\n");
+    write_headers(b, x);
+    x->unsent[0] = (struct iovec){b->p + b->head, b->len};
+    x->unsent[1] = (struct iovec){(void *)(uintptr_t)x->call->body.p, x->call->body.n};
+}
+
+static bool all_sent(const struct plain_call *x)
+{
+    return x->unsent[0].iov_len + x->unsent[1].iov_len == 0;
+}
+
+static void use_up(struct iovec *v, size_t *n)
+{
+    size_t part = *n < v->iov_len ? *n : v->iov_len;
+    if (part > 0)
+        v->iov_base = (char *)v->iov_base + part;
+    v->iov_len -= part;
+    *n -= part;
+}
+
+/* As much as the kernel takes. After a failure there may still be a reply to read: a server that
+ * wants no more of the body answers and closes. False: not if nothing at all was sent. */
+static bool send_some(struct plain_call *x, struct httpc_conn *k)
+{
+    struct msghdr m = {.msg_iov = x->unsent, .msg_iovlen = 2};
+    ssize_t r = sendmsg(k->watch.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (r >= 0) {
+        size_t n = (size_t)r;
+        x->begun = true;
+        use_up(&x->unsent[0], &n);
+        use_up(&x->unsent[1], &n);
+        if (!all_sent(x)) /* fewer than asked for: the kernel's buffer is full */
+            watch_drained(&k->watch, WATCH_WRITE);
+        return true;
+    }
+    if (errno == EAGAIN)
+        watch_drained(&k->watch, WATCH_WRITE);
+    if (errno == EAGAIN || errno == EINTR)
+        return true;
+    x->reply.close = true;
+    x->unsent[0].iov_len = x->unsent[1].iov_len = 0;
+    return x->begun;
+}
+
+/* The client's buffer is not ours beyond the next wait. */
+static void keep_unsent_head(struct task *t, struct plain_call *x)
+{
+    struct iovec *v = &x->unsent[0];
+    if (v->iov_len > 0)
+        v->iov_base =
+            (char *)(uintptr_t)str_dup(task_arena(t), str_from(v->iov_base, v->iov_len)).p;
+}
+
+/* --- the reply --- */
+
+static int lost(struct plain_call *x)
+{
+    x->problem = x->begun ? lost_text : "the connection was closed before anything was sent";
+    return x->begun ? ERR_UNCERTAIN : ERR_UNAVAILABLE;
+}
+
+static void collect(struct task *t, struct plain_call *x, struct str piece)
+{
+    size_t need = x->body_bytes + piece.n + 1;
+    if (need > x->body_cap) {
+        uint64_t ahead = x->reply.framing == HTTP_PLAIN_SIZED ? x->reply.left : need;
+        size_t most = need > BODY_AHEAD_BYTES ? need : BODY_AHEAD_BYTES;
+        size_t cap = need + (ahead < most ? (size_t)ahead : most);
+        x->body = x->body ? arena_grow(task_arena(t), x->body, x->body_cap, cap)
+                          : arena_alloc(task_arena(t), cap);
+        x->body_cap = cap;
+    }
+    memcpy(x->body + x->body_bytes, piece.p, piece.n);
+    x->body_bytes += piece.n;
+    x->body[x->body_bytes] = '\0';
+}
+
+static int take(struct task *t, struct plain_call *x, struct str piece)
+{
+    if (x->call->on_piece && x->reply.head.status / 100 == 2)
+        return x->call->on_piece(x->call->arg, piece);
+    collect(t, x, piece);
+    return 0;
+}
+
+static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
+{
+    for (;;) {
+        size_t used;
+        struct str piece;
+        enum http_plain_verdict v = http_plain_next(&x->reply, in, &used, &piece);
+        in = str_from(in.p + used, in.n - used);
+        int err = 0;
+        switch (v) {
+        case HTTP_PLAIN_MORE:
+            return 0;
+        case HTTP_PLAIN_DATA:
+            err = take(t, x, piece);
+            break;
+        case HTTP_PLAIN_END:
+            *done = true;
+            if (in.n > 0) /* what follows is the answer to nothing */
+                x->reply.close = true;
+            return 0;
+        case HTTP_PLAIN_BAD:
+            x->problem = x->reply.problem;
+            return ERR_PROTO;
+        case HTTP_PLAIN_LIMIT:
+            x->problem = "the reply is too long";
+            return ERR_LIMIT;
+        }
+        if (err)
+            return err;
+    }
+}
+
+/* What is there, if anything is. */
+static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, bool *done)
+{
+    char *p = x->client->receive;
+    check(!x->client->receive_taken); /* else an on_piece has waited */
+    ssize_t r = recv(k->watch.fd, p, PLAIN_RECEIVE_BYTES, MSG_DONTWAIT);
+    if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (errno == EAGAIN)
+            watch_drained(&k->watch, WATCH_READ);
+        return 0;
+    }
+    if (r == 0 && http_plain_ended(&x->reply)) {
+        *done = true;
+        return 0;
+    }
+    if (r <= 0)
+        return lost(x);
+    x->answered = true;
+    /* A short read has emptied the socket, and the next byte brings a new edge; but an end that
+     * came with the last one does not. */
+    if (r < PLAIN_RECEIVE_BYTES && !k->watch.gone)
+        watch_drained(&k->watch, WATCH_READ);
+    x->client->receive_taken = true;
+    int err = feed(t, x, str_from(p, (size_t)r), done);
+    x->client->receive_taken = false;
+    return err;
+}
+
+/* --- both --- */
+
+/* A server that is always ready keeps us from ever waiting: the others, our own deadline and those
+ * who cancel us must have their turn. */
+static int give_way(struct task *t)
+{
+    int err = task_yield(t);
+    return !err && task_time_left_ms(t) == 0 ? ERR_TIMEOUT : err;
+}
+
+static int talk(struct task *t, struct plain_call *x, struct httpc_conn *k)
+{
+    bool done = false;
+    if (!send_some(x, k))
+        return lost(x);
+    keep_unsent_head(t, x);
+    for (unsigned turn = 1;; turn++) {
+        int err = watch_wait(t, &k->watch, WATCH_READ | (all_sent(x) ? 0 : WATCH_WRITE));
+        if (!err && (k->watch.ready & WATCH_READ))
+            err = receive(t, x, k, &done);
+        if (err || done)
+            return err;
+        if (!all_sent(x) && (k->watch.ready & WATCH_WRITE) && !send_some(x, k))
+            return lost(x);
+        if (turn % READS_IN_ONE_TURN == 0 && (err = give_way(t)))
+            return err;
+    }
+}
+
+static void begin_reply(struct task *t, struct plain_call *x)
+{
+    struct http_plain_limits limits = {HEAD_BYTES_MAX, x->reply_bytes_max};
+    http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->method, "HEAD") == 0,
+                    loop_wall_ms(x->client->loop));
+    x->body = NULL;
+    x->body_bytes = x->body_cap = 0;
+}
+
+/* Nothing may be sent for a caller who is no longer there. */
+static int still_wanted(struct task *t)
+{
+    if (task_canceled(t))
+        return ERR_CANCELED;
+    return task_time_left_ms(t) == 0 ? ERR_TIMEOUT : 0;
+}
+
+static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
+{
+    int err = still_wanted(t);
+    if (!err) {
+        begin_reply(t, x);
+        write_request(x);
+        err = talk(t, x, k);
+    }
+    if (!err && all_sent(x) && !x->reply.close)
+        httpc_conn_keep(k);
+    else
+        httpc_conn_close(k);
+    return err;
+}
+
+/* Whether a kept connection was dead, and the request may be sent again. */
+static bool may_repeat(const struct plain_call *x, int err)
+{
+    if (x->answered)
+        return false;
+    return err == ERR_UNAVAILABLE || (err == ERR_UNCERTAIN && httpc_method_repeatable(x->method));
+}
+
+static int run(struct task *t, struct plain_call *x)
+{
+    struct httpc_conn *k = httpc_conn_reuse(x->host);
+    if (k) {
+        int err = exchange(t, x, k);
+        if (!err || !may_repeat(x, err))
+            return err;
+        x->problem = NULL;
+    }
+    int err = httpc_conn_open(t, x->host, &k);
+    if (!err)
+        return exchange(t, x, k);
+    if (err == ERR_UNAVAILABLE && x->begun) /* over the kept connection */
+        return lost(x);
+    return err;
+}
+
+/* --- the call --- */
+
+static int prepare(struct task *t, struct plain_call *x)
+{
+    int err = httpc_call_check(t, x->call);
+    if (err)
+        return err;
+    x->method = httpc_method(x->call);
+    struct http_plain_url url;
+    struct str text = str_from(x->call->url, strnlen(x->call->url, URL_BYTES_MAX + 1));
+    if (text.n > URL_BYTES_MAX || !http_plain_url_split(text, &url))
+        return task_fail(t, ERR_INVALID, "not a URL to call");
+    x->target = url.target;
+    x->host = httpc_host_get(x->client, false, url.name, url.port);
+    if (!x->host)
+        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
+    return 0;
+}
+
+static void take_reply(const struct plain_call *x, struct http_response *out)
+{
+    *out = (struct http_response){
+        .status = x->reply.head.status,
+        .body = x->body ? str_from(x->body, x->body_bytes) : STR(""),
+        .content_type = x->reply.head.content_type,
+        .retry_after_ms = x->reply.head.retry_after_ms,
+        .http_version = x->reply.head.version,
+    };
+}
+
+int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
+                     struct http_response *out)
+{
+    struct plain_call x = {.client = c, .call = call};
+    x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
+    int err = prepare(t, &x);
+    if (err)
+        return err;
+    err = httpc_names_get(t, x.host);
+    if (!err)
+        err = sem_get(t, &x.host->permits);
+    if (!err) {
+        err = run(t, &x);
+        sem_put(&x.host->permits);
+    }
+    if (!err)
+        take_reply(&x, out);
+    else if (err == ERR_TIMEOUT)
+        task_fail(t, err, "%s: no reply in time", x.host->origin);
+    else if (x.problem)
+        task_fail(t, err, "%s: %s%s", x.host->origin,
+                  err == ERR_PROTO ? "the reply is not HTTP: " : "", x.problem);
+    httpc_host_put(x.host);
+    return err;
+}

@@ -1,0 +1,213 @@
+/* The plain connections to a host: opened, lent to one call at a time, kept for the next.
+ *
+ * Each call holds one of the host's permits, and a connection is opened only when none idles: so
+ * those in use and those that idle are together never more than there are permits. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/http_client/http_client_private.h"
+
+void httpc_conn_close(struct httpc_conn *k)
+{
+    int fd = k->watch.fd;
+    list_del(&k->link);
+    watch_release(&k->watch);
+    close(fd);
+    free(k);
+}
+
+/* --- opening --- */
+
+/* Bytes of the address; 0: not one to connect to. */
+static socklen_t make_address(const char *text, const char *port, struct sockaddr_storage *out)
+{
+    struct sockaddr_in *in = (struct sockaddr_in *)out;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    in_port_t number = htons((uint16_t)strtoul(port, NULL, 10));
+    *out = (struct sockaddr_storage){.ss_family = AF_INET};
+    if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+        in->sin_port = number;
+        return sizeof *in;
+    }
+    out->ss_family = AF_INET6;
+    in6->sin6_port = number;
+    return inet_pton(AF_INET6, text, &in6->sin6_addr) == 1 ? sizeof *in6 : 0;
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+    (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* Without these a call over a connection whose peer has vanished would wait for its deadline. */
+static void set_options(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, DEAD_PEER_MS);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S);
+}
+
+static int no_connection(struct task *t, const struct httpc_host *h, const char *why)
+{
+    return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", h->origin, why);
+}
+
+/* One watch from the first packet to the last: unlike net_connect_tcp, which needs one of its own. */
+static int finish_connect(struct task *t, struct httpc_conn *k)
+{
+    watch_drained(&k->watch, WATCH_READ | WATCH_WRITE); /* the edge comes with the outcome */
+    int err = watch_wait(t, &k->watch, WATCH_WRITE);
+    int so_error = 0;
+    socklen_t n = sizeof so_error;
+    if (!err)
+        getsockopt(k->watch.fd, SOL_SOCKET, SO_ERROR, &so_error, &n);
+    return so_error ? no_connection(t, k->host, strerror(so_error)) : err;
+}
+
+static int open_to(struct task *t, struct httpc_host *h, const char *address,
+                   struct httpc_conn **out)
+{
+    struct sockaddr_storage a;
+    socklen_t n = make_address(address, h->port, &a);
+    if (n == 0)
+        return no_connection(t, h, "its address cannot be used");
+    int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return no_connection(t, h, strerror(errno));
+    set_options(fd);
+    bool under_way = false;
+    if (connect(fd, (struct sockaddr *)&a, n) != 0) {
+        under_way = errno == EINPROGRESS;
+        if (!under_way) {
+            int err = no_connection(t, h, strerror(errno));
+            close(fd);
+            return err;
+        }
+    }
+    struct httpc_conn *k = check_memory(calloc(1, sizeof *k));
+    k->host = h;
+    list_init(&k->link);
+    watch_init(&k->watch, h->client->loop, fd);
+    int err = under_way ? finish_connect(t, k) : 0;
+    if (err)
+        httpc_conn_close(k);
+    else
+        *out = k;
+    return err;
+}
+
+/* The address's share of the time there is for all of them. */
+static int open_within(struct task *t, struct httpc_host *h, const char *address, int64_t ms,
+                       struct httpc_conn **out)
+{
+    int64_t old = task_deadline(t, ms);
+    int err = open_to(t, h, address, out);
+    task_deadline_restore(t, old);
+    if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
+        return no_connection(t, h, "no answer in time");
+    return err;
+}
+
+/* The address that has answered is the first to be tried, until the next lookup. */
+static void prefer(struct net_addresses *known, const char *address)
+{
+    char first[sizeof known->text[0]];
+    for (size_t i = 1; i < known->count; i++) {
+        if (strcmp(known->text[i], address) != 0)
+            continue;
+        memcpy(first, known->text[0], sizeof first);
+        memcpy(known->text[0], known->text[i], sizeof first);
+        memcpy(known->text[i], first, sizeof first);
+    }
+}
+
+int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **out)
+{
+    struct net_addresses to = h->names.found; /* a lookup may replace them while we wait */
+    struct loop *l = h->client->loop;
+    /* One more, because the loop's milliseconds are cut off: nobody shall have less than promised. */
+    int64_t until_ms = loop_now_ms(l) + h->client->options.connect_ms + 1;
+    int err = ERR_UNAVAILABLE;
+    for (size_t i = 0; i < to.count && err == ERR_UNAVAILABLE; i++) {
+        int64_t left_ms = until_ms - loop_now_ms(l);
+        err = open_within(t, h, to.text[i], left_ms / (int64_t)(to.count - i), out);
+        if (!err)
+            prefer(&h->names.found, to.text[i]);
+    }
+    if (err == ERR_UNAVAILABLE)
+        httpc_names_suspect(&h->names);
+    return err;
+}
+
+/* --- keeping --- */
+
+/* On the loop's stack: the server has closed it while nobody used it. */
+static void on_gone(void *arg)
+{
+    httpc_conn_close(arg);
+}
+
+void httpc_conn_keep(struct httpc_conn *k)
+{
+    struct httpc_host *h = k->host;
+    struct http_client *c = h->client;
+    if (k->watch.gone) {
+        httpc_conn_close(k);
+        return;
+    }
+    k->idle_since_ms = loop_now_ms(c->loop);
+    k->watch.on_gone = on_gone;
+    k->watch.arg = k;
+    list_push_front(&h->idle, &k->link);
+    if (c->sweep.pos == 0)
+        timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS);
+}
+
+static bool too_old(const struct httpc_conn *k)
+{
+    return loop_now_ms(k->host->client->loop) - k->idle_since_ms >= CONNECTION_AGE_S * 1000;
+}
+
+/* Neither closed nor full of something nobody asked for. The loop would tell about both only when
+ * it polls again, and a POST that is sent into a closed connection may not be repeated. */
+static bool is_silent(const struct httpc_conn *k)
+{
+    char byte;
+    return recv(k->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+struct httpc_conn *httpc_conn_reuse(struct httpc_host *h)
+{
+    struct list *it;
+    while ((it = list_pop(&h->idle))) {
+        struct httpc_conn *k = list_entry(it, struct httpc_conn, link);
+        if (!too_old(k) && is_silent(k)) {
+            k->watch.on_gone = NULL;
+            return k;
+        }
+        httpc_conn_close(k);
+    }
+    return NULL;
+}
+
+void httpc_pool_sweep(struct httpc_host *h)
+{
+    while (!list_empty(&h->idle)) {
+        struct httpc_conn *k = list_entry(h->idle.prev, struct httpc_conn, link);
+        if (!too_old(k))
+            return;
+        httpc_conn_close(k);
+    }
+}
+
+void httpc_pool_release(struct httpc_host *h)
+{
+    while (!list_empty(&h->idle))
+        httpc_conn_close(list_entry(h->idle.next, struct httpc_conn, link));
+}
