@@ -46,6 +46,11 @@ struct config {
     int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */
     const char *ai_url;      /* "": the simulated AI */
     const char *ai_ca_file;
+    const char *ai_model;
+    int64_t ai_temperature_milli;
+    int64_t ai_max_tokens;      /* of an answer */
+    int64_t ai_timeout_ms;      /* of one call */
+    const char *ai_prompt_file; /* "": the built-in text */
     int64_t http_connections_max;
     int64_t http_body_bytes_max;
 

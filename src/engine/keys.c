@@ -5,8 +5,11 @@ const struct str key_journals = {"sys:journals:info", 17};
 const struct str key_prices = {"sys:journals:price", 18};
 const struct str key_catalog_lock = {"sys:lock:catalog", 16};
 const struct str key_billing = {"sys:billing", 11};
+const struct str key_audit_lock = {"sys:lock:audit", 14};
+const struct str key_audited = {"sys:audited", 11};
 const struct str key_expiry = {"sys:expiry", 10};
 const struct str key_attempts = {"sys:attempts", 12};
+const struct str key_keyring = {"sys:keyring", 11};
 const struct str key_cache_run = {"sys:cache_run", 13};
 
 /* Names of journals and tags come from outside: they are copied byte for byte, not printed. */
@@ -113,4 +116,68 @@ struct str key_billing_queue(struct arena *a, int64_t uid)
 struct str key_deductions(struct arena *a, int64_t uid)
 {
     return str_printf(a, "user:%lld:deductions", (long long)uid);
+}
+
+/* "query:<uid>:<qid>:<part>" and "task:<uid>:<qid>:<part>" */
+static struct str of_run(struct arena *a, const char *kind, int64_t uid, struct str qid,
+                         const char *part)
+{
+    return JOIN(a, str_of(kind), str_int(a, uid), STR(":"), qid, str_of(part));
+}
+
+struct str key_query_status(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "query:", uid, qid, ":status");
+}
+
+const struct str key_queue = {"sys:queue", 9};
+
+struct str key_query_info(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "query:", uid, qid, ":info");
+}
+
+struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "query:", uid, qid, ":pause_signal");
+}
+
+struct str key_terminate_signal(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "query:", uid, qid, ":terminate_signal");
+}
+
+struct str key_pending(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "task:", uid, qid, ":pending_blocks");
+}
+
+struct str key_inflight(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "task:", uid, qid, ":inflight");
+}
+
+struct str key_result(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "result:", uid, qid, "");
+}
+
+struct str key_failed(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "query:", uid, qid, ":failed");
+}
+
+struct str key_progress(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "progress:", uid, qid, ":finished_count");
+}
+
+struct str key_window(struct arena *a, int64_t api_id)
+{
+    return str_printf(a, "sys:window:%lld", (long long)api_id);
+}
+
+struct str key_api_limit(struct arena *a, int64_t api_id, const char *period)
+{
+    return str_printf(a, "api_limit:%lld:%s", (long long)api_id, period);
 }

@@ -50,4 +50,29 @@ struct str key_billing_queue(struct arena *a, int64_t uid); /* list: records; un
 struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id -> seq; likewise */
 /* sorted set: uids that may have records -> when the last was announced, ms since 1970 */
 extern const struct str key_billing;
+extern const struct str key_audit_lock; /* string: who audits, 60 s */
+extern const struct str key_audited;    /* string: when one was last completed, ms since 1970 */
+
+/* --- runs: no TTL until archived, then 7 days; engine/run_units.c, engine/charge.c --- */
+
+/* hash: state, reason, total_blocks, finished_blocks, papers, relevant, failed, cost */
+struct str key_query_status(struct arena *a, int64_t uid, struct str qid);
+extern const struct str key_queue; /* sorted set: "<uid>:<qid>" -> when it was submitted, ms */
+/* hash: question, search_params, created */
+struct str key_query_info(struct arena *a, int64_t uid, struct str qid);
+struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid);     /* string: "1" */
+struct str key_terminate_signal(struct arena *a, int64_t uid, struct str qid); /* likewise */
+struct str key_pending(struct arena *a, int64_t uid, struct str qid);          /* list: units */
+struct str key_inflight(struct arena *a, int64_t uid, struct str qid); /* hash: unit -> lease */
+/* hash: DOI -> JSON {"ai_result": ..., "block_key": "meta:..."} */
+struct str key_result(struct arena *a, int64_t uid, struct str qid);
+struct str key_failed(struct arena *a, int64_t uid, struct str qid);   /* set: DOIs that failed */
+struct str key_progress(struct arena *a, int64_t uid, struct str qid); /* string: papers finished */
+
+/* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/keyring.c --- */
+
+extern const struct str key_keyring;                    /* hash: run, at, since */
+struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, by slots */
+/* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */
+struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
 #endif

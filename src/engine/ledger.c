@@ -35,8 +35,13 @@ struct ledger *ledger_new(const struct ledger_options *o)
     l->alarms = slot(l, m, METRIC_COUNTER, "millrace_ledger_alarms_total",
                      "Times that the stores contradicted each other about money.");
     l->drift = slot(l, m, METRIC_GAUGE, "millrace_ledger_drift_cents",
-                    "By how much a balance in Redis was off when last found so; 0: never.");
+                    "Cents that are not where they belong, as this node last found.");
+    l->reversed = slot(l, m, METRIC_COUNTER, "millrace_ledger_reversals_total",
+                       "Charges given back, because Redis had lost what they paid for.");
+    l->restored = slot(l, m, METRIC_COUNTER, "millrace_ledger_restored_total",
+                       "Results that Redis had lost and MySQL had.");
     l->loading = map_new();
+    l->gathers = map_new();
     waitq_init(&l->loaded);
     l->troubled = map_new();
     return l;
@@ -44,8 +49,9 @@ struct ledger *ledger_new(const struct ledger_options *o)
 
 void ledger_free(struct ledger *l)
 {
-    check(map_count(l->loading) == 0);
+    check(map_count(l->loading) == 0 && map_count(l->gathers) == 0);
     map_free(l->loading);
+    map_free(l->gathers);
     struct str key;
     void *trouble;
     for (size_t at = 0; map_next(l->troubled, &at, &key, &trouble);)
@@ -73,7 +79,8 @@ static int row_of(struct task *t, int64_t uid, const struct sql_rows *r, struct 
 {
     if (r->count == 0)
         return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
-    *out = (struct ledger_row){r->cells[0].i, r->cells[1].i, r->cells[2].i};
+    *out = (struct ledger_row){
+        .cents = r->cells[0].i, .billed_seq = r->cells[1].i, .move_no = r->cells[2].i};
     return 0;
 }
 
@@ -126,12 +133,13 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *r
                                str_of(run),
                                str_int(task_arena(t), row->cents),
                                str_int(task_arena(t), row->billed_seq),
-                               str_int(task_arena(t), row->move_no)};
-    int64_t out[4];
-    int err = ledger_script(t, l, &script_ledger_load, 3, 7, argv, 4, out);
+                               str_int(task_arena(t), row->move_no),
+                               str_int(task_arena(t), row->repaired)};
+    int64_t out[5];
+    int err = ledger_script(t, l, &script_ledger_load, 3, 8, argv, 5, out);
     if (err)
         return err;
-    *seen = (struct ledger_row){.move_no = out[2], .billed_seq = out[3]};
+    *seen = (struct ledger_row){.move_no = out[2], .billed_seq = out[3], .seq = out[4]};
     switch (out[0]) {
     case 1:
         *loaded = true;
@@ -145,37 +153,58 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *r
     }
 }
 
-static int load_once(struct task *t, struct ledger *l, int64_t uid, bool *loaded,
-                     struct ledger_row *seen, int64_t *cents)
+struct load {
+    int64_t uid;
+    struct ledger_row seen;
+    char run[LEDGER_RUN_BYTES]; /* of the last repair */
+    int64_t repaired;
+};
+
+static int load_once(struct task *t, struct ledger *l, struct load *x, bool *loaded, int64_t *cents)
 {
     char run[LEDGER_RUN_BYTES];
     struct ledger_row row;
     int err = ledger_fence(t, l, run);
     if (!err)
-        err = ledger_row_read(t, l, uid, &row);
+        err = ledger_row_read(t, l, x->uid, &row);
     if (err)
         return err;
     /* seen was in Redis before this row was read, and came there from MySQL. */
-    if (row.move_no < seen->move_no || row.billed_seq < seen->billed_seq)
+    if (row.move_no < x->seen.move_no || row.billed_seq < x->seen.billed_seq)
         return ledger_alarm(t, l,
                             "MySQL is older than Redis: user %lld has move %lld and record %lld in "
                             "MySQL, %lld and %lld in Redis",
-                            (long long)uid, (long long)row.move_no, (long long)row.billed_seq,
-                            (long long)seen->move_no, (long long)seen->billed_seq);
-    return ledger_load_row(t, l, uid, run, &row, loaded, seen, cents);
+                            (long long)x->uid, (long long)row.move_no, (long long)row.billed_seq,
+                            (long long)x->seen.move_no, (long long)x->seen.billed_seq);
+    if (strcmp(run, x->run) == 0)
+        row.repaired = x->repaired;
+    err = ledger_load_row(t, l, x->uid, run, &row, loaded, &x->seen, cents);
+    if (err || *loaded || row.billed_seq <= x->seen.seq || row.billed_seq <= row.repaired)
+        return err;
+    memcpy(x->run, run, sizeof run);
+    x->repaired = 0;
+    return ledger_repair(t, l, x->uid, run, &x->repaired);
 }
 
 static int load_alone(struct task *t, struct ledger *l, int64_t uid, int64_t *cents)
 {
-    struct ledger_row seen = {0};
+    struct load x = {.uid = uid};
     for (int i = 0; i < LOADS_MAX; i++) {
         bool loaded = false;
-        int err = load_once(t, l, uid, &loaded, &seen, cents);
+        int err = load_once(t, l, &x, &loaded, cents);
         if (err || loaded)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
     }
     return task_fail(t, ERR_BUSY, "the balance of user %lld changes too fast to be loaded",
                      (long long)uid);
+}
+
+void ledger_close_user(struct task *t, struct ledger *l, int64_t uid)
+{
+    struct str key = key_ledger(task_arena(t), uid);
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    if (redis_call(t, l->redis, key, NULL, STR("HDEL"), key, STR("run")))
+        (void)task_fail(t, 0, "%s", text); /* whoever sees it next closes it */
 }
 
 void ledger_ask(struct redis_batch *b, int64_t uid)

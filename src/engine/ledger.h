@@ -8,7 +8,7 @@
  *     transaction, with a row of ledger_outbox; then a script adds them to the balance in Redis, in
  *     the order of their numbers, each once, and the outbox row goes. Whatever is left in the
  *     outbox is carried over by any node.
- *   - records are made in Redis (deductions; charges later): a script takes the money and appends
+ *   - records are made in Redis (deductions, and charges, see charge.h): a script takes the money and appends
  *     to billing_queue with the next seq. The syncer writes them to billing_log together with
  *     the balance and billed_seq in one transaction, and then has a script trim what is
  *     at most billed_seq.
@@ -25,7 +25,9 @@
  * of the server, which scripts that touch it ask for themselves, and is loaded anew otherwise. Before the first
  * load in a new run, that run's id is written to MySQL (setting ledger.redis_run). A syncer locks
  * that row together with the user's, and writes only records that it read in the same run: what was
- * read from a Redis that has died since cannot come to MySQL behind the loader's back. */
+ * read from a Redis that has died since cannot come to MySQL behind the loader's back. Charges that came
+ * to MySQL before, and whose results Redis has lost, are made good before the balance is loaded
+ * (ledger_repair.c): the result comes back, or a reversal, which is a move, gives the money back. */
 #ifndef ENGINE_LEDGER_H
 #define ENGINE_LEDGER_H
 
@@ -41,7 +43,7 @@ struct ledger_options {
     struct sql_pool *sql;
     struct cache *cache;
     /* millrace_ledger_{records,moves}_waiting, millrace_ledger_{records_synced,moves_applied,
-     * alarms}_total, millrace_ledger_drift_cents. NULL: not shown */
+     * reversals,restored,alarms}_total, millrace_ledger_drift_cents. NULL: not shown */
     struct metrics *metrics;
 };
 struct ledger *ledger_new(const struct ledger_options *o);

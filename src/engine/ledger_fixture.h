@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/charge.h"
 #include "engine/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/schema.h"
@@ -248,6 +249,56 @@ static inline bool every_cent(struct task *t, struct node *n, int64_t uid)
     return good;
 }
 
+/* --- runs --- */
+
+/* As the dispatcher has it when it lets workers go. */
+static inline struct str add_run(struct task *t, struct node *n, int64_t uid)
+{
+    static int runs;
+    struct arena *a = task_arena(t);
+    struct str qid = str_printf(a, "run%d", runs++);
+    check(sql_call(t, n->sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, status) VALUES (?, ?, 'RUNNING')",
+                   sql_text(qid), sql_int(uid)) == 0);
+    say(t, n, STR("HSET"), key_query_status(a, uid, qid), STR("state"), STR("RUNNING"));
+    return qid;
+}
+
+static inline struct charge paper_of(struct task *t, int64_t uid, struct str qid, int number,
+                                     int64_t cents)
+{
+    struct arena *a = task_arena(t);
+    struct str result = str_printf(a, "{\"ai_result\":{\"n\":%d},\"block_key\":\"%s\"}", number,
+                                   key_block(a, STR("J"), 2020).p);
+    return (struct charge){.uid = uid,
+                           .cents = cents,
+                           .qid = qid,
+                           .doi = str_printf(a, "10.1000/%d", number),
+                           .result = result,
+                           .relevant = number % 2 == 0};
+}
+
+/* -1 for errors, which are shown. */
+static inline int pay(struct task *t, struct node *n, struct charge c)
+{
+    enum charge_outcome out = CHARGE_DONE;
+    int err = ledger_charge(t, n->ledger, &c, &out);
+    if (err)
+        printf("# charge: %s %s\n", err_name(err), task_error(t));
+    return err ? -1 : (int)out;
+}
+
+static inline int64_t of_status(struct task *t, struct node *n, int64_t uid, struct str qid,
+                                const char *field)
+{
+    return ask_int(t, n, STR("HGET"), key_query_status(task_arena(t), uid, qid), str_of(field));
+}
+
+static inline struct str result_of(struct task *t, struct node *n, const struct charge *c)
+{
+    return ask(t, n, STR("HGET"), key_result(task_arena(t), c->uid, c->qid), c->doi);
+}
+
 /* --- the whole --- */
 
 static inline void prepare(struct task *t, void *arg)
@@ -259,13 +310,18 @@ static inline void prepare(struct task *t, void *arg)
     sql_pool_free(sql);
 }
 
-static inline void start_stores(void)
+static inline void start_stores_with(const char *const *redis_args)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
-    store_redis_start(&store, NULL);
+    store_redis_start(&store, redis_args);
     mariadb_start(&server, NULL);
     metrics = metrics_open(-1, 1, 0);
     tap_task(prepare, NULL, true);
+}
+
+static inline void start_stores(void)
+{
+    start_stores_with(NULL);
 }
 
 static inline int stop_stores(void)

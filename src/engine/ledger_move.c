@@ -51,6 +51,19 @@ struct recharge {
     struct ledger_request request;
 };
 
+int ledger_move_made(struct task *t, struct sql *c, int64_t uid, const struct ledger_row *row)
+{
+    int err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, move_no = ? WHERE uid = ?",
+                     sql_text(ledger_decimal(task_arena(t), row->cents)), sql_int(row->move_no),
+                     sql_int(uid));
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO ledger_outbox (uid, move_no) VALUES (?, ?)"
+                     " ON DUPLICATE KEY UPDATE move_no = VALUES(move_no)",
+                     sql_int(uid), sql_int(row->move_no));
+    return err;
+}
+
 static int write_recharge(struct task *t, struct sql *c, const struct recharge *x)
 {
     const struct ledger_move *m = x->m;
@@ -65,13 +78,7 @@ static int write_recharge(struct task *t, struct sql *c, const struct recharge *
                      " VALUES (?, 'mysql', ?, 'recharge', ?, UTC_TIMESTAMP(3))",
                      uid, number, sql_int(m->cents));
     if (!err)
-        err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, move_no = ? WHERE uid = ?",
-                     sql_text(ledger_decimal(task_arena(t), x->row.cents)), number, uid);
-    if (!err)
-        err = sql_on(t, c, NULL,
-                     "INSERT INTO ledger_outbox (uid, move_no) VALUES (?, ?)"
-                     " ON DUPLICATE KEY UPDATE move_no = VALUES(move_no)",
-                     uid, number);
+        err = ledger_move_made(t, c, m->uid, &x->row);
     if (!err && m->also)
         err = m->also(t, c, m->also_arg);
     return err;

@@ -7,20 +7,31 @@
 #include "engine/ledger.h"
 #include "loop/sync.h"
 
-#define LEDGER_RUN_BYTES   41             /* a run id of Redis, with a NUL */
-#define LEDGER_BALANCE_MAX 99999999999999 /* what DECIMAL(14,2) holds */
-#define LEDGER_BATCH       1000           /* records in one transaction, moves in one script */
+#define LEDGER_RUN_BYTES     41             /* a run id of Redis, with a NUL */
+#define LEDGER_BALANCE_MAX   99999999999999 /* what DECIMAL(14,2) holds */
+#define LEDGER_BATCH         1000           /* records in one transaction, moves in one script */
+#define LEDGER_REPAIR_BATCH  500            /* charges looked at in one transaction */
+#define LEDGER_ANNOUNCED_MAX 1024           /* users; more push each other out */
+
+struct ledger_announced {
+    int64_t uid, at_ms;
+    uint64_t epoch; /* of Redis */
+};
 
 struct ledger {
     struct redis *redis;
     struct sql_pool *sql;
     struct cache *cache;
     int64_t *records_waiting, *moves_waiting, *synced, *applied, *alarms, *drift;
+    int64_t *reversed, *restored;
     int64_t unseen; /* where no metrics were given */
     /* uids that a task of this node loads; the others wait. */
     struct map *loading;
     struct waitq loaded;
     char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
+    /* Charges of this turn: key of the results -> struct gather of charge.c, borrowed. */
+    struct map *gathers;
+    struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
     /* Users whom ledger_task could not serve: uid -> struct trouble, owned. */
     struct map *troubled;
 };
@@ -28,6 +39,8 @@ struct ledger {
 /* The money of one row of user_info. */
 struct ledger_row {
     int64_t cents, billed_seq, move_no;
+    int64_t repaired; /* up to which record lost charges were made good in this run of Redis */
+    int64_t seq;      /* where Redis was asked: the last record that it knows of */
 };
 
 /* ledger.c */
@@ -51,6 +64,16 @@ MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, co
                                const struct ledger_row *row, bool *loaded, struct ledger_row *seen,
                                int64_t *cents);
 
+/* Closes the user to charges and deductions until a balance is loaded, which is refused as long as MySQL
+ * is older than Redis. */
+void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
+
+/* ledger_repair.c: for each charge up to billed_seq whose result this run of Redis lacks, the result or the
+ * money is given back. *repaired: billed_seq; it stays as it is if Redis is another one by now. Safe to
+ * repeat. */
+MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run,
+                             int64_t *repaired);
+
 /* ledger_fence.c: the run of Redis that MySQL takes records of. */
 MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, char run[LEDGER_RUN_BYTES]);
 /* In a transaction: is it this one? It stays so until the transaction ends. */
@@ -70,6 +93,9 @@ int ledger_request_conflict(struct task *t, const struct ledger_move *m);
 /* The half of a recharge that is in MySQL. *row: afterwards. */
 MUST_CHECK int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_move *m,
                                     struct ledger_row *row);
+/* In the transaction of moves: balance and move_no of row to user_info, and move_no to the outbox. */
+MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
+                                const struct ledger_row *row);
 /* The other half: applies moves up to move_no, and takes the row of the outbox away. */
 MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, int64_t move_no);
 
@@ -106,7 +132,9 @@ struct ledger_batch {
     char run[LEDGER_RUN_BYTES]; /* in which they were read */
     size_t count;
     struct ledger_record *records;
+    int64_t synced, move; /* of the ledger, then */
     /* after the transaction: */
+    bool older;          /* MySQL is older than Redis; nothing was done */
     bool fenced;         /* false: of another run than MySQL takes; nothing was done */
     int64_t billed_seq;  /* of the row now */
     int64_t new_records; /* written by it */
@@ -114,6 +142,7 @@ struct ledger_batch {
 MUST_CHECK int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid,
                                  struct ledger_batch *out);
 MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b);
+struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
 MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
 
 /* ledger_task.c: one round. The error is the first that concerns everybody. */

@@ -30,9 +30,28 @@ static bool parse_record(struct arena *a, struct str text, struct ledger_record 
     return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
 }
 
-/* The id says in which run of Redis the reply was given. */
-static int read_queue(struct task *t, struct ledger *l, struct str key, char run[LEDGER_RUN_BYTES],
-                      const struct redis_reply **out)
+/* Counters first: what they say came from MySQL before anybody asks it about these records. */
+static int ask_queue(struct task *t, struct ledger *l, int64_t uid,
+                     const struct redis_reply *const **out)
+{
+    struct arena *a = task_arena(t);
+    struct str ledger = key_ledger(a, uid), queue = key_billing_queue(a, uid);
+    struct redis_batch b;
+    redis_batch_init(&b, t, l->redis);
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("synced"));
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("move"));
+    redis_batch_add(&b, queue, STR("LRANGE"), queue, STR("0"), str_int(a, LEDGER_BATCH - 1));
+    int err = redis_batch_run(&b, out);
+    for (size_t i = 0; !err && i < 3; i++)
+        if ((*out)[i]->type == REDIS_ERROR)
+            err = task_fail(t, ERR_REFUSED, "the records of user %lld: %s", (long long)uid,
+                            (*out)[i]->str.p);
+    return err;
+}
+
+/* The id says in which run of Redis the replies were given. */
+static int read_queue(struct task *t, struct ledger *l, int64_t uid, char run[LEDGER_RUN_BYTES],
+                      const struct redis_reply *const **out)
 {
     for (int i = 0; i < READS_MAX; i++) {
         int err = ledger_fence(t, l, run);
@@ -40,9 +59,7 @@ static int read_queue(struct task *t, struct ledger *l, struct str key, char run
             return err;
         uint64_t epoch = redis_epoch(l->redis);
         bool same = str_eq(redis_run_id(l->redis), str_of(run));
-        err = same ? redis_call(t, l->redis, key, out, STR("LRANGE"), key, STR("0"),
-                                str_int(task_arena(t), LEDGER_BATCH - 1))
-                   : 0;
+        err = same ? ask_queue(t, l, uid, out) : 0;
         if (err)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
         if (same && redis_epoch(l->redis) == epoch)
@@ -54,11 +71,15 @@ static int read_queue(struct task *t, struct ledger *l, struct str key, char run
 int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
 {
     struct arena *a = task_arena(t);
-    const struct redis_reply *r;
+    const struct redis_reply *const *replies;
     *out = (struct ledger_batch){.uid = uid};
-    int err = read_queue(t, l, key_billing_queue(a, uid), out->run, &r);
+    int err = read_queue(t, l, uid, out->run, &replies);
     if (err)
         return err;
+    const struct redis_reply *r = replies[2];
+    for (int i = 0; i < 2; i++)
+        if (replies[i]->type == REDIS_STRING)
+            (void)str_to_i64(replies[i]->str, i == 0 ? &out->synced : &out->move);
     out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
     for (size_t i = 0; i < r->count; i++)
         if (!parse_record(a, r->items[i]->str, &out->records[i]))
@@ -102,7 +123,7 @@ static int new_records(struct task *t, const struct write *x, const struct ledge
     return 0;
 }
 
-static struct str datetime(struct task *t, int64_t at_ms)
+struct str ledger_datetime(struct task *t, int64_t at_ms)
 {
     char iso[TIME_ISO_BYTES];
     time_iso(at_ms * 1000, iso);
@@ -125,7 +146,7 @@ static int write_log(struct task *t, struct sql *c, int64_t uid, const struct le
         cell[4] = sql_text(r[i].qid);
         cell[5] = sql_text(r[i].doi);
         cell[6] = sql_int(r[i].cents);
-        cell[7] = sql_text(datetime(t, r[i].at_ms));
+        cell[7] = sql_text(ledger_datetime(t, r[i].at_ms));
     }
     return sql_bulk(t, c,
                     "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
@@ -160,6 +181,14 @@ static int write_body(struct task *t, struct sql *c, void *arg)
         err = ledger_fence_holds(t, c, b->run, &b->fenced);
     if (err || !b->fenced)
         return err;
+    b->older = row.billed_seq < b->synced || row.move_no < b->move;
+    if (b->older)
+        return ledger_alarm(t, x->l,
+                            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
+                            "MySQL, %lld and %lld in Redis; nothing is charged until that is "
+                            "cleared up",
+                            (long long)b->uid, (long long)row.move_no, (long long)row.billed_seq,
+                            (long long)b->move, (long long)b->synced);
     err = new_records(t, x, &row, &first, &cents);
     if (err)
         return err;
@@ -182,6 +211,8 @@ int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
 {
     struct write x = {l, b};
     int err = ledger_tx(t, l, write_body, &x);
+    if (err && b->older)
+        ledger_close_user(t, l, b->uid);
     if (err == ERR_EXISTS)
         return ledger_alarm(t, l,
                             "billing_log has records of user %lld after billed_seq: MySQL "

@@ -8,6 +8,7 @@
 #include "engine/address.h"
 #include "engine/api.h"
 #include "engine/attempts.h"
+#include "engine/audit.h"
 #include "engine/block.h"
 #include "engine/cache.h"
 #include "engine/catalog.h"
@@ -29,6 +30,7 @@ struct node_engine {
     struct arena arena;
     struct catalog catalog;
     struct sweeper sweeper;
+    struct audit audit;
     struct api *api;
 };
 
@@ -51,6 +53,8 @@ struct node_engine *node_engine_new(struct node *n)
     n->catalog = &e->catalog;
     e->sweeper = (struct sweeper){
         .redis = n->redis, .cache = n->cache, .ledger = n->ledger, .metrics = n->metrics};
+    e->audit = (struct audit){
+        .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
     return e;
 }
@@ -85,6 +89,7 @@ void node_engine_go(struct node_engine *e)
         {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
         {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
+        {"audit", audit_task, &e->audit},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);

@@ -1,0 +1,288 @@
+#include "engine/ai.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "engine/ai_private.h"
+#include "engine/config.h"
+#include "engine/keyring.h"
+#include "wire/http_client.h"
+
+#define BACKOFF_MS     500
+#define BACKOFF_MS_MAX 8000
+/* Keys that are refused for one paper. Not more: a proxy that dislikes a paper's text says 403, too, and
+ * must not cost us every key. */
+#define KEYS_REFUSED_MAX 4
+
+struct ai {
+    struct arena arena; /* of the strings */
+    struct http_client *client;
+    struct keyring *keyring;
+    const char *url;
+    struct ai_model model;
+    int64_t timeout_ms;
+    struct ai_prompt prompt;
+    int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
+    struct histogram *latency;
+};
+
+static const char *url_of(struct arena *a, const char *base)
+{
+    struct str url = str_of(base);
+    while (str_ends(url, STR("/")))
+        url.n--;
+    return arena_printf(a, "%.*s/chat/completions", STR_ARG(url));
+}
+
+static void open_metrics(struct ai *ai, struct metrics *m)
+{
+    const char *name = "millrace_ai_calls_total", *help = "Calls to the AI service.";
+    ai->calls_ok = metric(m, METRIC_COUNTER, name, "outcome=\"ok\"", help);
+    ai->calls_retry = metric(m, METRIC_COUNTER, name, "outcome=\"retry\"", help);
+    ai->calls_failed = metric(m, METRIC_COUNTER, name, "outcome=\"failed\"", help);
+    ai->tokens = metric(m, METRIC_COUNTER, "millrace_ai_tokens_total", "",
+                        "Tokens used, those reserved where the service did not say.");
+    ai->latency = histogram_new(m, "millrace_ai_latency_seconds",
+                                "From a call to the AI service to its verdict.");
+}
+
+int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const char **why)
+{
+    const struct config *c = o->config;
+    struct ai_prompt checked;
+    if (!*c->ai_url) {
+        *why = "ai.url is empty";
+        return ERR_INVALID;
+    }
+    int err = ai_prompt_load(a, c->ai_prompt_file, &checked, why);
+    if (err)
+        return err;
+    struct ai *ai = check_memory(calloc(1, sizeof *ai));
+    arena_init(&ai->arena);
+    ai->client = o->client;
+    ai->keyring = o->keyring;
+    ai->url = url_of(&ai->arena, c->ai_url);
+    ai->model.name = arena_strdup(&ai->arena, c->ai_model);
+    ai->model.temperature_milli = c->ai_temperature_milli;
+    ai->model.max_tokens = c->ai_max_tokens;
+    ai->timeout_ms = c->ai_timeout_ms;
+    ai->prompt.before = str_dup(&ai->arena, checked.before);
+    ai->prompt.after = str_dup(&ai->arena, checked.after);
+    open_metrics(ai, o->metrics);
+    *out = ai;
+    return 0;
+}
+
+void ai_free(struct ai *ai)
+{
+    if (!ai)
+        return;
+    histogram_free(ai->latency);
+    arena_release(&ai->arena);
+    free(ai);
+}
+
+const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai, struct str question)
+{
+    return ai_prompt_question(a, &ai->prompt, &ai->model, question);
+}
+
+/* --- one attempt --- */
+
+/* What became of an attempt, besides the codes that end everything. */
+enum fate { FATE_DONE, FATE_AGAIN, FATE_OTHER_KEY, FATE_FINAL };
+
+struct judging {
+    struct ai *ai;
+    struct str body;
+    int64_t tokens_reserved;
+    struct ai_verdict verdict;
+    const char *problem; /* of the last attempt: "the AI service …"; in the task's arena */
+    int keys_refused;
+};
+
+/* The permit's end: what was used is told to the key pool, and counted. */
+static void settle(struct task *t, struct judging *j, const struct permit *p, int64_t tokens)
+{
+    keyring_settle(t, j->ai->keyring, p, tokens);
+    j->verdict.tokens += tokens;
+    metric_add(j->ai->tokens, tokens);
+}
+
+static enum fate again(struct judging *j, const char *problem)
+{
+    j->problem = problem;
+    return FATE_AGAIN;
+}
+
+static enum fate read_verdict(struct task *t, struct judging *j, const struct permit *p,
+                              struct str body)
+{
+    struct ai_reply r;
+    ai_verdict_read(task_arena(t), body, &r);
+    settle(t, j, p, r.tokens < 0 ? p->tokens : r.tokens);
+    if (!r.readable)
+        return again(j, "sent a reply that has no verdict in it");
+    j->verdict.relevant = r.relevant;
+    j->verdict.reason = r.reason;
+    histogram_add_us(j->ai->latency, j->verdict.latency_us);
+    return FATE_DONE;
+}
+
+/* Final, in the service's words, unless it repeats the key. */
+static enum fate refused(struct task *t, struct judging *j, const struct permit *p,
+                         const struct http_response *r)
+{
+    struct arena *a = task_arena(t);
+    struct str words = ai_complaint(a, r->body);
+    settle(t, j, p, 0);
+    if (words.n == 0 || str_find(words, p->api_key) >= 0)
+        words = str_printf(a, "status %d", r->status);
+    j->problem = arena_printf(a, "refuses the request: %.*s", STR_ARG(words));
+    return FATE_FINAL;
+}
+
+static enum fate key_refused(struct task *t, struct judging *j, const struct permit *p, int status)
+{
+    settle(t, j, p, 0);
+    keyring_refused(t, j->ai->keyring, p->key_id, status);
+    j->problem = "refuses our keys";
+    return ++j->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
+}
+
+/* An error that came after the request was taken in may have cost all that it could. */
+static enum fate read_reply(struct task *t, struct judging *j, const struct permit *p,
+                            const struct http_response *r)
+{
+    if (r->status == 200)
+        return read_verdict(t, j, p, r->body);
+    if (r->status == 401 || r->status == 403)
+        return key_refused(t, j, p, r->status);
+    if (r->status != 408 && r->status != 429 && r->status < 500)
+        return refused(t, j, p, r);
+    settle(t, j, p, p->tokens);
+    if (r->status == 429)
+        keyring_cool(t, j->ai->keyring, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
+    return again(j, arena_printf(task_arena(t), "answered with status %d", r->status));
+}
+
+/* There was no reply. Other than 0 ends everything: the task was cancelled, or is out of time. */
+static int read_error(struct task *t, struct judging *j, const struct permit *p, int err,
+                      enum fate *fate)
+{
+    if (err == ERR_UNAVAILABLE || err == ERR_BUSY || err == ERR_INVALID)
+        keyring_unused(t, j->ai->keyring, p);
+    else
+        settle(t, j, p, p->tokens);
+    if (err == ERR_CANCELED || (err == ERR_TIMEOUT && task_time_left_ms(t) <= 0))
+        return err;
+    log_debug("ai", "%s", task_error(t));
+    *fate = FATE_AGAIN;
+    if (err == ERR_INVALID) {
+        j->problem = "cannot be called: its address or a key is malformed";
+        *fate = FATE_FINAL;
+    } else if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
+        j->problem = "cannot be reached";
+    } else if (err == ERR_TIMEOUT) {
+        j->problem = "did not answer in time";
+    } else {
+        j->problem = err == ERR_UNCERTAIN ? "cut the connection" : "sent a reply that is no HTTP";
+    }
+    return 0;
+}
+
+static int call(struct task *t, struct judging *j, const struct permit *p, struct http_response *r)
+{
+    struct ai *ai = j->ai;
+    struct str headers[] = {
+        STR("Content-Type: application/json"),
+        str_printf(task_arena(t), "Authorization: Bearer %.*s", STR_ARG(p->api_key)),
+    };
+    struct http_call c = {
+        .method = "POST",
+        .url = ai->url,
+        .headers = headers,
+        .header_count = sizeof headers / sizeof *headers,
+        .body = j->body,
+        .reply_bytes_max = AI_REPLY_BYTES_MAX,
+    };
+    int64_t old = task_deadline(t, ai->timeout_ms);
+    int64_t start_us = loop_now_us(task_loop(t));
+    int err = http_call(t, ai->client, &c, r);
+    j->verdict.latency_us = loop_now_us(task_loop(t)) - start_us;
+    task_deadline_restore(t, old);
+    return err;
+}
+
+static int attempt(struct task *t, struct judging *j, enum fate *fate)
+{
+    struct permit p;
+    struct http_response r;
+    struct keyring *ring = j->ai->keyring;
+    int err;
+    while (!(err = keyring_take(t, ring, j->tokens_reserved, &p)) &&
+           !permit_valid(&p, task_loop(t)))
+        keyring_unused(t, ring, &p); /* we were woken too late for it */
+    if (err)
+        return err;
+    err = call(t, j, &p, &r);
+    if (err)
+        return read_error(t, j, &p, err, fate);
+    *fate = read_reply(t, j, &p, &r);
+    return 0;
+}
+
+/* --- all of them --- */
+
+static int back_off(struct task *t, int attempts)
+{
+    int64_t ms = BACKOFF_MS << (attempts - 1);
+    return task_sleep(t, loop_jitter(task_loop(t), ms < BACKOFF_MS_MAX ? ms : BACKOFF_MS_MAX));
+}
+
+static void count(struct ai *ai, enum fate fate)
+{
+    metric_add(fate == FATE_DONE    ? ai->calls_ok
+               : fate == FATE_FINAL ? ai->calls_failed
+                                    : ai->calls_retry,
+               1);
+}
+
+static int judge(struct task *t, struct judging *j)
+{
+    for (;;) {
+        enum fate fate = FATE_FINAL;
+        int err = attempt(t, j, &fate);
+        if (err)
+            return err;
+        if (fate != FATE_OTHER_KEY)
+            j->verdict.attempts++;
+        bool last = j->verdict.attempts == AI_ATTEMPTS_MAX;
+        count(j->ai, fate == FATE_AGAIN && last ? FATE_FINAL : fate);
+        if (fate == FATE_DONE)
+            return 0;
+        if (fate == FATE_FINAL)
+            return task_fail(t, ERR_REFUSED, "the AI service %s", j->problem);
+        if (last)
+            return task_fail(t, ERR_REFUSED, "the AI service %s, after %d attempts", j->problem,
+                             AI_ATTEMPTS_MAX);
+        err = fate == FATE_AGAIN ? back_off(t, j->verdict.attempts) : 0;
+        if (err)
+            return err;
+    }
+}
+
+int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_paper *p,
+             struct ai_verdict *out)
+{
+    struct buf body;
+    struct judging j = {.ai = ai, .verdict = {.reason = STR("")}};
+    buf_init(&body);
+    j.tokens_reserved = ai_prompt_write(q, p, &body);
+    j.body = buf_str(&body);
+    int err = judge(t, &j);
+    buf_release(&body);
+    if (!err)
+        *out = j.verdict;
+    return err;
+}

@@ -1,0 +1,31 @@
+-- What was permitted in the last minute, second by second, over all keys. Changes nothing.
+-- KEYS: windows. ARGV: ms of a slot; slots that count; slots of a second.
+-- Returns {keys at rest, requests of 60 seconds, tokens of 60 seconds}, oldest first; the last one
+-- is the second in which we are.
+local SLOT_MS, SLOTS, PER_SECOND = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local slot = math.floor(now / SLOT_MS)
+local this = math.floor(slot / PER_SECOND)
+local reply = {0}
+for i = 2, 121 do
+    reply[i] = 0
+end
+for _, key in ipairs(KEYS) do
+    local all = redis.call('HGETALL', key)
+    local fields = {}
+    for i = 1, #all, 2 do
+        fields[all[i]] = tonumber(all[i + 1])
+    end
+    if (fields.rest or 0) > now then
+        reply[1] = reply[1] + 1
+    end
+    for s = (this - 59) * PER_SECOND, slot do
+        if fields.at and s <= fields.at and s > fields.at - SLOTS then
+            local second = 61 - (this - math.floor(s / PER_SECOND))
+            reply[second] = reply[second] + (fields['r' .. s % SLOTS] or 0)
+            reply[second + 60] = reply[second + 60] + (fields['t' .. s % SLOTS] or 0)
+        end
+    end
+end
+return reply

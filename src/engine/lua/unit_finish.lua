@@ -1,0 +1,19 @@
+-- A unit is done, if its worker still holds it. Whoever finishes the last one ends the run (R6).
+-- KEYS: status, pending, inflight of one run.
+-- ARGV: the unit, its lease.
+-- Returns 1: done. 2: done, and it was the last: the run is DONE. 0: it is not held under this lease. -1: the run
+-- has ended. A repeat finds the unit gone and returns 0, or -1 if it was the last.
+local state = redis.call('HGET', KEYS[1], 'state')
+if state ~= 'RUNNING' and state ~= 'PAUSED' then
+    return -1
+end
+if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then
+    return 0
+end
+redis.call('HDEL', KEYS[3], ARGV[1])
+local finished = redis.call('HINCRBY', KEYS[1], 'finished_blocks', 1)
+if finished < tonumber(redis.call('HGET', KEYS[1], 'total_blocks')) then
+    return 1
+end
+redis.call('HSET', KEYS[1], 'state', 'DONE')
+return 2

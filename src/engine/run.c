@@ -1,0 +1,299 @@
+#include "engine/run.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "engine/keys.h"
+#include "engine/run_row.h"
+#include "engine/user.h"
+
+#define RECONCILED_AT_ONCE 500
+
+/* --- submitting --- */
+
+/* What the run is about, and what each paper costs, whatever prices become. */
+static struct str params_of(struct task *t, const struct run_wish *w,
+                            const struct catalog_estimate *e)
+{
+    struct buf b;
+    struct json_writer j;
+    buf_init(&b);
+    jw_init(&j, &b);
+    jw_object(&j);
+    jw_put_str(&j, "question", w->question);
+    jw_put_int(&j, "year_from", w->choice.year_from);
+    jw_put_int(&j, "year_to", w->choice.year_to);
+    jw_key(&j, STR("journals"));
+    jw_array(&j);
+    for (size_t i = 0; i < w->choice.journal_count; i++) {
+        jw_object(&j);
+        jw_put_str(&j, "name", e->rows[i].journal);
+        jw_put_int(&j, "price", e->rows[i].price);
+        jw_put_int(&j, "papers", e->rows[i].papers);
+        jw_end_object(&j);
+    }
+    jw_end_array(&j);
+    jw_end_object(&j);
+    struct str text = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+struct submitting {
+    int64_t uid, papers;
+    struct str qid, params;
+    struct run_row row;
+};
+
+/* The user's row is locked, so that two at once cannot both be the hundredth. */
+static int check_user(struct task *t, struct sql *c, int64_t uid)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
+                     sql_int(uid));
+    if (err)
+        return err;
+    if (r.count == 0 || r.cells[1].i != 0)
+        return task_fail(t, ERR_FORBIDDEN, "this account is banned");
+    if (r.cells[0].i == 0)
+        return task_fail(t, ERR_FORBIDDEN, "this account may not submit runs");
+    err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
+                 sql_int(uid));
+    if (!err && r.cells[0].i >= RUN_QUEUED_MAX)
+        err = task_fail(t, ERR_BUSY, "%d of your runs are waiting already", RUN_QUEUED_MAX);
+    return err;
+}
+
+static int read_row(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?"
+                     " FOR UPDATE",
+                     sql_text(id.qid), sql_int(id.uid));
+    if (err)
+        return err;
+    return r.count ? run_row_read(t, r.cells, out)
+                   : task_fail(t, ERR_NOT_FOUND, "you have no such run");
+}
+
+static int write_run(struct task *t, struct sql *c, void *arg)
+{
+    struct submitting *s = arg;
+    int err = check_user(t, c, s->uid);
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO query_log (query_id, uid, search_params, created_at, changed_at,"
+                     " status, total_papers)"
+                     " VALUES (?, ?, ?, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'QUEUED', ?)",
+                     sql_text(s->qid), sql_int(s->uid), sql_text(s->params), sql_int(s->papers));
+    return err ? err : read_row(t, c, (struct run_id){s->uid, s->qid}, &s->row);
+}
+
+static int check_wish(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
+                      struct catalog_estimate *e, struct str *unknown)
+{
+    bool degraded;
+    int64_t balance;
+    if (!cache_trusts_redis(r->cache))
+        return task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
+    int err = catalog_price(t, r->catalog, &w->choice, e, unknown, &degraded);
+    if (!err && e->papers == 0)
+        err = task_fail(t, ERR_INVALID, "there are no papers in these journals and years");
+    if (!err)
+        err = ledger_balance(t, r->ledger, uid, &balance, &degraded);
+    if (!err && degraded)
+        err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
+    if (!err && balance < e->cents)
+        err = task_fail(t, ERR_FUNDS, "the run costs %s, the balance is %s",
+                        ledger_decimal(task_arena(t), e->cents).p,
+                        ledger_decimal(task_arena(t), balance).p);
+    return err;
+}
+
+/* Puts it where the dispatcher looks and the user sees it. What fails here the reconciler makes good. */
+static int announce(struct task *t, const struct runs *r, const struct run_row *row)
+{
+    struct arena *a = task_arena(t);
+    bool told;
+    int err = run_row_tell(t, r->redis, row, &told);
+    struct str history = key_history(a, row->uid);
+    if (!err)
+        err = redis_call(t, r->redis, history, NULL, STR("ZADD"), history,
+                         str_int(a, row->created_ms), row->qid);
+    if (!err && row->state == RUN_QUEUED)
+        err = redis_call(t, r->redis, key_queue, NULL, STR("ZADD"), key_queue,
+                         str_int(a, row->created_ms),
+                         str_printf(a, "%lld:%.*s", (long long)row->uid, STR_ARG(row->qid)));
+    return err;
+}
+
+int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
+               char qid[RUN_ID_BYTES], struct str *unknown)
+{
+    struct catalog_estimate e;
+    int err = check_wish(t, r, uid, w, &e, unknown);
+    if (err)
+        return err;
+    uint8_t bytes[(RUN_ID_BYTES - 1) / 2];
+    loop_secret(task_loop(t), bytes, sizeof bytes);
+    hex_write(bytes, sizeof bytes, qid);
+    struct submitting s = {
+        .uid = uid, .papers = e.papers, .qid = str_of(qid), .params = params_of(t, w, &e)};
+    err = sql_tx(t, r->sql, write_run, &s);
+    if (err)
+        return err;
+    cache_touch(t, r->cache, uid);
+    if (announce(t, r, &s.row))
+        log_warn("run", "%s is submitted, but Redis does not know yet: %s", qid, task_error(t));
+    return 0;
+}
+
+/* --- controlling --- */
+
+struct controlling {
+    struct run_id id;
+    enum run_event event;
+    const char *reason;
+    struct run_row row;
+};
+
+/* changed_at grows with every promise, also within a millisecond: it numbers them. */
+static int write_state(struct task *t, struct sql *c, void *arg)
+{
+    struct controlling *k = arg;
+    enum run_state to;
+    int err = read_row(t, c, k->id, &k->row);
+    if (err)
+        return err;
+    if (!run_state_after(k->row.state, k->event, &to))
+        return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(k->row.state));
+    if (to == k->row.state)
+        return 0;
+    err = sql_on(
+        t, c, NULL,
+        "UPDATE query_log SET status = ?, reason = ?, changed_at ="
+        " GREATEST(UTC_TIMESTAMP(3), changed_at + INTERVAL 1000 MICROSECOND),"
+        " start_time = IF(? = 'RUNNING', COALESCE(start_time, UTC_TIMESTAMP(3)), start_time),"
+        " end_time = IF(? IN ('DONE', 'CANCELLED', 'FAILED'), UTC_TIMESTAMP(3), end_time)"
+        " WHERE query_id = ?",
+        sql_text(str_of(run_state_name(to))), sql_text(str_of(k->reason)),
+        sql_text(str_of(run_state_name(to))), sql_text(str_of(run_state_name(to))),
+        sql_text(k->id.qid));
+    return err ? err : read_row(t, c, k->id, &k->row);
+}
+
+int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                const char *reason, enum run_state *state)
+{
+    struct controlling k = {.id = id, .event = e, .reason = reason};
+    int err = sql_tx(t, r->sql, write_state, &k);
+    if (err)
+        return err;
+    *state = k.row.state;
+    if (announce(t, r, &k.row))
+        log_warn("run", "%.*s is %s, but Redis does not know yet: %s", STR_ARG(id.qid),
+                 run_state_name(k.row.state), task_error(t));
+    return 0;
+}
+
+/* --- showing --- */
+
+static struct run_view view_of(struct task *t, const struct run_row *row)
+{
+    return (struct run_view){.state = row->state,
+                             .reason = row->reason,
+                             .question = run_row_question(t, row),
+                             .original_query_id = row->original_query_id,
+                             .is_distillation = row->is_distillation,
+                             .papers = row->papers,
+                             .finished = row->finished,
+                             .relevant = row->relevant,
+                             .failed = row->failed,
+                             .cents = row->cents,
+                             .created_ms = row->created_ms,
+                             .started_ms = row->started_ms,
+                             .ended_ms = row->ended_ms};
+}
+
+static void take_number(const struct redis_reply *r, int64_t *out)
+{
+    if (r->type == REDIS_STRING)
+        (void)str_to_i64(r->str, out);
+}
+
+/* Until it is archived, Redis knows better how far it is. */
+static int look_at_redis(struct task *t, const struct runs *r, struct run_id id, struct run_view *v)
+{
+    struct arena *a = task_arena(t);
+    struct str key = key_query_status(a, id.uid, id.qid);
+    const struct redis_reply *reply;
+    int err = redis_call(t, r->redis, key, &reply, STR("HMGET"), key, STR("state"), STR("finished"),
+                         STR("relevant"), STR("failed"), STR("cost"));
+    if (err)
+        return err;
+    enum run_state state;
+    if (reply->items[0]->type == REDIS_STRING && run_state_parse(reply->items[0]->str, &state) &&
+        state == RUN_DONE)
+        v->state = state; /* the row follows */
+    take_number(reply->items[1], &v->finished);
+    take_number(reply->items[2], &v->relevant);
+    take_number(reply->items[3], &v->failed);
+    take_number(reply->items[4], &v->cents);
+    return 0;
+}
+
+int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
+{
+    struct sql_rows rows;
+    struct run_row row;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?",
+                       sql_text(id.qid), sql_int(id.uid));
+    if (!err && rows.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
+    if (!err)
+        err = run_row_read(t, rows.cells, &row);
+    if (err)
+        return err;
+    struct run_view v = view_of(t, &row);
+    v.degraded = !cache_trusts_redis(r->cache) || look_at_redis(t, r, id, &v) != 0;
+    *out = v;
+    return 0;
+}
+
+/* --- what was promised, and forgotten --- */
+
+static int reconcile_row(struct task *t, const struct runs *r, const struct run_row *row,
+                         int64_t *told)
+{
+    bool now = false;
+    int err = run_row_tell(t, r->redis, row, &now);
+    if (!err && now)
+        err = announce(t, r, row);
+    *told += !err && now;
+    return err;
+}
+
+int run_reconcile(struct task *t, const struct runs *r, int64_t *told)
+{
+    struct str after = STR("");
+    int err = 0;
+    *told = 0;
+    for (bool more = true; more && !err;) {
+        struct sql_rows rows;
+        err = sql_call(t, r->sql, &rows,
+                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE archived = 0"
+                       " AND query_id > ? ORDER BY query_id LIMIT 500",
+                       sql_text(after));
+        for (size_t i = 0; !err && i < rows.count; i++) {
+            struct run_row row = {.qid = after};
+            err = run_row_read(t, sql_row(&rows, i), &row);
+            if (!err)
+                err = reconcile_row(t, r, &row, told);
+            after = row.qid;
+        }
+        more = !err && rows.count == RECONCILED_AT_ONCE;
+    }
+    return err;
+}

@@ -1,0 +1,58 @@
+/* run.h -- runs as their users see them: submitted, controlled, shown.
+ *
+ * A row of query_log is the promise, Redis is where the work happens. Whatever a caller is told has happened is in
+ * the row before (SYS-6), and the row's changed_at only ever grows: it numbers the promises. A script brings
+ * the newest one to Redis and passes over older ones that come late. If Redis does not hear of it, or
+ * forgets it, the reconciler (run_reconcile) finds the row and tells it again.
+ *
+ * Two things happen in Redis first: the last unit is finished, or the money is gone. Whoever sees that
+ * writes it to the row with run_control, which may be repeated; if it dies before, the reconciler does it. */
+#ifndef ENGINE_RUN_H
+#define ENGINE_RUN_H
+
+#include "engine/catalog.h"
+#include "engine/ledger.h"
+#include "engine/run_units.h"
+
+#define RUN_QUEUED_MAX       100 /* of one user */
+#define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: nobody guesses one */
+#define RUN_REASON_BYTES_MAX 255
+
+struct runs {
+    struct redis *redis; /* all borrowed */
+    struct sql_pool *sql;
+    struct cache *cache;
+    struct ledger *ledger;
+    const struct catalog *catalog;
+};
+
+struct run_wish {
+    struct str question;
+    struct catalog_choice choice;
+};
+/* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run. ERR_FUNDS: too
+ * little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing is chosen. ERR_BUSY: the user
+ * has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
+MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
+                          const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
+
+/* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards. ERR_NOT_FOUND: the user has no
+ * such run. ERR_CONFLICT: not in its state. reason: for the user, why it is paused; "" for others. */
+MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                           const char *reason, enum run_state *state);
+
+struct run_view {
+    enum run_state state;
+    struct str reason, question, original_query_id;
+    bool is_distillation, degraded;
+    int64_t papers, finished, relevant, failed, cents;
+    int64_t created_ms, started_ms, ended_ms;
+};
+/* ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,
+                        struct run_view *out);
+
+/* One round over all rows that are not archived, final ones too (Redis may not have heard that a run was terminated):
+ * what it lacks it is told. *told: how many. */
+MUST_CHECK int run_reconcile(struct task *t, const struct runs *r, int64_t *told);
+#endif

@@ -1,0 +1,39 @@
+#include "engine/run_state.h"
+
+#include "tests/tap.h"
+
+#define X -1
+
+int main(void)
+{
+    static const int want[RUN_STATES][RUN_EVENTS] = {
+        /* start, pause, resume, terminate, finish, fail, retry */
+        {RUN_RUNNING, RUN_PAUSED, RUN_QUEUED, RUN_CANCELLED, X, RUN_FAILED, X},
+        {RUN_RUNNING, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, X, X},
+        {X, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, X, X},
+        {X, X, X, X, RUN_DONE, X, RUN_RUNNING},
+        {X, X, X, RUN_CANCELLED, X, X, X},
+        {X, X, X, X, X, RUN_FAILED, X},
+    };
+    for (int s = 0; s < RUN_STATES; s++) {
+        enum run_state parsed;
+        const char *name = run_state_name((enum run_state)s);
+        ok(run_state_parse(str_of(name), &parsed) && (int)parsed == s, "%s reads back", name);
+        for (int e = 0; e < RUN_EVENTS; e++) {
+            enum run_state to = RUN_QUEUED;
+            bool allowed = run_state_after((enum run_state)s, (enum run_event)e, &to);
+            is_int(allowed ? (int)to : X, want[s][e], "%s, event %d", name, e);
+        }
+    }
+    enum run_state none;
+    ok(!run_state_parse(STR("queued"), &none) && !run_state_parse(STR(""), &none), "no state");
+    ok(run_state_final(RUN_DONE) && run_state_final(RUN_CANCELLED) && run_state_final(RUN_FAILED),
+       "final ones");
+    ok(!run_state_final(RUN_QUEUED) && !run_state_final(RUN_RUNNING) &&
+           !run_state_final(RUN_PAUSED),
+       "others are not");
+    ok(run_state_charges(RUN_RUNNING) && run_state_charges(RUN_PAUSED) &&
+           !run_state_charges(RUN_QUEUED) && !run_state_charges(RUN_CANCELLED),
+       "who charges");
+    return tap_done();
+}

@@ -1,0 +1,60 @@
+/* run_units.h -- the units of a run in Redis: waiting, in somebody's hands, done (SCR-3, SCR-6).
+ *
+ * Owns task:<uid>:<qid>:pending_blocks and task:<uid>:<qid>:inflight, and of query:<uid>:<qid>:status the fields state,
+ * total_blocks and finished_blocks. A unit is a block "meta:<Journal>:<Year>", or a slice of one,
+ * "meta:<Journal>:<Year>#<n>": its papers in order of DOI, UNIT_SLICE_PAPERS from the nth hundred on.
+ *
+ * Whoever takes a unit leaves a lease: the incarnation of its node and a number. Giving back and
+ * finishing need the same lease, so a unit is finished once, by whoever holds it now: a node that
+ * was slow, given up and came back can do nothing to a unit that belongs to another.
+ *
+ * The order in which a worker asks is the script's, in one step: terminated? paused? then a unit. */
+#ifndef ENGINE_RUN_UNITS_H
+#define ENGINE_RUN_UNITS_H
+
+#include "engine/run_state.h"
+#include "wire/redis.h"
+
+#define UNIT_SLICE_PAPERS 100
+#define UNIT_LEASE_BYTES  48
+
+struct run_id {
+    int64_t uid;
+    struct str qid;
+};
+
+struct unit {
+    struct str name; /* in the task's arena */
+    char lease[UNIT_LEASE_BYTES];
+};
+
+enum unit_found {
+    UNIT_FOUND,
+    UNIT_NONE,       /* none is waiting; others may be in hands */
+    UNIT_PAUSED,     /* the run is paused */
+    UNIT_TERMINATED, /* or is final, or not there any more */
+};
+
+/* Puts the units of a run into its list and makes it RUNNING. Once: a run that has units already is left as it is.
+ * ERR_CONFLICT: the run is not QUEUED or RUNNING. */
+MUST_CHECK int units_put(struct task *t, struct redis *r, struct run_id id, const struct str *units,
+                         size_t count);
+struct unit_claim {
+    uint64_t incarnation; /* of this node */
+    uint64_t number;      /* new for each take */
+    bool again; /* a take with this number has failed: it may have been done all the same */
+};
+MUST_CHECK int unit_take(struct task *t, struct redis *r, struct run_id id,
+                         const struct unit_claim *claim, enum unit_found *found, struct unit *out);
+/* To the head of the list: it is the next to be taken. ERR_CONFLICT: it is not ours any more. */
+MUST_CHECK int unit_give_back(struct task *t, struct redis *r, struct run_id id,
+                              const struct unit *u);
+/* *last: it was the last one of all, and the run is DONE: this is told once, to one worker. ERR_CONFLICT: it
+ * is not ours any more, or the run has ended. */
+MUST_CHECK int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u,
+                           bool *last);
+
+/* Gives back what nodes hold that are not among the living; for the reaper. *returned: how many. */
+MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, const uint64_t *living,
+                          size_t count, int64_t *returned);
+#endif
