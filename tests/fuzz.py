@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every fuzz target of a build: fuzz.py BUILD SECONDS. Prints TAP.
+"""Runs every fuzz target of a build, one per core at a time: fuzz.py BUILD SECONDS. Prints TAP.
 
 Inputs that once broke something are kept under tests/corpus/<target>/ and are always run first.
 New finds are left in the build folder, with the command that repeats them."""
+import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
@@ -30,9 +32,10 @@ def main():
     targets = sorted(build.glob("*_fuzz"))
     sources = list((ROOT / "src").rglob("*_fuzz.c"))
     number = 0
-    for target in targets:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool: # they wait for their processes
+        results = pool.map(lambda target: run(target, build, seconds), targets)
+    for target, (held, runs, output) in zip(targets, results):
         number += 1
-        held, runs, output = run(target, build, seconds)
         print(f"{'' if held else 'not '}ok {number} - {target.name}: {runs} inputs", flush=True)
         if not held:
             print("# " + "\n# ".join(output.splitlines()[-40:]))

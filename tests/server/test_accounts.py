@@ -427,6 +427,11 @@ def _(m):
        sql(m, "SELECT balance FROM user_info"), want)
     ok(wait_for(lambda: api.me().status == 200 and api.me().body["balance"] == want, 20), "and so has Redis", api.me())
     equal(sql(m, "SELECT SUM(IF(kind = 'deduction', -cents, cents)) FROM billing_log"), [[str(total)]], "and the log")
+    r = cli(m, "audit", "--json")
+    ok(r.returncode == 0 and json.loads(r.stdout), "the audit finds every cent", r.stdout, r.stderr)
+    sql(m, "UPDATE user_info SET balance = balance + 0.03")
+    r = cli(m, "audit")
+    ok(r.returncode == 1 and "2 findings" in r.stdout, "and notices three cents, in both stores", r.stdout, r.stderr)
 
 
 @with_server("OpenAPI")
