@@ -1,6 +1,5 @@
 #include "engine/history.h"
 
-#include "base/json.h"
 #include "engine/keys.h"
 
 #define LOADED_AT_ONCE 1000
@@ -114,62 +113,20 @@ static int read_set(struct task *t, const struct history *h, struct str key,
 
 /* --- the rows --- */
 
-static struct str question_of(struct task *t, const struct sql_value *params)
-{
-    const struct json *j;
-    if (params->type == SQL_NULL || json_parse(task_arena(t), params->s, &j, NULL))
-        return STR("");
-    struct str question = json_str(json_get(j, "question"));
-    return question.p ? question : STR("");
-}
-
-static struct str text_of(const struct sql_value *v)
-{
-    return v->type == SQL_NULL ? STR_NULL : v->s;
-}
-
-static int64_t ms_of(const struct sql_value *v)
-{
-    return v->type == SQL_NULL ? 0 : v->i;
-}
-
-#define COLUMNS                                                                                    \
-    "query_id, " CREATED_MS ", status, reason, search_params, is_distillation, original_query_id," \
-    " total_papers, finished_papers, relevant_papers, failed_papers,"                              \
-    " CAST(total_cost * 100 AS SIGNED), CAST(UNIX_TIMESTAMP(start_time) * 1000 AS SIGNED),"        \
-    " CAST(UNIX_TIMESTAMP(end_time) * 1000 AS SIGNED)"
-
-static struct history_run run_of(struct task *t, const struct sql_value *row)
-{
-    return (struct history_run){.query_id = row[0].s,
-                                .created_ms = row[1].i,
-                                .state = row[2].s,
-                                .reason = text_of(&row[3]),
-                                .question = question_of(t, &row[4]),
-                                .is_distillation = row[5].i != 0,
-                                .original_query_id = text_of(&row[6]),
-                                .papers = row[7].i,
-                                .finished = row[8].i,
-                                .relevant = row[9].i,
-                                .failed = row[10].i,
-                                .cents = row[11].i,
-                                .started_ms = ms_of(&row[12]),
-                                .ended_ms = ms_of(&row[13])};
-}
-
 static int take_rows(struct task *t, const struct sql_rows *r, int64_t limit,
                      struct history_page *out)
 {
     size_t count = r->count > (size_t)limit ? (size_t)limit : r->count;
-    out->runs = ARENA_ARRAY(task_arena(t), struct history_run, count);
+    out->runs = ARENA_ARRAY(task_arena(t), struct run_row, count);
     out->count = count;
-    for (size_t i = 0; i < count; i++)
-        out->runs[i] = run_of(t, sql_row(r, i));
-    if (r->count > count) {
-        const struct history_run *last = &out->runs[count - 1];
-        out->next = cursor_of(task_arena(t), (struct place){last->created_ms, last->query_id});
+    int err = 0;
+    for (size_t i = 0; i < count && !err; i++)
+        err = run_row_read(t, sql_row(r, i), &out->runs[i]);
+    if (!err && r->count > count) {
+        const struct run_row *last = &out->runs[count - 1];
+        out->next = cursor_of(task_arena(t), (struct place){last->created_ms, last->qid});
     }
-    return 0;
+    return err;
 }
 
 /* Rows of the ids that Redis named. */
@@ -181,7 +138,8 @@ static int read_named(struct task *t, const struct history *h, int64_t uid,
     struct sql_value *args = ARENA_ARRAY(a, struct sql_value, count + 1);
     struct buf query;
     buf_init(&query);
-    buf_add_lit(&query, "SELECT " COLUMNS " FROM query_log WHERE uid = ? AND query_id IN (");
+    buf_add_lit(&query,
+                "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE uid = ? AND query_id IN (");
     args[0] = sql_int(uid);
     for (size_t i = 0; i < count; i++) {
         args[i + 1] = sql_text(places[i].query_id);
@@ -198,10 +156,11 @@ static int read_mysql(struct task *t, const struct history *h, int64_t uid,
                       const struct place *from, int64_t limit, struct history_page *out)
 {
     struct sql_rows r;
-    static const char all[] = "SELECT " COLUMNS " FROM query_log WHERE uid = ?"
+    static const char all[] = "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE uid = ?"
                               " ORDER BY created_at DESC, query_id DESC LIMIT ?";
     static const char rest[] =
-        "SELECT " COLUMNS " FROM query_log WHERE uid = ? AND (created_at < FROM_UNIXTIME(? / 1000)"
+        "SELECT " RUN_ROW_COLUMNS
+        " FROM query_log WHERE uid = ? AND (created_at < FROM_UNIXTIME(? / 1000)"
         " OR (created_at = FROM_UNIXTIME(? / 1000) AND query_id < ?))"
         " ORDER BY created_at DESC, query_id DESC LIMIT ?";
     int err =

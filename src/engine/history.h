@@ -7,7 +7,7 @@
 #ifndef ENGINE_HISTORY_H
 #define ENGINE_HISTORY_H
 
-#include "engine/cache.h"
+#include "engine/run_row.h"
 
 #define HISTORY_WHOLE     "-" /* no query id looks like this */
 #define HISTORY_LIMIT_MAX 100 /* of one page */
@@ -18,16 +18,8 @@ struct history {
     struct cache *cache; /* says whether Redis can be trusted */
 };
 
-struct history_run {
-    struct str query_id, state, reason, question; /* reason may have p == NULL */
-    struct str original_query_id;                 /* of distillations; else p == NULL */
-    bool is_distillation;
-    int64_t papers, finished, relevant, failed, cents;
-    int64_t created_ms, started_ms, ended_ms; /* since 1970; 0: not yet */
-};
-
 struct history_page {
-    struct history_run *runs; /* in the task's arena, as all of it */
+    struct run_row *runs; /* in the task's arena, as all of it */
     size_t count;
     struct str next; /* the cursor of the page behind it; p == NULL: this is the last */
     bool degraded;

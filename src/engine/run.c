@@ -60,7 +60,7 @@ static int check_user(struct task *t, struct sql *c, int64_t uid)
     err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
                  sql_int(uid));
     if (!err && r.cells[0].i >= RUN_QUEUED_MAX)
-        err = task_fail(t, ERR_BUSY, "%d of your runs are waiting already", RUN_QUEUED_MAX);
+        err = task_fail(t, ERR_RATE, "%d of your runs are waiting already", RUN_QUEUED_MAX);
     return err;
 }
 
@@ -199,23 +199,6 @@ int run_control(struct task *t, const struct runs *r, struct run_id id, enum run
 
 /* --- showing --- */
 
-static struct run_view view_of(struct task *t, const struct run_row *row)
-{
-    return (struct run_view){.state = row->state,
-                             .reason = row->reason,
-                             .question = run_row_question(t, row),
-                             .original_query_id = row->original_query_id,
-                             .is_distillation = row->is_distillation,
-                             .papers = row->papers,
-                             .finished = row->finished,
-                             .relevant = row->relevant,
-                             .failed = row->failed,
-                             .cents = row->cents,
-                             .created_ms = row->created_ms,
-                             .started_ms = row->started_ms,
-                             .ended_ms = row->ended_ms};
-}
-
 static void take_number(const struct redis_reply *r, int64_t *out)
 {
     if (r->type == REDIS_STRING)
@@ -256,7 +239,7 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
         err = run_row_read(t, rows.cells, &row);
     if (err)
         return err;
-    struct run_view v = view_of(t, &row);
+    struct run_view v = run_row_view(t, &row);
     v.degraded = !cache_trusts_redis(r->cache) || look_at_redis(t, r, id, &v) != 0;
     *out = v;
     return 0;

@@ -31,7 +31,7 @@ struct run_wish {
     struct catalog_choice choice;
 };
 /* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run. ERR_FUNDS: too
- * little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing is chosen. ERR_BUSY: the user
+ * little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user
  * has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);

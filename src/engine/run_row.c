@@ -48,6 +48,23 @@ struct str run_row_question(struct task *t, const struct run_row *row)
     return question.p ? question : STR("");
 }
 
+struct run_view run_row_view(struct task *t, const struct run_row *row)
+{
+    return (struct run_view){.state = row->state,
+                             .reason = row->reason,
+                             .question = run_row_question(t, row),
+                             .original_query_id = row->original_query_id,
+                             .is_distillation = row->is_distillation,
+                             .papers = row->papers,
+                             .finished = row->finished,
+                             .relevant = row->relevant,
+                             .failed = row->failed,
+                             .cents = row->cents,
+                             .created_ms = row->created_ms,
+                             .started_ms = row->started_ms,
+                             .ended_ms = row->ended_ms};
+}
+
 int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told)
 {
     struct arena *a = task_arena(t);

@@ -26,6 +26,7 @@ struct run_row {
 MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out);
 
 struct str run_row_question(struct task *t, const struct run_row *row); /* "" if there is none */
+struct run_view run_row_view(struct task *t, const struct run_row *row);
 
 /* Tells Redis. *told: it did not know. */
 MUST_CHECK int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told);

@@ -144,7 +144,7 @@ static void test_refused(struct task *t, void *arg)
         made += !err;
     }
     is_int(made, RUN_QUEUED_MAX, "a hundred may wait");
-    is_int(submit(t, &n, uid, wish(2021, 2021), qid), ERR_BUSY, "not one more");
+    is_int(submit(t, &n, uid, wish(2021, 2021), qid), ERR_RATE, "not one more");
     close_node(t, &n);
 }
 

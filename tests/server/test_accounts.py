@@ -363,6 +363,36 @@ def _(m):
         equal(api("GET", "/api/queries?" + query).error, (400, "invalid", field), query)
 
 
+@with_server("submitting")
+def _(m):
+    api, other = user(m, "submitter"), user(m, "onlooker")
+    journals = [j["name"] for j in api("GET", "/api/journals").body["journals"]][:3]
+    wish = {"question": "Is it about water?", "journals": journals, "year_from": 2011, "year_to": 2025}
+    estimate = api("POST", "/api/estimate", {k: v for k, v in wish.items() if k != "question"}).body
+    r = api("POST", "/api/queries", wish)
+    equal(r.error[:2], (402, "funds"), "without money", r)
+    cli(m, "user", "recharge", "submitter", estimate["cost"])
+    for body, field in [({**wish, "question": "  "}, "question"), ({**wish, "journals": ["nope"]}, "journals"),
+                        ({**wish, "year_from": 2025, "year_to": 2011}, "year_to"), ({**wish, "x": 1}, "x"),
+                        ({**wish, "year_from": 1500, "year_to": 1501}, "journals")]:
+        equal(api("POST", "/api/queries", body).error, (400, "invalid", field), f"refused, naming {field}")
+    equal(api("GET", "/api/queries").body["queries"], [], "nothing was written")
+    r = api("POST", "/api/queries", wish)
+    equal(r.status, 202, "with enough of it", r)
+    path = "/api/queries/" + r.body["query_id"]
+    got = api("GET", path).body
+    equal((got["state"], got["papers"], got["question"], got["cost"]),
+          ("QUEUED", estimate["papers"], "Is it about water?", "0.00"), "the run")
+    equal([q["query_id"] for q in api("GET", "/api/queries").body["queries"]], [r.body["query_id"]], "in the history")
+    for way in ("", "/pause", "/resume", "/terminate"):
+        equal(other("POST" if way else "GET", path + way).status, 404, f"not another's: {way or 'show'}")
+    equal(api("POST", path + "/pause").body["state"], "PAUSED", "pause")
+    equal(api("POST", path + "/resume").body["state"], "RUNNING", "resume")
+    equal(api("POST", path + "/terminate").body["state"], "CANCELLED", "terminate")
+    equal(api("POST", path + "/resume").error[:2], (409, "conflict"), "which is final")
+    equal(api("GET", path).body["state"], "CANCELLED", "for good")
+
+
 @with_server("without Redis")
 def _(m):
     api, gone = user(m, "steady"), user(m, "leaver")
@@ -383,6 +413,9 @@ def _(m):
             ok(wait_for(lambda: degraded(path), 15), f"{path} answers from MySQL, and says so", api("GET", path))
         r = Api(m).login("steady")
         ok(r.status == 200 and r.body["degraded"], "so does log-in", r)
+        name = normal["/api/journals"]["journals"][0]["name"]
+        r = api("POST", "/api/queries", {"question": "Q", "journals": [name], "year_from": 2011, "year_to": 2025})
+        equal(r.error[:2], (503, "unavailable"), "submitting is refused", r)
         equal(gone("POST", "/api/logout").status, 200, "somebody logs out")
         equal(gone.me().status, 401, "and is out")
     finally:
@@ -441,11 +474,13 @@ def _(m):
     api = user(m, "walker")
     for path, methods in doc["paths"].items():
         for method, told in methods.items():
-            url = path.replace("{sid}", "0" * 64)
+            url = path.replace("{sid}", "0" * 64).replace("{id}", "0" * 32)
             bare = Api(m)(method.upper(), url, {} if "requestBody" in told else None)
             if told.get("security"):
                 equal(bare.status, 401, f"{method} {path}: wants a session")
-            if method == "get":
+            if method == "get" and "{" in path:
+                equal(api("GET", url).status, 404, f"{method} {path}: nothing there")
+            elif method == "get":
                 r = api("GET", url)
                 ok(r.status == 200 and set(r.body) - {"success"} <= set(
                     told["responses"]["200"]["content"]["application/json"]["schema"]["properties"]),

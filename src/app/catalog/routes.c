@@ -1,13 +1,9 @@
 #include "app/catalog/routes.h"
 
-#include "base/map.h"
-#include "engine/catalog.h"
+#include "engine/api_choice.h"
 #include "engine/ledger.h"
 
-#define YEAR_MIN       1400
-#define YEAR_MAX       2200
-#define NAME_CHARS_MAX 255           /* of a journal or a tag: what their columns hold */
-#define CHOICE_BYTES   (1024 * 1024) /* CATALOG_JOURNALS_MAX names of 200 bytes */
+#define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
 
 static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -77,31 +73,6 @@ static int list_journals(struct task *t, struct api_call *c, struct json_writer 
     return 0;
 }
 
-/* The first name that is there twice; NULL: none is. */
-static const struct str *repeated(const struct str *names, size_t count)
-{
-    const struct str *twice = NULL;
-    struct map *seen = map_new();
-    for (size_t i = 0; i < count && !twice; i++)
-        if (map_set(seen, names[i], (void *)(uintptr_t)&names[i]))
-            twice = &names[i];
-    map_free(seen);
-    return twice;
-}
-
-static int read_choice(struct task *t, struct api_call *c, struct catalog_choice *out)
-{
-    out->journal_count = api_texts(t, c, "journals", &out->journals);
-    api_int(c, "year_from", &out->year_from);
-    api_int(c, "year_to", &out->year_to);
-    if (out->year_to < out->year_from)
-        return api_refuse(t, c, "year_to", "must not be before year_from");
-    const struct str *twice = repeated(out->journals, out->journal_count);
-    if (twice)
-        return api_refuse(t, c, "journals", "\"%.*s\" is named twice", STR_ARG(*twice));
-    return 0;
-}
-
 static void put_money(struct task *t, struct json_writer *w, int64_t cents)
 {
     jw_key(w, STR("cost"));
@@ -114,12 +85,12 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     struct catalog_estimate e;
     struct str unknown;
     bool degraded;
-    int err = read_choice(t, c, &choice);
+    int err = api_choice(t, c, &choice);
     if (err)
         return err;
     err = catalog_price(t, c->node->catalog, &choice, &e, &unknown, &degraded);
     if (err == ERR_NOT_FOUND)
-        return api_refuse(t, c, "journals", "there is no journal \"%.*s\"", STR_ARG(unknown));
+        return api_choice_unknown(t, c, unknown);
     if (err)
         return err;
     c->degraded |= degraded;
@@ -176,13 +147,7 @@ static const struct api_field journals_reply[] = {
     API_END,
 };
 
-static const struct api_field choice_body[] = {
-    {"journals", API_TEXTS, .least = 1, .most = CATALOG_JOURNALS_MAX, .item_most = NAME_CHARS_MAX,
-     .about = "short names, each once"},
-    {"year_from", API_INT, .least = YEAR_MIN, .most = YEAR_MAX, .about = "the first year"},
-    {"year_to", API_INT, .least = YEAR_MIN, .most = YEAR_MAX, .about = "the last year, included"},
-    API_END,
-};
+static const struct api_field choice_body[] = {API_CHOICE_FIELDS, API_END};
 static const struct api_field row_fields[] = {
     {"journal", API_TEXT, NAME, .about = "its short name"},
     {"papers", API_INT, COUNT, .about = "in the chosen years"},
@@ -202,6 +167,6 @@ const struct api_route catalog_routes[] = {
     {"GET", "/api/journals", API_USER, list_journals, "Journals by tags", .query = journals_query,
      .reply = journals_reply},
     {"POST", "/api/estimate", API_USER, estimate, "What a choice would cost", .body = choice_body,
-     .reply = estimate_reply, .body_bytes_max = CHOICE_BYTES},
+     .reply = estimate_reply, .body_bytes_max = API_CHOICE_BYTES_MAX},
     {.method = NULL},
 };

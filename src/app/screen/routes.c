@@ -1,27 +1,117 @@
 #include "app/screen/routes.h"
 
+#include "engine/ai.h"
+#include "engine/api_choice.h"
 #include "engine/history.h"
 #include "engine/ledger.h"
 
 #define LIMIT_DEFAULT 20
 
-static void put_run(struct task *t, struct json_writer *w, const struct history_run *r)
+static struct runs runs_of(const struct node *n)
 {
+    return (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
+}
+
+/* --- one run --- */
+
+static int submit(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct run_wish wish = {.question = str_trim(api_text(c, "question"))};
+    struct runs r = runs_of(c->node);
+    char qid[RUN_ID_BYTES];
+    struct str unknown;
+    if (wish.question.n == 0)
+        return api_refuse(t, c, "question", "must not be empty");
+    int err = api_choice(t, c, &wish.choice);
+    if (err)
+        return err;
+    err = run_submit(t, &r, c->session.uid, &wish, qid, &unknown);
+    if (err == ERR_NOT_FOUND)
+        return api_choice_unknown(t, c, unknown);
+    if (err == ERR_INVALID)
+        return api_refuse(t, c, "journals", "%s", task_error(t));
+    if (err)
+        return err;
+    jw_put_str(w, "query_id", str_of(qid));
+    return 0;
+}
+
+static void put_money(struct task *t, struct json_writer *w, const char *name, int64_t cents)
+{
+    jw_key(w, str_of(name));
+    jw_str(w, ledger_decimal(task_arena(t), cents));
+}
+
+static void put_members(struct task *t, struct json_writer *w, const struct run_view *v)
+{
+    jw_put_str(w, "state", str_of(run_state_name(v->state)));
+    jw_put_str(w, "reason", v->reason.n ? v->reason : STR_NULL);
+    jw_put_str(w, "question", v->question);
+    jw_put_int(w, "papers", v->papers);
+    jw_put_int(w, "finished", v->finished);
+    jw_put_int(w, "relevant", v->relevant);
+    jw_put_int(w, "failed", v->failed);
+    put_money(t, w, "cost", v->cents);
+    api_put_time(w, "created_at", v->created_ms);
+    api_put_time(w, "start_time", v->started_ms);
+    api_put_time(w, "end_time", v->ended_ms);
+    jw_put_bool(w, "is_distillation", v->is_distillation);
+    jw_put_str(w, "original_query_id", v->original_query_id);
+}
+
+static struct run_id id_of(const struct api_call *c)
+{
+    return (struct run_id){c->session.uid, http_param(c->x, "id")};
+}
+
+static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct runs r = runs_of(c->node);
+    struct run_view v;
+    int err = run_view(t, &r, id_of(c), &v);
+    if (err)
+        return err;
+    c->degraded = v.degraded;
+    jw_put_str(w, "query_id", http_param(c->x, "id"));
+    put_members(t, w, &v);
+    return 0;
+}
+
+static int control(struct task *t, struct api_call *c, struct json_writer *w, enum run_event e)
+{
+    struct runs r = runs_of(c->node);
+    enum run_state state;
+    int err = run_control(t, &r, id_of(c), e, "", &state);
+    if (err)
+        return err;
+    c->degraded = !cache_trusts_redis(c->node->cache);
+    jw_put_str(w, "state", str_of(run_state_name(state)));
+    return 0;
+}
+
+static int pause_run(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    return control(t, c, w, RUN_PAUSE);
+}
+
+static int resume_run(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    return control(t, c, w, RUN_RESUME);
+}
+
+static int terminate_run(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    return control(t, c, w, RUN_TERMINATE);
+}
+
+/* --- all of them --- */
+
+static void put_run(struct task *t, struct json_writer *w, const struct run_row *row)
+{
+    struct run_view v = run_row_view(t, row);
     jw_object(w);
-    jw_put_str(w, "query_id", r->query_id);
-    jw_put_str(w, "state", r->state);
-    jw_put_str(w, "reason", r->reason);
-    jw_put_str(w, "question", r->question);
-    jw_put_int(w, "papers", r->papers);
-    jw_put_int(w, "finished", r->finished);
-    jw_put_int(w, "relevant", r->relevant);
-    jw_put_int(w, "failed", r->failed);
-    jw_put_str(w, "cost", ledger_decimal(task_arena(t), r->cents));
-    api_put_time(w, "created_at", r->created_ms);
-    api_put_time(w, "start_time", r->started_ms);
-    api_put_time(w, "end_time", r->ended_ms);
-    jw_put_bool(w, "is_distillation", r->is_distillation);
-    jw_put_str(w, "original_query_id", r->original_query_id);
+    jw_put_str(w, "query_id", row->qid);
+    put_members(t, w, &v);
     jw_end_object(w);
 }
 
@@ -48,7 +138,8 @@ static int list_runs(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
-#define COUNT .most = INT32_MAX
+#define STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"
+#define COUNT  .most = INT32_MAX
 
 static const struct api_field list_query[] = {
     {"limit", API_INT, .optional = true, .least = 1, .most = HISTORY_LIMIT_MAX,
@@ -59,8 +150,7 @@ static const struct api_field list_query[] = {
 };
 static const struct api_field run_fields[] = {
     {"query_id", API_TEXT, .most = 64, .about = "names the run"},
-    {"state", API_TEXT, .choices = "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED",
-     .about = "what it does now"},
+    {"state", API_TEXT, .choices = STATES, .about = "what it does now"},
     {"reason", API_TEXT, .optional = true, .most = 255, .about = "why it is paused or failed"},
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
@@ -76,6 +166,20 @@ static const struct api_field run_fields[] = {
     {"original_query_id", API_TEXT, .optional = true, .most = 64, .about = "that other run"},
     API_END,
 };
+static const struct api_field submit_body[] = {
+    {"question", API_TEXT, .least = 1, .most = AI_QUESTION_CHARS_MAX,
+     .about = "what the AI shall find out about each paper"},
+    API_CHOICE_FIELDS,
+    API_END,
+};
+static const struct api_field submit_reply[] = {
+    {"query_id", API_TEXT, .most = 64, .about = "names the run"},
+    API_END,
+};
+static const struct api_field state_reply[] = {
+    {"state", API_TEXT, .choices = STATES, .about = "what it does now"},
+    API_END,
+};
 static const struct api_field list_reply[] = {
     {"queries", API_OBJECTS, .about = "newest first", .fields = run_fields},
     {"next", API_TEXT, .optional = true, .most = 128,
@@ -86,5 +190,12 @@ static const struct api_field list_reply[] = {
 const struct api_route screen_routes[] = {
     {"GET", "/api/queries", API_USER, list_runs, "My runs", .query = list_query,
      .reply = list_reply},
+    {"POST", "/api/queries", API_USER, submit, "Submit a run", .body = submit_body,
+     .reply = submit_reply, .status = 202, .body_bytes_max = API_CHOICE_BYTES_MAX},
+    {"GET", "/api/queries/:id", API_USER, show_run, "How a run is", .reply = run_fields},
+    {"POST", "/api/queries/:id/pause", API_USER, pause_run, "Pause a run", .reply = state_reply},
+    {"POST", "/api/queries/:id/resume", API_USER, resume_run, "Resume a run", .reply = state_reply},
+    {"POST", "/api/queries/:id/terminate", API_USER, terminate_run,
+     "End a run for good; what was judged stays", .reply = state_reply},
     {.method = NULL},
 };
