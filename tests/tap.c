@@ -9,9 +9,12 @@ static int count, failed;
 
 static bool report(bool held, const char *file, int line, const char *fmt, va_list ap)
 {
-    printf("%sok %d - ", held ? "" : "not ", ++count);
-    vprintf(fmt, ap);
-    printf("\n");
+    char name[512];
+    vsnprintf(name, sizeof name, fmt, ap);
+    for (char *p = name; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' '; /* a line is one assertion */
+    printf("%sok %d - %s\n", held ? "" : "not ", ++count, name);
     if (!held) {
         failed++;
         printf("# at %s:%d\n", file, line);

@@ -23,8 +23,8 @@ static void fill_catalog(struct task *t, struct node *n)
     struct catalog_size size;
     static const char *const rows[] = {
         "REPLACE INTO contentlist (Name, Price) VALUES ('A', 2), ('B \\'x', 3)",
-        "REPLACE INTO contentlist_year_number VALUES ('A', '{\"2020\": 10, \"2021\": 5}'),"
-        " ('B \\'x', '{\"2021\": 7}')",
+        "REPLACE INTO contentlist_year_number VALUES ('A', '{\"2020\": 10, \"2021\": 5}')",
+        "REPLACE INTO contentlist_year_number VALUES ('B \\'x', '{\"2021\": 7}')",
         "UPDATE user_info SET permission = 2",
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

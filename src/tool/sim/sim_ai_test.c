@@ -126,7 +126,8 @@ static void test_faults(struct task *t, void *arg)
     is_int(sim.stats.requests, w.keyring.taken, "and there is one for every request");
     sim.stats.faults[FAULT_TIMEOUT] += sim.stats.outcomes[OUTCOME_GONE]; /* we did not wait */
     for (int f = FAULT_NONE + 1; f < FAULT_COUNT; f++)
-        ok(sim.stats.faults[f] > 0, "there was a fault of the kind %s", sim_fault_name(f));
+        ok(sim.stats.faults[f] > 0, "there was a fault of the kind %s",
+           sim_fault_name((enum sim_fault)f));
     world_close(t, &w);
 }
 
