@@ -1,17 +1,13 @@
 #include "engine/lock.h"
 
+#include "base/sha256.h"
 #include "engine/scripts.h"
 
 static void make_token(struct loop *loop, char out[LOCK_TOKEN_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[(LOCK_TOKEN_BYTES - 1) / 2];
+    uint8_t bytes[(LOCK_TOKEN_BYTES - 1) / 2];
     loop_secret(loop, bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    out[LOCK_TOKEN_BYTES - 1] = '\0';
+    hex_write(bytes, sizeof bytes, out);
 }
 
 int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struct lock *out)

@@ -1,6 +1,7 @@
 /* millrace user recharge, deduct, ban, unban: what changes a user who is there already. */
 #include <stdio.h>
 
+#include "base/sha256.h"
 #include "engine/ledger.h"
 #include "engine/session.h"
 #include "engine/user.h"
@@ -115,8 +116,7 @@ static const char *made_up_request(char out[33])
     struct loop *l = loop_new(NULL); /* for its random numbers */
     loop_secret(l, bytes, sizeof bytes);
     loop_free(l);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    hex_write(bytes, sizeof bytes, out);
     fprintf(stderr, "request %s\n", out);
     return out;
 }
