@@ -66,6 +66,17 @@ MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal,
 MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct str packed,
                             struct str *bibtex);
 
+/* Papers of any blocks, in one round trip: for results and downloads. The life of these blocks begins anew;
+ * those that are missing are built. bibtex: in the task's arena; p == NULL: there is no such paper. */
+struct block_pick {
+    struct str journal;
+    int64_t year;
+    struct str doi;
+    struct str bibtex;
+};
+MUST_CHECK int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants,
+                           size_t count);
+
 /* Builds the block from MySQL unless Redis has it in this version already; force: even then. Returns
  * when Redis has it, whoever built it. *built (may be NULL): we did. ERR_NOT_FOUND: there are
  * no papers; a block left in Redis is removed. */

@@ -11,6 +11,15 @@ const struct str key_expiry = {"sys:expiry", 10};
 const struct str key_attempts = {"sys:attempts", 12};
 const struct str key_keyring = {"sys:keyring", 11};
 const struct str key_cache_run = {"sys:cache_run", 13};
+const struct str key_running = {"sys:running", 11};
+const struct str key_nodes = {"sys:nodes", 9};
+const struct str key_nodes_info = {"sys:nodes:info", 14};
+const struct str key_news = {"sys:news", 8};
+const struct str key_dispatched = {"sys:dispatched", 14};
+const struct str key_dispatcher_lock = {"sys:lock:dispatcher", 19};
+const struct str key_keeper_lock = {"sys:lock:keeper", 15};
+const struct str key_download_queue = {"download_queue", 14};
+const struct str key_download_taken = {"download_taken", 14};
 
 /* Names of journals and tags come from outside: they are copied byte for byte, not printed. */
 static struct str join(struct arena *a, size_t count, const struct str *parts)
@@ -44,6 +53,25 @@ struct str key_year_numbers(struct arena *a, struct str journal)
 struct str key_block(struct arena *a, struct str journal, int64_t year)
 {
     return JOIN(a, STR("meta:"), journal, str_printf(a, ":%lld", (long long)year));
+}
+
+/* Journals may have colons in them: it is read from its end. */
+bool key_block_read(struct str name, struct str *journal, int64_t *year, struct str *slice)
+{
+    struct str prefix = STR("meta:");
+    size_t at = name.n;
+    while (at > 0 && name.p[at - 1] != ':')
+        at--;
+    if (!str_starts(name, prefix) || at <= prefix.n)
+        return false;
+    struct str rest = str_from(name.p + at, name.n - at), number = str_cut(&rest, '#');
+    int64_t found;
+    if (!str_to_i64(number, &found))
+        return false;
+    *journal = str_from(name.p + prefix.n, at - 1 - prefix.n);
+    *year = found;
+    *slice = rest;
+    return true;
 }
 
 /* A cluster places a key by what it has in braces, or else by all of it. So these two are where
@@ -170,6 +198,31 @@ struct str key_failed(struct arena *a, int64_t uid, struct str qid)
 struct str key_progress(struct arena *a, int64_t uid, struct str qid)
 {
     return of_run(a, "progress:", uid, qid, ":finished_count");
+}
+
+struct str key_arrivals(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "result:", uid, qid, ":arrivals");
+}
+
+struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
+{
+    return of_run(a, "distill_chunk:", uid, qid, arena_printf(a, ":%lld", (long long)n));
+}
+
+struct str key_workers(struct arena *a, int64_t uid)
+{
+    return str_printf(a, "user:%lld:workers", (long long)uid);
+}
+
+struct str key_download_status(struct arena *a, int64_t uid, struct str task)
+{
+    return of_run(a, "download:", uid, task, ":status");
+}
+
+struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
+{
+    return of_run(a, "download:", uid, task, arena_printf(a, ":file:%lld", (long long)n));
 }
 
 struct str key_window(struct arena *a, int64_t api_id)

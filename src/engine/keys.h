@@ -68,6 +68,32 @@ struct str key_inflight(struct arena *a, int64_t uid, struct str qid); /* hash: 
 struct str key_result(struct arena *a, int64_t uid, struct str qid);
 struct str key_failed(struct arena *a, int64_t uid, struct str qid);   /* set: DOIs that failed */
 struct str key_progress(struct arena *a, int64_t uid, struct str qid); /* string: papers finished */
+/* list: DOIs of key_result in the order they came; each once */
+struct str key_arrivals(struct arena *a, int64_t uid, struct str qid);
+struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n); /* list: DOIs */
+/* The name of a block, or of a slice of one with "#<slice>" behind it (slice.p == NULL: none), into its
+ * parts. False: it is none. */
+bool key_block_read(struct str name, struct str *journal, int64_t *year, struct str *slice);
+
+/* --- who works at what: no TTL, kept true by every node; engine/dispatcher.c, engine/crew.c --- */
+
+extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
+extern const struct str key_nodes;      /* sorted set: incarnation -> last sign of life, ms */
+extern const struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
+extern const struct str key_news;       /* stream: runs whose state was changed; the last 1,000 */
+extern const struct str key_dispatched; /* string: run id of the Redis whose queue is whole */
+extern const struct str key_dispatcher_lock; /* string: who dispatches, 3 s */
+extern const struct str key_keeper_lock;     /* string: who looks after runs, 10 s */
+/* hash: "<qid>:<incarnation>" -> workers of that run on that node */
+struct str key_workers(struct arena *a, int64_t uid);
+
+/* --- downloads: losing one costs a repeat; engine/download.c --- */
+
+extern const struct str key_download_queue; /* list: "<uid>:<task>"; until taken */
+extern const struct str key_download_taken; /* sorted set: the same -> end of its lease, ms */
+struct str key_download_status(struct arena *a, int64_t uid, struct str task); /* hash; 1 h */
+struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
+                              int64_t n); /* string of 1 MB; 5 minutes */
 
 /* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/keyring.c --- */
 

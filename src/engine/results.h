@@ -1,0 +1,50 @@
+/* results.h -- what was found out about the papers of a run, page by page or all of it.
+ *
+ * Until a run is archived its results are in Redis, in the order they came (result:<uid>:<qid>:arrivals);
+ * paging is stable, because a paper keeps its place. From then on they are in search_result, in the
+ * final order: relevant, not relevant, failed; within these by block (journal and year) and DOI. A
+ * cursor of the first kind that is used after the run was archived begins the new order from its
+ * start, and says so (restarted). */
+#ifndef ENGINE_RESULTS_H
+#define ENGINE_RESULTS_H
+
+#include "engine/block.h"
+#include "engine/ledger.h"
+#include "engine/result.h"
+#include "engine/run.h"
+
+#define RESULTS_LIMIT_MAX 500 /* of one page */
+
+struct results {
+    struct redis *redis; /* all borrowed */
+    struct sql_pool *sql;
+    struct ledger *ledger; /* asked first: it brings back what a restarted Redis has lost (BIL-4) */
+    struct blocks *blocks;
+};
+
+struct result_row {
+    struct str doi;
+    struct result result;
+    struct str journal; /* from block_key */
+    int64_t year;
+};
+
+struct results_page {
+    struct result_row *rows; /* in the task's arena, as all of it */
+    size_t count;
+    struct str next; /* p == NULL: nothing more is there now */
+    bool restarted;
+};
+
+/* cursor: next of the page before; p == NULL: from the start. relevant: only those. ERR_INVALID: not a
+ * cursor of ours. ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_id id,
+                            bool relevant, struct str cursor, int64_t limit,
+                            struct results_page *out);
+
+/* All of them, in batches of up to RESULTS_LIMIT_MAX, in final order if the run is archived, else as they
+ * came. The task's arena is reset after each batch. Other than 0 from fn ends it. */
+typedef int results_fn(struct task *t, const struct result_row *rows, size_t count, void *arg);
+MUST_CHECK int results_each(struct task *t, const struct results *r, struct run_id id,
+                            bool relevant, results_fn *fn, void *arg);
+#endif
