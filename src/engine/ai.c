@@ -13,6 +13,7 @@
 /* Keys that are refused for one paper. Not more: a proxy that dislikes a paper's text says 403, too, and
  * must not cost us every key. */
 #define KEYS_REFUSED_MAX 4
+#define AVERAGED_CALLS   64 /* about */
 
 struct ai {
     struct arena arena; /* of the strings */
@@ -24,6 +25,7 @@ struct ai {
     struct ai_prompt prompt;
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
     struct histogram *latency;
+    int64_t sum_us, sum_tokens; /* moving averages, times AVERAGED_CALLS */
 };
 
 static const char *url_of(struct arena *a, const char *base)
@@ -44,6 +46,13 @@ static void open_metrics(struct ai *ai, struct metrics *m)
                         "Tokens used, those reserved where the service did not say.");
     ai->latency = histogram_new(m, "millrace_ai_latency_seconds",
                                 "From a call to the AI service to its verdict.");
+}
+
+const char *ai_config_problem(struct arena *a, const struct config *c)
+{
+    struct ai_prompt checked;
+    const char *why = NULL;
+    return ai_prompt_load(a, c->ai_prompt_file, &checked, &why) ? why : NULL;
 }
 
 int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const char **why)
@@ -99,6 +108,7 @@ struct judging {
     struct ai_verdict verdict;
     const char *problem; /* of the last attempt: "the AI service …"; in the task's arena */
     int keys_refused;
+    bool *in_hand;
 };
 
 /* The permit's end: what was used is told to the key pool, and counted. */
@@ -115,6 +125,18 @@ static enum fate again(struct judging *j, const char *problem)
     return FATE_AGAIN;
 }
 
+/* The first one counts whole. */
+static void move_average(int64_t *sum, int64_t value)
+{
+    *sum = *sum ? *sum + value - *sum / AVERAGED_CALLS : value * AVERAGED_CALLS;
+}
+
+void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
+{
+    *latency_us = ai->sum_us / AVERAGED_CALLS;
+    *tokens = ai->sum_tokens / AVERAGED_CALLS;
+}
+
 static enum fate read_verdict(struct task *t, struct judging *j, const struct permit *p,
                               struct str body)
 {
@@ -126,6 +148,8 @@ static enum fate read_verdict(struct task *t, struct judging *j, const struct pe
     j->verdict.relevant = r.relevant;
     j->verdict.reason = r.reason;
     histogram_add_us(j->ai->latency, j->verdict.latency_us);
+    move_average(&j->ai->sum_us, j->verdict.latency_us);
+    move_average(&j->ai->sum_tokens, r.tokens < 0 ? p->tokens : r.tokens);
     return FATE_DONE;
 }
 
@@ -225,11 +249,14 @@ static int attempt(struct task *t, struct judging *j, enum fate *fate)
         keyring_unused(t, ring, &p); /* we were woken too late for it */
     if (err)
         return err;
+    *j->in_hand = true;
     err = call(t, j, &p, &r);
     if (err)
-        return read_error(t, j, &p, err, fate);
-    *fate = read_reply(t, j, &p, &r);
-    return 0;
+        err = read_error(t, j, &p, err, fate);
+    else
+        *fate = read_reply(t, j, &p, &r);
+    *j->in_hand = !err && *fate == FATE_DONE;
+    return err;
 }
 
 /* --- all of them --- */
@@ -276,7 +303,9 @@ int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const s
              struct ai_verdict *out)
 {
     struct buf body;
-    struct judging j = {.ai = ai, .verdict = {.reason = STR("")}};
+    bool unseen;
+    struct judging j = {
+        .ai = ai, .verdict = {.reason = STR("")}, .in_hand = p->in_hand ? p->in_hand : &unseen};
     buf_init(&body);
     j.tokens_reserved = ai_prompt_write(q, p, &body);
     j.body = buf_str(&body);

@@ -35,6 +35,8 @@ struct ai_options {
     const struct config *config; /* ai.*; needed by ai_new only */
     struct metrics *metrics;     /* calls by outcome, tokens, latency */
 };
+/* What is wrong with ai.prompt_file, in a; NULL: nothing. */
+const char *ai_config_problem(struct arena *a, const struct config *c);
 /* ERR_INVALID, ERR_IO with *why (in a): no address, or the prompt file cannot be used. */
 MUST_CHECK int ai_new(struct arena *a, const struct ai_options *o, struct ai **out,
                       const char **why);
@@ -48,6 +50,8 @@ const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai,
 
 struct ai_paper {
     struct str doi, title, abstract; /* plain text; the last two may be absent */
+    /* Set while a call is under way, and left set if it brings a verdict. May be NULL. */
+    bool *in_hand;
 };
 
 struct ai_verdict {
@@ -63,4 +67,7 @@ struct ai_verdict {
  * used, now or later. Replies lie in the task's arena: judge each paper in a scope of its own. */
 MUST_CHECK int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q,
                         const struct ai_paper *p, struct ai_verdict *out);
+
+/* Moving averages over the last calls that brought a verdict; 0 before the first. */
+void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);
 #endif

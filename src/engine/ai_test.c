@@ -137,7 +137,7 @@ static const struct http_route routes[] = {
     {"POST", "/v1/chat/completions", handle, BODY_BYTES},
 };
 
-static const struct ai_paper paper = {STR("10.1/x"), STR("On mice"), STR("We report …")};
+static const struct ai_paper paper = {STR("10.1/x"), STR("On mice"), STR("We report …"), NULL};
 
 static void judge(struct task *t, struct scenario *s, struct ai *ai)
 {

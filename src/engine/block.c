@@ -70,8 +70,7 @@ struct str block_header(struct arena *a, struct block_version v)
     return str_printf(a, "%lld %lld", (long long)v.papers, (long long)v.digest);
 }
 
-/* fields: of the hash, with the header. False: the block is not whole. */
-static bool read_header(struct str header, int64_t fields, struct block_version *out)
+bool block_header_read(struct str header, int64_t fields, struct block_version *out)
 {
     struct str rest = header;
     struct block_version v;
@@ -116,7 +115,7 @@ static int look_read(struct task *t, const struct redis_reply *const *replies, b
         err = read_problem(t, replies[1]);
     if (!err)
         *whole = replies[0]->type == REDIS_STRING && replies[1]->type == REDIS_INT &&
-                 read_header(replies[0]->str, replies[1]->integer, out);
+                 block_header_read(replies[0]->str, replies[1]->integer, out);
     return err;
 }
 
@@ -349,7 +348,7 @@ static bool read_block(struct arena *a, const struct redis_reply *r, struct bloc
             papers[count++] = (struct block_paper){field, value};
     }
     struct block_version v;
-    if (!read_header(header, (int64_t)count + 1, &v))
+    if (!block_header_read(header, (int64_t)count + 1, &v))
         return false;
     *out = (struct block){v, count, papers};
     return true;

@@ -61,6 +61,20 @@ struct block {
 MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal, int64_t year,
                            struct block *out);
 
+/* What is in a block, in no order; otherwise as block_fetch. */
+MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t year,
+                          struct str **dois, size_t *count);
+/* Papers of any blocks, still packed, in one round trip. Blocks that are missing are built. packed.p == NULL
+ * afterwards: there is no such paper. In the task's arena. */
+struct block_item {
+    struct str journal;
+    int64_t year;
+    struct str doi;
+    struct str packed;
+};
+MUST_CHECK int blocks_packed(struct task *t, struct blocks *b, struct block_item *items,
+                             size_t count);
+
 /* BibTeX of a paper, in the task's arena. Waits only for a dictionary it has not seen.
  * ERR_NOT_FOUND: that dictionary is not in MySQL. ERR_PROTO: the value is damaged. */
 MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct str packed,
@@ -91,6 +105,11 @@ struct block_name {
 };
 MUST_CHECK int blocks_look(struct task *t, struct blocks *b, const struct block_name *names,
                            size_t count, bool *fresh);
+
+/* All blocks of these journals and years, as MySQL has them; in the task's arena. */
+MUST_CHECK int blocks_list(struct task *t, struct blocks *b, const struct str *journals,
+                           size_t journal_count, int64_t year_from, int64_t year_to,
+                           struct block_name **out, size_t *count);
 
 /* Looks into MySQL for dictionaries: the newest is used for what is built from now on. Done by
  * itself before the first block is built. */

@@ -71,6 +71,8 @@ struct block_job {
 /* block.c */
 int64_t block_ttl_ms(struct loop *l);
 struct str block_header(struct arena *a, struct block_version v);
+/* fields: of the hash, with the header. False: the block is not whole. */
+bool block_header_read(struct str header, int64_t fields, struct block_version *out);
 /* The words of an error reply within a batch; 0 for any other reply. */
 MUST_CHECK int block_reply_problem(struct task *t, const struct redis_reply *r);
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct address_list;
+struct ai;
 struct attempts;
 struct blocks;
 struct cache;
@@ -17,14 +18,18 @@ struct config;
 struct group;
 struct http_client;
 struct http_server;
+struct keyring;
 struct ledger;
 struct loop;
+struct members;
 struct metrics;
 struct passwords;
 struct redis;
+struct runs;
 struct sql_pool;
 struct switches;
 struct warm_progress;
+struct work;
 
 struct node {
     struct loop *loop;
@@ -43,6 +48,11 @@ struct node {
     const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
+    struct keyring *keyring;
+    struct ai *ai;
+    const struct runs *runs;
+    const struct members *members;   /* all nodes that live */
+    const struct work *const *works; /* of the applications; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
     uint64_t incarnation; /* random: tells this process from all others, for leases */

@@ -5,9 +5,23 @@
 #include "base/sha256.h"
 #include "engine/keys.h"
 #include "engine/run_row.h"
+#include "engine/scripts.h"
 #include "engine/user.h"
 
-#define RECONCILED_AT_ONCE 500
+struct str run_name(struct arena *a, struct run_id id)
+{
+    return str_printf(a, "%lld:%.*s", (long long)id.uid, STR_ARG(id.qid));
+}
+
+bool run_name_read(struct str name, struct run_id *out)
+{
+    struct str rest = name, uid = str_cut(&rest, ':');
+    int64_t number;
+    if (!rest.p || rest.n == 0 || !str_to_i64(uid, &number))
+        return false;
+    *out = (struct run_id){number, rest};
+    return true;
+}
 
 /* --- submitting --- */
 
@@ -64,7 +78,7 @@ static int check_user(struct task *t, struct sql *c, int64_t uid)
     return err;
 }
 
-static int read_row(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
+int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
 {
     struct sql_rows r;
     int err = sql_on(t, c, &r,
@@ -87,7 +101,7 @@ static int write_run(struct task *t, struct sql *c, void *arg)
                      " status, total_papers)"
                      " VALUES (?, ?, ?, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'QUEUED', ?)",
                      sql_text(s->qid), sql_int(s->uid), sql_text(s->params), sql_int(s->papers));
-    return err ? err : read_row(t, c, (struct run_id){s->uid, s->qid}, &s->row);
+    return err ? err : run_row_lock(t, c, (struct run_id){s->uid, s->qid}, &s->row);
 }
 
 static int check_wish(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
@@ -111,21 +125,24 @@ static int check_wish(struct task *t, const struct runs *r, int64_t uid, const s
     return err;
 }
 
-/* Puts it where the dispatcher looks and the user sees it. What fails here the reconciler makes good. */
-static int announce(struct task *t, const struct runs *r, const struct run_row *row)
+/* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the
+ * reconciler makes good. */
+int run_announce(struct task *t, const struct runs *r, const struct run_row *row)
 {
     struct arena *a = task_arena(t);
-    bool told;
+    bool told, works = row->state == RUN_QUEUED || row->state == RUN_RUNNING;
+    struct str name = run_name(a, (struct run_id){row->uid, row->qid});
+    struct str created = str_int(a, row->created_ms), history = key_history(a, row->uid);
+    const struct str argv[] = {key_queue, key_running, name, created, works ? STR("1") : STR("0")};
     int err = run_row_tell(t, r->redis, row, &told);
-    struct str history = key_history(a, row->uid);
     if (!err)
-        err = redis_call(t, r->redis, history, NULL, STR("ZADD"), history,
-                         str_int(a, row->created_ms), row->qid);
-    if (!err && row->state == RUN_QUEUED)
-        err = redis_call(t, r->redis, key_queue, NULL, STR("ZADD"), key_queue,
-                         str_int(a, row->created_ms),
-                         str_printf(a, "%lld:%.*s", (long long)row->uid, STR_ARG(row->qid)));
-    return err;
+        err = redis_call(t, r->redis, history, NULL, STR("ZADD"), history, created, row->qid);
+    if (!err)
+        err = redis_script_run(t, r->redis, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+    if (!err)
+        err = redis_call(t, r->redis, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"),
+                         STR("~"), STR("1000"), STR("*"), STR("run"), name);
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 
 int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
@@ -144,7 +161,7 @@ int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct r
     if (err)
         return err;
     cache_touch(t, r->cache, uid);
-    if (announce(t, r, &s.row))
+    if (run_announce(t, r, &s.row))
         log_warn("run", "%s is submitted, but Redis does not know yet: %s", qid, task_error(t));
     return 0;
 }
@@ -163,7 +180,7 @@ static int write_state(struct task *t, struct sql *c, void *arg)
 {
     struct controlling *k = arg;
     enum run_state to;
-    int err = read_row(t, c, k->id, &k->row);
+    int err = run_row_lock(t, c, k->id, &k->row);
     if (err)
         return err;
     if (!run_state_after(k->row.state, k->event, &to))
@@ -175,12 +192,13 @@ static int write_state(struct task *t, struct sql *c, void *arg)
         "UPDATE query_log SET status = ?, reason = ?, changed_at ="
         " GREATEST(UTC_TIMESTAMP(3), changed_at + INTERVAL 1000 MICROSECOND),"
         " start_time = IF(? = 'RUNNING', COALESCE(start_time, UTC_TIMESTAMP(3)), start_time),"
-        " end_time = IF(? IN ('DONE', 'CANCELLED', 'FAILED'), UTC_TIMESTAMP(3), end_time)"
+        " end_time = IF(? IN ('DONE', 'CANCELLED', 'FAILED'), UTC_TIMESTAMP(3), end_time),"
+        " archived = 0"
         " WHERE query_id = ?",
         sql_text(str_of(run_state_name(to))), sql_text(str_of(k->reason)),
         sql_text(str_of(run_state_name(to))), sql_text(str_of(run_state_name(to))),
         sql_text(k->id.qid));
-    return err ? err : read_row(t, c, k->id, &k->row);
+    return err ? err : run_row_lock(t, c, k->id, &k->row);
 }
 
 int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
@@ -191,7 +209,7 @@ int run_control(struct task *t, const struct runs *r, struct run_id id, enum run
     if (err)
         return err;
     *state = k.row.state;
-    if (announce(t, r, &k.row))
+    if (run_announce(t, r, &k.row))
         log_warn("run", "%.*s is %s, but Redis does not know yet: %s", STR_ARG(id.qid),
                  run_state_name(k.row.state), task_error(t));
     return 0;
@@ -205,24 +223,45 @@ static void take_number(const struct redis_reply *r, int64_t *out)
         (void)str_to_i64(r->str, out);
 }
 
+/* Fields are "<qid>:<incarnation>". */
+static int64_t count_workers(const struct redis_reply *r, struct str qid)
+{
+    int64_t sum = 0, n;
+    for (size_t i = 0; r->type == REDIS_ARRAY && i + 1 < r->count; i += 2) {
+        struct str field = r->items[i]->str;
+        if (str_starts(field, qid) && field.n > qid.n && field.p[qid.n] == ':' &&
+            str_to_i64(r->items[i + 1]->str, &n))
+            sum += n;
+    }
+    return sum;
+}
+
 /* Until it is archived, Redis knows better how far it is. */
-static int look_at_redis(struct task *t, const struct runs *r, struct run_id id, struct run_view *v)
+int run_progress(struct task *t, const struct runs *r, struct run_id id, struct run_view *v)
 {
     struct arena *a = task_arena(t);
-    struct str key = key_query_status(a, id.uid, id.qid);
-    const struct redis_reply *reply;
-    int err = redis_call(t, r->redis, key, &reply, STR("HMGET"), key, STR("state"), STR("finished"),
-                         STR("relevant"), STR("failed"), STR("cost"));
-    if (err)
-        return err;
+    struct str status = key_query_status(a, id.uid, id.qid), workers = key_workers(a, id.uid);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
     enum run_state state;
-    if (reply->items[0]->type == REDIS_STRING && run_state_parse(reply->items[0]->str, &state) &&
-        state == RUN_DONE)
-        v->state = state; /* the row follows */
-    take_number(reply->items[1], &v->finished);
-    take_number(reply->items[2], &v->relevant);
-    take_number(reply->items[3], &v->failed);
-    take_number(reply->items[4], &v->cents);
+    redis_batch_init(&b, t, r->redis);
+    redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("reason"), STR("finished"),
+                    STR("relevant"), STR("failed"), STR("cost"));
+    redis_batch_add(&b, workers, STR("HGETALL"), workers);
+    int err = redis_batch_run(&b, &replies);
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    const struct redis_reply *const *field = replies[0]->items;
+    if (replies[0]->type != REDIS_ARRAY || field[0]->type != REDIS_STRING ||
+        !run_state_parse(field[0]->str, &state))
+        return ERR_NOT_FOUND;
+    v->state = state;
+    v->reason = field[1]->type == REDIS_STRING ? field[1]->str : STR("");
+    take_number(field[2], &v->finished);
+    take_number(field[3], &v->relevant);
+    take_number(field[4], &v->failed);
+    take_number(field[5], &v->cents);
+    v->workers = count_workers(replies[1], id.qid);
     return 0;
 }
 
@@ -239,44 +278,16 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
         err = run_row_read(t, rows.cells, &row);
     if (err)
         return err;
-    struct run_view v = run_row_view(t, &row);
-    v.degraded = !cache_trusts_redis(r->cache) || look_at_redis(t, r, id, &v) != 0;
+    struct run_view v = run_row_view(t, &row), live = v;
+    err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
+    v.degraded = err && err != ERR_NOT_FOUND;
+    /* The row is what was promised; Redis may not have heard of it yet, but is first to know of the end. */
+    if (!err) {
+        enum run_state state = live.state == RUN_DONE ? RUN_DONE : v.state;
+        live.reason = v.reason;
+        v = live;
+        v.state = state;
+    }
     *out = v;
     return 0;
-}
-
-/* --- what was promised, and forgotten --- */
-
-static int reconcile_row(struct task *t, const struct runs *r, const struct run_row *row,
-                         int64_t *told)
-{
-    bool now = false;
-    int err = run_row_tell(t, r->redis, row, &now);
-    if (!err && now)
-        err = announce(t, r, row);
-    *told += !err && now;
-    return err;
-}
-
-int run_reconcile(struct task *t, const struct runs *r, int64_t *told)
-{
-    struct str after = STR("");
-    int err = 0;
-    *told = 0;
-    for (bool more = true; more && !err;) {
-        struct sql_rows rows;
-        err = sql_call(t, r->sql, &rows,
-                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE archived = 0"
-                       " AND query_id > ? ORDER BY query_id LIMIT 500",
-                       sql_text(after));
-        for (size_t i = 0; !err && i < rows.count; i++) {
-            struct run_row row = {.qid = after};
-            err = run_row_read(t, sql_row(&rows, i), &row);
-            if (!err)
-                err = reconcile_row(t, r, &row, told);
-            after = row.qid;
-        }
-        more = !err && rows.count == RECONCILED_AT_ONCE;
-    }
-    return err;
 }

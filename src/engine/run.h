@@ -3,7 +3,7 @@
  * A row of query_log is the promise, Redis is where the work happens. Whatever a caller is told has happened is in
  * the row before (SYS-6), and the row's changed_at only ever grows: it numbers the promises. A script brings
  * the newest one to Redis and passes over older ones that come late. If Redis does not hear of it, or
- * forgets it, the reconciler (run_reconcile) finds the row and tells it again.
+ * forgets it, the reconciler (keeper.h) finds the row and tells it again.
  *
  * Two things happen in Redis first: the last unit is finished, or the money is gone. Whoever sees that
  * writes it to the row with run_control, which may be repeated; if it dies before, the reconciler does it. */
@@ -46,13 +46,18 @@ struct run_view {
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
     int64_t papers, finished, relevant, failed, cents;
+    int64_t workers; /* now, over all nodes */
     int64_t created_ms, started_ms, ended_ms;
 };
 /* ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,
                         struct run_view *out);
+/* Brings what changes all the time in a view up to date, from Redis alone. ERR_UNAVAILABLE: it does not answer.
+ * ERR_NOT_FOUND: it does not know the run, or not any more. */
+MUST_CHECK int run_progress(struct task *t, const struct runs *r, struct run_id id,
+                            struct run_view *v);
 
-/* One round over all rows that are not archived, final ones too (Redis may not have heard that a run was terminated):
- * what it lacks it is told. *told: how many. */
-MUST_CHECK int run_reconcile(struct task *t, const struct runs *r, int64_t *told);
+/* How Redis names a run among those of all users: "<uid>:<qid>". */
+struct str run_name(struct arena *a, struct run_id id);
+bool run_name_read(struct str name, struct run_id *out); /* borrows from name */
 #endif

@@ -62,7 +62,7 @@ struct run_view run_row_view(struct task *t, const struct run_row *row)
                              .cents = row->cents,
                              .created_ms = row->created_ms,
                              .started_ms = row->started_ms,
-                             .ended_ms = row->ended_ms};
+                             .ended_ms = run_state_final(row->state) ? row->ended_ms : 0};
 }
 
 int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told)

@@ -28,6 +28,11 @@ MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struc
 struct str run_row_question(struct task *t, const struct run_row *row); /* "" if there is none */
 struct run_view run_row_view(struct task *t, const struct run_row *row);
 
+/* With its lock, in a transaction. ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
+
+/* Tells Redis, the dispatcher, and the workers. ERR_UNAVAILABLE: not all of it; may be repeated. */
+MUST_CHECK int run_announce(struct task *t, const struct runs *r, const struct run_row *row);
 /* Tells Redis. *told: it did not know. */
 MUST_CHECK int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told);
 #endif

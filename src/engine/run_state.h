@@ -4,8 +4,8 @@
  *   QUEUED ---> RUNNING ---------> PAUSED       a queued run can be paused, too
  *     |          | ^  ^-------------' |         resume: its workers wait for their turn again (PAU-2)
  *     |          | `------.           |
- *     |          +----> DONE <--------'         its last unit was finished; back to RUNNING to try
- *     |          |                    |         its failed papers once more
+ *     |          +----> DONE <--------'         its last unit was finished; back to RUNNING to try its
+ *     |          |                    |         failed papers once more, or when Redis has lost some
  *     +----------+--------------------+-------> CANCELLED: terminated, which outranks a pause
  *     `---------------------------------------> FAILED: it cannot be split; with the reason */
 #ifndef ENGINE_RUN_STATE_H
@@ -28,8 +28,9 @@ enum run_event {
     RUN_FINISH,       /* the last unit is done */
     RUN_FAIL,         /* it cannot be split */
     RUN_RETRY_FAILED, /* its user */
+    RUN_REOPEN,       /* Redis came back older than it was, and lacks results */
 };
-#define RUN_EVENTS 7
+#define RUN_EVENTS 8
 
 /* False: not allowed in this state. A repeat of what is so already is allowed, and changes nothing. */
 bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);

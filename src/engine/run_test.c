@@ -1,6 +1,7 @@
 /* Runs as their users see them, on real stores: what is promised is in MySQL, and Redis hears of it. */
 #include "engine/run.h"
 
+#include "engine/keeper.h"
 #include "engine/ledger_fixture.h"
 
 static struct catalog catalog;
@@ -212,6 +213,8 @@ static void test_done_meets_pause(struct task *t, void *arg)
     is_str(in_row(t, &n, id), STR("DONE"), "which follows");
     is_int(control(t, &n, id, RUN_RETRY_FAILED, "RUNNING"), 0, "and can be opened again");
     is_str(status(t, &n, id, "state"), STR("RUNNING"), "in Redis, too");
+    ok(!status(t, &n, id, "total_blocks").p && str_eq(status(t, &n, id, "retry"), STR("1")),
+       "to be split anew, for its failed papers");
     close_node(t, &n);
 }
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "engine/keys.h"
 #include "engine/scripts.h"
 
@@ -69,16 +68,6 @@ static int not_ours(struct task *t, const struct unit *u)
     return task_fail(t, ERR_CONFLICT, "unit %.*s is not ours any more", STR_ARG(u->name));
 }
 
-int unit_give_back(struct task *t, struct redis *r, struct run_id id, const struct unit *u)
-{
-    struct arena *a = task_arena(t);
-    const struct str argv[] = {key_query_status(a, id.uid, id.qid), key_pending(a, id.uid, id.qid),
-                               key_inflight(a, id.uid, id.qid), u->name, str_of(u->lease)};
-    int64_t given;
-    int err = run_script(t, r, &script_unit_give_back, 3, 5, argv, &given);
-    return err || given ? err : not_ours(t, u);
-}
-
 int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u, bool *last)
 {
     struct arena *a = task_arena(t);
@@ -95,43 +84,38 @@ int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct 
 
 /* --- the reaper --- */
 
-static bool is_living(struct str lease, const uint64_t *living, size_t count)
+static bool read_lease(struct str lease, uint64_t *incarnation, uint64_t *number)
 {
-    char name[17];
-    for (size_t i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "%016" PRIx64, living[i]);
-        if (lease.n > 16 && lease.p[16] == ':' && memcmp(lease.p, name, 16) == 0)
-            return true;
-    }
-    return false;
+    char text[UNIT_LEASE_BYTES];
+    if (lease.n >= sizeof text)
+        return false;
+    memcpy(text, lease.p, lease.n);
+    text[lease.n] = '\0';
+    return sscanf(text, "%16" SCNx64 ":%" SCNu64, incarnation, number) == 2;
 }
 
-int units_reap(struct task *t, struct redis *r, struct run_id id, const uint64_t *living,
-               size_t count, int64_t *returned)
+int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *held,
+               const void *arg, int64_t *returned)
 {
     struct arena *a = task_arena(t);
     struct str key = key_inflight(a, id.uid, id.qid);
-    const struct redis_reply *held;
+    const struct redis_reply *leases;
     *returned = 0;
-    int err = redis_call(t, r, key, &held, STR("HGETALL"), key);
+    int err = redis_call(t, r, key, &leases, STR("HGETALL"), key);
     if (err)
         return err;
-    struct str *argv = ARENA_ARRAY(a, struct str, 3 + held->count);
+    struct str *argv = ARENA_ARRAY(a, struct str, 3 + leases->count);
     size_t argc = 0;
     argv[argc++] = key_query_status(a, id.uid, id.qid);
     argv[argc++] = key_pending(a, id.uid, id.qid);
     argv[argc++] = key;
-    for (size_t i = 0; i + 1 < held->count; i += 2) {
-        if (is_living(held->items[i + 1]->str, living, count))
+    for (size_t i = 0; i + 1 < leases->count; i += 2) {
+        uint64_t incarnation, number;
+        if (read_lease(leases->items[i + 1]->str, &incarnation, &number) &&
+            held(arg, incarnation, number))
             continue;
-        argv[argc++] = held->items[i]->str;
-        argv[argc++] = held->items[i + 1]->str;
+        argv[argc++] = leases->items[i]->str;
+        argv[argc++] = leases->items[i + 1]->str;
     }
-    if (argc == 3)
-        return 0;
-    err = run_script(t, r, &script_unit_give_back, 3, argc, argv, returned);
-    if (!err && *returned)
-        log_info("run", "%lld units of run %.*s go back: their node is gone", (long long)*returned,
-                 STR_ARG(id.qid));
-    return err;
+    return argc == 3 ? 0 : run_script(t, r, &script_unit_give_back, 3, argc, argv, returned);
 }

@@ -1,8 +1,8 @@
 /* run_units.h -- the units of a run in Redis: waiting, in somebody's hands, done (SCR-3, SCR-6).
  *
  * Owns task:<uid>:<qid>:pending_blocks and task:<uid>:<qid>:inflight, and of query:<uid>:<qid>:status the fields state,
- * total_blocks and finished_blocks. A unit is a block "meta:<Journal>:<Year>", or a slice of one,
- * "meta:<Journal>:<Year>#<n>": its papers in order of DOI, UNIT_SLICE_PAPERS from the nth hundred on.
+ * total_blocks and finished_blocks. A unit has a name that its application understands: a block
+ * "meta:<Journal>:<Year>", or a slice of one.
  *
  * Whoever takes a unit leaves a lease: the incarnation of its node and a number. Giving back and
  * finishing need the same lease, so a unit is finished once, by whoever holds it now: a node that
@@ -15,8 +15,7 @@
 #include "engine/run_state.h"
 #include "wire/redis.h"
 
-#define UNIT_SLICE_PAPERS 100
-#define UNIT_LEASE_BYTES  48
+#define UNIT_LEASE_BYTES 48
 
 struct run_id {
     int64_t uid;
@@ -46,15 +45,15 @@ struct unit_claim {
 };
 MUST_CHECK int unit_take(struct task *t, struct redis *r, struct run_id id,
                          const struct unit_claim *claim, enum unit_found *found, struct unit *out);
-/* To the head of the list: it is the next to be taken. ERR_CONFLICT: it is not ours any more. */
-MUST_CHECK int unit_give_back(struct task *t, struct redis *r, struct run_id id,
-                              const struct unit *u);
 /* *last: it was the last one of all, and the run is DONE: this is told once, to one worker. ERR_CONFLICT: it
  * is not ours any more, or the run has ended. */
 MUST_CHECK int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u,
                            bool *last);
 
-/* Gives back what nodes hold that are not among the living; for the reaper. *returned: how many. */
-MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, const uint64_t *living,
-                          size_t count, int64_t *returned);
+/* Gives back, to the head of the list, whatever nobody holds any more: units of dead nodes, and those that a
+ * worker of this node has left. *returned: how many. Whoever still works on one that was given back cannot
+ * finish it. */
+typedef bool unit_held_fn(const void *arg, uint64_t incarnation, uint64_t number);
+MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *held,
+                          const void *arg, int64_t *returned);
 #endif

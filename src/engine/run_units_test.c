@@ -1,6 +1,9 @@
 /* Units on a real Redis: who holds what, and that nobody else can finish it. */
 #include "engine/run_units.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "engine/keys.h"
 #include "tests/store.h"
 #include "tests/tap.h"
@@ -51,6 +54,22 @@ static enum unit_found take(struct task *t, struct node *n, struct unit *u)
     return found;
 }
 
+static bool not_this_one(const void *arg, uint64_t incarnation, uint64_t number)
+{
+    const struct unit *u = arg;
+    char lease[UNIT_LEASE_BYTES];
+    snprintf(lease, sizeof lease, "%016" PRIx64 ":%" PRIu64, incarnation, number);
+    return strcmp(lease, u->lease) != 0;
+}
+
+/* Its worker has left: how many went back. */
+static int64_t leave(struct task *t, struct node *n, const struct unit *u)
+{
+    int64_t returned = -1;
+    check(units_reap(t, n->redis, run, not_this_one, u, &returned) == 0);
+    return returned;
+}
+
 static struct str field(struct task *t, struct node *n, const char *name)
 {
     const struct redis_reply *r;
@@ -82,8 +101,8 @@ static void test_life(struct task *t, void *arg)
     ok(take(t, &n, &a) == UNIT_FOUND && str_eq(a.name, STR("u0")), "the first unit");
     ok(take(t, &n, &b) == UNIT_FOUND && str_eq(b.name, STR("u1")), "the second");
     is_int(take(t, &n, &c), UNIT_NONE, "no more");
-    is_int(unit_give_back(t, n.redis, run, &a), 0, "one goes back");
-    is_int(unit_give_back(t, n.redis, run, &a), ERR_CONFLICT, "once");
+    is_int(leave(t, &n, &a), 1, "one goes back");
+    is_int(leave(t, &n, &a), 0, "once");
     ok(unit_finish(t, n.redis, run, &b, &last) == 0 && !last, "the other is finished");
     is_int(unit_finish(t, n.redis, run, &b, &last), ERR_CONFLICT, "once");
     ok(take(t, &n, &c) == UNIT_FOUND && str_eq(c.name, STR("u0")), "what came back is taken again");
@@ -110,7 +129,7 @@ static void test_signals(struct task *t, void *arg)
     check(take(t, &n, &u) == UNIT_FOUND);
     say(t, &n, STR("SET"), pause, STR("1"));
     is_int(take(t, &n, &v), UNIT_PAUSED, "a pause signal");
-    ok(unit_give_back(t, n.redis, run, &u) == 0, "what is in hand can go back");
+    is_int(leave(t, &n, &u), 1, "what is in hand can go back");
     say(t, &n, STR("DEL"), pause);
     check(take(t, &n, &u) == UNIT_FOUND);
     say(t, &n, STR("HSET"), status, STR("state"), STR("PAUSED"));
@@ -125,7 +144,7 @@ static void test_signals(struct task *t, void *arg)
     is_int(unit_finish(t, n.redis, run, &u, &last), ERR_CONFLICT,
            "a cancelled run finishes nothing");
     int64_t waiting = count(t, &n, "LLEN", key_pending(a, run.uid, run.qid));
-    is_int(unit_give_back(t, n.redis, run, &u), 0, "what was held is let go");
+    is_int(leave(t, &n, &u), 1, "what was held is let go");
     is_int(count(t, &n, "LLEN", key_pending(a, run.uid, run.qid)), waiting,
            "and does not come back");
     say(t, &n, STR("DEL"), status);
@@ -155,6 +174,12 @@ static void test_again(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static bool lives(const void *dead, uint64_t incarnation, uint64_t number)
+{
+    (void)number;
+    return incarnation != *(const uint64_t *)dead;
+}
+
 static void test_reaper(struct task *t, void *arg)
 {
     (void)arg;
@@ -166,15 +191,15 @@ static void test_reaper(struct task *t, void *arg)
     open_node(t, &dead, 0xabcd);
     begin(t, &live, 2);
     check(take(t, &live, &mine) == UNIT_FOUND && take(t, &dead, &lost) == UNIT_FOUND);
-    uint64_t both[] = {0xabc, 0xabcd};
-    ok(units_reap(t, live.redis, run, both, 2, &returned) == 0 && returned == 0,
+    uint64_t none = 1;
+    ok(units_reap(t, live.redis, run, lives, &none, &returned) == 0 && returned == 0,
        "the living keep theirs");
-    ok(units_reap(t, live.redis, run, both, 1, &returned) == 0 && returned == 1,
+    ok(units_reap(t, live.redis, run, lives, &dead.incarnation, &returned) == 0 && returned == 1,
        "of the dead it goes back");
     ok(take(t, &live, &again) == UNIT_FOUND && str_eq(again.name, lost.name), "to somebody else");
     is_int(unit_finish(t, dead.redis, run, &lost, &last), ERR_CONFLICT,
            "who was only slow cannot finish it");
-    is_int(unit_give_back(t, dead.redis, run, &lost), ERR_CONFLICT, "nor give it back");
+    is_int(leave(t, &dead, &lost), 0, "nor give it back");
     ok(unit_finish(t, live.redis, run, &again, &last) == 0 && !last, "the new holder can");
     ok(unit_finish(t, live.redis, run, &mine, &last) == 0 && last, "and ends the run");
     close_node(t, &dead);

@@ -31,9 +31,13 @@ extern const struct redis_script script_session_end;
 extern const struct redis_script script_session_fill;
 extern const struct redis_script script_session_forget;
 extern const struct redis_script script_session_renew;
+extern const struct redis_script script_node_beat;
+extern const struct redis_script script_run_admit;
+extern const struct redis_script script_run_line_up;
 extern const struct redis_script script_run_tell;
 extern const struct redis_script script_unit_finish;
 extern const struct redis_script script_unit_give_back;
 extern const struct redis_script script_unit_take;
 extern const struct redis_script script_units_put;
+extern const struct redis_script script_workers_claim;
 #endif

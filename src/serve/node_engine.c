@@ -5,7 +5,10 @@
 #include "app/account/routes.h"
 #include "app/catalog/routes.h"
 #include "app/screen/routes.h"
+#include "app/screen/work.h"
+#include "base/log.h"
 #include "engine/address.h"
+#include "engine/ai.h"
 #include "engine/api.h"
 #include "engine/attempts.h"
 #include "engine/audit.h"
@@ -13,6 +16,10 @@
 #include "engine/cache.h"
 #include "engine/catalog.h"
 #include "engine/config.h"
+#include "engine/crew.h"
+#include "engine/dispatcher.h"
+#include "engine/keeper.h"
+#include "engine/keyring.h"
 #include "engine/ledger.h"
 #include "engine/password.h"
 #include "engine/session.h"
@@ -25,14 +32,39 @@ static const struct api_application applications[] = {
     {"screen", screen_routes},
 };
 
+static const struct work *const works[] = {&screen_work, NULL};
+
 struct node_engine {
     struct node *node;
     struct arena arena;
     struct catalog catalog;
     struct sweeper sweeper;
     struct audit audit;
+    struct runs runs;
+    struct crew *crew;
     struct api *api;
 };
+
+/* What asks the AI, and what is asked about. */
+static void make_workers(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const char *why = NULL;
+    e->runs = (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
+    n->runs = &e->runs;
+    n->works = works;
+    n->keyring = keyring_new(
+        &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    int err = ai_new(
+        &e->arena,
+        &(struct ai_options){
+            .client = n->client, .keyring = n->keyring, .config = n->config, .metrics = n->metrics},
+        &n->ai, &why);
+    if (err)
+        log_error("node", "%s", why); /* it was fine a moment ago */
+    check(!err);
+    e->crew = crew_new(n);
+}
 
 struct node_engine *node_engine_new(struct node *n)
 {
@@ -56,12 +88,16 @@ struct node_engine *node_engine_new(struct node *n)
     e->audit = (struct audit){
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
+    make_workers(e);
     return e;
 }
 
 void node_engine_free(struct node_engine *e)
 {
     struct node *n = e->node;
+    crew_free(e->crew);
+    ai_free(n->ai);
+    keyring_free(n->keyring);
     api_free(e->api);
     switches_free(n->switches);
     attempts_free(n->attempts);
@@ -89,8 +125,15 @@ void node_engine_go(struct node_engine *e)
         {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
         {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},
+        {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
+        {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
+    crew_go(e->crew);
+}
+
+void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
+{
+    crew_drain(t, e->crew, ms);
 }

@@ -4,14 +4,18 @@
 
 #include "base/arena.h"
 #include "engine/node.h"
+#include "loop/task.h"
 
 struct node_engine;
 
-/* Fills in n what stands on its stores: loop, group, config, redis, sql and metrics must be set. */
+/* Fills in n what stands on its stores: loop, group, config, redis, sql, client and metrics must be set, and
+ * the config must be without problems. */
 struct node_engine *node_engine_new(struct node *n);
 void node_engine_free(struct node_engine *e); /* after n->group has ended */
 /* Adds the routes of all applications to n->http. */
 void node_engine_serve(struct node_engine *e);
 /* Starts the background roles, in n->group. */
 void node_engine_go(struct node_engine *e);
+/* Ends work that is under way, in at most ms, while they still run. */
+void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
 #endif

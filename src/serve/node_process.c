@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "engine/ai.h"
 #include "engine/config.h"
 #include "engine/node.h"
 #include "engine/stores.h"
@@ -51,6 +52,8 @@ static int read_config(struct process *p, const char **why)
     close(NODE_FD_CONFIG);
     int err = config_parse(&p->arena, "settings", str_from(text, (size_t)st.st_size), NULL,
                            &p->config, why);
+    if (!err && (*why = ai_config_problem(&p->arena, &p->config)))
+        err = ERR_INVALID;
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
 }
 
@@ -176,7 +179,10 @@ static void live(struct task *t, void *arg)
     int err = 0;
     while (!p->node.draining && !err)
         err = waitq_wait(t, &p->changed);
+    int64_t began = loop_now_ms(p->node.loop);
     drain(t, p);
+    int64_t left = began + p->config.drain_ms - loop_now_ms(p->node.loop);
+    node_engine_drain(t, p->engine, left);
     group_cancel(&p->background);
     err = group_join(t, &p->background);
     redis_close(p->node.redis);

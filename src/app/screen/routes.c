@@ -1,5 +1,6 @@
 #include "app/screen/routes.h"
 
+#include "app/screen/screen.h"
 #include "engine/ai.h"
 #include "engine/api_choice.h"
 #include "engine/history.h"
@@ -7,17 +8,11 @@
 
 #define LIMIT_DEFAULT 20
 
-static struct runs runs_of(const struct node *n)
-{
-    return (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
-}
-
 /* --- one run --- */
 
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct run_wish wish = {.question = str_trim(api_text(c, "question"))};
-    struct runs r = runs_of(c->node);
     char qid[RUN_ID_BYTES];
     struct str unknown;
     if (wish.question.n == 0)
@@ -25,7 +20,7 @@ static int submit(struct task *t, struct api_call *c, struct json_writer *w)
     int err = api_choice(t, c, &wish.choice);
     if (err)
         return err;
-    err = run_submit(t, &r, c->session.uid, &wish, qid, &unknown);
+    err = run_submit(t, c->node->runs, c->session.uid, &wish, qid, &unknown);
     if (err == ERR_NOT_FOUND)
         return api_choice_unknown(t, c, unknown);
     if (err == ERR_INVALID)
@@ -42,16 +37,22 @@ static void put_money(struct task *t, struct json_writer *w, const char *name, i
     jw_str(w, ledger_decimal(task_arena(t), cents));
 }
 
-static void put_members(struct task *t, struct json_writer *w, const struct run_view *v)
+void screen_put_progress(struct task *t, struct json_writer *w, const struct run_view *v)
 {
     jw_put_str(w, "state", str_of(run_state_name(v->state)));
     jw_put_str(w, "reason", v->reason.n ? v->reason : STR_NULL);
-    jw_put_str(w, "question", v->question);
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
     jw_put_int(w, "failed", v->failed);
     put_money(t, w, "cost", v->cents);
+    jw_put_int(w, "workers", v->workers);
+}
+
+static void put_members(struct task *t, struct json_writer *w, const struct run_view *v)
+{
+    screen_put_progress(t, w, v);
+    jw_put_str(w, "question", v->question);
     api_put_time(w, "created_at", v->created_ms);
     api_put_time(w, "start_time", v->started_ms);
     api_put_time(w, "end_time", v->ended_ms);
@@ -66,9 +67,8 @@ static struct run_id id_of(const struct api_call *c)
 
 static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct runs r = runs_of(c->node);
     struct run_view v;
-    int err = run_view(t, &r, id_of(c), &v);
+    int err = run_view(t, c->node->runs, id_of(c), &v);
     if (err)
         return err;
     c->degraded = v.degraded;
@@ -79,9 +79,8 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
 
 static int control(struct task *t, struct api_call *c, struct json_writer *w, enum run_event e)
 {
-    struct runs r = runs_of(c->node);
     enum run_state state;
-    int err = run_control(t, &r, id_of(c), e, "", &state);
+    int err = run_control(t, c->node->runs, id_of(c), e, "", &state);
     if (err)
         return err;
     c->degraded = !cache_trusts_redis(c->node->cache);
@@ -102,6 +101,16 @@ static int resume_run(struct task *t, struct api_call *c, struct json_writer *w)
 static int terminate_run(struct task *t, struct api_call *c, struct json_writer *w)
 {
     return control(t, c, w, RUN_TERMINATE);
+}
+
+/* Once it is DONE: one request for all of them (SCR-7). */
+static int retry_failed(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct run_view v;
+    int err = run_view(t, c->node->runs, id_of(c), &v);
+    if (!err && v.state == RUN_DONE && v.failed == 0)
+        err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
+    return err ? err : control(t, c, w, RUN_RETRY_FAILED);
 }
 
 /* --- all of them --- */
@@ -159,6 +168,7 @@ static const struct api_field run_fields[] = {
     {"failed", API_INT, COUNT,
      .about = "of those: the AI gave no verdict, and nothing was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
+    {"workers", API_INT, COUNT, .about = "that judge its papers now"},
     {"created_at", API_TIME, .about = "when it was submitted"},
     {"start_time", API_TIME, .optional = true, .about = "when it began to run"},
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},
@@ -197,5 +207,9 @@ const struct api_route screen_routes[] = {
     {"POST", "/api/queries/:id/resume", API_USER, resume_run, "Resume a run", .reply = state_reply},
     {"POST", "/api/queries/:id/terminate", API_USER, terminate_run,
      "End a run for good; what was judged stays", .reply = state_reply},
+    {"POST", "/api/queries/:id/retry_failed", API_USER, retry_failed,
+     "Judge the papers of a run again that failed", .reply = state_reply},
+    {"GET", "/api/queries/:id/events", API_USER, screen_events,
+     "How a run goes on, as server-sent events: state, progress", .media = "text/event-stream"},
     {.method = NULL},
 };

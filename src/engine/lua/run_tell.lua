@@ -1,18 +1,25 @@
 -- Brings what a row of query_log promises to Redis, unless Redis has heard of something later.
 -- KEYS: info, status, pause signal, terminate signal, pending, inflight of one run.
 -- ARGV: state; changed_at in ms, which numbers the promises; reason; question; search_params as JSON; papers; when it
---       was submitted, ms; 1 if it was DONE once, and goes on to try its failed papers again.
+--       was submitted, ms; 1 if it was DONE once.
 -- Returns {done, state}: done 1: told now; 0: nothing new. state as it is then. Safe to repeat.
 --
 -- Redis may be ahead by itself: DONE is made by whoever finishes the last unit. A promise to run, wait or pause that was made
--- before that was known does not take it back; the row will be DONE, too, once that worker has told it.
+-- before that was known does not take it back; the row will be DONE, too, once that worker has told it. But a run that
+-- was DONE once in the row, too, and shall be RUNNING, is to try its failed papers again: it is split anew.
 local state, changed = ARGV[1], tonumber(ARGV[2])
 local was = redis.call('HMGET', KEYS[2], 'state', 'changed')
 if was[2] and tonumber(was[2]) >= changed then
     return {0, was[1]}
 end
-if was[1] == 'DONE' and ARGV[8] ~= '1' and (state == 'QUEUED' or state == 'RUNNING' or state == 'PAUSED') then
-    return {0, was[1]}
+if was[1] == 'DONE' then
+    if state == 'QUEUED' or state == 'PAUSED' or (state == 'RUNNING' and ARGV[8] ~= '1') then
+        return {0, was[1]}
+    end
+    if state == 'RUNNING' then
+        redis.call('HDEL', KEYS[2], 'total_blocks', 'finished_blocks')
+        redis.call('HSET', KEYS[2], 'retry', '1')
+    end
 end
 redis.call('HSET', KEYS[1], 'question', ARGV[4], 'search_params', ARGV[5], 'created', ARGV[7])
 redis.call('HSET', KEYS[2], 'state', state, 'changed', ARGV[2], 'reason', ARGV[3], 'papers', ARGV[6])

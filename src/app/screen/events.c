@@ -1,0 +1,107 @@
+/* How a run goes on, as server-sent events:
+ *
+ *     event: progress   data: {"state", "papers", "finished", …, "papers_per_second", "seconds_left"}
+ *     event: state      data: the same; whenever the state has changed, and at the beginning
+ *
+ * The stream ends by itself with the run, or when the server drains; a browser that connects again gets the
+ * state first. */
+#include "app/screen/screen.h"
+
+#define EACH_MS      500
+#define PING_MS      15000
+#define RATE_SAMPLES 20 /* of EACH_MS: the rate is that of the last ten seconds */
+
+struct watching {
+    struct run_id id;
+    struct run_view view;
+    struct sample {
+        int64_t at_ms, finished;
+    } samples[RATE_SAMPLES];
+    size_t count; /* taken so far */
+    int64_t sent_ms;
+};
+
+/* Papers in 1,000 seconds. */
+static int64_t rate_of(struct watching *w, int64_t now_ms)
+{
+    struct sample *slot = &w->samples[w->count % RATE_SAMPLES];
+    const struct sample *first = w->count < RATE_SAMPLES ? &w->samples[0] : slot;
+    struct sample oldest = w->count ? *first : (struct sample){now_ms, w->view.finished};
+    *slot = (struct sample){now_ms, w->view.finished};
+    w->count++;
+    int64_t ms = now_ms - oldest.at_ms, papers = w->view.finished - oldest.finished;
+    return w->view.state == RUN_RUNNING && ms > 0 && papers > 0 ? papers * 1000000 / ms : 0;
+}
+
+static int send(struct task *t, struct http_exchange *x, struct watching *w, const char *event,
+                int64_t rate)
+{
+    struct buf b;
+    struct json_writer j;
+    int64_t left = w->view.papers - w->view.finished;
+    buf_init(&b);
+    jw_init(&j, &b);
+    jw_object(&j);
+    screen_put_progress(t, &j, &w->view);
+    jw_key(&j, STR("papers_per_second"));
+    jw_raw(&j, str_printf(task_arena(t), "%lld.%lld", (long long)(rate / 1000),
+                          (long long)(rate % 1000 / 100)));
+    jw_key(&j, STR("seconds_left"));
+    if (rate > 0 && left >= 0)
+        jw_int(&j, (left * 1000 + rate - 1) / rate);
+    else
+        jw_null(&j);
+    jw_end_object(&j);
+    int err = sse_send(t, x, event, buf_str(&b));
+    buf_release(&b);
+    w->sent_ms = loop_now_ms(task_loop(t));
+    return err;
+}
+
+static bool same(const struct run_view *a, const struct run_view *b)
+{
+    return a->finished == b->finished && a->failed == b->failed && a->workers == b->workers;
+}
+
+/* What is new since the last look. */
+static int look(struct task *t, struct http_exchange *x, const struct runs *r, struct watching *w)
+{
+    struct run_view before = w->view, now = before;
+    int err = run_progress(t, r, w->id, &now);
+    bool changed = err || now.state != before.state;
+    if (changed)
+        err = run_view(t, r, w->id, &now); /* what was promised, and its reason */
+    if (err)
+        return err;
+    w->view = now;
+    int64_t rate = rate_of(w, loop_now_ms(task_loop(t)));
+    if (now.state != before.state)
+        return send(t, x, w, "state", rate);
+    if (!same(&now, &before))
+        return send(t, x, w, "progress", rate);
+    bool silent = loop_now_ms(task_loop(t)) - w->sent_ms >= PING_MS;
+    w->sent_ms = silent ? loop_now_ms(task_loop(t)) : w->sent_ms;
+    return silent ? sse_ping(t, x) : 0;
+}
+
+int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
+{
+    (void)unused;
+    const struct runs *r = c->node->runs;
+    struct watching w = {.id = {c->session.uid, http_param(c->x, "id")}};
+    int err = run_view(t, r, w.id, &w.view);
+    if (err)
+        return err;
+    c->replied = true;
+    err = sse_begin(t, c->x);
+    if (!err)
+        err = send(t, c->x, &w, "state", rate_of(&w, loop_now_ms(task_loop(t))));
+    while (!err && !run_state_final(w.view.state) && !http_draining(c->x)) {
+        err = task_sleep(t, EACH_MS);
+        struct task_scope scope = task_scope(t);
+        if (!err)
+            err = look(t, c->x, r, &w);
+        task_scope_end(t, scope);
+    }
+    return err;
+}

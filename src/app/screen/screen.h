@@ -1,0 +1,12 @@
+/* screen.h -- between the files of this application. */
+#ifndef APP_SCREEN_SCREEN_H
+#define APP_SCREEN_SCREEN_H
+
+#include "engine/api.h"
+#include "engine/run.h"
+
+/* routes.c: state and numbers, as members of the object that w is in. */
+void screen_put_progress(struct task *t, struct json_writer *w, const struct run_view *v);
+
+api_handler screen_events; /* events.c */
+#endif

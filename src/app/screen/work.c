@@ -1,0 +1,158 @@
+/* How a screening run is split, and which papers a unit has (SCR-3).
+ *
+ * A unit is a block, "meta:<Journal>:<Year>", or for larger ones a slice, "meta:<Journal>:<Year>#<n>/<of>", of about
+ * WORK_UNIT_PAPERS papers. Which slice a paper is in follows from its DOI alone: papers that are loaded while a run
+ * goes on do not move others from slice to slice. */
+#include "app/screen/work.h"
+
+#include "base/map.h"
+#include "engine/block.h"
+#include "engine/keys.h"
+#include "engine/node.h"
+#include "engine/result.h"
+
+#define POINT_CENTS 100
+
+struct order { /* what search_params say */
+    struct str *journals;
+    size_t count;
+    int64_t year_from, year_to;
+};
+
+static int read_order(struct task *t, const struct work_run *run, struct order *out)
+{
+    const struct json *journals = json_get(run->params, "journals");
+    struct order o = {.count = 0};
+    o.journals = ARENA_ARRAY(task_arena(t), struct str, (journals ? journals->count : 0) + 1);
+    json_each (j, journals) {
+        struct str name = json_str(json_get(j, "name"));
+        if (name.p)
+            o.journals[o.count++] = name;
+    }
+    if (o.count == 0 || !json_int(json_get(run->params, "year_from"), &o.year_from) ||
+        !json_int(json_get(run->params, "year_to"), &o.year_to))
+        return task_fail(t, ERR_INVALID, "its journals and years cannot be read");
+    *out = o;
+    return 0;
+}
+
+/* Blocks of papers that failed are all that a retry needs. */
+static int keep_failed(struct task *t, const struct node *n, const struct work_run *run,
+                       struct block_name *blocks, size_t *count)
+{
+    struct arena *a = task_arena(t);
+    struct str failed = key_failed(a, run->id.uid, run->id.qid);
+    const struct redis_reply *dois, *results;
+    int err = redis_call(t, n->redis, failed, &dois, STR("SMEMBERS"), failed);
+    if (err || dois->type != REDIS_ARRAY || dois->count == 0) {
+        *count = 0;
+        return err;
+    }
+    struct str *argv = ARENA_ARRAY(a, struct str, dois->count + 2);
+    argv[0] = STR("HMGET");
+    argv[1] = key_result(a, run->id.uid, run->id.qid);
+    for (size_t i = 0; i < dois->count; i++)
+        argv[2 + i] = dois->items[i]->str;
+    err = redis_argv(t, n->redis, argv[1], dois->count + 2, argv, &results);
+    if (err)
+        return err;
+    struct map *wanted = map_new();
+    for (size_t i = 0; i < results->count; i++) {
+        struct result r;
+        if (results->items[i]->type == REDIS_STRING &&
+            result_read(a, results->items[i]->str, &r) == 0)
+            map_set(wanted, r.block_key, wanted);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++)
+        if (map_get(wanted, key_block(a, blocks[i].journal, blocks[i].year)))
+            blocks[kept++] = blocks[i];
+    map_free(wanted);
+    *count = kept;
+    return 0;
+}
+
+static size_t slices_of(const struct block_name *b)
+{
+    return b->version.papers <= WORK_UNIT_PAPERS
+               ? 1
+               : (size_t)((b->version.papers + WORK_UNIT_PAPERS - 1) / WORK_UNIT_PAPERS);
+}
+
+static int split(struct task *t, const struct node *n, const struct work_run *run,
+                 struct str **units, size_t *count)
+{
+    struct arena *a = task_arena(t);
+    struct order o;
+    struct block_name *blocks;
+    size_t block_count, total = 0;
+    int err = read_order(t, run, &o);
+    if (!err)
+        err = blocks_list(t, n->blocks, o.journals, o.count, o.year_from, o.year_to, &blocks,
+                          &block_count);
+    if (!err && run->retry)
+        err = keep_failed(t, n, run, blocks, &block_count);
+    if (err)
+        return err;
+    for (size_t i = 0; i < block_count; i++)
+        total += slices_of(&blocks[i]);
+    *units = ARENA_ARRAY(a, struct str, total + 1);
+    *count = 0;
+    for (size_t i = 0; i < block_count; i++) {
+        struct str key = key_block(a, blocks[i].journal, blocks[i].year);
+        size_t slices = slices_of(&blocks[i]);
+        for (size_t k = 0; k < slices; k++)
+            (*units)[(*count)++] =
+                slices == 1 ? key : str_printf(a, "%.*s#%zu/%zu", STR_ARG(key), k, slices);
+    }
+    return 0;
+}
+
+/* As it was when the run was submitted; -1: the run has no such journal. */
+static int64_t price_of(const struct work_run *run, struct str journal)
+{
+    int64_t price = -1;
+    json_each (j, json_get(run->params, "journals"))
+        if (str_eq(json_str(json_get(j, "name")), journal))
+            (void)json_int(json_get(j, "price"), &price);
+    return price;
+}
+
+/* "3/7": the fourth of seven. */
+static bool read_slice(struct str slice, uint64_t *number, uint64_t *of)
+{
+    int64_t x = 0, y = 1;
+    struct str rest = slice;
+    if (slice.p && (!str_to_i64(str_cut(&rest, '/'), &x) || !rest.p || !str_to_i64(rest, &y)))
+        return false;
+    *number = (uint64_t)x;
+    *of = (uint64_t)y;
+    return x >= 0 && x < y;
+}
+
+static int papers(struct task *t, const struct node *n, const struct work_run *run, struct str unit,
+                  struct work_paper **out, size_t *count)
+{
+    static const uint8_t hash_key[16];
+    struct str journal, slice, *dois;
+    int64_t year;
+    uint64_t number, of;
+    size_t doi_count = 0;
+    if (!key_block_read(unit, &journal, &year, &slice) || !read_slice(slice, &number, &of))
+        return task_fail(t, ERR_PROTO, "%.*s is no unit", STR_ARG(unit));
+    int64_t price = price_of(run, journal);
+    if (price < 0)
+        return task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(journal));
+    int err = block_dois(t, n->blocks, journal, year, &dois, &doi_count);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    *out = ARENA_ARRAY(task_arena(t), struct work_paper, doi_count + 1);
+    *count = 0;
+    for (size_t i = 0; i < doi_count; i++)
+        if (of == 1 || siphash(hash_key, dois[i]) % of == number)
+            (*out)[(*count)++] = (struct work_paper){
+                .doi = dois[i], .journal = journal, .year = year, .cents = price * POINT_CENTS};
+    return 0;
+}
+
+const struct work screen_work = {"screen", split, papers};

@@ -1,0 +1,97 @@
+/* crew_private.h -- what the files of the crew share. */
+#ifndef ENGINE_CREW_PRIVATE_H
+#define ENGINE_CREW_PRIVATE_H
+
+#include "base/map.h"
+#include "corpus/bibtex.h"
+#include "engine/ai.h"
+#include "engine/block.h"
+#include "engine/crew.h"
+#include "engine/members.h"
+#include "engine/node.h"
+#include "engine/run.h"
+#include "engine/work.h"
+#include "loop/sync.h"
+
+struct crew {
+    struct node *node;
+    struct members members;
+    struct group manager; /* the task that looks after them */
+    struct group workers; /* the tasks */
+    struct map *runs;     /* name -> struct crew_run, owned */
+    struct bibtex *reader;
+    struct waitq changed; /* a worker has ended */
+    uint64_t take_count;  /* numbers the leases */
+    uint64_t epoch;       /* of Redis, when we last managed */
+    char news_at[48];     /* the last that was read */
+    bool stirred;         /* something has happened: manage soon */
+    int64_t managed_ms, beaten_ms;
+    int64_t *worker_gauge, *judged, *failed, *skipped;
+};
+
+/* A run that has, had or will have workers here. */
+struct crew_run {
+    struct crew *crew;
+    struct arena arena;
+    struct str name;
+    struct work_run run;
+    const struct work *work;
+    const struct ai_question *question;
+    struct list workers;
+    int64_t count; /* of them */
+    int64_t want;  /* our share; of this round */
+    bool listed;   /* in sys:running; of this round */
+    bool orphans;  /* a worker has left units behind */
+    bool pausing;  /* somebody writes that it pauses itself */
+    int64_t reaped_ms;
+};
+
+/* A unit that a worker holds, and its papers that have no result yet. */
+struct work_unit {
+    struct list link; /* of the worker */
+    struct unit unit;
+    char *name; /* owned */
+    uint64_t number;
+    bool again;                /* to take it has been tried */
+    struct work_paper *papers; /* owned, with its strings; NULL: not listed yet */
+    size_t count, fetched;
+};
+
+/* Some of them, fetched together. */
+struct lot {
+    struct work_unit *unit;
+    bool ends; /* the unit has no more */
+    size_t count;
+    const struct work_paper *papers; /* borrowed from the unit */
+    struct str packed[]; /* as blocks have them; p == NULL: not in the corpus any more */
+};
+
+struct worker {
+    struct list link; /* of the run */
+    struct crew_run *run;
+    struct task *task;
+    struct list units;      /* struct work_unit: two at most, the second while the first one ends */
+    struct work_unit *unit; /* whose papers are fetched now */
+    struct group ahead;     /* the task that fetches the next lot */
+    bool fetching;
+    struct lot *next; /* what it brought */
+    int next_err;
+    bool in_hand; /* a call is under way, or its verdict is not recorded yet */
+    bool leaves;  /* after the paper in hand */
+};
+
+/* supply.c: the next lot, in *out, which is the caller's to free. Waits while stores are away. ERR_NOT_FOUND: no unit
+ * is waiting. ERR_CLOSED: paused, terminated, or the worker shall leave. */
+MUST_CHECK int supply_next(struct task *t, struct worker *w, struct lot **out);
+/* Begins to fetch the one behind it. */
+void supply_ahead(struct worker *w);
+/* All of its papers have a result. */
+void supply_close_unit(struct worker *w, struct work_unit *u);
+/* Ends fetching and forgets all units: the crew gives them back. */
+void supply_end(struct task *t, struct worker *w);
+
+/* worker.c. A task_fn with a struct worker, which it frees. */
+void worker_task(struct task *t, void *arg);
+/* Soft: after the paper in hand. Hard: where it stands. */
+void worker_stop(struct worker *w, bool hard);
+#endif

@@ -1,0 +1,249 @@
+/* What a worker works on: units that it takes, and their papers, a few at a time. While it judges the last paper of a lot,
+ * the next lot is fetched, that of the next unit, too. A lot is what a worker can judge in about a second, so
+ * that thousands of workers hold little memory. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "engine/crew_private.h"
+#include "engine/keys.h"
+
+#define LOT_US         1000000
+#define LOT_PAPERS_MIN 4
+#define BACKOFF_MS     100
+#define BACKOFF_MS_MAX 2000
+
+/* --- units --- */
+
+static struct work_unit *unit_new(struct worker *w)
+{
+    struct work_unit *u = check_memory(calloc(1, sizeof *u));
+    u->number = ++w->run->crew->take_count;
+    list_push(&w->units, &u->link);
+    return w->unit = u;
+}
+
+void supply_close_unit(struct worker *w, struct work_unit *u)
+{
+    if (w->unit == u)
+        w->unit = NULL;
+    list_del(&u->link);
+    free(u->name);
+    free(u->papers);
+    free(u);
+}
+
+/* R4: terminate? pause? else a unit; in one script. */
+static int take(struct task *t, struct worker *w, struct work_unit *u)
+{
+    struct crew *c = w->run->crew;
+    struct unit_claim claim = {c->node->incarnation, u->number, u->again};
+    enum unit_found found;
+    int err = unit_take(t, c->node->redis, w->run->run.id, &claim, &found, &u->unit);
+    u->again = err != 0;
+    if (err)
+        return err;
+    if (found != UNIT_FOUND)
+        return found == UNIT_NONE ? ERR_NOT_FOUND : ERR_CLOSED;
+    u->name = check_memory(strndup(u->unit.name.p, u->unit.name.n));
+    u->unit.name = str_of(u->name);
+    return 0;
+}
+
+/* --- its papers --- */
+
+/* Keeps those that have no result yet. A run that tries its failed papers again keeps these. */
+static int pass_over(struct task *t, const struct crew_run *r, struct work_paper *papers,
+                     size_t *count)
+{
+    struct arena *a = task_arena(t);
+    struct redis *redis = r->crew->node->redis;
+    struct run_id id = r->run.id;
+    struct redis_batch batch;
+    const struct redis_reply *const *has;
+    struct str *argv = ARENA_ARRAY(a, struct str, *count + 2);
+    for (size_t i = 0; i < *count; i++)
+        argv[2 + i] = papers[i].doi;
+    redis_batch_init(&batch, t, redis);
+    argv[0] = STR("HMGET");
+    argv[1] = key_result(a, id.uid, id.qid);
+    redis_batch_argv(&batch, argv[1], *count + 2, argv);
+    argv[0] = STR("SMISMEMBER");
+    argv[1] = key_failed(a, id.uid, id.qid);
+    if (r->run.retry)
+        redis_batch_argv(&batch, argv[1], *count + 2, argv);
+    int err = redis_batch_run(&batch, &has);
+    if (err)
+        return err;
+    if (has[0]->type != REDIS_ARRAY || (r->run.retry && has[1]->type != REDIS_ARRAY))
+        return task_fail(t, ERR_PROTO, "the results of run %.*s cannot be read", STR_ARG(id.qid));
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++)
+        if (has[0]->items[i]->type != REDIS_STRING ||
+            (r->run.retry && has[1]->items[i]->integer == 1))
+            papers[kept++] = papers[i];
+    metric_add(r->crew->skipped, (int64_t)(*count - kept));
+    *count = kept;
+    return 0;
+}
+
+static struct str copy_to(char **at, struct str s)
+{
+    char *p = *at;
+    memcpy(p, s.p, s.n);
+    *at += s.n;
+    return str_from(p, s.n);
+}
+
+/* Out of the task's arena, into one piece of memory; neighbours of one journal share its name. */
+static void keep_papers(struct work_unit *u, const struct work_paper *papers, size_t count)
+{
+    size_t bytes = (count + 1) * sizeof *papers;
+    for (size_t i = 0; i < count; i++)
+        bytes += papers[i].doi.n + papers[i].journal.n;
+    u->papers = check_memory(malloc(bytes));
+    u->count = count;
+    char *at = (char *)(u->papers + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && str_eq(papers[i].journal, u->papers[i - 1].journal);
+        u->papers[i] = papers[i];
+        u->papers[i].doi = copy_to(&at, papers[i].doi);
+        u->papers[i].journal = same ? u->papers[i - 1].journal : copy_to(&at, papers[i].journal);
+    }
+}
+
+static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
+{
+    const struct crew_run *r = w->run;
+    struct work_paper *papers = NULL;
+    size_t count = 0;
+    int err = r->work->papers(t, r->crew->node, &r->run, u->unit.name, &papers, &count);
+    if (!err && count)
+        err = pass_over(t, r, papers, &count);
+    if (!err)
+        keep_papers(u, papers, count);
+    return err;
+}
+
+/* --- a few of them --- */
+
+static size_t lot_size(const struct worker *w, const struct work_unit *u)
+{
+    int64_t latency_us, tokens;
+    ai_averages(w->run->crew->node->ai, &latency_us, &tokens);
+    size_t n = latency_us > 0 ? (size_t)(LOT_US / latency_us) : WORK_UNIT_PAPERS;
+    if (n < LOT_PAPERS_MIN)
+        n = LOT_PAPERS_MIN;
+    if (n > WORK_UNIT_PAPERS)
+        n = WORK_UNIT_PAPERS;
+    size_t left = u->count - u->fetched;
+    return n < left ? n : left;
+}
+
+static struct lot *lot_new(struct work_unit *u, const struct block_item *items, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += items[i].packed.n;
+    struct lot *lot = check_memory(malloc(sizeof *lot + count * sizeof *lot->packed + bytes));
+    *lot = (struct lot){.unit = u, .count = count, .papers = u->papers + u->fetched};
+    char *at = (char *)(lot->packed + count);
+    for (size_t i = 0; i < count; i++)
+        lot->packed[i] = items[i].packed.p ? copy_to(&at, items[i].packed) : STR_NULL;
+    u->fetched += count;
+    lot->ends = u->fetched == u->count;
+    return lot;
+}
+
+static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, struct lot **out)
+{
+    size_t count = lot_size(w, u);
+    struct block_item *items = ARENA_ARRAY(task_arena(t), struct block_item, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct work_paper *p = &u->papers[u->fetched + i];
+        items[i] = (struct block_item){.journal = p->journal, .year = p->year, .doi = p->doi};
+    }
+    int err = count ? blocks_packed(t, w->run->crew->node->blocks, items, count) : 0;
+    if (!err)
+        *out = lot_new(u, items, count);
+    return err;
+}
+
+/* Can be repeated after any error: what was done stays done. */
+static int fetch(struct task *t, struct worker *w, struct lot **out)
+{
+    struct work_unit *u = w->unit;
+    if (!u || (u->papers && u->fetched == u->count))
+        u = unit_new(w);
+    int err = u->name ? 0 : take(t, w, u);
+    if (err)
+        return err;
+    if (!u->papers)
+        err = list_papers(t, w, u);
+    if (!err)
+        err = fetch_lot(t, w, u, out);
+    /* Only take may say that there is nothing to do. */
+    return err == ERR_NOT_FOUND || err == ERR_CLOSED ? ERR_INTERNAL : err;
+}
+
+/* --- waiting for the stores --- */
+
+static int fetch_patiently(struct task *t, struct worker *w, struct lot **out)
+{
+    for (int64_t pause_ms = BACKOFF_MS;;) {
+        struct task_scope scope = task_scope(t);
+        int err = fetch(t, w, out);
+        task_scope_end(t, scope);
+        if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED)
+            return err;
+        if (w->leaves)
+            return ERR_CLOSED;
+        if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN)
+            log_warn("crew", "run %.*s waits: %s", STR_ARG(w->run->run.id.qid), task_error(t));
+        err = task_sleep(t, loop_jitter(task_loop(t), pause_ms));
+        if (err)
+            return err;
+        pause_ms = pause_ms * 2 < BACKOFF_MS_MAX ? pause_ms * 2 : BACKOFF_MS_MAX;
+    }
+}
+
+static void fetch_ahead(struct task *t, void *arg)
+{
+    struct worker *w = arg;
+    w->next_err = fetch_patiently(t, w, &w->next);
+}
+
+void supply_ahead(struct worker *w)
+{
+    w->next = NULL;
+    w->next_err = ERR_CANCELED;
+    w->fetching = task_go(&w->ahead, "ahead", fetch_ahead, w) == 0;
+}
+
+int supply_next(struct task *t, struct worker *w, struct lot **out)
+{
+    if (!w->fetching)
+        return fetch_patiently(t, w, out);
+    int err = group_join(t, &w->ahead);
+    w->fetching = false;
+    if (!err)
+        err = w->next_err;
+    if (!err)
+        *out = w->next;
+    else
+        free(w->next);
+    w->next = NULL;
+    return err;
+}
+
+void supply_end(struct task *t, struct worker *w)
+{
+    group_cancel(&w->ahead);
+    int err = group_join(t, &w->ahead); /* whatever it says, the group is empty */
+    (void)err;
+    free(w->next);
+    while (!list_empty(&w->units)) {
+        struct work_unit *u = list_entry(w->units.next, struct work_unit, link);
+        w->run->orphans = w->run->orphans || u->name || u->again;
+        supply_close_unit(w, u);
+    }
+}
