@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "engine/keyring_private.h"
 #include "engine/keys.h"
 #include "engine/scripts.h"
@@ -109,4 +110,12 @@ int keyring_load(struct task *t, struct keyring *k, struct keyring_load *out)
     read_load(r, &l);
     *out = l;
     return 0;
+}
+
+void keyring_close(struct task *t, struct keyring *k)
+{
+    struct str run = str_dup(task_arena(t), redis_run_id(k->redis));
+    if (run.n &&
+        redis_call(t, k->redis, key_keyring, NULL, STR("HSET"), key_keyring, STR("clean"), run))
+        log_debug("keyring", "the end is not noted: %s", task_error(t));
 }

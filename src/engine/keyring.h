@@ -72,4 +72,8 @@ MUST_CHECK int keyring_load(struct task *t, struct keyring *k, struct keyring_lo
  * changed and disabled while it runs. Without it nobody gets a permit. A task_fn with a struct
  * keyring. */
 void keyring_task(struct task *t, void *arg);
+
+/* After that task has ended, on the last node of all: the next to start need not wait for a minute that Redis might have
+ * forgotten. Nothing is lost if it cannot be said. */
+void keyring_close(struct task *t, struct keyring *k);
 #endif

@@ -129,6 +129,41 @@ static void test_durable(struct task *t, void *arg)
     store_redis_await(&store);
 }
 
+/* The last node ends in order, or does not; the next one asks for a permit. */
+static int64_t after_the_end(struct task *t, bool in_order)
+{
+    static const char *const durable[] = {"--appendonly", "yes", NULL};
+    struct node n;
+    make_node(t, &n, SLOT_MS);
+    restart(t, &n, durable);
+    close_node(t, &n);
+    empty_stores(t);
+    add_key(t, 1, 100, 1000000);
+    open_node(t, &n, SLOT_MS);
+    check(next_within(t, &n, 500) == 1);
+    group_cancel(&n.tasks);
+    check(group_join(t, &n.tasks) == 0);
+    if (in_order)
+        keyring_close(t, n.keyring);
+    pause_ms(t, 1200); /* it is on disk */
+    restart(t, &n, durable);
+    close_node(t, &n);
+    open_node(t, &n, SLOT_MS);
+    int64_t permit = next_within(t, &n, 3500);
+    close_node(t, &n);
+    store_redis_kill(&store);
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    return permit;
+}
+
+static void test_end(struct task *t, void *arg)
+{
+    (void)arg;
+    is_int(after_the_end(t, true), 1, "after an end in order one need not wait for a minute");
+    is_int(after_the_end(t, false), ERR_TIMEOUT, "after any other end one must");
+}
+
 static void take_one(struct task *t, void *arg)
 {
     struct node *n = arg;
@@ -193,6 +228,7 @@ int main(void)
     tap_task(test_forgets_all, NULL, true);
     tap_task(test_forgets_some, NULL, true);
     tap_task(test_durable, NULL, true);
+    tap_task(test_end, NULL, true);
     tap_task(test_away, NULL, true);
     tap_task(test_without_mysql, NULL, true);
     return stop_stores();

@@ -25,6 +25,9 @@
  *      come regularly: after a pause of more than 2 s nothing is given for 2 s (`since`).
  *   7. A new system has nothing to forget and must not wait: setting has no row keyring.begun. The ring is
  *      made first, then the row, and a node gives no permit before it has seen the row.
+ *   8. The last node that ends in order leaves a mark in the ring (`clean`, the run id of the server), when it
+ *      gives no more permits. With an append-only file, whoever finds it after a restart knows that nothing was lost
+ *      before it. The first call takes it away, and gives nothing for 2 s: by then that is on disk.
  *
  * A key that rests has the time in its hash. A key that was refused rests too, while MySQL is told. */
 #ifndef ENGINE_KEYRING_PRIVATE_H

@@ -21,6 +21,7 @@
 #include "engine/keeper.h"
 #include "engine/keyring.h"
 #include "engine/ledger.h"
+#include "engine/members.h"
 #include "engine/password.h"
 #include "engine/session.h"
 #include "engine/sweeper.h"
@@ -136,4 +137,10 @@ void node_engine_go(struct node_engine *e)
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 {
     crew_drain(t, e->crew, ms);
+}
+
+void node_engine_part(struct task *t, struct node_engine *e)
+{
+    if (e->node->members->count == 0) /* we were the last */
+        keyring_close(t, e->node->keyring);
 }

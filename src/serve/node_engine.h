@@ -18,4 +18,6 @@ void node_engine_serve(struct node_engine *e);
 void node_engine_go(struct node_engine *e);
 /* Ends work that is under way, in at most ms, while they still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
+/* After they have ended, while Redis is still there. */
+void node_engine_part(struct task *t, struct node_engine *e);
 #endif

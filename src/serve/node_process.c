@@ -185,6 +185,7 @@ static void live(struct task *t, void *arg)
     node_engine_drain(t, p->engine, left);
     group_cancel(&p->background);
     err = group_join(t, &p->background);
+    node_engine_part(t, p->engine);
     redis_close(p->node.redis);
     err = group_join(t, &p->links);
     (void)err; /* nobody cancels this task, and it has no deadline */

@@ -108,6 +108,8 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
 {
     struct run_view v;
     int err = run_view(t, c->node->runs, id_of(c), &v);
+    if (!err && v.degraded)
+        err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == 0)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     return err ? err : control(t, c, w, RUN_RETRY_FAILED);

@@ -25,7 +25,7 @@ end
 -- (6) What may have been lost was sent in the slot `lost` at the latest.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
-local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since')
+local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since', 'clean')
 local at, since, lost = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil
 if at > slot and at - slot < SLOTS then -- a clock that was set back stands still until it is there again
     slot = at
@@ -44,6 +44,13 @@ elseif ring[1] ~= run or at > slot then
     since = slot
 elseif (slot - at) * SLOT_MS > BEAT_MS then
     since = slot
+end
+if ring[4] then -- (8)
+    if durable and ring[4] == ring[1] and at <= slot then
+        lost = nil
+    end
+    since = slot
+    redis.call('HDEL', KEYS[1], 'clean')
 end
 redis.call('HSET', KEYS[1], 'run', run, 'at', decimal(slot), 'since', decimal(since))
 local known_ms = (slot - since) * SLOT_MS
