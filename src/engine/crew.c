@@ -76,14 +76,19 @@ static void stop_workers(struct crew_run *r, bool hard)
         worker_stop(list_entry(it, struct worker, link), hard);
 }
 
-/* Of those that stay, the newest go. */
+/* First those that have no unit yet; a run that comes to its end has more of them than units. */
 static void stop_some(struct crew_run *r, int64_t surplus)
 {
-    for (struct list *it = r->workers.prev; it != &r->workers && surplus > 0; it = it->prev) {
-        struct worker *w = list_entry(it, struct worker, link);
-        surplus -= !w->leaves;
-        worker_stop(w, false);
-    }
+    for (int idle = 1; idle >= 0; idle--)
+        list_each (it, &r->workers) {
+            struct worker *w = list_entry(it, struct worker, link);
+            if (surplus <= 0)
+                return;
+            if (w->leaves || (idle && !list_empty(&w->units)))
+                continue;
+            surplus--;
+            worker_stop(w, false);
+        }
 }
 
 static int64_t staying(const struct crew_run *r)

@@ -109,16 +109,19 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     bool last = false;
     enum run_state state;
     int err;
+    w->in_hand = true; /* nothing is left to do: a pause need not cut us off */
     while (store_away(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
         if ((err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS))))
-            return err;
-    if (err && err != ERR_CONFLICT) /* which is: somebody else's by now */
-        return err;
-    supply_close_unit(w, u);
+            break;
+    if (!err || err == ERR_CONFLICT) { /* which is: somebody else's by now */
+        supply_close_unit(w, u);
+        err = 0;
+    }
     if (last && run_control(t, n->runs, w->run->run.id, RUN_FINISH, "", &state))
         log_warn("run", "%.*s is done, but its row does not say so yet: %s",
                  STR_ARG(w->run->run.id.qid), task_error(t));
-    return 0;
+    w->in_hand = false;
+    return err;
 }
 
 static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)

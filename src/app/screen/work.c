@@ -83,7 +83,7 @@ static int split(struct task *t, const struct node *n, const struct work_run *ru
                  struct str **units, size_t *count)
 {
     struct arena *a = task_arena(t);
-    struct order o;
+    struct order o = {.count = 0};
     struct block_name *blocks;
     size_t block_count, total = 0;
     int err = read_order(t, run, &o);
