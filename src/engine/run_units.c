@@ -51,10 +51,11 @@ int unit_take(struct task *t, struct redis *r, struct run_id id, const struct un
     int err = redis_script_run(t, r, &script_unit_take, argv[0], 5, 7, argv, &reply);
     if (err)
         return err;
-    if (reply->type != REDIS_ARRAY || reply->count != 2 || reply->items[0]->type != REDIS_INT)
+    if (reply->type != REDIS_ARRAY || reply->count != 3 || reply->items[0]->type != REDIS_INT)
         return task_fail(t, ERR_PROTO, "script unit_take returned something else");
     int64_t status = reply->items[0]->integer;
     u.name = reply->items[1]->str;
+    snprintf(u.run, sizeof u.run, "%.*s", STR_ARG(reply->items[2]->str));
     *out = u;
     *found = status == 1    ? UNIT_FOUND
              : status == 0  ? UNIT_NONE
@@ -71,10 +72,14 @@ static int not_ours(struct task *t, const struct unit *u)
 int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u, bool *last)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_query_status(a, id.uid, id.qid), key_pending(a, id.uid, id.qid),
-                               key_inflight(a, id.uid, id.qid), u->name, str_of(u->lease)};
+    const struct str argv[] = {key_query_status(a, id.uid, id.qid),
+                               key_pending(a, id.uid, id.qid),
+                               key_inflight(a, id.uid, id.qid),
+                               u->name,
+                               str_of(u->lease),
+                               str_of(u->run)};
     int64_t status;
-    int err = run_script(t, r, &script_unit_finish, 3, 5, argv, &status);
+    int err = run_script(t, r, &script_unit_finish, 3, 6, argv, &status);
     if (!err && status <= 0)
         err = not_ours(t, u);
     if (!err)

@@ -8,6 +8,10 @@
  * finishing need the same lease, so a unit is finished once, by whoever holds it now: a node that
  * was slow, given up and came back can do nothing to a unit that belongs to another.
  *
+ * A Redis that was restarted may have lost results of a unit, and still have its lease. So a unit is finished only in
+ * the run of the server in which it was taken: who listed its papers before does not know which of them are lost. It
+ * goes back to the list instead.
+ *
  * The order in which a worker asks is the script's, in one step: terminated? paused? then a unit. */
 #ifndef ENGINE_RUN_UNITS_H
 #define ENGINE_RUN_UNITS_H
@@ -16,6 +20,7 @@
 #include "wire/redis.h"
 
 #define UNIT_LEASE_BYTES 48
+#define UNIT_RUN_BYTES   41 /* 40 hexadecimal digits and NUL */
 
 struct run_id {
     int64_t uid;
@@ -25,6 +30,7 @@ struct run_id {
 struct unit {
     struct str name; /* in the task's arena */
     char lease[UNIT_LEASE_BYTES];
+    char run[UNIT_RUN_BYTES]; /* id of the Redis it was taken in */
 };
 
 enum unit_found {

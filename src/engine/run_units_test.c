@@ -246,14 +246,44 @@ static void test_many(struct task *t, void *arg)
     close_node(t, &n[0]);
 }
 
+static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+
+/* Redis may have lost results of the unit, and kept its lease: its worker cannot know. */
+static void test_restart(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct unit u, again;
+    bool last = false;
+    open_node(t, &n, 1);
+    begin(t, &n, 1);
+    check(take(t, &n, &u) == UNIT_FOUND);
+    store_redis_kill(&store);
+    store_redis_spawn(&store, durable);
+    store_redis_await(&store);
+    close_node(t, &n);
+    open_node(t, &n, 1);
+    n.number = 1; /* numbers are used once */
+    is_int(count(t, &n, "HLEN", key_inflight(task_arena(t), run.uid, run.qid)), 1,
+           "a restarted Redis knows who holds it");
+    is_int(unit_finish(t, n.redis, run, &u, &last), ERR_CONFLICT,
+           "but what was taken before is not finished");
+    is_int(leave(t, &n, &u), 1, "it goes back");
+    ok(take(t, &n, &again) == UNIT_FOUND && unit_finish(t, n.redis, run, &again, &last) == 0 &&
+           last,
+       "and whoever takes it then can finish it");
+    close_node(t, &n);
+}
+
 int main(void)
 {
-    store_redis_start(&store, NULL);
+    store_redis_start(&store, durable);
     tap_task(test_life, NULL, true);
     tap_task(test_signals, NULL, true);
     tap_task(test_again, NULL, true);
     tap_task(test_reaper, NULL, true);
     tap_task(test_many, NULL, true);
+    tap_task(test_restart, NULL, true);
     store_redis_stop(&store);
     return tap_done();
 }
