@@ -13,7 +13,7 @@
 
 /* --- one call --- */
 
-enum { KEYS = 7, WORDS = 5 }; /* of the script; for each paper */
+enum { KEYS = 9, WORDS = 5 }; /* of the script; for each paper */
 
 static const char *problem_of(const struct charge *c, const struct charge *first)
 {
@@ -57,7 +57,9 @@ static struct str *script_words(struct task *t, size_t count, const struct charg
                                    key_result(a, c->uid, c->qid),
                                    key_query_status(a, c->uid, c->qid),
                                    key_progress(a, c->uid, c->qid),
-                                   key_failed(a, c->uid, c->qid)};
+                                   key_failed(a, c->uid, c->qid),
+                                   key_arrivals(a, c->uid, c->qid),
+                                   key_relevant(a, c->uid, c->qid)};
     memcpy(argv, keys, sizeof keys);
     struct buf b;
     buf_init(&b);

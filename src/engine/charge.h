@@ -1,7 +1,8 @@
 /* charge.h -- one paper of a run: judged, charged, recorded, in one step (BIL-1, SCR-5, SCR-7, PAU-3).
  *
  * One script over the keys of one user: balance, ledger, billing queue, result:<uid>:<qid>,
- * query:<uid>:<qid>:status and :failed, progress:<uid>:<qid>:finished_count. All or nothing:
+ * its :arrivals and :relevant, query:<uid>:<qid>:status and :failed, progress:<uid>:<qid>:finished_count.
+ * All or nothing:
  *   - the run must be RUNNING or PAUSED; a reply that comes after it was terminated is dropped;
  *   - a paper that has a verdict is passed over: no second charge, after any crash, pause or retry;
  *   - too little money: nothing changes, and the run pauses itself (SCR-8);

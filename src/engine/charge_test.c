@@ -193,6 +193,20 @@ static void test_together(struct task *t, void *arg)
     close_node(t, &n[0]);
 }
 
+static bool same_list(struct task *t, struct node *n, struct str a, struct str b, int64_t count)
+{
+    const struct redis_reply *x, *y;
+    check(redis_call(t, n->redis, a, &x, STR("LRANGE"), a, STR("0"), STR("-1")) == 0);
+    check(redis_call(t, n->redis, b, &y, STR("LRANGE"), b, STR("0"), STR("-1")) == 0);
+    bool same = x->count == y->count && (int64_t)x->count == count;
+    for (size_t i = 0; same && i < x->count; i++) {
+        same = str_eq(x->items[i]->str, y->items[i]->str);
+        for (size_t k = 0; same && k < i; k++)
+            same = !str_eq(x->items[i]->str, x->items[k]->str);
+    }
+    return same;
+}
+
 /* A batch must do what the same charges do one by one. */
 static void test_batch_is_single(struct task *t, void *arg)
 {
@@ -232,6 +246,12 @@ static void test_batch_is_single(struct task *t, void *arg)
            queued(t, &n, uid[0]) == queued(t, &n, uid[1]) &&
            failed_papers(t, &n, uid[0], qid[0]) == failed_papers(t, &n, uid[1], qid[1]),
        "with the same money, records and failures");
+    struct arena *a = task_arena(t);
+    ok(same_list(t, &n, key_arrivals(a, uid[0], qid[0]), key_arrivals(a, uid[1], qid[1]),
+                 of_status(t, &n, uid[0], qid[0], "finished")) &&
+           same_list(t, &n, key_relevant(a, uid[0], qid[0]), key_relevant(a, uid[1], qid[1]),
+                     of_status(t, &n, uid[0], qid[0], "relevant")),
+       "and the same papers in the same order, each once");
     check(ledger_sync(t, n.ledger, uid[0]) == 0);
     ok(every_cent(t, &n, uid[0]) && every_cent(t, &n, uid[1]), "every cent is there");
     close_node(t, &n);

@@ -159,6 +159,7 @@ struct str key_query_status(struct arena *a, int64_t uid, struct str qid)
 }
 
 const struct str key_queue = {"sys:queue", 9};
+const struct str key_archive_lock = {"sys:lock:archive", 16};
 
 struct str key_query_info(struct arena *a, int64_t uid, struct str qid)
 {
@@ -203,6 +204,11 @@ struct str key_progress(struct arena *a, int64_t uid, struct str qid)
 struct str key_arrivals(struct arena *a, int64_t uid, struct str qid)
 {
     return of_run(a, "result:", uid, qid, ":arrivals");
+}
+
+struct str key_relevant(struct arena *a, int64_t uid, struct str qid)
+{
+    return of_run(a, "result:", uid, qid, ":relevant");
 }
 
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)

@@ -70,6 +70,9 @@ struct str key_failed(struct arena *a, int64_t uid, struct str qid);   /* set: D
 struct str key_progress(struct arena *a, int64_t uid, struct str qid); /* string: papers finished */
 /* list: DOIs of key_result in the order they came; each once */
 struct str key_arrivals(struct arena *a, int64_t uid, struct str qid);
+/* list: the relevant ones of them, in the order in which that was found; each once */
+struct str key_relevant(struct arena *a, int64_t uid, struct str qid);
+extern const struct str key_archive_lock; /* string: who archives, 30 s */
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n); /* list: DOIs */
 /* The name of a block, or of a slice of one with "#<slice>" behind it (slice.p == NULL: none), into its
  * parts. False: it is none. */

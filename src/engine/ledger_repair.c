@@ -199,17 +199,24 @@ static int repair_body(struct task *t, struct sql *c, void *arg)
 
 /* --- results go back --- */
 
+enum { RESTORE_KEYS = 7 }; /* of the script */
+
 /* Those of the run of lost[first]; returns how many there are from there on. */
 static size_t restore_words(struct task *t, const struct repair *x, size_t first, struct str *argv,
                             size_t *argc)
 {
     struct arena *a = task_arena(t);
     struct str qid = x->lost[first].qid;
-    const struct str head[] = {
-        key_ledger(a, x->uid),        key_result(a, x->uid, qid), key_query_status(a, x->uid, qid),
-        key_progress(a, x->uid, qid), key_failed(a, x->uid, qid), str_of(x->run)};
+    const struct str head[RESTORE_KEYS + 1] = {key_ledger(a, x->uid),
+                                               key_result(a, x->uid, qid),
+                                               key_query_status(a, x->uid, qid),
+                                               key_progress(a, x->uid, qid),
+                                               key_failed(a, x->uid, qid),
+                                               key_arrivals(a, x->uid, qid),
+                                               key_relevant(a, x->uid, qid),
+                                               str_of(x->run)};
     memcpy(argv, head, sizeof head);
-    *argc = sizeof head / sizeof *head;
+    *argc = RESTORE_KEYS + 1;
     size_t i = first;
     for (; i < x->count && str_eq(x->lost[i].qid, qid); i++) {
         const struct lost *lost = &x->lost[i];
@@ -225,7 +232,7 @@ static size_t restore_words(struct task *t, const struct repair *x, size_t first
 
 static int restore(struct task *t, struct repair *x)
 {
-    enum { HEAD = 6 };
+    enum { HEAD = RESTORE_KEYS + 1 };
     struct str *argv = ARENA_ARRAY(task_arena(t), struct str, HEAD + 4 * x->count);
     size_t argc;
     for (size_t i = 0; i < x->count && x->same_run;) {
@@ -233,8 +240,8 @@ static int restore(struct task *t, struct repair *x)
         if (argc == HEAD)
             continue;
         const struct redis_reply *r;
-        int err =
-            redis_script_run(t, x->l->redis, &script_ledger_restore, argv[0], 5, argc, argv, &r);
+        int err = redis_script_run(t, x->l->redis, &script_ledger_restore, argv[0], RESTORE_KEYS,
+                                   argc, argv, &r);
         if (err)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
         x->same_run = r->type == REDIS_INT && r->integer == 1;

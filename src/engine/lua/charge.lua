@@ -2,7 +2,7 @@
 -- Papers are taken in order, as if each had come alone. All is decided before anything is written, so
 -- that no half of it can be left behind.
 -- KEYS: the balance, the ledger, the billing queue of one user; results, status, progress, failed
---       papers of one run of that user.
+--       papers, arrivals, relevant papers of one run of that user.
 -- ARGV: five for each paper: DOI; 'r' relevant, 'n' not, 'f' failed (0 cents); cents; the result; the
 --       record as JSON from after its opening brace and seq.
 -- Returns a status for each paper. 1: done. 2: it has a result already, which stays; only a failure is
@@ -31,8 +31,9 @@ for i, result in ipairs(redis.call('HMGET', KEYS[4], unpack(dois))) do
 end
 
 local left = tonumber(balance)
-local cost, finished, relevant, failed = 0, 0, 0, 0
+local cost, finished, failed = 0, 0, 0
 local status, results, records, failures, mended = {}, {}, {}, {}, {}
+local arrived, found = {}, {} -- in order; a failure that becomes a verdict keeps its place
 for i, doi in ipairs(dois) do
     local at = 5 * i - 4
     local kind, cents = ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -49,6 +50,7 @@ for i, doi in ipairs(dois) do
             failed = failed - 1
         else
             finished = finished + 1
+            arrived[#arrived + 1] = doi
         end
         if kind == 'f' then
             failures[#failures + 1] = doi
@@ -58,8 +60,10 @@ for i, doi in ipairs(dois) do
             records[#records + 1] = ARGV[at + 4]
             left = left - cents
             cost = cost + cents
-            relevant = relevant + (kind == 'r' and 1 or 0)
             had[doi] = 'v'
+            if kind == 'r' then
+                found[#found + 1] = doi
+            end
         end
     end
 end
@@ -84,9 +88,11 @@ end
 if finished > 0 then
     redis.call('INCRBY', KEYS[6], finished)
     redis.call('HINCRBY', KEYS[5], 'finished', finished)
+    redis.call('RPUSH', KEYS[8], unpack(arrived))
 end
-if relevant > 0 then
-    redis.call('HINCRBY', KEYS[5], 'relevant', relevant)
+if #found > 0 then
+    redis.call('HINCRBY', KEYS[5], 'relevant', #found)
+    redis.call('RPUSH', KEYS[9], unpack(found))
 end
 if failed ~= 0 then
     redis.call('HINCRBY', KEYS[5], 'failed', failed)

@@ -1,6 +1,7 @@
 -- Puts results back that Redis has lost and MySQL has: they were paid for (BIL-4).
 -- Done in one run of the server only, before its balance is loaded there: a later one may have them.
--- KEYS: the ledger of one user; results, status, progress, failed papers of one run of that user.
+-- KEYS: the ledger of one user; results, status, progress, failed papers, arrivals, relevant papers of one
+--       run of that user.
 -- ARGV: the run id of the server; then four for each paper: DOI, 1 if it is relevant, cents, result.
 -- Returns 1, or 0: the server is another one; nothing was done. Safe to repeat.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
@@ -19,6 +20,10 @@ for i = 2, #ARGV, 4 do
         else
             redis.call('HINCRBY', KEYS[3], 'finished', 1)
             redis.call('INCR', KEYS[4])
+            redis.call('RPUSH', KEYS[6], ARGV[i])
+        end
+        if ARGV[i + 1] == '1' then
+            redis.call('RPUSH', KEYS[7], ARGV[i])
         end
     end
 end
