@@ -93,8 +93,7 @@ int block_reply_problem(struct task *t, const struct redis_reply *r)
     return r->type == REDIS_ERROR ? task_fail(t, ERR_REFUSED, "%s", r->str.p) : 0;
 }
 
-/* The same for reads, where a key of another type, which is no block, is a block that is missing. */
-static int read_problem(struct task *t, const struct redis_reply *r)
+int block_read_problem(struct task *t, const struct redis_reply *r)
 {
     bool no_hash = r->type == REDIS_ERROR && str_starts(r->str, STR("WRONGTYPE "));
     return no_hash ? 0 : block_reply_problem(t, r);
@@ -110,9 +109,9 @@ static void look_add(struct redis_batch *batch, struct str key)
 static int look_read(struct task *t, const struct redis_reply *const *replies, bool *whole,
                      struct block_version *out)
 {
-    int err = read_problem(t, replies[0]);
+    int err = block_read_problem(t, replies[0]);
     if (!err)
-        err = read_problem(t, replies[1]);
+        err = block_read_problem(t, replies[1]);
     if (!err)
         *whole = replies[0]->type == REDIS_STRING && replies[1]->type == REDIS_INT &&
                  block_header_read(replies[0]->str, replies[1]->integer, out);
@@ -367,7 +366,7 @@ static int fetch(struct task *t, struct blocks *b, struct str key, bool *whole, 
                     str_printf(a, "%lld", (long long)block_ttl_ms(task_loop(t))));
     int err = redis_batch_run(&batch, &replies);
     if (!err)
-        err = read_problem(t, replies[0]);
+        err = block_read_problem(t, replies[0]);
     if (!err)
         *whole = read_block(a, replies[0], out);
     if (err || !*whole)

@@ -75,6 +75,8 @@ struct str block_header(struct arena *a, struct block_version v);
 bool block_header_read(struct str header, int64_t fields, struct block_version *out);
 /* The words of an error reply within a batch; 0 for any other reply. */
 MUST_CHECK int block_reply_problem(struct task *t, const struct redis_reply *r);
+/* The same for reads, where a key of another type, which is no block, is a block that is missing. */
+MUST_CHECK int block_read_problem(struct task *t, const struct redis_reply *r);
 
 /* block_build.c: reads, packs, fills the key aside and moves it into place. ERR_CONFLICT: the lock
  * was lost or the key aside is not whole, and nothing has changed. What is aside is left to the
