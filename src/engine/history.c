@@ -1,6 +1,7 @@
 #include "engine/history.h"
 
 #include "engine/keys.h"
+#include "engine/run_live.h"
 
 #define LOADED_AT_ONCE 1000
 
@@ -199,8 +200,10 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
     const struct place *start = cursor.p ? &from : NULL;
     int err =
         cache_trusts_redis(h->cache) ? read_redis(t, h, uid, start, limit, out) : ERR_UNAVAILABLE;
+    if (!err)
+        err = run_live(t, h->redis, out->runs, out->count);
     if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_TIMEOUT)
         return err;
-    out->degraded = true;
+    *out = (struct history_page){.degraded = true};
     return read_mysql(t, h, uid, start, limit, out);
 }

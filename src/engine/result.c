@@ -2,20 +2,32 @@
 
 #include "base/json.h"
 
+static void write_verdict(struct json_writer *w, const struct result *r)
+{
+    jw_object(w);
+    if (!r->failed)
+        jw_put_bool(w, "relevant", r->relevant);
+    jw_key(w, r->failed ? STR("error") : STR("reason"));
+    jw_str(w, r->reason);
+    jw_end_object(w);
+}
+
 void result_write(struct buf *out, const struct result *r)
 {
     struct json_writer w;
     jw_init(&w, out);
     jw_object(&w);
     jw_key(&w, STR("ai_result"));
-    jw_object(&w);
-    if (!r->failed)
-        jw_put_bool(&w, "relevant", r->relevant);
-    jw_key(&w, r->failed ? STR("error") : STR("reason"));
-    jw_str(&w, r->reason);
-    jw_end_object(&w);
+    write_verdict(&w, r);
     jw_put_str(&w, "block_key", r->block_key);
     jw_end_object(&w);
+}
+
+void result_write_verdict(struct buf *out, const struct result *r)
+{
+    struct json_writer w;
+    jw_init(&w, out);
+    write_verdict(&w, r);
 }
 
 static struct result of_json(struct str block_key, const struct json *verdict)

@@ -19,6 +19,7 @@ struct result {
 };
 
 void result_write(struct buf *out, const struct result *r);
+void result_write_verdict(struct buf *out, const struct result *r); /* only what ai_result is */
 /* In a. ERR_PROTO: not what result_write writes. */
 MUST_CHECK int result_read(struct arena *a, struct str json, struct result *out);
 /* The two columns. ai_result p == NULL: a failure without words. */

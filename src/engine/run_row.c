@@ -32,6 +32,7 @@ int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *
         .relevant = cells[13].i,
         .failed = cells[14].i,
         .cents = cells[15].i,
+        .archived = cells[16].i != 0,
     };
     if (!run_state_parse(cells[2].s, &row.state))
         return task_fail(t, ERR_PROTO, "query_log: run %.*s has no known status", STR_ARG(row.qid));

@@ -13,6 +13,7 @@ struct run_row {
     struct str original_query_id;
     bool is_distillation;
     int64_t papers, finished, relevant, failed, cents;
+    bool archived;
 };
 
 #define RUN_ROW_COLUMNS                                                                            \
@@ -21,7 +22,7 @@ struct run_row {
     " CAST(UNIX_TIMESTAMP(start_time) * 1000 AS SIGNED),"                                          \
     " CAST(UNIX_TIMESTAMP(end_time) * 1000 AS SIGNED), reason, search_params, original_query_id,"  \
     " is_distillation, total_papers, finished_papers, relevant_papers, failed_papers,"             \
-    " CAST(total_cost * 100 AS SIGNED)"
+    " CAST(total_cost * 100 AS SIGNED), archived"
 /* ERR_PROTO: a status that is none. */
 MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out);
 
