@@ -301,6 +301,65 @@ def _(m):
     equal(api("GET", path).body["state"], "CANCELLED", "for good")
 
 
+@with_server("results")
+def _(m):
+    api, other = user(m, "reader"), user(m, "stranger")
+    papers = [(f"10.5555/r{i:02}", f"Of Water: {i % 2}", 2001 + i % 3, f"Caf\u00e9 & {i}") for i in (3, 11, 7, 1, 10, 2, 5, 8, 4, 9, 6)]
+    for doi, journal, year, title in papers:
+        bib = "@article{k, title = {" + title.replace("\u00e9", "{\\\\\\\\'e}").replace("&", "\\\\\\\\&").replace("'", "''") + "}}"
+        sql(m, "INSERT INTO paperinfo (DOI, Bib) VALUES "
+               f"('{doi}', '{{\"journal\": \"{journal}\", \"year\": {year}, \"file\": \"f\", \"bib\": \"{bib}\"}}')")
+    sql(m, "INSERT INTO corpus_block SELECT journal, year, COUNT(*), 1 FROM paperinfo WHERE DOI LIKE '10.5555/r%' GROUP BY 1, 2")
+    papers.append(("10.5555/r99", papers[0][1], papers[0][2], None))  # left the corpus meanwhile
+    qid, path = "0123456789abcdef" * 2, "/api/queries/" + "0123456789abcdef" * 2
+    verdicts = [{"relevant": True, "reason": "fits \u6c34"}, {"relevant": False, "reason": ""}, {"error": "no verdict"}]
+    want = [{"doi": d, "title": t, "journal": j, "year": y, "relevant": v.get("relevant"), "reason": v.get("reason"),
+             "error": v.get("error")} for (d, j, y, t), v in zip(papers, verdicts * 4)]
+    sql(m, f"INSERT INTO query_log (query_id, uid, search_params, status, total_papers) VALUES ('{qid}', 1, '{{}}', 'PAUSED', 12)")
+    redis = redis_link(m)
+    block = lambda w: f"meta:{w['journal']}:{w['year']}"
+    for w, v in zip(want, verdicts * 4):
+        redis("HSET", f"result:1:{qid}", w["doi"], json.dumps({"ai_result": v, "block_key": block(w)}))
+        redis("RPUSH", f"result:1:{qid}:arrivals", w["doi"])
+        if w["relevant"]:
+            redis("RPUSH", f"result:1:{qid}:relevant", w["doi"])
+    redis("HSET", f"query:1:{qid}:status", "finished", "12", "relevant", "4", "failed", "4", "cost", "123")
+    def counts(p):
+        got = api("GET", p).body
+        got = got["queries"][0] if "queries" in got else got
+        return got["state"], got["finished"], got["relevant"], got["failed"], got["cost"]
+    for p in ("/api/queries", path):
+        equal(counts(p), ("PAUSED", 12, 4, 4, "1.23"), f"{p} shows how far it is")
+    def walk(query, limit):
+        seen, cursor = [], ""
+        while cursor is not None:
+            r = api("GET", f"{path}/results?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else ""))
+            if not ok(r.status == 200 and not r.body["restarted"], f"a page of {limit}", r):
+                return seen
+            seen, cursor = seen + r.body["results"], r.body["next"]
+        return seen
+    equal(walk("", 5), want, "all, as they came")
+    equal(walk("&relevant=1", 3), [w for w in want if w["relevant"]], "relevant ones")
+    for query, field in (("limit=0", "limit"), ("limit=501", "limit"), ("cursor=x", "cursor"), ("cursor=s0.1&relevant=2", "relevant"),
+                         ("cursor=r1", "cursor"), ("page=2", "page")):
+        equal(api("GET", f"{path}/results?{query}").error, (400, "invalid", field), query)
+    equal(other("GET", path + "/results").status, 404, "not another's")
+    equal(Api(m)("GET", path + "/results").status, 401, "nor nobody's")
+    cursor = api("GET", path + "/results?limit=1").body["next"]
+    for w, v in zip(want, verdicts * 4):
+        verdict = json.dumps(v).replace("\\", "\\\\")
+        sql(m, "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result) VALUES (1, "
+               f"'{qid}', '{w['doi']}', '{block(w)}', {'NULL' if w['error'] else w['relevant']}, '{verdict}')")
+    sql(m, f"UPDATE query_log SET status = 'DONE', archived = 1, finished_papers = 11, total_cost = 4.56 WHERE query_id = '{qid}'")
+    redis("DEL", f"result:1:{qid}", f"result:1:{qid}:arrivals", f"result:1:{qid}:relevant")
+    final = sorted(want, key=lambda w: (bool(w["error"]), not w["relevant"], block(w), w["doi"]))
+    equal(walk("", 5), final, "once it is archived: in final order, without Redis")
+    equal(walk("&relevant=1", 3), final[:4], "relevant ones")
+    r = api("GET", f"{path}/results?limit=3&cursor={cursor}").body
+    equal((r["restarted"], r["results"]), (True, final[:3]), "a cursor from before begins anew, and says so")
+    equal(counts("/api/queries"), ("DONE", 11, 0, 0, "4.56"), "the history shows what was archived")
+
+
 @with_server("without Redis")
 def _(m):
     api, gone = user(m, "steady"), user(m, "leaver")

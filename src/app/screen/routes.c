@@ -213,5 +213,8 @@ const struct api_route screen_routes[] = {
      "Judge the papers of a run again that failed", .reply = state_reply},
     {"GET", "/api/queries/:id/events", API_USER, screen_events,
      "How a run goes on, as server-sent events: state, progress", .media = "text/event-stream"},
+    {"GET", "/api/queries/:id/results", API_USER, screen_results,
+     "What was found out, page by page", .query = screen_results_query,
+     .reply = screen_results_reply},
     {.method = NULL},
 };

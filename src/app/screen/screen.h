@@ -9,4 +9,9 @@
 void screen_put_progress(struct task *t, struct json_writer *w, const struct run_view *v);
 
 api_handler screen_events; /* events.c */
+
+/* results.c, with what it takes and answers */
+api_handler screen_results;
+extern const struct api_field screen_results_query[];
+extern const struct api_field screen_results_reply[];
 #endif
