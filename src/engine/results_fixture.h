@@ -22,6 +22,8 @@ static inline struct str doi_of(struct task *t, int i)
     return str_printf(task_arena(t), "10.1000/%05d", i);
 }
 
+#define MONEY 100000000 /* of a user, cents */
+
 /* 'r' relevant, 'n' not, 'f' failed. Papers are of two blocks, turn by turn; a verdict costs 10 cents. */
 static inline struct charge verdict_of(struct task *t, struct run_id id, int i, char kind)
 {
@@ -59,7 +61,7 @@ static inline void judge_all(struct task *t, struct node *n, struct run_id id, i
 
 static inline struct run_id new_run(struct task *t, struct node *n)
 {
-    int64_t uid = add_user(t, n, 1000000);
+    int64_t uid = add_user(t, n, MONEY);
     return (struct run_id){uid, add_run(t, n, uid)};
 }
 

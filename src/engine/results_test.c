@@ -249,7 +249,7 @@ static void test_repaired(struct task *t, void *arg)
     judge_all(t, &n, id, 4, "rf");
     is_str(walk(t, &n, id, false, 2), STR("00001n 00002r 00003n 00004r 00005f"),
            "the rest is judged again");
-    ok(every_cent(t, &n, id.uid) && in_redis(t, &n, id.uid) == 1000000 - 40, "and paid for once");
+    ok(every_cent(t, &n, id.uid) && in_redis(t, &n, id.uid) == MONEY - 40, "and paid for once");
     close_node(t, &n);
 }
 
