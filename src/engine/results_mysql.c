@@ -5,7 +5,8 @@
 #define ROWS                                                                                       \
     "SELECT id, doi, block_key, ai_result FROM search_result FORCE INDEX (shown) WHERE query_id "  \
     "= ?"
-#define REST_OF_BLOCK " AND block_key = ? AND doi > ? ORDER BY block_key, doi LIMIT ?"
+/* MariaDB would sort if block_key were named, although there is one only. */
+#define REST_OF_BLOCK " AND block_key = ? AND doi > ? ORDER BY doi LIMIT ?"
 #define REST_OF_RANK  " AND block_key > ? ORDER BY block_key, doi LIMIT ?"
 
 static const char *const rest_of_block[RESULTS_RANKS] = {

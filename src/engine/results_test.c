@@ -97,7 +97,7 @@ static int64_t handled(struct task *t, struct node *n)
     check(sql_call(t, n->sql, &r,
                    "SELECT CAST(SUM(VARIABLE_VALUE) AS SIGNED)"
                    " FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN"
-                   " ('INNODB_ROWS_READ', 'SORT_ROWS')") == 0);
+                   " ('HANDLER_READ_NEXT', 'SORT_ROWS')") == 0);
     return r.cells[0].i;
 }
 
