@@ -5,7 +5,8 @@
  * keys that must end.) Then:
  *
  *   1. the user's balance is asked for, which repairs what a restarted Redis has lost (BIL-4). Redis must
- *      know that the run has ended: no paper can be charged any more. What was charged comes to billing_log,
+ *      know that the run has ended, so that no paper can be charged any more, and one that is DONE must be
+ *      whole there: else it goes on (keeper.h). What was charged comes to billing_log,
  *      so that nothing is ever in search_result that was not paid for;
  *   2. results are copied to search_result in batches; a repeat changes nothing, a verdict replaces a
  *      failure, never the other way round. Each batch is a transaction that holds the ledger's fence: what

@@ -9,18 +9,38 @@ static int restarted(struct task *t)
 
 /* --- 1: Redis is whole, the run has ended, its charges are in MySQL --- */
 
+static int64_t number_of(const struct redis_reply *r, int64_t absent)
+{
+    int64_t v = absent;
+    if (r->type == REDIS_STRING)
+        (void)str_to_i64(r->str, &v);
+    return v;
+}
+
+/* A run that is DONE has all its units done in Redis, too, or else Redis has lost some: then the keeper lets it go
+ * on. Others only must not be charged any more, which without a status they cannot be. */
+static bool has_ended(const struct archive_run *run, const struct redis_reply *const *field)
+{
+    enum run_state state;
+    bool known = field[0]->type == REDIS_STRING;
+    bool final = known && run_state_parse(field[0]->str, &state) && run_state_final(state);
+    if (str_eq(run->state, str_of(run_state_name(RUN_DONE))))
+        return final && number_of(field[2], -1) >= number_of(field[1], INT64_MAX);
+    return final || !known;
+}
+
 static int look_at_state(struct task *t, const struct archive *a, const struct archive_run *run,
                          bool *ended)
 {
     struct str key = key_query_status(task_arena(t), run->id.uid, run->id.qid);
     const struct redis_reply *r;
-    int err = redis_call(t, a->redis, key, &r, STR("HGET"), key, STR("state"));
-    if (err)
-        return err;
-    enum run_state state;
-    /* Without a status nothing can be charged either. */
-    *ended = r->type != REDIS_STRING || (run_state_parse(r->str, &state) && run_state_final(state));
-    return 0;
+    int err = redis_call(t, a->redis, key, &r, STR("HMGET"), key, STR("state"), STR("total_blocks"),
+                         STR("finished_blocks"));
+    if (!err && (r->type != REDIS_ARRAY || r->count != 3))
+        err = task_fail(t, ERR_PROTO, "HMGET returned something else");
+    if (!err)
+        *ended = has_ended(run, r->items);
+    return err;
 }
 
 int archive_prepare(struct task *t, struct archive *a, struct archive_run *run, bool *ready)

@@ -19,7 +19,8 @@ struct archive_run {
     int64_t results; /* copied */
 };
 
-/* Step 1. *ready stays false: Redis has not heard yet that the run has ended. */
+/* Step 1. *ready stays false: Redis has not heard yet that the run has ended, or has lost some of
+ * it: both are the keeper's to mend. */
 MUST_CHECK int archive_prepare(struct task *t, struct archive *a, struct archive_run *run,
                                bool *ready);
 /* Step 2. */

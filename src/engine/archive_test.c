@@ -1,6 +1,7 @@
 /* Runs that have ended go to MySQL: whole, once, whatever dies on the way, and only then leave Redis. */
 #include "engine/audit.h"
 #include "engine/results_fixture.h"
+#include "engine/run_row.h"
 
 #define KINDS "rnfnrfnnr" /* 3 relevant, 4 not, 2 failed: 70 cents */
 
@@ -82,8 +83,11 @@ static struct run_id ended_run(struct task *t, struct node *n)
 
 static struct archive_run waiting(struct task *t, struct node *n, struct run_id id)
 {
+    struct sql_rows r;
+    check(sql_call(t, n->sql, &r, "SELECT status FROM query_log WHERE query_id = ?",
+                   sql_text(id.qid)) == 0);
     return (struct archive_run){.id = id,
-                                .state = STR("DONE"),
+                                .state = r.cells[0].s,
                                 .changed_ms =
                                     of_row(t, n, id, "UNIX_TIMESTAMP(changed_at) * 1000")};
 }
@@ -274,6 +278,34 @@ static void test_reopened(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* What Redis is told when a run goes on takes the time to live away, in the same step. */
+static void test_told(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    struct run_id id = ended_run(t, &n);
+    struct archive a = archive_of(&n);
+    struct sql_rows r;
+    struct run_row row;
+    bool told = false;
+    check(round_of(t, &n) == 1);
+    ok(leaves(t, &n, id), "a run is archived");
+    check(sql_call(t, n.sql, NULL,
+                   "UPDATE query_log SET status = 'RUNNING', archived = 0, end_time = changed_at,"
+                   " changed_at = changed_at + INTERVAL 1 SECOND WHERE query_id = ?",
+                   sql_text(id.qid)) == 0);
+    check(sql_call(t, n.sql, &r, "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ?",
+                   sql_text(id.qid)) == 0 &&
+          run_row_read(t, r.cells, &row) == 0);
+    ok(run_row_tell(t, n.redis, &row, &told) == 0 && told && stays(t, &n, id),
+       "it goes on, and keeps its keys");
+    pause_ms(t, 5);
+    ok(archive_expire(t, &a) == 0 && stays(t, &n, id) && in_outbox_of_archive(t, &n, id) == 0,
+       "whoever is late with that gives them none");
+    close_node(t, &n);
+}
+
 /* The row is told first: Redis may let papers be charged for a while. */
 static void test_not_told(struct task *t, void *arg)
 {
@@ -282,6 +314,7 @@ static void test_not_told(struct task *t, void *arg)
     open_node(t, &n);
     struct run_id id = ended_run(t, &n), stuck = ended_run(t, &n);
     struct str status = key_query_status(task_arena(t), id.uid, id.qid);
+    set_state(t, &n, id, "CANCELLED");
     say(t, &n, STR("HSET"), status, STR("state"), STR("RUNNING"));
     say(t, &n, STR("HSET"), key_result(task_arena(t), stuck.uid, stuck.qid), doi_of(t, 1),
         STR("{"));
@@ -318,6 +351,7 @@ static void test_redis_lost(struct task *t, void *arg)
     struct node n;
     open_node(t, &n);
     struct run_id id = ended_run(t, &n);
+    set_state(t, &n, id, "CANCELLED");
     struct archive a = archive_of(&n);
     struct archive_run run = waiting(t, &n, id);
     bool ready = false, closed = false;
@@ -338,7 +372,11 @@ static void test_redis_lost(struct task *t, void *arg)
     lose_redis(t, &n);
     is_int(balance(t, &n, id.uid), MONEY - 70, "what is in search_result stays paid for");
     is_int(archive_close(t, &a, &run, &closed), ERR_UNAVAILABLE, "Redis was lost before the row");
-    is_int(round_of(t, &n), 1, "it is archived by the next round");
+    is_int(round_of(t, &n), 0, "a run that Redis does not have whole is left to the keeper");
+    set_state(t, &n, id, "RUNNING");
+    judge_all(t, &n, id, 3, "f");
+    set_state(t, &n, id, "DONE");
+    is_int(round_of(t, &n), 1, "when it has ended again it is archived");
     is_archived(t, &n, id, "Redis lost");
     ok(every_cent(t, &n, id.uid) && audited(t, &n), "every cent is where it belongs");
     close_node(t, &n);
@@ -397,6 +435,7 @@ int main(int argc, char **argv)
     tap_task(test_steps, NULL, true);
     tap_task(test_batches, &(int){(int)papers}, true);
     tap_task(test_reopened, NULL, true);
+    tap_task(test_told, NULL, true);
     tap_task(test_not_told, NULL, true);
     tap_task(test_redis_lost, NULL, true);
     tap_task(test_fence, NULL, true);

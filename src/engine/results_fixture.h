@@ -81,6 +81,9 @@ static inline void set_state(struct task *t, struct node *n, struct run_id id, c
                    sql_text(id.qid)) == 0);
     say(t, n, STR("HSET"), key, STR("state"), str_of(state), STR("changed"),
         str_int(task_arena(t), r.cells[0].i));
+    if (strcmp(state, "DONE") == 0)
+        say(t, n, STR("HSET"), key, STR("total_blocks"), STR("2"), STR("finished_blocks"),
+            STR("2"));
 }
 
 /* "10.1000/00001r 10.1000/00002f …": what a walk page by page gives. */

@@ -279,7 +279,10 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
     if (err)
         return err;
     struct run_view v = run_row_view(t, &row), live = v;
-    err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
+    if (row.archived) /* the row has it all; what Redis has may be gone, or older */
+        err = ERR_NOT_FOUND;
+    else
+        err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
     v.degraded = err && err != ERR_NOT_FOUND;
     /* The row is what was promised; Redis may not have heard of it yet, but is first to know of the end. */
     if (!err) {

@@ -77,6 +77,11 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
         key_terminate_signal(a, row->uid, row->qid),
         key_pending(a, row->uid, row->qid),
         key_inflight(a, row->uid, row->qid),
+        key_result(a, row->uid, row->qid),
+        key_arrivals(a, row->uid, row->qid),
+        key_relevant(a, row->uid, row->qid),
+        key_failed(a, row->uid, row->qid),
+        key_progress(a, row->uid, row->qid),
         str_of(run_state_name(row->state)),
         str_int(a, row->changed_ms),
         row->reason,
@@ -87,8 +92,8 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
         reopened ? STR("1") : STR("0"),
     };
     const struct redis_reply *reply;
-    int err = redis_script_run(t, r, &script_run_tell, argv[1], 6, sizeof argv / sizeof *argv, argv,
-                               &reply);
+    int err = redis_script_run(t, r, &script_run_tell, argv[1], 11, sizeof argv / sizeof *argv,
+                               argv, &reply);
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
     if (reply->type != REDIS_ARRAY || reply->count != 2)

@@ -323,7 +323,7 @@ def _(m):
         redis("RPUSH", f"result:1:{qid}:arrivals", w["doi"])
         if w["relevant"]:
             redis("RPUSH", f"result:1:{qid}:relevant", w["doi"])
-    redis("HSET", f"query:1:{qid}:status", "finished", "12", "relevant", "4", "failed", "4", "cost", "123")
+    redis("HSET", f"query:1:{qid}:status", "state", "PAUSED", "finished", "12", "relevant", "4", "failed", "4", "cost", "123")
     def counts(p):
         got = api("GET", p).body
         got = got["queries"][0] if "queries" in got else got

@@ -1,5 +1,6 @@
 -- Brings what a row of query_log promises to Redis, unless Redis has heard of something later.
--- KEYS: info, status, pause signal, terminate signal, pending, inflight of one run.
+-- KEYS: info, status, pause signal, terminate signal, pending, inflight of one run; then its other keys: results, arrivals,
+--       relevant papers, failed papers, progress.
 -- ARGV: state; changed_at in ms, which numbers the promises; reason; question; search_params as JSON; papers; when it
 --       was submitted, ms; 1 if it was DONE once.
 -- Returns {done, state}: done 1: told now; 0: nothing new. state as it is then. Safe to repeat.
@@ -27,6 +28,11 @@ if state == 'PAUSED' then
     redis.call('SET', KEYS[3], '1')
 else
     redis.call('DEL', KEYS[3])
+end
+if state == 'QUEUED' or state == 'RUNNING' or state == 'PAUSED' then
+    for _, key in ipairs(KEYS) do
+        redis.call('PERSIST', key) -- it may have been archived; from now on run_expire refuses
+    end
 end
 if state == 'CANCELLED' then
     redis.call('SET', KEYS[4], '1')
