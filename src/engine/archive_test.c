@@ -306,6 +306,46 @@ static void test_told(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static void test_recall(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    struct run_id id = ended_run(t, &n), none = {id.uid, STR("none")};
+    struct archive a = archive_of(&n);
+    is_int(archive_recall(t, &a, id), 0, "a run that is not archived is left as it is");
+    is_int(in_outbox_of_archive(t, &n, id), 0, "really");
+    is_int(archive_recall(t, &a, none), ERR_NOT_FOUND, "one that is none");
+    check(round_of(t, &n) == 1);
+    int64_t begun_ms = loop_now_ms(task_loop(t));
+    is_int(archive_recall(t, &a, id), 0, "one that is whole in Redis");
+    ok(loop_now_ms(task_loop(t)) - begun_ms < 1000 && !leaves(t, &n, id), "stays there");
+    struct arena *m = task_arena(t);
+    const struct str gone[] = {key_failed(m, id.uid, id.qid), key_query_status(m, id.uid, id.qid)};
+    for (size_t i = 0; i < 2; i++) {
+        say(t, &n, STR("DEL"), gone[i]);
+        is_int(archive_recall(t, &a, id), 0, "one that is not whole is brought back");
+        check(sql_call(t, n.sql, NULL, "UPDATE query_log SET archived = 0 WHERE query_id = ?",
+                       sql_text(id.qid)) == 0);
+        is_str(walk(t, &n, id, false, 4), FINAL, "all of it");
+        is_str(walk(t, &n, id, true, 4), STR("00001r 00005r 00009r"), "with what is relevant");
+        ok(ask_int(t, &n, STR("SCARD"), gone[0], STR_NULL) == 2 &&
+               of_status(t, &n, id.uid, id.qid, "finished") == 9 &&
+               of_status(t, &n, id.uid, id.qid, "failed") == 2 &&
+               of_status(t, &n, id.uid, id.qid, "cost") == 70,
+           "its failures and its counts");
+        check(sql_call(t, n.sql, NULL, "UPDATE query_log SET archived = 1 WHERE query_id = ?",
+                       sql_text(id.qid)) == 0);
+    }
+    check(archive_expire(t, &a) == 0);
+    ok(leaves(t, &n, id), "if it does not go on, it leaves again");
+    say(t, &n, STR("HSET"), gone[1], STR("changed"), STR("9999999999999"));
+    say(t, &n, STR("DEL"), gone[0]);
+    is_int(archive_recall(t, &a, id), ERR_CONFLICT, "one that goes on already is left alone");
+    is_int(ask_int(t, &n, STR("HLEN"), key_result(m, id.uid, id.qid), STR_NULL), 9, "whole");
+    close_node(t, &n);
+}
+
 /* The row is told first: Redis may let papers be charged for a while. */
 static void test_not_told(struct task *t, void *arg)
 {
@@ -318,19 +358,23 @@ static void test_not_told(struct task *t, void *arg)
     say(t, &n, STR("HSET"), status, STR("state"), STR("RUNNING"));
     say(t, &n, STR("HSET"), key_result(task_arena(t), stuck.uid, stuck.qid), doi_of(t, 1),
         STR("{"));
-    struct run_id good = ended_run(t, &n);
+    struct run_id good = ended_run(t, &n), part = ended_run(t, &n);
+    say(t, &n, STR("HSET"), key_query_status(task_arena(t), part.uid, part.qid),
+        STR("finished_blocks"), STR("1"));
     is_int(round_of(t, &n), 1, "a run that Redis has not ended waits, so does one that is damaged");
     is_archived(t, &n, good, "another one");
     ok(of_row(t, &n, id, "archived") == 0 && stays(t, &n, id) &&
            of_row(t, &n, stuck, "archived") == 0 && stays(t, &n, stuck),
        "they stay as they are");
     is_int(*metric(metrics, METRIC_GAUGE, "millrace_archive_stuck", "", ""), 1, "and are shown");
-    is_int(*metric(metrics, METRIC_GAUGE, "millrace_archive_waiting", "", ""), 2, "both");
+    is_int(*metric(metrics, METRIC_GAUGE, "millrace_archive_waiting", "", ""), 3, "all");
+    ok(of_row(t, &n, part, "archived") == 0, "so does one of which units are lost");
+    set_state(t, &n, part, "DONE");
     judge_all(t, &n, id, 20, "r");
     say(t, &n, STR("HSET"), status, STR("state"), STR("CANCELLED"));
     say(t, &n, STR("HSET"), key_result(task_arena(t), stuck.uid, stuck.qid), doi_of(t, 1),
         verdict_of(t, stuck, 1, 'r').result);
-    is_int(round_of(t, &n), 2, "until it knows");
+    is_int(round_of(t, &n), 3, "until it knows");
     ok(of_row(t, &n, id, "finished_papers") == 10 && of_row(t, &n, id, "total_cost * 100") == 80,
        "with what was charged meanwhile");
     close_node(t, &n);
@@ -436,6 +480,7 @@ int main(int argc, char **argv)
     tap_task(test_batches, &(int){(int)papers}, true);
     tap_task(test_reopened, NULL, true);
     tap_task(test_told, NULL, true);
+    tap_task(test_recall, NULL, true);
     tap_task(test_not_told, NULL, true);
     tap_task(test_redis_lost, NULL, true);
     tap_task(test_fence, NULL, true);

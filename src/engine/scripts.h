@@ -35,6 +35,7 @@ extern const struct redis_script script_node_beat;
 extern const struct redis_script script_run_admit;
 extern const struct redis_script script_run_line_up;
 extern const struct redis_script script_run_expire;
+extern const struct redis_script script_run_recall;
 extern const struct redis_script script_run_tell;
 extern const struct redis_script script_unit_finish;
 extern const struct redis_script script_unit_give_back;

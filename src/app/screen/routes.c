@@ -3,6 +3,7 @@
 #include "app/screen/screen.h"
 #include "engine/ai.h"
 #include "engine/api_choice.h"
+#include "engine/archive.h"
 #include "engine/history.h"
 #include "engine/ledger.h"
 
@@ -106,12 +107,15 @@ static int terminate_run(struct task *t, struct api_call *c, struct json_writer 
 /* Once it is DONE: one request for all of them (SCR-7). */
 static int retry_failed(struct task *t, struct api_call *c, struct json_writer *w)
 {
+    const struct archive archive = {.redis = c->node->redis, .sql = c->node->sql};
     struct run_view v;
     int err = run_view(t, c->node->runs, id_of(c), &v);
     if (!err && v.degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == 0)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
+    if (!err && v.state == RUN_DONE)
+        err = archive_recall(t, &archive, id_of(c));
     return err ? err : control(t, c, w, RUN_RETRY_FAILED);
 }
 
