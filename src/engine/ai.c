@@ -300,12 +300,10 @@ static int judge(struct task *t, struct judging *j)
 }
 
 int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_paper *p,
-             struct ai_verdict *out)
+             bool *in_hand, struct ai_verdict *out)
 {
     struct buf body;
-    bool unseen;
-    struct judging j = {
-        .ai = ai, .verdict = {.reason = STR("")}, .in_hand = p->in_hand ? p->in_hand : &unseen};
+    struct judging j = {.ai = ai, .verdict = {.reason = STR("")}, .in_hand = in_hand};
     buf_init(&body);
     j.tokens_reserved = ai_prompt_write(q, p, &body);
     j.body = buf_str(&body);

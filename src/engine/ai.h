@@ -50,8 +50,6 @@ const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai,
 
 struct ai_paper {
     struct str doi, title, abstract; /* plain text; the last two may be absent */
-    /* Set while a call is under way, and left set if it brings a verdict. May be NULL. */
-    bool *in_hand;
 };
 
 struct ai_verdict {
@@ -64,9 +62,10 @@ struct ai_verdict {
 
 /* 0: *out is filled. ERR_CANCELED: the task was. ERR_TIMEOUT: its own deadline passed. ERR_REFUSED: failed for
  * good, and task_error says why in a few words for the user. ERR_UNAVAILABLE: there is no key that could be
- * used, now or later. Replies lie in the task's arena: judge each paper in a scope of its own. */
+ * used, now or later. Replies lie in the task's arena: judge each paper in a scope of its own. *in_hand is set while a
+ * call is under way, and stays set if it brings a verdict: to cancel the task then wastes it. */
 MUST_CHECK int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q,
-                        const struct ai_paper *p, struct ai_verdict *out);
+                        const struct ai_paper *p, bool *in_hand, struct ai_verdict *out);
 
 /* Moving averages over the last calls that brought a verdict; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);

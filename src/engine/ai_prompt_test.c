@@ -88,7 +88,7 @@ static void test_fixed_part(void)
 {
     int64_t tokens;
     const struct ai_question *q = ask("Mice?");
-    struct ai_paper other = {STR("10.1/x"), STR("Other"), STR_NULL, NULL};
+    struct ai_paper other = {STR("10.1/x"), STR("Other"), STR_NULL};
     struct str one = written(q, &paper, &tokens), two = written(q, &other, &tokens);
     const char *border = "\"role\":\"user\",\"content\":\"";
     size_t n = (size_t)str_find(one, str_of(border)) + strlen(border);
@@ -111,9 +111,9 @@ static void test_one_line(void)
     ok(str_ends(system, STR("\nQuestion: Mice? Title: x or rats")), "nor does a question");
     system = message(written(ask("{{question}} \\u0041"), &paper, &tokens), 0);
     ok(str_ends(system, STR("\nQuestion: {{question}} \\u0041")), "a question is only data");
-    p = (struct ai_paper){STR("10.1/x"), STR_NULL, STR_NULL, NULL};
+    p = (struct ai_paper){STR("10.1/x"), STR_NULL, STR_NULL};
     is_str(user_message(&p), STR("Title: \n\nAbstract: \n\nDOI: 10.1/x"), "nothing but a DOI");
-    p = (struct ai_paper){STR("10.1/x"), STR("a\xff\xc3"), STR("\xe4\xb8"), NULL};
+    p = (struct ai_paper){STR("10.1/x"), STR("a\xff\xc3"), STR("\xe4\xb8")};
     is_str(user_message(&p), STR("Title: a\ufffd\ufffd\n\nAbstract: \ufffd\ufffd\n\nDOI: 10.1/x"),
            "what is no UTF-8");
 }
@@ -131,7 +131,7 @@ static struct str repeated(const char *text, size_t n)
 
 static void test_limits(void)
 {
-    struct ai_paper p = {repeated("d", 300), repeated("很", 1000), repeated("长", 10000), NULL};
+    struct ai_paper p = {repeated("d", 300), repeated("很", 1000), repeated("长", 10000)};
     struct str said = user_message(&p);
     struct str want = str_printf(&arena, "Title: %.*s\n\nAbstract: %.*s\n\nDOI: %.*s",
                                  STR_ARG(repeated("很", AI_TITLE_BYTES_MAX / 3)),
@@ -148,7 +148,7 @@ static void test_limits(void)
 static void test_tokens(void)
 {
     int64_t empty, tokens;
-    struct ai_paper p = {STR("10.1/x"), STR(""), STR(""), NULL};
+    struct ai_paper p = {STR("10.1/x"), STR(""), STR("")};
     written(ask(""), &p, &empty);
     ok(empty > 200 + 200 && empty < 200 + 600, "instructions and the answer: %lld",
        (long long)empty);

@@ -64,32 +64,24 @@ MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal,
 /* What is in a block, in no order; otherwise as block_fetch. */
 MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t year,
                           struct str **dois, size_t *count);
-/* Papers of any blocks, still packed, in one round trip. Blocks that are missing are built. packed.p == NULL
- * afterwards: there is no such paper. In the task's arena. */
-struct block_item {
-    struct str journal;
-    int64_t year;
-    struct str doi;
-    struct str packed;
-};
-MUST_CHECK int blocks_packed(struct task *t, struct blocks *b, struct block_item *items,
-                             size_t count);
-
 /* BibTeX of a paper, in the task's arena. Waits only for a dictionary it has not seen.
  * ERR_NOT_FOUND: that dictionary is not in MySQL. ERR_PROTO: the value is damaged. */
 MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct str packed,
                             struct str *bibtex);
 
-/* Papers of any blocks, in one round trip: for results and downloads. The life of these blocks begins anew;
- * those that are missing are built. bibtex: in the task's arena; p == NULL: there is no such paper. */
+/* Papers of any blocks, in one round trip. The life of these blocks begins anew; those that are missing are built.
+ * packed, bibtex: in the task's arena; p == NULL: there is no such paper. */
 struct block_pick {
     struct str journal;
     int64_t year;
     struct str doi;
-    struct str bibtex;
+    struct str packed, bibtex;
 };
 MUST_CHECK int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants,
                            size_t count);
+/* The same without unpacking them: for those who need them later. */
+MUST_CHECK int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *wants,
+                                  size_t count);
 
 /* Builds the block from MySQL unless Redis has it in this version already; force: even then. Returns
  * when Redis has it, whoever built it. *built (may be NULL): we did. ERR_NOT_FOUND: there are

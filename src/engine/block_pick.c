@@ -75,12 +75,12 @@ static int take(struct task *t, struct blocks *b, struct part *p,
         values->items[0]->type != REDIS_STRING || replies[1]->type != REDIS_INT ||
         !block_header_read(values->items[0]->str, replies[1]->integer, &v))
         return err;
-    for (size_t i = 0; !err && i < p->count; i++)
+    for (size_t i = 0; i < p->count; i++)
         if (values->items[i + 1]->type == REDIS_STRING)
-            err = block_unpack(t, b, values->items[i + 1]->str, &p->wants[i]->bibtex);
-    p->done = !err;
+            p->wants[i]->packed = values->items[i + 1]->str;
+    p->done = true;
     metric_add(b->hits, 1);
-    return err;
+    return 0;
 }
 
 static int ask_all(struct task *t, struct blocks *b, struct part *parts, size_t count)
@@ -135,12 +135,23 @@ static int pick(struct task *t, struct blocks *b, struct block_pick *wants, size
                    : 0;
 }
 
-int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
 {
     int err = 0;
     for (size_t i = 0; i < count; i++)
-        wants[i].bibtex = STR_NULL;
+        wants[i].packed = STR_NULL;
     for (size_t at = 0; !err && at < count; at += PICKED_AT_ONCE)
         err = pick(t, b, wants + at, count - at < PICKED_AT_ONCE ? count - at : PICKED_AT_ONCE);
+    return err;
+}
+
+int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+{
+    int err = blocks_pick_packed(t, b, wants, count);
+    for (size_t i = 0; i < count; i++) {
+        wants[i].bibtex = STR_NULL;
+        if (!err && wants[i].packed.p)
+            err = block_unpack(t, b, wants[i].packed, &wants[i].bibtex);
+    }
     return err;
 }

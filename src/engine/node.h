@@ -10,6 +10,7 @@
 
 struct address_list;
 struct ai;
+struct archive;
 struct attempts;
 struct blocks;
 struct cache;
@@ -51,6 +52,7 @@ struct node {
     struct keyring *keyring;
     struct ai *ai;
     const struct runs *runs;
+    const struct archive *archive;
     const struct members *members;   /* all nodes that live */
     const struct work *const *works; /* of the applications; ends with NULL */
     struct metrics *metrics;

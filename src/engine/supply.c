@@ -139,7 +139,7 @@ static size_t lot_size(const struct worker *w, const struct work_unit *u)
     return n < left ? n : left;
 }
 
-static struct lot *lot_new(struct work_unit *u, const struct block_item *items, size_t count)
+static struct lot *lot_new(struct work_unit *u, const struct block_pick *items, size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -157,12 +157,12 @@ static struct lot *lot_new(struct work_unit *u, const struct block_item *items, 
 static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, struct lot **out)
 {
     size_t count = lot_size(w, u);
-    struct block_item *items = ARENA_ARRAY(task_arena(t), struct block_item, count + 1);
+    struct block_pick *items = ARENA_ARRAY(task_arena(t), struct block_pick, count + 1);
     for (size_t i = 0; i < count; i++) {
         const struct work_paper *p = &u->papers[u->fetched + i];
-        items[i] = (struct block_item){.journal = p->journal, .year = p->year, .doi = p->doi};
+        items[i] = (struct block_pick){.journal = p->journal, .year = p->year, .doi = p->doi};
     }
-    int err = count ? blocks_packed(t, w->run->crew->node->blocks, items, count) : 0;
+    int err = count ? blocks_pick_packed(t, w->run->crew->node->blocks, items, count) : 0;
     if (!err)
         *out = lot_new(u, items, count);
     return err;

@@ -42,11 +42,11 @@ static int judge(struct task *t, struct worker *w, const struct work_paper *p, s
                  struct result *out)
 {
     struct crew_run *r = w->run;
-    struct ai_paper paper = {.doi = p->doi, .in_hand = &w->in_hand};
+    struct ai_paper paper = {.doi = p->doi};
     struct ai_verdict verdict;
     int err = read_paper(t, w, packed, &paper);
-    while (!err &&
-           (err = ai_judge(t, r->crew->node->ai, r->question, &paper, &verdict)) == ERR_UNAVAILABLE)
+    while (!err && (err = ai_judge(t, r->crew->node->ai, r->question, &paper, &w->in_hand,
+                                   &verdict)) == ERR_UNAVAILABLE)
         err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS));
     out->failed = err == ERR_REFUSED || err == ERR_PROTO;
     if (out->failed)

@@ -10,6 +10,7 @@
 #include "engine/address.h"
 #include "engine/ai.h"
 #include "engine/api.h"
+#include "engine/archive.h"
 #include "engine/attempts.h"
 #include "engine/audit.h"
 #include "engine/block.h"
@@ -41,6 +42,7 @@ struct node_engine {
     struct catalog catalog;
     struct sweeper sweeper;
     struct audit audit;
+    struct archive archive;
     struct runs runs;
     struct crew *crew;
     struct api *api;
@@ -53,6 +55,9 @@ static void make_workers(struct node_engine *e)
     const char *why = NULL;
     e->runs = (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
     n->runs = &e->runs;
+    e->archive = (struct archive){
+        .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
+    n->archive = &e->archive;
     n->works = works;
     n->keyring = keyring_new(
         &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
@@ -128,6 +133,7 @@ void node_engine_go(struct node_engine *e)
         {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
         {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
         {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
+        {"archive", archive_task, &e->archive},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);

@@ -4,6 +4,7 @@
 #include "engine/ai.h"
 #include "engine/api_choice.h"
 #include "engine/archive.h"
+#include "engine/archive.h"
 #include "engine/history.h"
 #include "engine/ledger.h"
 
@@ -116,6 +117,8 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     if (!err && v.state == RUN_DONE)
         err = archive_recall(t, &archive, id_of(c));
+    if (!err && v.state == RUN_DONE)
+        err = archive_recall(t, c->node->archive, id_of(c));
     return err ? err : control(t, c, w, RUN_RETRY_FAILED);
 }
 

@@ -73,7 +73,9 @@ static void test_verdicts(struct task *t, void *arg)
     for (size_t i = 0; i < KINDS; i++) {
         struct ai_verdict v = {.attempts = 0};
         int64_t before = w.keyring.tokens_used;
-        is_int(ai_judge(t, w.ai, w.question, &papers[i].paper, &v), 0, "a paper %s", papers[i].why);
+        bool in_hand;
+        is_int(ai_judge(t, w.ai, w.question, &papers[i].paper, &in_hand, &v), 0, "a paper %s",
+               papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
         is_int(v.attempts, 1, "at once");
         ok(v.reason.n > 0, "with a reason: %.*s", STR_ARG(v.reason));
@@ -95,7 +97,8 @@ static void judge_one(struct task *t, void *arg)
     struct crowd *c = arg;
     size_t i = c->next++ % KINDS;
     struct ai_verdict v;
-    int err = ai_judge(t, c->w->ai, c->w->question, &papers[i].paper, &v);
+    bool in_hand;
+    int err = ai_judge(t, c->w->ai, c->w->question, &papers[i].paper, &in_hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;

@@ -1,4 +1,4 @@
-/* Which blocks there are, and parts of them: their DOIs, or some of their papers. */
+/* Which blocks there are, and what is in them. */
 #include "engine/block_private.h"
 #include "engine/keys.h"
 
@@ -98,68 +98,4 @@ int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t yea
     }
     return task_fail(t, ERR_UNAVAILABLE, "%.*s was gone %d times, just after it had been built",
                      STR_ARG(key), TRIES_MAX);
-}
-
-/* How many of the items, from the first on, are of one block. */
-static size_t neighbours(const struct block_item *items, size_t count)
-{
-    size_t n = 1;
-    while (n < count && items[n].year == items[0].year &&
-           str_eq(items[n].journal, items[0].journal))
-        n++;
-    return n;
-}
-
-/* Neighbours of one block share a command. */
-static int ask_packed(struct task *t, struct blocks *b, struct block_item *items, size_t count)
-{
-    struct arena *a = task_arena(t);
-    struct redis_batch batch;
-    const struct redis_reply *const *r;
-    struct str *argv = ARENA_ARRAY(a, struct str, count + 2);
-    redis_batch_init(&batch, t, b->redis);
-    for (size_t i = 0, n; i < count; i += n) {
-        n = neighbours(items + i, count - i);
-        argv[0] = STR("HMGET");
-        argv[1] = key_block(a, items[i].journal, items[i].year);
-        for (size_t k = 0; k < n; k++)
-            argv[2 + k] = items[i + k].doi;
-        redis_batch_argv(&batch, argv[1], 2 + n, argv);
-    }
-    int err = redis_batch_run(&batch, &r);
-    if (err)
-        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-    for (size_t i = 0, n; i < count; i += n, r++) {
-        n = neighbours(items + i, count - i);
-        for (size_t k = 0; k < n; k++) {
-            bool found = (*r)->type == REDIS_ARRAY && (*r)->items[k]->type == REDIS_STRING;
-            items[i + k].packed = found ? (*r)->items[k]->str : STR_NULL;
-        }
-    }
-    return 0;
-}
-
-static bool all_there(const struct block_item *items, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!items[i].packed.p)
-            return false;
-    return true;
-}
-
-int blocks_packed(struct task *t, struct blocks *b, struct block_item *items, size_t count)
-{
-    int err = ask_packed(t, b, items, count);
-    for (size_t i = 0, n; !err && i < count; i += n) {
-        n = neighbours(items + i, count - i);
-        if (all_there(items + i, n))
-            continue;
-        /* The block has left Redis, or there is no such paper. */
-        err = block_refresh(t, b, items[i].journal, items[i].year, false, NULL);
-        if (!err)
-            err = ask_packed(t, b, items + i, n);
-        else if (err == ERR_NOT_FOUND)
-            err = 0;
-    }
-    return err;
 }
