@@ -301,7 +301,7 @@ static void put_entry(struct writer *w, const struct bibtex_entry *e, const stru
     put(w, "TY", str_of(type));
     put_latex(w, "TI", e->title);
     put_names(w, "AU", e->authors);
-    put_names(w, "A2", field(w, "editor"));
+    put_names(w, "ED", field(w, "editor"));
     put_host(w, e, type, p->journal);
     put(w, "PY", str_int(w->arena, p->year));
     put_latex(w, "VL", field(w, "volume"));
