@@ -109,6 +109,9 @@ MUST_CHECK int http_reply_json(struct task *t, struct http_exchange *x, int stat
  * returns an error instead of ending it cuts the connection, so that the client knows. */
 MUST_CHECK int http_stream_begin(struct task *t, struct http_exchange *x, int status,
                                  const char *type);
+/* The same where the length is known: exactly so many bytes must be written. */
+MUST_CHECK int http_stream_begin_sized(struct task *t, struct http_exchange *x, int status,
+                                       const char *type, uint64_t length);
 MUST_CHECK int http_stream_write(struct task *t, struct http_exchange *x, struct str piece);
 MUST_CHECK int http_stream_end(struct task *t, struct http_exchange *x);
 

@@ -103,6 +103,8 @@ struct http_exchange {
     bool close;    /* the connection ends after this one */
     bool headless; /* a HEAD request: no body is sent */
     bool chunked, events;
+    bool sized;           /* a stream whose length was told */
+    uint64_t stream_left; /* of it */
 };
 
 struct http_conn {

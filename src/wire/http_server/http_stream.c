@@ -10,13 +10,27 @@ static void lift_handler_deadline(struct task *t, struct http_exchange *x)
     x->handler_deadline_ms = 0;
 }
 
+static int begin(struct task *t, struct http_exchange *x)
+{
+    x->state = HTTP_STREAMING;
+    lift_handler_deadline(t, x);
+    return http_send(t, x->conn, STR(""));
+}
+
 int http_stream_begin(struct task *t, struct http_exchange *x, int status, const char *type)
 {
     x->chunked = x->head->minor > 0; /* else the end of the connection is the end of the body */
     http_add_head(x, status, type, false, 0);
-    x->state = HTTP_STREAMING;
-    lift_handler_deadline(t, x);
-    return http_send(t, x->conn, STR(""));
+    return begin(t, x);
+}
+
+int http_stream_begin_sized(struct task *t, struct http_exchange *x, int status, const char *type,
+                            uint64_t length)
+{
+    http_add_head(x, status, type, true, length);
+    x->sized = true;
+    x->stream_left = x->headless ? 0 : length;
+    return begin(t, x);
 }
 
 static void add_size(struct buf *out, size_t n)
@@ -38,6 +52,10 @@ int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
     check(x->state == HTTP_STREAMING);
     if (x->headless || piece.n == 0) /* an empty chunk would be the end */
         return 0;
+    if (x->sized) {
+        check(piece.n <= x->stream_left);
+        x->stream_left -= piece.n;
+    }
     if (x->chunked)
         add_size(&c->kit->out, piece.n);
     if (piece.n > HTTP_COPY_BYTES_MAX) {
@@ -58,7 +76,7 @@ int http_stream_end(struct task *t, struct http_exchange *x)
     struct http_conn *c = x->conn;
     if (c->broken)
         return ERR_CLOSED;
-    check(x->state == HTTP_STREAMING);
+    check(x->state == HTTP_STREAMING && x->stream_left == 0);
     x->state = HTTP_ANSWERED;
     if (x->chunked && !x->headless)
         buf_add_lit(&c->kit->out, "0\r\n\r\n");

@@ -29,6 +29,21 @@ static int pieces(struct task *t, struct http_exchange *x, void *ctx)
     return err ? err : http_stream_end(t, x);
 }
 
+static int sized(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    int err = http_stream_begin_sized(t, x, 200, "text/plain", 7);
+    if (!err)
+        err = http_stream_write(t, x, STR("one,"));
+    if (!err)
+        err = task_sleep(t, 2 * http_limits_default.handler_ms);
+    if (!err && str_eq(http_query_string(x), STR("half")))
+        return task_fail(t, ERR_INTERNAL, "secret");
+    if (!err)
+        err = http_stream_write(t, x, STR("two"));
+    return err ? err : http_stream_end(t, x);
+}
+
 static int broken(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
@@ -114,6 +129,7 @@ static const struct http_route routes[] = {
     {"GET", "/pieces", pieces, 0},   {"GET", "/broken", broken, 0},   {"GET", "/cut", cut, 0},
     {"GET", "/now", cut_at_once, 0}, {"GET", "/events", events, 0},   {"GET", "/flood", flood, 0},
     {"GET", "/patient", patient, 0}, {"GET", "/useless", useless, 0}, {"GET", "/deaf", deaf, 0},
+    {"GET", "/sized", sized, 0},
 };
 #define COUNT     (sizeof(routes) / sizeof(routes[0]))
 #define HOST      "Host: h\r\n"
@@ -156,6 +172,21 @@ static void streams(struct task *t, void *arg)
     check(task_sleep(t, 2 * http_limits_default.handler_ms + 1000) == 0);
     client_send(t, c, GET("/pieces"));
     is_int((int64_t)client_reply(t, c).body.n, 100008, "and again on the same connection");
+    client_send(t, c, GET("/sized"));
+    r = client_reply(t, c);
+    ok(str_eq(reply_header(&r, "content-length"), STR("7")) && str_eq(r.body, STR("one,two")) &&
+           !reply_header(&r, "transfer-encoding").p,
+       "a stream of known length");
+    client_send(t, c, STR("HEAD /sized HTTP/1.1\r\n" HOST "\r\n"));
+    r = client_reply_to_head(t, c);
+    is_str(reply_header(&r, "content-length"), STR("7"), "its head alone");
+    check(task_sleep(t, 2 * http_limits_default.handler_ms + 1000) == 0);
+    client_send(t, c, GET("/sized?half"));
+    ok(client_reply(t, c).cut, "one that fails half-way is cut");
+    client_close(c);
+    client_open(t, &f.site, c);
+    client_send(t, c, GET("/pieces"));
+    check(client_reply(t, c).status == 200);
     client_close(c);
 
     client_open(t, &f.site, c);
