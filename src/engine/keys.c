@@ -221,6 +221,11 @@ struct str key_workers(struct arena *a, int64_t uid)
     return str_printf(a, "user:%lld:workers", (long long)uid);
 }
 
+struct str key_downloads_of(struct arena *a, int64_t uid)
+{
+    return str_printf(a, "user:%lld:downloads", (long long)uid);
+}
+
 struct str key_download_status(struct arena *a, int64_t uid, struct str task)
 {
     return of_run(a, "download:", uid, task, ":status");

@@ -94,6 +94,8 @@ struct str key_workers(struct arena *a, int64_t uid);
 
 extern const struct str key_download_queue; /* list: "<uid>:<task>"; until taken */
 extern const struct str key_download_taken; /* sorted set: the same -> end of its lease, ms */
+/* sorted set: the user's that wait, and those whose files are held -> until when they count; 1 h */
+struct str key_downloads_of(struct arena *a, int64_t uid);
 struct str key_download_status(struct arena *a, int64_t uid, struct str task); /* hash; 1 h */
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
                               int64_t n); /* string of 1 MB; 5 minutes */

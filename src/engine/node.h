@@ -16,6 +16,7 @@ struct blocks;
 struct cache;
 struct catalog;
 struct config;
+struct downloads;
 struct group;
 struct http_client;
 struct http_server;
@@ -37,12 +38,14 @@ struct node {
     struct group *group; /* background roles */
     const struct config *config;
     struct redis *redis;
+    struct redis *redis_bulk; /* a connection for large values: downloads */
     struct sql_pool *sql;
     struct blocks *blocks;      /* papers in Redis */
     struct warm_progress *warm; /* how far Redis is filled */
     struct cache *cache;        /* rows of MySQL in Redis */
     struct ledger *ledger;
     struct catalog *catalog;
+    struct downloads *downloads;
     struct passwords *passwords;
     struct attempts *attempts;
     struct switches *switches;

@@ -4,6 +4,7 @@
 
 #include "app/account/routes.h"
 #include "app/catalog/routes.h"
+#include "app/download/routes.h"
 #include "app/screen/routes.h"
 #include "app/screen/work.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@
 #include "engine/config.h"
 #include "engine/crew.h"
 #include "engine/dispatcher.h"
+#include "engine/download.h"
 #include "engine/keeper.h"
 #include "engine/keyring.h"
 #include "engine/ledger.h"
@@ -31,6 +33,7 @@
 static const struct api_application applications[] = {
     {"account", account_routes},
     {"catalog", catalog_routes},
+    {"download", download_routes},
     {"screen", screen_routes},
 };
 
@@ -83,6 +86,12 @@ struct node_engine *node_engine_new(struct node *n)
         cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->ledger = ledger_new(&(struct ledger_options){
         .redis = n->redis, .sql = n->sql, .cache = n->cache, .metrics = n->metrics});
+    n->downloads = downloads_new(&(struct downloads_options){.redis = n->redis_bulk,
+                                                             .sql = n->sql,
+                                                             .cache = n->cache,
+                                                             .ledger = n->ledger,
+                                                             .metrics = n->metrics,
+                                                             .incarnation = n->incarnation});
     n->passwords = passwords_new();
     n->attempts = attempts_new(n->redis, n->metrics);
     n->switches = switches_new(n->sql);
@@ -108,6 +117,7 @@ void node_engine_free(struct node_engine *e)
     switches_free(n->switches);
     attempts_free(n->attempts);
     passwords_free(n->passwords);
+    downloads_free(n->downloads);
     ledger_free(n->ledger);
     cache_free(n->cache);
     blocks_free(n->blocks);
@@ -128,12 +138,18 @@ void node_engine_go(struct node_engine *e)
         task_fn *fn;
         void *arg;
     } roles[] = {
-        {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
-        {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
-        {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
-        {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
+        {"cache", cache_task, n->cache},
+        {"ledger", ledger_task, n->ledger},
+        {"sessions", session_task, n->cache},
+        {"attempts", attempts_task, n->attempts},
+        {"switches", switches_task, n->switches},
+        {"sweeper", sweeper_task, &e->sweeper},
+        {"audit", audit_task, &e->audit},
+        {"keyring", keyring_task, n->keyring},
+        {"dispatcher", dispatcher_task, n},
+        {"keeper", keeper_task, &e->runs},
         {"archive", archive_task, &e->archive},
+        {"downloads", downloads_task, n->downloads},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);

@@ -60,11 +60,14 @@ static int read_config(struct process *p, const char **why)
 static void open_stores(struct process *p)
 {
     struct node *n = &p->node;
-    n->redis = redis_open(&p->links, &(struct redis_options){.url = p->stores.redis_url,
-                                                             .password = p->stores.redis_password,
-                                                             .metrics = n->metrics,
-                                                             .name = "hot"});
-    check(n->redis);
+    struct redis_options o = {.url = p->stores.redis_url,
+                              .password = p->stores.redis_password,
+                              .metrics = n->metrics,
+                              .name = "hot"};
+    n->redis = redis_open(&p->links, &o);
+    o.name = "download";
+    n->redis_bulk = redis_open(&p->links, &o);
+    check(n->redis && n->redis_bulk);
     n->sql = sql_pool_new(
         n->loop, &(struct sql_options){.url = p->stores.mysql_url,
                                        .password = p->stores.mysql_password,
@@ -187,6 +190,7 @@ static void live(struct task *t, void *arg)
     err = group_join(t, &p->background);
     node_engine_part(t, p->engine);
     redis_close(p->node.redis);
+    redis_close(p->node.redis_bulk);
     err = group_join(t, &p->links);
     (void)err; /* nobody cancels this task, and it has no deadline */
 }

@@ -1,0 +1,176 @@
+#include "app/download/routes.h"
+
+#include "engine/download.h"
+
+static struct download_wish wish_of(const struct api_call *c, enum export_format f)
+{
+    return (struct download_wish){
+        .run = {c->session.uid, api_text(c, "query_id")},
+        .format = f,
+        .all = str_eq(api_text(c, "scope"), STR("all")),
+    };
+}
+
+static int create(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    enum export_format f;
+    char id[DOWNLOAD_ID_BYTES];
+    check(export_parse(api_text(c, "type"), &f)); /* as the table says */
+    struct download_wish wish = wish_of(c, f);
+    int err = download_create(t, c->node->downloads, &wish, id);
+    if (err)
+        return err;
+    jw_put_str(w, "task_id", str_of(id));
+    return 0;
+}
+
+static int show(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct download d;
+    int err = download_look(t, c->node->downloads, c->session.uid, api_text(c, "task_id"), &d);
+    if (err)
+        return err;
+    jw_put_str(w, "state", str_of(download_state_name(d.state)));
+    jw_put_int(w, "progress", d.progress);
+    jw_put_str(w, "query_id", d.wish.run.qid);
+    jw_put_str(w, "type", str_of(export_name(d.wish.format)));
+    jw_put_str(w, "scope", d.wish.all ? STR("all") : STR("relevant"));
+    jw_put_str(w, "file_name", d.name);
+    jw_put_bool(w, "streamed", d.streamed);
+    jw_put_str(w, "error", d.error);
+    if (d.expires_ms)
+        jw_put_int(w, "bytes", d.bytes);
+    api_put_time(w, "expires_at", d.expires_ms);
+    return 0;
+}
+
+/* --- the file --- */
+
+struct sending {
+    struct api_call *call;
+    const struct download *file;
+};
+
+static int begin(struct task *t, void *arg)
+{
+    const struct sending *s = arg;
+    struct http_exchange *x = s->call->x;
+    const char *media = export_media(s->file->wish.format);
+    http_set_header(x, "Content-Disposition", download_disposition(task_arena(t), s->file->name));
+    s->call->replied = true;
+    return s->file->streamed ? http_stream_begin(t, x, 200, media)
+                             : http_stream_begin_sized(t, x, 200, media, (uint64_t)s->file->bytes);
+}
+
+static int write_piece(struct task *t, struct str piece, void *arg)
+{
+    const struct sending *s = arg;
+    return http_stream_write(t, s->call->x, piece);
+}
+
+static int send_file(struct task *t, struct api_call *c, const struct download *d)
+{
+    struct sending s = {c, d};
+    bool head = str_eq(http_method(c->x), STR("HEAD"));
+    int err = head && d->state == DOWNLOAD_READY
+                  ? begin(t, &s)
+                  : download_send(t, c->node->downloads, d, begin, write_piece, &s);
+    return err ? err : http_stream_end(t, c->x);
+}
+
+static int get_file(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    struct download d;
+    int err = download_look(t, c->node->downloads, c->session.uid, api_text(c, "task_id"), &d);
+    return err ? err : send_file(t, c, &d);
+}
+
+/* The old way: one request that asks, waits and answers. */
+static int get_at_once(struct task *t, struct api_call *c, enum export_format f)
+{
+    struct download_wish wish = wish_of(c, f);
+    struct download d;
+    char id[DOWNLOAD_ID_BYTES];
+    int err = download_create(t, c->node->downloads, &wish, id);
+    if (!err)
+        err = download_await(t, c->node->downloads, c->session.uid, str_of(id), &d);
+    if (!err && d.state == DOWNLOAD_FAILED)
+        err = task_fail(t, ERR_UNAVAILABLE, "download %s: %.*s", id, STR_ARG(d.error));
+    return err ? err : send_file(t, c, &d);
+}
+
+static int get_csv(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    return get_at_once(t, c, EXPORT_CSV);
+}
+
+static int get_bib(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    return get_at_once(t, c, EXPORT_BIB);
+}
+
+/* --- the tables --- */
+
+#define QUERY_ID                                                                                   \
+    {                                                                                              \
+        "query_id", API_TEXT, .least = 1, .most = 64, .about = "the run"                           \
+    }
+#define SCOPE                                                                                      \
+    {                                                                                              \
+        "scope", API_TEXT, .optional = true, .choices = "relevant|all",                            \
+                           .about = "which papers; the relevant ones if absent"                    \
+    }
+
+static const struct api_field create_body[] = {
+    QUERY_ID,
+    {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
+    SCOPE,
+    API_END,
+};
+static const struct api_field create_reply[] = {
+    {"task_id", API_TEXT, .least = 32, .most = 32, .about = "names the download, for an hour"},
+    API_END,
+};
+static const struct api_field task_query[] = {
+    {"task_id", API_TEXT, .least = 1, .most = 64, .about = "of the download"},
+    API_END,
+};
+static const struct api_field at_once_fields[] = {
+    QUERY_ID,
+    SCOPE,
+    API_END,
+};
+static const struct api_field status_reply[] = {
+    {"state", API_TEXT, .choices = DOWNLOAD_STATES, .about = "READY: the file can be had"},
+    {"progress", API_INT, .most = 100, .about = "per cent"},
+    {"query_id", API_TEXT, .most = 64, .about = "the run"},
+    {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
+    {"scope", API_TEXT, .choices = "relevant|all", .about = "which papers"},
+    {"file_name", API_TEXT, .most = DOWNLOAD_NAME_BYTES_MAX, .about = "what it will be called"},
+    {"streamed", API_BOOL, .about = "it is large, and will be built while it is sent"},
+    {"error", API_TEXT, .optional = true, .most = 255, .about = "why it FAILED"},
+    {"bytes", API_INT, .optional = true, .most = DOWNLOAD_HELD_BYTES_MAX, .about = "of the file"},
+    {"expires_at", API_TIME, .optional = true, .about = "until then it is held"},
+    API_END,
+};
+
+const struct api_route download_routes[] = {
+    {"POST", "/api/download/create", API_USER, create, "Ask for the results of a run as a file",
+     .body = create_body, .reply = create_reply},
+    {"GET", "/api/download/status", API_USER, show, "How far a download is", .query = task_query,
+     .reply = status_reply},
+    {"GET", "/api/download/file", API_USER, get_file, "The file of a download that is READY",
+     .query = task_query, .media = "*/*"},
+    {"GET", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
+     .query = at_once_fields, .media = "text/csv"},
+    {"POST", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
+     .body = at_once_fields, .media = "text/csv"},
+    {"GET", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
+     .query = at_once_fields, .media = "application/x-bibtex"},
+    {"POST", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
+     .body = at_once_fields, .media = "application/x-bibtex"},
+    {.method = NULL},
+};

@@ -1,0 +1,80 @@
+#include "engine/download_private.h"
+#include "engine/keys.h"
+#include "loop/offload.h"
+
+struct build {
+    struct downloads *downloads;
+    struct export *export;
+    struct buf out; /* not handed on yet */
+    int64_t rows, bytes;
+    download_fn *fn;
+    download_far_fn *far;
+    void *arg;
+};
+
+struct rendering {
+    struct export *export;
+    const struct result_row *rows;
+    const struct block_pick *picks;
+    size_t count;
+};
+
+static void render(void *arg)
+{
+    const struct rendering *r = arg;
+    for (size_t i = 0; i < r->count; i++)
+        export_add(r->export, &r->rows[i], r->picks[i].bibtex);
+}
+
+static int hand_on(struct task *t, struct build *b, size_t least)
+{
+    int err = 0;
+    while (!err && b->out.len >= least && b->out.len > 0) {
+        struct str piece = buf_str(&b->out);
+        if (piece.n > DOWNLOAD_PIECE_BYTES)
+            piece.n = DOWNLOAD_PIECE_BYTES;
+        err = b->fn(t, piece, b->arg);
+        buf_consume(&b->out, piece.n);
+        b->bytes += (int64_t)piece.n;
+    }
+    return err;
+}
+
+/* Five hundred papers take a helper thread some milliseconds, which the loop does not have. */
+static int take_rows(struct task *t, const struct result_row *rows, size_t count, void *arg)
+{
+    struct build *b = arg;
+    struct block_pick *picks = ARENA_ARRAY(task_arena(t), struct block_pick, count);
+    for (size_t i = 0; i < count; i++)
+        picks[i] = (struct block_pick){rows[i].journal, rows[i].year, rows[i].doi, STR_NULL};
+    int err = blocks_pick(t, b->downloads->blocks, picks, count);
+    if (err)
+        return err;
+    struct rendering r = {b->export, rows, picks, count};
+    err = offload(t, render, &r);
+    if (err == ERR_BUSY) {
+        render(&r);
+        err = 0;
+    }
+    b->rows += (int64_t)count;
+    if (!err)
+        err = hand_on(t, b, DOWNLOAD_PIECE_BYTES);
+    if (!err && b->far)
+        err = b->far(t, b->rows, b->bytes + (int64_t)b->out.len, b->arg);
+    return err;
+}
+
+int download_build(struct task *t, struct downloads *d, const struct download_wish *w,
+                   download_fn *fn, download_far_fn *far, void *arg)
+{
+    struct build b = {.downloads = d, .fn = fn, .far = far, .arg = arg};
+    struct results r = {d->options.redis, d->options.sql, d->options.ledger, d->blocks};
+    buf_init(&b.out);
+    b.export = export_new(w->format, &b.out);
+    int err = results_each(t, &r, w->run, !w->all, take_rows, &b);
+    if (!err)
+        err = hand_on(t, &b, 0);
+    export_free(b.export);
+    buf_release(&b.out);
+    return err;
+}
