@@ -5,7 +5,7 @@
 # MariaDB needs my_print_defaults of mariadb-client-core.
 PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libzstd-dev libcrypt-dev libunistring-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
-PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs"
+PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs bibutils python3-pybtex"
 
 # How the program that people run is built; ./test has its own options.
 PRODUCT_OPTIONS="-Db_lto=true"

@@ -1,0 +1,248 @@
+"""Downloads over HTTP, on real stores: what other programs make of the files, who may have them, the old routes."""
+import base64
+import concurrent.futures
+import csv
+import http.client
+import io
+import json
+import re
+import subprocess
+import time
+import urllib.parse
+
+from harness import Millrace, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
+
+PASSWORD = "correct horse"
+HOSTILE = {
+    "10.5555/a": '@article{dup,\n  title = {=cmd|\' /C calc\'!A0},\n  author = {+Eve and {Barnes and Noble, Inc.}},\n year = 2024}',
+    "10.5555/b": '@article{dup2, title = "Say {"}hi{"}, {\\"o} and 50\\%",\r\n  abstract = {二氧化碳，😀\n\nwith\ttabs},\n journal = jn, year = 2024}',
+    "10.5555/c": '@inproceedings{c3, title = {Unclosed $\\frac{1}{ \\textbf{x}} and @ signs}, booktitle = {中文会议}, pages = {1--9}, year = 2024}',
+    "made-up/0123456789abcdef0123456789abcdef": '@misc{m4, title = {No DOI}, author = {Ludwig van Beethoven}, year = 2024}',
+}
+STRINGS = '@string{jn = "Journal of {N}oise"}\n'
+
+
+class User:
+    def __init__(self, server, name):
+        self.port = server.port
+        self.token = None
+        self.call("POST", "/api/register", {"username": name, "password": PASSWORD})
+        r = self.json("POST", "/api/login", {"username": name, "password": PASSWORD})
+        self.token, self.uid = r["token"], r["uid"]
+
+    def call(self, method, path, body=None):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        if self.token:
+            headers["Authorization"] = "Bearer " + self.token
+        c.request(method, path, json.dumps(body) if body is not None else None, headers)
+        r = c.getresponse()
+        r.content = r.read()
+        c.close()
+        return r
+
+    def json(self, method, path, body=None):
+        return json.loads(self.call(method, path, body).content)
+
+    def create(self, qid, kind, scope="relevant"):
+        return self.json("POST", "/api/download/create", {"query_id": qid, "type": kind, "scope": scope})["task_id"]
+
+    def status(self, task):
+        return self.json("GET", f"/api/download/status?task_id={task}")
+
+    def ready(self, task):
+        wait_for(lambda: self.status(task)["state"] in ("READY", "FAILED"), 30)
+        return self.status(task)
+
+    def file(self, qid, kind, scope="relevant"):
+        task = self.create(qid, kind, scope)
+        status = self.ready(task)
+        assert status["state"] == "READY", status
+        return self.call("GET", f"/api/download/file?task_id={task}")
+
+
+def archive(server, uid, qid, question="Is it wet?", where="1"):
+    """A run that is done and archived: every paper of the corpus, each second one relevant, each tenth failed."""
+    params = json.dumps({"question": question}).replace("\\", "\\\\").replace("'", "''")
+    sql(server, f"""
+        INSERT INTO query_log (query_id, uid, status, archived, search_params, total_papers, finished_papers,
+            relevant_papers) SELECT '{qid}', {uid}, 'DONE', 1, '{params}', COUNT(*), COUNT(*), 0
+            FROM paperinfo WHERE {where};
+        INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)
+            SELECT {uid}, '{qid}', DOI, CONCAT('meta:', journal, ':', year), IF(n % 10 = 9, NULL, n % 2 = 0),
+                IF(n % 10 = 9, '{{"error":"timeout"}}',
+                   CONCAT('{{"relevant":', IF(n % 2 = 0, 'true', 'false'), ',"reason":"=because \\\\"it\\\\" is, 是"}}'))
+            FROM (SELECT DOI, journal, year, ROW_NUMBER() OVER (ORDER BY DOI) - 1 AS n FROM paperinfo WHERE {where}) p;
+        UPDATE query_log SET relevant_papers = (SELECT COUNT(*) FROM search_result r
+            WHERE r.query_id = '{qid}' AND relevant = 1) WHERE query_id = '{qid}'""")
+
+
+def add_hostile(server):
+    for doi, bib in HOSTILE.items():
+        paper = {"journal": "HOSTILE", "year": 2024, "file": "h.bib", "bib": bib}
+        if "jn" in bib:
+            paper["strings"] = STRINGS
+        text = json.dumps(paper, ensure_ascii=False).replace("\\", "\\\\").replace("'", "''")
+        sql(server, f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}', '{text}')")
+    sql(server, f"INSERT INTO corpus_block VALUES ('HOSTILE', 2024, {len(HOSTILE)}, 1)")
+
+
+def rows_of(reply):
+    return list(csv.reader(io.StringIO(reply.content.decode("utf-8-sig"), newline="")))
+
+
+def external(program, data):
+    """What a program of bibutils says of a file: its records, and how many it found."""
+    done = subprocess.run([program], input=data, capture_output=True, timeout=60)
+    found = re.search(rb"Processed (\d+) references", done.stderr)
+    return done.stdout.decode("utf-8-sig"), int(found[1]) if found else -1, done.stderr
+
+
+def pybtex(data):
+    """Keys, and one title and journal, as pybtex reads them."""
+    path = folder() + "/x.bib"
+    with open(path, "wb") as f:
+        f.write(data)
+    program = ("import json, sys; from pybtex.database import parse_file\n"
+               "d = parse_file(sys.argv[1], 'bibtex')\n"
+               "print(json.dumps({k: dict(e.fields) for k, e in d.entries.items()}))")
+    # Debian's packages are for Debian's Python.
+    done = subprocess.run(["/usr/bin/python3", "-c", program, path], capture_output=True, text=True, timeout=60)
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+
+def with_server(name, **settings):
+    def wrap(fn):
+        @test(name)
+        def _():
+            with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "500", **settings}) as m:
+                assert wait_for(m.ready, 30), m.get("/readyz")
+                fn(m)
+    return wrap
+
+
+@with_server("files that other programs read")
+def _(m):
+    u = User(m, "reader")
+    archive(m, u.uid, "q1", "二氧化碳 and \"water\"?")
+    total = int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])
+    relevant = int(sql(m, "SELECT COUNT(*) FROM search_result WHERE relevant = 1")[0][0])
+    r = u.file("q1", "csv")
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    equal(r.headers["Content-Type"], "text/csv; charset=utf-8", "CSV")
+    equal(int(r.headers["Content-Length"]), len(r.content), "its length is told")
+    name = f"millrace-二氧化碳-and-water-{today}-relevant.csv"
+    ok(f'filename="millrace-and-water-{today}-relevant.csv"' in r.headers["Content-Disposition"]
+       and urllib.parse.quote(name) in r.headers["Content-Disposition"], "its name", r.headers["Content-Disposition"])
+    ok(r.content.startswith(b"\xef\xbb\xbf"), "a byte order mark, for Excel")
+    rows = rows_of(r)
+    equal(rows[0], ["doi", "title", "authors", "journal", "year", "verdict", "reason", "abstract"], "columns")
+    equal((len(rows) - 1, {len(x) for x in rows}, {x[5] for x in rows[1:]}), (relevant, {8}, {"relevant"}), "rows")
+    ok(all(x[1] and x[2] and x[6] == "'=because \"it\" is, 是" for x in rows[1:]), "titles, authors, reasons")
+    rows = rows_of(u.file("q1", "csv", "all"))
+    equal((len(rows) - 1, {x[5] for x in rows[1:]}), (total, {"relevant", "not relevant", "failed"}), "all of them")
+
+    r = u.file("q1", "bib")
+    equal(r.headers["Content-Type"], "application/x-bibtex; charset=utf-8", "BibTeX")
+    stored = [json.loads(base64.b64decode(row[0].replace("\\n", "")))["bib"] for row in sql(
+        m, "SELECT TO_BASE64(Bib) FROM paperinfo JOIN search_result r ON r.doi = paperinfo.DOI WHERE relevant = 1")]
+    text = r.content.decode()
+    ok(len(stored) == relevant and all(b in text for b in stored), "entries are byte for byte")
+    found = pybtex(r.content)
+    equal(len(found), relevant, "pybtex reads them", str(found)[:300])
+    xml, count, err = external("bib2xml", r.content)
+    equal(count, relevant, "so does bibutils", err[:300])
+
+    r = u.file("q1", "ris")
+    equal(r.headers["Content-Type"], "application/x-research-info-systems; charset=utf-8", "RIS")
+    xml, count, err = external("ris2xml", r.content)
+    equal(count, relevant, "bibutils reads it", err[:300])
+    equal((xml.count("<title>") >= relevant, xml.count("journal article")), (True, relevant), "titles of articles")
+
+
+@with_server("hostile entries")
+def _(m):
+    u = User(m, "hostile")
+    add_hostile(m)
+    archive(m, u.uid, "h1", "x", "DOI LIKE '10.5555/_' OR DOI LIKE 'made-up/0123%'")
+    sql(m, "UPDATE search_result SET relevant = 1, ai_result = '{\"relevant\": true, \"reason\": \"\\\\n=1+1\"}'")
+    rows = {x[0]: x for x in rows_of(u.file("h1", "csv"))[1:]}
+    equal(sorted(rows), sorted(HOSTILE), "every paper is in the table, in a row of its own")
+    equal(rows["10.5555/a"][1:3], ["'=cmd|' /C calc'!A0", "'+Eve and Barnes and Noble, Inc."], "no formulas")
+    equal(rows["10.5555/b"][7], "二氧化碳，😀 with tabs", "text in one line")
+    ok(all(x[6] == "'=1+1" for x in rows.values()), "nor in what the AI said", rows)
+    data = u.file("h1", "bib").content
+    ok(all(b.encode() in data for b in HOSTILE.values()), "entries are byte for byte", data)
+    equal(data.count(STRINGS.encode()), 1, "with the @string that one needs")
+    found = pybtex(data)
+    ok(isinstance(found, dict) and set(found) == {"dup", "dup2", "c3", "m4"}
+       and found["dup2"]["journal"] == "Journal of {N}oise", "pybtex reads them", found)
+    data = u.file("h1", "ris").content
+    xml, count, err = external("ris2xml", data)
+    equal(count, len(HOSTILE), "four records", err)
+    ok("<namePart type=\"family\">van Beethoven</namePart>" in xml and "二氧化碳，😀 with tabs" in xml
+       and "<start>1</start>" in xml, "as they should be", xml)
+    ok(b"made-up" not in data, "what was made up is no DOI")
+
+
+@with_server("whose they are, and limits")
+def _(m):
+    u, other = User(m, "owner"), User(m, "other")
+    archive(m, u.uid, "q1")
+    task = u.create("q1", "ris")
+    equal(u.ready(task)["state"], "READY", "the owner's is READY")
+    equal(other.call("GET", f"/api/download/status?task_id={task}").status, 404, "another user sees no status")
+    equal(other.call("GET", f"/api/download/file?task_id={task}").status, 404, "gets no file")
+    equal(other.call("POST", "/api/download/create", {"query_id": "q1", "type": "csv"}).status, 404, "and no run")
+    for path in ("/api/download_csv?query_id=q1", "/api/download_bib?query_id=q1"):
+        equal(other.call("GET", path).status, 404, f"nor by {path}")
+    for task in ("x", "0" * 32, "..%2f" * 4, "%00"):
+        ok(u.call("GET", f"/api/download/status?task_id={task}").status in (400, 404), f"no task {task}")
+    for body in ({}, {"query_id": "q1"}, {"query_id": "q1", "type": "pdf"}, {"query_id": 1, "type": "csv"},
+                 {"query_id": "q1", "type": "csv", "scope": "some"}, {"query_id": "q1", "type": "csv", "x": 1}):
+        equal(u.call("POST", "/api/download/create", body).status, 400, f"refused: {body}")
+    nobody = http.client.HTTPConnection("127.0.0.1", m.port)
+    nobody.request("GET", "/api/download/file?task_id=" + "0" * 32)
+    equal(nobody.getresponse().status, 401, "nothing without a session")
+    redis = redis_link(m)
+    now = int(time.time() * 1000)
+    for i in range(20):
+        redis("ZADD", f"user:{u.uid}:downloads", now + 60000, f"{i:032x}")
+    r = u.call("POST", "/api/download/create", {"query_id": "q1", "type": "csv"})
+    equal(r.status, 429, "not with twenty waiting", r.content)
+    redis("DEL", f"user:{u.uid}:downloads")
+    redis("ZADD", f"user:{u.uid}:downloads", now + 60000, "x:268435000")
+    task = u.create("q1", "bib", "all")
+    status = u.ready(task)
+    ok(status["streamed"] and status["state"] == "READY", "who has much held gets it as it is built", status)
+    r = u.call("GET", f"/api/download/file?task_id={task}")
+    ok("Content-Length" not in r.headers and len(pybtex(r.content)) == int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0]),
+       "whole", r.headers)
+    r = u.call("HEAD", f"/api/download/file?task_id={task}")
+    ok(r.status == 200 and not r.content, "its head alone")
+
+
+@with_server("the old routes, and many at once")
+def _(m):
+    users = [User(m, f"user{i}") for i in range(4)]
+    for i, u in enumerate(users):
+        archive(m, u.uid, f"q{i}")
+    u = users[0]
+    r = u.call("GET", "/api/download_csv?query_id=q0&scope=all")
+    equal((r.status, len(rows_of(r)) - 1), (200, int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])), "CSV at once")
+    same = u.call("POST", "/api/download_csv", {"query_id": "q0", "scope": "all"})
+    equal(same.content, r.content, "asked for by POST")
+    r = u.call("GET", "/api/download_bib?query_id=q0")
+    ok(r.status == 200 and r.headers["Content-Disposition"].endswith('-relevant.bib"'), "BibTeX at once", r.headers)
+    equal(u.call("GET", "/api/download_bib?query_id=none").status, 404, "of no run")
+    began = time.monotonic()
+    jobs = [(u, f"q{i}") for i, u in enumerate(users)] * 10
+    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+        sizes = set(pool.map(lambda j: len(j[0].file(j[1], "bib").content), jobs))
+    note(f"40 downloads of 250 papers: {time.monotonic() - began:.2f} s")
+    equal(sizes, {len(r.content)}, "forty at once are all alike")
+    metrics = m.get("/metrics").body.decode()
+    ok(re.search(r"millrace_downloads_ready_total\{node=\"\d\"\} [1-9]", metrics), "they are counted")
+
+
+run_tests()
