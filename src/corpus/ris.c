@@ -31,6 +31,21 @@ static size_t breaks_line(struct str s)
     return separator ? 3 : 0;
 }
 
+/* How many bytes from the start of s can be written as they are. */
+static size_t fine_bytes(struct str s)
+{
+    size_t at = 0;
+    while (at < s.n) {
+        unsigned char c = (unsigned char)s.p[at];
+        struct str rest = str_from(s.p + at, s.n - at);
+        size_t n = c >= 0x20 && c < 0x7f ? 1 : breaks_line(rest) ? 0 : str_utf8_step(rest);
+        if (n == 0)
+            break;
+        at += n;
+    }
+    return at;
+}
+
 /* One line; nothing for an empty value. */
 static void put(struct writer *w, const char *tag, struct str value)
 {
@@ -38,17 +53,16 @@ static void put(struct writer *w, const char *tag, struct str value)
         return;
     buf_add(w->out, tag, 2);
     buf_add_lit(w->out, "  - ");
-    for (size_t i = 0, n; i < value.n; i += n) {
-        struct str rest = str_from(value.p + i, value.n - i);
-        size_t breaks = breaks_line(rest);
-        n = breaks ? breaks : str_utf8_step(rest);
-        if (breaks)
-            buf_add_char(w->out, ' ');
-        else if (n)
-            buf_add(w->out, rest.p, n);
-        else
-            buf_add_lit(w->out, "\xef\xbf\xbd"); /* U+FFFD */
+    while (value.n) {
+        size_t n = fine_bytes(value);
+        buf_add(w->out, value.p, n);
+        value = str_from(value.p + n, value.n - n);
+        if (value.n == 0)
+            break;
+        n = breaks_line(value);
+        buf_add_str(w->out, n ? STR(" ") : STR("\xef\xbf\xbd")); /* U+FFFD for what is no UTF-8 */
         n += n == 0;
+        value = str_from(value.p + n, value.n - n);
     }
     buf_add_lit(w->out, "\r\n");
 }
