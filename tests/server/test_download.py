@@ -5,12 +5,14 @@ import csv
 import http.client
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import time
 import urllib.parse
 
-from harness import Millrace, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
+from harness import Millrace, alive, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
 
 PASSWORD = "correct horse"
 HOSTILE = {
@@ -220,6 +222,41 @@ def _(m):
        "whole", r.headers)
     r = u.call("HEAD", f"/api/download/file?task_id={task}")
     ok(r.status == 200 and not r.content, "its head alone")
+
+
+@with_server("a run under way, and a node that dies")
+def _(m):
+    u = User(m, "runner")
+    dois = [(r[0], r[1]) for r in sql(m, "SELECT DOI, CONCAT('meta:', journal, ':', year) FROM paperinfo ORDER BY DOI")]
+    sql(m, f"""INSERT INTO query_log (query_id, uid, status, search_params, total_papers)
+               VALUES ('r1', {u.uid}, 'RUNNING', '{{"question": "x"}}', {len(dois)})""")
+    redis = redis_link(m)
+    key = f"result:{u.uid}:r1"
+    redis("HSET", f"query:{u.uid}:r1:status", "state", "RUNNING", "finished", 100, "relevant", 50)
+    for i, (doi, block) in enumerate(dois[:100]):
+        verdict = {"relevant": i % 2 == 0, "reason": f"reason {i}"}
+        redis("HSET", key, doi, json.dumps({"ai_result": verdict, "block_key": block}))
+        redis("RPUSH", key + ":arrivals", doi)
+        if i % 2 == 0:
+            redis("RPUSH", key + ":relevant", doi)
+    rows = rows_of(u.file("r1", "csv", "all"))
+    equal([x[0] for x in rows[1:]], [d for d, _ in dois[:100]], "what is there so far, as it came")
+    equal([x[6] for x in rows_of(u.file("r1", "csv"))[1:]], [f"reason {i}" for i in range(0, 100, 2)], "the relevant ones")
+
+    # One node takes a download and is stopped for good before it can finish it.
+    archive(m, u.uid, "q1")
+    victim, other = m.nodes()[0], m.nodes()[1]
+    os.kill(other, signal.SIGSTOP)
+    tasks = [u.create("q1", "ris", "all") for _ in range(10)]
+    held = wait_for(lambda: redis("ZRANGE", "download_taken", 0, -1), 10)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: not alive(victim))
+    left = redis("ZRANGE", "download_taken", 0, -1)
+    note(f"{len(held)} were in hands, {len(left)} when the node was gone")
+    for member in left:  # their leases end in twenty seconds; these do now
+        redis("ZADD", "download_taken", "XX", 1, member)
+    os.kill(other, signal.SIGCONT)
+    equal([u.ready(task)["state"] for task in tasks], ["READY"] * 10, "what a node was at when it died is done by another")
 
 
 @with_server("the old routes, and many at once")
