@@ -147,18 +147,6 @@ static size_t split(struct str s, bool at_commas, struct str *out, size_t max)
     return count;
 }
 
-/* All of it stands in one pair of braces. */
-static bool is_body(struct str name)
-{
-    int depth = 0;
-    for (size_t i = 0; i < name.n; i++) {
-        depth = depth_after(depth, name.p[i]);
-        if (depth == 0 && i + 1 < name.n)
-            return false;
-    }
-    return name.n >= 2 && name.p[0] == '{' && depth == 0;
-}
-
 static void put_person(struct writer *w, const char *tag, struct str last, struct str first,
                        struct str suffix)
 {
@@ -172,7 +160,8 @@ static void put_person(struct writer *w, const char *tag, struct str last, struc
     put(w, tag, name);
 }
 
-/* "Ludwig van Beethoven": the last name begins with the first small word, or is the last word. */
+/* "Ludwig van Beethoven": the last name begins with the first small word, or is the last word. A body in braces is
+ * one word. */
 static void put_words(struct writer *w, const char *tag, struct str name)
 {
     struct str words[NAME_WORDS_MAX];
@@ -191,9 +180,7 @@ static void put_name(struct writer *w, const char *tag, struct str name)
     if (name.n == 0 || str_ieq(name, STR("others")))
         return;
     size_t count = split(name, true, parts, 3);
-    if (is_body(name))
-        put_latex(w, tag, name);
-    else if (count == 1)
+    if (count == 1)
         put_words(w, tag, name);
     else if (count == 2)
         put_person(w, tag, parts[0], parts[1], STR_NULL);
