@@ -449,6 +449,8 @@ def _(m):
                 equal(bare.status, 401, f"{method} {path}: wants a session")
             if method == "get" and "{" in path:
                 equal(api("GET", url).status, 404, f"{method} {path}: nothing there")
+            elif method == "get" and any(p["required"] for p in told.get("parameters", [])):
+                equal(api("GET", url).status, 400, f"{method} {path}: wants its parameters")
             elif method == "get":
                 r = api("GET", url)
                 ok(r.status == 200 and set(r.body) - {"success"} <= set(

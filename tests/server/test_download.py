@@ -229,10 +229,10 @@ def _(m):
     u = User(m, "runner")
     dois = [(r[0], r[1]) for r in sql(m, "SELECT DOI, CONCAT('meta:', journal, ':', year) FROM paperinfo ORDER BY DOI")]
     sql(m, f"""INSERT INTO query_log (query_id, uid, status, search_params, total_papers)
-               VALUES ('r1', {u.uid}, 'RUNNING', '{{"question": "x"}}', {len(dois)})""")
+               VALUES ('r1', {u.uid}, 'PAUSED', '{{"question": "x"}}', {len(dois)})""")
     redis = redis_link(m)
     key = f"result:{u.uid}:r1"
-    redis("HSET", f"query:{u.uid}:r1:status", "state", "RUNNING", "finished", 100, "relevant", 50)
+    redis("HSET", f"query:{u.uid}:r1:status", "state", "PAUSED", "finished", 100, "relevant", 50)
     for i, (doi, block) in enumerate(dois[:100]):
         verdict = {"relevant": i % 2 == 0, "reason": f"reason {i}"}
         redis("HSET", key, doi, json.dumps({"ai_result": verdict, "block_key": block}))
