@@ -41,6 +41,7 @@ struct downloads *downloads_new(const struct downloads_options *o)
     d->blocks =
         blocks_new(&(struct blocks_options){.redis = o->redis, .sql = o->sql, .metrics = m});
     waitq_init(&d->created);
+    waitq_init(&d->idle);
     sem_init(&d->asking, 1);
     d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
     d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");

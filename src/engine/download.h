@@ -50,6 +50,9 @@ struct downloads *downloads_new(const struct downloads_options *o);
 void downloads_free(struct downloads *d);
 /* The workers, for ever. A task_fn with a struct downloads. */
 void downloads_task(struct task *t, void *arg);
+/* The workers take nothing more; waits at most ms for what they have. What is not done by then comes back with the end
+ * of its lease, on another node. */
+void downloads_drain(struct task *t, struct downloads *d, int64_t ms);
 
 struct download_wish {
     struct run_id run;

@@ -16,6 +16,9 @@ struct downloads {
     struct waitq created;  /* wakes a worker of this node */
     struct sem asking;     /* one idle worker asks for all of them */
     uint64_t takes;        /* numbers leases */
+    bool draining;
+    size_t busy;       /* workers that ask, or have something */
+    struct waitq idle; /* for whoever waits until there are none */
     int64_t streaming
         [DOWNLOAD_STREAMS_MAX]; /* uids of those who are sent what is being built; 0: free */
     int64_t *created_count, *ready_count, *streamed_count, *failed_count, *bytes_count, *waiting;

@@ -336,6 +336,26 @@ static void test_slow(struct task *t, void *arg)
     close_site(t, &s);
 }
 
+static void test_drain(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES], late[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, true, id) == 0);
+    start_workers(&s);
+    while (look(t, &s, run.uid, id).state == DOWNLOAD_PENDING)
+        check(task_yield(t) == 0);
+    downloads_drain(t, s.downloads, 20000);
+    ok(look(t, &s, run.uid, id).state == DOWNLOAD_READY && taken(t, &s) == 0,
+       "a node that drains finishes what it has");
+    check(create(t, &s, run, EXPORT_BIB, true, late) == 0);
+    pause_ms(t, 300);
+    is_int(look(t, &s, run.uid, late).state, DOWNLOAD_PENDING, "and takes nothing more");
+    close_site(t, &s);
+}
+
 static void test_tries(struct task *t, void *arg)
 {
     (void)arg;
@@ -447,8 +467,8 @@ static void test_names(void)
 int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
-        test_whole, test_others, test_limits, test_dead,
-        test_slow,  test_tries,  test_large,  test_much,
+        test_drain, test_whole, test_others, test_limits, test_dead,
+        test_slow,  test_tries, test_large,  test_much,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

@@ -239,12 +239,12 @@ static int work(struct task *t, struct downloads *d, struct str member)
     return build(t, &j);
 }
 
-/* Asks until there is something. */
+/* Asks until there is something. ERR_CLOSED: we drain. */
 static int take(struct task *t, struct downloads *d, struct str *member)
 {
     const struct str argv[] = {key_download_queue, key_download_taken,
                                str_int(task_arena(t), d->options.lease_ms)};
-    for (;;) {
+    while (!d->draining) {
         struct task_scope scope = task_scope(t);
         const struct redis_reply *r;
         int err =
@@ -263,21 +263,32 @@ static int take(struct task *t, struct downloads *d, struct str *member)
         if (err && err != ERR_TIMEOUT)
             return err;
     }
+    return ERR_CLOSED;
+}
+
+static int take_and_work(struct task *t, struct downloads *d)
+{
+    struct str member;
+    int err = sem_get(t, &d->asking);
+    if (err)
+        return err;
+    d->busy++;
+    err = take(t, d, &member);
+    sem_put(&d->asking);
+    bool taken = !err;
+    if (taken)
+        err = work(t, d, member);
+    if (--d->busy == 0)
+        waitq_wake_all(&d->idle);
+    return taken || task_canceled(t) ? err : 0;
 }
 
 static void worker(struct task *t, void *arg)
 {
     struct downloads *d = arg;
-    while (!task_canceled(t)) {
+    while (!d->draining && !task_canceled(t)) {
         struct task_scope scope = task_scope(t);
-        struct str member;
-        int err = sem_get(t, &d->asking);
-        if (!err) {
-            err = take(t, d, &member);
-            sem_put(&d->asking);
-        }
-        if (!err)
-            err = work(t, d, member);
+        int err = take_and_work(t, d);
         if (err && err != ERR_CANCELED)
             log_warn("download", "a worker lost its download, which comes back by itself: %s",
                      *task_error(t) ? task_error(t) : err_name(err));
@@ -294,4 +305,15 @@ void downloads_task(struct task *t, void *arg)
             log_error("download", "there is no memory for worker %d", i);
     int err = group_join(t, &g);
     (void)err; /* it ends when it is cancelled */
+}
+
+void downloads_drain(struct task *t, struct downloads *d, int64_t ms)
+{
+    int err = 0;
+    d->draining = true;
+    waitq_wake_all(&d->created);
+    int64_t old = task_deadline(t, ms > 0 ? ms : 0);
+    while (d->busy && !err)
+        err = waitq_wait(t, &d->idle);
+    task_deadline_restore(t, old);
 }

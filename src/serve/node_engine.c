@@ -158,7 +158,9 @@ void node_engine_go(struct node_engine *e)
 
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 {
+    int64_t began_ms = loop_now_ms(e->node->loop);
     crew_drain(t, e->crew, ms);
+    downloads_drain(t, e->node->downloads, ms - (loop_now_ms(e->node->loop) - began_ms));
 }
 
 void node_engine_part(struct task *t, struct node_engine *e)
