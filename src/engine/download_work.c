@@ -6,11 +6,10 @@
 #include "engine/keys.h"
 #include "engine/scripts.h"
 
-#define POLL_MS      200 /* how long a download of another node may wait for us */
-#define AWAY_MS      1000
-#define RETRY_MS     2000 /* times the tries so far */
-#define LEASE_BYTES  48
-#define REASON_BYTES 255
+#define POLL_MS     200 /* how long a download of another node may wait for us */
+#define AWAY_MS     1000
+#define RETRY_MS    2000 /* times the tries so far */
+#define LEASE_BYTES 48
 
 /* One download in the hands of a worker. */
 struct job {
@@ -91,7 +90,8 @@ static int note_progress(struct task *t, int64_t rows, int64_t bytes, void *arg)
 {
     struct job *j = arg;
     int64_t expected = j->rows > rows ? j->rows : rows;
-    if (bytes / rows * expected > 2 * j->downloads->options.held_bytes_max) {
+    int64_t max = j->downloads->options.held_bytes_max;
+    if (bytes / rows * expected > max + max / 4) {
         j->too_large = true;
         return ERR_LIMIT;
     }
@@ -176,13 +176,12 @@ static bool may_pass(int err)
 /* What went wrong may be over in a moment: somebody tries again. One that is not ours any more is left alone. */
 static int recover(struct task *t, struct job *j, int err)
 {
-    char reason[REASON_BYTES];
-    snprintf(reason, sizeof reason, "%s", *task_error(t) ? task_error(t) : err_name(err));
     if (task_canceled(t))
         return ERR_CANCELED;
     if (err == ERR_CONFLICT)
         return 0;
-    log_warn("download", "%.*s for run %.*s: %s", STR_ARG(j->id), STR_ARG(j->wish.run.qid), reason);
+    log_warn("download", "%.*s for run %.*s: %s", STR_ARG(j->id), STR_ARG(j->wish.run.qid),
+             *task_error(t) ? task_error(t) : err_name(err));
     if (may_pass(err) && j->tries < DOWNLOAD_TRIES_MAX)
         return set_lease(t, j, RETRY_MS * j->tries);
     err = give_up(t, j, may_pass(err) ? "the stores did not answer" : "the file cannot be built");
@@ -280,7 +279,7 @@ static int take_and_work(struct task *t, struct downloads *d)
         err = work(t, d, member);
     if (--d->busy == 0)
         waitq_wake_all(&d->idle);
-    return taken || task_canceled(t) ? err : 0;
+    return taken ? err : 0; /* else we drain, or end */
 }
 
 static void worker(struct task *t, void *arg)
