@@ -12,9 +12,9 @@ import subprocess
 import time
 import urllib.parse
 
-from harness import Millrace, alive, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
+from client import Api, with_server
+from harness import alive, equal, folder, note, ok, redis_link, run_tests, sql, wait_for
 
-PASSWORD = "correct horse"
 HOSTILE = {
     "10.5555/a": '@article{dup,\n  title = {=cmd|\' /C calc\'!A0},\n  author = {+Eve and {Barnes and Noble, Inc.}},\n year = 2024}',
     "10.5555/b": '@article{dup2, title = "Say {"}hi{"}, {\\"o} and 50\\%",\r\n  abstract = {二氧化碳，😀\n\nwith\ttabs},\n journal = jn, year = 2024}',
@@ -24,33 +24,29 @@ HOSTILE = {
 STRINGS = '@string{jn = "Journal of {N}oise"}\n'
 
 
-class User:
+class User(Api):
     def __init__(self, server, name):
-        self.port = server.port
-        self.token = None
-        self.call("POST", "/api/register", {"username": name, "password": PASSWORD})
-        r = self.json("POST", "/api/login", {"username": name, "password": PASSWORD})
-        self.token, self.uid = r["token"], r["uid"]
+        super().__init__(server)
+        self.register(name)
+        self.uid = self.login(name).body["uid"]
 
     def call(self, method, path, body=None):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        if self.token:
-            headers["Authorization"] = "Bearer " + self.token
+        """A reply that need not be JSON, and may be chunked."""
+        c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        headers = {"Authorization": "Bearer " + self.token}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         c.request(method, path, json.dumps(body) if body is not None else None, headers)
         r = c.getresponse()
         r.content = r.read()
         c.close()
         return r
 
-    def json(self, method, path, body=None):
-        return json.loads(self.call(method, path, body).content)
-
     def create(self, qid, kind, scope="relevant"):
-        return self.json("POST", "/api/download/create", {"query_id": qid, "type": kind, "scope": scope})["task_id"]
+        return self("POST", "/api/download/create", {"query_id": qid, "type": kind, "scope": scope}).body["task_id"]
 
     def status(self, task):
-        return self.json("GET", f"/api/download/status?task_id={task}")
+        return self("GET", f"/api/download/status?task_id={task}").body
 
     def ready(self, task):
         wait_for(lambda: self.status(task)["state"] in ("READY", "FAILED"), 30)
@@ -113,18 +109,13 @@ def pybtex(data):
     return json.loads(done.stdout) if done.returncode == 0 else done.stderr
 
 
-def with_server(name, **settings):
-    def wrap(fn):
-        @test(name)
-        def _():
-            with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "500", **settings}) as m:
-                assert wait_for(m.ready, 30), m.get("/readyz")
-                fn(m)
-    return wrap
-
-
 @with_server("files that other programs read")
 def _(m):
+    real(m)
+    hostile(m)
+
+
+def real(m):
     u = User(m, "reader")
     archive(m, u.uid, "q1", "二氧化碳 and \"water\"?")
     total = int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])
@@ -162,12 +153,12 @@ def _(m):
     equal((xml.count("<title>") >= relevant, xml.count("journal article")), (True, relevant), "titles of articles")
 
 
-@with_server("hostile entries")
-def _(m):
+def hostile(m):
     u = User(m, "hostile")
     add_hostile(m)
     archive(m, u.uid, "h1", "x", "DOI LIKE '10.5555/_' OR DOI LIKE 'made-up/0123%'")
-    sql(m, "UPDATE search_result SET relevant = 1, ai_result = '{\"relevant\": true, \"reason\": \"\\\\n=1+1\"}'")
+    sql(m, "UPDATE search_result SET relevant = 1, ai_result = '{\"relevant\": true, \"reason\": \"\\\\n=1+1\"}'"
+           " WHERE query_id = 'h1'")
     rows = {x[0]: x for x in rows_of(u.file("h1", "csv"))[1:]}
     equal(sorted(rows), sorted(HOSTILE), "every paper is in the table, in a row of its own")
     equal(rows["10.5555/a"][1:3], ["'=cmd|' /C calc'!A0", "'+Eve and Barnes and Noble, Inc."], "no formulas")
@@ -187,8 +178,13 @@ def _(m):
     ok(b"made-up" not in data, "what was made up is no DOI")
 
 
-@with_server("whose they are, and limits")
+@with_server("whose they are, limits, the old routes")
 def _(m):
+    whose(m)
+    at_once(m)
+
+
+def whose(m):
     u, other = User(m, "owner"), User(m, "other")
     archive(m, u.uid, "q1")
     task = u.create("q1", "ris")
@@ -259,21 +255,20 @@ def _(m):
     equal([u.ready(task)["state"] for task in tasks], ["READY"] * 10, "what a node was at when it died is done by another")
 
 
-@with_server("the old routes, and many at once")
-def _(m):
+def at_once(m):
     users = [User(m, f"user{i}") for i in range(4)]
     for i, u in enumerate(users):
-        archive(m, u.uid, f"q{i}")
+        archive(m, u.uid, f"o{i}")
     u = users[0]
-    r = u.call("GET", "/api/download_csv?query_id=q0&scope=all")
+    r = u.call("GET", "/api/download_csv?query_id=o0&scope=all")
     equal((r.status, len(rows_of(r)) - 1), (200, int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])), "CSV at once")
-    same = u.call("POST", "/api/download_csv", {"query_id": "q0", "scope": "all"})
+    same = u.call("POST", "/api/download_csv", {"query_id": "o0", "scope": "all"})
     equal(same.content, r.content, "asked for by POST")
-    r = u.call("GET", "/api/download_bib?query_id=q0")
+    r = u.call("GET", "/api/download_bib?query_id=o0")
     ok(r.status == 200 and r.headers["Content-Disposition"].endswith('-relevant.bib"'), "BibTeX at once", r.headers)
     equal(u.call("GET", "/api/download_bib?query_id=none").status, 404, "of no run")
     began = time.monotonic()
-    jobs = [(u, f"q{i}") for i, u in enumerate(users)] * 10
+    jobs = [(u, f"o{i}") for i, u in enumerate(users)] * 10
     with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
         sizes = set(pool.map(lambda j: len(j[0].file(j[1], "bib").content), jobs))
     note(f"40 downloads of 250 papers: {time.monotonic() - began:.2f} s")
