@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.parse
 
-from client import Api, with_server
+from client import PASSWORD, Api, cli, with_server
 from harness import alive, equal, folder, note, ok, redis_link, run_tests, sql, wait_for
 
 HOSTILE = {
@@ -25,9 +25,10 @@ STRINGS = '@string{jn = "Journal of {N}oise"}\n'
 
 
 class User(Api):
-    def __init__(self, server, name):
+    def __init__(self, server, name, balance="0.00"):
         super().__init__(server)
-        self.register(name)
+        added = cli(server, "user", "add", name, "--balance", balance, "--permission", "10", stdin=PASSWORD + "\n")
+        assert added.returncode == 0, added
         self.uid = self.login(name).body["uid"]
 
     def call(self, method, path, body=None):
@@ -220,8 +221,30 @@ def whose(m):
     ok(r.status == 200 and not r.content, "its head alone")
 
 
-@with_server("a run under way, and a node that dies")
+@with_server("runs done and under way, and a node that dies")
 def _(m):
+    done(m)
+    under_way(m)
+
+
+def done(m):
+    """The whole way: asked, judged by the simulated AI, downloaded."""
+    u = User(m, "asker", "100000.00")
+    journals = [j["name"] for j in u("GET", "/api/journals").body["journals"] if j["years"]][:4]
+    qid = u("POST", "/api/queries", {"question": "Which catalysts split water?", "journals": journals,
+                                     "year_from": 1900, "year_to": 2100}).body["query_id"]
+    view = lambda: u("GET", f"/api/queries/{qid}").body
+    equal(wait_for(lambda: view()["state"] == "DONE", 40), True, "a run is done", view())
+    rows = rows_of(u.file(qid, "csv", "all"))[1:]
+    shown = u("GET", f"/api/queries/{qid}/results?limit=500").body["results"]
+    verdicts = {True: "relevant", False: "not relevant", None: "failed"}
+    ok(rows and sorted((x[0], x[1], x[5]) for x in rows) ==
+       sorted((r["doi"], r["title"], verdicts[r["relevant"]]) for r in shown), "its file says what its page says",
+       rows[:2], shown[:2])
+    equal(len(rows_of(u.file(qid, "csv"))) - 1, view()["relevant"], "so do the relevant ones")
+
+
+def under_way(m):
     u = User(m, "runner")
     dois = [(r[0], r[1]) for r in sql(m, "SELECT DOI, CONCAT('meta:', journal, ':', year) FROM paperinfo ORDER BY DOI")]
     sql(m, f"""INSERT INTO query_log (query_id, uid, status, search_params, total_papers)
