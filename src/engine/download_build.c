@@ -46,7 +46,8 @@ static int take_rows(struct task *t, const struct result_row *rows, size_t count
     struct build *b = arg;
     struct block_pick *picks = ARENA_ARRAY(task_arena(t), struct block_pick, count);
     for (size_t i = 0; i < count; i++)
-        picks[i] = (struct block_pick){rows[i].journal, rows[i].year, rows[i].doi, STR_NULL};
+        picks[i] = (struct block_pick){
+            .journal = rows[i].journal, .year = rows[i].year, .doi = rows[i].doi};
     int err = blocks_pick(t, b->downloads->blocks, picks, count);
     if (err)
         return err;
