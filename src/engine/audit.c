@@ -1,13 +1,17 @@
 #include "engine/audit.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "base/map.h"
 #include "engine/audit_private.h"
 #include "engine/keys.h"
 #include "engine/lock.h"
 #include "engine/scripts.h"
 
-#define USERS_MAX 1000 /* of one page */
-#define TRIES_MAX 100  /* until a user stands still */
+#define KNOWN_MAX 1000000 /* users that are remembered */
+#define USERS_MAX 1000    /* of one page */
+#define TRIES_MAX 100     /* until a user stands still */
 #define TRY_MS    20
 #define EACH_MS   60000
 #define LOCK_MS   60000
@@ -31,14 +35,31 @@ struct look {
     int64_t moves_cents; /* of moves that are not in it */
 };
 
-#define ROWS                                                                                       \
-    "SELECT u.uid, CAST(u.balance * 100 AS SIGNED), u.billed_seq, u.move_no,"                      \
-    " CAST((SELECT COALESCE(SUM(IF(b.kind IN ('opening', 'recharge', 'reversal'), b.cents,"        \
-    " -b.cents)), 0) FROM billing_log b WHERE b.uid = u.uid) AS SIGNED) FROM user_info u"
+#define COLUMNS "u.uid, CAST(u.balance * 100 AS SIGNED), u.billed_seq, u.move_no"
+#define ADDED_OF(source)                                                                           \
+    "(SELECT COALESCE(SUM(IF(b.kind IN ('opening', 'recharge', 'reversal'), b.cents, -b.cents)),"  \
+    " 0) FROM billing_log b WHERE b.uid = u.uid AND b.source = '" source "' AND b.number > ?)"
 
 static struct audit_row row_of(const struct sql_value *cell)
 {
-    return (struct audit_row){cell[0].i, cell[1].i, cell[2].i, cell[3].i, cell[4].i};
+    return (struct audit_row){cell[0].i, cell[1].i, cell[2].i, cell[3].i, 0};
+}
+
+/* The row, and what the log adds up to, as of one moment. What is known is not added up again. */
+static int read_row(struct task *t, const struct audit *a, const struct audit_known *known,
+                    int64_t uid, struct audit_row *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT " COLUMNS ", CAST(" ADDED_OF("redis") " + " ADDED_OF(
+                           "mysql") " AS SIGNED)"
+                                    " FROM user_info u WHERE u.uid = ?",
+                       sql_int(known->billed_seq), sql_int(known->move_no), sql_int(uid));
+    if (!err && r.count == 1) {
+        *out = row_of(r.cells);
+        out->log = known->log + r.cells[4].i;
+    }
+    return err;
 }
 
 static int look_at(struct task *t, const struct audit *a, const struct audit_row *row,
@@ -130,19 +151,16 @@ static void report_money(struct task *t, struct audit_state *s, const struct aud
 }
 
 /* Reads until MySQL was the same before and after Redis was asked. *row: as it is then. */
-static int stand_still(struct task *t, const struct audit *a, struct audit_row *row, struct look *k,
-                       bool *settled)
+static int stand_still(struct task *t, const struct audit *a, const struct audit_known *known,
+                       struct audit_row *row, struct look *k, bool *settled)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
-        struct sql_rows r;
         struct arena_mark mark = arena_mark(task_arena(t));
         uint64_t epoch = redis_epoch(a->redis);
+        struct audit_row before = *row;
         int err = look_at(t, a, row, k);
         if (!err)
-            err = sql_call(t, a->sql, &r, ROWS " WHERE u.uid = ?", sql_int(row->uid));
-        struct audit_row before = *row;
-        if (!err && r.count == 1)
-            *row = row_of(r.cells);
+            err = read_row(t, a, known, row->uid, row);
         arena_reset(task_arena(t), mark);
         *settled = !err && redis_epoch(a->redis) == epoch && before.cents == row->cents &&
                    before.billed_seq == row->billed_seq && before.move_no == row->move_no;
@@ -155,22 +173,96 @@ static int stand_still(struct task *t, const struct audit *a, struct audit_row *
     return 0;
 }
 
+/* --- what was found before --- */
+
+struct audit_memory {
+    struct map *users; /* uid -> struct audit_known, owned */
+};
+
+struct audit_memory *audit_memory_new(void)
+{
+    struct audit_memory *m = check_memory(calloc(1, sizeof *m));
+    m->users = map_new();
+    return m;
+}
+
+void audit_memory_free(struct audit_memory *m)
+{
+    struct str uid;
+    void *known;
+    for (size_t at = 0; map_next(m->users, &at, &uid, &known);)
+        free(known);
+    map_free(m->users);
+    free(m);
+}
+
+static struct audit_known recall(struct task *t, const struct audit *a, int64_t uid)
+{
+    const struct audit_known *known =
+        a->memory ? map_get(a->memory->users, str_int(task_arena(t), uid)) : NULL;
+    return known ? *known : (struct audit_known){0};
+}
+
+static void remember(struct task *t, const struct audit *a, int64_t uid,
+                     const struct audit_known *known)
+{
+    struct str key = str_int(task_arena(t), uid);
+    if (!a->memory)
+        return;
+    struct audit_known *old = map_get(a->memory->users, key);
+    if (!old && map_count(a->memory->users) >= KNOWN_MAX)
+        return;
+    if (!old) {
+        old = check_memory(malloc(sizeof *old));
+        map_set(a->memory->users, key, old);
+    }
+    *old = *known;
+}
+
+/* --- one user, all of it --- */
+
+static int check_results(struct task *t, struct audit_state *s, const struct audit_row *row,
+                         struct audit_known *known, bool *settled)
+{
+    uint64_t epoch = redis_epoch(s->audit->redis);
+    int64_t findings = s->report.findings;
+    int err = audit_results(t, s, row, known->epoch == epoch ? known->results : 0, settled);
+    if (!err && *settled && s->report.findings == findings) {
+        known->epoch = epoch;
+        known->results = row->billed_seq;
+    }
+    return err;
+}
+
 static int check_user(struct task *t, struct audit_state *s, struct audit_row row)
 {
     const struct audit *a = s->audit;
+    struct audit_known known = recall(t, a, row.uid);
     struct look k = {0};
     bool settled = true;
-    int err = look_at(t, a, &row, &k);
+    int err = 0;
+    row.log = known.log;
+    if (row.billed_seq != known.billed_seq || row.move_no != known.move_no)
+        err = read_row(t, a, &known, row.uid, &row);
+    if (!err)
+        err = look_at(t, a, &row, &k);
     if (!err && !adds_up(&row, &k)) {
+        struct audit_known first = {row.billed_seq, row.move_no, row.log, 0, 0};
         settled = false;
-        err = stand_still(t, a, &row, &k, &settled);
+        err = stand_still(t, a, &first, &row, &k, &settled);
         if (!err && settled && !adds_up(&row, &k))
             report_money(t, s, &row, &k);
     }
     if (!err && settled && k.seq >= row.billed_seq) /* else Redis has lost some: to be repaired */
-        err = audit_results(t, s, &row, &settled);
+        err = check_results(t, s, &row, &known, &settled);
     if (!err && a->deep)
         err = audit_archived(t, s, &row);
+    if (!err && settled && adds_up(&row, &k)) {
+        known.billed_seq = row.billed_seq;
+        known.move_no = row.move_no;
+        known.log = row.log;
+        remember(t, a, row.uid, &known);
+    }
     s->report.users++;
     s->report.open += k.open;
     s->report.unsettled += !settled;
@@ -182,7 +274,8 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
 static int check_page(struct task *t, struct audit_state *s, int64_t *uid, size_t *count)
 {
     struct sql_rows r;
-    int err = sql_call(t, s->audit->sql, &r, ROWS " WHERE u.uid > ? ORDER BY u.uid LIMIT ?",
+    int err = sql_call(t, s->audit->sql, &r,
+                       "SELECT " COLUMNS " FROM user_info u WHERE u.uid > ? ORDER BY u.uid LIMIT ?",
                        sql_int(*uid), sql_int(USERS_MAX));
     *count = err ? 0 : r.count;
     if (!err && s->lock)
@@ -272,7 +365,8 @@ static bool read_age(struct task *t, const struct audit *a, int64_t *age_ms)
 
 void audit_task(struct task *t, void *arg)
 {
-    const struct audit *a = arg;
+    struct audit own = *(const struct audit *)arg, *a = &own;
+    own.memory = audit_memory_new();
     int64_t *age = gauge(a, "millrace_audit_age_seconds",
                          "Since an audit of all users was last completed, by any node.");
     int64_t each_ms = a->each_ms ? a->each_ms : EACH_MS, begun_ms = loop_now_ms(task_loop(t));
@@ -293,6 +387,7 @@ void audit_task(struct task *t, void *arg)
         metric_set(age, age_ms > 0 ? age_ms / 1000 : 0);
         task_scope_end(t, scope);
         if (task_sleep(t, loop_jitter(task_loop(t), each_ms < LOOK_MS ? each_ms : LOOK_MS)))
-            return;
+            break;
     }
+    audit_memory_free(own.memory);
 }

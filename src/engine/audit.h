@@ -9,7 +9,11 @@
  *     archived.
  * The stores cannot be read at one moment. So what looks wrong is read again until MySQL was the same
  * before and after Redis was asked; who never stands still is unsettled, which is no finding. A user
- * whom a new Redis has not opened yet is checked in MySQL only: the repair comes first. */
+ * whom a new Redis has not opened yet is checked in MySQL only: the repair comes first.
+ *
+ * billing_log only grows. So the background check, which runs for ever, adds up what is new since it last found a
+ * user to be right, and looks for results of new charges only, until Redis was restarted; everything is read
+ * again when the node starts, and by whoever asks for an audit. */
 #ifndef ENGINE_AUDIT_H
 #define ENGINE_AUDIT_H
 
@@ -23,6 +27,8 @@ struct audit_finding {
     const char *detail;      /* for people */
 };
 
+struct audit_memory;
+
 struct audit {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
@@ -33,7 +39,8 @@ struct audit {
     /* millrace_ledger_drift_cents, millrace_audit_users_total, millrace_audit_age_seconds; NULL: not
      * shown */
     struct metrics *metrics;
-    int64_t each_ms; /* of audit_task; 0: 60000 */
+    int64_t each_ms;             /* of audit_task; 0: 60000 */
+    struct audit_memory *memory; /* audit_task's own; NULL: everything is read */
 };
 
 struct audit_report {
@@ -44,6 +51,9 @@ struct audit_report {
 
 /* All users, in pages. An error means that not all were looked at. */
 MUST_CHECK int audit_run(struct task *t, const struct audit *a, struct audit_report *out);
+
+struct audit_memory *audit_memory_new(void);
+void audit_memory_free(struct audit_memory *m);
 
 /* One round in the background, if no other node does one. *done: it was this node's. */
 MUST_CHECK int audit_round(struct task *t, const struct audit *a, bool *done);

@@ -52,9 +52,8 @@ static int check_page(struct task *t, struct audit_state *s, const struct audit_
 }
 
 static int check_run(struct task *t, struct audit_state *s, const struct audit_row *row,
-                     struct str qid, bool *settled)
+                     struct str qid, int64_t after, bool *settled)
 {
-    int64_t after = 0;
     size_t count;
     int err;
     do {
@@ -65,7 +64,8 @@ static int check_run(struct task *t, struct audit_state *s, const struct audit_r
     return err;
 }
 
-int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row, bool *settled)
+int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row, int64_t after,
+                  bool *settled)
 {
     const struct audit *a = s->audit;
     struct sql_rows r;
@@ -74,7 +74,7 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
                  sql_int(row->uid));
     *settled = true;
     for (size_t i = 0; !err && *settled && i < r.count; i++)
-        err = check_run(t, s, row, r.cells[i].s, settled);
+        err = check_run(t, s, row, r.cells[i].s, after, settled);
     if (err || !*settled || !a->deep)
         return err;
     err = sql_call(t, a->sql, &r,
@@ -84,7 +84,7 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
                    " AND b.qid IS NOT NULL",
                    sql_int(row->uid));
     for (size_t i = 0; !err && *settled && i < r.count; i++)
-        err = check_run(t, s, row, r.cells[i].s, settled);
+        err = check_run(t, s, row, r.cells[i].s, after, settled);
     return err;
 }
 

@@ -258,6 +258,50 @@ static void test_background(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* The background check reads what is new. */
+static void test_memory(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x = {0};
+    struct audit_report r;
+    open_node(t, &n);
+    sql_do(t, &n, "DELETE FROM user_info WHERE uid > ?", 0);
+    int64_t uid = add_user(t, &n, 10000);
+    struct audit a = audit_of(&n, &x);
+    a.deep = false;
+    a.memory = audit_memory_new();
+    struct str qid = some_papers(t, &n, uid, 3);
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "a user is right");
+    struct charge old = paper_of(t, uid, qid, 0, 100), later = paper_of(t, uid, qid, 7, 100);
+    check(pay(t, &n, later) == CHARGE_DONE && ledger_sync(t, n.ledger, uid) == 0);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "and still is, with what was added");
+    struct str results = key_result(task_arena(t), uid, qid);
+    say(t, &n, STR("HDEL"), results, old.doi);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "what was checked is not read again");
+    check(pay(t, &n, paper_of(t, uid, qid, 8, 100)) == CHARGE_DONE &&
+          ledger_sync(t, n.ledger, uid) == 0);
+    say(t, &n, STR("HDEL"), results, paper_of(t, uid, qid, 8, 100).doi);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 1, "what is new is");
+    sql_do(t, &n, "UPDATE user_info SET balance = balance + 1 WHERE uid = ?", uid);
+    ok(audit_run(t, &a, &r) == 0 && strcmp(x.last.what, "result") != 0,
+       "money that was changed by hand is found");
+    sql_do(t, &n, "UPDATE user_info SET balance = balance - 1 WHERE uid = ?", uid);
+    sql_do(t, &n,
+           "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
+           " VALUES (?, 'mysql', 99, 'recharge', 5, UTC_TIMESTAMP(3))",
+           uid);
+    sql_do(t, &n, "UPDATE user_info SET move_no = 99 WHERE uid = ?", uid);
+    x.last.what = "";
+    ok(audit_run(t, &a, &r) == 0 && r.findings >= 1, "and a row that does not belong there");
+    audit_memory_free(a.memory);
+    a.memory = NULL;
+    x.count = 0;
+    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "who asks for an audit has all of it");
+    close_node(t, &n);
+}
+
 /* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor after. */
 static void test_lost(struct task *t, void *arg)
 {
@@ -289,5 +333,6 @@ int main(void)
     tap_task(test_busy, NULL, true);
     tap_task(test_background, NULL, true);
     tap_task(test_lost, NULL, true);
+    tap_task(test_memory, NULL, true);
     return stop_stores();
 }

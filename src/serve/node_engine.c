@@ -138,18 +138,12 @@ void node_engine_go(struct node_engine *e)
         task_fn *fn;
         void *arg;
     } roles[] = {
-        {"cache", cache_task, n->cache},
-        {"ledger", ledger_task, n->ledger},
-        {"sessions", session_task, n->cache},
-        {"attempts", attempts_task, n->attempts},
-        {"switches", switches_task, n->switches},
-        {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},
-        {"keyring", keyring_task, n->keyring},
-        {"dispatcher", dispatcher_task, n},
-        {"keeper", keeper_task, &e->runs},
-        {"archive", archive_task, &e->archive},
-        {"downloads", downloads_task, n->downloads},
+        {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
+        {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
+        {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
+        {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
+        {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
+        {"archive", archive_task, &e->archive},   {"downloads", downloads_task, n->downloads},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
