@@ -285,16 +285,14 @@ static void test_memory(struct task *t, void *arg)
     say(t, &n, STR("HDEL"), results, paper_of(t, uid, qid, 8, 100).doi);
     ok(audit_run(t, &a, &r) == 0 && r.findings == 1, "what is new is");
     sql_do(t, &n, "UPDATE user_info SET balance = balance + 1 WHERE uid = ?", uid);
-    ok(audit_run(t, &a, &r) == 0 && strcmp(x.last.what, "result") != 0,
-       "money that was changed by hand is found");
+    ok(audit_run(t, &a, &r) == 0 && r.findings > 1, "money that was changed by hand is found");
     sql_do(t, &n, "UPDATE user_info SET balance = balance - 1 WHERE uid = ?", uid);
     sql_do(t, &n,
            "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
            " VALUES (?, 'mysql', 99, 'recharge', 5, UTC_TIMESTAMP(3))",
            uid);
     sql_do(t, &n, "UPDATE user_info SET move_no = 99 WHERE uid = ?", uid);
-    x.last.what = "";
-    ok(audit_run(t, &a, &r) == 0 && r.findings >= 1, "and a row that does not belong there");
+    ok(audit_run(t, &a, &r) == 0 && r.findings > 1, "and a row that does not belong there");
     audit_memory_free(a.memory);
     a.memory = NULL;
     x.count = 0;

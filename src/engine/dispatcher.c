@@ -37,6 +37,7 @@ struct dispatcher {
     struct node *node;
     struct map *sizes; /* name -> units of runs that wait, as counted when first seen */
     /* Of one round: */
+    struct map *permissions; /* uid -> permission + 1: many runs of one user may wait */
     struct entry *running;
     size_t running_count;
     int64_t latency_us, tokens; /* of a call, on average */
@@ -80,16 +81,27 @@ static bool wants_workers(const struct entry *e)
     return e->state == RUN_QUEUED || e->state == RUN_RUNNING;
 }
 
+static int permission_of(struct task *t, struct dispatcher *d, int64_t uid, int64_t *out)
+{
+    struct str key = str_int(task_arena(t), uid);
+    void *known = map_get(d->permissions, key);
+    struct user u;
+    int err = known ? 0 : user_get(t, d->node->cache, uid, &u);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    *out = known ? (int64_t)(uintptr_t)known - 1 : err || u.banned ? 0 : u.permission;
+    map_set(d->permissions, key, (void *)(uintptr_t)(*out + 1));
+    return 0;
+}
+
 /* The user's workers that are not given away. */
 static int permission_left(struct task *t, struct dispatcher *d, int64_t uid, int64_t *out)
 {
-    struct user u;
-    int err = user_get(t, d->node->cache, uid, &u);
-    *out = err || u.banned ? 0 : u.permission;
+    int err = permission_of(t, d, uid, out);
     for (size_t i = 0; i < d->running_count; i++)
         if (d->running[i].id.uid == uid)
             *out -= d->running[i].workers;
-    return err == ERR_NOT_FOUND ? 0 : err;
+    return err;
 }
 
 /* --- R1: is there rate enough? --- */
@@ -392,11 +404,15 @@ static int rebuild(struct task *t, struct dispatcher *d)
 static int dispatch(struct task *t, struct dispatcher *d)
 {
     int err = rebuild(t, d);
+    d->permissions = map_new();
     if (!err)
         err = read_rates(t, d);
     if (!err)
         err = see_to_running(t, d);
-    return err ? err : see_to_queue(t, d);
+    if (!err)
+        err = see_to_queue(t, d);
+    map_free(d->permissions);
+    return err;
 }
 
 /* Whoever has the lock keeps it from round to round. */

@@ -181,8 +181,8 @@ static int keep(struct task *t, const struct runs *r, const struct lock *l)
 {
     int64_t mended, ended;
     int err = run_reconcile(t, r, &mended);
-    if (!err && mended)
-        log_info("run", "%lld runs were not as they should be", (long long)mended);
+    if (!err && mended) /* also those whose promise was made this moment, and is being told */
+        log_debug("run", "%lld runs were not as they should be", (long long)mended);
     if (!err)
         err = run_sweep(t, r, &ended);
     return err ? err : lock_keep(t, l, LOCK_MS);
