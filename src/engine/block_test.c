@@ -25,6 +25,60 @@ static void test_keys(void)
     arena_release(&a);
 }
 
+static void test_names(void)
+{
+    struct str journal, slice;
+    int64_t year;
+    ok(key_block_read(STR("meta:A: B:1999"), &journal, &year, &slice) && year == 1999 &&
+           str_eq(journal, STR("A: B")) && !slice.p,
+       "a block, of a journal with a colon");
+    ok(key_block_read(STR("meta:A#1:2020#3/7"), &journal, &year, &slice) && year == 2020 &&
+           str_eq(journal, STR("A#1")) && str_eq(slice, STR("3/7")),
+       "a slice");
+    static const char *const none[] = {"", "meta:", "meta:A", "meta::2020x", "x:A:2020", "meta:A:"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        ok(!key_block_read(str_of(none[i]), &journal, &year, &slice), "no block: '%s'", none[i]);
+}
+
+static void test_list(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct str *dois = NULL;
+    size_t count = 0;
+    struct block_name *blocks;
+    open_empty(t, &n);
+    for (int i = 0; i < 5; i++)
+        add_paper(t, &n,
+                  (struct paper){.doi = str_printf(task_arena(t), "10.1/%d", i),
+                                 .year = 2020,
+                                 .bib = STR("@article{a, title = {x}}")});
+    set_version(t, &n, 2020, 5, 77);
+    set_version(t, &n, 2021, 9, 78);
+    bool all[5] = {false};
+    is_int(block_dois(t, n.blocks, nature, 2020, &dois, &count), 0, "the DOIs of a block");
+    for (size_t i = 0; i < count; i++)
+        if (dois[i].n == 6)
+            all[dois[i].p[5] - '0'] = true;
+    ok(count == 5 && all[0] && all[1] && all[2] && all[3] && all[4],
+       "it is built first, and has no others");
+    struct str key = key_block(task_arena(t), nature, 2020);
+    check(redis_call(t, n.redis, key, NULL, STR("HDEL"), key, STR("10.1/3")) == 0);
+    ok(block_dois(t, n.blocks, nature, 2020, &dois, &count) == 0 && count == 5,
+       "one that is damaged is built again");
+    is_int(block_dois(t, n.blocks, nature, 1999, &dois, &count), ERR_NOT_FOUND, "no such block");
+    struct str journals[450];
+    for (size_t i = 0; i < 450; i++)
+        journals[i] = i == 449 ? nature : str_printf(task_arena(t), "J%zu", i);
+    ok(blocks_list(t, n.blocks, journals, 450, 2020, 2020, &blocks, &count) == 0 && count == 1 &&
+           blocks[0].year == 2020 && blocks[0].version.papers == 5 &&
+           str_eq(blocks[0].journal, nature),
+       "blocks of many journals in some years");
+    ok(blocks_list(t, n.blocks, journals, 450, 1900, 2100, &blocks, &count) == 0 && count == 2,
+       "in more years");
+    close_node(t, &n);
+}
+
 static void test_papers(struct task *t, void *arg)
 {
     (void)arg;
@@ -347,6 +401,8 @@ int main(void)
 {
     start_stores();
     test_keys();
+    test_names();
+    tap_task(test_list, NULL, true);
     tap_task(test_papers, NULL, true);
     tap_task(test_index, NULL, true);
     tap_task(test_damage, NULL, true);

@@ -259,6 +259,70 @@ static void test_reconcile(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static bool lined_up(struct task *t, struct node *n, struct run_id id)
+{
+    return ask(t, n, STR("ZSCORE"), key_queue, run_name(task_arena(t), id)).p != NULL;
+}
+
+/* What Redis knows and the row does not, and the other way round. */
+static void test_keeper(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES];
+    int64_t told;
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    int64_t uid = new_user(t, &n, 100000);
+    struct runs r = runs_of(&n);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    struct arena *a = task_arena(t);
+    struct str name = run_name(a, id), status_key = key_query_status(a, uid, id.qid);
+    struct run_id read = {0};
+    ok(run_name_read(name, &read) && read.uid == uid && str_eq(read.qid, id.qid) &&
+           !run_name_read(STR("x:1"), &read) && !run_name_read(STR("1:"), &read),
+       "names of runs");
+    say(t, &n, STR("ZREM"), key_queue, name);
+    ok(run_reconcile(t, &r, &told) == 0 && told == 1 && lined_up(t, &n, id),
+       "a run that fell out of the queue waits again");
+    say(t, &n, STR("ZREM"), key_queue, name);
+    say(t, &n, STR("HSET"), key_running, name, STR("3"));
+    ok(run_reconcile(t, &r, &told) == 0 && told == 0 && !lined_up(t, &n, id),
+       "one that has workers does not");
+    check(control(t, &n, id, RUN_START, "RUNNING") == 0);
+    say(t, &n, STR("HSET"), status_key, STR("state"), STR("DONE"), STR("total_blocks"), STR("2"),
+        STR("finished_blocks"), STR("2"));
+    ok(run_reconcile(t, &r, &told) == 0 && str_eq(in_row(t, &n, id), STR("DONE")),
+       "a run that Redis has finished is DONE in its row");
+    ok(run_reconcile(t, &r, &told) == 0 && told == 0, "and stays so");
+    /* Redis comes back as it was before its last unit. */
+    say(t, &n, STR("HSET"), status_key, STR("state"), STR("RUNNING"), STR("finished_blocks"),
+        STR("1"), STR("changed"), STR("1"));
+    say(t, &n, STR("HDEL"), key_running, name);
+    ok(run_reconcile(t, &r, &told) == 0 && str_eq(in_row(t, &n, id), STR("RUNNING")) &&
+           str_eq(status(t, &n, id, "state"), STR("RUNNING")) && lined_up(t, &n, id),
+       "a run that was DONE, and lacks a unit, goes on");
+    is_str(status(t, &n, id, "finished_blocks"), STR("1"), "where it was");
+    /* Redis comes back empty. */
+    say(t, &n, STR("HSET"), status_key, STR("state"), STR("DONE"), STR("finished_blocks"),
+        STR("2"));
+    check(control(t, &n, id, RUN_FINISH, "DONE") == 0);
+    say(t, &n, STR("FLUSHALL"));
+    ok(run_reconcile(t, &r, &told) == 0 && str_eq(in_row(t, &n, id), STR("RUNNING")) &&
+           lined_up(t, &n, id) && !status(t, &n, id, "total_blocks").p,
+       "one of which all is lost begins anew");
+    int64_t ended;
+    check(control(t, &n, id, RUN_PAUSE, "PAUSED") == 0);
+    ok(run_sweep(t, &r, &ended) == 0 && ended == 0 && !lined_up(t, &n, id), "a pause may last");
+    check(sql_call(t, n.sql, NULL,
+                   "UPDATE query_log SET changed_at = changed_at - INTERVAL 169 HOUR") == 0);
+    ok(run_sweep(t, &r, &ended) == 0 && ended == 1 && str_eq(in_row(t, &n, id), STR("CANCELLED")),
+       "for seven days");
+    close_node(t, &n);
+}
+
 static void test_without_redis(struct task *t, void *arg)
 {
     (void)arg;
@@ -298,6 +362,7 @@ int main(void)
     tap_task(test_control, NULL, true);
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);
+    tap_task(test_keeper, NULL, true);
     tap_task(test_without_redis, NULL, true);
     return stop_stores();
 }
