@@ -392,7 +392,7 @@ static uint64_t draw(struct storm *s, uint64_t below)
 static void storm_charge(struct task *t, struct storm *s, int i)
 {
     int who = i % STORM_USERS, number = i / STORM_USERS;
-    for (int tries = 0; tries < 1000; tries++) {
+    for (int tries = 0; tries < 4000; tries++) {
         struct task_scope scope = task_scope(t);
         enum charge_outcome out = CHARGE_FUNDS;
         struct charge c = paper_of(t, s->uid[who], s->qid[who], number, 1 + number % 50);
@@ -413,7 +413,7 @@ static void storm_move(struct task *t, struct storm *s, int i)
     size_t who = draw(s, STORM_USERS);
     int64_t cents = (int64_t)(1 + draw(s, 300)), after;
     bool takes = draw(s, 2);
-    for (int tries = 0; tries < 400; tries++) {
+    for (int tries = 0; tries < 3000; tries++) {
         struct task_scope scope = task_scope(t);
         struct node *n = &s->n[draw(s, 2)];
         const char *id = arena_printf(task_arena(t), "m%d", i);
