@@ -157,6 +157,40 @@ static int64_t after_the_end(struct task *t, bool in_order)
     return permit;
 }
 
+/* Far from the limits the bound leaves something at once; a request that is larger than it knows does not. */
+static void test_bound(struct task *t, void *arg)
+{
+    (void)arg;
+    static const char *const durable[] = {"--appendonly", "yes", NULL};
+    struct keyring_load l;
+    struct node n;
+    make_node(t, &n, 0);
+    restart(t, &n, durable);
+    close_node(t, &n);
+    for (int large = 0; large < 2; large++) {
+        empty_stores(t);
+        add_key(t, 1, 100000, 10000000);
+        open_node(t, &n, 0);
+        struct permit p;
+        check(next_within(t, &n, 500) == 1);
+        if (large)
+            check(keyring_take(t, n.keyring, 100000, &p) == 0);
+        pause_ms(t, 1500);
+        restart(t, &n, durable);
+        int64_t permit = next_within(t, &n, 4000);
+        check(keyring_load(t, n.keyring, &l) == 0);
+        is_int(permit, large ? ERR_TIMEOUT : 1, large ? "not if one was" : "no minute of waiting");
+        ok(l.requests_used > 50000 && l.requests_used < 60000,
+           "half of the requests, and 4 s: %lld", (long long)l.requests_used);
+        ok(large ? l.tokens_used == 10000000 : l.tokens_used > 5000000 && l.tokens_used < 6000000,
+           "and of the tokens: %lld", (long long)l.tokens_used);
+        close_node(t, &n);
+    }
+    store_redis_kill(&store);
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+}
+
 static void test_end(struct task *t, void *arg)
 {
     (void)arg;
@@ -228,6 +262,7 @@ int main(void)
     tap_task(test_forgets_all, NULL, true);
     tap_task(test_forgets_some, NULL, true);
     tap_task(test_durable, NULL, true);
+    tap_task(test_bound, NULL, true);
     tap_task(test_end, NULL, true);
     tap_task(test_away, NULL, true);
     tap_task(test_without_mysql, NULL, true);

@@ -28,6 +28,10 @@
  *   8. The last node that ends in order leaves a mark in the ring (`clean`, the run id of the server), when it
  *      gives no more permits. With an append-only file, whoever finds it after a restart knows that nothing was lost
  *      before it. The first call takes it away, and gives nothing for 2 s: by then that is on disk.
+ *   9. With an append-only file, what can have been given in those 4 s is bounded by (5): half of the limit if less was
+ *      used, then what is paced in 4 s, and one request. So a key that is far from its limits is used again at once. The bound
+ *      holds for requests of up to 65,536 tokens. Before the first larger one that is noted (`big`), and nothing is
+ *      given for 2 s; after that the tokens count in full.
  *
  * A key that rests has the time in its hash. A key that was refused rests too, while MySQL is told. */
 #ifndef ENGINE_KEYRING_PRIVATE_H

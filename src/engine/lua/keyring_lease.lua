@@ -10,7 +10,7 @@
 -- Returns {ms until it is worth to ask again, requests used and allowed, tokens used and allowed,
 --       keys at rest}, and for each lease: number of the key, slot, requests, tokens, 1 if it is
 --       for the large one. Repeated, it leases again.
-local LOSS_MS, BEAT_MS = 2000, 2000
+local LOSS_MS, BEAT_MS, NEED_MAX = 2000, 2000, 65536
 local SLOT_MS, SLOTS, FIRST_KEY_ARG, KEY_ARGS = tonumber(ARGV[1]), tonumber(ARGV[2]), 10, 6
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -25,8 +25,8 @@ end
 -- (6) What may have been lost was sent in the slot `lost` at the latest.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
-local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since', 'clean')
-local at, since, lost = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil
+local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since', 'clean', 'big')
+local at, since, lost, bounded = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil, false
 if at > slot and at - slot < SLOTS then -- a clock that was set back stands still until it is there again
     slot = at
     now = math.max(now, slot * SLOT_MS)
@@ -40,6 +40,7 @@ elseif ring[1] ~= run or at > slot then
     lost = slot
     if durable and at <= slot then
         lost = math.min(slot, at + math.ceil((LOSS_MS + BEAT_MS) / SLOT_MS))
+        bounded = true
     end
     since = slot
 elseif (slot - at) * SLOT_MS > BEAT_MS then
@@ -51,6 +52,10 @@ if ring[4] then -- (8)
     end
     since = slot
     redis.call('HDEL', KEYS[1], 'clean')
+end
+if not ring[5] and math.max(tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])) > NEED_MAX then -- (9)
+    redis.call('HSET', KEYS[1], 'big', 1)
+    since = slot
 end
 redis.call('HSET', KEYS[1], 'run', run, 'at', decimal(slot), 'since', decimal(since))
 local known_ms = (slot - since) * SLOT_MS
@@ -103,6 +108,17 @@ local function add(w, kind, s, n)
     redis.call('HINCRBY', w.key, kind .. s % SLOTS, decimal(n))
 end
 
+-- (6), (9) The most that can have been given and forgotten.
+local function forgotten(w, kind)
+    local limit = w.limit[kind]
+    local most = limit
+    if bounded and (kind == 'r' or not ring[5]) then
+        local paced = math.ceil((LOSS_MS + BEAT_MS + SLOT_MS) * limit / span)
+        most = math.min(limit, math.max(math.ceil(limit / 2), w[kind]) + paced + (kind == 'r' and 1 or NEED_MAX))
+    end
+    return math.max(0, most - w[kind])
+end
+
 local function window(i)
     local a = FIRST_KEY_ARG + (i - 1) * KEY_ARGS
     local k = 2 + (i - 1) * 4
@@ -116,8 +132,8 @@ local function window(i)
     if lost then
         advance(w, lost)
         if slot - lost < SLOTS then
-            add(w, 'r', lost, math.max(0, w.limit.r - w.r))
-            add(w, 't', lost, math.max(0, w.limit.t - w.t))
+            add(w, 'r', lost, forgotten(w, 'r'))
+            add(w, 't', lost, forgotten(w, 't'))
         end
     end
     advance(w, slot)
