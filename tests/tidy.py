@@ -106,6 +106,14 @@ def banned_calls():
                 yield f"{name(path)}:{number}: the time comes from the loop"
 
 
+def audit_log_grows_only():
+    """Nobody can edit what admins did: rows are inserted, and that is all."""
+    for path in PRODUCT:
+        text = path.read_text(encoding="utf-8")
+        for found in re.finditer(r"\b(UPDATE|REPLACE|DELETE|TRUNCATE|ALTER|DROP)\b[^;]{0,40}\badmin_audit\b", text):
+            yield f"{name(path)}:{text.count(chr(10), 0, found.start()) + 1}: rows of admin_audit stay as they are"
+
+
 def parsers_are_fuzzed():
     fuzzed = {p.name for p in SOURCE if p.name.endswith("_fuzz.c")}
     for path in PRODUCT:
@@ -175,7 +183,7 @@ def leftovers():
 
 
 RULES = [include_direction, only_loop_switches_stacks, key_literals, banned_calls,
-         parsers_are_fuzzed, registered_tests, sizes, clang_format, links, leftovers]
+         audit_log_grows_only, parsers_are_fuzzed, registered_tests, sizes, clang_format, links, leftovers]
 
 
 def main():

@@ -12,6 +12,7 @@ static const struct {
     bool on; /* where the table says nothing */
 } known[SWITCH_COUNT] = {
     [SWITCH_REGISTRATION] = {"registration", true},
+    [SWITCH_NEW_RUNS] = {"new_runs", true},
 };
 
 struct switches {
@@ -40,6 +41,22 @@ void switches_free(struct switches *s)
     free(s);
 }
 
+const char *switch_word(enum switch_name n)
+{
+    check((size_t)n < SWITCH_COUNT);
+    return known[n].name;
+}
+
+bool switch_find(struct str word, enum switch_name *out)
+{
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
+        if (str_eq(word, str_of(known[i].name))) {
+            *out = (enum switch_name)i;
+            return true;
+        }
+    return false;
+}
+
 bool switch_on(const struct switches *s, enum switch_name n)
 {
     check((size_t)n < SWITCH_COUNT);
@@ -62,19 +79,44 @@ struct change {
     enum switch_name n;
     bool on;
     int64_t admin_uid, version;
+    const struct admin_deed *by; /* NULL: not noted */
 };
+
+static struct str state_of(struct task *t, bool on)
+{
+    return str_printf(task_arena(t), "{\"on\":%s}", on ? "true" : "false");
+}
+
+/* What it was is asked here: another node may have changed it a moment ago. */
+static int note(struct task *t, struct sql *c, const struct change *w)
+{
+    struct sql_rows r;
+    struct str name = str_of(known[w->n].name);
+    int err =
+        sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? FOR UPDATE", sql_text(name));
+    if (err)
+        return err;
+    bool before = r.count ? str_eq(str_trim(r.cells[0].s), STR("true")) : known[w->n].on;
+    struct admin_deed deed = *w->by;
+    deed.target = name;
+    deed.before = state_of(t, before);
+    deed.after = state_of(t, w->on);
+    return admin_audit_add(t, c, &deed);
+}
 
 static int change_row(struct task *t, struct sql *c, void *arg)
 {
     struct change *w = arg;
     struct str name = str_of(known[w->n].name), value = w->on ? STR("true") : STR("false");
-    int err =
-        sql_on(t, c, NULL,
-               "INSERT INTO setting (name, value, version, changed_at, changed_by)"
-               " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
-               " value = VALUES(value), version = version + 1,"
-               " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
-               sql_text(name), sql_text(value), w->admin_uid ? sql_int(w->admin_uid) : sql_null());
+    int err = w->by ? note(t, c, w) : 0;
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO setting (name, value, version, changed_at, changed_by)"
+                     " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
+                     " value = VALUES(value), version = version + 1,"
+                     " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
+                     sql_text(name), sql_text(value),
+                     w->admin_uid ? sql_int(w->admin_uid) : sql_null());
     struct sql_rows r;
     if (!err)
         err = sql_on(t, c, &r, "SELECT version FROM setting WHERE name = ?", sql_text(name));
@@ -83,14 +125,24 @@ static int change_row(struct task *t, struct sql *c, void *arg)
     return err;
 }
 
-int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on, int64_t admin_uid)
+static int change(struct task *t, struct switches *s, struct change w)
 {
-    check((size_t)n < SWITCH_COUNT);
-    struct change w = {.n = n, .on = on, .admin_uid = admin_uid};
+    check((size_t)w.n < SWITCH_COUNT);
     int err = sql_tx(t, s->sql, change_row, &w);
     if (!err)
-        learn(s, n, on, w.version);
+        learn(s, w.n, w.on, w.version);
     return err;
+}
+
+int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on, int64_t admin_uid)
+{
+    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = admin_uid});
+}
+
+int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
+                const struct admin_deed *by)
+{
+    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = by->admin_uid, .by = by});
 }
 
 /* --- looks --- */

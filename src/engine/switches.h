@@ -6,9 +6,17 @@
 #ifndef ENGINE_SWITCHES_H
 #define ENGINE_SWITCHES_H
 
-#include "wire/sql.h"
+#include "engine/admin_audit.h"
 
-enum switch_name { SWITCH_REGISTRATION, SWITCH_COUNT };
+enum switch_name {
+    SWITCH_REGISTRATION, /* anybody may register */
+    SWITCH_NEW_RUNS,     /* runs that wait are started; off: those that run go on, others wait */
+    SWITCH_COUNT,
+};
+#define SWITCH_WORDS "registration|new_runs"
+
+const char *switch_word(enum switch_name n); /* "registration" */
+bool switch_find(struct str word, enum switch_name *out);
 
 struct switches;
 struct switches *switches_new(struct sql_pool *sql); /* all at their defaults */
@@ -18,6 +26,9 @@ bool switch_on(const struct switches *s, enum switch_name n);
 /* In MySQL, then here; other nodes follow. admin_uid 0: the system. */
 MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,
                           int64_t admin_uid);
+/* The same, noted in the same transaction, with target, before and after filled in. */
+MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
+                           const struct admin_deed *by);
 /* For ever: reads the table. A task_fn with a struct switches. */
 void switches_task(struct task *t, void *arg);
 #endif

@@ -53,6 +53,22 @@ static void test_switch(struct task *t, void *arg)
     ok(becomes(t, one, true, 1500), "everywhere");
     is_str(text(t, p, "SELECT value FROM setting WHERE version = 1 AND changed_by IS NULL"),
            STR("true"), "with its version");
+    struct admin_deed by = {.admin_uid = 3,
+                            .admin_name = STR("root"),
+                            .address = STR("1.2.3.4"),
+                            .action = "switch.turn"};
+    ok(switch_on(one, SWITCH_NEW_RUNS), "runs are started, unless somebody says no");
+    is_int(switch_turn(t, one, SWITCH_NEW_RUNS, false, &by), 0, "an admin turns one");
+    ok(!switch_on(one, SWITCH_NEW_RUNS) && switch_on(one, SWITCH_REGISTRATION), "that one");
+    is_str(text(t, p,
+                "SELECT CONCAT(admin_name, ' ', JSON_VALUE(details, '$.target'), ' ',"
+                " JSON_VALUE(details, '$.before.on'), ' ', JSON_VALUE(details, '$.after.on'))"
+                " FROM admin_audit"),
+           STR("root new_runs 1 0"), "which is noted");
+    enum switch_name found;
+    ok(switch_find(STR("new_runs"), &found) && found == SWITCH_NEW_RUNS &&
+           !switch_find(STR("new"), &found),
+       "switches have names");
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     switches_free(one);
@@ -72,7 +88,9 @@ static void test_odd_rows(struct task *t, void *arg)
     log_capture(&log);
     log_setup(LOG_WARN, LOG_TEXT, "test");
     group_init(&g, task_loop(t));
-    check(sql_call(t, p, NULL, "UPDATE setting SET value = '\"no\"', version = version + 1") == 0);
+    check(sql_call(t, p, NULL,
+                   "UPDATE setting SET value = '\"no\"', version = version + 1"
+                   " WHERE name = 'registration'") == 0);
     check(sql_call(t, p, NULL, "INSERT INTO setting VALUES ('other', '7', 0, NOW(3), NULL)") == 0);
     check(task_go(&g, "switches", switches_task, s) == 0);
     check(task_sleep(t, 1200) == 0);
@@ -86,7 +104,9 @@ static void test_odd_rows(struct task *t, void *arg)
 
     /* A slow reader brings an older row: simulated by a table that goes back. */
     check(switch_set(t, s, SWITCH_REGISTRATION, true, 1) == 0);
-    check(sql_call(t, p, NULL, "UPDATE setting SET value = 'false', version = 0") == 0);
+    check(sql_call(t, p, NULL,
+                   "UPDATE setting SET value = 'false', version = 0"
+                   " WHERE name = 'registration'") == 0);
     check(task_sleep(t, 1200) == 0);
     ok(switch_on(s, SWITCH_REGISTRATION), "an older version does not count");
 

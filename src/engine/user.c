@@ -151,67 +151,97 @@ int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, 
 
 /* --- changing --- */
 
-struct change {
-    int64_t uid;
-    const char *update;
-    struct sql_value value;
+static const struct {
+    const char *name, *update;
+} parts[] = {
+    [USER_PERMISSION] = {"permission", "UPDATE user_info SET permission = ?,"
+                                       " version = version + 1 WHERE uid = ?"},
+    [USER_BANNED] = {"banned",
+                     "UPDATE user_info SET banned = ?, version = version + 1 WHERE uid = ?"},
+    [USER_PASSWORD] = {"password",
+                       "UPDATE user_info SET password = ?, version = version + 1 WHERE uid = ?"},
+};
+
+/* Of a password it is only told that there is a new one. */
+static struct str state_of(struct task *t, enum user_part part, int64_t number)
+{
+    struct arena *a = task_arena(t);
+    if (part == USER_PASSWORD)
+        return STR("{\"password\":\"new\"}");
+    struct str value = part == USER_PERMISSION ? str_int(a, number)
+                       : number                ? STR("true")
+                                               : STR("false");
+    return str_printf(a, "{\"%s\":%.*s}", parts[part].name, STR_ARG(value));
+}
+
+static int note(struct task *t, struct sql *c, const struct user_change *ch,
+                const struct user *before)
+{
+    struct admin_deed deed = *ch->by;
+    deed.user_uid = ch->uid;
+    deed.after = state_of(t, ch->part, ch->number);
+    if (ch->part != USER_PASSWORD)
+        deed.before = state_of(t, ch->part,
+                               ch->part == USER_PERMISSION ? before->permission : before->banned);
+    return admin_audit_add(t, c, &deed);
+}
+
+struct changing {
+    const struct user_change *change;
     int64_t version; /* afterwards */
 };
 
 static int apply(struct task *t, struct sql *c, void *arg)
 {
-    struct change *ch = arg;
+    struct changing *x = arg;
+    const struct user_change *ch = x->change;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, ch->update, ch->value, sql_int(ch->uid));
+    int err = sql_on(t, c, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ? FOR UPDATE",
+                     sql_int(ch->uid));
     if (err)
         return err;
-    if (r.affected == 0)
+    if (r.count == 0)
         return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)ch->uid);
-    err = sql_on(t, c, &r, "SELECT version FROM user_info WHERE uid = ?", sql_int(ch->uid));
-    if (err)
-        return err;
-    ch->version = r.cells[0].i;
-    return cache_mark_stale(t, c, ch->uid);
+    struct user before = from_row(r.cells);
+    err = sql_on(t, c, NULL, parts[ch->part].update,
+                 ch->part == USER_PASSWORD ? sql_text(ch->hash) : sql_int(ch->number),
+                 sql_int(ch->uid));
+    if (!err && ch->by)
+        err = note(t, c, ch, &before);
+    x->version = before.version + 1;
+    return err ? err : cache_mark_stale(t, c, ch->uid);
 }
 
-static int change(struct task *t, struct cache *c, struct change ch)
+int user_change(struct task *t, struct cache *c, const struct user_change *ch)
 {
-    int err = sql_tx(t, cache_sql(c), apply, &ch);
+    check(ch->part != USER_PASSWORD || ch->hash.n > 0);
+    const char *problem = ch->part == USER_PERMISSION ? permission_problem(ch->number) : NULL;
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
+    struct changing x = {.change = ch};
+    int err = sql_tx(t, cache_sql(c), apply, &x);
     if (err)
         return err;
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (cache_changed(t, c, &user_kind, ch.uid, ch.version))
+    if (cache_changed(t, c, &user_kind, ch->uid, x.version))
         (void)task_fail(t, 0, "%s", text); /* it is done; the mark has Redis told later */
     return 0;
 }
 
 int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash)
 {
-    check(hash.n > 0);
-    return change(t, c,
-                  (struct change){.uid = uid,
-                                  .update = "UPDATE user_info SET password = ?,"
-                                            " version = version + 1 WHERE uid = ?",
-                                  .value = sql_text(hash)});
+    struct user_change ch = {.uid = uid, .part = USER_PASSWORD, .hash = hash};
+    return user_change(t, c, &ch);
 }
 
 int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t permission)
 {
-    const char *problem = permission_problem(permission);
-    if (problem)
-        return task_fail(t, ERR_INVALID, "%s", problem);
-    return change(t, c,
-                  (struct change){.uid = uid,
-                                  .update = "UPDATE user_info SET permission = ?,"
-                                            " version = version + 1 WHERE uid = ?",
-                                  .value = sql_int(permission)});
+    struct user_change ch = {.uid = uid, .part = USER_PERMISSION, .number = permission};
+    return user_change(t, c, &ch);
 }
 
 int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
 {
-    return change(t, c,
-                  (struct change){.uid = uid,
-                                  .update = "UPDATE user_info SET banned = ?,"
-                                            " version = version + 1 WHERE uid = ?",
-                                  .value = sql_int(banned)});
+    struct user_change ch = {.uid = uid, .part = USER_BANNED, .number = banned};
+    return user_change(t, c, &ch);
 }

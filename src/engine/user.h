@@ -5,6 +5,7 @@
 #ifndef ENGINE_USER_H
 #define ENGINE_USER_H
 
+#include "engine/admin_audit.h"
 #include "engine/cache.h"
 #include "engine/password.h"
 
@@ -29,6 +30,8 @@ const char *user_name_problem(struct str name);
 const char *user_password_problem(struct str password);
 /* The form that must be unique. The name must be fine. */
 struct str user_name_folded(struct arena *a, struct str name);
+/* The form that folded names begin with when a name begins so. False: none does. */
+bool user_name_prefix(struct arena *a, struct str begin, struct str *out);
 
 /* By id, from Redis or MySQL. ERR_NOT_FOUND. */
 MUST_CHECK int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out);
@@ -44,7 +47,18 @@ struct user_new {
 MUST_CHECK int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n,
                            int64_t *uid);
 
-/* Each sets one thing in MySQL, with version + 1, then tells Redis. ERR_NOT_FOUND. */
+/* Sets one thing in MySQL, with version + 1, then tells Redis. ERR_NOT_FOUND. by: noted in the same
+ * transaction, with user_uid, before and after filled in; NULL: nobody's deed. */
+enum user_part { USER_PERMISSION, USER_BANNED, USER_PASSWORD };
+struct user_change {
+    int64_t uid;
+    enum user_part part;
+    int64_t number;  /* the permission; 1 or 0 for banned */
+    struct str hash; /* of the password */
+    const struct admin_deed *by;
+};
+MUST_CHECK int user_change(struct task *t, struct cache *c, const struct user_change *ch);
+/* The same, without a note. */
 MUST_CHECK int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash);
 MUST_CHECK int user_set_permission(struct task *t, struct cache *c, int64_t uid,
                                    int64_t permission);

@@ -100,6 +100,19 @@ struct str user_name_folded(struct arena *a, struct str name)
     return out;
 }
 
+/* Whether a later character would join the last one cannot be known: then less is found. */
+bool user_name_prefix(struct arena *a, struct str begin, struct str *out)
+{
+    if (begin.n == 0 || begin.n > NAME_BYTES_MAX || !str_utf8_valid(begin))
+        return false;
+    struct text fold = folded(begin);
+    bool fine = fold.p && fold.n <= NAME_BYTES_MAX && characters(fold, in_folded) > 0;
+    if (fine)
+        *out = str_dup(a, str_from((const char *)fold.p, fold.n));
+    free(fold.p);
+    return fine;
+}
+
 const char *user_password_problem(struct str password)
 {
     if (!password.p || password.n < USER_PASSWORD_BYTES_MIN)

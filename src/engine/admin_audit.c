@@ -1,0 +1,155 @@
+#include "engine/admin_audit.h"
+
+#include "base/json.h"
+
+static const char *const outcomes[] = {
+    [ADMIN_DONE] = "done",       [ADMIN_BEGUN] = "begun",   [ADMIN_REPEATED] = "repeated",
+    [ADMIN_REFUSED] = "refused", [ADMIN_FAILED] = "failed",
+};
+
+/* --- adding --- */
+
+struct str admin_audit_cut(struct str s)
+{
+    size_t n = 0;
+    for (int i = 0; i < ADMIN_AUDIT_TEXT_CHARS && n < s.n; i++) {
+        size_t step = str_utf8_step(str_from(s.p + n, s.n - n));
+        n += step ? step : 1;
+    }
+    return str_from(s.p, n);
+}
+
+static void put_text(struct json_writer *w, const char *name, struct str s)
+{
+    if (!s.p)
+        return;
+    jw_key(w, str_of(name));
+    jw_str(w, admin_audit_cut(s));
+}
+
+static void put_object(struct json_writer *w, const char *name, struct str json)
+{
+    if (!json.p)
+        return;
+    jw_key(w, str_of(name));
+    jw_raw(w, json);
+}
+
+static struct str details_of(struct task *t, const struct admin_deed *d)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    jw_put_str(&w, "outcome", str_of(outcomes[d->outcome]));
+    put_text(&w, "error", d->error);
+    put_text(&w, "target", d->target);
+    put_text(&w, "request_id", d->request_id);
+    put_text(&w, "reason", d->reason);
+    put_object(&w, "before", d->before);
+    put_object(&w, "after", d->after);
+    put_object(&w, "asked", d->asked);
+    jw_end_object(&w);
+    struct str text = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+static const char insert[] =
+    "INSERT INTO admin_audit (at, admin_uid, admin_name, action, target_uid, request_id, details,"
+    " ip_address) VALUES (UTC_TIMESTAMP(3), ?, ?, ?, ?, ?, ?, ?)";
+#define INSERTED 7
+
+/* The column request_id, which is unique, is for rows of a transaction: what they tell has happened. All
+ * others have it among the details only. */
+static void values_of(struct task *t, const struct admin_deed *d, bool in_transaction,
+                      struct sql_value v[INSERTED])
+{
+    check(d->action && d->admin_name.p && d->address.p);
+    const struct sql_value values[INSERTED] = {
+        sql_int(d->admin_uid),
+        sql_text(d->admin_name),
+        sql_text(str_of(d->action)),
+        d->user_uid ? sql_int(d->user_uid) : sql_null(),
+        sql_text(in_transaction ? d->request_id : STR_NULL),
+        sql_text(details_of(t, d)),
+        sql_text(d->address),
+    };
+    memcpy(v, values, sizeof values);
+}
+
+int admin_audit_add(struct task *t, struct sql *c, const struct admin_deed *d)
+{
+    struct sql_value v[INSERTED];
+    values_of(t, d, true, v);
+    return sql_on_argv(t, c, insert, INSERTED, v, NULL);
+}
+
+int admin_audit_note(struct task *t, struct sql_pool *p, const struct admin_deed *d)
+{
+    struct sql_value v[INSERTED];
+    values_of(t, d, false, v);
+    return sql_argv(t, p, insert, INSERTED, v, NULL);
+}
+
+/* --- reading --- */
+
+#define TEXT_OF(name)   ", JSON_UNQUOTE(JSON_EXTRACT(details, '$." name "'))"
+#define OBJECT_OF(name) ", JSON_EXTRACT(details, '$." name "')"
+
+static const char listing[] =
+    "SELECT id, CAST(UNIX_TIMESTAMP(at) * 1000 AS SIGNED), admin_uid, admin_name, ip_address,"
+    " action, target_uid" TEXT_OF("outcome") TEXT_OF("error") TEXT_OF("target")
+        TEXT_OF("request_id") TEXT_OF("reason") OBJECT_OF("before") OBJECT_OF("after")
+            OBJECT_OF("asked") " FROM admin_audit WHERE id < ?"
+                               " AND (? IS NULL OR admin_name = ? OR admin_uid = ?)"
+                               " AND (? IS NULL OR action = ?)"
+                               " AND (? IS NULL OR target_uid = ?) ORDER BY id DESC LIMIT ?";
+
+static struct str text_of(const struct sql_value *v)
+{
+    return v->type == SQL_TEXT ? v->s : STR_NULL;
+}
+
+static struct admin_row row_of(const struct sql_value *v)
+{
+    return (struct admin_row){
+        .id = v[0].i,
+        .at_ms = v[1].i,
+        .action = v[5].s,
+        .outcome = v[7].type == SQL_TEXT ? v[7].s : str_of(outcomes[ADMIN_DONE]),
+        .deed = {.admin_uid = v[2].i,
+                 .admin_name = v[3].s,
+                 .address = v[4].s,
+                 .user_uid = v[6].type == SQL_INT ? v[6].i : 0,
+                 .error = text_of(&v[8]),
+                 .target = text_of(&v[9]),
+                 .request_id = text_of(&v[10]),
+                 .reason = text_of(&v[11]),
+                 .before = text_of(&v[12]),
+                 .after = text_of(&v[13]),
+                 .asked = text_of(&v[14])},
+    };
+}
+
+int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filter *f,
+                     int64_t limit, struct admin_row **out, size_t *count)
+{
+    check(limit > 0 && limit <= ADMIN_AUDIT_PAGE_MAX);
+    struct sql_value user = f->user_uid ? sql_int(f->user_uid) : sql_null();
+    int64_t admin_uid = -1; /* nobody's */
+    if (f->admin.p)
+        (void)str_to_i64(f->admin, &admin_uid);
+    struct sql_rows r;
+    int err = sql_call(t, p, &r, listing, sql_int(f->before_id ? f->before_id : INT64_MAX),
+                       sql_text(f->admin), sql_text(f->admin), sql_int(admin_uid),
+                       sql_text(f->action), sql_text(f->action), user, user, sql_int(limit));
+    if (err)
+        return err;
+    *out = ARENA_ARRAY(task_arena(t), struct admin_row, r.count);
+    *count = r.count;
+    for (size_t i = 0; i < r.count; i++)
+        (*out)[i] = row_of(sql_row(&r, i));
+    return 0;
+}
