@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "engine/address.h"
+#include "engine/admin.h"
 #include "engine/api_private.h"
 #include "engine/config.h"
 #include "engine/ledger.h"
@@ -58,11 +59,19 @@ static int refuse_cross_site(struct task *t, const struct http_exchange *x)
     return ours ? 0 : task_fail(t, ERR_FORBIDDEN, "cross-site request");
 }
 
-/* What an admin may do is not known yet: until it is, nobody is one. */
-static int require_admin_role(struct task *t, const struct api_call *c)
+/* Asked for every call: whoever is removed or demoted is so at once. */
+static int require_admin_role(struct task *t, struct api_call *c)
 {
-    (void)c;
-    return task_fail(t, ERR_FORBIDDEN, "there are no admins yet");
+    struct admin a;
+    int err = admin_get(t, c->node->cache, c->session.uid, &a);
+    if (err == ERR_NOT_FOUND)
+        return task_fail(t, ERR_UNAUTHENTICATED, "please log in");
+    if (err)
+        return err;
+    c->degraded = a.degraded;
+    if (c->route->access == API_SUPER && !a.super)
+        return task_fail(t, ERR_FORBIDDEN, "only super admins may do this");
+    return 0;
 }
 
 /* The cookie and the tokens of the other world mean nothing here. */
@@ -153,11 +162,9 @@ static int take_body(struct task *t, struct api_call *c)
         return err;
     if (body && body->type != JSON_OBJECT)
         return task_fail(t, ERR_INVALID, "the body must be a JSON object");
-    err = api_check_body(task_arena(t), c->route->body, body, &p);
-    if (err)
-        return api_refuse(t, c, p.field, "%s", p.message);
     c->body = body;
-    return 0;
+    err = api_check_body(task_arena(t), c->route->body, body, &p);
+    return err ? api_refuse(t, c, p.field, "%s", p.message) : 0;
 }
 
 static int take_input(struct task *t, struct api_call *c)
@@ -202,6 +209,16 @@ static int answer(struct task *t, struct api_call *c)
     return http_reply_json(t, c->x, c->route->status ? c->route->status : 200);
 }
 
+static int serve(struct task *t, struct api_call *c)
+{
+    int err = take_input(t, c);
+    if (!err)
+        err = answer(t, c);
+    if (err && c->session.sid.p && !c->replied)
+        api_note_refusal(t, c, err);
+    return err;
+}
+
 static int handle(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct served *s = ctx;
@@ -211,9 +228,7 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
                                   http_header_list(x, "x-forwarded-for"));
     int err = admit(t, &c);
     if (!err)
-        err = take_input(t, &c);
-    if (!err)
-        err = answer(t, &c);
+        err = serve(t, &c);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
 }
 

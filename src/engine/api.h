@@ -5,11 +5,15 @@
  *
  * The order of the checks: cross-site (writes without a Bearer token), session, parameters, body. Unknown
  * members of a body and unknown parameters are refused: a misspelt one would be ignored otherwise. A
- * null there is no value, and a body that was not sent counts as {}. */
+ * null there is no value, and a body that was not sent counts as {}.
+ *
+ * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What an admin
+ * may change is noted (admin_audit.h): by its handler when it is done, here when it is refused. */
 #ifndef ENGINE_API_H
 #define ENGINE_API_H
 
 #include "base/json.h"
+#include "engine/admin_audit.h"
 #include "engine/node.h"
 #include "engine/session.h"
 #include "wire/http_server.h"
@@ -42,6 +46,7 @@ struct api_field {
     const char *choices;            /* of a text, or of each of them: "all|any"; no other limits */
     const char *about;              /* half a sentence */
     const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
+    bool secret;                    /* never noted */
 };
 
 /* The last row of a table of fields. */
@@ -68,6 +73,7 @@ struct api_route {
     int status;                    /* 0: 200 */
     int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
+    const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
 };
 
 /* What one application serves. */
@@ -109,6 +115,9 @@ size_t api_texts(struct task *t, const struct api_call *c, const char *name,
  * 400 {"error": {"code": "invalid", "message": "<field>: <text>", "field"}}. */
 MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field, const char *fmt,
                           ...) PRINTF(4, 5);
+
+/* The admin who calls does what the route says, to the user ":uid" of its path, if any. */
+struct admin_deed api_deed(const struct api_call *c);
 
 /* A member of API_TIME; 0 is null. */
 void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms);

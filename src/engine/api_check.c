@@ -403,7 +403,10 @@ void api_check_route(const struct api_route *r)
 {
     check(r->handler && r->summary && r->path);
     check(str_starts(str_of(r->path), STR("/api/")) && !strchr(r->path, '*'));
-    check(!r->body || strcmp(r->method, "GET") != 0);
+    bool get = strcmp(r->method, "GET") == 0, admin = r->access >= API_ADMIN;
+    check(!r->body || !get);
+    check(r->access == API_PUBLIC || admin == str_starts(str_of(r->path), STR("/api/admin/")));
+    check(!admin || get || r->audit);
     check(!r->media || !r->reply);
     check_fields(r->query, true);
     check_fields(r->body, true);

@@ -26,6 +26,9 @@ void api_check_route(const struct api_route *r);
 
 const struct api_field *api_field_find(const struct api_field *fields, struct str name);
 
+/* In the audit log, for routes that have a name there; err is what the caller gets. */
+void api_note_refusal(struct task *t, const struct api_call *c, int err);
+
 /* The whole of /openapi.json. */
 void api_openapi(struct buf *out, const struct api_application *applications, size_t count);
 #endif

@@ -1,16 +1,19 @@
 /* The API as a client meets it: a server on a local socket, raw requests, and a table with one of
- * everything. Sessions are made up: session_get below is linked instead of the real one. */
+ * everything. Sessions and admins are made up: what is defined below is linked instead of the real
+ * ones. */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "engine/address.h"
+#include "engine/admin.h"
 #include "engine/api_private.h"
 #include "engine/config.h"
 #include "engine/ledger.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 
-/* "alice" and "slow" are users' tokens, "root" is an admin's. */
+/* "alice" and "slow" are users' tokens, "root" is a super admin's, "clerk" another one's; "ghost" was
+ * removed. */
 int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
                 struct session *out)
 {
@@ -18,11 +21,23 @@ int session_get(struct task *t, struct cache *c, enum session_kind kind, struct 
     if (str_eq(token, STR("broken")))
         return task_fail(t, ERR_UNAVAILABLE, "secret host");
     bool user = str_eq(token, STR("alice")) || str_eq(token, STR("slow"));
-    bool known = kind == SESSION_USER ? user : str_eq(token, STR("root"));
-    if (!known)
+    int64_t admin = str_eq(token, STR("root"))    ? 1
+                    : str_eq(token, STR("clerk")) ? 2
+                    : str_eq(token, STR("ghost")) ? 3
+                                                  : 0;
+    if (kind == SESSION_USER ? !user : !admin)
         return task_fail(t, ERR_UNAUTHENTICATED, "whatever sessions say");
-    *out = (struct session){.sid = token, .uid = 7, .username = token};
+    *out = (struct session){.sid = token, .uid = admin ? admin : 7, .username = token};
     out->degraded = str_eq(token, STR("slow"));
+    return 0;
+}
+
+int admin_get(struct task *t, struct cache *c, int64_t uid, struct admin *out)
+{
+    (void)c;
+    if (uid != 1 && uid != 2)
+        return task_fail(t, ERR_NOT_FOUND, "no such admin");
+    *out = (struct admin){.uid = uid, .super = uid == 1};
     return 0;
 }
 
@@ -194,7 +209,8 @@ static const struct api_route other_routes[] = {
     {"POST", "/api/cookies", API_PUBLIC, cookies, "Get a cookie", .status = 200},
     {"GET", "/api/where", API_PUBLIC, where, "Where am I", .reply = where_reply},
     {"GET", "/api/admin/a", API_ADMIN, nothing, "For admins", .status = 200},
-    {"POST", "/api/admin/a", API_SUPER, nothing, "For super admins", .status = 200},
+    {"POST", "/api/admin/a", API_SUPER, nothing, "For super admins", .status = 200,
+     .audit = "a.do"},
     {.method = NULL},
 };
 static const struct api_application applications[] = {
@@ -541,9 +557,18 @@ static const struct {
     {"GET /api/admin/a", COOKIE("root"), 401},
     {"GET /api/admin/a", BEARER("alice"), 401},
     {"GET /api/admin/a", ADMIN("alice"), 401},
-    {"GET /api/admin/a", ADMIN("root"), 403}, /* there are no admins yet */
-    {"GET /api/admin/a", BEARER("root"), 403},
-    {"POST /api/admin/a", ADMIN("root"), 403},
+    {"GET /api/admin/a", ADMIN("root"), 200},
+    {"GET /api/admin/a", BEARER("root"), 200},
+    {"GET /api/admin/a", BEARER("clerk"), 200},
+    {"GET /api/admin/a", BEARER("ghost"), 401},
+    {"GET /api/admin/a", BEARER("root") COOKIE("alice"), 200},
+    {"GET /api/admin/a", BEARER("alice") ADMIN("root"), 401}, /* the token was meant */
+    {"POST /api/admin/a", ADMIN("root"), 200},
+    {"POST /api/admin/a", ADMIN("clerk"), 403},
+    {"POST /api/admin/a", ADMIN("ghost"), 401},
+    {"POST /api/admin/a", COOKIE("alice"), 401},
+    {"POST /api/admin/a", ADMIN("root") SITE("cross-site"), 403},
+    {"GET /api/things/1", BEARER("clerk"), 401},
 
     /* Cross-site. */
     {"DELETE /api/things/1", COOKIE("alice"), 200},
