@@ -175,12 +175,27 @@ struct controlling {
     struct run_row row;
 };
 
+/* Whoever is banned may have asked a moment before. The lock settles which of the two came first: the ban
+ * finds this run at work and pauses it, or is found here. */
+static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT banned FROM user_info WHERE uid = ? LOCK IN SHARE MODE",
+                     sql_int(uid));
+    if (!err && r.count && r.cells[0].i != 0)
+        err = task_fail(t, ERR_FORBIDDEN, "this account is banned");
+    return err;
+}
+
 /* changed_at grows with every promise, also within a millisecond: it numbers them. */
 static int write_state(struct task *t, struct sql *c, void *arg)
 {
     struct controlling *k = arg;
     enum run_state to;
-    int err = run_row_lock(t, c, k->id, &k->row);
+    bool works_again = k->event == RUN_RESUME || k->event == RUN_RETRY_FAILED;
+    int err = works_again ? refuse_banned(t, c, k->id.uid) : 0;
+    if (!err)
+        err = run_row_lock(t, c, k->id, &k->row);
     if (err)
         return err;
     if (!run_state_after(k->row.state, k->event, &to))

@@ -37,7 +37,8 @@ MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
 
 /* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards. ERR_NOT_FOUND: the user has no
- * such run. ERR_CONFLICT: not in its state. reason: for the user, why it is paused; "" for others. */
+ * such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resumed or retried by somebody who is banned. reason: for the
+ * user, why it is paused; "" for others. */
 MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                            const char *reason, enum run_state *state);
 

@@ -169,6 +169,9 @@ static void test_control(struct task *t, void *arg)
            ask_int(t, &n, STR("EXISTS"), key_pause_signal(a, uid, id.qid), STR_NULL) == 1,
        "Redis knows");
     is_int(control(t, &n, id, RUN_PAUSE, "PAUSED"), 0, "again");
+    sql_do(t, &n, "UPDATE user_info SET banned = 1 WHERE uid = ?", uid);
+    is_int(control(t, &n, id, RUN_RESUME, ""), ERR_FORBIDDEN, "who is banned cannot resume it");
+    sql_do(t, &n, "UPDATE user_info SET banned = 0 WHERE uid = ?", uid);
     is_int(control(t, &n, id, RUN_RESUME, "RUNNING"), 0, "resume");
     is_int(ask_int(t, &n, STR("EXISTS"), key_pause_signal(a, uid, id.qid), STR_NULL), 0,
            "the signal is gone");
