@@ -12,6 +12,7 @@
 #include "engine/node.h"
 #include "engine/run_row.h"
 #include "engine/scripts.h"
+#include "engine/switches.h"
 #include "engine/user.h"
 #include "engine/work.h"
 
@@ -321,12 +322,21 @@ static int give_up(struct task *t, struct dispatcher *d, struct entry *e)
     return err;
 }
 
+/* Admins can have new runs wait; those that were started before go on. */
+static bool may_start(const struct dispatcher *d, const struct entry *e)
+{
+    const struct switches *s = d->node->switches;
+    return e->state != RUN_QUEUED || !s || switch_on(s, SWITCH_NEW_RUNS);
+}
+
 /* *full: it waits for the rate, and so do all behind it. */
 static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool *full)
 {
     int64_t left = 0;
     if (!wants_workers(e))
         return remove_run(t, d, e, key_queue);
+    if (!may_start(d, e))
+        return 0;
     int err = permission_left(t, d, e->id.uid, &left);
     if (err || left <= 0)
         return err;

@@ -21,6 +21,7 @@
 
 struct node;
 
-/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, keyring, works. */
+/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, keyring, works, and
+ * switches, if any: SWITCH_NEW_RUNS has runs wait that were never started. */
 void dispatcher_task(struct task *t, void *arg);
 #endif
