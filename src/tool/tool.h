@@ -7,6 +7,7 @@ int serve_main(int argc, char **argv);
 int node_main(int argc, char **argv); /* hidden: only a supervisor calls it */
 int config_main(int argc, char **argv);
 int db_main(int argc, char **argv);
+int admin_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int sample_main(int argc, char **argv);

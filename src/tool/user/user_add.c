@@ -2,17 +2,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "engine/ledger.h"
 #include "engine/password.h"
 #include "engine/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
+#include "tool/password_line.h"
 
-#define STATEMENT_MS  30000
-#define PASSWORD_LINE (USER_PASSWORD_BYTES_MAX + 2) /* a newline, and one byte too many */
+#define STATEMENT_MS 30000
 
 static const char about[] = "Adds somebody who may log in. The password is asked for, or read from "
                             "the first line of standard\n"
@@ -25,55 +23,8 @@ struct options {
     const char *config, *balance;
     int64_t permission;
     struct user_new user;
-    char password[PASSWORD_LINE + 1];
+    char password[PASSWORD_LINE_BYTES];
 };
-
-/* --- the password --- */
-
-static bool read_line(char *line, size_t size)
-{
-    if (!fgets(line, (int)size, stdin))
-        return false;
-    size_t n = strcspn(line, "\r\n");
-    bool whole = line[n] != '\0' || feof(stdin);
-    line[n] = '\0';
-    return whole || n < size - 1;
-}
-
-static bool ask(const char *prompt, char *line, size_t size)
-{
-    struct termios old, quiet;
-    fprintf(stderr, "%s: ", prompt);
-    bool terminal = tcgetattr(STDIN_FILENO, &old) == 0;
-    quiet = old;
-    quiet.c_lflag &= ~(tcflag_t)ECHO;
-    if (terminal)
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-    bool fine = read_line(line, size);
-    if (terminal)
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
-    fprintf(stderr, "\n");
-    return fine;
-}
-
-static const char *read_password(struct options *o)
-{
-    char again[sizeof o->password];
-    if (!isatty(STDIN_FILENO))
-        return read_line(o->password, sizeof o->password)
-                   ? user_password_problem(str_of(o->password))
-                   : "there is no password on standard input";
-    if (!ask("Password", o->password, sizeof o->password))
-        return "no password was given";
-    const char *why = user_password_problem(str_of(o->password));
-    if (why)
-        return why;
-    bool same = ask("Once more", again, sizeof again) && strcmp(again, o->password) == 0;
-    explicit_bzero(again, sizeof again);
-    return same ? NULL : "the two passwords differ";
-}
-
-/* --- the user --- */
 
 static int add(struct task *t, struct db *d)
 {
@@ -116,7 +67,7 @@ int user_add_main(int argc, char **argv)
         return user_mistake(why);
     if (!ledger_cents(str_of(o.balance), &o.user.opening_cents))
         return user_mistake("--balance wants an amount like 100.00");
-    why = read_password(&o);
+    why = password_line_read(o.password);
     status = why ? user_complain(why) : db_run(o.config, STATEMENT_MS, add, &o);
     explicit_bzero(o.password, sizeof o.password);
     return status;

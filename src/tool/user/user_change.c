@@ -8,6 +8,7 @@
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/user/user.h"
+#include "tool/with_cache.h"
 
 #define STATEMENT_MS 30000
 
@@ -78,36 +79,25 @@ static int unban(struct task *t, struct change *c, const struct options *o)
 
 /* --- around it --- */
 
-/* Until it has looked once, the cache does not trust Redis. */
-static void settle(struct task *t, const struct cache *c)
-{
-    for (int i = 0; i < 100 && !cache_trusts_redis(c); i++)
-        if (task_sleep(t, 10))
-            return;
-}
-
-static int run(struct task *t, struct db *d)
+static int run_with(struct task *t, struct db *d, struct cache *cache)
 {
     struct options *o = d->arg;
-    struct change c = {.db = d};
-    c.cache = cache_new(&(struct cache_options){.redis = d->redis, .sql = d->sql});
+    struct change c = {.db = d, .cache = cache};
     c.ledger =
         ledger_new(&(struct ledger_options){.redis = d->redis, .sql = d->sql, .cache = c.cache});
-    struct group g;
-    group_init(&g, task_loop(t));
-    check(task_go(&g, "cache", cache_task, c.cache) == 0);
-    settle(t, c.cache);
     int err = user_find(t, d->sql, str_of(o->name), &c.user);
     if (err == ERR_NOT_FOUND)
         (void)task_fail(t, err, "there is no user \"%s\"", o->name);
     if (!err)
         err = o->apply(t, &c, o);
     int status = err ? db_complain(t, d, err) : fflush(stdout) == 0 ? 0 : 1;
-    group_cancel(&g);
-    check(group_join(t, &g) == 0);
     ledger_free(c.ledger);
-    cache_free(c.cache);
     return status;
+}
+
+static int run(struct task *t, struct db *d)
+{
+    return with_cache(t, d, run_with);
 }
 
 static const char *made_up_request(char out[33])
