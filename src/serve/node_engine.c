@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "app/account/routes.h"
+#include "app/admin/routes.h"
 #include "app/catalog/routes.h"
 #include "app/download/routes.h"
 #include "app/screen/routes.h"
@@ -31,10 +32,8 @@
 #include "engine/switches.h"
 
 static const struct api_application applications[] = {
-    {"account", account_routes},
-    {"catalog", catalog_routes},
-    {"download", download_routes},
-    {"screen", screen_routes},
+    {"account", account_routes}, {"catalog", catalog_routes}, {"download", download_routes},
+    {"screen", screen_routes},   ADMIN_APPLICATIONS,
 };
 
 static const struct work *const works[] = {&screen_work, NULL};

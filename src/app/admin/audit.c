@@ -1,0 +1,232 @@
+/* The audit log: read, filtered, exported. Nobody can change it. */
+#include "app/admin/call.h"
+#include "app/admin/routes.h"
+#include "base/time.h"
+#include "corpus/csv.h"
+
+#define EXPORTED_AT_ONCE 200
+#define ACTION_MAX       64
+
+static struct admin_filter filter_of(const struct api_call *c)
+{
+    struct admin_filter f = {.admin = api_text(c, "admin"), .action = api_text(c, "action")};
+    api_int(c, "user", &f.user_uid);
+    return f;
+}
+
+/* --- reading --- */
+
+static void put_object(struct json_writer *w, const char *name, struct str json)
+{
+    jw_key(w, str_of(name));
+    if (json.p)
+        jw_raw(w, json);
+    else
+        jw_null(w);
+}
+
+static void put_row(struct json_writer *w, const struct admin_row *r)
+{
+    const struct admin_deed *d = &r->deed;
+    jw_object(w);
+    jw_put_int(w, "id", r->id);
+    api_put_time(w, "at", r->at_ms);
+    jw_put_int(w, "admin_uid", d->admin_uid);
+    jw_put_str(w, "admin", d->admin_name);
+    jw_put_str(w, "ip_address", d->address);
+    jw_put_str(w, "action", r->action);
+    jw_key(w, STR("user"));
+    if (d->user_uid)
+        jw_int(w, d->user_uid);
+    else
+        jw_null(w);
+    jw_put_str(w, "target", d->target);
+    jw_put_str(w, "outcome", r->outcome);
+    jw_put_str(w, "error", d->error);
+    jw_put_str(w, "request_id", d->request_id);
+    jw_put_str(w, "reason", d->reason);
+    jw_put_str(w, "asked", d->asked);
+    put_object(w, "before", d->before);
+    put_object(w, "after", d->after);
+    jw_end_object(w);
+}
+
+static int list(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct admin_filter f = filter_of(c);
+    struct admin_row *rows;
+    size_t count;
+    int64_t limit = admin_limit(c);
+    int err = admin_cursor(t, c, &f.before_id);
+    if (!err)
+        err = admin_audit_list(t, c->node->sql, &f, limit + 1, &rows, &count);
+    if (err)
+        return err;
+    bool more = (int64_t)count > limit;
+    jw_key(w, STR("actions"));
+    jw_array(w);
+    for (size_t i = 0; i < count && (int64_t)i < limit; i++)
+        put_row(w, &rows[i]);
+    jw_end_array(w);
+    jw_put_str(w, "next", more ? str_int(task_arena(t), rows[limit - 1].id) : STR_NULL);
+    return 0;
+}
+
+/* --- exporting --- */
+
+static const char *const columns[] = {"id",     "at",     "admin_uid", "admin",      "ip_address",
+                                      "action", "user",   "target",    "outcome",    "error",
+                                      "asked",  "before", "after",     "request_id", "reason"};
+
+static void add_text(struct csv_writer *w, struct str s)
+{
+    csv_add(w, s.p ? s : STR(""));
+}
+
+static void add_row(struct csv_writer *w, const struct admin_row *r)
+{
+    const struct admin_deed *d = &r->deed;
+    char at[TIME_ISO_BYTES];
+    time_iso(r->at_ms * 1000, at);
+    csv_add_int(w, r->id);
+    csv_add(w, str_of(at));
+    csv_add_int(w, d->admin_uid);
+    csv_add(w, d->admin_name);
+    csv_add(w, d->address);
+    csv_add(w, r->action);
+    if (d->user_uid)
+        csv_add_int(w, d->user_uid);
+    else
+        csv_add(w, STR(""));
+    const struct str rest[] = {d->target, r->outcome, d->error,      d->asked,
+                               d->before, d->after,   d->request_id, d->reason};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        add_text(w, rest[i]);
+    csv_end_row(w);
+}
+
+/* Rows that are added meanwhile have higher numbers: they do not disturb. No connection to MySQL is held
+ * while the client reads. */
+static int send_page(struct task *t, struct api_call *c, struct admin_filter *f, struct buf *b,
+                     bool *more)
+{
+    struct admin_row *rows;
+    size_t count;
+    struct csv_writer w = {.out = b};
+    int err = admin_audit_list(t, c->node->sql, f, EXPORTED_AT_ONCE, &rows, &count);
+    if (err)
+        return err;
+    for (size_t i = 0; i < count; i++)
+        add_row(&w, &rows[i]);
+    *more = count == EXPORTED_AT_ONCE;
+    if (count)
+        f->before_id = rows[count - 1].id;
+    err = b->len ? http_stream_write(t, c->x, buf_str(b)) : 0;
+    buf_clear(b);
+    return err;
+}
+
+static int send_all(struct task *t, struct api_call *c, struct admin_filter *f, struct buf *b)
+{
+    struct csv_writer w = {.out = b};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        csv_add(&w, str_of(columns[i]));
+    csv_end_row(&w);
+    int err = 0;
+    for (bool more = true; more && !err;) {
+        struct task_scope s = task_scope(t);
+        err = send_page(t, c, f, b, &more);
+        task_scope_end(t, s);
+    }
+    return err ? err : http_stream_end(t, c->x);
+}
+
+static int export(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    struct admin_filter f = filter_of(c);
+    struct buf b;
+    c->replied = true;
+    http_set_header(c->x, "Content-Disposition", STR("attachment; filename=\"audit.csv\""));
+    int err = http_stream_begin(t, c->x, 200, "text/csv; charset=utf-8");
+    if (err)
+        return err;
+    buf_init(&b);
+    err = send_all(t, c, &f, &b);
+    buf_release(&b);
+    return err;
+}
+
+/* --- the table --- */
+
+#define FILTER                                                                                     \
+    {"admin", API_TEXT, .optional = true, .least = 1, .most = 255, .about = "name or number"},     \
+        {"action",   API_TEXT,           .optional = true,                                         \
+         .least = 1, .most = ACTION_MAX, .about = "like user.recharge"},                           \
+    {                                                                                              \
+        "user", API_INT, .optional = true, .least = 1, .most = INT32_MAX,                          \
+                         .about = "number of the user it was done to"                              \
+    }
+
+static const struct api_field list_query[] = {FILTER, ADMIN_PAGE_FIELDS, API_END};
+static const struct api_field export_query[] = {FILTER, API_END};
+
+/* Whatever any action changes or asks for. */
+#define TEXT(name)                                                                                 \
+    {                                                                                              \
+        name, API_TEXT, .optional = true                                                           \
+    }
+#define NUMBER(name)                                                                               \
+    {                                                                                              \
+        name, API_INT, .optional = true                                                            \
+    }
+static const struct api_field state_fields[] = {
+    TEXT("balance"),
+    NUMBER("permission"),
+    {"banned", API_BOOL, .optional = true},
+    TEXT("password"),
+    TEXT("role"),
+    TEXT("state"),
+    {"on", API_BOOL, .optional = true},
+    {"active", API_BOOL, .optional = true},
+    TEXT("name"),
+    TEXT("key"),
+    NUMBER("rpm_limit"),
+    NUMBER("tpm_limit"),
+    NUMBER("minute_cap"),
+    NUMBER("day_cap"),
+    NUMBER("month_cap"),
+    API_END,
+};
+static const struct api_field action_fields[] = {
+    {"id", API_INT, .least = 1, .most = INT64_MAX, .about = "grows"},
+    {"at", API_TIME, .about = "when"},
+    {"admin_uid", API_INT, .most = INT32_MAX, .about = "who; 0: at the command line"},
+    {"admin", API_TEXT, .most = 255, .about = "their name then"},
+    {"ip_address", API_TEXT, .most = 45, .about = "from where"},
+    {"action", API_TEXT, .most = ACTION_MAX, .about = "what, like user.recharge"},
+    {"user", API_INT, .optional = true, .most = INT32_MAX, .about = "to which user"},
+    {"target", API_TEXT, .optional = true, .about = "or to what: an admin, a run, a key, a switch"},
+    {"outcome", API_TEXT, .choices = ADMIN_OUTCOMES,
+     .about = "begun: another row tells the end; repeated: it had been done before"},
+    {"error", API_TEXT, .optional = true, .about = "why not"},
+    {"request_id", API_TEXT, .optional = true, .about = "as it was sent"},
+    {"reason", API_TEXT, .optional = true, .about = "as it was sent"},
+    {"asked", API_TEXT, .optional = true, .about = "what was sent, as JSON"},
+    {"before", API_OBJECT, .optional = true, .about = "as it was", .fields = state_fields},
+    {"after", API_OBJECT, .optional = true, .about = "as it is then", .fields = state_fields},
+    API_END,
+};
+static const struct api_field list_reply[] = {
+    {"actions", API_OBJECTS, .about = "newest first", .fields = action_fields},
+    ADMIN_NEXT_FIELD,
+    API_END,
+};
+
+const struct api_route admin_audit_routes[] = {
+    {"GET", "/api/admin/audit", API_ADMIN, list, "What admins did", .query = list_query,
+     .reply = list_reply},
+    {"GET", "/api/admin/audit.csv", API_ADMIN, export, "The same for spreadsheets",
+     .query = export_query, .media = "text/csv"},
+    {.method = NULL},
+};

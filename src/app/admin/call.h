@@ -1,0 +1,49 @@
+/* call.h -- what the handlers of admins have in common. */
+#ifndef APP_ADMIN_CALL_H
+#define APP_ADMIN_CALL_H
+
+#include "engine/api.h"
+#include "engine/run.h"
+
+#define ADMIN_LIMIT_DEFAULT 50
+#define ADMIN_LIMIT_MAX     200
+#define ADMIN_CURSOR_MAX    64
+
+/* Rows of tables of fields. */
+#define ADMIN_REASON_FIELD                                                                         \
+    {                                                                                              \
+        "reason", API_TEXT, .optional = true, .least = 1, .most = ADMIN_AUDIT_TEXT_CHARS,          \
+                            .about = "for the audit log"                                           \
+    }
+#define ADMIN_PAGE_FIELDS                                                                          \
+    {"limit",                                                                                      \
+     API_INT,                                                                                      \
+     .optional = true,                                                                             \
+     .least = 1,                                                                                   \
+     .most = ADMIN_LIMIT_MAX,                                                                      \
+     .about = "on a page; 50 if absent"},                                                          \
+    {                                                                                              \
+        "cursor", API_TEXT, .optional = true, .least = 1, .most = ADMIN_CURSOR_MAX,                \
+                            .about = "next of the page before"                                     \
+    }
+#define ADMIN_NEXT_FIELD                                                                           \
+    {                                                                                              \
+        "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                              \
+                          .about = "cursor of the next page; null: none"                           \
+    }
+
+/* A number in the path, from 1 to INT32_MAX. ERR_NOT_FOUND: "there is no <what> <text>". */
+MUST_CHECK int admin_path_number(struct task *t, const struct api_call *c, const char *name,
+                                 const char *what, int64_t *out);
+/* The ":uid" of the path. ERR_NOT_FOUND: there is no such user. */
+MUST_CHECK int admin_path_user(struct task *t, const struct api_call *c, int64_t *uid);
+int64_t admin_limit(const struct api_call *c);
+/* A cursor that is one number; *out stays as it is if none was sent. */
+MUST_CHECK int admin_cursor(struct task *t, struct api_call *c, int64_t *out);
+MUST_CHECK int admin_cursor_refused(struct task *t, struct api_call *c);
+
+/* The deed of the call, with the reason that was sent. */
+struct admin_deed admin_deed_of(const struct api_call *c);
+
+struct runs admin_runs(const struct node *n);
+#endif

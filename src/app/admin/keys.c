@@ -1,0 +1,289 @@
+/* Keys of the AI service: added, limited, switched on and off. Every node's keyring reads the table each
+ * second. Nobody is shown a key again once it is here. */
+#include "engine/keyring.h"
+
+#include "app/admin/call.h"
+#include "app/admin/routes.h"
+
+#define KEY_CHARS_MAX  512
+#define KEY_CHARS_MIN  8
+#define NAME_CHARS_MAX 255
+#define RPM_DEFAULT    3000
+#define TPM_DEFAULT    500000
+#define LIMIT_MOST     INT32_MAX
+#define TOKENS_MOST    1000000000000
+#define CAPS           3
+
+static const char *const cap_names[CAPS] = {"minute_cap", "day_cap", "month_cap"};
+
+struct ai_key {
+    int64_t id;
+    struct str key, name;
+    int64_t rpm, tpm;
+    bool active;
+    int64_t caps[CAPS]; /* -1: none */
+};
+
+/* "sk-…9f3a"; short ones would be told too much of. */
+static struct str shown(struct task *t, struct str key)
+{
+    if (key.n < 16)
+        return STR("\xe2\x80\xa6");
+    return str_printf(task_arena(t), "%.3s\xe2\x80\xa6%s", key.p,
+                      str_z(task_arena(t), str_from(key.p + key.n - 4, 4)));
+}
+
+static void put_members(struct task *t, struct json_writer *w, const struct ai_key *k)
+{
+    jw_put_str(w, "key", shown(t, k->key));
+    jw_put_str(w, "name", k->name);
+    jw_put_int(w, "rpm_limit", k->rpm);
+    jw_put_int(w, "tpm_limit", k->tpm);
+    jw_put_bool(w, "active", k->active);
+    for (size_t i = 0; i < CAPS; i++) {
+        jw_key(w, str_of(cap_names[i]));
+        if (k->caps[i] < 0)
+            jw_null(w);
+        else
+            jw_int(w, k->caps[i]);
+    }
+}
+
+static struct str json_of(struct task *t, const struct ai_key *k)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    put_members(t, &w, k);
+    jw_end_object(&w);
+    struct str text = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* --- the table api_list --- */
+
+#define COLUMNS                                                                                    \
+    "SELECT api_index, api_key, api_name, rpm_limit, tpm_limit, is_active, minute_cap, day_cap,"   \
+    " month_cap FROM api_list "
+
+static struct ai_key key_of(const struct sql_value *v)
+{
+    struct ai_key k = {.id = v[0].i,
+                       .key = v[1].s,
+                       .name = v[2].type == SQL_TEXT ? v[2].s : STR(""),
+                       .rpm = v[3].i,
+                       .tpm = v[4].i,
+                       .active = v[5].i != 0};
+    for (size_t i = 0; i < CAPS; i++)
+        k.caps[i] = v[6 + i].type == SQL_INT ? v[6 + i].i : -1;
+    return k;
+}
+
+static struct sql_value cap_value(int64_t cap)
+{
+    return cap < 0 ? sql_null() : sql_int(cap);
+}
+
+static int write_key(struct task *t, struct sql *c, const char *statement, const struct ai_key *k,
+                     struct sql_value last, struct sql_rows *r)
+{
+    return sql_on(t, c, r, statement, sql_text(k->name), sql_int(k->rpm), sql_int(k->tpm),
+                  sql_int(k->active), cap_value(k->caps[0]), cap_value(k->caps[1]),
+                  cap_value(k->caps[2]), last);
+}
+
+/* What the call says about it; the rest stays. */
+static void take_values(struct api_call *c, struct ai_key *k)
+{
+    struct str name = api_text(c, "name");
+    if (name.p)
+        k->name = name;
+    api_int(c, "rpm_limit", &k->rpm);
+    api_int(c, "tpm_limit", &k->tpm);
+    api_bool(c, "active", &k->active);
+    for (size_t i = 0; i < CAPS; i++)
+        api_int(c, cap_names[i], &k->caps[i]);
+}
+
+/* --- reading --- */
+
+static int list(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct sql_rows r;
+    int err = sql_call(t, c->node->sql, &r, COLUMNS "ORDER BY api_index LIMIT 1000");
+    if (err)
+        return err;
+    jw_key(w, STR("keys"));
+    jw_array(w);
+    for (size_t i = 0; i < r.count; i++) {
+        struct ai_key k = key_of(sql_row(&r, i));
+        jw_object(w);
+        jw_put_int(w, "id", k.id);
+        put_members(t, w, &k);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    return 0;
+}
+
+/* --- adding --- */
+
+struct writing {
+    struct api_call *call;
+    struct ai_key key; /* afterwards */
+    bool full;
+};
+
+static int insert(struct task *t, struct sql *c, void *arg)
+{
+    struct writing *x = arg;
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT api_index FROM api_list ORDER BY api_index FOR UPDATE");
+    if (err)
+        return err;
+    x->full = r.count >= KEYRING_KEYS_MAX;
+    if (x->full)
+        return ERR_FORBIDDEN; /* not ERR_CONFLICT, for which a transaction is tried again */
+    err = write_key(t, c,
+                    "INSERT INTO api_list (api_name, rpm_limit, tpm_limit, is_active, minute_cap,"
+                    " day_cap, month_cap, api_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    &x->key, sql_text(x->key.key), &r);
+    if (err)
+        return err;
+    x->key.id = (int64_t)r.insert_id;
+    struct admin_deed d = admin_deed_of(x->call);
+    d.target = str_int(task_arena(t), x->key.id);
+    d.after = json_of(t, &x->key);
+    return admin_audit_add(t, c, &d);
+}
+
+/* It becomes part of a header. */
+static bool is_visible(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~')
+            return false;
+    return true;
+}
+
+static int add(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct writing x = {.call = c,
+                        .key = {.key = api_text(c, "key"),
+                                .name = STR(""),
+                                .rpm = RPM_DEFAULT,
+                                .tpm = TPM_DEFAULT,
+                                .active = true,
+                                .caps = {-1, -1, -1}}};
+    take_values(c, &x.key);
+    if (!is_visible(x.key.key))
+        return api_refuse(t, c, "key", "must have visible ASCII characters only");
+    int err = sql_tx(t, c->node->sql, insert, &x);
+    if (err == ERR_EXISTS)
+        return task_fail(t, ERR_EXISTS, "this key is there already");
+    if (err == ERR_FORBIDDEN && x.full)
+        return task_fail(t, ERR_CONFLICT, "there are %d keys already", KEYRING_KEYS_MAX);
+    if (!err)
+        jw_put_int(w, "id", x.key.id);
+    return err;
+}
+
+/* --- changing --- */
+
+static int update(struct task *t, struct sql *c, void *arg)
+{
+    struct writing *x = arg;
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, COLUMNS "WHERE api_index = ? FOR UPDATE", sql_int(x->key.id));
+    if (err)
+        return err;
+    if (r.count == 0)
+        return task_fail(t, ERR_NOT_FOUND, "there is no key %lld", (long long)x->key.id);
+    struct ai_key before = key_of(r.cells);
+    x->key = before;
+    take_values(x->call, &x->key);
+    err = write_key(t, c,
+                    "UPDATE api_list SET api_name = ?, rpm_limit = ?, tpm_limit = ?,"
+                    " is_active = ?, minute_cap = ?, day_cap = ?, month_cap = ?"
+                    " WHERE api_index = ?",
+                    &x->key, sql_int(x->key.id), NULL);
+    if (err)
+        return err;
+    struct admin_deed d = admin_deed_of(x->call);
+    d.target = str_int(task_arena(t), x->key.id);
+    d.before = json_of(t, &before);
+    d.after = json_of(t, &x->key);
+    return admin_audit_add(t, c, &d);
+}
+
+static int change(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct writing x = {.call = c};
+    int err = admin_path_number(t, c, "key", "key", &x.key.id);
+    if (!err)
+        err = sql_tx(t, c->node->sql, update, &x);
+    if (err)
+        return err;
+    jw_put_int(w, "id", x.key.id);
+    put_members(t, w, &x.key);
+    return 0;
+}
+
+/* --- the table --- */
+
+#define LIMITS                                                                                     \
+    {"name", API_TEXT, .optional = true, .most = NAME_CHARS_MAX, .about = "for people"},           \
+        {"rpm_limit",        API_INT,                                                              \
+         .optional = true,   .least = 1,                                                           \
+         .most = LIMIT_MOST, .about = "requests in any 60 s; 3000 if never set"},                  \
+        {"tpm_limit",         API_INT,                                                             \
+         .optional = true,    .least = 1,                                                          \
+         .most = TOKENS_MOST, .about = "tokens in any 60 s; 500000 if never set"},                 \
+        {"active", API_BOOL, .optional = true, .about = "it is used; true if never set"},          \
+        {"minute_cap", API_INT, CAP, .about = "calls in a minute; -1: no cap"},                    \
+        {"day_cap", API_INT, CAP, .about = "calls in a day; -1: no cap"},                          \
+    {                                                                                              \
+        "month_cap", API_INT, CAP, .about = "calls in a month; -1: no cap"                         \
+    }
+#define CAP .optional = true, .least = -1, .most = TOKENS_MOST
+
+static const struct api_field add_body[] = {
+    {"key", API_TEXT, .least = KEY_CHARS_MIN, .most = KEY_CHARS_MAX, .about = "visible ASCII",
+     .secret = true},
+    LIMITS,
+    ADMIN_REASON_FIELD,
+    API_END,
+};
+static const struct api_field change_body[] = {LIMITS, ADMIN_REASON_FIELD, API_END};
+static const struct api_field id_reply[] = {
+    {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
+    API_END,
+};
+static const struct api_field key_fields[] = {
+    {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
+    {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
+    {"name", API_TEXT, .most = NAME_CHARS_MAX, .about = "for people"},
+    {"rpm_limit", API_INT, .about = "requests in any 60 s"},
+    {"tpm_limit", API_INT, .about = "tokens in any 60 s"},
+    {"active", API_BOOL, .about = "false: switched off, here or because the AI service refused it"},
+    {"minute_cap", API_INT, .optional = true, .about = "calls in a minute; null: no cap"},
+    {"day_cap", API_INT, .optional = true, .about = "calls in a day; null: no cap"},
+    {"month_cap", API_INT, .optional = true, .about = "calls in a month; null: no cap"},
+    API_END,
+};
+static const struct api_field list_reply[] = {
+    {"keys", API_OBJECTS, .about = "by number", .fields = key_fields},
+    API_END,
+};
+
+const struct api_route admin_keys_routes[] = {
+    {"GET", "/api/admin/keys", API_ADMIN, list, "Keys of the AI service", .reply = list_reply},
+    {"POST", "/api/admin/keys", API_ADMIN, add, "Add a key", .body = add_body, .reply = id_reply,
+     .status = 201, .audit = "key.add"},
+    {"POST", "/api/admin/keys/:key", API_ADMIN, change, "Limit a key, or switch it on or off",
+     .body = change_body, .reply = key_fields, .audit = "key.change"},
+    {.method = NULL},
+};

@@ -1,0 +1,228 @@
+/* A user's money: what comes, what is taken, what happened to it. */
+#include "engine/ledger.h"
+
+#include "app/admin/call.h"
+#include "app/admin/routes.h"
+
+/* --- moving it --- */
+
+struct moving {
+    struct ledger_move move;
+    struct admin_deed deed;
+    bool takes;
+    bool noted; /* by this call: it is no repeat */
+};
+
+static struct str balance_json(struct task *t, int64_t cents)
+{
+    return str_printf(task_arena(t), "{\"balance\":\"%s\"}",
+                      ledger_decimal(task_arena(t), cents).p);
+}
+
+/* In the transaction of the ledger. A recharge is in the row by then; money that is taken goes through
+ * Redis afterwards, and what comes of that is noted afterwards. */
+static int note(struct task *t, struct sql *c, void *arg)
+{
+    struct moving *m = arg;
+    struct admin_deed d = m->deed;
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT CAST(balance * 100 AS SIGNED) FROM user_info WHERE uid = ?",
+                     sql_int(m->move.uid));
+    if (err)
+        return err;
+    check(r.count == 1);
+    int64_t now = r.cells[0].i;
+    d.before = balance_json(t, m->takes ? now : now - m->move.cents);
+    d.after = m->takes ? STR_NULL : balance_json(t, now);
+    d.outcome = m->takes ? ADMIN_BEGUN : ADMIN_DONE;
+    err = admin_audit_add(t, c, &d);
+    m->noted = !err;
+    return err;
+}
+
+static int note_outcome(struct task *t, struct api_call *c, const struct moving *m, int64_t balance)
+{
+    if (m->noted && !m->takes)
+        return 0;
+    struct admin_deed d = m->deed;
+    d.outcome = m->noted ? ADMIN_DONE : ADMIN_REPEATED;
+    d.after = balance_json(t, balance);
+    return admin_audit_note(t, c->node->sql, &d);
+}
+
+static struct str amount_json(struct task *t, int64_t cents)
+{
+    return str_printf(task_arena(t), "{\"amount\":\"%s\"}", ledger_decimal(task_arena(t), cents).p);
+}
+
+static int move(struct task *t, struct api_call *c, struct json_writer *w, bool takes)
+{
+    struct moving m = {.takes = takes, .deed = admin_deed_of(c)};
+    m.move =
+        (struct ledger_move){.request_id = api_text(c, "request_id"), .also = note, .also_arg = &m};
+    check(api_money(c, "amount", &m.move.cents));
+    m.deed.request_id = m.move.request_id;
+    m.deed.asked = amount_json(t, m.move.cents);
+    int64_t balance;
+    int err = admin_path_number(t, c, "uid", "user", &m.move.uid);
+    if (!err)
+        err = takes ? ledger_deduct(t, c->node->ledger, &m.move, &balance)
+                    : ledger_recharge(t, c->node->ledger, &m.move, &balance);
+    if (!err)
+        err = note_outcome(t, c, &m, balance);
+    if (err)
+        return err;
+    jw_put_str(w, "balance", ledger_decimal(task_arena(t), balance));
+    return 0;
+}
+
+static int recharge(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    return move(t, c, w, false);
+}
+
+static int deduct(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    return move(t, c, w, true);
+}
+
+/* --- what happened to it --- */
+
+/* The two sources number their rows by themselves. Each is read newest first by its numbers, which are
+ * its index, and the two are merged by time: so a page costs the same, however long the log is.
+ * A cursor has the numbers that were last shown: "<redis>.<mysql>". */
+enum source { FROM_REDIS, FROM_MYSQL, SOURCES };
+static const char *const source_names[SOURCES] = {"redis", "mysql"};
+
+struct pages {
+    struct sql_rows rows[SOURCES];
+    size_t at[SOURCES];
+    int64_t below[SOURCES]; /* the number that was last shown */
+};
+
+static bool read_cursor(struct str cursor, struct pages *p)
+{
+    struct str rest = cursor;
+    return str_to_i64(str_cut(&rest, '.'), &p->below[FROM_REDIS]) && rest.p &&
+           str_to_i64(rest, &p->below[FROM_MYSQL]) && p->below[FROM_REDIS] >= 0 &&
+           p->below[FROM_MYSQL] >= 0;
+}
+
+#define NUMBER 0
+#define AT     1
+
+static int read_source(struct task *t, struct sql_pool *sql, int64_t uid, enum source s,
+                       int64_t limit, struct pages *p)
+{
+    return sql_call(
+        t, sql, &p->rows[s],
+        "SELECT number, CAST(UNIX_TIMESTAMP(at) * 1000 AS SIGNED), kind, cents, qid, doi"
+        " FROM billing_log WHERE uid = ? AND source = ? AND number < ?"
+        " ORDER BY number DESC LIMIT ?",
+        sql_int(uid), sql_text(str_of(source_names[s])), sql_int(p->below[s]), sql_int(limit + 1));
+}
+
+/* SOURCES: nothing is left. */
+static enum source newest(const struct pages *p)
+{
+    enum source best = SOURCES;
+    int64_t best_at = 0;
+    for (int i = 0; i < SOURCES; i++) {
+        enum source s = (enum source)i;
+        if (p->at[s] == p->rows[s].count)
+            continue;
+        int64_t at = sql_row(&p->rows[s], p->at[s])[AT].i;
+        if (best == SOURCES || at > best_at) {
+            best = s;
+            best_at = at;
+        }
+    }
+    return best;
+}
+
+static void put_row(struct task *t, struct json_writer *w, enum source s, const struct sql_value *v)
+{
+    jw_object(w);
+    jw_put_str(w, "source", str_of(source_names[s]));
+    jw_put_int(w, "number", v[NUMBER].i);
+    api_put_time(w, "at", v[AT].i);
+    jw_put_str(w, "kind", v[2].s);
+    jw_put_str(w, "amount", ledger_decimal(task_arena(t), v[3].i));
+    jw_put_str(w, "query_id", v[4].type == SQL_TEXT ? v[4].s : STR_NULL);
+    jw_put_str(w, "doi", v[5].type == SQL_TEXT ? v[5].s : STR_NULL);
+    jw_end_object(w);
+}
+
+static void put_page(struct task *t, struct json_writer *w, struct pages *p, int64_t limit)
+{
+    enum source s = SOURCES;
+    jw_key(w, STR("records"));
+    jw_array(w);
+    for (int64_t i = 0; i < limit && (s = newest(p)) != SOURCES; i++) {
+        const struct sql_value *v = sql_row(&p->rows[s], p->at[s]++);
+        put_row(t, w, s, v);
+        p->below[s] = v[NUMBER].i;
+    }
+    jw_end_array(w);
+    bool more = newest(p) != SOURCES;
+    jw_put_str(w, "next",
+               more ? str_printf(task_arena(t), "%lld.%lld", (long long)p->below[FROM_REDIS],
+                                 (long long)p->below[FROM_MYSQL])
+                    : STR_NULL);
+}
+
+static int list(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct pages p = {.below = {INT64_MAX, INT64_MAX}};
+    struct str cursor = api_text(c, "cursor");
+    int64_t uid, limit = admin_limit(c);
+    if (cursor.p && !read_cursor(cursor, &p))
+        return admin_cursor_refused(t, c);
+    int err = admin_path_user(t, c, &uid);
+    for (int s = 0; !err && s < SOURCES; s++)
+        err = read_source(t, c->node->sql, uid, (enum source)s, limit, &p);
+    if (!err)
+        put_page(t, w, &p, limit);
+    return err;
+}
+
+/* --- the table --- */
+
+static const struct api_field move_body[] = {
+    {"amount", API_MONEY, .least = 1, .about = "more than nothing"},
+    {"request_id", API_TEXT, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,
+     .about = "visible ASCII; sent again it has the same effect once"},
+    ADMIN_REASON_FIELD,
+    API_END,
+};
+static const struct api_field move_reply[] = {
+    {"balance", API_MONEY, .about = "afterwards"},
+    API_END,
+};
+static const struct api_field list_query[] = {ADMIN_PAGE_FIELDS, API_END};
+static const struct api_field record_fields[] = {
+    {"source", API_TEXT, .choices = "redis|mysql", .about = "which counts by itself"},
+    {"number", API_INT, .least = 1, .most = INT64_MAX, .about = "of that source"},
+    {"at", API_TIME, .about = "when"},
+    {"kind", API_TEXT, .choices = "opening|charge|recharge|deduction|reversal",
+     .about = "charges and deductions take money, the others give it"},
+    {"amount", API_MONEY, .about = "never negative: the kind says which way"},
+    {"query_id", API_TEXT, .optional = true, .most = 64, .about = "the run it was for"},
+    {"doi", API_TEXT, .optional = true, .most = 255, .about = "the paper it was for"},
+    API_END,
+};
+static const struct api_field list_reply[] = {
+    {"records", API_OBJECTS, .about = "newest first", .fields = record_fields},
+    ADMIN_NEXT_FIELD,
+    API_END,
+};
+
+const struct api_route admin_money_routes[] = {
+    {"POST", "/api/admin/users/:uid/recharge", API_ADMIN, recharge, "Give a user money to spend",
+     .body = move_body, .reply = move_reply, .audit = "user.recharge"},
+    {"POST", "/api/admin/users/:uid/deduct", API_ADMIN, deduct, "Take money from a user",
+     .body = move_body, .reply = move_reply, .audit = "user.deduct"},
+    {"GET", "/api/admin/users/:uid/ledger", API_ADMIN, list, "What happened to a user's money",
+     .query = list_query, .reply = list_reply},
+    {.method = NULL},
+};

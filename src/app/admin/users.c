@@ -1,0 +1,311 @@
+/* Users: found, shown, changed. */
+#include "engine/user.h"
+
+#include "app/admin/call.h"
+#include "app/admin/routes.h"
+#include "engine/ledger.h"
+#include "engine/password.h"
+
+#define BANNED "the account is banned"
+
+/* --- finding --- */
+
+struct account {
+    int64_t uid;
+    struct str username;
+    int64_t cents; /* as MySQL has it: charges of the last seconds may be missing */
+    int64_t permission;
+    bool banned;
+    int64_t created_ms;
+};
+
+#define COLUMNS                                                                                    \
+    "SELECT uid, username, CAST(balance * 100 AS SIGNED), permission, banned,"                     \
+    " CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED) FROM user_info WHERE "
+
+static struct account account_of(const struct sql_value *v)
+{
+    return (struct account){v[0].i, v[1].s, v[2].i, v[3].i, v[4].i != 0, v[5].i};
+}
+
+/* Names have '_', which LIKE would take for any character, but no '!'. */
+static struct str pattern_of(struct task *t, struct str prefix)
+{
+    char *p = arena_alloc(task_arena(t), 2 * prefix.n + 2);
+    size_t n = 0;
+    for (size_t i = 0; i < prefix.n; i++) {
+        if (prefix.p[i] == '_')
+            p[n++] = '!';
+        p[n++] = prefix.p[i];
+    }
+    p[n++] = '%';
+    return str_from(p, n);
+}
+
+/* A page begins behind a user: by number, or by name where names are looked for. Neither ever changes. */
+struct search {
+    struct str q;
+    int64_t after; /* -1: from the start */
+    int64_t limit;
+    struct account *found; /* room for limit + 1 */
+    size_t count;
+};
+
+static void take_rows(struct search *s, const struct sql_rows *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        s->found[s->count++] = account_of(sql_row(r, i));
+}
+
+static int find_all(struct task *t, struct sql_pool *sql, struct search *s)
+{
+    struct sql_rows r;
+    int err = sql_call(t, sql, &r, COLUMNS "uid > ? ORDER BY uid LIMIT ?", sql_int(s->after),
+                       sql_int(s->limit + 1));
+    if (!err)
+        take_rows(s, &r);
+    return err;
+}
+
+/* The one of that number comes first, on the first page. */
+static int find_some(struct task *t, struct sql_pool *sql, struct search *s)
+{
+    struct sql_rows r;
+    struct str prefix;
+    int64_t uid = 0;
+    int err = 0;
+    if (str_to_i64(s->q, &uid) && s->after < 0) {
+        err = sql_call(t, sql, &r, COLUMNS "uid = ?", sql_int(uid));
+        if (!err)
+            take_rows(s, &r);
+    }
+    if (err || !user_name_prefix(task_arena(t), s->q, &prefix))
+        return err;
+    err = sql_call(t, sql, &r,
+                   COLUMNS "username_folded LIKE ? ESCAPE '!' AND uid <> ? AND username_folded >"
+                           " COALESCE((SELECT username_folded FROM user_info WHERE uid = ?), '')"
+                           " ORDER BY username_folded LIMIT ?",
+                   sql_text(pattern_of(t, prefix)), sql_int(uid), sql_int(s->after),
+                   sql_int(s->limit + 1 - (int64_t)s->count));
+    if (!err)
+        take_rows(s, &r);
+    return err;
+}
+
+static void put_members(struct task *t, struct json_writer *w, const struct account *a)
+{
+    jw_put_int(w, "uid", a->uid);
+    jw_put_str(w, "username", a->username);
+    jw_put_str(w, "balance", ledger_decimal(task_arena(t), a->cents));
+    jw_put_int(w, "permission", a->permission);
+    jw_put_bool(w, "banned", a->banned);
+    api_put_time(w, "created_at", a->created_ms);
+}
+
+/* The last one of a page that was found by its number, not by its name, is no place among names: then
+ * the next page begins with the first name. */
+static struct str next_of(struct task *t, const struct search *s)
+{
+    if ((int64_t)s->count <= s->limit)
+        return STR_NULL;
+    int64_t uid, last = s->found[s->limit - 1].uid;
+    bool by_number =
+        s->limit == 1 && s->after < 0 && s->q.p && str_to_i64(s->q, &uid) && uid == last;
+    return str_int(task_arena(t), by_number ? 0 : last);
+}
+
+static int list(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct search s = {.q = api_text(c, "q"), .after = -1, .limit = admin_limit(c)};
+    int err = admin_cursor(t, c, &s.after);
+    if (err)
+        return err;
+    s.found = ARENA_ARRAY(task_arena(t), struct account, s.limit + 2);
+    err = s.q.p ? find_some(t, c->node->sql, &s) : find_all(t, c->node->sql, &s);
+    if (err)
+        return err;
+    jw_key(w, STR("users"));
+    jw_array(w);
+    for (size_t i = 0; i < s.count && (int64_t)i < s.limit; i++) {
+        jw_object(w);
+        put_members(t, w, &s.found[i]);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+    jw_put_str(w, "next", next_of(t, &s));
+    return 0;
+}
+
+/* --- one of them --- */
+
+static int show(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct node *n = c->node;
+    struct sql_rows r, runs;
+    int64_t uid;
+    bool degraded;
+    int err = admin_path_number(t, c, "uid", "user", &uid);
+    if (!err)
+        err = sql_call(t, n->sql, &r, COLUMNS "uid = ?", sql_int(uid));
+    if (!err && r.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
+    if (!err)
+        err = sql_call(t, n->sql, &runs,
+                       "SELECT COUNT(*), CAST(COALESCE(SUM(status IN ('QUEUED', 'RUNNING')), 0)"
+                       " AS SIGNED) FROM query_log WHERE uid = ?",
+                       sql_int(uid));
+    if (err)
+        return err;
+    struct account a = account_of(r.cells);
+    err = ledger_balance(t, n->ledger, uid, &a.cents, &degraded);
+    if (err)
+        return err;
+    c->degraded = c->degraded || degraded;
+    put_members(t, w, &a);
+    jw_put_int(w, "runs", runs.cells[0].i);
+    jw_put_int(w, "runs_active", runs.cells[1].i);
+    return 0;
+}
+
+static int set_permission(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct admin_deed d = admin_deed_of(c);
+    struct user_change ch = {.part = USER_PERMISSION, .by = &d};
+    check(api_int(c, "permission", &ch.number));
+    int err = admin_path_number(t, c, "uid", "user", &ch.uid);
+    if (!err)
+        err = user_change(t, c->node->cache, &ch);
+    return err ? err : show(t, c, w);
+}
+
+static int set_password(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    struct node *n = c->node;
+    struct admin_deed d = admin_deed_of(c);
+    struct user_change ch = {.part = USER_PASSWORD, .by = &d};
+    struct str password = api_text(c, "password");
+    const char *why = user_password_problem(password);
+    if (why)
+        return api_refuse(t, c, "password", "%s", why);
+    int err = admin_path_number(t, c, "uid", "user", &ch.uid);
+    if (!err)
+        err = password_hash(t, n->passwords, password, &ch.hash);
+    if (!err)
+        err = user_change(t, n->cache, &ch);
+    return err ? err : session_end_all(t, n->cache, SESSION_USER, ch.uid, STR_NULL);
+}
+
+/* --- bans --- */
+
+static int pause_run(struct task *t, struct api_call *c, int64_t uid, struct str qid)
+{
+    struct runs runs = admin_runs(c->node);
+    enum run_state state;
+    int err = run_control(t, &runs, (struct run_id){uid, qid}, RUN_PAUSE, BANNED, &state);
+    if (err == ERR_CONFLICT || err == ERR_NOT_FOUND)
+        return 0; /* it has ended meanwhile */
+    if (err)
+        return err;
+    struct admin_deed d = api_deed(c);
+    d.action = "run.pause";
+    d.target = qid;
+    d.reason = STR(BANNED);
+    d.after = str_printf(task_arena(t), "{\"state\":\"%s\"}", run_state_name(state));
+    return admin_audit_note(t, c->node->sql, &d);
+}
+
+/* Nobody can add to them: submitting looks at the ban under the lock that the ban was made under. */
+static int pause_runs(struct task *t, struct api_call *c, int64_t uid)
+{
+    struct sql_rows r;
+    int err = sql_call(t, c->node->sql, &r,
+                       "SELECT query_id FROM query_log WHERE uid = ?"
+                       " AND status IN ('QUEUED', 'RUNNING') ORDER BY created_at",
+                       sql_int(uid));
+    for (size_t i = 0; !err && i < r.count; i++)
+        err = pause_run(t, c, uid, sql_row(&r, i)[0].s);
+    return err;
+}
+
+/* The row first: from then on nobody gets in. Whatever fails behind it is done by sending it again. */
+static int ban(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct admin_deed d = admin_deed_of(c);
+    struct user_change ch = {.part = USER_BANNED, .by = &d};
+    bool banned = false;
+    check(api_bool(c, "banned", &banned));
+    ch.number = banned;
+    int err = admin_path_number(t, c, "uid", "user", &ch.uid);
+    if (!err)
+        err = user_change(t, c->node->cache, &ch);
+    if (!err && banned)
+        err = session_end_all(t, c->node->cache, SESSION_USER, ch.uid, STR_NULL);
+    if (!err && banned)
+        err = pause_runs(t, c, ch.uid);
+    return err ? err : show(t, c, w);
+}
+
+/* --- the table --- */
+
+#define USER_FIELDS                                                                                \
+    {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the user"},                \
+        {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},             \
+        {"balance", API_MONEY,                                                                     \
+         .about = "what is left to spend; in lists, charges of the last seconds are missing"},     \
+        {"permission", API_INT, .most = USER_PERMISSION_MAX,                                       \
+         .about = "papers judged at the same time, over all runs"},                                \
+        {"banned", API_BOOL, .about = "may not log in"},                                           \
+    {                                                                                              \
+        "created_at", API_TIME, .about = "when it was registered"                                  \
+    }
+
+static const struct api_field list_query[] = {
+    {"q", API_TEXT, .optional = true, .least = 1, .most = USER_NAME_CHARS_MAX,
+     .about = "how the name begins, or the number; all if absent"},
+    ADMIN_PAGE_FIELDS,
+    API_END,
+};
+static const struct api_field listed_fields[] = {USER_FIELDS, API_END};
+static const struct api_field list_reply[] = {
+    {"users", API_OBJECTS, .about = "by number, or by name if asked for", .fields = listed_fields},
+    ADMIN_NEXT_FIELD,
+    API_END,
+};
+static const struct api_field user_reply[] = {
+    USER_FIELDS,
+    {"runs", API_INT, .most = INT32_MAX, .about = "ever submitted"},
+    {"runs_active", API_INT, .most = INT32_MAX, .about = "QUEUED or RUNNING"},
+    API_END,
+};
+static const struct api_field permission_body[] = {
+    {"permission", API_INT, .least = 0, .most = USER_PERMISSION_MAX,
+     .about = "papers judged at the same time, over all runs; 0: may not submit"},
+    ADMIN_REASON_FIELD,
+    API_END,
+};
+static const struct api_field ban_body[] = {
+    {"banned", API_BOOL, .about = "true ends sessions and pauses runs; false lets in again"},
+    ADMIN_REASON_FIELD,
+    API_END,
+};
+static const struct api_field password_body[] = {
+    {"password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX, .about = "8 to 72 bytes",
+     .secret = true},
+    ADMIN_REASON_FIELD,
+    API_END,
+};
+
+const struct api_route admin_users_routes[] = {
+    {"GET", "/api/admin/users", API_ADMIN, list, "Users", .query = list_query, .reply = list_reply},
+    {"GET", "/api/admin/users/:uid", API_ADMIN, show, "One user", .reply = user_reply},
+    {"POST", "/api/admin/users/:uid/permission", API_ADMIN, set_permission,
+     "How much a user may do at the same time", .body = permission_body, .reply = user_reply,
+     .audit = "user.permission"},
+    {"POST", "/api/admin/users/:uid/ban", API_ADMIN, ban, "Ban a user, or end the ban",
+     .body = ban_body, .reply = user_reply, .audit = "user.ban"},
+    {"POST", "/api/admin/users/:uid/password", API_ADMIN, set_password,
+     "Give a user a new password, and end all sessions of theirs", .body = password_body,
+     .audit = "user.password"},
+    {.method = NULL},
+};
