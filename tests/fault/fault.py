@@ -1,0 +1,185 @@
+"""Everything dies, again and again, while runs go on; then every paper has its result, and every cent its place.
+
+    fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--keep FOLDER]
+
+The same seed gives the same faults at the same times and the same wishes of the same people; what the machine makes of
+it differs a little. On a failure logs and events are kept, and it is said where."""
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+import checks
+import harness
+import schedule
+import snapshot
+from harness import equal, note, ok, redis_link, run, run_tests, sql, test, wait_for
+from people import Person, Plan, Reply
+from stores import Server, Sim, Stores, World
+from watcher import Watcher
+
+SAMPLE = 30000
+PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
+PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 20),
+          "eva": ("12000.00", 10)}
+AI_MS, AI_FAIL = 50, 0.05
+SETTLE_S = 60  # until all runs have ended, once nothing dies any more
+QUIET_S = 20  # until all is in MySQL after that
+
+
+def options():
+    p = argparse.ArgumentParser(usage=__doc__)
+    p.add_argument("--seconds", type=float, default=60)
+    p.add_argument("--seed", type=int, default=int(os.environ.get("MILLRACE_FAULT_SEED") or random.SystemRandom().randrange(10**6)))
+    p.add_argument("--kinds", help="only these faults, by commas: " + ", ".join([*schedule.FAULTS, *schedule.ONCE]))
+    p.add_argument("--papers", type=int, help="to submit at least")
+    p.add_argument("--keep", default="build-test/fault", help="folder for the logs of a failed run")
+    return p.parse_args()
+
+
+def none(problems, name, most=20):
+    found = list(problems)
+    more = [f"... and {len(found) - most} more"] if len(found) > most else []
+    return ok(not found, name, *found[:most], *more)
+
+
+def settle(people, events):
+    """Nothing dies any more; from here on there are only users, who want their runs to end."""
+    events("test", "the faults are over")
+    began = time.monotonic()
+    for p in people:
+        p.recharge(100000)
+    while not all([p.settle() for p in people]) and time.monotonic() - began < SETTLE_S * harness.SCALE:
+        time.sleep(0.5)  # people look again
+    note(f"runs have ended {time.monotonic() - began:.1f} s after the last fault")
+
+
+def quiet(stores):
+    """Whatever Redis has of money is in MySQL."""
+    waiting = lambda: [uid for (uid,) in sql(stores, "SELECT uid FROM user_info")
+                       if redis_link(stores)("LLEN", f"billing_queue:{uid}")]
+    outbox = lambda: sql(stores, "SELECT uid FROM ledger_outbox")
+    wait_for(lambda: not waiting() and not outbox(), QUIET_S)
+    none([f"user {uid} has records that wait" for uid in waiting()] + [f"the outbox has {row}" for row in outbox()],
+         "all money is in MySQL")
+    to_archive = "SELECT COUNT(*) FROM query_log WHERE archived = 0 AND status IN ('DONE', 'CANCELLED')"
+    wait_for(lambda: sql(stores, to_archive) == [["0"]], QUIET_S)
+
+
+def check_stores(world, corpus, people, watcher):
+    stores, by_uid = world.stores, {p.uid: p for p in people}
+
+    def show(uid, qid):
+        r = by_uid[uid].ask("GET", f"/api/queries/{qid}")
+        return r.body if r else {}
+    runs, moves = snapshot.runs(stores, corpus, show), snapshot.movements(stores)
+    none(checks.ended(runs), "every run has ended")
+    none(checks.not_failed(runs), "no run FAILED")
+    none(checks.complete(runs), "every paper of a run that is DONE has one result or one failure")
+    none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
+    none(checks.reversals(moves), "every reversal gives back one charge")
+    none(checks.balances(snapshot.balances(stores), moves, {p.uid: p.recharged for p in people}),
+         "balances are what was moved")
+    none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
+    none(checks.counts(runs), "runs say of themselves what is there")
+    none(checks.promises(runs, set().union(*(p.accepted for p in people)), set().union(*(p.terminated for p in people))),
+         "what users were told is so")
+    none(checks.nothing_left(runs, *snapshot.units(stores)), "no unit, and no run that has ended, is left behind")
+    return runs, moves
+
+
+def audit(stores):
+    done = run("audit", "--json", env=stores.settings(), timeout=60)
+    drift = None
+    with contextlib.suppress(ValueError):
+        drift = json.loads(done.stdout)["drift_cents"]
+    ok(done.returncode == 0 and drift == 0, "millrace audit finds nothing", done.returncode, done.stdout[:3000], done.stderr)
+
+
+def tell(world, runs, moves, people, watcher, chaos):
+    states = {s: sum(r.state == s for r in runs) for s in sorted({r.state for r in runs})}
+    papers, judged = sum(len(r.papers) for r in runs), sum(len(r.results) for r in runs)
+    failed = sum(v is None for r in runs for v in r.results.values())
+    calls = world.sim.stats()["requests"]
+    note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
+    note(f"{calls} AI calls, {calls / max(1, judged):.2f} for each paper that was judged")
+    kinds = [f.kind for f in chaos.schedule]
+    note("faults: " + ", ".join(f"{k} {kinds.count(k)}" for k in sorted(set(kinds))))
+    note(f"{sum(m.kind == 'charge' for m in moves)} charges, {sum(m.kind == 'reversal' for m in moves)} reversals; "
+         f"balances were looked at {watcher.looks}")
+    for (what, answer), count in sorted(sum((p.told for p in people), start=type(people[0].told)()).items()):
+        note(f"  {what}: {answer}: {count}")
+
+
+def keep_logs(opts, world, events):
+    where = os.path.join(os.path.abspath(opts.keep), str(opts.seed))
+    os.makedirs(where, exist_ok=True)
+    with open(os.path.join(where, "events"), "w") as f:
+        f.write("\n".join(events.lines) + "\n")
+    for i, server in enumerate(world.servers):
+        shutil.copy(os.path.join(server.cwd, "err"), os.path.join(where, f"server-{i}-{server.port}.log"))
+    for name in ("redis", "mariadb"):
+        shutil.copy(f"{world.stores.data}/log/{name}.log", where)
+    note(f"logs and events: {where}")
+
+
+def chaos_and_people(opts, world, corpus, events):
+    kinds = opts.kinds.split(",") if opts.kinds else None
+    papers = opts.papers or int(PAPERS_MINUTE * opts.seconds / 60)
+    plan = Plan(corpus, papers, opts.seconds, len(PEOPLE), pause_s=0.4)
+    people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
+    for p in people:
+        p.log_in()
+    watcher = Watcher(world.stores, [p.uid for p in people])
+    chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds), events)
+    redis_link(world.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
+    for thread in (watcher, chaos, *people):
+        thread.start()
+    time.sleep(opts.seconds)
+    chaos.finish()
+    for p in people:
+        p.stopped.set()
+        p.join()
+    return people, watcher, chaos
+
+
+def suite(opts):
+    events = schedule.Events()
+    with contextlib.ExitStack() as stack:
+        stores = stack.enter_context(Stores(SAMPLE, PEOPLE))
+        sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL))
+        servers = [stack.enter_context(Server(stores, sim)) for _ in range(2)]
+        world = World(stores, servers, sim)
+        try:
+            assert wait_for(lambda: all(s.ready() for s in servers), 60), "the servers are not ready"
+            corpus = snapshot.corpus(stores)
+            people, watcher, chaos = chaos_and_people(opts, world, corpus, events)
+            none(chaos.problems, "all faults could be made")
+            settle(people, events)
+            quiet(stores)
+            watcher.stopped.set()
+            watcher.join()
+            runs, moves = check_stores(world, corpus, people, watcher)
+            audit(stores)
+            none([line for p in people for line in p.problems], "users were answered as they may be")
+            tell(world, runs, moves, people, watcher, chaos)
+        finally:
+            if harness._failed or sys.exc_info()[0]:
+                keep_logs(opts, world, events)
+
+
+def main():
+    opts = options()
+    sys.argv[1:] = []
+    note(f"seed {opts.seed}, {opts.seconds:.0f} s: ./test fault {opts.seconds:.0f} --seed {opts.seed}")
+    test("faults")(lambda: suite(opts))
+    run_tests()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Users who submit, pause, resume, terminate and pay, whatever goes on around them; and what they were told.
+
+Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may be."""
+import json
+import random
+import threading
+import time
+from collections import Counter
+
+from checks import FINAL
+from harness import Client, http, run
+from stores import PASSWORD
+
+OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
+GONE = (OSError, ConnectionError)  # timeouts are OSError
+
+
+class Reply:
+    def __init__(self, raw):
+        self.status, self.body = raw.status, json.loads(raw.body) if raw.body else {}
+
+    @property
+    def code(self):
+        return self.body.get("error", {}).get("code", "")
+
+
+class Person(threading.Thread):
+    def __init__(self, name, plan, world, seed, events):
+        super().__init__(name=name)
+        self.plan, self.world, self.events = plan, world, events
+        self.random = random.Random(f"{seed} {name}")
+        self.stopped = threading.Event()
+        self.runs = {}  # qid: states that it may be in
+        self.ended = set()  # of these, those that were seen to have ended
+        self.accepted, self.terminated = set(), set()
+        self.papers = 0  # of all that was submitted
+        self.recharged = 0  # cents that are surely there
+        self.requests = {}  # request id: cents, that may be there
+        self.told = Counter()
+        self.problems = []
+        self.can_retry = True
+
+    # --- HTTP ---
+
+    def ask(self, method, path, body=None, timeout=5):
+        """The reply, or None when there was none."""
+        server = self.random.choice(self.world.servers)
+        headers = [f"Authorization: Bearer {self.token}", "Connection: close"]
+        if body is not None:
+            headers.append("Content-Type: application/json")
+        what = f"{method} {path.replace(path[13:45], '<id>') if path.startswith('/api/queries/') else path}"
+        try:
+            c = Client(server.port, timeout=timeout)
+            try:
+                r = Reply(c.request(path, method=method, body=json.dumps(body).encode() if body is not None else b"",
+                                    headers=headers))
+            finally:
+                c.close()
+        except GONE as e:
+            self.told[what, type(e).__name__] += 1
+            return None
+        self.told[what, f"{r.status} {r.code}".strip()] += 1
+        if r.status in (401, 403, 500) or (r.status == 404 and not path.endswith("/retry_failed")):
+            self.problem(f"{method} {path}: {r.status} {r.body}")
+        return r
+
+    def problem(self, text):
+        self.events(self.name, "PROBLEM " + text)
+        self.problems.append(f"{self.name}: {text}")
+
+    def log_in(self):
+        r = Reply(http(self.world.servers[0].port, "/api/login", method="POST", headers=["Content-Type: application/json"],
+                       body=json.dumps({"username": self.name, "password": PASSWORD}).encode()))
+        assert r.status == 200, r.body
+        self.token, self.uid = r.body["token"], r.body["uid"]
+
+    # --- runs ---
+
+    def open_runs(self):
+        return [q for q in self.runs if q not in self.ended]
+
+    def submit(self):
+        choice, count = self.plan.choose(self.random)
+        r = self.ask("POST", "/api/queries", choice)
+        if r and r.status == 202:
+            qid = r.body["query_id"]
+            self.runs[qid] = OPEN
+            self.accepted.add(qid)
+            self.papers += count
+            self.events(self.name, f"submitted {qid}, {count} papers")
+        elif r and r.status == 402:
+            self.recharge(self.random.choice((500, 2000, 8000)))
+
+    def show(self, qid):
+        """Its state, or None."""
+        r = self.ask("GET", f"/api/queries/{qid}")
+        if not r or r.status != 200:
+            return None
+        state = r.body["state"]
+        if state not in self.runs[qid]:
+            self.problem(f"run {qid} is {state}, expected is one of {sorted(self.runs[qid])}")
+        if not 0 <= r.body["finished"] <= r.body["papers"]:
+            self.problem(f"run {qid}: {r.body}")
+        if state in FINAL and not r.body.get("degraded"):
+            self.ended.add(qid)
+        return r.body
+
+    CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"}, "retry_failed": OPEN}
+
+    def control(self, qid, what):
+        r = self.ask("POST", f"/api/queries/{qid}/{what}")
+        before = self.runs[qid]
+        if r and r.status == 200:
+            self.runs[qid] = self.CONTROL[what]
+            self.ended.discard(qid)
+            if what == "terminate" and r.body["state"] == "CANCELLED":
+                self.terminated.add(qid)
+            if r.body["state"] not in self.CONTROL[what]:
+                self.problem(f"run {qid} {what}: {r.body}")
+        elif r is None or r.status >= 500:
+            self.runs[qid] = before | self.CONTROL[what] | {"RUNNING", "QUEUED"}  # nobody knows
+        elif r.status == 404 and what == "retry_failed":
+            self.can_retry = False
+        self.events(self.name, f"{what} {qid}: {r.status if r else None} {r.body.get('state') or r.code if r else ''}")
+        return r
+
+    # --- money ---
+
+    def recharge(self, amount):
+        request = f"{self.name}-{len(self.requests)}-{self.random.getrandbits(32):x}"
+        self.requests[request] = amount * 100
+        self.pay(request)
+
+    def pay(self, request):
+        """The same request until it is done: it counts once."""
+        cents = self.requests[request]
+        done = run("user", "recharge", "--request", request, self.name, f"{cents // 100}.{cents % 100:02}",
+                   env=self.world.stores.settings(), timeout=60)
+        self.events(self.name, f"recharge {request} {cents}: {done.returncode} {(done.stdout + done.stderr).strip()[-200:]}")
+        self.told["recharge", str(done.returncode)] += 1
+        if done.returncode == 0 and cents:
+            self.recharged += cents
+            self.requests[request] = 0
+        return done.returncode == 0
+
+    def pay_all(self):
+        return all([self.pay(request) for request, cents in self.requests.items() if cents])
+
+    # --- all the time ---
+
+    def run(self):
+        self.began = time.monotonic()
+        while not self.stopped.wait(self.random.expovariate(1 / self.plan.pause_s)):
+            self.step()
+
+    def step(self):
+        if self.plan.wants_more(self, time.monotonic() - self.began):
+            self.submit()
+            return
+        qids = self.open_runs()
+        if not qids:
+            return
+        qid, dice = self.random.choice(qids), self.random.random()
+        if dice < 0.25:
+            self.show(qid)
+        elif dice < 0.50:
+            self.control(qid, "pause")
+        elif dice < 0.87:
+            paused = [q for q in qids if self.runs[q] == self.CONTROL["pause"]]
+            self.control(self.random.choice(paused or qids), "resume")
+        elif dice < 0.90:
+            self.control(qid, "terminate")
+        elif dice < 0.93 and self.ended and self.can_retry:
+            done = sorted(self.ended - self.terminated)
+            if done:
+                self.control(self.random.choice(done), "retry_failed")
+        elif any(self.requests.values()):
+            self.pay_all()
+        elif dice > 0.97:
+            self.recharge(self.random.choice((100, 1000, 3000)))
+
+    # --- the end ---
+
+    def settle(self):
+        """What a user does who wants to see all runs end. True: they have."""
+        self.pay_all()
+        for qid in self.open_runs():
+            shown = self.show(qid)
+            if shown and shown["state"] == "PAUSED":
+                self.control(qid, "resume")
+        return not self.open_runs() and not any(self.requests.values())
+
+
+class Plan:
+    """What is submitted: so many papers in so many seconds, by all people together."""
+
+    def __init__(self, corpus, papers, seconds, people, pause_s):
+        self.corpus = corpus
+        self.share, self.seconds, self.pause_s = papers / people, seconds, pause_s
+
+    def choose(self, rng):
+        """A body for /api/queries, and how many papers that is."""
+        names = sorted(self.corpus)
+        while True:
+            journals = rng.sample(names, rng.randint(1, 4))
+            year_from = rng.randint(2011, 2025)
+            year_to = rng.randint(year_from, 2025)
+            count = sum(len(dois) for j in journals for year, dois in self.corpus[j].items() if year_from <= year <= year_to)
+            if 50 <= count <= 2000:
+                return {"question": f"Does it matter? {rng.getrandbits(32):x}", "journals": journals, "year_from": year_from,
+                        "year_to": year_to}, count
+
+    def wants_more(self, person, elapsed_s):
+        due = self.share * min(1, (elapsed_s + 3) / (self.seconds * 0.9))
+        return person.papers < due or (person.papers < 3 * self.share and len(person.open_runs()) < 2)

@@ -1,0 +1,227 @@
+"""Two stores, two supervisors with a node each, a simulated AI; each of them can be killed by itself.
+
+The stores are made by a server that keeps its own, with a sample and users, and then run by the test with the same
+commands: a supervisor waits longer and longer for a store that dies again and again, which is right, and would
+leave little time for anything else here."""
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import aof
+from harness import (BIN, Millrace, environment, folder, http, link, read, redis_link, run, sql, wait_for)
+
+PASSWORD = "correct horse"
+KEYS = 50  # of the AI: one that answered 429 rests for a second
+
+
+class Stores:
+    """data: as harness.sql and harness.redis_link want it."""
+
+    def __init__(self, papers, users):
+        first = Millrace(data=folder("first"), env={"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": str(papers)})
+        self.data, self.commands, self.processes = first.data, {}, {}
+        self.locks = {"redis": threading.Lock(), "mariadb": threading.Lock()}
+        with first:
+            for name, (balance, permission) in users.items():
+                done = run("user", "add", name, "--balance", balance, "--permission", str(permission),
+                           env={"MILLRACE_DATA_DIR": self.data}, stdin=PASSWORD + "\n")
+                assert done.returncode == 0, done.stderr
+            sql(self, "DELETE FROM api_list; INSERT INTO api_list (api_key, rpm_limit, tpm_limit) VALUES " +
+                ", ".join(f"('sk-{i}', 60000, 100000000)" for i in range(KEYS)))
+            for name in self.locks:
+                self.commands[name] = self._command(first.pid_of(name), name)
+
+    def _command(self, pid, name):
+        argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
+        if name == "redis":  # it writes something else there
+            argv = ["redis-server", f"{self.data}/secret/redis.conf"]
+        return argv, link(f"/proc/{pid}/exe"), link(f"/proc/{pid}/cwd")
+
+    def secret(self, name):
+        with open(f"{self.data}/secret/{name}") as f:
+            return f.read().strip()
+
+    def settings(self):
+        return {"MILLRACE_REDIS_URL": f"unix:{self.data}/run/redis.sock", "MILLRACE_REDIS_PASSWORD": self.secret("redis"),
+                "MILLRACE_MYSQL_URL": f"unix:{self.data}/run/mariadb.sock?user=millrace&database=millrace",
+                "MILLRACE_MYSQL_PASSWORD": self.secret("mariadb")}
+
+    def start(self, name):
+        argv, program, folder_ = self.commands[name]
+        with open(f"{self.data}/log/{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(argv, executable=program, cwd=folder_, env=environment(), stdout=log,
+                                                    stderr=log, start_new_session=True)
+
+    def kill(self, name):
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def answers(self, name):
+        try:
+            return redis_link(self)("PING") if name == "redis" else sql(self, "SELECT 1")
+        except (OSError, AssertionError, ValueError, subprocess.TimeoutExpired):
+            return None
+
+    def wait_up(self, name, seconds=30):
+        if not wait_for(lambda: self.answers(name), seconds):
+            raise AssertionError(f"{name} does not come up")
+
+    def __enter__(self):
+        for name in self.commands:
+            self.start(name)
+            self.wait_up(name)
+        return self
+
+    def __exit__(self, *exc):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+class Sim:
+    """The AI, with what goes wrong there."""
+
+    def __init__(self, seed, latency_ms, fail):
+        self.args = ["sim", "--listen", "127.0.0.1:0", "--latency-ms", str(latency_ms), "--jitter-ms", str(latency_ms // 5),
+                     "--fail", str(fail), "--stall-ms", "3000", "--seed", str(seed)]
+
+    def __enter__(self):
+        self.cwd = folder()
+        self.out = open(os.path.join(self.cwd, "out"), "wb")
+        self.process = subprocess.Popen([BIN, *self.args], cwd=self.cwd, env=environment(), stdout=self.out,
+                                        stderr=self.out, start_new_session=True)
+        found = wait_for(lambda: re.search(rb"http://[^\s/]*:(\d+)", read(self.out.name)))
+        assert found, read(self.out.name)
+        self.port = int(found[1])
+        return self
+
+    def __exit__(self, *exc):
+        self.process.terminate()
+        self.process.wait(20)
+
+    def stats(self):
+        return json.loads(http(self.port, "/stats").body)
+
+
+class Server(Millrace):
+    """A supervisor with one node. It can be killed and started again under the same port."""
+
+    def __init__(self, stores, sim):
+        super().__init__(data=folder(), env={
+            "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://127.0.0.1:{sim.port}/v1", "MILLRACE_AI_TIMEOUT_MS": "1500",
+            **stores.settings()})
+        self.lock = threading.Lock()
+        self.old_ports = []
+
+    def start_again(self):
+        """After its supervisor was killed. The port is taken until the old nodes are gone."""
+        self.args = [f"127.0.0.1:{self.port}" if a.startswith("127.0.0.1:") else a for a in self.args]
+        wait_for(lambda: not self.nodes(), 30)
+        said = self.output().count("millrace is ready")
+        for _ in range(20):
+            self.launch()
+            wait_for(lambda: self.output().count("millrace is ready") > said or self.process.poll() is not None, 60)
+            if self.process.poll() is None:
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"the server does not start again\n{self.log()}")
+
+
+# --- what can happen to them ---
+
+class World:
+    """stores, servers, sim; do(kind, a, b, say) with a and b from 0 to 1."""
+
+    def __init__(self, stores, servers, sim):
+        self.stores, self.servers, self.sim = stores, servers, sim
+
+    def do(self, fault, say):
+        getattr(self, fault.kind)(fault.a, fault.b, say)
+
+    def pick(self, a):
+        return self.servers[int(a * len(self.servers))]
+
+    def node(self, a, b, say):
+        """A node is killed; its supervisor starts another."""
+        for pid in self.pick(a).nodes():
+            say(f"node {pid} of {self.pick(a).port}")
+            kill(pid, signal.SIGKILL)
+
+    def freeze(self, a, b, say):
+        """A node stands still, so long that it may be given up, and comes back."""
+        for pid in self.pick(a).nodes():
+            say(f"node {pid} of {self.pick(a).port} for {8 * b:.1f} s")
+            kill(pid, signal.SIGSTOP)
+            time.sleep(8 * b)
+            kill(pid, signal.SIGCONT)
+
+    def supervisor(self, a, b, say):
+        server = self.pick(a)
+        with server.lock:
+            say(f"of {server.port}, pid {server.process.pid}")
+            server.process.kill()
+            server.process.wait()
+            time.sleep(b)
+            server.start_again()
+
+    def redis(self, a, b, say):
+        self._redis(a, say, lambda now: "as it was")
+
+    def older(self, a, b, say):
+        """It comes back without its last seconds."""
+        def cut(now):
+            steps, lost = aof.cut(f"{self.stores.data}/redis/appendonlydir", now, 3 * b)
+            return f"{3 * b:.2f} s are lost: {steps} steps, {lost} bytes"
+        self._redis(a, say, cut)
+
+    def empty(self, a, b, say):
+        self._redis(a, say, lambda now: aof.lose(f"{self.stores.data}/redis/appendonlydir") or "all is lost")
+
+    def _redis(self, a, say, change):
+        with self.stores.locks["redis"]:
+            self.stores.kill("redis")
+            what = change(time.time())
+            time.sleep(a)
+            self.stores.start("redis")
+            self.stores.wait_up("redis")
+            redis_link(self.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
+            say(f"away for {a:.1f} s; {what}")
+
+    def mariadb(self, a, b, say):
+        with self.stores.locks["mariadb"]:
+            self.stores.kill("mariadb")
+            time.sleep(a)
+            began = time.monotonic()
+            self.stores.start("mariadb")
+            self.stores.wait_up("mariadb", 60)
+            say(f"away for {a:.1f} s, {time.monotonic() - began:.1f} s to come up")
+
+    def cut_redis(self, a, b, say):
+        with self.stores.locks["redis"]:
+            say(f"{redis_link(self.stores)('CLIENT', 'KILL', 'TYPE', 'normal')} connections")
+
+    def cut_mysql(self, a, b, say):
+        with self.stores.locks["mariadb"]:
+            ids = [row[0] for row in sql(self.stores, "SELECT id FROM information_schema.processlist WHERE user = 'millrace'")]
+            for i in ids:
+                try:
+                    sql(self.stores, f"KILL {i}")
+                except AssertionError:
+                    pass  # it has gone by itself
+            say(f"{len(ids)} connections")
+
+
+def kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,184 @@
+"""Can the fault suite see what it looks for? Its AOF cutter on a real Redis, its checks on stores that are wrong."""
+import copy
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "server"))
+import aof
+import checks
+import schedule
+from checks import Movement, Run
+from harness import environment, equal, folder, ok, redis_link, run_tests, test, wait_for
+
+PROGRAM = shutil.which("redis-server") or shutil.which("redis-check-rdb")  # the same one, in Debian's redis-tools
+PAIR = "redis.call('INCR', 'a') redis.call('SET', 'at:' .. ARGV[1], '1') return redis.call('INCR', 'b')"
+
+
+class Redis:
+    """A server of its own, in the form that redis_link wants."""
+
+    def __init__(self):
+        self.data = folder()
+        for name in ("run", "secret", "redis"):
+            os.makedirs(f"{self.data}/{name}")
+        with open(f"{self.data}/secret/redis", "w") as f:
+            f.write("secret")
+        with open(f"{self.data}/secret/redis.conf", "w") as f:
+            f.write(f"port 0\nunixsocket {self.data}/run/redis.sock\nrequirepass secret\ndir {self.data}/redis\n"
+                    "save \"\"\nappendonly yes\naof-timestamp-enabled yes\n")
+        self.folder = f"{self.data}/redis/appendonlydir"
+
+    def start(self):
+        self.process = subprocess.Popen(["redis-server", f"{self.data}/secret/redis.conf"],
+                                        executable=PROGRAM, env=environment(),
+                                        stdout=subprocess.DEVNULL)
+        return wait_for(self.link)
+
+    def link(self):
+        try:
+            link = redis_link(self)
+            link("PING")
+            return link
+        except (OSError, AssertionError):
+            return None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def write_for(link, seconds):
+    """Scripts, and single commands between them, until then; when each was written."""
+    times, end = [], time.time() + seconds
+    while time.time() < end:
+        link("EVAL", PAIR, 0, len(times))
+        link("INCR", "c")
+        times.append(time.time())
+        time.sleep(0.002)
+    return times
+
+
+def counters(link):
+    return [int(n or 0) for n in link("MGET", "a", "b", "c")]
+
+
+@test("an AOF is cut at the wanted second, between steps")
+def _():
+    r = Redis()
+    times = write_for(r.start(), 3.5)
+    r.kill()
+    aof.cut(r.folder, time.time(), 0)
+    link = r.start()
+    equal(counters(link), [len(times)] * 3, "cut by nothing, nothing is lost")
+    r.kill()
+    lost_steps, lost_bytes = aof.cut(r.folder, times[-1], 1.5)
+    link = r.start()
+    a, b, c = counters(link)
+    late = times[-1] - times[a - 1]
+    ok(a == b and a - c in (0, 1), "scripts are there as a whole, and in order", a, b, c)
+    ok(1.2 < late < 1.8 and lost_steps and lost_bytes, "1.5 seconds are gone", late, lost_steps, lost_bytes)
+    more = write_for(link, 0.3)
+    equal(counters(link)[0], a + len(more), "it goes on from there")
+    r.kill()
+    with open(aof.last_file(r.folder), "ab") as f:
+        f.write(b"*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n")
+    aof.cut(r.folder, time.time(), 0)
+    equal(counters(r.start())[0], a + len(more), "a step that is torn off goes as a whole")
+    r.kill()
+    aof.cut(r.folder, time.time(), 1000)
+    equal(counters(r.start()), [0, 0, 0], "cut by more than there is, all is gone")
+    r.kill()
+    aof.lose(r.folder)
+    equal(counters(r.start()), [0, 0, 0], "without a file it starts empty")
+    r.kill()
+
+
+# --- the checks: content with what is right, and each sees what it is for ---
+
+def world():
+    """One user, two runs: what a check is given if all is well."""
+    papers = {"d1": 300, "d2": 300, "d3": 500}
+    done = Run(1, "q1", "DONE", dict(papers), {"d1": True, "d2": None, "d3": False},
+               {"state": "DONE", "papers": 3, "finished": 3, "relevant": 1, "failed": 1, "cost": "8.00"})
+    cancelled = Run(1, "q2", "CANCELLED", dict(papers), {"d1": False},
+                    {"state": "CANCELLED", "papers": 3, "finished": 1, "relevant": 0, "failed": 0, "cost": "3.00"})
+    moves = [Movement(1, "opening", 1, 1000), Movement(1, "recharge", 2, 500),
+             Movement(1, "charge", 1, 300, "q1", "d1", True), Movement(1, "reversal", 3, 300, "q1", "d1"),
+             Movement(1, "charge", 2, 300, "q1", "d1"), Movement(1, "charge", 3, 500, "q1", "d3"),
+             Movement(1, "charge", 4, 300, "q2", "d1")]
+    return [done, cancelled], moves, {1: (400, 400)}, {1: 500}
+
+
+def found(change=lambda runs, moves, balances, recharged: None):
+    """Names of the checks that have something to say after a change."""
+    runs, moves, balances, recharged = copy.deepcopy(world())
+    change(runs, moves, balances, recharged)
+    said = {"ended": checks.ended(runs), "not_failed": checks.not_failed(runs), "complete": checks.complete(runs),
+            "charged_once": checks.charged_once(runs, moves), "reversals": checks.reversals(moves),
+            "balances": checks.balances(balances, moves, recharged), "counts": checks.counts(runs)}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+WRONG = [
+    ("a result is missing", ["charged_once", "complete", "counts"], lambda r, m, b, c: r[0].results.pop("d1")),
+    ("a failure is missing", ["complete", "counts"], lambda r, m, b, c: r[0].results.pop("d2")),
+    ("a paper is charged twice", ["balances", "charged_once"],
+     lambda r, m, b, c: m.append(Movement(1, "charge", 5, 300, "q1", "d1"))),
+    ("a paper of a terminated run is charged twice", ["balances", "charged_once"],
+     lambda r, m, b, c: m.append(Movement(1, "charge", 5, 300, "q2", "d1"))),
+    ("a verdict is not charged", ["balances", "charged_once"], lambda r, m, b, c: m.pop(5)),
+    ("a verdict is charged at another price", ["balances", "charged_once"],
+     lambda r, m, b, c: m.__setitem__(5, Movement(1, "charge", 3, 400, "q1", "d3"))),
+    ("a failure is charged", ["balances", "charged_once"],
+     lambda r, m, b, c: m.append(Movement(1, "charge", 5, 300, "q1", "d2"))),
+    ("a paper without a result is charged", ["balances", "charged_once"],
+     lambda r, m, b, c: m.append(Movement(1, "charge", 5, 500, "q2", "d3"))),
+    ("a run that does not exist is charged", ["balances", "charged_once"],
+     lambda r, m, b, c: m.append(Movement(1, "charge", 5, 300, "q9", "d1"))),
+    ("a charge is marked as reversed, and the money is not back", ["charged_once", "reversals"],
+     lambda r, m, b, c: setattr(m[4], "reversed", True)),
+    ("a charge is reversed twice", ["balances", "reversals"],
+     lambda r, m, b, c: m.append(Movement(1, "reversal", 5, 300, "q1", "d1"))),
+    ("the balance in Redis is another", ["balances"], lambda r, m, b, c: b.update({1: (400, 700)})),
+    ("the balance in MySQL is another", ["balances"], lambda r, m, b, c: b.update({1: (700, 700)})),
+    ("a recharge is lost", ["balances"], lambda r, m, b, c: c.update({1: 1000})),
+    ("a run has not ended", ["counts", "ended"], lambda r, m, b, c: setattr(r[0], "state", "RUNNING")),
+    ("a run FAILED", ["counts", "not_failed"], lambda r, m, b, c: setattr(r[0], "state", "FAILED")),
+    ("a result is of a paper that is not in the run", ["charged_once", "complete", "counts"],
+     lambda r, m, b, c: r[0].results.update(d9=True)),
+    ("a run counts wrong", ["counts"], lambda r, m, b, c: r[0].shown.update(finished=2)),
+]
+
+
+@test("the checks see what is wrong")
+def _():
+    equal(found(), [], "nothing is wrong")
+    for name, want, change in WRONG:
+        equal(found(change), want, name)
+    runs = world()[0]
+    fine = ({"1:q1": 0}, {}, {"1:q3"}, {"1:q3"})
+    equal(list(checks.nothing_left(runs, *fine)), [], "nothing is left")
+    for name, left in (("a unit in flight", ({"1:q3": 1}, {}, set(), set())), ("a unit that waits", ({}, {"1:q1": 2}, set(), set())),
+                       ("a run that has ended in sys:running", ({}, {}, {"1:q2"}, set())),
+                       ("a run that has ended in sys:queue", ({}, {}, set(), {"1:q1"}))):
+        equal(len(list(checks.nothing_left(runs, *left))), 1, name)
+    equal(list(checks.never_negative({("Redis", 1): 0, ("MySQL", 1): 5})), [], "balances of zero are fine")
+    equal(len(list(checks.never_negative({("Redis", 1): -1, ("MySQL", 1): 5}))), 1, "one below zero is not")
+    equal(list(checks.promises(runs, {"q1", "q2"}, {"q2"})), [], "promises are kept")
+    equal(len(list(checks.promises(runs, {"q1", "q3"}, {"q1"}))), 2, "or not")
+
+
+@test("a schedule comes from its seed")
+def _():
+    equal(schedule.make(7, 60), schedule.make(7, 60), "the same seed, the same faults")
+    ok(schedule.make(7, 60) != schedule.make(8, 60), "another seed, others")
+    kinds = [f.kind for f in schedule.make(7, 60)]
+    ok(set(kinds) == {*schedule.FAULTS, *schedule.ONCE} and kinds.count("empty") == 1, "every kind of them", kinds)
+    equal({f.kind for f in schedule.make(7, 60, ["node"])}, {"node"}, "or one only")
+
+
+if __name__ == "__main__":
+    run_tests()
