@@ -90,19 +90,20 @@ def reversals(movements):
             yield f"{key}: {taken[key]} charges are marked as reversed, {back[key]} reversals were made"
 
 
-def balances(found, movements, recharges):
-    """found: {uid: (cents in MySQL, cents in Redis or None)}. recharges: {uid: cents that were surely added}."""
-    due, added = Counter(), Counter()
+def balances(found, movements, moved):
+    """found: {uid: (cents in MySQL, cents in Redis or None)}. moved: {uid: {"recharge": cents, "deduct": cents}} that surely were."""
+    due, log = Counter(), Counter()
     for m in movements:
         due[m.uid] += m.cents if m.kind in ("opening", "recharge", "reversal") else -m.cents
-        added[m.uid] += m.cents if m.kind == "recharge" else 0
+        log[m.uid, m.kind] += m.cents
     for uid, (mysql, redis) in sorted(found.items()):
         if mysql != due[uid]:
             yield f"user {uid} has {mysql} cents in MySQL, {due[uid]} by billing_log"
         if redis is not None and redis != mysql:
             yield f"user {uid} has {redis} cents in Redis, {mysql} in MySQL"
-        if recharges.get(uid, 0) != added[uid]:
-            yield f"user {uid} was recharged by {added[uid]} cents, {recharges.get(uid, 0)} were asked for"
+        for asked, kind in (("recharge", "recharge"), ("deduct", "deduction")):
+            if moved[uid][asked] != log[uid, kind]:
+                yield f"user {uid}: {asked} of {moved[uid][asked]} cents in all was acknowledged, billing_log has {log[uid, kind]}"
 
 
 def never_negative(samples):

@@ -53,7 +53,7 @@ def settle(people, events):
     events("test", "the faults are over")
     began = time.monotonic()
     for p in people:
-        p.recharge(100000)
+        p.move("recharge", 100000)
     while not all([p.settle() for p in people]) and time.monotonic() - began < SETTLE_S * harness.SCALE:
         time.sleep(0.5)  # people look again
     note(f"runs have ended {time.monotonic() - began:.1f} s after the last fault")
@@ -83,7 +83,7 @@ def check_stores(world, corpus, people, watcher):
     none(checks.complete(runs), "every paper of a run that is DONE has one result or one failure")
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
-    none(checks.balances(snapshot.balances(stores), moves, {p.uid: p.recharged for p in people}),
+    none(checks.balances(snapshot.balances(stores), moves, {p.uid: p.moved for p in people}),
          "balances are what was moved")
     none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
     none(checks.counts(runs), "runs say of themselves what is there")

@@ -34,8 +34,8 @@ class Person(threading.Thread):
         self.ended = set()  # of these, those that were seen to have ended
         self.accepted, self.terminated = set(), set()
         self.papers = 0  # of all that was submitted
-        self.recharged = 0  # cents that are surely there
-        self.requests = {}  # request id: cents, that may be there
+        self.moved = {"recharge": 0, "deduct": 0}  # cents that surely were
+        self.requests = {}  # request id: (kind, cents) that may have been; cents 0: it is clear
         self.told = Counter()
         self.problems = []
         self.can_retry = True
@@ -89,7 +89,7 @@ class Person(threading.Thread):
             self.papers += count
             self.events(self.name, f"submitted {qid}, {count} papers")
         elif r and r.status == 402:
-            self.recharge(self.random.choice((500, 2000, 8000)))
+            self.move("recharge", self.random.choice((500, 2000, 8000)))
 
     def show(self, qid):
         """Its state, or None."""
@@ -126,25 +126,28 @@ class Person(threading.Thread):
 
     # --- money ---
 
-    def recharge(self, amount):
+    def move(self, kind, amount):
+        """recharge or deduct, as an operator does it."""
         request = f"{self.name}-{len(self.requests)}-{self.random.getrandbits(32):x}"
-        self.requests[request] = amount * 100
-        self.pay(request)
+        self.requests[request] = kind, amount * 100
+        self.move_again(request)
 
-    def pay(self, request):
-        """The same request until it is done: it counts once."""
-        cents = self.requests[request]
-        done = run("user", "recharge", "--request", request, self.name, f"{cents // 100}.{cents % 100:02}",
+    def move_again(self, request):
+        """The same request until it is clear: it counts once."""
+        kind, cents = self.requests[request]
+        done = run("user", kind, "--request", request, self.name, f"{cents // 100}.{cents % 100:02}",
                    env=self.world.stores.settings(), timeout=60)
-        self.events(self.name, f"recharge {request} {cents}: {done.returncode} {(done.stdout + done.stderr).strip()[-200:]}")
-        self.told["recharge", str(done.returncode)] += 1
-        if done.returncode == 0 and cents:
-            self.recharged += cents
-            self.requests[request] = 0
-        return done.returncode == 0
+        said = (done.stdout + done.stderr).strip()
+        self.events(self.name, f"{kind} {request} {cents}: {done.returncode} {said[-200:]}")
+        refused = "the user has less than that" in said
+        self.told[kind, "refused" if refused else str(done.returncode)] += 1
+        if done.returncode == 0:
+            self.moved[kind] += cents
+        if done.returncode == 0 or refused:
+            self.requests[request] = kind, 0
 
-    def pay_all(self):
-        return all([self.pay(request) for request, cents in self.requests.items() if cents])
+    def unclear(self):
+        return [request for request, (_, cents) in self.requests.items() if cents]
 
     # --- all the time ---
 
@@ -174,21 +177,22 @@ class Person(threading.Thread):
             done = sorted(self.ended - self.terminated)
             if done:
                 self.control(self.random.choice(done), "retry_failed")
-        elif any(self.requests.values()):
-            self.pay_all()
-        elif dice > 0.97:
-            self.recharge(self.random.choice((100, 1000, 3000)))
+        elif self.unclear():
+            self.move_again(self.random.choice(self.unclear()))
+        elif dice > 0.96:
+            self.move(*self.random.choice((("recharge", 100), ("recharge", 2000), ("deduct", 50), ("deduct", 700))))
 
     # --- the end ---
 
     def settle(self):
         """What a user does who wants to see all runs end. True: they have."""
-        self.pay_all()
+        for request in self.unclear():
+            self.move_again(request)
         for qid in self.open_runs():
             shown = self.show(qid)
             if shown and shown["state"] == "PAUSED":
                 self.control(qid, "resume")
-        return not self.open_runs() and not any(self.requests.values())
+        return not self.open_runs() and not self.unclear()
 
 
 class Plan:

@@ -109,16 +109,16 @@ def world():
              Movement(1, "charge", 1, 300, "q1", "d1", True), Movement(1, "reversal", 3, 300, "q1", "d1"),
              Movement(1, "charge", 2, 300, "q1", "d1"), Movement(1, "charge", 3, 500, "q1", "d3"),
              Movement(1, "charge", 4, 300, "q2", "d1")]
-    return [done, cancelled], moves, {1: (400, 400)}, {1: 500}
+    return [done, cancelled], moves + [Movement(1, "deduction", 5, 50)], {1: (350, 350)}, {1: {"recharge": 500, "deduct": 50}}
 
 
-def found(change=lambda runs, moves, balances, recharged: None):
+def found(change=lambda runs, moves, balances, moved: None):
     """Names of the checks that have something to say after a change."""
-    runs, moves, balances, recharged = copy.deepcopy(world())
-    change(runs, moves, balances, recharged)
+    runs, moves, balances, moved = copy.deepcopy(world())
+    change(runs, moves, balances, moved)
     said = {"ended": checks.ended(runs), "not_failed": checks.not_failed(runs), "complete": checks.complete(runs),
             "charged_once": checks.charged_once(runs, moves), "reversals": checks.reversals(moves),
-            "balances": checks.balances(balances, moves, recharged), "counts": checks.counts(runs)}
+            "balances": checks.balances(balances, moves, moved), "counts": checks.counts(runs)}
     return sorted(name for name, lines in said.items() if list(lines))
 
 
@@ -142,9 +142,10 @@ WRONG = [
      lambda r, m, b, c: setattr(m[4], "reversed", True)),
     ("a charge is reversed twice", ["balances", "reversals"],
      lambda r, m, b, c: m.append(Movement(1, "reversal", 5, 300, "q1", "d1"))),
-    ("the balance in Redis is another", ["balances"], lambda r, m, b, c: b.update({1: (400, 700)})),
+    ("the balance in Redis is another", ["balances"], lambda r, m, b, c: b.update({1: (350, 700)})),
     ("the balance in MySQL is another", ["balances"], lambda r, m, b, c: b.update({1: (700, 700)})),
-    ("a recharge is lost", ["balances"], lambda r, m, b, c: c.update({1: 1000})),
+    ("a recharge is lost", ["balances"], lambda r, m, b, c: c[1].update(recharge=1000)),
+    ("a deduction was made twice", ["balances"], lambda r, m, b, c: m.append(Movement(1, "deduction", 6, 50))),
     ("a run has not ended", ["counts", "ended"], lambda r, m, b, c: setattr(r[0], "state", "RUNNING")),
     ("a run FAILED", ["counts", "not_failed"], lambda r, m, b, c: setattr(r[0], "state", "FAILED")),
     ("a result is of a paper that is not in the run", ["charged_once", "complete", "counts"],
