@@ -21,7 +21,7 @@ import snapshot
 from harness import equal, note, ok, redis_link, run, run_tests, sql, test, wait_for
 from people import Person, Plan, Reply
 from stores import Server, Sim, Stores, World
-from watcher import Watcher
+from watcher import Permits, Watcher
 
 SAMPLE = 30000
 PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
@@ -137,14 +137,18 @@ def chaos_and_people(opts, world, corpus, events):
         p.log_in()
     watcher = Watcher(world.stores, [p.uid for p in people])
     chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds), events)
+    permits = Permits(world.stores)
     redis_link(world.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
-    for thread in (watcher, chaos, *people):
+    for thread in (watcher, permits, chaos, *people):
         thread.start()
     time.sleep(opts.seconds)
     chaos.finish()
     for p in people:
         p.stopped.set()
         p.join()
+    wait_for(permits.look, 10)
+    permits.stopped.set()
+    permits.join()
     return people, watcher, chaos
 
 
