@@ -59,14 +59,16 @@ def settle(people, events):
     note(f"runs have ended {time.monotonic() - began:.1f} s after the last fault")
 
 
-def quiet(stores):
-    """Whatever Redis has of money is in MySQL."""
+def quiet(stores, server):
+    """Whatever Redis has of money is in MySQL, and of runs that have ended, too."""
     waiting = lambda: [uid for (uid,) in sql(stores, "SELECT uid FROM user_info")
                        if redis_link(stores)("LLEN", f"billing_queue:{uid}")]
     outbox = lambda: sql(stores, "SELECT uid FROM ledger_outbox")
     wait_for(lambda: not waiting() and not outbox(), QUIET_S)
     none([f"user {uid} has records that wait" for uid in waiting()] + [f"the outbox has {row}" for row in outbox()],
          "all money is in MySQL")
+    if b"millrace_archive" not in server.get("/metrics").body:
+        return
     to_archive = "SELECT COUNT(*) FROM query_log WHERE archived = 0 AND status IN ('DONE', 'CANCELLED')"
     wait_for(lambda: sql(stores, to_archive) == [["0"]], QUIET_S)
 
@@ -105,7 +107,7 @@ def tell(world, runs, moves, people, watcher, chaos):
     states = {s: sum(r.state == s for r in runs) for s in sorted({r.state for r in runs})}
     papers, judged = sum(len(r.papers) for r in runs), sum(len(r.results) for r in runs)
     failed = sum(v is None for r in runs for v in r.results.values())
-    calls = world.sim.stats()["requests"]
+    calls = world.sim.calls + world.sim.stats()["requests"]
     note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
     note(f"{calls} AI calls, {calls / max(1, judged):.2f} for each paper that was judged")
     kinds = [f.kind for f in chaos.schedule]
@@ -165,7 +167,7 @@ def suite(opts):
             people, watcher, chaos = chaos_and_people(opts, world, corpus, events)
             none(chaos.problems, "all faults could be made")
             settle(people, events)
-            quiet(stores)
+            quiet(stores, servers[0])
             watcher.stopped.set()
             watcher.join()
             runs, moves = check_stores(world, corpus, people, watcher)

@@ -31,7 +31,8 @@ class Person(threading.Thread):
         self.random = random.Random(f"{seed} {name}")
         self.stopped = threading.Event()
         self.runs = {}  # qid: states that it may be in
-        self.ended = set()  # of these, those that were seen to have ended
+        self.ended = set()  # of these, those that were seen to have ended,
+        self.failed = set()  # and those with papers that failed
         self.accepted, self.terminated = set(), set()
         self.papers = 0  # of all that was submitted
         self.moved = {"recharge": 0, "deduct": 0}  # cents that surely were
@@ -103,6 +104,8 @@ class Person(threading.Thread):
             self.problem(f"run {qid}: {r.body}")
         if state in FINAL and not r.body.get("degraded"):
             self.ended.add(qid)
+            if state == "DONE" and r.body["failed"]:
+                self.failed.add(qid)
         return r.body
 
     CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"}, "retry_failed": OPEN}
@@ -173,10 +176,8 @@ class Person(threading.Thread):
             self.control(self.random.choice(paused or qids), "resume")
         elif dice < 0.90:
             self.control(qid, "terminate")
-        elif dice < 0.93 and self.ended and self.can_retry:
-            done = sorted(self.ended - self.terminated)
-            if done:
-                self.control(self.random.choice(done), "retry_failed")
+        elif dice < 0.93 and self.failed and self.can_retry:
+            self.control(self.failed.pop(), "retry_failed")
         elif self.unclear():
             self.move_again(self.random.choice(self.unclear()))
         elif dice > 0.96:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # kind: seconds between two, on average
 FAULTS = {"node": 7, "freeze": 15, "supervisor": 30, "redis": 14, "older": 11, "mariadb": 18, "cut_redis": 9,
-          "cut_mysql": 9}
+          "cut_mysql": 9, "ai": 25}
 ONCE = ("empty",)
 
 

@@ -91,25 +91,33 @@ class Sim:
     """The AI, with what goes wrong there."""
 
     def __init__(self, seed, latency_ms, fail):
-        self.args = ["sim", "--listen", "127.0.0.1:0", "--latency-ms", str(latency_ms), "--jitter-ms", str(latency_ms // 5),
-                     "--fail", str(fail), "--stall-ms", "3000", "--seed", str(seed)]
+        self.args = ["sim", "--latency-ms", str(latency_ms), "--jitter-ms", str(latency_ms // 5), "--stall-ms", "3000",
+                     "--seed", str(seed)]
+        self.fail, self.port, self.calls, self.lock = str(fail), 0, 0, threading.Lock()
 
-    def __enter__(self):
-        self.cwd = folder()
-        self.out = open(os.path.join(self.cwd, "out"), "wb")
-        self.process = subprocess.Popen([BIN, *self.args], cwd=self.cwd, env=environment(), stdout=self.out,
-                                        stderr=self.out, start_new_session=True)
+    def start(self, *args):
+        self.out = open(os.path.join(folder(), "out"), "wb")
+        self.process = subprocess.Popen([BIN, *self.args, "--listen", f"127.0.0.1:{self.port}", *(args or ("--fail", self.fail))],
+                                        env=environment(), stdout=self.out, stderr=self.out, start_new_session=True)
         found = wait_for(lambda: re.search(rb"http://[^\s/]*:(\d+)", read(self.out.name)))
         assert found, read(self.out.name)
         self.port = int(found[1])
-        return self
 
-    def __exit__(self, *exc):
-        self.process.terminate()
-        self.process.wait(20)
+    def stop(self):
+        self.calls += self.stats()["requests"]
+        self.process.kill()
+        self.process.wait()
 
     def stats(self):
         return json.loads(http(self.port, "/stats").body)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.process.kill()
+        self.process.wait()
 
 
 class Server(Millrace):
@@ -195,6 +203,16 @@ class World:
             self.stores.wait_up("redis")
             redis_link(self.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
             say(f"away for {a:.1f} s; {what}")
+
+    def ai(self, a, b, say):
+        """It answers nothing of use, so long that papers are given up."""
+        with self.sim.lock:
+            self.sim.stop()
+            self.sim.start("--fail", "1", "--fail-kinds", "500,garbage,unreadable")
+            time.sleep(3 + 3 * b)
+            self.sim.stop()
+            self.sim.start()
+            say(f"for {3 + 3 * b:.1f} s")
 
     def mariadb(self, a, b, say):
         with self.stores.locks["mariadb"]:

@@ -2,7 +2,8 @@
 -- KEYS: status, pending, inflight of one run.
 -- ARGV: the unit, its lease, the run id of the server that it was taken in.
 -- Returns 1: done. 2: done, and it was the last: the run is DONE. 0: it is not held under this lease, or was taken before
--- this server started: results of it may have been lost. -1: the run has ended. A repeat finds the unit gone and returns 0, or -1 if it was the last.
+-- this server started: results of it may have been lost. -1: the run has ended. A repeat finds
+-- the unit gone and returns 0, or -1 if it was the last.
 local state = redis.call('HGET', KEYS[1], 'state')
 if state ~= 'RUNNING' and state ~= 'PAUSED' then
     return -1
