@@ -127,6 +127,16 @@ def counts(runs):
             yield f"run {r.qid} of user {r.uid} ({r.state}) says, and has: {wrong}"
 
 
+def handed_out(runs, pages):
+    """pages: {qid: [(DOI, relevant or None), ...]}, as GET /api/queries/<qid>/results gives them: each paper once."""
+    for r in runs:
+        got = sorted(pages[r.qid], key=str)
+        want = sorted(r.results.items(), key=str)
+        if got != want:
+            wrong = sorted(set(got) ^ set(want), key=str)
+            yield f"run {r.qid} of user {r.uid} ({r.state}) has {len(want)} results, {len(got)} are handed out; {wrong[:3]}"
+
+
 def promises(runs, acknowledged, terminated):
     """What a caller was told: submitted runs are there, terminated ones stay so."""
     state = {r.qid: r.state for r in runs}

@@ -29,7 +29,8 @@ PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30
           "eva": ("12000.00", 10)}
 AI_MS, AI_FAIL = 50, 0.05
 SETTLE_S = 60  # until all runs have ended, once nothing dies any more
-QUIET_S = 20  # until all is in MySQL after that
+QUIET_S = 20  # until all money is in MySQL after that
+ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
 
 
 def options():
@@ -59,7 +60,7 @@ def settle(people, events):
     note(f"runs have ended {time.monotonic() - began:.1f} s after the last fault")
 
 
-def quiet(stores, server):
+def quiet(stores):
     """Whatever Redis has of money is in MySQL, and of runs that have ended, too."""
     waiting = lambda: [uid for (uid,) in sql(stores, "SELECT uid FROM user_info")
                        if redis_link(stores)("LLEN", f"billing_queue:{uid}")]
@@ -67,10 +68,9 @@ def quiet(stores, server):
     wait_for(lambda: not waiting() and not outbox(), QUIET_S)
     none([f"user {uid} has records that wait" for uid in waiting()] + [f"the outbox has {row}" for row in outbox()],
          "all money is in MySQL")
-    if b"millrace_archive" not in server.get("/metrics").body:
-        return
-    to_archive = "SELECT COUNT(*) FROM query_log WHERE archived = 0 AND status IN ('DONE', 'CANCELLED')"
-    wait_for(lambda: sql(stores, to_archive) == [["0"]], QUIET_S)
+    waits = lambda: sql(stores, "SELECT query_id, status FROM query_log WHERE archived = 0")
+    wait_for(lambda: not waits(), ARCHIVE_S)
+    none([f"run {qid}, {state}, is not archived" for qid, state in waits()], "all runs are archived")
 
 
 def check_stores(world, corpus, people, watcher):
@@ -89,6 +89,7 @@ def check_stores(world, corpus, people, watcher):
          "balances are what was moved")
     none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
     none(checks.counts(runs), "runs say of themselves what is there")
+    none(checks.handed_out(runs, {r.qid: by_uid[r.uid].results(r.qid) for r in runs}), "users get the results that are there")
     none(checks.promises(runs, set().union(*(p.accepted for p in people)), set().union(*(p.terminated for p in people))),
          "what users were told is so")
     none(checks.nothing_left(runs, *snapshot.units(stores)), "no unit, and no run that has ended, is left behind")
@@ -167,7 +168,7 @@ def suite(opts):
             people, watcher, chaos = chaos_and_people(opts, world, corpus, events)
             none(chaos.problems, "all faults could be made")
             settle(people, events)
-            quiet(stores, servers[0])
+            quiet(stores)
             watcher.stopped.set()
             watcher.join()
             runs, moves = check_stores(world, corpus, people, watcher)

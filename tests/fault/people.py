@@ -3,6 +3,7 @@
 Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may be."""
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -49,7 +50,7 @@ class Person(threading.Thread):
         headers = [f"Authorization: Bearer {self.token}", "Connection: close"]
         if body is not None:
             headers.append("Content-Type: application/json")
-        what = f"{method} {path.replace(path[13:45], '<id>') if path.startswith('/api/queries/') else path}"
+        what = f"{method} {re.sub('/[0-9a-f]{32}', '/<id>', path).partition('?')[0]}"
         try:
             c = Client(server.port, timeout=timeout)
             try:
@@ -107,6 +108,17 @@ class Person(threading.Thread):
             if state == "DONE" and r.body["failed"]:
                 self.failed.add(qid)
         return r.body
+
+    def results(self, qid):
+        """All of them, page by page: (DOI, relevant; None if it failed)."""
+        found, cursor = [], ""
+        while cursor is not None:
+            r = self.ask("GET", f"/api/queries/{qid}/results?limit=500{cursor and '&cursor=' + cursor}", timeout=20)
+            if not r or r.status != 200:
+                return found
+            found += [(p["doi"], None if p["error"] is not None else p["relevant"]) for p in r.body["results"]]
+            cursor = r.body["next"]
+        return found
 
     CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"}, "retry_failed": OPEN}
 

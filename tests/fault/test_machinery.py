@@ -168,6 +168,11 @@ def _():
         equal(len(list(checks.nothing_left(runs, *left))), 1, name)
     equal(list(checks.never_negative({("Redis", 1): 0, ("MySQL", 1): 5})), [], "balances of zero are fine")
     equal(len(list(checks.never_negative({("Redis", 1): -1, ("MySQL", 1): 5}))), 1, "one below zero is not")
+    pages = {r.qid: list(r.results.items()) for r in runs}
+    equal(list(checks.handed_out(runs, pages)), [], "results are handed out as they are")
+    pages["q1"].append(pages["q1"][0])
+    equal(len(list(checks.handed_out(runs, pages))), 1, "but none twice")
+    equal(len(list(checks.handed_out(runs, {"q1": [], "q2": []}))), 2, "and none is left out")
     equal(list(checks.promises(runs, {"q1", "q2"}, {"q2"})), [], "promises are kept")
     equal(len(list(checks.promises(runs, {"q1", "q3"}, {"q1"}))), 2, "or not")
 
