@@ -1,6 +1,6 @@
 """Everything dies, again and again, while runs go on; then every paper has its result, and every cent its place.
 
-    fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--keep FOLDER]
+    fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--pace X] [--keep FOLDER]
 
 The same seed gives the same faults at the same times and the same wishes of the same people; what the machine makes of
 it differs a little. On a failure logs and events are kept, and it is said where."""
@@ -38,6 +38,7 @@ def options():
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--seed", type=int, default=int(os.environ.get("MILLRACE_FAULT_SEED") or random.SystemRandom().randrange(10**6)))
     p.add_argument("--kinds", help="only these faults, by commas: " + ", ".join([*schedule.FAULTS, *schedule.ONCE]))
+    p.add_argument("--pace", type=float, default=1, help="so many times as often")
     p.add_argument("--papers", type=int, help="to submit at least")
     p.add_argument("--keep", default="build-test/fault", help="folder for the logs of a failed run")
     return p.parse_args()
@@ -139,7 +140,7 @@ def chaos_and_people(opts, world, corpus, events):
     for p in people:
         p.log_in()
     watcher = Watcher(world.stores, [p.uid for p in people])
-    chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds), events)
+    chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds, opts.pace), events)
     permits = Permits(world.stores)
     redis_link(world.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
     for thread in (watcher, permits, chaos, *people):

@@ -175,6 +175,9 @@ class Person(threading.Thread):
         if self.plan.wants_more(self, time.monotonic() - self.began):
             self.submit()
             return
+        if self.failed and self.can_retry and self.random.random() < 0.2:
+            self.control(self.failed.pop(), "retry_failed")
+            return
         qids = self.open_runs()
         if not qids:
             return
@@ -188,8 +191,6 @@ class Person(threading.Thread):
             self.control(self.random.choice(paused or qids), "resume")
         elif dice < 0.90:
             self.control(qid, "terminate")
-        elif dice < 0.93 and self.failed and self.can_retry:
-            self.control(self.failed.pop(), "retry_failed")
         elif self.unclear():
             self.move_again(self.random.choice(self.unclear()))
         elif dice > 0.96:
@@ -228,5 +229,5 @@ class Plan:
                         "year_to": year_to}, count
 
     def wants_more(self, person, elapsed_s):
-        due = self.share * min(1, (elapsed_s + 3) / (self.seconds * 0.9))
+        due = self.share * min(1, (elapsed_s + 3) / (self.seconds * 0.8))
         return person.papers < due or (person.papers < 3 * self.share and len(person.open_runs()) < 2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # kind: seconds between two, on average
 FAULTS = {"node": 7, "freeze": 15, "supervisor": 30, "redis": 14, "older": 11, "mariadb": 18, "cut_redis": 9,
-          "cut_mysql": 9, "ai": 25}
+          "cut_mysql": 9, "stall_redis": 25, "stall_mariadb": 25, "ai": 25}
 ONCE = ("empty",)
 
 
@@ -19,9 +19,11 @@ class Fault:
     b: float
 
 
-def make(seed, seconds, kinds=None):
+def make(seed, seconds, kinds=None, pace=1):
+    """pace: so many times as often."""
     rng, found = random.Random(seed), []
     for kind, mean in FAULTS.items():
+        mean /= pace
         at = rng.uniform(1, mean)
         while at < seconds:
             found.append(Fault(at, kind, rng.random(), rng.random()))

@@ -209,10 +209,10 @@ class World:
         with self.sim.lock:
             self.sim.stop()
             self.sim.start("--fail", "1", "--fail-kinds", "500,garbage,unreadable")
-            time.sleep(3 + 3 * b)
+            time.sleep(4 + 3 * b)
             self.sim.stop()
             self.sim.start()
-            say(f"for {3 + 3 * b:.1f} s")
+            say(f"for {4 + 3 * b:.1f} s")
 
     def mariadb(self, a, b, say):
         with self.stores.locks["mariadb"]:
@@ -222,6 +222,20 @@ class World:
             self.stores.start("mariadb")
             self.stores.wait_up("mariadb", 60)
             say(f"away for {a:.1f} s, {time.monotonic() - began:.1f} s to come up")
+
+    def stall_redis(self, a, b, say):
+        self._stall("redis", b, say)
+
+    def stall_mariadb(self, a, b, say):
+        self._stall("mariadb", b, say)
+
+    def _stall(self, name, b, say):
+        """It stands still, and then does what nobody waits for any more."""
+        with self.stores.locks[name]:
+            say(f"for {6 * b:.1f} s")
+            kill(self.stores.processes[name].pid, signal.SIGSTOP)
+            time.sleep(6 * b)
+            kill(self.stores.processes[name].pid, signal.SIGCONT)
 
     def cut_redis(self, a, b, say):
         with self.stores.locks["redis"]:
