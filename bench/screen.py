@@ -1,0 +1,294 @@
+"""Measures screening end to end, and prints a line of JSON for each measurement:
+
+zero     no AI latency, one node, 100 workers: papers per second from the first to the last charge, and the CPU time of every
+         process per paper; which of several numbers of workers is fastest
+latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run, and the node's memory
+many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and the memory of the nodes
+rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the limit that was used
+pause    1,000 workers at 200 ms, paused 20 times: from the request until no worker is left, and no call
+queued   papers per second of a run with and without 1,000 others that wait
+
+Times are what the server tells over HTTP: "finished" of GET /api/queries/<id>, asked 20 times a second. CPU time is that
+of /proc/<pid>/stat: it hardly depends on what else the machine does.
+"""
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from statistics import median
+
+from screen_world import JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for
+
+EVERY_S = 0.05
+SLOWEST = 1000  # papers/s: a run that is slower is given up
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def tell(bench, **figures):
+    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in figures.items()}
+    print(json.dumps({"bench": "screen " + bench, **rounded}), flush=True)
+
+
+# --- what is looked at ---
+
+def cpu(server):
+    return {name: sum(cpu_seconds(p) for p in pids) for name, pids in server.all_pids.items()}
+
+
+class Watch:
+    """How runs of a server go on: (seconds, papers finished, CPU seconds by process) again and again."""
+
+    def __init__(self, server, runs):
+        server.all_pids = server.pids()
+        self.server, self.runs, self.seen = server, runs, []
+        self.total = 0
+
+    def look(self):
+        views = [r.show() for r in self.runs]
+        self.total = sum(v["papers"] for v in views)
+        self.failed = sum(v["failed"] for v in views)
+        self.seen.append((time.monotonic(), sum(v["finished"] for v in views), cpu(self.server)))
+        return views
+
+    def until(self, share, seconds):
+        end = time.monotonic() + seconds
+        while True:
+            self.look()
+            if self.seen[-1][1] >= share * self.total:
+                return self
+            if time.monotonic() > end:
+                raise Trouble(f"{self.seen[-1][1]} of {self.total} papers after {seconds:.0f} s")
+            time.sleep(EVERY_S)
+
+    def between(self, low, high):
+        """From when more than a share `low` was done until `high` was: papers, seconds, CPU seconds."""
+        first = next(s for s in self.seen if s[1] > low * self.total)
+        last = next(s for s in self.seen if s[1] >= high * self.total)
+        return last[1] - first[1], last[0] - first[0], {k: last[2][k] - first[2][k] for k in last[2]}
+
+
+def rate(watch, low, high):
+    papers, seconds, _ = watch.between(low, high)
+    return papers / seconds
+
+
+def limit_s(papers):
+    return 60 + papers / SLOWEST
+
+
+# --- the measurements ---
+
+def settle(server):
+    """Until all charges are in MySQL."""
+    queues = server.redis("--scan", "--pattern", "billing_queue:*").split()
+    for q in queues:
+        wait_for(lambda q=q: server.redis("LLEN", q) in ("0", ""), 120, f"{q} is empty", 0.1)
+
+
+def one_round(server, user, papers):
+    run = user.submit(papers)
+    watch = Watch(server, [run]).until(1, limit_s(papers))
+    if watch.failed:
+        raise Trouble(f"{watch.failed} papers have failed")
+    papers, seconds, used = watch.between(0, 1)
+    before = cpu(server)
+    settle(server)
+    later = {k: v - before[k] for k, v in cpu(server).items()}
+    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, 0.2, 0.8)}
+    figures |= {f"{k}_us": v / papers * 1e6 for k, v in used.items()}
+    figures["node_us_settled"] = (used["node"] + later["node"]) / papers * 1e6
+    say("  " + ", ".join(f"{k} {v:.1f}" for k, v in figures.items()))
+    return figures
+
+
+def zero(world, options):
+    with world.run() as s:
+        sweep = {}
+        for workers in (25, 50, 100, 200, 400, 1000):
+            user = s.user(f"sweep{workers}", workers)
+            sweep[workers] = one_round(s, user, min(options.papers, 60000 if workers < 1000 else 100000))["per_s"]
+        user = s.user("bench", 100)
+        rounds = [one_round(s, user, options.papers) for _ in range(options.rounds)]
+        memory = memory_mb(s.node_pids()[0])
+    middle = {k: median(r[k] for r in rounds) for k in rounds[0]}
+    best = max(sweep, key=sweep.get)
+    tell("zero", papers=options.papers, workers=100, **middle, rss_mb=memory[0], rss_mb_peak=memory[1],
+         best_workers=best, best_per_s=sweep[best], runs=" ".join(f"{r['per_s']:.0f}" for r in rounds),
+         sweep=" ".join(f"{w}:{v:.0f}" for w, v in sweep.items()))
+
+
+def with_latency(world, options, name, users, nodes, latency_ms, papers):
+    workers = 1000 * users
+    ideal = workers * 1000 / latency_ms
+    with world.run(nodes=nodes, sim=["--latency-ms", str(latency_ms)]) as s:
+        people = [s.user(f"bench{i}", 1000) for i in range(users)]
+        runs = [p.submit(papers) for p in people]
+        watch = Watch(s, runs).until(1, 60 + 3 * papers * users / ideal)
+        memory = [memory_mb(p) for p in s.node_pids()]
+        peak = s.sim.stats()["in_flight_peak"]
+    papers, _, used = watch.between(0.2, 0.8)
+    tell(name, papers=watch.total, nodes=nodes, workers=workers, latency_ms=latency_ms, ideal_per_s=ideal,
+         steady_per_s=rate(watch, 0.2, 0.8), share=rate(watch, 0.2, 0.8) / ideal,
+         share_whole_run=rate(watch, 0, 1) / ideal, in_flight_peak=peak, failed=watch.failed,
+         **{f"{k}_us": v / papers * 1e6 for k, v in used.items()},
+         rss_mb=max(m[0] for m in memory), rss_mb_peak=max(m[1] for m in memory))
+
+
+def latency(world, options):
+    with_latency(world, options, "latency", 1, 1, 200, min(options.papers, 200000))
+
+
+def many(world, options):
+    # A worker has a block of 100 papers, 100 s.
+    with_latency(world, options, "many", 10, 2, 1000, min(options.papers, 102000))
+
+
+def key_stats(stats):
+    return stats["keys"][0] if stats["keys"] else {"requests": 0, "limited": 0, "requests_60s_max": 0}
+
+
+def rate_limit(world, options):
+    """Half of the limit may go at once; what comes after the first minute is the steady state."""
+    limit = 600
+    with world.run(nodes=2, limits=(limit, 10**12), sim=["--rate-limit", str(limit), "--latency-ms", "200"]) as s:
+        run = s.user("bench", 1000).submit(options.papers)
+        wait_for(lambda: s.sim.stats()["requests"] > 0, 60, "the first call")
+        seen = []
+        end = time.monotonic() + options.rate_minutes * 60 + 60
+        while time.monotonic() < end:
+            seen.append((time.monotonic(), s.sim.stats()["requests"]))
+            time.sleep(0.1)
+        stats = s.sim.stats()
+        run.do("terminate")
+    key = key_stats(stats)
+    first = next(x for x in seen if x[0] >= seen[0][0] + 60)
+    per_minute = (seen[-1][1] - first[1]) / (seen[-1][0] - first[0]) * 60
+    worst = min((seen[j][1] - x[1]) / (seen[j][0] - x[0]) * 60 for i, x in enumerate(seen) if x[0] >= first[0]
+                for j in [next((j for j in range(i, len(seen)) if seen[j][0] >= x[0] + 60), None)] if j)
+    tell("rate", nodes=2, limit=limit, minutes=options.rate_minutes, requests=key["requests"],
+         refused_429=stats["outcomes"]["limited"], most_in_60s=key["requests_60s_max"], per_minute=per_minute,
+         share=per_minute / limit, share_worst_minute=worst / limit)
+
+
+def pause(world, options):
+    took, calls = [], []
+    with world.run(sim=["--latency-ms", "200"]) as s:
+        run = s.user("bench", 1000).submit(options.papers)
+        ideal_up = 0
+        for i in range(options.pauses):
+            wait_for(lambda: run.show()["workers"] >= 1000 and s.sim.stats()["in_flight"] >= 900, 60, "1,000 workers")
+            time.sleep(0.5 + i % 7 * 0.029)  # not always at the same time of a call
+            began = time.monotonic()
+            if run.do("pause") != "PAUSED":
+                raise Trouble("the run does not pause")
+            answered = time.monotonic() - began
+            ideal_up = max(ideal_up, answered)
+            at = {}
+            while len(at) < 2:
+                if "calls" not in at and s.sim.stats()["in_flight"] == 0:
+                    at["calls"] = time.monotonic() - began
+                if "workers" not in at and run.show()["workers"] == 0:
+                    at["workers"] = time.monotonic() - began
+                if time.monotonic() > began + 30:
+                    raise Trouble(f"workers are left 30 s after a pause: {at}")
+                time.sleep(0.002)
+            took.append(at["workers"] * 1e3)
+            calls.append(at["calls"] * 1e3)
+            run.do("resume")
+        run.do("terminate")
+    tell("pause", pauses=len(took), workers=1000, latency_ms=200, gone_ms=median(took), gone_ms_worst=max(took),
+         last_call_ms=median(calls), last_call_ms_worst=max(calls), answer_ms_worst=ideal_up * 1e3,
+         runs=" ".join(f"{t:.0f}" for t in took))
+
+
+WAITING_USERS, WAITING_EACH = 10, 100  # as many as a user may have waiting
+
+
+def set_permission(server, people, permission):
+    uids = ",".join(str(p.uid) for p in people)
+    server.sql(f"UPDATE user_info SET permission = {permission}, version = version + 1 WHERE uid IN ({uids})")
+    server.redis("DEL", *(f"user:{p.uid}:info" for p in people))
+
+
+def fill_queue(server, people):
+    """Runs that wait for ever: their users have lost their permission. The first of each keeps the rest
+    waiting until then."""
+    set_permission(server, people, 1)
+    first = [p.submit() for p in people]
+    for run in first:
+        wait_for(lambda run=run: run.show()["state"] == "RUNNING", 30, "a run starts")
+    runs = [p.submit(JOURNAL_PAPERS) for p in people for _ in range(WAITING_EACH)]
+    set_permission(server, people, 0)
+    for run in first:
+        run.do("terminate")
+    return runs
+
+
+def empty_queue(runs):
+    for run in runs:
+        if run.show()["state"] != "QUEUED":
+            raise Trouble("a run that should have waited did not")
+        run.do("terminate")
+
+
+def queued(world, options):
+    alone, crowded = [], []
+    papers = min(options.papers, 150000)
+    with world.run() as s:
+        user = s.user("bench", 100)
+        people = [s.user(f"waiting{i}", 1) for i in range(WAITING_USERS)]
+        one_round(s, user, papers)
+        for _ in range(options.rounds):
+            alone.append(one_round(s, user, papers))
+            runs = fill_queue(s, people)
+            crowded.append(one_round(s, user, papers))
+            empty_queue(runs)
+    middle = lambda rounds, name: median(r[name] for r in rounds)
+    tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
+         ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
+         node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
+         redis_us_queued=middle(crowded, "redis_us"),
+         runs=" / ".join(" ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
+
+
+BENCHES = {"zero": zero, "latency": latency, "many": many, "rate": rate_limit, "pause": pause, "queued": queued}
+
+
+def main():
+    p = argparse.ArgumentParser(prog="bench/screen", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("benches", nargs="*", metavar="NAME", help="zero, latency, many, rate, pause, queued; default: all")
+    p.add_argument("--papers", type=int, default=300000, help="made up and loaded (default 300000)")
+    p.add_argument("--rounds", type=int, default=3, help="of zero and queued (default 3)")
+    p.add_argument("--rate-minutes", type=float, default=3, help="of rate, after the first one (default 3)")
+    p.add_argument("--pauses", type=int, default=20, help="(default 20)")
+    options = p.parse_args()
+    unknown = [b for b in options.benches if b not in BENCHES]
+    if unknown:
+        p.error("there is no " + ", ".join(unknown))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options.papers = max(1, options.papers // JOURNAL_PAPERS) * JOURNAL_PAPERS
+    failed = 0
+    say(f"making and loading {options.papers} papers")
+    with World(options.papers) as world:
+        for name in options.benches or BENCHES:
+            say(name)
+            try:
+                BENCHES[name](world, options)
+            except Trouble as e:
+                failed = 1
+                say(f"error: {name}: {e}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Trouble as e:
+        say(f"error: {e}")
+        sys.exit(1)
