@@ -9,19 +9,21 @@ pause    1,000 workers at 200 ms, paused 20 times: from the request until no wor
 queued   papers per second of a run with and without 1,000 others that wait
 
 Times are what the server tells over HTTP: "finished" of GET /api/queries/<id>, asked 20 times a second. CPU time is that
-of /proc/<pid>/stat: it hardly depends on what else the machine does.
+of /proc/<pid>/stat: it hardly depends on what else the machine does. Rates do: node_waits is the share of the time in which
+the node could have run and had no core.
 """
 import argparse
+import http.client
 import json
-import os
 import signal
 import sys
 import time
 from statistics import median
 
-from screen_world import JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for
+from screen_world import JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for, waited_seconds
 
 EVERY_S = 0.05
+STEADY = (0.2, 0.8)  # of a run: before, workers start; after, some have nothing left to do
 SLOWEST = 1000  # papers/s: a run that is slower is given up
 
 
@@ -37,7 +39,14 @@ def tell(bench, **figures):
 # --- what is looked at ---
 
 def cpu(server):
-    return {name: sum(cpu_seconds(p) for p in pids) for name, pids in server.all_pids.items()}
+    used = {name: sum(cpu_seconds(p) for p in pids) for name, pids in server.all_pids.items()}
+    return used | {"waits": sum(waited_seconds(p) for p in server.all_pids["node"])}
+
+
+def by_paper(used, papers, seconds, nodes=1):
+    """CPU time of each process in microseconds, and how long the nodes had none."""
+    figures = {f"{k}_us": v / papers * 1e6 for k, v in used.items() if k != "waits"}
+    return figures | {"node_waits": used["waits"] / seconds / nodes}
 
 
 class Watch:
@@ -99,10 +108,10 @@ def one_round(server, user, papers):
     before = cpu(server)
     settle(server)
     later = {k: v - before[k] for k, v in cpu(server).items()}
-    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, 0.2, 0.8)}
-    figures |= {f"{k}_us": v / papers * 1e6 for k, v in used.items()}
+    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, *STEADY)}
+    figures |= by_paper(used, papers, seconds)
     figures["node_us_settled"] = (used["node"] + later["node"]) / papers * 1e6
-    say("  " + ", ".join(f"{k} {v:.1f}" for k, v in figures.items()))
+    say("  " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
     return figures
 
 
@@ -122,30 +131,32 @@ def zero(world, options):
          sweep=" ".join(f"{w}:{v:.0f}" for w, v in sweep.items()))
 
 
-def with_latency(world, options, name, users, nodes, latency_ms, papers):
+def with_latency(world, name, users, nodes, latency_ms, papers):
     workers = 1000 * users
     ideal = workers * 1000 / latency_ms
     with world.run(nodes=nodes, sim=["--latency-ms", str(latency_ms)]) as s:
         people = [s.user(f"bench{i}", 1000) for i in range(users)]
         runs = [p.submit(papers) for p in people]
-        watch = Watch(s, runs).until(1, 60 + 3 * papers * users / ideal)
+        watch = Watch(s, runs).until(STEADY[1], 60 + 3 * papers * users / ideal)
         memory = [memory_mb(p) for p in s.node_pids()]
         peak = s.sim.stats()["in_flight_peak"]
-    papers, _, used = watch.between(0.2, 0.8)
+        for run in runs:
+            run.do("terminate")
+    papers, seconds, used = watch.between(*STEADY)
+    steady = rate(watch, *STEADY)
     tell(name, papers=watch.total, nodes=nodes, workers=workers, latency_ms=latency_ms, ideal_per_s=ideal,
-         steady_per_s=rate(watch, 0.2, 0.8), share=rate(watch, 0.2, 0.8) / ideal,
-         share_whole_run=rate(watch, 0, 1) / ideal, in_flight_peak=peak, failed=watch.failed,
-         **{f"{k}_us": v / papers * 1e6 for k, v in used.items()},
+         steady_per_s=steady, share=steady / ideal, in_flight_peak=peak, failed=watch.failed,
+         **by_paper(used, papers, seconds, nodes),
          rss_mb=max(m[0] for m in memory), rss_mb_peak=max(m[1] for m in memory))
 
 
 def latency(world, options):
-    with_latency(world, options, "latency", 1, 1, 200, min(options.papers, 200000))
+    with_latency(world, "latency", 1, 1, 200, min(options.papers, 200000))
 
 
 def many(world, options):
     # A worker has a block of 100 papers, 100 s.
-    with_latency(world, options, "many", 10, 2, 1000, min(options.papers, 102000))
+    with_latency(world, "many", 10, 2, 1000, min(options.papers, 102000))
 
 
 def key_stats(stats):
@@ -176,18 +187,16 @@ def rate_limit(world, options):
 
 
 def pause(world, options):
-    took, calls = [], []
+    took, calls, answers = [], [], []
     with world.run(sim=["--latency-ms", "200"]) as s:
         run = s.user("bench", 1000).submit(options.papers)
-        ideal_up = 0
         for i in range(options.pauses):
             wait_for(lambda: run.show()["workers"] >= 1000 and s.sim.stats()["in_flight"] >= 900, 60, "1,000 workers")
             time.sleep(0.5 + i % 7 * 0.029)  # not always at the same time of a call
             began = time.monotonic()
             if run.do("pause") != "PAUSED":
                 raise Trouble("the run does not pause")
-            answered = time.monotonic() - began
-            ideal_up = max(ideal_up, answered)
+            answers.append((time.monotonic() - began) * 1e3)
             at = {}
             while len(at) < 2:
                 if "calls" not in at and s.sim.stats()["in_flight"] == 0:
@@ -202,7 +211,7 @@ def pause(world, options):
             run.do("resume")
         run.do("terminate")
     tell("pause", pauses=len(took), workers=1000, latency_ms=200, gone_ms=median(took), gone_ms_worst=max(took),
-         last_call_ms=median(calls), last_call_ms_worst=max(calls), answer_ms_worst=ideal_up * 1e3,
+         last_call_ms=median(calls), last_call_ms_worst=max(calls), answer_ms_worst=max(answers),
          runs=" ".join(f"{t:.0f}" for t in took))
 
 
@@ -280,9 +289,9 @@ def main():
             say(name)
             try:
                 BENCHES[name](world, options)
-            except Trouble as e:
+            except (Trouble, OSError, http.client.HTTPException) as e:
                 failed = 1
-                say(f"error: {name}: {e}")
+                say(f"error: {name}: {e or type(e).__name__}")
     sys.exit(failed)
 
 

@@ -22,6 +22,7 @@ FIRST_YEAR, LAST_YEAR = 2011, 2025
 BLOCK_PAPERS = 100  # a unit each
 JOURNAL_PAPERS = BLOCK_PAPERS * (LAST_YEAR - FIRST_YEAR + 1)
 UNLIMITED = (2_000_000_000, 1_000_000_000_000)  # requests and tokens per minute of a key
+IDLE_S = 20
 PASSWORD = "correct horse"
 BALANCE = "999999999.99"
 
@@ -50,6 +51,11 @@ def read(path):
 def cpu_seconds(pid):
     fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / HERTZ
+
+
+def waited_seconds(pid):
+    """How long its first thread could have run and had no core."""
+    return int(read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
 
 
 def memory_mb(pid):
@@ -175,20 +181,21 @@ class Http:
     def __init__(self, url, token=None):
         self.address, self.token = url.removeprefix("http://"), token
         self.connection = http.client.HTTPConnection(self.address, timeout=60)
+        self.used = time.monotonic()
 
     def ask(self, method, path, body=None):
         headers = {"Content-Type": "application/json"}
         if self.token:
             headers["Authorization"] = "Bearer " + self.token
+        if time.monotonic() > self.used + IDLE_S:
+            self.connection.close()  # the server may be about to; it opens again by itself
+        self.used = time.monotonic()
         self.connection.request(method, path, None if body is None else json.dumps(body), headers)
         reply = self.connection.getresponse()
         text = reply.read()
         if reply.status >= 300:
             raise Trouble(f"{method} {path}: {reply.status} {text[:400]!r}")
         return json.loads(text)
-
-    def close(self):
-        self.connection.close()
 
 
 class Sim(Http):
