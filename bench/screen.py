@@ -245,8 +245,16 @@ def empty_queue(runs):
         run.do("terminate")
 
 
+def idle_ms(server, seconds=3):
+    """CPU time that node and Redis use in a second while nothing runs."""
+    before = cpu(server)
+    time.sleep(seconds)
+    after = cpu(server)
+    return [(after[k] - before[k]) / seconds * 1e3 for k in ("node", "redis")]
+
+
 def queued(world, options):
-    alone, crowded = [], []
+    alone, crowded, idle = [], [], []
     papers = min(options.papers, 150000)
     with world.run() as s:
         user = s.user("bench", 100)
@@ -255,13 +263,15 @@ def queued(world, options):
         for _ in range(options.rounds):
             alone.append(one_round(s, user, papers))
             runs = fill_queue(s, people)
+            idle.append(idle_ms(s))
             crowded.append(one_round(s, user, papers))
             empty_queue(runs)
     middle = lambda rounds, name: median(r[name] for r in rounds)
     tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
          ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
          node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
-         redis_us_queued=middle(crowded, "redis_us"),
+         redis_us_queued=middle(crowded, "redis_us"), idle_node_ms_per_s=median(i[0] for i in idle),
+         idle_redis_ms_per_s=median(i[1] for i in idle),
          runs=" / ".join(" ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
