@@ -1,7 +1,7 @@
 """Measures screening end to end, and prints a line of JSON for each measurement:
 
 zero     no AI latency, one node, 100 workers: papers per second from the first to the last charge, and the CPU time of every
-         process per paper; which of several numbers of workers is fastest
+         process per paper, then (…_after) until the run is archived; which of several numbers of workers is fastest
 latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run, and the node's memory
 many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and the memory of the nodes
 rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the limit that was used
@@ -93,10 +93,11 @@ def limit_s(papers):
 # --- the measurements ---
 
 def settle(server):
-    """Until all charges are in MySQL."""
-    queues = server.redis("--scan", "--pattern", "billing_queue:*").split()
-    for q in queues:
-        wait_for(lambda q=q: server.redis("LLEN", q) in ("0", ""), 120, f"{q} is empty", 0.1)
+    """Until all charges are in MySQL, and the runs that have ended are archived: no work is left for the next round."""
+    waiting = "SELECT COUNT(*) FROM query_log WHERE archived = 0 AND status IN ('DONE', 'CANCELLED', 'FAILED')"
+    for queue in server.redis("--scan", "--pattern", "billing_queue:*").split():
+        wait_for(lambda q=queue: server.redis("LLEN", q) in ("0", ""), 120, f"{queue} is empty", 0.1)
+    wait_for(lambda: server.sql(waiting).strip() == "0", 180, "runs are archived", 0.2)
 
 
 def one_round(server, user, papers):
@@ -107,10 +108,9 @@ def one_round(server, user, papers):
     papers, seconds, used = watch.between(0, 1)
     before = cpu(server)
     settle(server)
-    later = {k: v - before[k] for k, v in cpu(server).items()}
-    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, *STEADY)}
-    figures |= by_paper(used, papers, seconds)
-    figures["node_us_settled"] = (used["node"] + later["node"]) / papers * 1e6
+    after = cpu(server)
+    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, *STEADY), **by_paper(used, papers, seconds)}
+    figures |= {f"{k}_us_after": (after[k] - before[k]) / papers * 1e6 for k in ("node", "redis", "mariadb")}
     say("  " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
     return figures
 
