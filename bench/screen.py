@@ -6,7 +6,7 @@ latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % a
 many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and the memory of the nodes
 rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the limit that was used
 pause    1,000 workers at 200 ms, paused 20 times: from the request until no worker is left, and no call
-queued   papers per second of a run with and without 1,000 others that wait
+queued   papers per second of a run with and without 1,000 others that wait; and what those cost in CPU time while nothing runs
 
 Times are what the server tells over HTTP: "finished" of GET /api/queries/<id>, asked 20 times a second. CPU time is that
 of /proc/<pid>/stat: it hardly depends on what else the machine does. Rates do: node_waits is the share of the time in which
@@ -246,7 +246,7 @@ def empty_queue(runs):
 
 
 def idle_ms(server, seconds=3):
-    """CPU time that node and Redis use in a second while nothing runs."""
+    """CPU time of node and Redis in a second while nothing runs."""
     before = cpu(server)
     time.sleep(seconds)
     after = cpu(server)
@@ -262,16 +262,17 @@ def queued(world, options):
         one_round(s, user, papers)
         for _ in range(options.rounds):
             alone.append(one_round(s, user, papers))
+            before = idle_ms(s)
             runs = fill_queue(s, people)
-            idle.append(idle_ms(s))
+            idle.append([x - y for x, y in zip(idle_ms(s), before)])
             crowded.append(one_round(s, user, papers))
             empty_queue(runs)
     middle = lambda rounds, name: median(r[name] for r in rounds)
     tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
          ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
          node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
-         redis_us_queued=middle(crowded, "redis_us"), idle_node_ms_per_s=median(i[0] for i in idle),
-         idle_redis_ms_per_s=median(i[1] for i in idle),
+         redis_us_queued=middle(crowded, "redis_us"), queue_node_ms_per_s=median(i[0] for i in idle),
+         queue_redis_ms_per_s=median(i[1] for i in idle),
          runs=" / ".join(" ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
