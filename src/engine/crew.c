@@ -12,6 +12,7 @@
 
 #define REAP_MS       2000 /* leases of nodes that died */
 #define SETTLE_MS     50   /* managing again, however much happens */
+#define FETCHES_MAX   32
 #define NEWS_MAX      1000
 #define RETRY_MS      200 /* stores are away */
 #define STATUS_WORDS  2   /* commands about each run in a round */
@@ -28,6 +29,7 @@ struct crew *crew_new(struct node *n)
     group_init(&c->manager, n->loop);
     group_init(&c->workers, n->loop);
     waitq_init(&c->changed);
+    sem_init(&c->fetches, FETCHES_MAX);
     c->runs = map_new();
     c->reader = bibtex_new(NULL, NULL);
     c->worker_gauge =

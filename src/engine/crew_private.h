@@ -20,6 +20,7 @@ struct crew {
     struct group workers; /* the tasks */
     struct map *runs;     /* name -> struct crew_run, owned */
     struct bibtex *reader;
+    struct sem fetches;   /* of papers, at the same time */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */
     uint64_t epoch;       /* of Redis, when we last managed */

@@ -353,6 +353,7 @@ static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool 
     return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? remove_run(t, d, e, key_queue) : err;
 }
 
+/* Runs of users who have no permission left are not even looked at: a long queue costs next to nothing. */
 static int see_to_page(struct task *t, struct dispatcher *d, const struct redis_reply *r,
                        bool *full)
 {
@@ -363,11 +364,17 @@ static int see_to_page(struct task *t, struct dispatcher *d, const struct redis_
         memcpy(running, d->running, d->running_count * sizeof *running);
     d->running = running;
     size_t count = 0;
-    for (size_t i = 0; i < r->count; i++) {
+    int err = 0;
+    for (size_t i = 0; !err && i < r->count; i++) {
+        int64_t left = 0;
         e[count] = (struct entry){.name = r->items[i]->str};
-        count += run_name_read(e[count].name, &e[count].id);
+        if (!run_name_read(e[count].name, &e[count].id))
+            continue;
+        err = permission_left(t, d, e[count].id.uid, &left);
+        count += left > 0;
     }
-    int err = look(t, d, e, count);
+    if (!err)
+        err = look(t, d, e, count);
     for (size_t i = 0; !err && i < count && !*full; i++)
         err = consider(t, d, &e[i], full);
     return err;

@@ -187,12 +187,24 @@ static int fetch(struct task *t, struct worker *w, struct lot **out)
 
 /* --- waiting for the stores --- */
 
+/* Not all at once: each needs memory for what Redis answers, which it gives one after the other anyway. */
+static int fetch_in_turn(struct task *t, struct worker *w, struct lot **out)
+{
+    struct sem *turns = &w->run->crew->fetches;
+    int err = sem_get(t, turns);
+    if (err)
+        return err;
+    struct task_scope scope = task_scope(t);
+    err = fetch(t, w, out);
+    task_scope_end(t, scope);
+    sem_put(turns);
+    return err;
+}
+
 static int fetch_patiently(struct task *t, struct worker *w, struct lot **out)
 {
     for (int64_t pause_ms = BACKOFF_MS;;) {
-        struct task_scope scope = task_scope(t);
-        int err = fetch(t, w, out);
-        task_scope_end(t, scope);
+        int err = fetch_in_turn(t, w, out);
         if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED)
             return err;
         if (w->leaves)
@@ -219,10 +231,13 @@ void supply_ahead(struct worker *w)
     w->fetching = task_go(&w->ahead, "ahead", fetch_ahead, w) == 0;
 }
 
+/* Always by a task of its own, so that the worker's memory stays small. */
 int supply_next(struct task *t, struct worker *w, struct lot **out)
 {
     if (!w->fetching)
-        return fetch_patiently(t, w, out);
+        supply_ahead(w);
+    if (!w->fetching)
+        return task_fail(t, ERR_LIMIT, "no more tasks can be started");
     int err = group_join(t, &w->ahead);
     w->fetching = false;
     if (!err)
