@@ -150,6 +150,7 @@ static void pause_run(struct task *t, struct worker *w, const char *reason)
     if (r->pausing)
         return;
     r->pausing = true; /* until then it gets no workers: each would ask the AI in vain */
+    w->in_hand = true; /* and we are not cut off */
     int err;
     while (
         store_away(err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state)))
@@ -157,7 +158,7 @@ static void pause_run(struct task *t, struct worker *w, const char *reason)
             break;
     if (err && err != ERR_CONFLICT)
         log_warn("run", "%.*s cannot pause itself: %s", STR_ARG(r->run.id.qid), task_error(t));
-    r->pausing = false;
+    r->pausing = w->in_hand = false;
 }
 
 static int work(struct task *t, struct worker *w)
