@@ -159,3 +159,15 @@ def nothing_left(runs, inflight, pending, running, queue):
     for what, names in (("sys:running", running), ("sys:queue", queue)):
         for name in sorted(final.intersection(names)):
             yield f"run {name} has ended, and is in {what}"
+
+
+# AI calls that a fault may cost: the papers in hand, or those that were judged in the seconds that Redis has lost.
+IN_HAND, LOST = 300, 3000
+
+
+def calls_bounded(calls, movements, runs, kinds):
+    """calls: to an AI that fails now and then. kinds: of all faults. A paper that has a result is not judged again (SCR-5)."""
+    judged = sum(m.kind == "charge" for m in movements) + sum(v is None for r in runs for v in r.results.values())
+    most = judged * 1.2 + sum(LOST if k in ("older", "empty") else IN_HAND for k in kinds) + IN_HAND
+    if calls > most:
+        yield f"the AI was asked {calls} times, for {judged} verdicts and {len(kinds)} faults; {most:.0f} at most were expected"

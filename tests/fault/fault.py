@@ -63,14 +63,17 @@ def settle(people, events):
 
 def quiet(stores):
     """Whatever Redis has of money is in MySQL, and of runs that have ended, too."""
+    began = time.monotonic()
     waiting = lambda: [uid for (uid,) in sql(stores, "SELECT uid FROM user_info")
                        if redis_link(stores)("LLEN", f"billing_queue:{uid}")]
     outbox = lambda: sql(stores, "SELECT uid FROM ledger_outbox")
     wait_for(lambda: not waiting() and not outbox(), QUIET_S)
     none([f"user {uid} has records that wait" for uid in waiting()] + [f"the outbox has {row}" for row in outbox()],
          "all money is in MySQL")
+    note(f"money is in MySQL after {time.monotonic() - began:.1f} s")
     waits = lambda: sql(stores, "SELECT query_id, status FROM query_log WHERE archived = 0")
     wait_for(lambda: not waits(), ARCHIVE_S)
+    note(f"runs are archived after {time.monotonic() - began:.1f} s")
     none([f"run {qid}, {state}, is not archived" for qid, state in waits()], "all runs are archived")
 
 
@@ -106,13 +109,14 @@ def audit(stores):
 
 
 def tell(world, runs, moves, people, watcher, chaos):
+    kinds = [f.kind for f in chaos.schedule]
     states = {s: sum(r.state == s for r in runs) for s in sorted({r.state for r in runs})}
     papers, judged = sum(len(r.papers) for r in runs), sum(len(r.results) for r in runs)
     failed = sum(v is None for r in runs for v in r.results.values())
     calls = world.sim.calls + world.sim.stats()["requests"]
+    none(checks.calls_bounded(calls - world.sim.wasted, moves, runs, kinds), "papers that have a result are not judged again")
     note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
     note(f"{calls} AI calls, {calls / max(1, judged):.2f} for each paper that was judged")
-    kinds = [f.kind for f in chaos.schedule]
     note("faults: " + ", ".join(f"{k} {kinds.count(k)}" for k in sorted(set(kinds))))
     note(f"{sum(m.kind == 'charge' for m in moves)} charges, {sum(m.kind == 'reversal' for m in moves)} reversals; "
          f"balances were looked at {watcher.looks}")

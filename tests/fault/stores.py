@@ -93,7 +93,8 @@ class Sim:
     def __init__(self, seed, latency_ms, fail):
         self.args = ["sim", "--latency-ms", str(latency_ms), "--jitter-ms", str(latency_ms // 5), "--stall-ms", "3000",
                      "--seed", str(seed)]
-        self.fail, self.port, self.calls, self.lock = str(fail), 0, 0, threading.Lock()
+        self.fail, self.port, self.lock = str(fail), 0, threading.Lock()
+        self.calls = self.wasted = 0  # of those before; of these, while it was of no use
 
     def start(self, *args):
         self.out = open(os.path.join(folder(), "out"), "wb")
@@ -104,9 +105,12 @@ class Sim:
         self.port = int(found[1])
 
     def stop(self):
-        self.calls += self.stats()["requests"]
+        """How many calls it has had."""
+        calls = self.stats()["requests"]
+        self.calls += calls
         self.process.kill()
         self.process.wait()
+        return calls
 
     def stats(self):
         return json.loads(http(self.port, "/stats").body)
@@ -210,7 +214,7 @@ class World:
             self.sim.stop()
             self.sim.start("--fail", "1", "--fail-kinds", "500,garbage,unreadable")
             time.sleep(4 + 3 * b)
-            self.sim.stop()
+            self.sim.wasted += self.sim.stop()
             self.sim.start()
             say(f"for {4 + 3 * b:.1f} s")
 

@@ -168,6 +168,9 @@ def _():
         equal(len(list(checks.nothing_left(runs, *left))), 1, name)
     equal(list(checks.never_negative({("Redis", 1): 0, ("MySQL", 1): 5})), [], "balances of zero are fine")
     equal(len(list(checks.never_negative({("Redis", 1): -1, ("MySQL", 1): 5}))), 1, "one below zero is not")
+    charges = [Movement(1, "charge", i, 300, "q1", "d1") for i in range(10000)]
+    equal(list(checks.calls_bounded(11000, charges, runs, ["node"])), [], "AI calls for each verdict, and some more")
+    equal(len(list(checks.calls_bounded(20000, charges, runs, ["node"]))), 1, "but not two for each")
     pages = {r.qid: list(r.results.items()) for r in runs}
     equal(list(checks.handed_out(runs, pages)), [], "results are handed out as they are")
     pages["q1"].append(pages["q1"][0])
