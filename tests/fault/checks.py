@@ -53,6 +53,14 @@ def complete(runs):
             yield f"run {r.qid} of user {r.uid} has {len(foreign)} results of papers that are not in it: {foreign[:3]}"
 
 
+def retried(runs):
+    """Users have tried papers again that had failed, when the AI was of use: none is left."""
+    for r in runs:
+        failed = sorted(doi for doi, verdict in r.results.items() if verdict is None)
+        if r.state == "DONE" and failed:
+            yield f"run {r.qid} of user {r.uid}: {len(failed)} papers have failed, and were tried again: {failed[:3]}"
+
+
 def charged_once(runs, movements):
     """A verdict was paid for once, net of reversals, at its price; a failure, and a paper without a result, not at all."""
     standing = defaultdict(list)

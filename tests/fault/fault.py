@@ -87,6 +87,7 @@ def check_stores(world, corpus, people, watcher):
     none(checks.ended(runs), "every run has ended")
     none(checks.not_failed(runs), "no run FAILED")
     none(checks.complete(runs), "every paper of a run that is DONE has one result or one failure")
+    none(checks.retried(runs), "papers that failed were judged when they were tried again")
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
     none(checks.balances(snapshot.balances(stores), moves, {p.uid: p.moved for p in people}),

@@ -40,7 +40,6 @@ class Person(threading.Thread):
         self.requests = {}  # request id: (kind, cents) that may have been; cents 0: it is clear
         self.told = Counter()
         self.problems = []
-        self.can_retry = True
 
     # --- HTTP ---
 
@@ -62,7 +61,7 @@ class Person(threading.Thread):
             self.told[what, type(e).__name__] += 1
             return None
         self.told[what, f"{r.status} {r.code}".strip()] += 1
-        if r.status in (401, 403, 500) or (r.status == 404 and not path.endswith("/retry_failed")):
+        if r.status in (401, 403, 404, 500):
             self.problem(f"{method} {path}: {r.status} {r.body}")
         return r
 
@@ -105,8 +104,7 @@ class Person(threading.Thread):
             self.problem(f"run {qid}: {r.body}")
         if state in FINAL and not r.body.get("degraded"):
             self.ended.add(qid)
-            if state == "DONE" and r.body["failed"]:
-                self.failed.add(qid)
+            (self.failed.add if state == "DONE" and r.body["failed"] else self.failed.discard)(qid)
         return r.body
 
     def results(self, qid):
@@ -134,8 +132,6 @@ class Person(threading.Thread):
                 self.problem(f"run {qid} {what}: {r.body}")
         elif r is None or r.status >= 500:
             self.runs[qid] = before | self.CONTROL[what] | {"RUNNING", "QUEUED"}  # nobody knows
-        elif r.status == 404 and what == "retry_failed":
-            self.can_retry = False
         self.events(self.name, f"{what} {qid}: {r.status if r else None} {r.body.get('state') or r.code if r else ''}")
         return r
 
@@ -175,7 +171,7 @@ class Person(threading.Thread):
         if self.plan.wants_more(self, time.monotonic() - self.began):
             self.submit()
             return
-        if self.failed and self.can_retry and self.random.random() < 0.2:
+        if self.failed and self.random.random() < 0.2:
             self.control(self.failed.pop(), "retry_failed")
             return
         qids = self.open_runs()
@@ -199,14 +195,17 @@ class Person(threading.Thread):
     # --- the end ---
 
     def settle(self):
-        """What a user does who wants to see all runs end. True: they have."""
+        """What a user does who wants to see all runs end, and all papers judged. True: they have."""
         for request in self.unclear():
             self.move_again(request)
         for qid in self.open_runs():
             shown = self.show(qid)
             if shown and shown["state"] == "PAUSED":
                 self.control(qid, "resume")
-        return not self.open_runs() and not self.unclear()
+        for qid in sorted(self.failed & self.ended):
+            if (r := self.control(qid, "retry_failed")) and r.status == 200:
+                self.failed.discard(qid)
+        return not self.open_runs() and not self.unclear() and not self.failed
 
 
 class Plan:

@@ -171,6 +171,8 @@ def _():
     charges = [Movement(1, "charge", i, 300, "q1", "d1") for i in range(10000)]
     equal(list(checks.calls_bounded(11000, charges, runs, ["node"])), [], "AI calls for each verdict, and some more")
     equal(len(list(checks.calls_bounded(20000, charges, runs, ["node"]))), 1, "but not two for each")
+    equal(len(list(checks.retried(runs))), 1, "a paper that has failed")
+    equal(list(checks.retried(runs[1:])), [], "or none")
     pages = {r.qid: list(r.results.items()) for r in runs}
     equal(list(checks.handed_out(runs, pages)), [], "results are handed out as they are")
     pages["q1"].append(pages["q1"][0])
