@@ -235,6 +235,7 @@ def fill_queue(server, people):
     set_permission(server, people, 0)
     for run in first:
         run.do("terminate")
+    settle(server)
     return runs
 
 
@@ -267,6 +268,7 @@ def queued(world, options):
             idle.append([x - y for x, y in zip(idle_ms(s), before)])
             crowded.append(one_round(s, user, papers))
             empty_queue(runs)
+            settle(s)
     middle = lambda rounds, name: median(r[name] for r in rounds)
     tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
          ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
