@@ -25,8 +25,8 @@ from watcher import Permits, Watcher
 
 SAMPLE = 30000
 PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
-PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 20),
-          "eva": ("12000.00", 10)}
+PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 30),
+          "eva": ("12000.00", 20)}
 AI_MS, AI_FAIL = 50, 0.05
 SETTLE_S = 60  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that

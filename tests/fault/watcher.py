@@ -43,8 +43,9 @@ class Watcher(threading.Thread):
 
 
 class Permits(threading.Thread):
-    """After Redis was restarted, the limits of the AI's keys count as used up for a minute (SCR-9). That is right, has tests of
-    its own, and here would leave no time to work in: so each time it is forgotten, once."""
+    """After Redis was restarted, much of the limits of the AI's keys counts as used up, and all of it for a minute if it came
+    back empty (SCR-9). That is right, has tests of its own, and here would leave little time to work in: so each time
+    it is forgotten, once."""
 
     def __init__(self, stores):
         super().__init__(name="permits")
