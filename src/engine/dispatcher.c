@@ -223,17 +223,12 @@ static int read_run(struct task *t, struct dispatcher *d, const struct entry *e,
                     struct work_run *run, const struct work **work)
 {
     struct str key = key_query_info(task_arena(t), e->id.uid, e->id.qid);
-    struct str status = key_query_status(task_arena(t), e->id.uid, e->id.qid);
-    struct redis_batch b;
-    const struct redis_reply *const *r;
-    redis_batch_init(&b, t, d->node->redis);
-    redis_batch_add(&b, key, STR("HGET"), key, STR("search_params"));
-    redis_batch_add(&b, status, STR("HGET"), status, STR("retry"));
-    int err = redis_batch_run(&b, &r);
+    const struct redis_reply *r;
+    int err = redis_call(t, d->node->redis, key, &r, STR("HGET"), key, STR("search_params"));
     if (err)
         return err;
-    *run = (struct work_run){.id = e->id, .retry = r[1]->type == REDIS_STRING};
-    if (r[0]->type != REDIS_STRING || json_parse(task_arena(t), r[0]->str, &run->params, NULL))
+    *run = (struct work_run){.id = e->id};
+    if (r->type != REDIS_STRING || json_parse(task_arena(t), r->str, &run->params, NULL))
         return task_fail(t, ERR_INVALID, "its parameters cannot be read");
     *work = work_for(d->node->works, run->params);
     return *work ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
@@ -247,7 +242,7 @@ static int split(struct task *t, struct dispatcher *d, const struct entry *e, st
     int err = read_run(t, d, e, &run, &work);
     if (!err)
         err = work->split(t, d->node, &run, units, count);
-    if (!err && *count == 0 && !run.retry)
+    if (!err && *count == 0)
         err = task_fail(t, ERR_INVALID, "none of its papers are in the corpus");
     return err;
 }
@@ -295,10 +290,6 @@ static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t 
     if (!err && !e->split)
         err = units_put(t, n->redis, e->id, units, count);
     map_del(d->sizes, e->name);
-    if (!err && !e->split && count == 0) { /* nothing to try again */
-        err = run_control(t, n->runs, e->id, RUN_FINISH, "", &state);
-        return err ? err : remove_run(t, d, e, key_queue);
-    }
     if (!err)
         err = list_run(t, d, e, workers);
     if (err)

@@ -307,7 +307,13 @@ static void test_keeper(struct task *t, void *arg)
     ok(run_reconcile(t, &r, &told) == 0 && str_eq(in_row(t, &n, id), STR("RUNNING")) &&
            str_eq(status(t, &n, id, "state"), STR("RUNNING")) && lined_up(t, &n, id),
        "a run that was DONE, and lacks a unit, goes on");
-    is_str(status(t, &n, id, "finished_blocks"), STR("1"), "where it was");
+    ok(!status(t, &n, id, "total_blocks").p && str_eq(status(t, &n, id, "retry"), STR("1")),
+       "over all of its papers, of which those that have a verdict are passed over");
+    check(control(t, &n, id, RUN_PAUSE, "PAUSED") == 0);
+    say(t, &n, STR("HSET"), status_key, STR("total_blocks"), STR("2"), STR("finished_blocks"),
+        STR("1"));
+    check(control(t, &n, id, RUN_RESUME, "RUNNING") == 0);
+    is_str(status(t, &n, id, "finished_blocks"), STR("1"), "a pause does not make it begin anew");
     /* Redis comes back empty. */
     say(t, &n, STR("HSET"), status_key, STR("state"), STR("DONE"), STR("finished_blocks"),
         STR("2"));

@@ -15,7 +15,7 @@ struct node;
 struct work_run {
     struct run_id id;
     const struct json *params; /* search_params */
-    bool retry;                /* it was DONE, and tries its failed papers again */
+    bool retry;                /* it was DONE, and tries papers again that failed or were lost */
 };
 
 struct work_paper {

@@ -9,7 +9,6 @@
 #include "engine/block.h"
 #include "engine/keys.h"
 #include "engine/node.h"
-#include "engine/result.h"
 
 #define POINT_CENTS 100
 
@@ -36,42 +35,6 @@ static int read_order(struct task *t, const struct work_run *run, struct order *
     return 0;
 }
 
-/* Blocks of papers that failed are all that a retry needs. */
-static int keep_failed(struct task *t, const struct node *n, const struct work_run *run,
-                       struct block_name *blocks, size_t *count)
-{
-    struct arena *a = task_arena(t);
-    struct str failed = key_failed(a, run->id.uid, run->id.qid);
-    const struct redis_reply *dois, *results;
-    int err = redis_call(t, n->redis, failed, &dois, STR("SMEMBERS"), failed);
-    if (err || dois->type != REDIS_ARRAY || dois->count == 0) {
-        *count = 0;
-        return err;
-    }
-    struct str *argv = ARENA_ARRAY(a, struct str, dois->count + 2);
-    argv[0] = STR("HMGET");
-    argv[1] = key_result(a, run->id.uid, run->id.qid);
-    for (size_t i = 0; i < dois->count; i++)
-        argv[2 + i] = dois->items[i]->str;
-    err = redis_argv(t, n->redis, argv[1], dois->count + 2, argv, &results);
-    if (err)
-        return err;
-    struct map *wanted = map_new();
-    for (size_t i = 0; i < results->count; i++) {
-        struct result r;
-        if (results->items[i]->type == REDIS_STRING &&
-            result_read(a, results->items[i]->str, &r) == 0)
-            map_set(wanted, r.block_key, wanted);
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < *count; i++)
-        if (map_get(wanted, key_block(a, blocks[i].journal, blocks[i].year)))
-            blocks[kept++] = blocks[i];
-    map_free(wanted);
-    *count = kept;
-    return 0;
-}
-
 static size_t slices_of(const struct block_name *b)
 {
     return b->version.papers <= WORK_UNIT_PAPERS
@@ -90,8 +53,6 @@ static int split(struct task *t, const struct node *n, const struct work_run *ru
     if (!err)
         err = blocks_list(t, n->blocks, o.journals, o.count, o.year_from, o.year_to, &blocks,
                           &block_count);
-    if (!err && run->retry)
-        err = keep_failed(t, n, run, blocks, &block_count);
     if (err)
         return err;
     for (size_t i = 0; i < block_count; i++)
