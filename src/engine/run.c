@@ -2,11 +2,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "engine/keys.h"
 #include "engine/run_row.h"
 #include "engine/scripts.h"
-#include "engine/user.h"
 
 struct str run_name(struct arena *a, struct run_id id)
 {
@@ -23,61 +21,6 @@ bool run_name_read(struct str name, struct run_id *out)
     return true;
 }
 
-/* --- submitting --- */
-
-/* What the run is about, and what each paper costs, whatever prices become. */
-static struct str params_of(struct task *t, const struct run_wish *w,
-                            const struct catalog_estimate *e)
-{
-    struct buf b;
-    struct json_writer j;
-    buf_init(&b);
-    jw_init(&j, &b);
-    jw_object(&j);
-    jw_put_str(&j, "question", w->question);
-    jw_put_int(&j, "year_from", w->choice.year_from);
-    jw_put_int(&j, "year_to", w->choice.year_to);
-    jw_key(&j, STR("journals"));
-    jw_array(&j);
-    for (size_t i = 0; i < w->choice.journal_count; i++) {
-        jw_object(&j);
-        jw_put_str(&j, "name", e->rows[i].journal);
-        jw_put_int(&j, "price", e->rows[i].price);
-        jw_put_int(&j, "papers", e->rows[i].papers);
-        jw_end_object(&j);
-    }
-    jw_end_array(&j);
-    jw_end_object(&j);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
-}
-
-struct submitting {
-    int64_t uid, papers;
-    struct str qid, params;
-    struct run_row row;
-};
-
-/* The user's row is locked, so that two at once cannot both be the hundredth. */
-static int check_user(struct task *t, struct sql *c, int64_t uid)
-{
-    struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
-                     sql_int(uid));
-    if (err)
-        return err;
-    if (r.count == 0 || r.cells[1].i != 0)
-        return task_fail(t, ERR_FORBIDDEN, "this account is banned");
-    if (r.cells[0].i == 0)
-        return task_fail(t, ERR_FORBIDDEN, "this account may not submit runs");
-    err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
-                 sql_int(uid));
-    if (!err && r.cells[0].i >= RUN_QUEUED_MAX)
-        err = task_fail(t, ERR_RATE, "%d of your runs are waiting already", RUN_QUEUED_MAX);
-    return err;
-}
-
 int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
 {
     struct sql_rows r;
@@ -89,40 +32,6 @@ int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row
         return err;
     return r.count ? run_row_read(t, r.cells, out)
                    : task_fail(t, ERR_NOT_FOUND, "you have no such run");
-}
-
-static int write_run(struct task *t, struct sql *c, void *arg)
-{
-    struct submitting *s = arg;
-    int err = check_user(t, c, s->uid);
-    if (!err)
-        err = sql_on(t, c, NULL,
-                     "INSERT INTO query_log (query_id, uid, search_params, created_at, changed_at,"
-                     " status, total_papers)"
-                     " VALUES (?, ?, ?, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'QUEUED', ?)",
-                     sql_text(s->qid), sql_int(s->uid), sql_text(s->params), sql_int(s->papers));
-    return err ? err : run_row_lock(t, c, (struct run_id){s->uid, s->qid}, &s->row);
-}
-
-static int check_wish(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
-                      struct catalog_estimate *e, struct str *unknown)
-{
-    bool degraded;
-    int64_t balance;
-    if (!cache_trusts_redis(r->cache))
-        return task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
-    int err = catalog_price(t, r->catalog, &w->choice, e, unknown, &degraded);
-    if (!err && e->papers == 0)
-        err = task_fail(t, ERR_INVALID, "there are no papers in these journals and years");
-    if (!err)
-        err = ledger_balance(t, r->ledger, uid, &balance, &degraded);
-    if (!err && degraded)
-        err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
-    if (!err && balance < e->cents)
-        err = task_fail(t, ERR_FUNDS, "the run costs %s, the balance is %s",
-                        ledger_decimal(task_arena(t), e->cents).p,
-                        ledger_decimal(task_arena(t), balance).p);
-    return err;
 }
 
 /* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the
@@ -143,27 +52,6 @@ int run_announce(struct task *t, const struct runs *r, const struct run_row *row
         err = redis_call(t, r->redis, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"),
                          STR("~"), STR("1000"), STR("*"), STR("run"), name);
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-}
-
-int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
-               char qid[RUN_ID_BYTES], struct str *unknown)
-{
-    struct catalog_estimate e;
-    int err = check_wish(t, r, uid, w, &e, unknown);
-    if (err)
-        return err;
-    uint8_t bytes[(RUN_ID_BYTES - 1) / 2];
-    loop_secret(task_loop(t), bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, qid);
-    struct submitting s = {
-        .uid = uid, .papers = e.papers, .qid = str_of(qid), .params = params_of(t, w, &e)};
-    err = sql_tx(t, r->sql, write_run, &s);
-    if (err)
-        return err;
-    cache_touch(t, r->cache, uid);
-    if (run_announce(t, r, &s.row))
-        log_warn("run", "%s is submitted, but Redis does not know yet: %s", qid, task_error(t));
-    return 0;
 }
 
 /* --- controlling --- */
@@ -307,5 +195,23 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
         v.state = state;
     }
     *out = v;
+    return 0;
+}
+
+int run_distillations(struct task *t, const struct runs *r, struct run_id id, struct str **ids,
+                      size_t *count)
+{
+    struct sql_rows rows;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT query_id FROM distillation JOIN query_log USING (query_id)"
+                       " WHERE distillation.original_query_id = ? AND uid = ?"
+                       " ORDER BY created_at DESC, query_id LIMIT ?",
+                       sql_text(id.qid), sql_int(id.uid), sql_int(RUN_DISTILLATIONS_MAX));
+    if (err)
+        return err;
+    *ids = ARENA_ARRAY(task_arena(t), struct str, rows.count + 1);
+    *count = rows.count;
+    for (size_t i = 0; i < rows.count; i++)
+        (*ids)[i] = sql_row(&rows, i)[0].s;
     return 0;
 }

@@ -10,6 +10,7 @@
 #ifndef ENGINE_RUN_H
 #define ENGINE_RUN_H
 
+#include "base/json.h"
 #include "engine/catalog.h"
 #include "engine/ledger.h"
 #include "engine/run_units.h"
@@ -17,6 +18,8 @@
 #define RUN_QUEUED_MAX       100 /* of one user */
 #define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: nobody guesses one */
 #define RUN_REASON_BYTES_MAX 255
+
+#define RUN_DISTILLATIONS_MAX 100 /* that are shown of one run */
 
 struct runs {
     struct redis *redis; /* all borrowed */
@@ -35,6 +38,22 @@ struct run_wish {
  * has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
+
+/* A run of any kind, as its application has made it up. */
+struct run_entry {
+    int64_t uid, papers, cents;
+    struct str params; /* search_params, as JSON: the question, and what its work needs */
+    struct str original_query_id; /* what is distilled; p == NULL: nothing */
+    /* What is written in the same transaction; may run more than once. NULL: nothing */
+    int (*also)(struct task *t, struct sql *c, struct str qid, void *arg);
+    void *arg;
+};
+/* Checks cents against the balance, writes the row and queues the run. ERR_FUNDS, ERR_RATE and ERR_UNAVAILABLE as
+ * above; ERR_FORBIDDEN: the user may not submit. Errors of also are passed on. */
+MUST_CHECK int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
+                         char qid[RUN_ID_BYTES]);
+/* Member "journals" of search_params: what is asked about, at prices that stay as they are. */
+void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *rows, size_t count);
 
 /* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards. ERR_NOT_FOUND: the user has no
  * such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resumed or retried by somebody who is banned. reason: for the
@@ -57,6 +76,10 @@ MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,
  * ERR_NOT_FOUND: it does not know the run, or not any more. */
 MUST_CHECK int run_progress(struct task *t, const struct runs *r, struct run_id id,
                             struct run_view *v);
+
+/* The ids of runs that distil this one, newest first, RUN_DISTILLATIONS_MAX at most. */
+MUST_CHECK int run_distillations(struct task *t, const struct runs *r, struct run_id id,
+                                 struct str **ids, size_t *count);
 
 /* How Redis names a run among those of all users: "<uid>:<qid>". */
 struct str run_name(struct arena *a, struct run_id id);

@@ -5,6 +5,8 @@
 #include "app/account/routes.h"
 #include "app/admin/routes.h"
 #include "app/catalog/routes.h"
+#include "app/distill/routes.h"
+#include "app/distill/work.h"
 #include "app/download/routes.h"
 #include "app/screen/routes.h"
 #include "app/screen/work.h"
@@ -32,11 +34,11 @@
 #include "engine/switches.h"
 
 static const struct api_application applications[] = {
-    {"account", account_routes}, {"catalog", catalog_routes}, {"download", download_routes},
-    {"screen", screen_routes},   ADMIN_APPLICATIONS,
+    {"account", account_routes},   {"catalog", catalog_routes}, {"distill", distill_routes},
+    {"download", download_routes}, {"screen", screen_routes},   ADMIN_APPLICATIONS,
 };
 
-static const struct work *const works[] = {&screen_work, NULL};
+static const struct work *const works[] = {&screen_work, &distill_work, NULL};
 
 struct node_engine {
     struct node *node;

@@ -4,7 +4,6 @@
 #include "engine/ai.h"
 #include "engine/api_choice.h"
 #include "engine/archive.h"
-#include "engine/archive.h"
 #include "engine/history.h"
 #include "engine/ledger.h"
 
@@ -67,6 +66,21 @@ static struct run_id id_of(const struct api_call *c)
     return (struct run_id){c->session.uid, http_param(c->x, "id")};
 }
 
+static int put_distillations(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct str *ids;
+    size_t count;
+    int err = run_distillations(t, c->node->runs, id_of(c), &ids, &count);
+    if (err)
+        return err;
+    jw_key(w, STR("distillations"));
+    jw_array(w);
+    for (size_t i = 0; i < count; i++)
+        jw_str(w, ids[i]);
+    jw_end_array(w);
+    return 0;
+}
+
 static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct run_view v;
@@ -76,7 +90,7 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
     c->degraded = v.degraded;
     jw_put_str(w, "query_id", http_param(c->x, "id"));
     put_members(t, w, &v);
-    return 0;
+    return put_distillations(t, c, w);
 }
 
 static int control(struct task *t, struct api_call *c, struct json_writer *w, enum run_event e)
@@ -108,15 +122,12 @@ static int terminate_run(struct task *t, struct api_call *c, struct json_writer 
 /* Once it is DONE: one request for all of them (SCR-7). */
 static int retry_failed(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    const struct archive archive = {.redis = c->node->redis, .sql = c->node->sql};
     struct run_view v;
     int err = run_view(t, c->node->runs, id_of(c), &v);
     if (!err && v.degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == 0)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
-    if (!err && v.state == RUN_DONE)
-        err = archive_recall(t, &archive, id_of(c));
     if (!err && v.state == RUN_DONE)
         err = archive_recall(t, c->node->archive, id_of(c));
     return err ? err : control(t, c, w, RUN_RETRY_FAILED);
@@ -183,6 +194,8 @@ static const struct api_field run_fields[] = {
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},
     {"is_distillation", API_BOOL, .about = "it judges the relevant papers of another run"},
     {"original_query_id", API_TEXT, .optional = true, .most = 64, .about = "that other run"},
+    {"distillations", API_TEXTS, .optional = true, .most = RUN_DISTILLATIONS_MAX, .item_most = 64,
+     .about = "runs that judge the relevant papers of this one, newest first; not in lists"},
     API_END,
 };
 static const struct api_field submit_body[] = {
