@@ -239,13 +239,12 @@ void archive_task(struct task *t, void *arg)
     int last = 0;
     while (!task_canceled(t)) {
         struct task_scope scope = task_scope(t);
-        struct lock lock;
-        int err = lock_take(t, a->redis, key_archive_lock, LOCK_MS, &lock);
+        int err = lock_take(t, a->redis, key_archive_lock, LOCK_MS, &a->held);
         if (!err) {
-            a->lock = &lock;
+            a->lock = &a->held;
             err = archive_locked(t, a);
             a->lock = NULL;
-            lock_drop(t, &lock);
+            lock_drop(t, &a->held); /* in vain if we are cancelled: see archive_part */
         }
         a->stuck = 0;
         show(a, 0); /* the node that does it says */
@@ -256,4 +255,10 @@ void archive_task(struct task *t, void *arg)
         if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)))
             return;
     }
+}
+
+void archive_part(struct task *t, struct archive *a)
+{
+    if (a->held.redis)
+        lock_drop(t, &a->held);
 }

@@ -40,6 +40,7 @@ struct archive {
     int64_t after_ms; /* 0: ARCHIVE_AFTER_MS; for tests */
     /* archive_task's own: */
     const struct lock *lock; /* NULL: nobody else is asked */
+    struct lock held;        /* the last that was taken; redis == NULL: none */
     int64_t kept_ms;         /* when it was last made to last */
     int64_t stuck;           /* runs of the last round that could not be archived */
 };
@@ -53,4 +54,6 @@ MUST_CHECK int archive_round(struct task *t, struct archive *a, int64_t *archive
 MUST_CHECK int archive_recall(struct task *t, const struct archive *a, struct run_id id);
 /* For ever, one node at a time. A task_fn with a struct archive. */
 void archive_task(struct task *t, void *arg);
+/* After that has ended: others need not wait for its lock. */
+void archive_part(struct task *t, struct archive *a);
 #endif

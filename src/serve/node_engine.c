@@ -160,6 +160,7 @@ void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 
 void node_engine_part(struct task *t, struct node_engine *e)
 {
+    archive_part(t, &e->archive);
     if (e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);
 }
