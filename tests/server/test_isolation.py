@@ -103,11 +103,12 @@ def state_of(m, uid):
     """All there is of somebody, and how much of everything there is."""
     link = redis_link(m)
     rows = {table: sql(m, f"SELECT * FROM {table} WHERE uid = {uid} ORDER BY 1, 2, 3")
-            for table in ("query_log", "search_result", "billing_log", "session")}
+            for table in ("query_log", "search_result", "billing_log")}
+    rows["session"] = sql(m, f"SELECT * FROM session WHERE kind = 'user' AND uid = {uid} ORDER BY 1")
     rows["user"] = sql(m, f"SELECT balance, permission, banned, password, move_no FROM user_info WHERE uid = {uid}")
     for table in ("query_log", "search_result", "distill_paper", "distillation"):
         rows["all of " + table] = sql(m, f"SELECT COUNT(*) FROM {table}")
-    for key in sorted(k for k in link("KEYS", "*") if f":{uid}:" in k.decode("latin-1")):
+    for key in sorted(k for k in link("KEYS", f"*:{uid}:*") if not k.startswith(b"admin:")):
         rows[key] = link("DUMP", key)
     return rows
 
