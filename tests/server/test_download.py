@@ -300,4 +300,5 @@ def at_once(m):
     ok(re.search(r"millrace_downloads_ready_total\{node=\"\d\"\} [1-9]", metrics), "they are counted")
 
 
-run_tests()
+if __name__ == "__main__":
+    run_tests()
