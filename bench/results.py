@@ -1,5 +1,6 @@
 """The measuring half of bench/results: results.py PORT DATA_DIR. Prints one line of JSON."""
 import asyncio
+import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -155,6 +156,9 @@ def history(token):
 # --- everybody at once ---
 
 def probe(token, ended, out):
+    with contextlib.suppress(PermissionError):
+        os.nice(-10)  # what is measured is the server, not whether the client gets its turn
+
     async def me():
         client, took = await Client(token).open(), []
         while not ended.is_set():
@@ -186,7 +190,7 @@ def everybody(tokens):
         await asyncio.gather(*(c.ask("GET", "/api/me") for c in clients))
         began = time.perf_counter()
         tasks = await asyncio.gather(*(c.create(f"run{i}", ("csv", "bib", "ris")[i % 3]) for i, c in enumerate(clients)))
-        await asyncio.gather(*(c.ready(task, 0.05) for c, task in zip(clients, tasks)))
+        await asyncio.gather(*(c.ready(task, 0.25) for c, task in zip(clients, tasks)))
         return time.perf_counter() - began
     return asyncio.run(all_of_them())
 
