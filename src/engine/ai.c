@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/sha256.h"
 #include "engine/ai_private.h"
 #include "engine/config.h"
 #include "engine/keyring.h"
@@ -12,8 +13,9 @@
 #define BACKOFF_MS_MAX 8000
 /* Keys that are refused for one paper. Not more: a proxy that dislikes a paper's text says 403, too, and
  * must not cost us every key. */
-#define KEYS_REFUSED_MAX 4
-#define AVERAGED_CALLS   64 /* about */
+#define KEYS_REFUSED_MAX  4
+#define AVERAGED_CALLS    64 /* about */
+#define PROMPT_MARK_CHARS 12
 
 struct ai {
     struct arena arena; /* of the strings */
@@ -22,7 +24,10 @@ struct ai {
     const char *url;
     struct ai_model model;
     int64_t timeout_ms;
+    const char *prompt_file;
+    struct arena prompt_arena;
     struct ai_prompt prompt;
+    char prompt_mark[PROMPT_MARK_CHARS + 1];
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
     struct histogram *latency;
     int64_t sum_us, sum_tokens; /* moving averages, times AVERAGED_CALLS */
@@ -55,6 +60,33 @@ const char *ai_config_problem(struct arena *a, const struct config *c)
     return ai_prompt_load(a, c->ai_prompt_file, &checked, &why) ? why : NULL;
 }
 
+static void take_prompt(struct ai *ai, const struct ai_prompt *p)
+{
+    struct arena old = ai->prompt_arena;
+    char hex[SHA256_HEX_BYTES];
+    arena_init(&ai->prompt_arena);
+    struct arena *a = &ai->prompt_arena;
+    ai->prompt = (struct ai_prompt){str_dup(a, p->before), str_dup(a, p->after)};
+    struct str both = str_printf(a, "%.*s{{}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
+    sha256_hex(both, hex);
+    memcpy(ai->prompt_mark, hex, PROMPT_MARK_CHARS);
+    arena_release(&old);
+}
+
+int ai_reload(struct arena *a, struct ai *ai, const char **why)
+{
+    struct ai_prompt fresh;
+    int err = ai_prompt_load(a, ai->prompt_file, &fresh, why);
+    if (!err)
+        take_prompt(ai, &fresh);
+    return err;
+}
+
+const char *ai_prompt_mark(const struct ai *ai)
+{
+    return ai->prompt_mark;
+}
+
 int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const char **why)
 {
     const struct config *c = o->config;
@@ -75,8 +107,9 @@ int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const c
     ai->model.temperature_milli = c->ai_temperature_milli;
     ai->model.max_tokens = c->ai_max_tokens;
     ai->timeout_ms = c->ai_timeout_ms;
-    ai->prompt.before = str_dup(&ai->arena, checked.before);
-    ai->prompt.after = str_dup(&ai->arena, checked.after);
+    ai->prompt_file = arena_strdup(&ai->arena, c->ai_prompt_file);
+    arena_init(&ai->prompt_arena);
+    take_prompt(ai, &checked);
     open_metrics(ai, o->metrics);
     *out = ai;
     return 0;
@@ -87,6 +120,7 @@ void ai_free(struct ai *ai)
     if (!ai)
         return;
     histogram_free(ai->latency);
+    arena_release(&ai->prompt_arena);
     arena_release(&ai->arena);
     free(ai);
 }

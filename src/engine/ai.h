@@ -41,6 +41,11 @@ const char *ai_config_problem(struct arena *a, const struct config *c);
 MUST_CHECK int ai_new(struct arena *a, const struct ai_options *o, struct ai **out,
                       const char **why);
 void ai_free(struct ai *ai);
+/* Reads ai.prompt_file again. ERR_INVALID, ERR_IO with *why (in a): it cannot be used, and the old one stays. Questions that
+ * were made before stay as they are: a run that a node is at is judged to its end as it was begun there. */
+MUST_CHECK int ai_reload(struct arena *a, struct ai *ai, const char **why);
+/* Tells instructions apart: some hexadecimal digits. */
+const char *ai_prompt_mark(const struct ai *ai);
 
 /* What is the same for all papers of a run, made once. In a. A question that is longer than
  * AI_QUESTION_CHARS_MAX is cut. */

@@ -1,6 +1,8 @@
 /* Asking the AI: a service on the loop that does what a list of steps says, and a key pool that remembers. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "engine/ai_fixture.h"
@@ -524,6 +526,41 @@ static void test_scenarios(struct task *t, void *arg)
     buf_release(&log);
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    check(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void test_reload(struct task *t, const struct ai_options *o, struct config *c)
+{
+    struct arena *a = task_arena(t);
+    char path[] = "/tmp/millrace-prompt-XXXXXX";
+    const char *why = NULL;
+    struct ai *ai;
+    int fd = mkstemp(path);
+    check(fd >= 0 && close(fd) == 0);
+    write_file(path, "Old: {{question}}");
+    c->ai_prompt_file = path;
+    check(ai_new(a, o, &ai, &why) == 0);
+    const char *before = arena_strdup(a, ai_prompt_mark(ai));
+    const struct ai_question *old = ai_question_new(a, ai, STR("Wet?"));
+    write_file(path, "New: {{question}}");
+    is_int(ai_reload(a, ai, &why), 0, "a prompt is read again");
+    const struct ai_question *q = ai_question_new(a, ai, STR("Wet?"));
+    ok(str_find(q->head, STR("New: Wet?")) > 0, "for questions that are made from now on");
+    ok(str_find(old->head, STR("Old: Wet?")) > 0, "others stay as they are");
+    const char *mark = arena_strdup(a, ai_prompt_mark(ai));
+    ok(strlen(mark) == 12 && strcmp(mark, before) != 0, "the two are told apart");
+    write_file(path, "None");
+    is_int(ai_reload(a, ai, &why), ERR_INVALID, "one that cannot be used");
+    ok(strstr(why, "has no {{question}}") != NULL, "says why");
+    check(unlink(path) == 0);
+    is_int(ai_reload(a, ai, &why), ERR_IO, "one that is gone");
+    is_str(str_of(ai_prompt_mark(ai)), str_of(mark), "leave the last good one");
+    ai_free(ai);
+}
+
 static void test_new(struct task *t, void *arg)
 {
     (void)arg;
@@ -542,6 +579,7 @@ static void test_new(struct task *t, void *arg)
     is_str(str_of(why), STR("ai.prompt_file: /nowhere/prompt.txt: No such file or directory"),
            "and why");
     ok(!ai, "nothing was made");
+    test_reload(t, &o, &c);
     metrics_close(m);
 }
 

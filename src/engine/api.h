@@ -33,6 +33,7 @@ enum api_type {
     API_MONEY,  /* "240.00"; least to most cents, a most of 0 is LEDGER_CENTS_MAX */
     API_TIME,   /* "2026-01-31T12:00:00.000Z"; in replies only */
     API_TEXTS,  /* least to most of them, each of 1 to item_most characters; a repeated parameter */
+    API_INTS,   /* an array of integers; in replies only */
     API_COUNTS, /* an object of integers, each from least to most: {"2024": 12} */
     API_OBJECT, /* fields */
     API_OBJECTS, /* an array of least to most such */

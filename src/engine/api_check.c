@@ -202,10 +202,11 @@ static const char *form_problem(enum api_type type, enum json_type got)
         return got == JSON_OBJECT ? NULL : "must be an object";
     case API_OBJECTS:
         return got == JSON_ARRAY ? NULL : "must be an array of objects";
+    case API_INTS:
     case API_TIME:
         break;
     }
-    check(type != API_TIME); /* nobody sends times */
+    check(false); /* nobody sends these */
     return NULL;
 }
 
@@ -374,8 +375,9 @@ static bool limits_sound(const struct api_field *f)
         return bounded && (f->choices || f->item_most > 0);
     case API_OBJECTS:
         return bounded;
+    case API_INTS:
     case API_TIME:
-        return false; /* nobody sends times */
+        return false; /* nobody sends these */
     default:
         return true;
     }

@@ -65,6 +65,7 @@ int main(void)
     ok(stops_with_body(LIST({"a", API_INT, .about = "x"})), "a number without limit");
     ok(stops_with_body(LIST({"a", API_TEXTS, .most = 5})), "texts without a limit of their own");
     ok(stops_with_body(LIST({"a", API_TIME, .about = "x"})), "a time in a request");
+    ok(stops_with_body(LIST({"a", API_INTS, .about = "x"})), "numbers in a request");
     ok(stops_with_body(LIST({"a", API_OBJECT, .about = "x"})), "an object without fields");
     ok(stops_with_body(LIST({"a", API_TEXT, .most = 5}, {"a", API_BOOL, .about = "x"})),
        "a field that is there twice");

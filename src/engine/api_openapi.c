@@ -133,6 +133,13 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
     case API_OBJECTS:
         put_array(w, f, place);
         break;
+    case API_INTS:
+        put_text(w, "type", "array");
+        jw_key(w, STR("items"));
+        jw_object(w);
+        put_text(w, "type", "integer");
+        jw_end_object(w);
+        break;
     case API_COUNTS:
         put_text(w, "type", "object");
         jw_key(w, STR("additionalProperties"));

@@ -33,6 +33,7 @@ static const struct api_field reply_fields[] = {
     {"id", API_INT, .about = "any number"},
     {"text", API_TEXT, .about = "any text"},
     {"texts", API_TEXTS, .about = "any texts"},
+    {"slots", API_INTS, .about = "any numbers"},
     {"when", API_TIME, .optional = true},
     {"cost", API_MONEY, .about = "an amount"},
     {"all", API_OBJECT, .fields = all_fields},

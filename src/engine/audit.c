@@ -327,6 +327,11 @@ static int finish_round(struct task *t, const struct audit *a, const struct audi
                    s->report.users);
     if (s->report.unsettled)
         log_warn("audit", "%lld users did not stand still", (long long)s->report.unsettled);
+    int err = redis_call(t, a->redis, key_drift, NULL, STR("SET"), key_drift,
+                         str_printf(task_arena(t), "%lld %lld", (long long)s->report.drift_cents,
+                                    (long long)s->report.findings));
+    if (err)
+        return err;
     return redis_call(t, a->redis, key_audited, NULL, STR("SET"), key_audited,
                       str_int(task_arena(t), loop_wall_ms(task_loop(t))));
 }

@@ -375,7 +375,15 @@ static struct str runs_json(struct task *t, struct crew *c)
 
 static int beat(struct task *t, struct crew *c)
 {
-    struct member_note note = {.self = {.takes = !c->node->draining}};
+    const struct node *n = c->node;
+    struct member_note note = {.self = {.takes = !n->draining && !n->drained},
+                               .id = str_of(n->id ? n->id : ""),
+                               .drained = n->drained,
+                               .prompt = str_of(ai_prompt_mark(n->ai)),
+                               .resident_bytes = n->resident_bytes,
+                               .late_us = n->late_us,
+                               .tasks = (int64_t)loop_task_count(n->loop)};
+    c->drained = n->drained;
     char host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     note.name = str_printf(task_arena(t), "%s:%d", host, (int)getpid());
@@ -469,6 +477,8 @@ static int turn(struct task *t, struct crew *c)
 {
     int64_t since_ms = loop_now_ms(task_loop(t)) - c->managed_ms;
     int err = read_news(t, c);
+    if (c->drained != c->node->drained)
+        c->stirred = true;
     if (err || since_ms < (c->stirred ? SETTLE_MS : CREW_MANAGE_MS))
         return err;
     c->stirred = false;

@@ -10,7 +10,7 @@
  *   3. A pause, or less permission: workers stop after the paper in hand; who waits for a permit or
  *      sleeps stops at once. What they held goes back to the head of the list.
  *   4. Terminated: they are cut off where they stand, replies that are under way are dropped.
- *   5. A node that drains does as in 3 for all of its runs; a node that dies is missed by the others,
+ *   5. A node that drains, or was drained by an admin, does as in 3 for all of its runs; a node that dies is missed by the others,
  *      who give its units back.
  *
  * News of pauses and ends is looked for every CREW_NEWS_MS. A Redis that was restarted may have forgotten
@@ -26,7 +26,7 @@ struct node;
 #define CREW_NEWS_MS   25
 #define CREW_MANAGE_MS 500 /* shares, claims, dead nodes: at least this often */
 
-/* n is borrowed: redis, blocks, cache, ledger, runs, ai, works, metrics, incarnation, draining. */
+/* n is borrowed: redis, blocks, cache, ledger, runs, ai, works, metrics, incarnation, draining, drained. */
 struct crew *crew_new(struct node *n);
 void crew_free(struct crew *c); /* after crew_drain */
 

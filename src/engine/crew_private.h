@@ -25,6 +25,7 @@ struct crew {
     uint64_t take_count;  /* numbers the leases */
     uint64_t epoch;       /* of Redis, when we last managed */
     char news_at[48];     /* the last that was read */
+    bool drained;         /* as we last said it */
     bool stirred;         /* something has happened: manage soon */
     int64_t managed_ms, beaten_ms;
     int64_t *worker_gauge, *judged, *failed, *skipped;

@@ -42,6 +42,7 @@ struct downloads_options {
     struct ledger *ledger;
     struct metrics *metrics;
     uint64_t incarnation;   /* of this node, for leases */
+    const bool *drained;    /* nothing is taken while it is true; NULL: never */
     int64_t lease_ms;       /* 0: DOWNLOAD_LEASE_MS */
     int64_t held_bytes_max; /* 0: DOWNLOAD_HELD_BYTES_MAX */
     int64_t queued_max;     /* 0: DOWNLOADS_QUEUED_MAX */

@@ -244,10 +244,12 @@ static int take(struct task *t, struct downloads *d, struct str *member)
     const struct str argv[] = {key_download_queue, key_download_taken,
                                str_int(task_arena(t), d->options.lease_ms)};
     while (!d->draining) {
+        bool rests = d->options.drained && *d->options.drained;
         struct task_scope scope = task_scope(t);
         const struct redis_reply *r;
-        int err =
-            redis_script_run(t, d->options.redis, &script_download_take, argv[0], 2, 3, argv, &r);
+        int err = rests ? ERR_CLOSED
+                        : redis_script_run(t, d->options.redis, &script_download_take, argv[0], 2,
+                                           3, argv, &r);
         if (!err && r->type == REDIS_ARRAY && r->count == 2 && r->items[0]->str.n) {
             metric_set(d->waiting, r->items[1]->integer);
             *member = r->items[0]->str; /* the scope is the caller's to end */
@@ -256,7 +258,7 @@ static int take(struct task *t, struct downloads *d, struct str *member)
         task_scope_end(t, scope);
         if (!err)
             metric_set(d->waiting, 0);
-        int64_t old = task_deadline(t, err ? AWAY_MS : POLL_MS);
+        int64_t old = task_deadline(t, err && !rests ? AWAY_MS : POLL_MS);
         err = waitq_wait(t, &d->created);
         task_deadline_restore(t, old);
         if (err && err != ERR_TIMEOUT)

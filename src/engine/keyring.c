@@ -44,6 +44,7 @@ void keyring_free(struct keyring *k)
     check(list_empty(&k->waiting) && list_empty(&k->large) && !k->pump);
     for (size_t i = 0; i < k->key_count; i++) {
         free(k->keys[i]->api_key);
+        free(k->keys[i]->name);
         free(k->keys[i]);
     }
     free(k);

@@ -20,6 +20,7 @@
 #include "wire/sql.h"
 
 #define KEYRING_SECONDS  60
+#define KEYRING_CAPS     3   /* minute, day, month */
 #define KEYRING_KEYS_MAX 100 /* rows of api_list; more are not used, and it is said */
 
 struct keyring;
@@ -67,6 +68,27 @@ struct keyring_load {
     int64_t keys_active, keys_resting, keys_disabled;
 };
 MUST_CHECK int keyring_load(struct task *t, struct keyring *k, struct keyring_load *out);
+
+/* One key of api_list, for admins. */
+struct keyring_state {
+    int64_t id;
+    struct str name, shown; /* shown: the ends of the key */
+    bool active;            /* as api_list says, and not refused since */
+    bool refused;           /* not active because the AI service refused it */
+    int64_t rests_ms;       /* so much longer; 0: it does not rest */
+    int64_t requests_used, requests_limit, tokens_used, tokens_limit; /* of the last minute */
+    int64_t calls[KEYRING_CAPS], caps[KEYRING_CAPS]; /* minute, day, month; a cap of -1: none */
+    struct str error; /* the last one of its own; p == NULL: none. No secrets are in it. */
+    int64_t error_ms; /* when, since 1970 */
+};
+/* Has api_list been read at all? */
+bool keyring_looked(const struct keyring *k);
+/* As of the last look at api_list, over all nodes, by number, in the task's arena. */
+MUST_CHECK int keyring_states(struct task *t, struct keyring *k, struct keyring_state **out,
+                              size_t *count);
+
+/* An admin has decided about the key: what was wrong with it is history. Nothing is lost if it cannot be said. */
+void keyring_forget_error(struct task *t, struct keyring *k, int64_t key_id);
 
 /* For ever: leases permits for those who wait, and reads api_list every second, so that keys can be added,
  * changed and disabled while it runs. Without it nobody gets a permit. A task_fn with a struct

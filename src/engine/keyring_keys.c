@@ -16,13 +16,16 @@
 
 /* --- rest and refusal --- */
 
-static void rest_everywhere(struct task *t, struct keyring *k, int64_t key_id, int64_t ms)
+/* error: as keyring_error_text makes it. */
+static void rest_everywhere(struct task *t, struct keyring *k, int64_t key_id, int64_t ms,
+                            struct str error)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
     int64_t old = task_deadline(t, RESTED_MS);
     struct str key = key_window(task_arena(t), key_id);
-    const struct str argv[] = {key, str_int(task_arena(t), ms)};
-    int err = redis_script_run(t, k->redis, &script_keyring_rest, key, 1, 2, argv, NULL);
+    const struct str argv[] = {key, key_key_errors, str_int(task_arena(t), ms),
+                               str_int(task_arena(t), key_id), error};
+    int err = redis_script_run(t, k->redis, &script_keyring_rest, key, 2, 5, argv, NULL);
     task_deadline_restore(t, old);
     if (err) {
         log_warn("keyring", "other nodes do not know that key %lld rests: %s", (long long)key_id,
@@ -43,7 +46,9 @@ void keyring_cool(struct task *t, struct keyring *k, int64_t key_id, int64_t ret
         key->rests_until_us = until_us;
     keyring_clear_lots(k, now_us, key);
     metric_add(k->rests, 1);
-    rest_everywhere(t, k, key_id, ms);
+    const char *text =
+        arena_printf(task_arena(t), "status 429: it rests for %lld ms", (long long)ms);
+    rest_everywhere(t, k, key_id, ms, keyring_error_text(t, false, text));
 }
 
 /* Limits of all keys that are used, and who waits for what then. */
@@ -65,7 +70,8 @@ static void count_keys(struct keyring *k)
 /* Safe to repeat. The key in the row may have been replaced since. */
 static int tell_refused(struct task *t, struct keyring *k, struct keyring_key *key)
 {
-    rest_everywhere(t, k, key->id, REFUSED_MS);
+    const char *text = arena_printf(task_arena(t), "status %d: it was switched off", key->status);
+    rest_everywhere(t, k, key->id, REFUSED_MS, keyring_error_text(t, true, text));
     int err = sql_call(t, k->sql, NULL,
                        "UPDATE api_list SET is_active = 0 WHERE api_index = ? AND api_key = ?",
                        sql_int(key->id), sql_text(str_of(key->api_key)));
@@ -82,6 +88,7 @@ void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int stat
         return; /* several requests were under way */
     key->active = false;
     key->refused = true;
+    key->status = status;
     metric_add(k->refusals, 1);
     log_error("keyring",
               "the AI service refuses key %lld (%s) with status %d: it is switched off in api_list",
@@ -126,6 +133,9 @@ static void learn_key(struct keyring *k, const struct sql_value *row)
         key->api_key = check_memory(strndup(row[1].s.p, row[1].s.n));
         key->refused = false; /* that was another one */
     }
+    free(key->name);
+    struct str name = row[8].type == SQL_TEXT ? row[8].s : STR("");
+    key->name = check_memory(strndup(name.p, name.n));
     key->rpm = row[2].i;
     key->tpm = row[3].i;
     key->listed = true;
@@ -158,9 +168,10 @@ static int look_at_keys(struct task *t, struct keyring *k)
         if (err)
             return err;
     }
-    int err = sql_call(t, k->sql, &r,
-                       "SELECT api_index, api_key, rpm_limit, tpm_limit, is_active,"
-                       " minute_cap, day_cap, month_cap FROM api_list ORDER BY api_index");
+    int err =
+        sql_call(t, k->sql, &r,
+                 "SELECT api_index, api_key, rpm_limit, tpm_limit, is_active,"
+                 " minute_cap, day_cap, month_cap, api_name FROM api_list ORDER BY api_index");
     if (err)
         return err;
     int64_t before = signature(k);

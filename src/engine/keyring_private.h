@@ -50,7 +50,6 @@
 #define KEYRING_LEFT_SLOTS       2 /* and to those who waited for it, if it is valid for so long */
 #define KEYRING_LOTS_MAX         (4 * KEYRING_KEYS_MAX)
 #define KEYRING_ADVANCE_MAX      20000 /* requests */
-#define KEYRING_CAPS             3     /* minute, day, month */
 
 /* What goes back to a slot. */
 struct keyring_return {
@@ -60,11 +59,12 @@ struct keyring_return {
 
 struct keyring_key {
     int64_t id;
-    char *api_key;
+    char *api_key, *name;
     int64_t rpm, tpm, caps[KEYRING_CAPS]; /* caps: -1 for none */
     bool active;                          /* as api_list says, and not refused since */
     bool listed;                          /* in api_list */
     bool refused;                         /* api_list must be told */
+    int status;                           /* that it was refused with */
     int64_t rests_until_us;
     struct keyring_return returns[KEYRING_SLOTS]; /* by slot % KEYRING_SLOTS */
 };
@@ -131,6 +131,8 @@ void keyring_give_back(struct keyring *k, int64_t now_us, struct keyring_key *ke
                        const struct keyring_return *r);
 /* Lots that are too old to be handed out, and all of a key (NULL: of none), go back. */
 void keyring_clear_lots(struct keyring *k, int64_t now_us, const struct keyring_key *of);
+/* keyring_state.c: the last error of a key, for all to see. */
+struct str keyring_error_text(struct task *t, bool refused, const char *text);
 void keyring_wake(struct keyring *k);
 void keyring_pump(struct task *t, void *arg); /* keyring_lease.c */
 /* One call to Redis. Fresh: no permit was ever given (7). */

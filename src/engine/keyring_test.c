@@ -271,6 +271,58 @@ static void test_large(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- what admins see --- */
+
+static struct keyring_state state_of(struct task *t, struct node *n, size_t i)
+{
+    struct keyring_state *all;
+    size_t count;
+    check(keyring_states(t, n->keyring, &all, &count) == 0 && i < count);
+    return all[i];
+}
+
+static void test_states(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node a, b;
+    empty_stores(t);
+    add_key(t, 1, 1000, 100000);
+    add_key(t, 7, 2000, 200000);
+    open_two(t, &a, &b);
+    sql_do(t, &a,
+           "UPDATE api_list SET api_name = 'seven', day_cap = 9, is_active = api_index <> 1");
+    pause_ms(t, 1300);
+    for (int i = 0; i < 3; i++)
+        check(key_of_next(t, &a, 100) == 7);
+    struct keyring_state s = state_of(t, &b, 1);
+    ok(s.id == 7 && s.active && !s.refused && s.rests_ms == 0 && !s.error.p, "an active key");
+    is_str(s.name, STR("seven"), "its name");
+    ok(str_find(s.shown, STR("key-number")) < 0 && s.shown.n > 0, "not all of the key");
+    ok(s.requests_used >= 3 && s.requests_limit == 2000 && s.tokens_used >= 300 &&
+           s.tokens_limit == 200000,
+       "what is used, of what");
+    ok(s.calls[0] >= 3 && s.calls[1] >= 3 && s.calls[2] >= 3 && s.caps[0] == -1 && s.caps[1] == 9,
+       "calls of the minute, day and month, and caps");
+    s = state_of(t, &b, 0);
+    ok(s.id == 1 && !s.active && !s.refused, "one that an admin has switched off");
+    keyring_cool(t, a.keyring, 7, 30000);
+    s = state_of(t, &b, 1);
+    ok(s.rests_ms > 20000 && s.rests_ms <= 30000, "one that rests");
+    is_str(s.error, STR("status 429: it rests for 30000 ms"), "and why");
+    keyring_refused(t, a.keyring, 7, 403);
+    s = state_of(t, &a, 1);
+    ok(!s.active && s.refused, "one that was refused");
+    is_str(s.error, STR("status 403: it was switched off"), "and why");
+    ok(s.error_ms > loop_wall_ms(task_loop(t)) - 60000, "and when");
+    pause_ms(t, 1300);
+    ok(state_of(t, &b, 1).refused, "other nodes know it");
+    keyring_forget_error(t, b.keyring, 7);
+    s = state_of(t, &a, 1);
+    ok(!s.refused && !s.active && !s.error.p, "until an admin has decided");
+    close_node(t, &a);
+    close_node(t, &b);
+}
+
 /* --- speed --- */
 
 static void pair_up(struct task *t, void *arg)
@@ -324,6 +376,7 @@ int main(void)
     tap_task(test_added, NULL, true);
     tap_task(test_returns, NULL, true);
     tap_task(test_large, NULL, true);
+    tap_task(test_states, NULL, true);
     tap_task(test_speed, NULL, true);
     return stop_stores();
 }

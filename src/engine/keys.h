@@ -52,6 +52,8 @@ struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id 
 extern const struct str key_billing;
 extern const struct str key_audit_lock; /* string: who audits, 60 s */
 extern const struct str key_audited;    /* string: when one was last completed, ms since 1970 */
+extern const struct str
+    key_drift; /* string: cents that it found to be off, and in how many places */
 
 /* --- runs: no TTL until archived, then 7 days; engine/run_units.c, engine/charge.c --- */
 
@@ -84,6 +86,8 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
 extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
 extern const struct str key_nodes;      /* sorted set: incarnation -> last sign of life, ms */
 extern const struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
+/* hash: likewise, of those who fell silent; until it was reported (engine/alerts.c) */
+extern const struct str key_nodes_lost;
 extern const struct str key_news;       /* stream: runs whose state was changed; the last 1,000 */
 extern const struct str key_dispatched; /* string: run id of the Redis whose queue is whole */
 extern const struct str key_dispatcher_lock; /* string: who dispatches, 3 s */
@@ -103,8 +107,14 @@ struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
 
 /* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/keyring.c --- */
 
-extern const struct str key_keyring;                    /* hash: run, at, since */
+extern const struct str key_keyring;    /* hash: run, at, since */
+extern const struct str key_key_errors; /* hash: number -> when, whether refused, what; the last */
 struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, by slots */
 /* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
+
+/* --- alerts: a copy of what table setting has, for when MySQL is away; engine/alerts.c --- */
+
+extern const struct str key_alerts;      /* string: episodes that are not over, as JSON */
+extern const struct str key_alerts_lock; /* string: who sends them while MySQL is away, 30 s */
 #endif

@@ -95,6 +95,9 @@ MUST_CHECK int ledger_sync(struct task *t, struct ledger *l, int64_t uid);
  * whoever asked tries again later. */
 MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
 
+/* Records of all users that are not in MySQL yet: nobody but Redis is asked, so it is known while MySQL is away. */
+MUST_CHECK int ledger_backlog(struct task *t, struct ledger *l, int64_t *records);
+
 /* For ever: drains the outbox, syncs the queues of all users that have records. A task_fn with a
  * struct ledger. Any number of nodes may run it. */
 void ledger_task(struct task *t, void *arg);

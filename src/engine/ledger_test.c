@@ -356,6 +356,9 @@ static void test_many_records(struct task *t, void *arg)
         charge(t, &n[0], uid, seq);
     say(t, &n[0], STR("ZADD"), key_billing, STR("1"), str_int(task_arena(t), uid));
     is_int(due_in_redis(t, &n[0], uid), 10000 - 2 * 1000, "a thousand of them are seen at once");
+    int64_t waiting = 0;
+    check(ledger_backlog(t, n[0].ledger, &waiting) == 0);
+    is_int(waiting, 2345, "all of them wait");
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 2; i++)
@@ -365,6 +368,8 @@ static void test_many_records(struct task *t, void *arg)
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     is_int(queued(t, &n[0], uid), 0, "two nodes sync them");
+    check(ledger_backlog(t, n[0].ledger, &waiting) == 0);
+    is_int(waiting, 0, "none waits any more");
     is_int(in_mysql(t, &n[0], uid), 10000 - 2 * 2345, "each once");
     is_int(sql_number(t, &n[0],
                       "SELECT COUNT(*) FROM billing_log WHERE uid = ? AND qid = 'q1'"

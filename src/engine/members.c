@@ -21,11 +21,17 @@ static struct str note_json(struct task *t, const struct member_note *note)
     buf_init(&b);
     jw_init(&w, &b);
     jw_object(&w);
+    jw_put_str(&w, "id", note->id);
     jw_put_str(&w, "name", note->name);
     jw_put_bool(&w, "takes", note->self.takes);
     jw_put_int(&w, "workers", note->self.workers);
     jw_put_int(&w, "latency_us", note->self.latency_us);
     jw_put_int(&w, "tokens", note->self.tokens);
+    jw_put_bool(&w, "drained", note->drained);
+    jw_put_str(&w, "prompt", note->prompt);
+    jw_put_int(&w, "resident_bytes", note->resident_bytes);
+    jw_put_int(&w, "late_us", note->late_us);
+    jw_put_int(&w, "tasks", note->tasks);
     jw_key(&w, STR("runs"));
     jw_raw(&w, note->runs);
     jw_end_object(&w);
@@ -61,11 +67,14 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
 {
     struct arena *a = task_arena(t);
     uint64_t epoch = redis_epoch(m->redis);
-    const struct str argv[] = {key_nodes, key_nodes_info,
+    const struct str argv[] = {key_nodes,
+                               key_nodes_info,
+                               key_nodes_lost,
                                str_printf(a, "%016" PRIx64, m->incarnation),
-                               str_int(a, MEMBER_SILENT_MS), note_json(t, note)};
+                               str_int(a, MEMBER_SILENT_MS),
+                               note_json(t, note)};
     const struct redis_reply *r;
-    int err = redis_script_run(t, m->redis, &script_node_beat, key_nodes, 2, 5, argv, &r);
+    int err = redis_script_run(t, m->redis, &script_node_beat, key_nodes, 3, 6, argv, &r);
     if (err)
         return err;
     if (r->type != REDIS_ARRAY)

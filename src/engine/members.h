@@ -33,8 +33,12 @@ struct members {
 
 struct member_note { /* what a node says of itself */
     struct member self;
-    struct str name; /* "host:pid" */
-    struct str runs; /* JSON: {"<uid>:<qid>": workers} */
+    struct str id;     /* of its place, which who follows it has again; see controls.h */
+    struct str name;   /* "host:pid" */
+    struct str runs;   /* JSON: {"<uid>:<qid>": workers} */
+    bool drained;      /* by an admin */
+    struct str prompt; /* fingerprint of its instructions to the AI */
+    int64_t resident_bytes, late_us, tasks; /* how it is */
 };
 
 /* note NULL: we go. */

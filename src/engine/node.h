@@ -10,12 +10,14 @@
 
 struct address_list;
 struct ai;
+struct alerts;
 struct archive;
 struct attempts;
 struct blocks;
 struct cache;
 struct catalog;
 struct config;
+struct controls;
 struct downloads;
 struct group;
 struct http_client;
@@ -25,6 +27,7 @@ struct ledger;
 struct loop;
 struct members;
 struct metrics;
+struct overview;
 struct passwords;
 struct redis;
 struct runs;
@@ -49,6 +52,9 @@ struct node {
     struct passwords *passwords;
     struct attempts *attempts;
     struct switches *switches;
+    struct controls *controls;
+    struct overview *overview;
+    struct alerts *alerts;
     const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
@@ -61,6 +67,9 @@ struct node {
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
-    bool draining;        /* no new work */
+    bool draining;        /* it ends: no new work, no new requests */
+    bool drained;         /* by an admin: no new work, but it serves; engine/controls.h */
+    const char *id;       /* of its place; engine/controls.h */
+    int64_t resident_bytes, late_us; /* as last measured */
 };
 #endif

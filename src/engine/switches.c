@@ -21,6 +21,8 @@ struct switches {
         bool on;
         int64_t version; /* of the row; -1: none was seen */
     } now[SWITCH_COUNT];
+    switches_fn *also;
+    void *also_arg;
     bool blind;   /* the last look failed, and it was said */
     bool puzzled; /* a row is no switch, and it was said */
 };
@@ -39,6 +41,13 @@ struct switches *switches_new(struct sql_pool *sql)
 void switches_free(struct switches *s)
 {
     free(s);
+}
+
+void switches_also(struct switches *s, switches_fn *fn, void *arg)
+{
+    check(!s->also);
+    s->also = fn;
+    s->also_arg = arg;
 }
 
 const char *switch_word(enum switch_name n)
@@ -161,7 +170,10 @@ static void learn_row(struct switches *s, const struct sql_value *row)
             log_warn("engine", "setting %s: expected is true or false, found is %.*s; it stays %s",
                      known[i].name, STR_ARG(value), s->now[i].on ? "on" : "off");
         }
+        return;
     }
+    if (s->also)
+        s->also(s->also_arg, name, value, row[2].i);
 }
 
 static void look(struct task *t, struct switches *s)

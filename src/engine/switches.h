@@ -22,6 +22,10 @@ struct switches;
 struct switches *switches_new(struct sql_pool *sql); /* all at their defaults */
 void switches_free(struct switches *s);
 
+/* Rows of the table that are no switches are shown to fn at every look. Once, before the first. */
+typedef void switches_fn(void *arg, struct str name, struct str value, int64_t version);
+void switches_also(struct switches *s, switches_fn *fn, void *arg);
+
 bool switch_on(const struct switches *s, enum switch_name n);
 /* In MySQL, then here; other nodes follow. admin_uid 0: the system. */
 MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,

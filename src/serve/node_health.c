@@ -52,7 +52,7 @@ void health_probe(struct task *t, const struct node *n, struct health *out)
 
 struct vitals {
     struct node *node;
-    int64_t *resident, *cpu, *files, *tasks, *late, *draining;
+    int64_t *resident, *cpu, *files, *tasks, *late, *draining, *drained;
     int64_t *warm_blocks, *warm_blocks_ready;
 };
 
@@ -73,6 +73,8 @@ struct vitals *vitals_new(struct node *n)
                      "How much too late the last timer of this kind fired.");
     v->draining =
         metric(m, METRIC_GAUGE, "millrace_node_draining", "", "1: the node takes no new work.");
+    v->drained = metric(m, METRIC_GAUGE, "millrace_node_drained", "",
+                        "1: an admin has told the node to take no work.");
     v->warm_blocks = metric(m, METRIC_GAUGE, "millrace_warm_blocks", "",
                             "Blocks of papers that Redis should have, as of the last warm-up.");
     v->warm_blocks_ready = metric(m, METRIC_GAUGE, "millrace_warm_blocks_ready", "",
@@ -122,11 +124,13 @@ static int64_t cpu_ms(void)
 
 void vitals_update(struct vitals *v)
 {
-    metric_set(v->resident, resident_bytes());
+    v->node->resident_bytes = resident_bytes();
+    metric_set(v->resident, v->node->resident_bytes);
     metric_set(v->cpu, cpu_ms());
     metric_set(v->files, open_files());
     metric_set(v->tasks, (int64_t)loop_task_count(v->node->loop));
     metric_set(v->draining, v->node->draining);
+    metric_set(v->drained, v->node->drained);
     metric_set(v->warm_blocks, v->node->warm->blocks);
     metric_set(v->warm_blocks_ready, v->node->warm->blocks_ready);
 }
@@ -143,6 +147,7 @@ void vitals_task(struct task *t, void *arg)
         if (err)
             return;
         int64_t late_us = loop_now_us(l) - due_us;
-        metric_set(v->late, late_us > 0 ? late_us : 0);
+        v->node->late_us = late_us > 0 ? late_us : 0;
+        metric_set(v->late, v->node->late_us);
     } while (!task_canceled(t));
 }

@@ -188,6 +188,8 @@ static const struct api_field state_fields[] = {
     TEXT("role"),
     TEXT("state"),
     {"on", API_BOOL, .optional = true},
+    {"drained", API_BOOL, .optional = true},
+    {"prompt", API_TEXT, .optional = true},
     {"active", API_BOOL, .optional = true},
     TEXT("name"),
     TEXT("key"),

@@ -227,6 +227,9 @@ static int change(struct task *t, struct api_call *c, struct json_writer *w)
         err = sql_tx(t, c->node->sql, update, &x);
     if (err)
         return err;
+    bool decided;
+    if (api_bool(c, "active", &decided))
+        keyring_forget_error(t, c->node->keyring, x.key.id);
     jw_put_int(w, "id", x.key.id);
     put_members(t, w, &x.key);
     return 0;
