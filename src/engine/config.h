@@ -48,9 +48,11 @@ struct config {
     const char *ai_ca_file;
     const char *ai_model;
     int64_t ai_temperature_milli;
-    int64_t ai_max_tokens;      /* of an answer */
-    int64_t ai_timeout_ms;      /* of one call */
-    const char *ai_prompt_file; /* "": the built-in text */
+    int64_t ai_max_tokens;         /* of an answer */
+    int64_t ai_timeout_ms;         /* of one call */
+    const char *ai_prompt_file;    /* "": the built-in text */
+    const char *alert_webhook_url; /* "": alerts are in the log only */
+    int64_t alert_billing_records; /* more that wait for MySQL are one */
     int64_t http_connections_max;
     int64_t http_body_bytes_max;
 

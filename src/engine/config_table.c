@@ -116,6 +116,10 @@ const struct setting settings[] = {
     TEXT("ai.prompt_file", ai_prompt_file, "", 0, NULL,
          "text file of instructions to the model, with {{question}} in it once; "
          "empty: the built-in ones"),
+    {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, http_url_problem,
+     "where alerts are sent to, as JSON by POST; empty: they are in the log only"},
+    NUMBER("alert.billing_records", alert_billing_records, "10000", 1, 1000000000,
+           "charges on their way to MySQL; more of them, for ten seconds, are an alert"),
     NUMBER("http.connections_max", http_connections_max, "10000", 1, 1000000,
            "clients that a node serves at once; more are answered 503"),
     NUMBER("http.body_bytes_max", http_body_bytes_max, "8388608", 1 * KB, 1 * GB,

@@ -167,14 +167,15 @@ static void test_every_key(void)
         const struct setting *s = &settings[i];
         const char *value = s->kind == SETTING_NUMBER
                                 ? arena_printf(&arena, "%lld", (long long)s->most)
-                            : s->kind == SETTING_SWITCH              ? "true"
-                            : s->kind == SETTING_LOG_LEVEL           ? "error"
-                            : s->kind == SETTING_LOG_FORMAT          ? "json"
-                            : strcmp(s->key, "mysql.url") == 0       ? "mysql://u:p@host/db"
-                            : strcmp(s->key, "redis.url") == 0       ? "redis://u:p@host:1"
-                            : strcmp(s->key, "trusted_proxies") == 0 ? "10.0.0.0/8, ::1"
-                            : s->kind == SETTING_URL                 ? "https://host/v1"
-                                                                     : "127.0.0.1:1";
+                            : s->kind == SETTING_SWITCH                ? "true"
+                            : s->kind == SETTING_LOG_LEVEL             ? "error"
+                            : s->kind == SETTING_LOG_FORMAT            ? "json"
+                            : strcmp(s->key, "mysql.url") == 0         ? "mysql://u:p@host/db"
+                            : strcmp(s->key, "redis.url") == 0         ? "redis://u:p@host:1"
+                            : strcmp(s->key, "trusted_proxies") == 0   ? "10.0.0.0/8, ::1"
+                            : s->kind == SETTING_URL                   ? "https://host/v1"
+                            : strcmp(s->key, "alert.webhook_url") == 0 ? "https://host/hook"
+                                                                       : "127.0.0.1:1";
         const char *variable = setting_variable(&arena, s);
         char *env[] = {arena_printf(&arena, "%s=%s", variable, value), NULL};
         struct config c, again;

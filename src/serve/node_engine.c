@@ -1,6 +1,7 @@
 #include "serve/node_engine.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "app/account/routes.h"
 #include "app/admin/routes.h"
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "engine/address.h"
 #include "engine/ai.h"
+#include "engine/alerts.h"
 #include "engine/api.h"
 #include "engine/archive.h"
 #include "engine/attempts.h"
@@ -21,6 +23,7 @@
 #include "engine/cache.h"
 #include "engine/catalog.h"
 #include "engine/config.h"
+#include "engine/controls.h"
 #include "engine/crew.h"
 #include "engine/dispatcher.h"
 #include "engine/download.h"
@@ -28,6 +31,7 @@
 #include "engine/keyring.h"
 #include "engine/ledger.h"
 #include "engine/members.h"
+#include "engine/overview.h"
 #include "engine/password.h"
 #include "engine/session.h"
 #include "engine/sweeper.h"
@@ -76,6 +80,22 @@ static void make_workers(struct node_engine *e)
     e->crew = crew_new(n);
 }
 
+/* What admins see, and what they tell nodes. */
+static void make_controls(struct node_engine *e)
+{
+    struct node *n = e->node;
+    char host[64] = "";
+    (void)gethostname(host, sizeof host - 1);
+    n->id = control_node_id(&e->arena, host, n->config->data_dir, n->index);
+    n->controls = controls_new(n);
+    n->overview = overview_new(n);
+    n->alerts =
+        alerts_new(&(struct alerts_options){.node = n,
+                                            .overview = n->overview,
+                                            .url = n->config->alert_webhook_url,
+                                            .records_max = n->config->alert_billing_records});
+}
+
 struct node_engine *node_engine_new(struct node *n)
 {
     struct node_engine *e = check_memory(calloc(1, sizeof *e));
@@ -92,7 +112,8 @@ struct node_engine *node_engine_new(struct node *n)
                                                              .cache = n->cache,
                                                              .ledger = n->ledger,
                                                              .metrics = n->metrics,
-                                                             .incarnation = n->incarnation});
+                                                             .incarnation = n->incarnation,
+                                                             .drained = &n->drained});
     n->passwords = passwords_new();
     n->attempts = attempts_new(n->redis, n->metrics);
     n->switches = switches_new(n->sql);
@@ -105,12 +126,16 @@ struct node_engine *node_engine_new(struct node *n)
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
     make_workers(e);
+    make_controls(e);
     return e;
 }
 
 void node_engine_free(struct node_engine *e)
 {
     struct node *n = e->node;
+    alerts_free(n->alerts);
+    overview_free(n->overview);
+    controls_free(n->controls);
     crew_free(e->crew);
     ai_free(n->ai);
     keyring_free(n->keyring);
@@ -145,6 +170,7 @@ void node_engine_go(struct node_engine *e)
         {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
         {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
         {"archive", archive_task, &e->archive},   {"downloads", downloads_task, n->downloads},
+        {"overview", overview_task, n->overview}, {"alerts", alerts_task, n->alerts},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
@@ -161,6 +187,7 @@ void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 void node_engine_part(struct task *t, struct node_engine *e)
 {
     archive_part(t, &e->archive);
+    alerts_part(t, e->node->alerts);
     if (e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);
 }
