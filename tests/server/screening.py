@@ -1,36 +1,12 @@
 """Runs over HTTP, for whole-server tests: a simulated AI of their own, people with money, and what became of a run."""
 import contextlib
 import json
-import subprocess
 
 from client import PASSWORD, Api, cli
-from harness import BIN, Millrace, environment, folder, http, note, ok, redis_link, sql, test, wait_for
+from harness import Millrace, note, ok, redis_link, sql, test, wait_for
+from sim import Sim
 
 QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year_to": 2100}
-
-
-class Sim:
-    """A simulated AI of its own, that tells what was asked of it."""
-
-    def __init__(self, *args):
-        self.args = args
-
-    def __enter__(self):
-        self.process = subprocess.Popen([BIN, "sim", "--listen", "127.0.0.1:0", "--seed", "1", *self.args],
-                                        env=environment(), cwd=folder(), stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
-        self.url = f"http://127.0.0.1:{self.port}/v1"
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(20)
-
-    def stats(self):
-        return json.loads(http(self.port, "/stats").body)
-
-    def reset(self):
-        http(self.port, "/stats/reset", method="POST")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,116 @@
+"""What admins are told by a webhook, once for each episode, while stores and nodes go away: on real stores, with a simulated AI."""
+import http.server
+import json
+import os
+import signal
+import threading
+import time
+
+from admins import admin, uid_of, user
+from harness import Millrace, equal, folder, note, ok, run_tests, sql, test, wait_for
+from sim import Sim
+
+
+def overview(api):
+    r = api("GET", "/api/admin/overview")
+    assert r.status == 200, r
+    return r.body
+
+
+class Hook:
+    """A webhook that refuses the first message, and keeps the rest."""
+
+    def __enter__(self):
+        hook = self
+        self.got, self.refused = [], 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                first = not hook.refused
+                hook.refused += first
+                if not first:
+                    hook.got.append((time.monotonic(), self.path, body))
+                self.send_response(500 if first else 204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks/s3cr3t"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def events(self, name):
+        return [b["event"] for _, _, b in self.got if b["alert"] == name]
+
+    def told(self, name, events, seconds=25):
+        wait_for(lambda: self.events(name) == events, seconds)
+        return equal(self.events(name), events, f"{name}: {', '.join(events)}", *self.got)
+
+
+def keys_refused(m, root, worker, hook):
+    kid = root("POST", "/api/admin/keys", {"key": "sk-nobody-knows-this-one", "rpm_limit": 100000}).body["id"]
+    root("POST", f"/api/admin/users/{uid_of(worker)}/recharge", {"amount": "100000", "request_id": "x"})
+    journals = [j["name"] for j in worker("GET", "/api/journals").body["journals"]]
+    worker("POST", "/api/queries", {"question": "Wet?", "year_from": 1900, "year_to": 2100, "journals": journals})
+    hook.told(f"key:{kid}", ["begun"])
+    ok(hook.refused == 1, "a message that was refused is sent again")
+    _, path, body = next(g for g in hook.got if g[2]["alert"] == f"key:{kid}")
+    ok(path == "/hooks/s3cr3t" and set(body) == {"event", "alert", "text", "since", "at", "seconds"} and "401" in body["text"], "what is told", body)
+    o = overview(root)
+    key = next(k for k in o["keys"] if k["id"] == kid)
+    ok(key["state"] == "refused" and "401" in key["last_error"] and key["last_error_at"], "the key, and why", key)
+    equal([a["name"] for a in o["alerts"]], [f"key:{kid}"], "in the overview, too")
+    root("POST", f"/api/admin/keys/{kid}", {"active": False})
+    hook.told(f"key:{kid}", ["begun", "ended"])
+    ok("nobody-knows" not in json.dumps(hook.got) + m.log() and "s3cr3t" not in m.log(), "no secrets are told")
+
+
+def store_down(m, root, store, name, hook):
+    pid = m.pid_of(store)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        hook.told(name, ["begun"])
+        if name == "redis":
+            r = root("GET", "/api/admin/overview")
+            ok(r.status == 200 and not r.body["stores"]["redis"]["up"] and r.body["stores"]["mysql"]["up"] and r.body["stores"]["redis"]["problem"],
+               "the overview says so", r)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    hook.told(name, ["begun", "ended"])
+
+
+def node_lost(m, root, hook):
+    victim = overview(root)["nodes"][-1]
+    os.kill(int(victim["name"].rsplit(":", 1)[1]), signal.SIGKILL)
+    hook.told("node:" + victim["id"], ["begun", "ended"])
+
+
+@test("alerts")
+def _():
+    keys = os.path.join(folder(), "keys")
+    with open(keys, "w") as f:
+        f.write("sk-of-the-simulator\n")
+    with Hook() as hook, Sim("--keys", keys) as sim, Millrace(env={
+            "MILLRACE_SAMPLE_PAPERS": "500", "MILLRACE_AI_URL": sim.url, "MILLRACE_ALERT_WEBHOOK_URL": hook.url}) as m:
+        assert wait_for(m.ready, 30), m.get("/readyz")
+        root, worker = admin(m, "root"), user(m, "worker")
+        sql(m, "DELETE FROM api_list")
+        root("POST", "/api/admin/keys", {"key": "sk-of-the-simulator", "rpm_limit": 100000})
+        for part in (lambda: keys_refused(m, root, worker, hook), lambda: store_down(m, root, "redis", "redis", hook),
+                     lambda: store_down(m, root, "mariadb", "mysql", hook), lambda: node_lost(m, root, hook)):
+            began = time.monotonic()
+            part()
+            note(f"{time.monotonic() - began:.1f} s")
+        equal({b["alert"] for _, _, b in hook.got if hook.events(b["alert"]) != ["begun", "ended"]}, set(), "each was told once", *hook.got)
+        wait_for(lambda: not overview(root)["alerts"], 5)
+        equal(overview(root)["alerts"], [], "nothing is left")
+
+
+run_tests()
