@@ -11,6 +11,7 @@ from admins import admin, told, uid_of, user
 from harness import SCALE, Client, Millrace, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
 from sim import Sim
 
+MONITORING = os.path.join(os.path.dirname(__file__), "../../docs/monitoring.md")
 DASHBOARD = os.path.join(os.path.dirname(__file__), "../../deploy/grafana/millrace.json")
 WISH = {"question": "Wet?", "year_from": 1900, "year_to": 2100}
 
@@ -101,6 +102,10 @@ def in_metrics(m):
     named = {n for p in dashboard["panels"] for t in p.get("targets", []) for n in re.findall(r"\bmillrace_\w+", t["expr"])}
     ok(len(named) > 40, "a dashboard", len(named))
     equal(named - there, set(), "all of whose metrics exist")
+    with open(MONITORING) as f:
+        described = set(re.findall(r"`(millrace_\w+)", f.read()))
+    equal(described - {n for t in there for n in (t, re.sub("_(bucket|sum|count)$", "", t))}, set(), "so do all that are described")
+    equal({re.sub("_bucket$", "", n) for n in named} - described, set(), "and what it shows is described")
     ids = [p["id"] for p in dashboard["panels"]]
     equal(len(ids), len(set(ids)), "each panel with an id of its own")
     value = lambda name: max(float(v) for v in re.findall(rf"^{re.escape(name)}[,}}][^ ]* (\S+)$", text, re.M))
