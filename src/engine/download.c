@@ -43,6 +43,7 @@ struct downloads *downloads_new(const struct downloads_options *o)
     waitq_init(&d->created);
     waitq_init(&d->idle);
     sem_init(&d->asking, 1);
+    sem_init(&d->saving, 1);
     d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
     d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");
     d->failed_count = counter(m, "millrace_downloads_failed_total", "Files that could not be.");

@@ -15,6 +15,7 @@ struct downloads {
     struct blocks *blocks; /* ours: its papers come over our connection */
     struct waitq created;  /* wakes a worker of this node */
     struct sem asking;     /* one idle worker asks for all of them */
+    struct sem saving;     /* one piece at a time: Redis answers nobody while it takes a megabyte */
     uint64_t takes;        /* numbers leases */
     bool draining;
     size_t busy;       /* workers that ask, or have something */

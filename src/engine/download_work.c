@@ -77,7 +77,11 @@ static int save_piece(struct task *t, struct str piece, void *arg)
         j->too_large = true;
         return ERR_LIMIT;
     }
-    int err = save(t, j, piece);
+    int err = sem_get(t, &j->downloads->saving);
+    if (err)
+        return err;
+    err = save(t, j, piece);
+    sem_put(&j->downloads->saving);
     if (err)
         return err;
     j->pieces++;
