@@ -306,10 +306,12 @@ static void test_away(struct task *t, void *arg)
     open_side(t, &a, 0xa);
     expect(t, "", "all is well");
     mariadb_kill(&server);
+    a.alerts->taken_ms = -1; /* it asks at once whether it still watches */
     now.mysql.up = false;
     expect(t, "begun mysql;", "MySQL is away: who watched goes on");
     check(redis_call(t, a.node.redis, key_alerts, &r, STR("GET"), key_alerts) == 0);
     ok(str_find(r->str, STR("\"mysql\"")) > 0, "Redis knows it");
+    ok(a.alerts->locked, "and by whom it was told");
     store_redis_kill(&store);
     now.redis.up = false;
     expect(t, "begun redis;", "both are away: it goes on by itself");
