@@ -274,7 +274,7 @@ def _():
             equal(sql(m, "SHOW TABLES", "theirs"), [], "nothing was made there")
             ok(not os.path.exists(f"{other.data}/sample") and "made-up" not in other.output(),
                "nor a sample")
-            ok(other.log().count(lacks) == 2, "each node logs it", other.log())
+            ok(wait_for(lambda: other.log().count(lacks) == 2, 10), "each node logs it", other.log())
             time.sleep(4 * SCALE)
             equal(other.log().count(lacks), 2, "once", other.log())
             equal(sql(m, "SHOW TABLES", "theirs"), [], "still nothing was made")
