@@ -10,7 +10,9 @@
 #include "tool/sample/sample.h"
 
 /* The marker's first line names the command; the last one is added when everything is written. */
-#define MARKER       ".millrace-sample"
+#define MARKER ".millrace-sample"
+#define MARKER_ASIDE                                                                               \
+    MARKER ".part" /* while it is written: whoever is killed then leaves nothing else */
 #define MARKER_FIRST "millrace sample 1\n"
 #define MARKER_LAST  "complete\n"
 #define MARKER_BYTES 256
@@ -60,7 +62,8 @@ static int is_empty(const char *dir)
     const struct dirent *e;
     bool empty = true;
     while (empty && (e = readdir(d)))
-        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+                strcmp(e->d_name, MARKER_ASIDE) == 0;
     closedir(d);
     return empty;
 }
@@ -102,7 +105,11 @@ static int prepare(struct arena *a, const struct sample_options *o, enum sample_
         if (err || *found == SAMPLE_DIR_PRESENT)
             return err;
     }
-    return write_marker(marker_path(a, o), O_TRUNC, marker_text(a, o));
+    const char *aside = arena_printf(a, "%s/" MARKER_ASIDE, o->dir);
+    int err = write_marker(aside, O_TRUNC, marker_text(a, o));
+    if (!err && rename(aside, marker_path(a, o)) < 0)
+        err = sample_complain(aside, strerror(errno));
+    return err;
 }
 
 int sample_dir_prepare(const struct sample_options *o, enum sample_found *found)
