@@ -1,0 +1,8 @@
+/* ECharts, as little of it as we need; a file of its own, so that it is loaded when somebody looks. */
+import { BarChart } from "echarts/charts";
+import { AriaComponent, GridComponent, TooltipComponent } from "echarts/components";
+import { init, use } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+
+use([BarChart, GridComponent, TooltipComponent, AriaComponent, SVGRenderer]);
+export { init };

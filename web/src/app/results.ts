@@ -1,0 +1,84 @@
+/* The results of a run, fetched page after page as far as somebody looks.
+ *
+ * While a run is alive new ones come behind the last; the last page is asked for again then. Once it is archived the
+ * server has another order, says "restarted" to whoever comes with an old cursor, and we begin anew. */
+import { ref, shallowRef, triggerRef } from "vue";
+import { get, type Result } from "@/common/api";
+
+const PAGE = 500;
+
+interface Page {
+    results: Result[];
+    next: string | null;
+    restarted: boolean;
+}
+
+export class ResultFeed {
+    readonly rows = shallowRef<Result[]>([]);
+    readonly loading = ref(false);
+    readonly failed = shallowRef<unknown>(null);
+    private cursor: string | null = null; /* of the page that is asked for next */
+    private start = 0; /* where that page begins */
+    private more = true;
+    private wanted = 0;
+    private generation = 0;
+
+    constructor(
+        private readonly id: string,
+        readonly relevant: boolean,
+    ) {}
+
+    reset() {
+        this.generation++;
+        this.rows.value = [];
+        this.cursor = null;
+        this.start = 0;
+        this.more = true;
+        this.loading.value = false;
+        if (this.wanted) void this.work();
+    }
+
+    /* At least so many, if there are. */
+    ensure(count: number) {
+        this.wanted = Math.max(this.wanted, count);
+        if (this.rows.value.length < this.wanted) void this.work();
+    }
+
+    private async fetchPage(): Promise<Page> {
+        const query = new URLSearchParams({ limit: String(PAGE) });
+        if (this.relevant) query.set("relevant", "1");
+        if (this.cursor) query.set("cursor", this.cursor);
+        return get<Page>(`/api/queries/${encodeURIComponent(this.id)}/results?${query}`);
+    }
+
+    private take(page: Page) {
+        const rows = this.rows.value;
+        if (page.restarted) this.start = 0;
+        rows.length = this.start;
+        for (const r of page.results) rows.push(r);
+        this.more = page.next !== null;
+        if (page.next !== null) {
+            this.cursor = page.next;
+            this.start = rows.length;
+        } else if (page.restarted) this.cursor = null;
+        triggerRef(this.rows);
+    }
+
+    private async work() {
+        if (this.loading.value) return;
+        const mine = this.generation;
+        this.loading.value = true;
+        try {
+            do {
+                const page = await this.fetchPage();
+                if (mine !== this.generation) return;
+                this.take(page);
+                this.failed.value = null;
+            } while (this.more && this.rows.value.length < this.wanted);
+        } catch (e) {
+            if (mine === this.generation) this.failed.value = e;
+        } finally {
+            if (mine === this.generation) this.loading.value = false;
+        }
+    }
+}
