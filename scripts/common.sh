@@ -5,6 +5,9 @@
 # MariaDB needs my_print_defaults of mariadb-client-core.
 PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libzstd-dev libcrypt-dev libunistring-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
+# The pages are built by Node, 18 as Debian has it or later.
+PACKAGES_WEB="nodejs npm"
+PACKAGES_BROWSER="chromium fonts-noto-cjk"
 PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs bibutils python3-pybtex"
 
 # How the program that people run is built; ./test has its own options.
@@ -13,13 +16,14 @@ PRODUCT_OPTIONS="-Db_lto=true"
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# Prints those of the named packages that are not installed. A `node` from elsewhere is as good.
+# Prints those of the named packages that are not installed. A `node` or `npm` from elsewhere is as good.
 missing_packages() {
     local installed
     installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null)
     local name
     for name in "$@"; do
         [ "$name" = nodejs ] && command -v node >/dev/null && continue
+        [ "$name" = npm ] && command -v npm >/dev/null && continue
         grep -qx "$name installed" <<<"$installed" || printf '%s ' "$name"
     done
 }
@@ -54,4 +58,26 @@ build() {
         rm -f "$dir.log"
     fi
     ninja -C "$dir" --quiet ${BUILD_TARGET:-} >"$dir/ninja.log" || { cat "$dir/ninja.log" >&2; die "the build failed"; }
+}
+
+# node_modules DIR: what its package-lock.json names, fetched once.
+node_modules() {
+    local stamp="$1/node_modules/.stamp" lock
+    lock=$(sha256sum <"$1/package-lock.json")
+    [ "$(cat "$stamp" 2>/dev/null)" = "$lock" ] && return 0
+    say "fetching the packages of $1"
+    (cd "$1" && npm ci --no-audit --no-fund --loglevel=error >&2) && echo "$lock" >"$stamp"
+}
+
+# build_pages: web/dist, when something in web/ has changed since. Fails with a message and leaves the old pages, if there are any.
+build_pages() {
+    local stamp=web/dist/.stamp now
+    now=$(find web \( -path web/node_modules -o -path web/dist \) -prune -o -type f -print0 |
+        sort -z | xargs -0 sha256sum | sha256sum)
+    [ "$(cat "$stamp" 2>/dev/null)" = "$now" ] && return 0
+    node_modules web || { say "the packages of the pages could not be fetched; is there a way to registry.npmjs.org?"; return 1; }
+    say "building the pages"
+    (cd web && npm run --silent build) >web/node_modules/.build.log 2>&1 ||
+        { cat web/node_modules/.build.log >&2; say "the pages could not be built"; return 1; }
+    echo "$now" >"$stamp"
 }

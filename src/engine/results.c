@@ -93,6 +93,26 @@ int results_list(struct task *t, const struct results *r, struct run_id id, bool
     return 0;
 }
 
+/* --- one --- */
+
+int results_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
+                 struct result_row *out)
+{
+    int err = ERR_NOT_FOUND;
+    /* As above: what is gone from Redis was archived between the two reads. */
+    for (int i = 0; i < 2 && err == ERR_NOT_FOUND; i++) {
+        bool archived;
+        err = find_run(t, r, id, &archived);
+        if (err)
+            return err;
+        err = archived ? results_mysql_find(t, r, id, doi, out)
+                       : results_redis_find(t, r, id, doi, out);
+        if (archived)
+            break;
+    }
+    return err == ERR_NOT_FOUND ? task_fail(t, err, "the run has no such paper") : err;
+}
+
 /* --- all --- */
 
 struct walk {

@@ -42,6 +42,10 @@ MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_
                             bool relevant, struct str cursor, int64_t limit,
                             struct results_page *out);
 
+/* That of one paper. ERR_NOT_FOUND: the user has no such run, or it has no result of that paper. */
+MUST_CHECK int results_find(struct task *t, const struct results *r, struct run_id id,
+                            struct str doi, struct result_row *out);
+
 /* All of them, in batches of up to RESULTS_LIMIT_MAX, in final order if the run is archived, else as they
  * came. The task's arena is reset after each batch. Other than 0 from fn ends it. */
 typedef int results_fn(struct task *t, const struct result_row *rows, size_t count, void *arg);

@@ -108,3 +108,22 @@ int results_mysql_page(struct task *t, const struct results *r, struct run_id id
         out->next = results_cursor(task_arena(t), relevant, &x.last);
     return err;
 }
+
+int results_mysql_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
+                       struct result_row *out)
+{
+    struct sql_rows rows;
+    struct result result;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT block_key, ai_result FROM search_result"
+                       " WHERE query_id = ? AND doi = ?",
+                       sql_text(id.qid), sql_text(doi));
+    if (err)
+        return err;
+    if (rows.count == 0)
+        return ERR_NOT_FOUND;
+    struct str words = rows.cells[1].type == SQL_NULL ? STR_NULL : rows.cells[1].s;
+    if (result_read_columns(task_arena(t), rows.cells[0].s, words, &result))
+        return task_fail(t, ERR_PROTO, "the result of %.*s is damaged", STR_ARG(doi));
+    return results_row(t, doi, result, out);
+}

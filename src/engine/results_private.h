@@ -31,6 +31,11 @@ MUST_CHECK int results_redis_page(struct task *t, const struct results *r, struc
                                   struct results_page *out, bool *whole);
 MUST_CHECK int results_redis_count(struct task *t, const struct results *r, struct run_id id,
                                    bool relevant, int64_t *out);
+/* One of them. ERR_NOT_FOUND */
+MUST_CHECK int results_redis_find(struct task *t, const struct results *r, struct run_id id,
+                                  struct str doi, struct result_row *out);
+MUST_CHECK int results_mysql_find(struct task *t, const struct results *r, struct run_id id,
+                                  struct str doi, struct result_row *out);
 /* ERR_INVALID: the run has no row with that id. */
 MUST_CHECK int results_mysql_page(struct task *t, const struct results *r, struct run_id id,
                                   bool relevant, const struct results_place *from, int64_t limit,

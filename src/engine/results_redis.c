@@ -100,3 +100,21 @@ int results_redis_page(struct task *t, const struct results *r, struct run_id id
     int err = read_page(t, r, id, relevant, from, limit, out, whole);
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* nothing was changed */
 }
+
+int results_redis_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
+                       struct result_row *out)
+{
+    struct str key = key_result(task_arena(t), id.uid, id.qid);
+    const struct redis_reply *reply;
+    struct result result;
+    int err = ask_ledger(t, r, id);
+    if (!err)
+        err = redis_call(t, r->redis, key, &reply, STR("HGET"), key, doi);
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    if (reply->type != REDIS_STRING)
+        return ERR_NOT_FOUND;
+    if (result_read(task_arena(t), reply->str, &result))
+        return task_fail(t, ERR_PROTO, "the result of %.*s is damaged", STR_ARG(doi));
+    return results_row(t, doi, result, out);
+}

@@ -1,5 +1,6 @@
 #include "app/account/routes.h"
 
+#include "app/account/ledger.h"
 #include "engine/api_login.h"
 #include "engine/config.h"
 #include "engine/ledger.h"
@@ -203,5 +204,9 @@ const struct api_route account_routes[] = {
      .status = 200},
     {"POST", "/api/password", API_USER, change_password,
      "Change my password, and end all my other sessions", .body = api_password_body},
+    {"GET", "/api/ledger", API_USER, account_ledger, "Every charge and recharge of mine",
+     .query = account_ledger_query, .reply = account_ledger_reply},
+    {"GET", "/api/ledger.csv", API_USER, account_ledger_csv, "The same as a table",
+     .media = "text/csv"},
     {.method = NULL},
 };

@@ -1,5 +1,6 @@
 /* A user's money: what comes, what is taken, what happened to it. */
 #include "engine/ledger.h"
+#include "engine/statement.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
@@ -88,102 +89,38 @@ static int deduct(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- what happened to it --- */
 
-/* The two sources number their rows by themselves. Each is read newest first by its numbers, which are
- * its index, and the two are merged by time: so a page costs the same, however long the log is.
- * A cursor has the numbers that were last shown: "<redis>.<mysql>". */
-enum source { FROM_REDIS, FROM_MYSQL, SOURCES };
-static const char *const source_names[SOURCES] = {"redis", "mysql"};
-
-struct pages {
-    struct sql_rows rows[SOURCES];
-    size_t at[SOURCES];
-    int64_t below[SOURCES]; /* the number that was last shown */
-};
-
-static bool read_cursor(struct str cursor, struct pages *p)
-{
-    struct str rest = cursor;
-    return str_to_i64(str_cut(&rest, '.'), &p->below[FROM_REDIS]) && rest.p &&
-           str_to_i64(rest, &p->below[FROM_MYSQL]) && p->below[FROM_REDIS] >= 0 &&
-           p->below[FROM_MYSQL] >= 0;
-}
-
-#define NUMBER 0
-#define AT     1
-
-static int read_source(struct task *t, struct sql_pool *sql, int64_t uid, enum source s,
-                       int64_t limit, struct pages *p)
-{
-    return sql_call(
-        t, sql, &p->rows[s],
-        "SELECT number, CAST(UNIX_TIMESTAMP(at) * 1000 AS SIGNED), kind, cents, qid, doi"
-        " FROM billing_log WHERE uid = ? AND source = ? AND number < ?"
-        " ORDER BY number DESC LIMIT ?",
-        sql_int(uid), sql_text(str_of(source_names[s])), sql_int(p->below[s]), sql_int(limit + 1));
-}
-
-/* SOURCES: nothing is left. */
-static enum source newest(const struct pages *p)
-{
-    enum source best = SOURCES;
-    int64_t best_at = 0;
-    for (int i = 0; i < SOURCES; i++) {
-        enum source s = (enum source)i;
-        if (p->at[s] == p->rows[s].count)
-            continue;
-        int64_t at = sql_row(&p->rows[s], p->at[s])[AT].i;
-        if (best == SOURCES || at > best_at) {
-            best = s;
-            best_at = at;
-        }
-    }
-    return best;
-}
-
-static void put_row(struct task *t, struct json_writer *w, enum source s, const struct sql_value *v)
+static void put_row(struct task *t, struct json_writer *w, const struct statement_row *r)
 {
     jw_object(w);
-    jw_put_str(w, "source", str_of(source_names[s]));
-    jw_put_int(w, "number", v[NUMBER].i);
-    api_put_time(w, "at", v[AT].i);
-    jw_put_str(w, "kind", v[2].s);
-    jw_put_str(w, "amount", ledger_decimal(task_arena(t), v[3].i));
-    jw_put_str(w, "query_id", v[4].type == SQL_TEXT ? v[4].s : STR_NULL);
-    jw_put_str(w, "doi", v[5].type == SQL_TEXT ? v[5].s : STR_NULL);
+    jw_put_str(w, "source", r->source);
+    jw_put_int(w, "number", r->number);
+    api_put_time(w, "at", r->at_ms);
+    jw_put_str(w, "kind", r->kind);
+    jw_put_str(w, "amount", ledger_decimal(task_arena(t), r->cents));
+    jw_put_str(w, "query_id", r->qid);
+    jw_put_str(w, "doi", r->doi);
     jw_end_object(w);
-}
-
-static void put_page(struct task *t, struct json_writer *w, struct pages *p, int64_t limit)
-{
-    enum source s = SOURCES;
-    jw_key(w, STR("records"));
-    jw_array(w);
-    for (int64_t i = 0; i < limit && (s = newest(p)) != SOURCES; i++) {
-        const struct sql_value *v = sql_row(&p->rows[s], p->at[s]++);
-        put_row(t, w, s, v);
-        p->below[s] = v[NUMBER].i;
-    }
-    jw_end_array(w);
-    bool more = newest(p) != SOURCES;
-    jw_put_str(w, "next",
-               more ? str_printf(task_arena(t), "%lld.%lld", (long long)p->below[FROM_REDIS],
-                                 (long long)p->below[FROM_MYSQL])
-                    : STR_NULL);
 }
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct pages p = {.below = {INT64_MAX, INT64_MAX}};
-    struct str cursor = api_text(c, "cursor");
-    int64_t uid, limit = admin_limit(c);
-    if (cursor.p && !read_cursor(cursor, &p))
+    struct statement_wish wish = {.qid = STR_NULL};
+    struct statement_page page;
+    int err = admin_path_user(t, c, &wish.uid);
+    if (err)
+        return err;
+    err = statement_list(t, c->node->sql, &wish, api_text(c, "cursor"), admin_limit(c), &page);
+    if (err == ERR_INVALID)
         return admin_cursor_refused(t, c);
-    int err = admin_path_user(t, c, &uid);
-    for (int s = 0; !err && s < SOURCES; s++)
-        err = read_source(t, c->node->sql, uid, (enum source)s, limit, &p);
-    if (!err)
-        put_page(t, w, &p, limit);
-    return err;
+    if (err)
+        return err;
+    jw_key(w, STR("records"));
+    jw_array(w);
+    for (size_t i = 0; i < page.count; i++)
+        put_row(t, w, &page.rows[i]);
+    jw_end_array(w);
+    jw_put_str(w, "next", page.next);
+    return 0;
 }
 
 /* --- the table --- */
@@ -204,7 +141,7 @@ static const struct api_field record_fields[] = {
     {"source", API_TEXT, .choices = "redis|mysql", .about = "which counts by itself"},
     {"number", API_INT, .least = 1, .most = INT64_MAX, .about = "of that source"},
     {"at", API_TIME, .about = "when"},
-    {"kind", API_TEXT, .choices = "opening|charge|recharge|deduction|reversal",
+    {"kind", API_TEXT, .choices = STATEMENT_KINDS,
      .about = "charges and deductions take money, the others give it"},
     {"amount", API_MONEY, .about = "never negative: the kind says which way"},
     {"query_id", API_TEXT, .optional = true, .most = 64, .about = "the run it was for"},

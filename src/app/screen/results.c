@@ -31,10 +31,9 @@ static struct str title_of(struct task *t, struct bibtex *b, struct str bibtex)
     return f.title;
 }
 
-static void put_result(struct json_writer *w, const struct result_row *row, struct str title)
+void screen_put_result(struct json_writer *w, const struct result_row *row, struct str title)
 {
     bool failed = row->result.failed;
-    jw_object(w);
     jw_put_str(w, "doi", row->doi);
     jw_put_str(w, "title", title);
     jw_put_str(w, "journal", row->journal);
@@ -46,7 +45,6 @@ static void put_result(struct json_writer *w, const struct result_row *row, stru
         jw_bool(w, row->result.relevant);
     jw_put_str(w, "reason", failed ? STR_NULL : row->result.reason);
     jw_put_str(w, "error", failed ? row->result.reason : STR_NULL);
-    jw_end_object(w);
 }
 
 static void put_page(struct task *t, struct json_writer *w, const struct results_page *page,
@@ -57,7 +55,9 @@ static void put_page(struct task *t, struct json_writer *w, const struct results
     jw_array(w);
     for (size_t i = 0; i < page->count; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        put_result(w, &page->rows[i], title_of(t, b, papers[i].bibtex));
+        jw_object(w);
+        screen_put_result(w, &page->rows[i], title_of(t, b, papers[i].bibtex));
+        jw_end_object(w);
         arena_reset(task_arena(t), mark);
     }
     jw_end_array(w);

@@ -236,5 +236,8 @@ const struct api_route screen_routes[] = {
     {"GET", "/api/queries/:id/results", API_USER, screen_results,
      "What was found out, page by page", .query = screen_results_query,
      .reply = screen_results_reply},
+    {"GET", "/api/queries/:id/paper", API_USER, screen_paper,
+     "One paper of a run: what it says, and what was found out", .query = screen_paper_query,
+     .reply = screen_paper_reply},
     {.method = NULL},
 };

@@ -3,6 +3,7 @@
 #define APP_SCREEN_SCREEN_H
 
 #include "engine/api.h"
+#include "engine/results.h"
 #include "engine/run.h"
 
 /* routes.c: state and numbers, as members of the object that w is in. */
@@ -14,4 +15,10 @@ api_handler screen_events; /* events.c */
 api_handler screen_results;
 extern const struct api_field screen_results_query[];
 extern const struct api_field screen_results_reply[];
+void screen_put_result(struct json_writer *w, const struct result_row *row, struct str title);
+
+/* paper.c */
+api_handler screen_paper;
+extern const struct api_field screen_paper_query[];
+extern const struct api_field screen_paper_reply[];
 #endif

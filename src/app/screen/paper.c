@@ -1,0 +1,68 @@
+#include "app/screen/screen.h"
+#include "corpus/paper.h"
+
+/* The words of the corpus. They can be missed: what was found out is worth an answer. */
+static int pick(struct task *t, struct api_call *c, const struct result_row *row, struct str *out)
+{
+    struct block_pick want = {.journal = row->journal, .year = row->year, .doi = row->doi};
+    int err = blocks_pick(t, c->node->blocks, &want, 1);
+    if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
+        c->degraded = true;
+        err = 0;
+    }
+    *out = want.bibtex;
+    return err;
+}
+
+static struct paper_fields read_fields(struct task *t, struct str bibtex)
+{
+    struct paper_fields f = {.title = STR_NULL};
+    struct bibtex *b = bibtex_new(NULL, NULL);
+    if (bibtex.p && paper_read_bibtex(task_arena(t), b, bibtex, &f))
+        f = (struct paper_fields){.title = STR_NULL};
+    bibtex_free(b);
+    return f;
+}
+
+int screen_paper(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct node *n = c->node;
+    struct results r = {n->redis, n->sql, n->ledger, n->blocks};
+    struct run_id id = {c->session.uid, http_param(c->x, "id")};
+    struct result_row row;
+    struct str bibtex = STR_NULL;
+    int err = results_find(t, &r, id, api_text(c, "doi"), &row);
+    if (!err)
+        err = pick(t, c, &row, &bibtex);
+    if (err)
+        return err;
+    struct paper_fields f = read_fields(t, bibtex);
+    screen_put_result(w, &row, f.title);
+    jw_put_str(w, "authors", f.authors);
+    jw_put_str(w, "printed_in", f.printed_in);
+    jw_put_str(w, "abstract", f.abstract);
+    jw_put_str(w, "bibtex", bibtex);
+    return 0;
+}
+
+#define LONG .most = INT32_MAX
+
+const struct api_field screen_paper_query[] = {
+    {"doi", API_TEXT, .least = 1, .most = 255, .about = "of the paper, as the results have it"},
+    API_END,
+};
+const struct api_field screen_paper_reply[] = {
+    {"doi", API_TEXT, .most = 255, .about = "names the paper"},
+    {"title", API_TEXT, .optional = true, LONG,
+     .about = "null, as the four below: the corpus does not tell, or cannot now"},
+    {"journal", API_TEXT, .most = 255, .about = "it was found in"},
+    {"year", API_INT, .least = INT32_MIN, .most = INT32_MAX, .about = "of the paper"},
+    {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},
+    {"reason", API_TEXT, .optional = true, LONG, .about = "why it said so"},
+    {"error", API_TEXT, .optional = true, LONG, .about = "why there is no verdict"},
+    {"authors", API_TEXT, .optional = true, LONG, .about = "as they sign"},
+    {"printed_in", API_TEXT, .optional = true, LONG, .about = "journal or book, as the entry says"},
+    {"abstract", API_TEXT, .optional = true, LONG, .about = "as plain text"},
+    {"bibtex", API_TEXT, .optional = true, LONG, .about = "the entry, with the @strings it needs"},
+    API_END,
+};

@@ -1,0 +1,137 @@
+"""What the pages ask for beyond the fixed routes: one paper of a run, and the ledger of a user."""
+import csv
+import io
+import urllib.parse
+
+from client import PASSWORD, Api, cli, with_server
+from harness import equal, http, ok, run_tests, sql, wait_for
+
+QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year_to": 2100}
+
+
+def person(m, name, balance="5000.00"):
+    added = cli(m, "user", "add", name, "--balance", balance, "--permission", "10", stdin=PASSWORD + "\n")
+    assert added.returncode == 0, added
+    api = Api(m)
+    assert api.login(name).status == 200
+    api.uid = int(added.stdout.split()[1])
+    return api
+
+
+def finished_run(m, api, count=2):
+    """A run over the smallest journals, and what it says once it is over."""
+    all_journals = api("GET", "/api/journals").body["journals"]
+    names = [j["name"] for j in sorted(all_journals, key=lambda j: sum(j["years"].values()))[:count]]
+    qid = api("POST", "/api/queries", {**QUESTION, "journals": names}).body["query_id"]
+    show = lambda: api("GET", f"/api/queries/{qid}").body
+    assert wait_for(lambda: show()["state"] == "DONE", 60), show()
+    return qid, show()
+
+
+def paper(api, qid, doi):
+    return api("GET", f"/api/queries/{qid}/paper?doi={urllib.parse.quote(doi, safe='')}")
+
+
+def one_paper(m, api, qid):
+    rows = api("GET", f"/api/queries/{qid}/results?limit=500").body["results"]
+    for row in rows[:5]:
+        r = paper(api, qid, row["doi"])
+        equal(r.status, 200, f"{row['doi']}: is told")
+        equal({k: r.body[k] for k in row}, row, "as in the results")
+        ok(len(r.body["abstract"]) > 50 and r.body["authors"] and r.body["printed_in"], "with abstract, authors, journal", r)
+        ok(r.body["bibtex"].lstrip().startswith("@") and row["doi"] in r.body["bibtex"].lower(), "and its entry", r)
+    return rows
+
+
+def refused_papers(m, api, qid, rows):
+    other = person(m, "eve")
+    equal(paper(other, qid, rows[0]["doi"]).error[:2], (404, "not_found"), "not to somebody else")
+    outside = sql(m, f"SELECT DOI FROM paperinfo WHERE journal NOT IN ({', '.join(repr(r['journal']) for r in rows)}) LIMIT 1")
+    equal(paper(api, qid, outside[0][0]).error[:2], (404, "not_found"), "not a paper that is not in the run")
+    equal(paper(api, qid, "10.5555/none").status, 404, "nor one that does not exist")
+    equal(api("GET", f"/api/queries/{qid}/paper").error, (400, "invalid", "doi"), "a DOI must be given")
+    equal(http(m.port, f"/api/queries/{qid}/paper?doi=x").status, 401, "by somebody who is logged in")
+
+
+@with_server("one paper of a run")
+def _(m):
+    api = person(m, "ann")
+    qid, _ = finished_run(m, api)
+    rows = one_paper(m, api, qid)
+    archived = lambda: sql(m, f"SELECT archived FROM query_log WHERE query_id = '{qid}'") == [["1"]]
+    ok(wait_for(archived, 30), "the run is archived")
+    equal(len(one_paper(m, api, qid)), len(rows), "and tells the same from MySQL")
+    refused_papers(m, api, qid, rows)
+
+
+def ledger(api, **query):
+    """All pages."""
+    entries, pages = [], 0
+    while True:
+        r = api("GET", "/api/ledger?" + urllib.parse.urlencode(query))
+        assert r.status == 200, r
+        entries += r.body["entries"]
+        pages += 1
+        if r.body["next"] is None:
+            return entries, pages
+        query["cursor"] = r.body["next"]
+
+
+def cents(entries):
+    sign = lambda e: -1 if e["kind"] in ("charge", "deduction") else 1
+    return sum(sign(e) * int(e["amount"].replace(".", "")) for e in entries)
+
+
+def table(m, api):
+    r = http_get(m, api, "/api/ledger.csv")
+    ok(r[1].startswith(b"\xef\xbb\xbf") and "text/csv" in r[0], "a table that spreadsheets know", r[0])
+    return list(csv.DictReader(io.StringIO(r[1].decode("utf-8-sig"))))
+
+
+def http_get(m, api, path):
+    import http.client
+    c = http.client.HTTPConnection("127.0.0.1", m.port, timeout=60)
+    c.request("GET", path, headers={"Authorization": "Bearer " + api.token})
+    r = c.getresponse()
+    body = r.read()
+    c.close()
+    return r.headers["Content-Type"], body
+
+
+@with_server("the ledger of a user")
+def _(m):
+    api = person(m, "ann")
+    equal([(e["kind"], e["amount"]) for e in ledger(api)[0]], [("opening", "5000.00")], "it begins with the opening")
+    for command, amount in [("recharge", "7.50"), ("deduct", "2.25"), ("recharge", "1.00")]:
+        done = cli(m, "user", command, "ann", amount)
+        assert done.returncode == 0, done
+    qid, run = finished_run(m, api)
+    ok(wait_for(lambda: len(ledger(api, query_id=qid)[0]) == run["finished"], 20), "every charge of the run gets there")
+    entries, pages = ledger(api, limit=7)
+    equal(len(entries), run["finished"] + 4, "each move is there once")
+    ok(pages == (len(entries) + 6) // 7, "page by page", pages)
+    times = [e["at"] for e in entries]
+    equal(times, sorted(times, reverse=True), "newest first")
+    balance = int(api.me().body["balance"].replace(".", ""))
+    equal(cents(entries), balance, "and they add up to the balance")
+    equal(-cents(ledger(api, query_id=qid)[0]), int(run["cost"].replace(".", "")), "those of a run to what it cost")
+    equal([e["kind"] for e in ledger(api, charges=0, limit=2)[0]], ["recharge", "deduction", "recharge", "opening"],
+          "without the papers")
+    rows = table(m, api)
+    equal(len(rows), len(entries), "the table has as many rows")
+    money = lambda text: int(text.replace(".", "") or "0")
+    equal(sum(money(r["in"]) - money(r["out"]) for r in rows), balance, "and the same sum")
+    equal([(r["kind"], r["query_id"], r["doi"]) for r in rows],
+          [(e["kind"], e["query_id"] or "", e["doi"] or "") for e in entries], "in the same order")
+
+    other = person(m, "eve", "1.00")
+    equal([e["kind"] for e in ledger(other)[0]], ["opening"], "nobody sees another's")
+    equal(ledger(other, query_id=qid)[0], [], "nor by the run")
+    for cursor in ["x", "1", "1.", ".1", "-1.2", "1.2.3", "9" * 40]:
+        equal(api("GET", f"/api/ledger?cursor={cursor}").error, (400, "invalid", "cursor"), f"no cursor: {cursor[:9]}")
+    equal(api("GET", f"/api/ledger?query_id={qid}&charges=0").error, (400, "invalid", "charges"), "not both")
+    equal(http(m.port, "/api/ledger").status, 401, "by somebody who is logged in")
+    equal(http(m.port, "/api/ledger.csv").status, 401, "the table too")
+
+
+run_tests()
