@@ -17,6 +17,15 @@ export class ApiError extends Error {
 /* What the last replies said about the server: shown in a bar above the page. */
 export const link = reactive({ offline: false, degraded: false });
 
+/* Not every route needs what is away: one good reply is no all-clear. */
+const STICKS_MS = 4000;
+let lastDegraded = 0;
+
+function noteDegraded(now: boolean) {
+    if (now) lastDegraded = Date.now();
+    link.degraded = Date.now() - lastDegraded < STICKS_MS;
+}
+
 type Body = Record<string, unknown>;
 let onLoggedOut: () => void = () => {};
 
@@ -63,7 +72,7 @@ export async function api<T = Body>(method: string, path: string, body?: Body): 
     const value = await reply.json().catch(() => {
         throw new ApiError(reply.status, "internal", "the reply cannot be read");
     });
-    link.degraded = value.degraded === true;
+    noteDegraded(value.degraded === true);
     return value as T;
 }
 

@@ -64,6 +64,7 @@ const words = {
         historyEmpty: "Nothing here yet",
         historyEmptyHint: "Your screenings will be listed here.",
         more: "Show older ones",
+        found: "{n} relevant",
         distilled: "Distilled from the one above",
         step1: "Journals",
         step2: "Years",

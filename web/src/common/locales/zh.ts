@@ -62,6 +62,7 @@ const words: Words = {
         historyEmpty: "还没有记录",
         historyEmptyHint: "您的筛选任务会显示在这里。",
         more: "显示更早的",
+        found: "{n} 篇相关",
         distilled: "由上一条蒸馏而来",
         step1: "期刊",
         step2: "年份",
