@@ -42,6 +42,14 @@ export async function login(page, name) {
     await page.waitForSelector(at("start"));
 }
 
+export async function adminLogin(page, name) {
+    await page.goto("/admin/login.html");
+    await page.fill("#name", name);
+    await page.fill("#password", PASSWORD);
+    await page.click(at("submit"));
+    await page.waitForSelector(at("nav-users"));
+}
+
 /* The first field, all of its journals, these years. */
 export async function choose(page, { field = 0, from, to } = {}) {
     await page.locator(".tags .chip").nth(field).click();

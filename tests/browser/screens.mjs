@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { at, choose, launch, login, person, start, state } from "./flow.mjs";
+import { adminLogin, at, choose, launch, login, person, start, state } from "./flow.mjs";
 import { Millrace, ROOT } from "./millrace.mjs";
 
 const FOLDER = join(ROOT, "docs/screens");
@@ -47,8 +47,27 @@ async function tour(page, m, tag, runs) {
     await shoot(page, `account-${tag}`);
 }
 
+async function adminTour(page, tag) {
+    await page.goto("/admin/login.html");
+    await page.waitForSelector("#name");
+    await shoot(page, `admin-login-${tag}`);
+    await adminLogin(page, "root");
+    await page.waitForTimeout(2500);
+    await shoot(page, `admin-overview-${tag}`);
+    await page.click(at("nav-users"));
+    await page.click(at("user-demo"));
+    await page.waitForSelector(at("recharge"));
+    await shoot(page, `admin-users-${tag}`);
+    for (const tab of ["keys", "switches", "admins", "audit"]) {
+        await page.click(at(`nav-${tab}`));
+        await page.locator(`${tab === "switches" ? "li .switch" : "table tbody tr"}`).first().waitFor();
+        await shoot(page, `admin-${tab}-${tag}`);
+    }
+}
+
 async function prepare(browser, m, locale) {
     m.user("demo", "100000.00", 10);
+    m.cli("admin", "add", "root", "--super");
     const context = await person(browser, m.url, { locale });
     const page = await context.newPage();
     await login(page, "demo");
@@ -81,6 +100,8 @@ try {
                 const context = await person(browser, m.url, { locale, colorScheme: theme, viewport: { width: Number(width), height } });
                 await context.addInitScript(([k, d]) => localStorage.getItem(k) ?? localStorage.setItem(k, d), [runs.key, runs.draft]);
                 await tour(await context.newPage(), m, `${width}-${theme}${suffix}`, runs);
+                const admin = await context.newPage();
+                if (locale === "en-US") await adminTour(admin, `${width}-${theme}`);
                 await context.close();
             }
 } finally {

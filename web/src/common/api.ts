@@ -66,7 +66,7 @@ export async function api<T = Body>(method: string, path: string, body?: Body): 
     const reply = await send(method, path, body);
     if (!reply.ok) {
         const error = await failure(reply);
-        if (error.status === 401 && !path.startsWith("/api/login")) onLoggedOut();
+        if (error.status === 401 && !path.endsWith("/login")) onLoggedOut();
         throw error;
     }
     const value = await reply.json().catch(() => {

@@ -10,6 +10,13 @@ const files: Record<Language, () => Promise<{ default: Words }>> = {
     "zh-CN": () => import("./locales/zh"),
 };
 
+/* Words that only some pages need, beside the common ones. */
+let more: Record<Language, () => Promise<{ default: object }>> | undefined;
+
+export function moreWords(files: NonNullable<typeof more>) {
+    more = files;
+}
+
 export const i18n = createI18n({ legacy: false, locale: "en" as Language, fallbackLocale: false, messages: {} });
 
 export function wanted(): Language {
@@ -21,7 +28,8 @@ export function wanted(): Language {
 
 export async function speak(language: Language, remember = false) {
     const words = await files[language]();
-    i18n.global.setLocaleMessage(language, words.default as never);
+    const others = await more?.[language]();
+    i18n.global.setLocaleMessage(language, { ...words.default, ...others?.default } as never);
     i18n.global.locale.value = language as never;
     document.documentElement.lang = language;
     if (remember) localStorage.setItem(KEY, language);

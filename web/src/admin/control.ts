@@ -1,0 +1,4 @@
+import { mount } from "./mount";
+import Page from "./ControlPage.vue";
+
+await mount(Page);

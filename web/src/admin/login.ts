@@ -1,0 +1,4 @@
+import { mount } from "./mount";
+import Page from "./LoginPage.vue";
+
+await mount(Page);
