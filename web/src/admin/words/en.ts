@@ -59,6 +59,8 @@ const words = {
         noCap: "none",
         state: "State",
         edit: "Change",
+        turnOn: "Switch on",
+        turnOff: "Switch off",
         none: "No keys yet",
         noneHint: "Without one the simulated AI answers, or nobody does.",
     },

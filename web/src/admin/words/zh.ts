@@ -61,6 +61,8 @@ const words: AdminWords = {
         noCap: "无",
         state: "状态",
         edit: "修改",
+        turnOn: "启用",
+        turnOff: "停用",
         none: "还没有密钥",
         noneHint: "没有密钥时由模拟 AI 应答，或无人应答。",
     },
