@@ -56,6 +56,15 @@ static struct str text_of(struct sql_value v)
     return v.type == SQL_NULL ? STR_NULL : v.s;
 }
 
+/* Who asks by the run of somebody else learns no more than that there is none. */
+static int find_run(struct task *t, struct sql_pool *sql, const struct statement_wish *w)
+{
+    struct sql_rows rows;
+    int err = sql_call(t, sql, &rows, "SELECT 1 FROM query_log WHERE query_id = ? AND uid = ?",
+                       sql_text(w->qid), sql_int(w->uid));
+    return !err && rows.count == 0 ? task_fail(t, ERR_NOT_FOUND, "you have no such run") : err;
+}
+
 /* --- a page --- */
 
 /* What is left of each, and the later of their next two. */
@@ -87,7 +96,9 @@ int statement_list(struct task *t, struct sql_pool *sql, const struct statement_
     *out = (struct statement_page){.count = 0};
     if (cursor.p && !read_cursor(cursor, &at))
         return task_fail(t, ERR_INVALID, "not a cursor that we gave");
-    int err = read_counter(t, sql, w, false, at.redis, limit + 1, &redis);
+    int err = w->qid.p ? find_run(t, sql, w) : 0;
+    if (!err)
+        err = read_counter(t, sql, w, false, at.redis, limit + 1, &redis);
     if (!err)
         err = read_counter(t, sql, w, true, at.mysql, limit + 1, &mysql);
     if (err)

@@ -31,7 +31,8 @@ struct statement_page {
     struct str next; /* p == NULL: that was all */
 };
 
-/* cursor: next of the page before; p == NULL: from the newest. ERR_INVALID: not a cursor of ours. */
+/* cursor: next of the page before; p == NULL: from the newest. ERR_INVALID: not a cursor of ours.
+ * ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int statement_list(struct task *t, struct sql_pool *sql, const struct statement_wish *w,
                               struct str cursor, int64_t limit, struct statement_page *out);
 #endif
