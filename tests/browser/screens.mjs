@@ -39,8 +39,9 @@ async function tour(page, m, tag, runs) {
     await page.locator(".plot svg").nth(1).waitFor();
     await page.waitForTimeout(400);
     await shoot(page, `charts-${tag}`);
+    await page.goto(`/#/runs/${runs.distilled}`);
     await page.click(at("tab-flow"));
-    await page.waitForSelector(".drawing");
+    await page.locator(".drawing g").nth(5).waitFor();
     await shoot(page, `flow-${tag}`);
     await page.goto("/#/account");
     await page.locator("table tbody tr").first().waitFor();
@@ -79,14 +80,23 @@ async function prepare(browser, m, locale) {
         await choose(page, { field });
         await start(page, question);
         ids.push(page.url().split("/").pop());
-        if (!ids[1]) await state(page, "DONE");
+        if (!ids[1]) {
+            await state(page, "DONE");
+            await page.click(at("distill"));
+            await page.locator(at("distill-estimate")).waitFor();
+            await page.fill("#distill-question", "Were its results blinded?");
+            await page.click(at("distill-start"));
+            await page.waitForURL((url) => !url.hash.includes(ids[0]));
+            await state(page, "DONE");
+            ids.distilled = page.url().split("/").pop();
+        }
     }
     const storage = await page.evaluate(() => ({ ...localStorage }));
     const key = Object.keys(storage).find((k) => k.startsWith("millrace.draft"));
     const draft = JSON.stringify({ ...JSON.parse(storage[key]), question: "Does it study catalysts that split water under visible light?" });
     await page.click(at("pause"));
     await context.close();
-    return { done: ids[0], paused: ids[1], key, draft };
+    return { done: ids[0], paused: ids[1], distilled: ids.distilled, key, draft };
 }
 
 mkdirSync(FOLDER, { recursive: true });
