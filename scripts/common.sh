@@ -75,7 +75,7 @@ build_pages() {
     now=$(find web \( -path web/node_modules -o -path web/dist \) -prune -o -type f -print0 |
         sort -z | xargs -0 sha256sum | sha256sum)
     [ "$(cat "$stamp" 2>/dev/null)" = "$now" ] && return 0
-    node_modules web || { say "the packages of the pages could not be fetched; is there a way to registry.npmjs.org?"; return 1; }
+    node_modules web || { say "the packages of the pages could not be fetched; is the npm registry within reach?"; return 1; }
     say "building the pages"
     (cd web && npm run --silent build) >web/node_modules/.build.log 2>&1 ||
         { cat web/node_modules/.build.log >&2; say "the pages could not be built"; return 1; }
