@@ -379,7 +379,7 @@ struct storm {
     struct node n[2];
     int64_t uid[STORM_USERS], want[STORM_USERS];
     struct str qid[STORM_USERS];
-    int next, next_move, failed, kills, cut, over;
+    int next, next_move, failed, kills, cut, over, working;
     uint64_t random;
 };
 
@@ -439,13 +439,14 @@ static void run_work(struct task *t, void *arg)
             storm_move(t, s, s->next_move++);
         pause_ms(t, (int64_t)draw(s, 150));
     }
+    s->working--;
 }
 
 /* The reconciler of this test: a run that Redis has lost is told again. */
 static void run_runs(struct task *t, void *arg)
 {
     struct storm *s = arg;
-    while (!s->over) {
+    while (!s->over || s->working > 0) {
         struct task_scope scope = task_scope(t);
         for (int i = 0; i < STORM_USERS; i++)
             if (redis_call(t, s->n[0].redis, STR_NULL, NULL, STR("HSET"),
@@ -507,6 +508,7 @@ static void start_storm(struct storm *s, struct group *work, struct group *roles
         check(task_go(roles, "ledger", ledger_task, s->n[i].ledger) == 0);
     check(task_go(work, "damage", run_damage, s) == 0);
     check(task_go(work, "runs", run_runs, s) == 0);
+    s->working = STORM_TASKS;
     for (int i = 0; i < STORM_TASKS; i++)
         check(task_go(work, "work", run_work, s) == 0);
 }

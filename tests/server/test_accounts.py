@@ -447,10 +447,14 @@ def _(m):
             bare = Api(m)(method.upper(), url, {} if "requestBody" in told else None)
             if told.get("security"):
                 equal(bare.status, 401, f"{method} {path}: wants a session")
-            if method == "get" and "{" in path:
-                equal(api("GET", url).status, 404, f"{method} {path}: nothing there")
-            elif method == "get" and any(p["required"] for p in told.get("parameters", [])):
+            if method == "get" and any(p["required"] and p["in"] == "query" for p in told.get("parameters", [])):
                 equal(api("GET", url).status, 400, f"{method} {path}: wants its parameters")
+            elif method == "get" and "{" in path:
+                equal(api("GET", url).status, 404, f"{method} {path}: nothing there")
+            elif method == "get" and "application/json" not in told["responses"]["200"]["content"]:
+                raw = http(m.port, url, headers=[f"Authorization: Bearer {api.token}"])
+                ok(raw.status == 200 and raw.headers["content-type"].split(";")[0] in told["responses"]["200"]["content"],
+                   f"{method} {path}: answers in the form that the document says", raw.headers)
             elif method == "get":
                 r = api("GET", url)
                 ok(r.status == 200 and set(r.body) - {"success"} <= set(
