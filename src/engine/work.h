@@ -36,6 +36,16 @@ struct work {
                   struct work_paper **papers, size_t *count);
 };
 
+/* Points for a paper of that journal, as they were when the run was submitted; -1: the run has no such journal. */
+static inline int64_t work_price(const struct work_run *run, struct str journal)
+{
+    int64_t price = -1;
+    json_each (j, json_get(run->params, "journals"))
+        if (str_eq(json_str(json_get(j, "name")), journal))
+            (void)json_int(json_get(j, "price"), &price);
+    return price;
+}
+
 /* The one for these parameters, of a list that ends with NULL; NULL: none that we know. */
 static inline const struct work *work_for(const struct work *const *works,
                                           const struct json *params)

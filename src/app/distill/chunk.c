@@ -51,13 +51,9 @@ static int chunk_of(struct task *t, const struct work_run *run, struct str name,
 
 /* --- papers --- */
 
-/* As it was when the first run of the chain was submitted; -1: the run has no such journal. */
 static int64_t cents_of(const struct work_run *run, struct str journal)
 {
-    int64_t price = -1;
-    json_each (j, json_get(run->params, "journals"))
-        if (str_eq(json_str(json_get(j, "name")), journal))
-            (void)json_int(json_get(j, "price"), &price);
+    int64_t price = work_price(run, journal);
     return price < 0 ? -1 : price * DISTILL_CENTS;
 }
 

@@ -69,16 +69,6 @@ static int split(struct task *t, const struct node *n, const struct work_run *ru
     return 0;
 }
 
-/* As it was when the run was submitted; -1: the run has no such journal. */
-static int64_t price_of(const struct work_run *run, struct str journal)
-{
-    int64_t price = -1;
-    json_each (j, json_get(run->params, "journals"))
-        if (str_eq(json_str(json_get(j, "name")), journal))
-            (void)json_int(json_get(j, "price"), &price);
-    return price;
-}
-
 /* "3/7": the fourth of seven. */
 static bool read_slice(struct str slice, uint64_t *number, uint64_t *of)
 {
@@ -101,7 +91,7 @@ static int papers(struct task *t, const struct node *n, const struct work_run *r
     size_t doi_count = 0;
     if (!key_block_read(unit, &journal, &year, &slice) || !read_slice(slice, &number, &of))
         return task_fail(t, ERR_PROTO, "%.*s is no unit", STR_ARG(unit));
-    int64_t price = price_of(run, journal);
+    int64_t price = work_price(run, journal);
     if (price < 0)
         return task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(journal));
     int err = block_dois(t, n->blocks, journal, year, &dois, &doi_count);
