@@ -43,7 +43,7 @@ struct downloads *downloads_new(const struct downloads_options *o)
     waitq_init(&d->created);
     waitq_init(&d->idle);
     sem_init(&d->asking, 1);
-    sem_init(&d->saving, 1);
+    sem_init(&d->turn, 1);
     d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
     d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");
     d->failed_count = counter(m, "millrace_downloads_failed_total", "Files that could not be.");
@@ -259,9 +259,7 @@ static int fetch_piece(struct task *t, struct downloads *d, const struct downloa
     int err = redis_batch_run(&b, &replies);
     if (!err && replies[0]->type != REDIS_STRING)
         err = task_fail(t, ERR_NOT_FOUND, "the file has expired; ask for it again");
-    if (!err)
-        *out = replies[0]->str;
-    return err;
+    return err ? err : download_unpack(t, replies[0]->str, out);
 }
 
 static int send_pieces(struct task *t, struct downloads *d, const struct download *file,

@@ -7,6 +7,7 @@ struct build {
     struct export *export;
     struct buf out; /* not handed on yet */
     int64_t rows, bytes;
+    bool has_turn;
     download_fn *fn;
     download_far_fn *far;
     void *arg;
@@ -26,6 +27,34 @@ static void render(void *arg)
         export_add(r->export, &r->rows[i], r->picks[i].bibtex);
 }
 
+/* --- turns --- */
+
+static int get_turn(struct task *t, struct build *b)
+{
+    int err = sem_get(t, &b->downloads->turn);
+    b->has_turn = !err;
+    return err;
+}
+
+static void end_turn(struct build *b)
+{
+    if (b->has_turn)
+        sem_put(&b->downloads->turn);
+    b->has_turn = false;
+}
+
+/* --- one batch --- */
+
+/* A client may take its piece slowly: nobody waits for that. */
+static int hand_piece(struct task *t, struct build *b, struct str piece)
+{
+    if (b->far)
+        return b->fn(t, piece, b->arg);
+    end_turn(b);
+    int err = b->fn(t, piece, b->arg);
+    return err ? err : get_turn(t, b);
+}
+
 static int hand_on(struct task *t, struct build *b, size_t least)
 {
     int err = 0;
@@ -33,7 +62,7 @@ static int hand_on(struct task *t, struct build *b, size_t least)
         struct str piece = buf_str(&b->out);
         if (piece.n > DOWNLOAD_PIECE_BYTES)
             piece.n = DOWNLOAD_PIECE_BYTES;
-        err = b->fn(t, piece, b->arg);
+        err = hand_piece(t, b, piece);
         buf_consume(&b->out, piece.n);
         b->bytes += (int64_t)piece.n;
     }
@@ -62,7 +91,10 @@ static int take_rows(struct task *t, const struct result_row *rows, size_t count
         err = hand_on(t, b, DOWNLOAD_PIECE_BYTES);
     if (!err && b->far)
         err = b->far(t, b->rows, b->bytes + (int64_t)b->out.len, b->arg);
-    return err;
+    if (err)
+        return err;
+    end_turn(b);
+    return get_turn(t, b);
 }
 
 int download_build(struct task *t, struct downloads *d, const struct download_wish *w,
@@ -72,9 +104,12 @@ int download_build(struct task *t, struct downloads *d, const struct download_wi
     struct results r = {d->options.redis, d->options.sql, d->options.ledger, d->blocks};
     buf_init(&b.out);
     b.export = export_new(w->format, &b.out);
-    int err = results_each(t, &r, w->run, !w->all, take_rows, &b);
+    int err = get_turn(t, &b);
+    if (!err)
+        err = results_each(t, &r, w->run, !w->all, take_rows, &b);
     if (!err)
         err = hand_on(t, &b, 0);
+    end_turn(&b);
     export_free(b.export);
     buf_release(&b.out);
     return err;

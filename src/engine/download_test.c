@@ -181,6 +181,9 @@ static void test_whole(struct task *t, void *arg)
     d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && d.progress == 100 && !d.streamed, "it is READY");
     ok(d.pieces == 3 && d.bytes > 2 * DOWNLOAD_PIECE_BYTES, "in pieces");
+    ok(ask_int(t, &s.node, STR("STRLEN"), key_download_piece(task_arena(t), run.uid, str_of(id), 0),
+               STR_NULL) < DOWNLOAD_PIECE_BYTES / 2,
+       "which are packed");
     struct str text = file_of(t, &s, &d);
     ok((int64_t)text.n == d.bytes && count_of(text, STR("@article{k")) == RELEVANT,
        "the relevant papers are in it");
@@ -378,6 +381,25 @@ static void test_tries(struct task *t, void *arg)
     close_site(t, &s);
 }
 
+/* A client that takes a piece only when another download is READY. */
+struct slow_client {
+    struct site *site;
+    struct run_id run;
+    enum download_state meanwhile;
+};
+
+static int take_slowly(struct task *t, struct str piece, void *arg)
+{
+    struct slow_client *c = arg;
+    char id[DOWNLOAD_ID_BYTES];
+    (void)piece;
+    if (c->meanwhile == DOWNLOAD_READY)
+        return 0;
+    check(create(t, c->site, c->run, EXPORT_CSV, false, id) == 0);
+    c->meanwhile = await(t, c->site, c->run.uid, id).state;
+    return 0;
+}
+
 static void test_large(struct task *t, void *arg)
 {
     (void)arg;
@@ -395,6 +417,9 @@ static void test_large(struct task *t, void *arg)
            0, "nothing of it is left");
     is_int((int64_t)count_of(file_of(t, &s, &d), STR("@article{k")), RELEVANT,
            "it is built while it is sent");
+    struct slow_client slow = {.site = &s, .run = run, .meanwhile = DOWNLOAD_PENDING};
+    is_int(download_send(t, s.downloads, &d, NULL, take_slowly, &slow), 0, "to a slow client too");
+    ok(slow.meanwhile == DOWNLOAD_READY, "for which no other file waits");
     s.downloads->streaming[3] = s.downloads->streaming[5] = run.uid;
     is_str(file_of(t, &s, &d), STR("busy"), "two at once for one user");
     s.downloads->streaming[5] = 0;

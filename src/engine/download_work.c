@@ -77,11 +77,10 @@ static int save_piece(struct task *t, struct str piece, void *arg)
         j->too_large = true;
         return ERR_LIMIT;
     }
-    int err = sem_get(t, &j->downloads->saving);
-    if (err)
-        return err;
-    err = save(t, j, piece);
-    sem_put(&j->downloads->saving);
+    struct str packed;
+    int err = download_pack(t, piece, &packed);
+    if (!err)
+        err = save(t, j, packed);
     if (err)
         return err;
     j->pieces++;
