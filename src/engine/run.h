@@ -39,6 +39,9 @@ struct run_wish {
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
 
+/* A question without the white space around it, of any script; n is 0 if nothing is asked. */
+struct str run_question(struct str typed);
+
 /* A run of any kind, as its application has made it up. */
 struct run_entry {
     int64_t uid, papers, cents;

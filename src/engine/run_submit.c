@@ -4,6 +4,31 @@
 #include "engine/run.h"
 #include "engine/run_row.h"
 
+/* --- the question --- */
+
+static const struct str spaces[] = {STR(" "),  STR("\t"),     STR("\n"),
+                                    STR("\r"), STR("\u00a0"), STR("\u3000")};
+
+/* The space that s begins with, or ends with; NULL: none. */
+static const struct str *space_at(struct str s, bool end)
+{
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        size_t n = spaces[i].n;
+        if (s.n >= n && str_eq(str_from(end ? s.p + s.n - n : s.p, n), spaces[i]))
+            return &spaces[i];
+    }
+    return NULL;
+}
+
+struct str run_question(struct str typed)
+{
+    for (const struct str *space; (space = space_at(typed, false));)
+        typed = str_from(typed.p + space->n, typed.n - space->n);
+    for (const struct str *space; (space = space_at(typed, true));)
+        typed.n -= space->n;
+    return typed;
+}
+
 /* --- of any kind --- */
 
 struct entering {

@@ -363,8 +363,17 @@ static void test_without_redis(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static void test_question(void)
+{
+    is_str(run_question(STR(" \n\u3000Is it\nwet?\u00a0\r\n\t")), STR("Is it\nwet?"),
+           "a question without what is around it");
+    is_int((int64_t)run_question(STR("\n\u3000 \n")).n, 0, "nothing is asked");
+    is_str(run_question(STR("\xe3\x80")), STR("\xe3\x80"), "half a character stays");
+}
+
 int main(void)
 {
+    test_question();
     start_stores();
     tap_task(test_submit, NULL, true);
     tap_task(test_refused, NULL, true);

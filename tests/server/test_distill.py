@@ -74,7 +74,7 @@ def chain(m, sim):
     equal(archived(api, first), want, "once it is, each paper costs a tenth of what it cost then")
     for who, qid, name in [(other, first, "another's run"), (api, "0" * 32, "none at all")]:
         equal((estimate(who, qid).status, distil(who, qid).status), (404, 404), f"404: {name}")
-    equal(distil(api, first, "  ").error[0], 400, "a question is needed")
+    equal(distil(api, first, " \n\u3000\t").error[0], 400, "a question is needed")
     forget(m, api, first)
     equal(estimate(api, first).body, want, "Redis need not know the run any more")
 

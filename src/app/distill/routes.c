@@ -21,7 +21,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
 
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct str question = str_trim(api_text(c, "question"));
+    struct str question = run_question(api_text(c, "question"));
     char qid[RUN_ID_BYTES];
     if (question.n == 0)
         return api_refuse(t, c, "question", "must not be empty");

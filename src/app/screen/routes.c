@@ -13,7 +13,7 @@
 
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct run_wish wish = {.question = str_trim(api_text(c, "question"))};
+    struct run_wish wish = {.question = run_question(api_text(c, "question"))};
     char qid[RUN_ID_BYTES];
     struct str unknown;
     if (wish.question.n == 0)
