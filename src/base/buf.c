@@ -87,16 +87,8 @@ void buf_add_char(struct buf *b, char c)
 
 void buf_add_int(struct buf *b, int64_t v)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
-    uint64_t rest = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do {
-        digits[--at] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
-    if (v < 0)
-        digits[--at] = '-';
-    buf_add(b, digits + at, sizeof(digits) - at);
+    char digits[STR_INT_BYTES];
+    buf_add_str(b, str_digits(digits, v));
 }
 
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)

@@ -172,5 +172,34 @@ struct str str_printf(struct arena *a, const char *fmt, ...)
 
 struct str str_int(struct arena *a, int64_t v)
 {
-    return str_printf(a, "%lld", (long long)v);
+    char digits[STR_INT_BYTES];
+    return str_dup(a, str_digits(digits, v));
+}
+
+struct str str_digits(char space[STR_INT_BYTES], int64_t v)
+{
+    size_t at = STR_INT_BYTES;
+    uint64_t rest = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do {
+        space[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (v < 0)
+        space[--at] = '-';
+    return str_from(space + at, STR_INT_BYTES - at);
+}
+
+struct str str_join(struct arena *a, size_t count, const struct str *parts)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += parts[i].n;
+    char *p = arena_alloc(a, n + 1), *end = p;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].n)
+            memcpy(end, parts[i].p, parts[i].n);
+        end += parts[i].n;
+    }
+    *end = '\0';
+    return str_from(p, n);
 }

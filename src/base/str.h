@@ -56,5 +56,12 @@ size_t str_utf8_step(struct str s);
 struct str str_dup(struct arena *a, struct str s); /* NUL-terminated copy */
 char *str_z(struct arena *a, struct str s);        /* the same, as char * */
 struct str str_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
-struct str str_int(struct arena *a, int64_t v); /* in decimal */
+#define STR_INT_BYTES 20
+struct str str_digits(char space[STR_INT_BYTES], int64_t v); /* in decimal, at the end of space */
+struct str str_int(struct arena *a, int64_t v);
+/* All of them, one behind the other: for what is built too often to be printed. */
+struct str str_join(struct arena *a, size_t count, const struct str *parts);
+#define STR_JOIN(a, ...)                                                                           \
+    str_join((a), sizeof((struct str[]){__VA_ARGS__}) / sizeof(struct str),                        \
+             (const struct str[]){__VA_ARGS__})
 #endif

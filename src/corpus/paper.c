@@ -212,6 +212,18 @@ int paper_read_bibtex(struct arena *a, struct bibtex *b, struct str bibtex,
     return 0;
 }
 
+int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex, struct str *title,
+                     struct str *abstract)
+{
+    struct bibtex_entry e;
+    int err = read_entry(b, bibtex, &e);
+    if (err)
+        return err;
+    *title = text_plain(a, e.title);
+    *abstract = text_plain(a, e.abstract);
+    return 0;
+}
+
 int paper_split_bibtex(struct arena *a, struct bibtex *b, struct str bibtex, struct str *strings,
                        struct str *bib)
 {

@@ -51,6 +51,9 @@ struct str paper_bibtex(struct arena *a, const struct paper *p); /* as Redis hol
  * had read before is forgotten. In a. ERR_PROTO: there is no entry in it. */
 MUST_CHECK int paper_read_bibtex(struct arena *a, struct bibtex *b, struct str bibtex,
                                  struct paper_fields *out);
+/* Title and abstract alone, for prompts. Valid until b is used again, or text or a end. */
+MUST_CHECK int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex,
+                                struct str *title, struct str *abstract);
 /* The same text cut into what paper_bibtex joined: for downloads. Borrows from bibtex. */
 MUST_CHECK int paper_split_bibtex(struct arena *a, struct bibtex *b, struct str bibtex,
                                   struct str *strings, struct str *bib);

@@ -28,6 +28,9 @@ static void check_bibtex(struct arena *a, struct bibtex *b, const struct paper *
     check(paper_split_bibtex(a, b, text, &strings, &bib) == 0);
     check(str_eq(strings, p->strings) && str_eq(bib, p->bib));
     check(paper_read_bibtex(a, b, text, &f) == 0 && str_eq(f.title, text_plain(a, title)));
+    struct str shown, abstract;
+    check(paper_read_shown(a, b, text, &shown, &abstract) == 0);
+    check(str_eq(shown, f.title) && str_eq(abstract, f.abstract));
 }
 
 static void read_any(struct arena *a, struct bibtex *b, struct str raw)

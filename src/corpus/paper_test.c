@@ -172,6 +172,16 @@ static void fields(struct arena *a, struct bibtex *b)
     is_str(f.key, STR("k"), "key");
     ok(!f.abstract.p, "no abstract");
 
+    struct str title, abstract;
+    is_int(paper_read_shown(a, b, paper_bibtex(a, &p), &title, &abstract), 0, "for a prompt");
+    is_str(title, STR("Gödel & Co"), "the title");
+    ok(!abstract.p, "no abstract");
+    is_int(paper_read_shown(a, b, STR("@x{k, abstract = {An {\\\"o} in it}"), &title, &abstract),
+           ERR_PROTO, "half an entry is none");
+    is_int(paper_read_shown(a, b, STR("@x{k, abstract = {An {\\\"o} in it}}"), &title, &abstract),
+           0, "another one");
+    ok(!title.p && str_eq(abstract, STR("An ö in it")), "with an abstract alone");
+
     is_int(paper_read_bibtex(a, b, STR("@x{, journal = {}, title = b, booktitle = {B}}"), &f), 0,
            "another text with the same reader");
     is_str(f.title, STR("b"), "which has forgotten the strings");

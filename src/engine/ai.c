@@ -16,6 +16,7 @@
 #define KEYS_REFUSED_MAX  4
 #define AVERAGED_CALLS    64 /* about */
 #define PROMPT_MARK_CHARS 12
+#define PAGE_KEPT_BYTES   65536
 
 struct ai {
     struct arena arena; /* of the strings */
@@ -30,6 +31,9 @@ struct ai {
     char prompt_mark[PROMPT_MARK_CHARS + 1];
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
     struct histogram *latency;
+    struct buf page;   /* where requests are written: one for all, since nobody waits meanwhile */
+    uint64_t page_of;  /* whose request is in it: the number of a struct judging */
+    uint64_t judgings; /* so far */
     int64_t sum_us, sum_tokens; /* moving averages, times AVERAGED_CALLS */
 };
 
@@ -100,6 +104,7 @@ int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const c
         return err;
     struct ai *ai = check_memory(calloc(1, sizeof *ai));
     arena_init(&ai->arena);
+    buf_init(&ai->page);
     ai->client = o->client;
     ai->keyring = o->keyring;
     ai->url = url_of(&ai->arena, c->ai_url);
@@ -120,6 +125,7 @@ void ai_free(struct ai *ai)
     if (!ai)
         return;
     histogram_free(ai->latency);
+    buf_release(&ai->page);
     arena_release(&ai->prompt_arena);
     arena_release(&ai->arena);
     free(ai);
@@ -137,7 +143,9 @@ enum fate { FATE_DONE, FATE_AGAIN, FATE_OTHER_KEY, FATE_FINAL };
 
 struct judging {
     struct ai *ai;
-    struct str body;
+    uint64_t number;
+    const struct ai_question *question;
+    const struct ai_source *source;
     int64_t tokens_reserved;
     struct ai_verdict verdict;
     const char *problem; /* of the last attempt: "the AI service …"; in the task's arena */
@@ -249,19 +257,45 @@ static int read_error(struct task *t, struct judging *j, const struct permit *p,
     return 0;
 }
 
+/* Puts the request on the page, unless it is there still. */
+static int write_page(struct task *t, struct judging *j)
+{
+    struct ai *ai = j->ai;
+    if (ai->page_of == j->number)
+        return 0;
+    struct ai_paper p;
+    int err = j->source->read(t, j->source->arg, &p);
+    if (err)
+        return err;
+    buf_clear(&ai->page);
+    buf_shrink(&ai->page, PAGE_KEPT_BYTES);
+    j->tokens_reserved = ai_prompt_write(j->question, &p, &ai->page);
+    ai->page_of = j->number;
+    return 0;
+}
+
+static int make_body(struct task *t, void *arg, struct str *out)
+{
+    struct judging *j = arg;
+    int err = write_page(t, j);
+    *out = buf_str(&j->ai->page);
+    return err;
+}
+
 static int call(struct task *t, struct judging *j, const struct permit *p, struct http_response *r)
 {
     struct ai *ai = j->ai;
     struct str headers[] = {
         STR("Content-Type: application/json"),
-        str_printf(task_arena(t), "Authorization: Bearer %.*s", STR_ARG(p->api_key)),
+        STR_JOIN(task_arena(t), STR("Authorization: Bearer "), p->api_key),
     };
     struct http_call c = {
         .method = "POST",
         .url = ai->url,
         .headers = headers,
         .header_count = sizeof headers / sizeof *headers,
-        .body = j->body,
+        .body_fn = make_body,
+        .arg = j,
         .reply_bytes_max = AI_REPLY_BYTES_MAX,
     };
     int64_t old = task_deadline(t, ai->timeout_ms);
@@ -277,7 +311,9 @@ static int attempt(struct task *t, struct judging *j, enum fate *fate)
     struct permit p;
     struct http_response r;
     struct keyring *ring = j->ai->keyring;
-    int err;
+    int err = write_page(t, j);
+    if (err)
+        return err;
     while (!(err = keyring_take(t, ring, j->tokens_reserved, &p)) &&
            !permit_valid(&p, task_loop(t)))
         keyring_unused(t, ring, &p); /* we were woken too late for it */
@@ -333,16 +369,16 @@ static int judge(struct task *t, struct judging *j)
     }
 }
 
-int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_paper *p,
+int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_source *s,
              bool *in_hand, struct ai_verdict *out)
 {
-    struct buf body;
-    struct judging j = {.ai = ai, .verdict = {.reason = STR("")}, .in_hand = in_hand};
-    buf_init(&body);
-    j.tokens_reserved = ai_prompt_write(q, p, &body);
-    j.body = buf_str(&body);
+    struct judging j = {.ai = ai,
+                        .number = ++ai->judgings,
+                        .question = q,
+                        .source = s,
+                        .verdict = {.reason = STR("")},
+                        .in_hand = in_hand};
     int err = judge(t, &j);
-    buf_release(&body);
     if (!err)
         *out = j.verdict;
     return err;

@@ -57,6 +57,13 @@ struct ai_paper {
     struct str doi, title, abstract; /* plain text; the last two may be absent */
 };
 
+/* Where a paper comes from. read is called for each attempt, and what it gives is good until the task waits: nothing of a
+ * paper is held while the AI thinks. Errors of it are passed on. */
+struct ai_source {
+    int (*read)(struct task *t, void *arg, struct ai_paper *out);
+    void *arg;
+};
+
 struct ai_verdict {
     bool relevant;
     struct str reason;  /* in the task's arena */
@@ -70,7 +77,7 @@ struct ai_verdict {
  * used, now or later. Replies lie in the task's arena: judge each paper in a scope of its own. *in_hand is set while a
  * call is under way, and stays set if it brings a verdict: to cancel the task then wastes it. */
 MUST_CHECK int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q,
-                        const struct ai_paper *p, bool *in_hand, struct ai_verdict *out);
+                        const struct ai_source *s, bool *in_hand, struct ai_verdict *out);
 
 /* Moving averages over the last calls that brought a verdict; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);

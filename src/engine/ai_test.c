@@ -141,13 +141,21 @@ static const struct http_route routes[] = {
 
 static const struct ai_paper paper = {STR("10.1/x"), STR("On mice"), STR("We report …")};
 
+static int given(struct task *t, void *arg, struct ai_paper *out)
+{
+    (void)t;
+    *out = *(const struct ai_paper *)arg;
+    return 0;
+}
+
 static void judge(struct task *t, struct scenario *s, struct ai *ai)
 {
+    const struct ai_source source = {given, (void *)(uintptr_t)&paper};
     const struct ai_question *q = ai_question_new(task_arena(t), ai, STR("Mice?"));
     int64_t old = s->deadline_ms ? task_deadline(t, s->deadline_ms) : TIME_NEVER;
     s->verdict.attempts = -1;
     bool in_hand = false;
-    s->got = ai_judge(t, ai, q, &paper, &in_hand, &s->verdict);
+    s->got = ai_judge(t, ai, q, &source, &in_hand, &s->verdict);
     check(in_hand == (s->got == 0)); /* a verdict is, and nothing else */
     task_deadline_restore(t, old);
 }

@@ -64,9 +64,9 @@ MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal,
 /* What is in a block, in no order; otherwise as block_fetch. */
 MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t year,
                           struct str **dois, size_t *count);
-/* BibTeX of a paper, in the task's arena. Waits only for a dictionary it has not seen.
+/* BibTeX of a paper, in a. Waits only for a dictionary it has not seen.
  * ERR_NOT_FOUND: that dictionary is not in MySQL. ERR_PROTO: the value is damaged. */
-MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct str packed,
+MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str packed,
                             struct str *bibtex);
 
 /* Papers of any blocks, in one round trip. The life of these blocks begins anew; those that are missing are built.

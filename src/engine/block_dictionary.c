@@ -153,11 +153,12 @@ static int meet(struct task *t, struct blocks *b, uint32_t number)
     return err;
 }
 
-int block_unpack(struct task *t, struct blocks *b, struct str packed, struct str *bibtex)
+int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str packed,
+                 struct str *bibtex)
 {
     uint32_t number;
     for (;;) {
-        int err = pack_get(b->dictionaries.reading, task_arena(t), packed, bibtex, &number);
+        int err = pack_get(b->dictionaries.reading, a, packed, bibtex, &number);
         if (err == ERR_NOT_FOUND) {
             err = meet(t, b, number);
             if (err)

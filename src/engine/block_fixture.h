@@ -202,7 +202,7 @@ static inline struct str unpacked(struct task *t, struct node *n, const struct b
     struct str out = STR_NULL;
     for (size_t i = 0; i < b->count; i++)
         if (str_eq(b->papers[i].doi, doi))
-            check(block_unpack(t, n->blocks, b->papers[i].packed, &out) == 0);
+            check(block_unpack(t, n->blocks, task_arena(t), b->papers[i].packed, &out) == 0);
     return out;
 }
 

@@ -151,7 +151,7 @@ int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants, size
     for (size_t i = 0; i < count; i++) {
         wants[i].bibtex = STR_NULL;
         if (!err && wants[i].packed.p)
-            err = block_unpack(t, b, wants[i].packed, &wants[i].bibtex);
+            err = block_unpack(t, b, task_arena(t), wants[i].packed, &wants[i].bibtex);
     }
     return err;
 }

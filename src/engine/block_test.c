@@ -325,9 +325,10 @@ static void test_dictionaries(struct task *t, void *arg)
 
     struct str damaged = str_dup(task_arena(t), new.papers[0].packed), out;
     memset((char *)(uintptr_t)damaged.p + damaged.n - 8, 0xff, 8);
-    is_int(block_unpack(t, n.blocks, damaged, &out), ERR_PROTO, "a damaged value: %s",
-           task_error(t));
-    is_int(block_unpack(t, n.blocks, STR("no frame"), &out), ERR_PROTO, "one that is none");
+    is_int(block_unpack(t, n.blocks, task_arena(t), damaged, &out), ERR_PROTO,
+           "a damaged value: %s", task_error(t));
+    is_int(block_unpack(t, n.blocks, task_arena(t), STR("no frame"), &out), ERR_PROTO,
+           "one that is none");
     close_node(t, &later);
     close_node(t, &n);
 }
@@ -343,7 +344,8 @@ static void read_often(struct task *t, void *arg)
     struct reader *r = arg;
     struct str out;
     for (int i = 0; i < 20; i++)
-        r->not_found += block_unpack(t, r->node->blocks, r->packed, &out) == ERR_NOT_FOUND;
+        r->not_found +=
+            block_unpack(t, r->node->blocks, task_arena(t), r->packed, &out) == ERR_NOT_FOUND;
 }
 
 static void test_unknown_dictionary(struct task *t, void *arg)
@@ -368,7 +370,7 @@ static void test_unknown_dictionary(struct task *t, void *arg)
     is_int(r.not_found, 1000, "a dictionary that MySQL lacks is not found");
     ok(counted("millrace_sql_statements_total") - asked <= 3, "and not asked for each time");
     struct str out;
-    check(block_unpack(t, later.blocks, b.papers[0].packed, &out) == ERR_NOT_FOUND);
+    check(block_unpack(t, later.blocks, task_arena(t), b.papers[0].packed, &out) == ERR_NOT_FOUND);
     ok(str_find(str_of(task_error(t)), str_printf(task_arena(t), "%u", number)) >= 0, "%s",
        task_error(t));
     is_int(blocks_learn(t, later.blocks), ERR_INVALID, "a dictionary under a wrong number");

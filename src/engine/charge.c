@@ -163,7 +163,7 @@ int ledger_charge_many(struct task *t, struct ledger *l, size_t count, const str
 /* --- one call for all who come in the same turn ---
  *
  *   1. The first task that charges for a run opens a gather and yields: every other task that is ready
- *      runs before it.
+ *      runs before it. If it has patience it sleeps instead.
  *   2. Those that charge for the same run leave their charge and wait.
  *   3. The first one comes back, closes the gather, copies what is in it and makes the call. Who gives
  *      up meanwhile takes itself out; the call may have charged for it, as with any lost answer.
@@ -238,7 +238,8 @@ static int lead(struct task *t, struct ledger *l, struct str key, struct place *
     list_init(&g.places);
     list_push(&g.places, &p->link);
     map_set(l->gathers, key, &g);
-    int err = task_yield(t);
+    int64_t ms = p->charge->patience_ms;
+    int err = ms > 0 ? task_sleep(t, ms) : task_yield(t);
     gather_close(l, &g);
 
     struct charge *charges = ARENA_ARRAY(a, struct charge, g.count);

@@ -11,7 +11,8 @@
  * In the status, finished counts verdicts and failures, as the progress does; failed those without a
  * verdict; cost is in cents.
  *
- * Papers of one run that tasks of this node charge in the same turn of the loop share a call. */
+ * Papers of one run that tasks of this node charge in the same turn of the loop, or within the patience of the first of
+ * them, share a call. */
 #ifndef ENGINE_CHARGE_H
 #define ENGINE_CHARGE_H
 
@@ -26,6 +27,8 @@ struct charge {
     struct str qid, doi;   /* UTF-8; the DOI at most DOI_BYTES_MAX */
     struct str result;     /* JSON {"ai_result": …, "block_key": "meta:…"} */
     bool relevant, failed; /* failed: cents must be 0 */
+    int64_t
+        patience_ms; /* how long it may wait for others to share its call; 0: not beyond this turn */
 };
 
 enum charge_outcome {

@@ -32,6 +32,8 @@ struct crew *crew_new(struct node *n)
     sem_init(&c->fetches, FETCHES_MAX);
     c->runs = map_new();
     c->reader = bibtex_new(NULL, NULL);
+    arena_init(&c->scratch);
+    buf_init(&c->json);
     c->worker_gauge =
         metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
     c->judged = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"judged\"", help);
@@ -55,6 +57,8 @@ void crew_free(struct crew *c)
         run_free(run);
     map_free(c->runs);
     bibtex_free(c->reader);
+    arena_release(&c->scratch);
+    buf_release(&c->json);
     free(c);
 }
 

@@ -19,7 +19,11 @@ struct crew {
     struct group manager; /* the task that looks after them */
     struct group workers; /* the tasks */
     struct map *runs;     /* name -> struct crew_run, owned */
+    /* What a paper goes through on its way to a prompt, and a verdict on its way to the ledger. One for all workers: none
+     * waits in between, and what a thousand share stays in the processor's cache. */
     struct bibtex *reader;
+    struct arena scratch;
+    struct buf json;
     struct sem fetches;   /* of papers, at the same time */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */

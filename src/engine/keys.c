@@ -26,38 +26,28 @@ const struct str key_keeper_lock = {"sys:lock:keeper", 15};
 const struct str key_download_queue = {"download_queue", 14};
 const struct str key_download_taken = {"download_taken", 14};
 
-/* Names of journals and tags come from outside: they are copied byte for byte, not printed. */
-static struct str join(struct arena *a, size_t count, const struct str *parts)
+/* Names of journals and tags come from outside: they are copied byte for byte, not printed. Nor is
+ * anything else that is made for every paper. */
+static struct str of_number(struct arena *a, struct str before, int64_t n, struct str after)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += parts[i].n;
-    char *p = arena_alloc(a, n + 1), *end = p;
-    for (size_t i = 0; i < count; i++) {
-        if (parts[i].n)
-            memcpy(end, parts[i].p, parts[i].n);
-        end += parts[i].n;
-    }
-    *end = '\0';
-    return str_from(p, n);
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, before, str_digits(digits, n), after);
 }
-#define JOIN(a, ...)                                                                               \
-    join((a), sizeof((struct str[]){__VA_ARGS__}) / sizeof(struct str),                            \
-         (const struct str[]){__VA_ARGS__})
 
 struct str key_tag_journals(struct arena *a, struct str tag)
 {
-    return JOIN(a, STR("sys:tag_journals:"), tag);
+    return STR_JOIN(a, STR("sys:tag_journals:"), tag);
 }
 
 struct str key_year_numbers(struct arena *a, struct str journal)
 {
-    return JOIN(a, STR("contentlist_year_number:"), journal);
+    return STR_JOIN(a, STR("contentlist_year_number:"), journal);
 }
 
 struct str key_block(struct arena *a, struct str journal, int64_t year)
 {
-    return JOIN(a, STR("meta:"), journal, str_printf(a, ":%lld", (long long)year));
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, STR("meta:"), journal, STR(":"), str_digits(digits, year));
 }
 
 /* Journals may have colons in them: it is read from its end. */
@@ -83,79 +73,80 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
  * the block is that they belong to, and one script may touch all three. */
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year)
 {
-    return JOIN(a, STR("sys:lock:{"), key_block(a, journal, year), STR("}"));
+    return STR_JOIN(a, STR("sys:lock:{"), key_block(a, journal, year), STR("}"));
 }
 
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token)
 {
-    return JOIN(a, STR("sys:aside:{"), key_block(a, journal, year), STR("}:"), token);
+    return STR_JOIN(a, STR("sys:aside:{"), key_block(a, journal, year), STR("}:"), token);
 }
 
 struct str key_user_info(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:info", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":info"));
 }
 
 struct str key_user_sessions(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:session", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":session"));
 }
 
 struct str key_session(struct arena *a, struct str sid)
 {
-    return JOIN(a, STR("session:"), sid);
+    return STR_JOIN(a, STR("session:"), sid);
 }
 
 struct str key_history(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:history", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":history"));
 }
 
 struct str key_admin_info(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "admin:%lld:info", (long long)uid);
+    return of_number(a, STR("admin:"), uid, STR(":info"));
 }
 
 struct str key_admin_sessions(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "admin:%lld:session", (long long)uid);
+    return of_number(a, STR("admin:"), uid, STR(":session"));
 }
 
 struct str key_admin_session(struct arena *a, struct str sid)
 {
-    return JOIN(a, STR("admin:session:"), sid);
+    return STR_JOIN(a, STR("admin:session:"), sid);
 }
 
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who)
 {
-    return JOIN(a, STR("sys:attempts:"), str_of(realm), STR(":"), str_of(what), STR(":"), who);
+    return STR_JOIN(a, STR("sys:attempts:"), str_of(realm), STR(":"), str_of(what), STR(":"), who);
 }
 
 struct str key_balance(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:balance", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":balance"));
 }
 
 struct str key_ledger(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:ledger", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":ledger"));
 }
 
 struct str key_billing_queue(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "billing_queue:%lld", (long long)uid);
+    return of_number(a, STR("billing_queue:"), uid, STR(""));
 }
 
 struct str key_deductions(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:deductions", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":deductions"));
 }
 
 /* "query:<uid>:<qid>:<part>" and "task:<uid>:<qid>:<part>" */
 static struct str of_run(struct arena *a, const char *kind, int64_t uid, struct str qid,
                          const char *part)
 {
-    return JOIN(a, str_of(kind), str_int(a, uid), STR(":"), qid, str_of(part));
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, str_of(kind), str_digits(digits, uid), STR(":"), qid, str_of(part));
 }
 
 struct str key_query_status(struct arena *a, int64_t uid, struct str qid)
@@ -223,12 +214,12 @@ struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
 
 struct str key_workers(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:workers", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":workers"));
 }
 
 struct str key_downloads_of(struct arena *a, int64_t uid)
 {
-    return str_printf(a, "user:%lld:downloads", (long long)uid);
+    return of_number(a, STR("user:"), uid, STR(":downloads"));
 }
 
 struct str key_download_status(struct arena *a, int64_t uid, struct str task)
@@ -243,10 +234,11 @@ struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int
 
 struct str key_window(struct arena *a, int64_t api_id)
 {
-    return str_printf(a, "sys:window:%lld", (long long)api_id);
+    return of_number(a, STR("sys:window:"), api_id, STR(""));
 }
 
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period)
 {
-    return str_printf(a, "api_limit:%lld:%s", (long long)api_id, period);
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, STR("api_limit:"), str_digits(digits, api_id), STR(":"), str_of(period));
 }

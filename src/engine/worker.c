@@ -8,9 +8,11 @@
 #include "engine/keys.h"
 #include "engine/result.h"
 
-#define BACKOFF_MS     50 /* a verdict is in hand, and a store is away */
-#define BACKOFF_MS_MAX 2000
-#define NO_KEY_MS      2000 /* nobody has a key that can be used: look again */
+#define BACKOFF_MS      50 /* a verdict is in hand, and a store is away */
+#define BACKOFF_MS_MAX  2000
+#define PATIENCE_SHARE  100 /* of the AI's latency */
+#define PATIENCE_MS_MAX 2
+#define NO_KEY_MS       2000 /* nobody has a key that can be used: look again */
 
 static bool store_away(int err)
 {
@@ -19,22 +21,25 @@ static bool store_away(int err)
 
 /* --- one paper --- */
 
-/* What the AI is shown of it. ERR_PROTO: it cannot be read. */
-static int read_paper(struct task *t, struct worker *w, struct str packed, struct ai_paper *out)
+struct packed_paper {
+    struct crew *crew;
+    struct str doi, bytes; /* as blocks have them */
+};
+
+/* What the AI is shown of it, until the next wait. ERR_PROTO: it cannot be read. */
+static int read_paper(struct task *t, void *arg, struct ai_paper *out)
 {
-    struct crew *c = w->run->crew;
+    const struct packed_paper *p = arg;
+    struct crew *c = p->crew;
     struct str bibtex;
-    struct paper_fields f;
-    if (!packed.p)
+    out->doi = p->doi;
+    if (!p->bytes.p)
         return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
-    int err = block_unpack(t, c->node->blocks, packed, &bibtex);
-    if (!err && paper_read_bibtex(task_arena(t), c->reader, bibtex, &f))
+    arena_reset(&c->scratch, (struct arena_mark){0});
+    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &bibtex);
+    if (!err && paper_read_shown(&c->scratch, c->reader, bibtex, &out->title, &out->abstract))
         err = task_fail(t, ERR_PROTO, "the paper cannot be read");
-    if (err)
-        return err == ERR_NOT_FOUND ? ERR_PROTO : err;
-    out->title = f.title;
-    out->abstract = f.abstract;
-    return 0;
+    return err == ERR_NOT_FOUND ? ERR_PROTO : err;
 }
 
 /* The AI's verdict, or why there is none. Other than 0: there may be one later. */
@@ -42,12 +47,14 @@ static int judge(struct task *t, struct worker *w, const struct work_paper *p, s
                  struct result *out)
 {
     struct crew_run *r = w->run;
-    struct ai_paper paper = {.doi = p->doi};
+    struct ai *ai = r->crew->node->ai;
+    struct packed_paper paper = {r->crew, p->doi, packed};
+    struct ai_source source = {read_paper, &paper};
     struct ai_verdict verdict;
-    int err = read_paper(t, w, packed, &paper);
-    while (!err && (err = ai_judge(t, r->crew->node->ai, r->question, &paper, &w->in_hand,
-                                   &verdict)) == ERR_UNAVAILABLE)
-        err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS));
+    int err;
+    while ((err = ai_judge(t, ai, r->question, &source, &w->in_hand, &verdict)) == ERR_UNAVAILABLE)
+        if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
+            break;
     out->failed = err == ERR_REFUSED || err == ERR_PROTO;
     if (out->failed)
         out->reason = str_dup(task_arena(t), str_of(task_error(t)));
@@ -58,19 +65,30 @@ static int judge(struct task *t, struct worker *w, const struct work_paper *p, s
     return 0;
 }
 
+/* A call for many papers costs little more than one for a single paper: worth waiting for others, if the wait is nothing
+ * beside that for the AI. */
+static int64_t patience_ms(const struct crew *c)
+{
+    int64_t latency_us, tokens;
+    ai_averages(c->node->ai, &latency_us, &tokens);
+    int64_t ms = latency_us / 1000 / PATIENCE_SHARE;
+    return ms < PATIENCE_MS_MAX ? ms : PATIENCE_MS_MAX;
+}
+
 /* Verdict, charge and progress in one step. It was paid for, so it waits for the stores as long as need be. */
 static int record(struct task *t, struct worker *w, const struct work_paper *p,
                   const struct result *result)
 {
-    struct ledger *ledger = w->run->crew->node->ledger;
-    struct buf json;
-    buf_init(&json);
-    result_write(&json, result);
+    struct crew *crew = w->run->crew;
+    struct ledger *ledger = crew->node->ledger;
+    buf_clear(&crew->json);
+    result_write(&crew->json, result);
     struct charge c = {.uid = w->run->run.id.uid,
                        .qid = w->run->run.id.qid,
                        .doi = p->doi,
                        .cents = result->failed ? 0 : p->cents,
-                       .result = buf_str(&json),
+                       .result = str_dup(task_arena(t), buf_str(&crew->json)),
+                       .patience_ms = patience_ms(crew),
                        .relevant = result->relevant,
                        .failed = result->failed};
     enum charge_outcome outcome = CHARGE_STOPPED;
@@ -79,7 +97,6 @@ static int record(struct task *t, struct worker *w, const struct work_paper *p,
          pause_ms = pause_ms * 2 < BACKOFF_MS_MAX ? pause_ms * 2 : BACKOFF_MS_MAX)
         if ((err = task_sleep(t, loop_jitter(task_loop(t), pause_ms))))
             break;
-    buf_release(&json);
     if (err)
         return err;
     return outcome == CHARGE_FUNDS ? ERR_FUNDS : outcome == CHARGE_STOPPED ? ERR_CLOSED : 0;

@@ -42,6 +42,10 @@ struct http_call {
     const struct str *headers; /* whole lines: "Authorization: Bearer …" */
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
+    /* Instead of body: makes it when it is about to be sent, valid until the task waits again, so that a thousand calls that
+     * wait for their replies hold no thousand bodies. May be called again, if a request is sent again. Other
+     * than 0 ends the call with that error. */
+    int (*body_fn)(struct task *t, void *arg, struct str *out);
     /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
      * caller's: must not wait. Other than 0 ends the call with that error. */
     int (*on_piece)(void *arg, struct str piece);

@@ -17,7 +17,7 @@ static int digest_of(struct task *t, struct verifying *v, const struct block_nam
     struct str text;
     struct paper paper = {.doi = p->doi, .journal = n->journal, .year = n->year};
     struct task_scope s = task_scope(t);
-    int err = block_unpack(t, v->blocks, p->packed, &text);
+    int err = block_unpack(t, v->blocks, task_arena(t), p->packed, &text);
     if (!err)
         err = paper_split_bibtex(task_arena(t), v->reader, text, &paper.strings, &paper.bib);
     if (!err)

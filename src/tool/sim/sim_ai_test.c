@@ -64,6 +64,13 @@ static const struct {
 };
 #define KINDS (sizeof papers / sizeof *papers)
 
+static int given(struct task *t, void *arg, struct ai_paper *out)
+{
+    (void)t;
+    *out = *(const struct ai_paper *)arg;
+    return 0;
+}
+
 static void test_verdicts(struct task *t, void *arg)
 {
     (void)arg;
@@ -74,7 +81,8 @@ static void test_verdicts(struct task *t, void *arg)
         struct ai_verdict v = {.attempts = 0};
         int64_t before = w.keyring.tokens_used;
         bool in_hand;
-        is_int(ai_judge(t, w.ai, w.question, &papers[i].paper, &in_hand, &v), 0, "a paper %s",
+        const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+        is_int(ai_judge(t, w.ai, w.question, &source, &in_hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
         is_int(v.attempts, 1, "at once");
@@ -98,7 +106,8 @@ static void judge_one(struct task *t, void *arg)
     size_t i = c->next++ % KINDS;
     struct ai_verdict v;
     bool in_hand;
-    int err = ai_judge(t, c->w->ai, c->w->question, &papers[i].paper, &in_hand, &v);
+    const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+    int err = ai_judge(t, c->w->ai, c->w->question, &source, &in_hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;

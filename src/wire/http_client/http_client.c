@@ -209,7 +209,14 @@ static void take_reply(struct task *t, struct httpc_transfer *x, struct http_res
 static int call_by_curl(struct task *t, struct http_client *c, const struct http_call *call,
                         struct http_response *out)
 {
-    struct httpc_transfer x = {.client = c, .task = t, .call = call};
+    struct http_call whole = *call;
+    if (call->body_fn) {
+        int err = call->body_fn(t, call->arg, &whole.body);
+        if (err)
+            return err;
+        whole.body = str_dup(task_arena(t), whole.body);
+    }
+    struct httpc_transfer x = {.client = c, .task = t, .call = &whole};
     x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
     list_init(&x.link);
     buf_init(&x.body);

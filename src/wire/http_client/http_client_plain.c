@@ -26,10 +26,10 @@ struct plain_call {
     struct httpc_host *host;
     const struct http_call *call;
     const char *method;
-    struct str target;
+    struct str target, sent_body;
     size_t reply_bytes_max;
 
-    struct iovec unsent[2]; /* head and body */
+    struct iovec unsent[2]; /* of head and body */
     bool begun;             /* the kernel has had something of the request */
     bool answered;          /* and we something of a reply */
     struct http_plain reply;
@@ -78,9 +78,9 @@ static void write_headers(struct buf *b, const struct plain_call *x)
         buf_add_str(b, call->headers[i]);
         buf_add_lit(b, "\r\n");
     }
-    if (call->body.p || strcmp(x->method, "POST") == 0) {
+    if (x->sent_body.p || strcmp(x->method, "POST") == 0) {
         buf_add_lit(b, "Content-Length: ");
-        buf_add_int(b, (int64_t)call->body.n);
+        buf_add_int(b, (int64_t)x->sent_body.n);
         buf_add_lit(b, "\r\n");
     }
     buf_add_lit(b, "\r\n");
@@ -99,7 +99,7 @@ static void write_request(struct plain_call *x)
     buf_add_lit(b, " HTTP/1.1\r\n");
     write_headers(b, x);
     x->unsent[0] = (struct iovec){b->p + b->head, b->len};
-    x->unsent[1] = (struct iovec){(void *)(uintptr_t)x->call->body.p, x->call->body.n};
+    x->unsent[1] = (struct iovec){(void *)(uintptr_t)x->sent_body.p, x->sent_body.n};
 }
 
 static bool all_sent(const struct plain_call *x)
@@ -140,13 +140,15 @@ static bool send_some(struct plain_call *x, struct httpc_conn *k)
     return x->begun;
 }
 
-/* The client's buffer is not ours beyond the next wait. */
-static void keep_unsent_head(struct task *t, struct plain_call *x)
+/* The client's buffer is not ours beyond the next wait, nor is a body that was made for us. */
+static void keep_unsent(struct task *t, struct plain_call *x)
 {
-    struct iovec *v = &x->unsent[0];
-    if (v->iov_len > 0)
-        v->iov_base =
-            (char *)(uintptr_t)str_dup(task_arena(t), str_from(v->iov_base, v->iov_len)).p;
+    for (int i = 0; i < (x->call->body_fn ? 2 : 1); i++) {
+        struct iovec *v = &x->unsent[i];
+        if (v->iov_len > 0)
+            v->iov_base =
+                (char *)(uintptr_t)str_dup(task_arena(t), str_from(v->iov_base, v->iov_len)).p;
+    }
 }
 
 /* --- the reply --- */
@@ -255,7 +257,7 @@ static int talk(struct task *t, struct plain_call *x, struct httpc_conn *k)
     bool done = false;
     if (!send_some(x, k))
         return lost(x);
-    keep_unsent_head(t, x);
+    keep_unsent(t, x);
     for (unsigned turn = 1;; turn++) {
         int err = watch_wait(t, &k->watch, WATCH_READ | (all_sent(x) ? 0 : WATCH_WRITE));
         if (!err && (k->watch.ready & WATCH_READ))
@@ -288,7 +290,9 @@ static int still_wanted(struct task *t)
 
 static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
 {
-    int err = still_wanted(t);
+    int err = x->call->body_fn ? x->call->body_fn(t, x->call->arg, &x->sent_body) : 0;
+    if (!err)
+        err = still_wanted(t);
     if (!err) {
         begin_reply(t, x);
         write_request(x);
@@ -359,7 +363,7 @@ static void take_reply(const struct plain_call *x, struct http_response *out)
 int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
                      struct http_response *out)
 {
-    struct plain_call x = {.client = c, .call = call};
+    struct plain_call x = {.client = c, .call = call, .sent_body = call->body};
     x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
     int err = prepare(t, &x);
     if (err)

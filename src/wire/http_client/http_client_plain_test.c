@@ -18,12 +18,10 @@
 struct fixture {
     struct peer peer;
     struct http_client *client;
-    size_t large; /* calls begun */
 };
 
 static void fixture_open(struct fixture *f, struct task *t, struct http_client_options o)
 {
-    *f = (struct fixture){.large = 0};
     peer_open(&f->peer, task_loop(t));
     f->client = http_client_new(task_loop(t), &o);
 }
@@ -164,41 +162,6 @@ static void test_too_much(struct task *t, void *arg)
     is_int(call(&f, t, "/raw", STR("x"), &r), 0, "a 204 that does not");
     is_int(post(&f, t, "/ok"), 0, "leaves its connection");
     is_int((int64_t)f.peer.accepted, 4, "in use");
-    fixture_close(&f, t);
-}
-
-/* --- requests --- */
-
-/* More than the kernel takes at once, so that each waits with a part of its headers unsent. */
-static void call_large(struct task *t, void *arg)
-{
-    struct fixture *f = arg;
-    size_t n = 12 << 20;
-    char *text = memset(arena_zalloc(task_arena(t), n + 1), 'a' + (int)f->large++, n);
-    memcpy(text, "X-Long: ", 8);
-    struct str header = str_from(text, n);
-    struct http_call c = {.url = peer_url(t, &f->peer, "/echo-all"),
-                          .headers = &header,
-                          .header_count = 1,
-                          .body = header};
-    struct http_response r;
-    is_int(http_call(t, f->client, &c, &r), 0, "12 MB of headers and of a body");
-    ok(str_find(r.body, header) > 0, "the header came whole");
-    ok(str_ends(r.body, header), "and the body");
-}
-
-static void test_large_requests(struct task *t, void *arg)
-{
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.reply_bytes_max = 30 << 20});
-    struct group g;
-    group_init(&g, task_loop(t));
-    for (int i = 0; i < 3; i++)
-        check(task_go(&g, "call", call_large, &f) == 0);
-    check(group_join(t, &g) == 0);
-    is_int(post(&f, t, "/ok"), 0, "the next call");
-    is_int((int64_t)f.peer.accepted, 3, "takes one of their connections");
     fixture_close(&f, t);
 }
 
@@ -647,7 +610,6 @@ int main(void)
     tap_task(test_trickle, NULL, true);
     tap_task(test_junk, NULL, true);
     tap_task(test_too_much, NULL, true);
-    tap_task(test_large_requests, NULL, true);
     tap_task(test_early_reply, NULL, true);
     tap_task(test_close_at_reuse, NULL, true);
     tap_task(test_closed_while_idle, NULL, true);

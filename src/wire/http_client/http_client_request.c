@@ -5,7 +5,7 @@
 
 const char *httpc_method(const struct http_call *call)
 {
-    return call->method ? call->method : call->body.p ? "POST" : "GET";
+    return call->method ? call->method : call->body.p || call->body_fn ? "POST" : "GET";
 }
 
 bool httpc_method_repeatable(const char *method)
