@@ -22,12 +22,12 @@ struct controls {
     int64_t drained, prompts; /* versions of the rows that were read last; -1: none */
 };
 
-const char *control_node_id(struct arena *a, const char *host, const char *data_dir, int index)
+const char *control_node_id(struct arena *a, const char *host, const char *data_dir, int place)
 {
     char path[PATH_MAX], mark[SHA256_HEX_BYTES];
     sha256_hex(str_of(realpath(data_dir, path) ? path : data_dir), mark);
     return arena_printf(a, "%.*s-%.*s-%d", HOST_CHARS_MAX, *host ? host : "node", MARK_CHARS, mark,
-                        index);
+                        place);
 }
 
 /* --- what the table says --- */

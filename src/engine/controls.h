@@ -9,7 +9,7 @@
  *     it had. The overview shows a fingerprint for each node.
  *
  * A node's id is that of its place: host, folder of its data, number among the nodes there. Who is started in place of one that
- * died has the same. */
+ * died has the same, and so has who follows it after a reload: for a moment there are two then. */
 #ifndef ENGINE_CONTROLS_H
 #define ENGINE_CONTROLS_H
 
@@ -19,7 +19,7 @@
 #define CONTROL_ID_CHARS_MAX 48 /* "host-3fa2-0"; longer names of hosts are cut */
 
 /* In a. */
-const char *control_node_id(struct arena *a, const char *host, const char *data_dir, int index);
+const char *control_node_id(struct arena *a, const char *host, const char *data_dir, int place);
 
 struct controls;
 /* n is borrowed: switches, sql, ai (may be NULL), id; sets drained. */

@@ -66,6 +66,7 @@ struct node {
     const struct work *const *works; /* of the applications; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
+    int place;            /* among the nodes of its supervisor; whoever follows it has it again */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
     bool draining;        /* it ends: no new work, no new requests */
     bool drained;         /* by an admin: no new work, but it serves; engine/controls.h */

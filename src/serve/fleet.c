@@ -36,14 +36,14 @@ int fleet_old(const struct fleet *f)
 
 /* --- seats --- */
 
-static struct member *take_seat(struct task *t, struct fleet *f)
+static struct member *take_seat(struct task *t, struct fleet *f, int place)
 {
     while (!f->stop) {
         for (int i = 0; i < METRICS_NODES_MAX; i++) {
             struct member *m = &f->members[i];
             if (m->used)
                 continue;
-            *m = (struct member){.fleet = f, .used = true, .ready_fd = -1};
+            *m = (struct member){.fleet = f, .used = true, .place = place, .ready_fd = -1};
             return m;
         }
         wait_change(t, f->changed, TIME_NEVER); /* for old nodes to end */
@@ -99,7 +99,9 @@ static int start_node(struct task *t, struct member *m)
     if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
     char *argv[] = {arena_strdup(a, "millrace"), arena_strdup(a, "node"),
-                    arena_strdup(a, "--index"), arena_printf(a, "%d", index_of(m)), NULL};
+                    arena_strdup(a, "--index"), arena_printf(a, "%d", index_of(m)),
+                    arena_strdup(a, "--place"), arena_printf(a, "%d", m->place),
+                    NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
     struct child_spec spec = {.path = f->binary,
                               .argv = argv,
@@ -161,9 +163,10 @@ static int64_t run_once(struct task *t, struct member *m)
 static void keep(struct task *t, void *arg)
 {
     struct fleet *f = arg;
+    int place = f->started++; /* the one that follows it has it again */
     struct backoff backoff = {0};
     struct member *m;
-    while ((m = take_seat(t, f))) {
+    while ((m = take_seat(t, f, place))) {
         int64_t ran_ms = run_once(t, m);
         leave_seat(m);
         int64_t until = loop_now_ms(f->loop) + backoff_next(&backoff, ran_ms);

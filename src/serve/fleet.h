@@ -2,7 +2,8 @@
  * drained once all new ones are ready.
  *
  * A node has an index, the slab of the metrics page it writes. Nodes of two generations stand side
- * by side during a reload, so indexes are lent like seats. */
+ * by side during a reload, so indexes are lent like seats. It also has a place, from 0 on, which whoever
+ * follows it has again, after a crash as after a reload: what admins tell a node is told to its place. */
 #ifndef SERVE_FLEET_H
 #define SERVE_FLEET_H
 
@@ -12,6 +13,7 @@
 struct member {
     struct fleet *fleet;
     struct child child;
+    int place; /* of those that we have started */
     bool used;
     bool old;      /* from before the reload */
     bool ready;    /* it serves */
@@ -28,6 +30,7 @@ struct fleet {
     int listen_fd, metrics_fd, config_fd;
     int64_t drain_ms, old_drain_ms; /* of the nodes adopted: what they were started with */
     int wanted;
+    int started; /* tasks that keep a node; each has a place */
 
     bool stop;    /* set by the owner: drain and end all */
     int failures; /* in a row: nodes that ended before they were ready */

@@ -86,7 +86,7 @@ static void make_controls(struct node_engine *e)
     struct node *n = e->node;
     char host[64] = "";
     (void)gethostname(host, sizeof host - 1);
-    n->id = control_node_id(&e->arena, host, n->config->data_dir, n->index);
+    n->id = control_node_id(&e->arena, host, n->config->data_dir, n->place);
     n->controls = controls_new(n);
     n->overview = overview_new(n);
     n->alerts =

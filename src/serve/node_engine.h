@@ -8,7 +8,7 @@
 
 struct node_engine;
 
-/* Fills in n what stands on its stores: loop, group, config, redis, sql, client, metrics and index must be set, and
+/* Fills in n what stands on its stores: loop, group, config, redis, sql, client, metrics, index and place must be set, and
  * the config must be without problems. */
 struct node_engine *node_engine_new(struct node *n);
 void node_engine_free(struct node_engine *e); /* after n->group has ended */

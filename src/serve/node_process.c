@@ -195,12 +195,13 @@ static void live(struct task *t, void *arg)
     (void)err; /* nobody cancels this task, and it has no deadline */
 }
 
-static void run(struct process *p, int index)
+static void run(struct process *p, int index, int place)
 {
     struct node *n = &p->node;
     struct group self;
     n->loop = loop_new(NULL);
     n->index = index;
+    n->place = place;
     n->config = &p->config;
     n->group = &p->background;
     n->metrics = metrics_open(NODE_FD_METRICS, METRICS_NODES_MAX, index);
@@ -222,7 +223,7 @@ static void run(struct process *p, int index)
     close_all(p);
 }
 
-int node_process(int index)
+int node_process(int index, int place)
 {
     struct process p = {.status = 0};
     const char *why = NULL;
@@ -234,7 +235,7 @@ int node_process(int index)
         char name[16];
         snprintf(name, sizeof name, "node-%d", index);
         log_setup(p.config.log_level, p.config.log_format, name);
-        run(&p, index);
+        run(&p, index, place);
     }
     arena_release(&p.arena);
     return p.status;

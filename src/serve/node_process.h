@@ -10,7 +10,7 @@
 #define SERVE_NODE_PROCESS_H
 
 /* From its start to the end of its drain; the exit status of the program. */
-int node_process(int index);
+int node_process(int index, int place);
 
 /* Open in every node. */
 enum {

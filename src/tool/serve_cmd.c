@@ -41,11 +41,15 @@ int serve_main(int argc, char **argv)
 
 int node_main(int argc, char **argv)
 {
-    int64_t index = 0;
-    const struct opt opts[] = {{"index", "N", "which of the nodes this is", .number = &index,
-                                .most = METRICS_NODES_MAX - 1}};
+    int64_t index = 0, place = -1;
+    const struct opt opts[] = {
+        {"index", "N", "its slab of the metrics", .number = &index, .most = METRICS_NODES_MAX - 1},
+        {"place", "N", "which of the nodes it is; whoever follows it is the same", .number = &place,
+         .most = METRICS_NODES_MAX - 1},
+    };
     struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
                         opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv, NULL);
-    return status >= 0 ? status : node_process((int)index);
+    /* A supervisor that was started before the program was replaced knows of no places. */
+    return status >= 0 ? status : node_process((int)index, (int)(place < 0 ? index : place));
 }
