@@ -313,10 +313,13 @@ static int give_up(struct task *t, struct dispatcher *d, struct entry *e)
     return err;
 }
 
-/* Admins can have new runs wait; those that were started before go on. */
+/* Admins can have new runs wait; those that were started before go on. While no node takes work nothing is
+ * started: it would be called running, and wait all the same. */
 static bool may_start(const struct dispatcher *d, const struct entry *e)
 {
     const struct switches *s = d->node->switches;
+    if (!members_any_takes(d->node->members))
+        return false;
     return e->state != RUN_QUEUED || !s || switch_on(s, SWITCH_NEW_RUNS);
 }
 

@@ -9,8 +9,8 @@
  *      tokens of a minute over all keys, is enough for what its workers will use; that is
  *      reckoned from moving averages of latency and tokens over all nodes. One that waits for the rate holds up
  *      those behind it; one that waits for its own user's permission does not. The first one
- *      always starts when nothing runs. To start is: split it, say so in its row, put its units in
- *      its list, and list it with its workers.
+ *      always starts when nothing runs. Nothing starts while no node takes work. To start is: split it, say so in
+ *      its row, put its units in its list, and list it with its workers.
  *
  * Each step may be repeated, and two dispatchers at once, while a lock changes hands, do no harm: the limits themselves are
  * kept by the key pool (keyring.h) and by the claims of the crews. */

@@ -103,6 +103,14 @@ bool members_live(const struct members *m, uint64_t incarnation)
     return bsearch(&key, m->list, m->count, sizeof key, by_incarnation) != NULL;
 }
 
+bool members_any_takes(const struct members *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->list[i].takes)
+            return true;
+    return false;
+}
+
 int64_t members_share(const struct members *m, struct str run, int64_t count)
 {
     static const uint8_t key[16];

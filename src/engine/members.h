@@ -48,6 +48,9 @@ MUST_CHECK int members_beat(struct task *t, struct members *m, const struct memb
 bool members_certain(const struct members *m, int64_t now_ms);
 bool members_live(const struct members *m, uint64_t incarnation);
 
+/* Does anybody take work? */
+bool members_any_takes(const struct members *m);
+
 /* How many of count workers of a run are this node's: spread over all that take work, beginning anywhere. */
 int64_t members_share(const struct members *m, struct str run, int64_t count);
 #endif

@@ -56,6 +56,10 @@ static void test_life(struct task *t, void *arg)
        "each by its incarnation");
     const struct member *m = &a.members.list[1];
     ok(!m->takes && m->latency_us == 250 && m->workers == 7, "with what it says of itself");
+    ok(members_any_takes(&a.members), "one of them takes work");
+    check(beat(t, &a, false, 0) == 0);
+    ok(!members_any_takes(&a.members), "or none");
+    check(beat(t, &a, true, 0) == 0);
     int64_t now_ms = loop_now_ms(task_loop(t));
     ok(!members_certain(&a.members, now_ms), "silence means nothing at first");
     ok(members_certain(&a.members, now_ms + MEMBER_SILENT_MS), "but later it does");
