@@ -5,6 +5,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stdbool.h>
+
 enum err {
     ERR_CANCELED = -1,    /* the task was told to stop */
     ERR_TIMEOUT = -2,     /* the task's deadline passed */
@@ -30,4 +32,11 @@ enum err {
 
 /* "timeout", "not_found" …; "ok" for 0. Never NULL. */
 const char *err_name(int err);
+
+/* A store is away or we are told to stop: whoever goes through a list need not try the next one. */
+static inline bool err_is_outage(int err)
+{
+    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||
+           err == ERR_CANCELED;
+}
 #endif

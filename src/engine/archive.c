@@ -124,12 +124,6 @@ int archive_expire(struct task *t, struct archive *a)
 
 /* --- all runs --- */
 
-static bool of_everybody(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||
-           err == ERR_CANCELED;
-}
-
 static int archive_run(struct task *t, struct archive *a, struct archive_run *run, bool *done)
 {
     bool ready = false;
@@ -152,7 +146,7 @@ static int try_run(struct task *t, struct archive *a, struct archive_run *run, i
         count(a, "millrace_archive_runs_total", "Runs archived.", 1);
         count(a, "millrace_archive_results_total", "Results of archived runs.", run->results);
     }
-    if (!err || of_everybody(err))
+    if (!err || err_is_outage(err))
         return err;
     if (++a->stuck > last_stuck)
         log_error("archive", "run %.*s of user %lld cannot be archived: %s", STR_ARG(run->id.qid),

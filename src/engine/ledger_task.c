@@ -48,18 +48,12 @@ static void note_trouble(struct task *t, struct ledger *l, int64_t uid)
     x->until_ms = loop_now_ms(task_loop(t)) + loop_jitter(task_loop(t), x->pause_ms);
 }
 
-static bool of_everybody(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||
-           err == ERR_CANCELED;
-}
-
 /* What has become of one user. Returns errors that end the round. */
 static int settle(struct task *t, struct ledger *l, int64_t uid, const char *what, int err)
 {
     if (!err)
         free(map_del(l->troubled, str_int(task_arena(t), uid)));
-    if (!err || of_everybody(err))
+    if (!err || err_is_outage(err))
         return err;
     log_warn("ledger", "%s of user %lld: %s", what, (long long)uid, task_error(t));
     note_trouble(t, l, uid);

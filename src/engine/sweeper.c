@@ -47,12 +47,6 @@ static void count(struct sweeper *s, const char *name, const char *help, int64_t
         metric_add(metric(s->metrics, METRIC_COUNTER, name, "", help), n);
 }
 
-static bool of_everybody(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||
-           err == ERR_CANCELED;
-}
-
 int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
 {
     int64_t now_ms = loop_wall_ms(task_loop(t));
@@ -66,7 +60,7 @@ int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
         if (!str_to_i64(due->items[i]->str, &uid))
             continue;
         err = sweep(t, s, uid, now_ms, swept);
-        if (!err || of_everybody(err))
+        if (!err || err_is_outage(err))
             continue;
         log_warn("sweeper", "user %lld stays in Redis: %s", (long long)uid, task_error(t));
         count(s, "millrace_sweeper_kept_total",
