@@ -9,14 +9,6 @@ static int restarted(struct task *t)
 
 /* --- 1: Redis is whole, the run has ended, its charges are in MySQL --- */
 
-static int64_t number_of(const struct redis_reply *r, int64_t absent)
-{
-    int64_t v = absent;
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, &v);
-    return v;
-}
-
 /* A run that is DONE has all its units done in Redis, too, or else Redis has lost some: then the keeper lets it go
  * on. Others only must not be charged any more, which without a status they cannot be. */
 static bool has_ended(const struct archive_run *run, const struct redis_reply *const *field)
@@ -25,7 +17,7 @@ static bool has_ended(const struct archive_run *run, const struct redis_reply *c
     bool known = field[0]->type == REDIS_STRING;
     bool final = known && run_state_parse(field[0]->str, &state) && run_state_final(state);
     if (str_eq(run->state, str_of(run_state_name(RUN_DONE))))
-        return final && number_of(field[2], -1) >= number_of(field[1], INT64_MAX);
+        return final && redis_number(field[2], -1) >= redis_number(field[1], INT64_MAX);
     return final || !known;
 }
 

@@ -28,14 +28,6 @@ struct known { /* by Redis */
 
 /* --- looking --- */
 
-static int64_t number_of(const struct redis_reply *r, int64_t absent)
-{
-    int64_t v = absent;
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, &v);
-    return v;
-}
-
 static struct known read_known(const struct brief *b, const struct redis_reply *const *r)
 {
     struct known k = {.state = RUN_QUEUED};
@@ -43,8 +35,8 @@ static struct known read_known(const struct brief *b, const struct redis_reply *
         return k;
     const struct redis_reply *const *field = r[0]->items;
     bool has_state = field[0]->type == REDIS_STRING && run_state_parse(field[0]->str, &k.state);
-    k.told = has_state && number_of(field[1], 0) >= b->changed_ms;
-    k.whole = has_state && number_of(field[3], -1) >= number_of(field[2], INT64_MAX);
+    k.told = has_state && redis_number(field[1], 0) >= b->changed_ms;
+    k.whole = has_state && redis_number(field[3], -1) >= redis_number(field[2], INT64_MAX);
     k.lined_up = r[1]->type == REDIS_STRING || (r[2]->type == REDIS_INT && r[2]->integer == 1);
     return k;
 }

@@ -14,14 +14,6 @@ struct str keyring_error_text(struct task *t, bool refused, const char *text)
     return str_printf(task_arena(t), "%s %s", refused ? "refused" : "rests", text);
 }
 
-static int64_t number_of(const struct redis_reply *r)
-{
-    int64_t v = 0;
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, &v);
-    return v;
-}
-
 /* As lua/keyring_lease.lua has it: the calendar, in UTC. */
 static int64_t period_start(size_t period, int64_t now_s)
 {
@@ -80,9 +72,9 @@ static struct keyring_state state_of(struct arena *a, const struct keyring_key *
 static void read_state(const struct redis_reply *const *r, int64_t now_ms, struct keyring_state *s)
 {
     if (r[0]->type == REDIS_ARRAY && r[0]->count == 3) {
-        int64_t rests_ms = number_of(r[0]->items[2]) - now_ms;
-        s->requests_used = number_of(r[0]->items[0]);
-        s->tokens_used = number_of(r[0]->items[1]);
+        int64_t rests_ms = redis_number(r[0]->items[2], 0) - now_ms;
+        s->requests_used = redis_number(r[0]->items[0], 0);
+        s->tokens_used = redis_number(r[0]->items[1], 0);
         s->rests_ms = rests_ms > 0 ? rests_ms : 0;
     }
     read_error(r[1], s);
@@ -115,7 +107,8 @@ int keyring_states(struct task *t, struct keyring *k, struct keyring_state **out
         return err;
     if (r[0]->type != REDIS_ARRAY || r[0]->count != 2)
         return task_fail(t, ERR_PROTO, "Redis does not know the time");
-    int64_t now_ms = number_of(r[0]->items[0]) * 1000 + number_of(r[0]->items[1]) / 1000;
+    int64_t now_ms =
+        redis_number(r[0]->items[0], 0) * 1000 + redis_number(r[0]->items[1], 0) / 1000;
     for (size_t i = 0; i < n; i++)
         read_state(r + 1 + KEY_COMMANDS * i, now_ms, &all[i]);
     *out = all;

@@ -21,16 +21,6 @@ struct collecting {
 
 /* --- replies --- */
 
-static int64_t number_of(const struct redis_reply *r)
-{
-    int64_t v = 0;
-    if (r->type == REDIS_INT)
-        return r->integer;
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, &v);
-    return v;
-}
-
 /* "used_memory:123\r\n" */
 static int64_t info_number(struct str info, const char *name)
 {
@@ -116,7 +106,7 @@ static void read_nodes(struct task *t, struct collecting *c, const struct redis_
             if (!str_eq(alive->items[i]->str, info->items[k]->str) ||
                 !read_node(t, c, info->items[k + 1]->str, n))
                 continue;
-            int64_t silent_ms = now_ms - number_of(alive->items[i + 1]);
+            int64_t silent_ms = now_ms - redis_number(alive->items[i + 1], 0);
             n->silent_ms = silent_ms > 0 ? silent_ms : 0;
             d->workers += n->workers;
             d->node_count++;
@@ -205,21 +195,22 @@ static void read_replies(struct task *t, struct collecting *c, const struct redi
     struct overview_data *d = c->data;
     int64_t now_ms = 0;
     if (r[ASK_TIME]->type == REDIS_ARRAY && r[ASK_TIME]->count == 2)
-        now_ms = number_of(r[ASK_TIME]->items[0]) * 1000 + number_of(r[ASK_TIME]->items[1]) / 1000;
+        now_ms = redis_number(r[ASK_TIME]->items[0], 0) * 1000 +
+                 redis_number(r[ASK_TIME]->items[1], 0) / 1000;
     read_info(d, r[ASK_INFO]);
-    d->slowlog = number_of(r[ASK_SLOWLOG]);
-    d->queued = number_of(r[ASK_QUEUED]);
+    d->slowlog = redis_number(r[ASK_SLOWLOG], 0);
+    d->queued = redis_number(r[ASK_QUEUED], 0);
     if (r[ASK_HEAD]->type == REDIS_ARRAY && r[ASK_HEAD]->count == 2) {
-        int64_t age_ms = loop_wall_ms(task_loop(t)) - number_of(r[ASK_HEAD]->items[1]);
+        int64_t age_ms = loop_wall_ms(task_loop(t)) - redis_number(r[ASK_HEAD]->items[1], 0);
         d->queue_age_ms = age_ms > 0 ? age_ms : 0;
     }
-    d->running = number_of(r[ASK_RUNNING]);
+    d->running = redis_number(r[ASK_RUNNING], 0);
     read_nodes(t, c, r[ASK_NODES], r[ASK_NODES_INFO], now_ms);
     read_lost(t, c, r[ASK_LOST]);
     read_drift(d, r[ASK_DRIFT]);
-    d->audited_ms = number_of(r[ASK_AUDITED]);
-    d->downloads_waiting = number_of(r[ASK_DOWNLOADS]);
-    d->downloads_taken = number_of(r[ASK_DOWNLOADS_TAKEN]);
+    d->audited_ms = redis_number(r[ASK_AUDITED], 0);
+    d->downloads_waiting = redis_number(r[ASK_DOWNLOADS], 0);
+    d->downloads_taken = redis_number(r[ASK_DOWNLOADS_TAKEN], 0);
 }
 
 static int read_keys(struct task *t, struct collecting *c)

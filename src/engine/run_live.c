@@ -2,12 +2,6 @@
 
 #include "engine/keys.h"
 
-static void take_number(const struct redis_reply *r, int64_t *out)
-{
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, out);
-}
-
 static void take(const struct redis_reply *r, struct run_row *row)
 {
     enum run_state state;
@@ -16,10 +10,10 @@ static void take(const struct redis_reply *r, struct run_row *row)
     if (r->items[0]->type == REDIS_STRING && run_state_parse(r->items[0]->str, &state) &&
         state == RUN_DONE)
         row->state = state; /* the row follows */
-    take_number(r->items[1], &row->finished);
-    take_number(r->items[2], &row->relevant);
-    take_number(r->items[3], &row->failed);
-    take_number(r->items[4], &row->cents);
+    row->finished = redis_number(r->items[1], row->finished);
+    row->relevant = redis_number(r->items[2], row->relevant);
+    row->failed = redis_number(r->items[3], row->failed);
+    row->cents = redis_number(r->items[4], row->cents);
 }
 
 int run_live(struct task *t, struct redis *r, struct run_row *rows, size_t count)

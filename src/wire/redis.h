@@ -62,6 +62,15 @@ struct redis_reply {
     const struct redis_reply *const *items;
 };
 
+/* What an integer, or a string that is one, says; absent for everything else. */
+static inline int64_t redis_number(const struct redis_reply *r, int64_t absent)
+{
+    int64_t v = r->type == REDIS_INT ? r->integer : absent;
+    if (r->type == REDIS_STRING)
+        (void)str_to_i64(r->str, &v);
+    return v;
+}
+
 /* One command; argv[0] is its name. key routes it and may be STR_NULL for server commands. out
  * may be NULL. An error reply of the server is ERR_REFUSED with its words, or ERR_UNAVAILABLE
  * where the server says that it can do nothing now (loading, a replica, a script hangs). */
