@@ -60,6 +60,7 @@ struct controlling {
     struct run_id id;
     enum run_event event;
     const char *reason;
+    const struct admin_deed *by; /* NULL: not noted */
     struct run_row row;
 };
 
@@ -75,6 +76,22 @@ static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
     return err;
 }
 
+static struct str state_json(struct task *t, enum run_state s)
+{
+    return str_printf(task_arena(t), "{\"state\":\"%s\"}", run_state_name(s));
+}
+
+static int note(struct task *t, struct sql *c, const struct controlling *k, enum run_state to)
+{
+    struct admin_deed d = *k->by;
+    d.user_uid = k->id.uid;
+    d.target = k->id.qid;
+    d.before = state_json(t, k->row.state);
+    d.after = state_json(t, to);
+    d.outcome = to == k->row.state ? ADMIN_REPEATED : ADMIN_DONE;
+    return admin_audit_add(t, c, &d);
+}
+
 /* changed_at grows with every promise, also within a millisecond: it numbers them. */
 static int write_state(struct task *t, struct sql *c, void *arg)
 {
@@ -88,8 +105,9 @@ static int write_state(struct task *t, struct sql *c, void *arg)
         return err;
     if (!run_state_after(k->row.state, k->event, &to))
         return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(k->row.state));
-    if (to == k->row.state)
-        return 0;
+    err = k->by ? note(t, c, k, to) : 0;
+    if (err || to == k->row.state)
+        return err;
     err = sql_on(
         t, c, NULL,
         "UPDATE query_log SET status = ?, reason = ?, changed_at ="
@@ -107,7 +125,13 @@ static int write_state(struct task *t, struct sql *c, void *arg)
 int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                 const char *reason, enum run_state *state)
 {
-    struct controlling k = {.id = id, .event = e, .reason = reason};
+    return run_control_by(t, r, id, e, reason, NULL, state);
+}
+
+int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                   const char *reason, const struct admin_deed *by, enum run_state *state)
+{
+    struct controlling k = {.id = id, .event = e, .reason = reason, .by = by};
     int err = sql_tx(t, r->sql, write_state, &k);
     if (err)
         return err;
@@ -119,12 +143,6 @@ int run_control(struct task *t, const struct runs *r, struct run_id id, enum run
 }
 
 /* --- showing --- */
-
-static void take_number(const struct redis_reply *r, int64_t *out)
-{
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, out);
-}
 
 /* Fields are "<qid>:<incarnation>". */
 static int64_t count_workers(const struct redis_reply *r, struct str qid)
@@ -160,10 +178,10 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
         return ERR_NOT_FOUND;
     v->state = state;
     v->reason = field[1]->type == REDIS_STRING ? field[1]->str : STR("");
-    take_number(field[2], &v->finished);
-    take_number(field[3], &v->relevant);
-    take_number(field[4], &v->failed);
-    take_number(field[5], &v->cents);
+    v->finished = redis_number(field[2], v->finished);
+    v->relevant = redis_number(field[3], v->relevant);
+    v->failed = redis_number(field[4], v->failed);
+    v->cents = redis_number(field[5], v->cents);
     v->workers = count_workers(replies[1], id.qid);
     return 0;
 }

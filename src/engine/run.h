@@ -11,6 +11,7 @@
 #define ENGINE_RUN_H
 
 #include "base/json.h"
+#include "engine/admin_audit.h"
 #include "engine/catalog.h"
 #include "engine/ledger.h"
 #include "engine/run_units.h"
@@ -63,6 +64,10 @@ void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *
  * user, why it is paused; "" for others. */
 MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                            const char *reason, enum run_state *state);
+/* The same by an admin, noted in the same transaction: user, target, before, after and outcome are filled in. */
+MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_id id,
+                              enum run_event e, const char *reason, const struct admin_deed *by,
+                              enum run_state *state);
 
 struct run_view {
     enum run_state state;

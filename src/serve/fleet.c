@@ -98,9 +98,12 @@ static int start_node(struct task *t, struct member *m)
     int ready[2];
     if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
-    char *argv[] = {arena_strdup(a, "millrace"), arena_strdup(a, "node"),
-                    arena_strdup(a, "--index"), arena_printf(a, "%d", index_of(m)),
-                    arena_strdup(a, "--place"), arena_printf(a, "%d", m->place),
+    char *argv[] = {arena_strdup(a, "millrace"),
+                    arena_strdup(a, "node"),
+                    arena_strdup(a, "--index"),
+                    arena_printf(a, "%d", index_of(m)),
+                    arena_strdup(a, "--place"),
+                    arena_printf(a, "%d", m->place),
                     NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
     struct child_spec spec = {.path = f->binary,

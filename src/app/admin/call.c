@@ -52,8 +52,3 @@ struct admin_deed admin_deed_of(const struct api_call *c)
     d.reason = api_text(c, "reason");
     return d;
 }
-
-struct runs admin_runs(const struct node *n)
-{
-    return (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
-}

@@ -3,7 +3,6 @@
 #define APP_ADMIN_CALL_H
 
 #include "engine/api.h"
-#include "engine/run.h"
 
 #define ADMIN_LIMIT_DEFAULT 50
 #define ADMIN_LIMIT_MAX     200
@@ -44,6 +43,4 @@ MUST_CHECK int admin_cursor_refused(struct task *t, struct api_call *c);
 
 /* The deed of the call, with the reason that was sent. */
 struct admin_deed admin_deed_of(const struct api_call *c);
-
-struct runs admin_runs(const struct node *n);
 #endif

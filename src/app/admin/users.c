@@ -200,19 +200,13 @@ static int set_password(struct task *t, struct api_call *c, struct json_writer *
 
 static int pause_run(struct task *t, struct api_call *c, int64_t uid, struct str qid)
 {
-    struct runs runs = admin_runs(c->node);
-    enum run_state state;
-    int err = run_control(t, &runs, (struct run_id){uid, qid}, RUN_PAUSE, BANNED, &state);
-    if (err == ERR_CONFLICT || err == ERR_NOT_FOUND)
-        return 0; /* it has ended meanwhile */
-    if (err)
-        return err;
     struct admin_deed d = api_deed(c);
+    enum run_state state;
     d.action = "run.pause";
-    d.target = qid;
     d.reason = STR(BANNED);
-    d.after = str_printf(task_arena(t), "{\"state\":\"%s\"}", run_state_name(state));
-    return admin_audit_note(t, c->node->sql, &d);
+    int err =
+        run_control_by(t, c->node->runs, (struct run_id){uid, qid}, RUN_PAUSE, BANNED, &d, &state);
+    return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? 0 : err; /* it has ended meanwhile */
 }
 
 /* Nobody can add to them: submitting looks at the ban under the lock that the ban was made under. */

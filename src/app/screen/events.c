@@ -6,6 +6,7 @@
  * The stream ends by itself with the run, or when the server drains; a browser that connects again gets the
  * state first. */
 #include "app/screen/screen.h"
+#include "engine/api_run.h"
 
 #define EACH_MS      500
 #define PING_MS      15000
@@ -42,7 +43,7 @@ static int send(struct task *t, struct http_exchange *x, struct watching *w, con
     buf_init(&b);
     jw_init(&j, &b);
     jw_object(&j);
-    screen_put_progress(t, &j, &w->view);
+    api_put_progress(t, &j, &w->view);
     jw_key(&j, STR("papers_per_second"));
     jw_raw(&j, str_printf(task_arena(t), "%lld.%lld", (long long)(rate / 1000),
                           (long long)(rate % 1000 / 100)));

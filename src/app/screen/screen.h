@@ -6,9 +6,6 @@
 #include "engine/results.h"
 #include "engine/run.h"
 
-/* routes.c: state and numbers, as members of the object that w is in. */
-void screen_put_progress(struct task *t, struct json_writer *w, const struct run_view *v);
-
 api_handler screen_events; /* events.c */
 
 /* results.c, with what it takes and answers */
