@@ -26,8 +26,9 @@ struct alerts *alerts_new(const struct alerts_options *o)
     a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
     a->taken_ms = a->blind_ms = -1;
     a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = -1;
-    /* The system's certificates: ai.ca_file vouches for the AI service only. */
-    a->client = http_client_new(o->node->loop, &(struct http_client_options){.metrics = NULL});
+    /* A client of its own: ai.ca_file vouches for the AI service only. */
+    const char *ca_file = o->ca_file && *o->ca_file ? o->ca_file : NULL;
+    a->client = http_client_new(o->node->loop, &(struct http_client_options){.ca_file = ca_file});
     a->open = metric(m, METRIC_GAUGE, "millrace_alerts_open", "",
                      "Alerts that are not over; shown by the node that watches.");
     a->sent = metric(m, METRIC_COUNTER, name, "outcome=\"sent\"", help);
@@ -72,7 +73,7 @@ static struct str message(struct task *t, const struct episode *e)
     return json;
 }
 
-/* The address is a secret: it is in no message of ours. */
+/* What follows the host in the address is a secret: errors of calls name the host only. */
 static bool send(struct task *t, struct alerts *a, const struct episode *e)
 {
     const struct str headers[] = {STR("Content-Type: application/json")};
@@ -89,7 +90,8 @@ static bool send(struct task *t, struct alerts *a, const struct episode *e)
     bool sent = !err && r.status >= 200 && r.status < 300;
     metric_add(sent ? a->sent : a->failed, 1);
     if (!sent && err)
-        log_warn("alert", "%s could not be told: %s", e->name, err_name(err));
+        log_warn("alert", "%s could not be told: %s", e->name,
+                 *task_error(t) ? task_error(t) : err_name(err));
     else if (!sent)
         log_warn("alert", "%s could not be told: the webhook answers with status %d", e->name,
                  r.status);

@@ -29,6 +29,7 @@ struct alerts_options {
     struct node *node;         /* borrowed: redis, sql, members, incarnation, metrics */
     struct overview *overview; /* borrowed */
     const char *url;           /* "": the log only. A secret. */
+    const char *ca_file;       /* who may vouch for it; NULL or "": the system's certificates */
     int64_t records_max;       /* more that wait for MySQL are an alert */
     int64_t each_ms;           /* 0: 1000 */
     int64_t store_ms;          /* a store may be away for so long; 0: 3000 */

@@ -52,6 +52,7 @@ struct config {
     int64_t ai_timeout_ms;         /* of one call */
     const char *ai_prompt_file;    /* "": the built-in text */
     const char *alert_webhook_url; /* "": alerts are in the log only */
+    const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* more that wait for MySQL are one */
     int64_t http_connections_max;
     int64_t http_body_bytes_max;

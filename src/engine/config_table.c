@@ -118,6 +118,8 @@ const struct setting settings[] = {
          "empty: the built-in ones"),
     {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, http_url_problem,
      "where alerts are sent to, as JSON by POST; empty: they are in the log only"},
+    TEXT("alert.ca_file", alert_ca_file, "", 0, NULL,
+         "certificates that may vouch for alert.webhook_url; empty: the system's"),
     NUMBER("alert.billing_records", alert_billing_records, "10000", 1, 1000000000,
            "charges on their way to MySQL; more of them, for ten seconds, are an alert"),
     NUMBER("http.connections_max", http_connections_max, "10000", 1, 1000000,

@@ -93,6 +93,7 @@ static void make_controls(struct node_engine *e)
         alerts_new(&(struct alerts_options){.node = n,
                                             .overview = n->overview,
                                             .url = n->config->alert_webhook_url,
+                                            .ca_file = n->config->alert_ca_file,
                                             .records_max = n->config->alert_billing_records});
 }
 
