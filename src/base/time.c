@@ -67,6 +67,38 @@ void time_iso(int64_t wall_us, char out[TIME_ISO_BYTES])
     stpcpy(at, "Z");
 }
 
+static int digits_at(const char *at, int digits)
+{
+    int v = 0;
+    for (int i = 0; i < digits; i++)
+        v = v * 10 + (at[i] - '0');
+    return v;
+}
+
+/* Whatever is there is taken for digits: what it is not shows when it is written again. */
+bool time_from_iso(struct str text, int64_t *wall_us)
+{
+    char whole[TIME_ISO_BYTES] = "0000-00-00T00:00:00.000Z", again[TIME_ISO_BYTES];
+    bool date = text.n == strlen("2026-01-31"), seconds = text.n == strlen("2026-01-31T12:00:00Z");
+    if (!date && !seconds && text.n != TIME_ISO_BYTES - 1)
+        return false;
+    memcpy(whole, text.p, seconds ? text.n - 1 : text.n);
+    if (seconds && text.p[text.n - 1] != 'Z')
+        return false;
+    struct tm tm = {.tm_year = digits_at(whole, 4) - 1900,
+                    .tm_mon = digits_at(whole + 5, 2) - 1,
+                    .tm_mday = digits_at(whole + 8, 2),
+                    .tm_hour = digits_at(whole + 11, 2),
+                    .tm_min = digits_at(whole + 14, 2),
+                    .tm_sec = digits_at(whole + 17, 2)};
+    int64_t us = (int64_t)timegm(&tm) * US_PER_SECOND + digits_at(whole + 20, 3) * 1000;
+    time_iso(us, again);
+    if (strcmp(again, whole) != 0)
+        return false;
+    *wall_us = us;
+    return true;
+}
+
 /* Not strftime: the names must not follow the locale. */
 void time_http(int64_t wall_us, char out[TIME_HTTP_BYTES])
 {

@@ -56,8 +56,9 @@ struct admin_filter {
     struct str admin;  /* name or number */
     struct str action; /* exactly */
     int64_t user_uid;
+    int64_t from_ms, to_ms; /* since 1970; to is not included; 0: not limited */
 };
-/* Newest first, at most limit, in the task's arena. */
+/* Newest first, at most limit, in the task's arena. Each of the filters has an index: what is read is what is found. */
 MUST_CHECK int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                                 int64_t limit, struct admin_row **out, size_t *count);
 #endif

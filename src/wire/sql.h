@@ -70,7 +70,7 @@ static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t r
 }
 
 /* Runs one statement on any connection of the pool. out may be NULL. ERR_EXISTS: a unique key is
- * taken. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_LIMIT: rows of more than 64 MB, or
+ * taken, or there is an index of that name. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_LIMIT: rows of more than 64 MB, or
  * more values than max_allowed_packet. ERR_BUSY: too many wait already. ERR_REFUSED:
  * anything else the server says, with its words. */
 MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,

@@ -7,11 +7,24 @@
 #define EXPORTED_AT_ONCE 200
 #define ACTION_MAX       64
 
-static struct admin_filter filter_of(const struct api_call *c)
+static int time_of(struct task *t, struct api_call *c, const char *name, int64_t *ms)
 {
-    struct admin_filter f = {.admin = api_text(c, "admin"), .action = api_text(c, "action")};
-    api_int(c, "user", &f.user_uid);
-    return f;
+    struct str text = api_text(c, name);
+    int64_t us;
+    if (!text.p)
+        return 0;
+    if (!time_from_iso(text, &us))
+        return api_refuse(t, c, name, "must be a time like 2026-01-31 or 2026-01-31T12:00:00Z");
+    *ms = us / 1000;
+    return 0;
+}
+
+static int filter_of(struct task *t, struct api_call *c, struct admin_filter *f)
+{
+    *f = (struct admin_filter){.admin = api_text(c, "admin"), .action = api_text(c, "action")};
+    api_int(c, "user", &f->user_uid);
+    int err = time_of(t, c, "from", &f->from_ms);
+    return err ? err : time_of(t, c, "to", &f->to_ms);
 }
 
 /* --- reading --- */
@@ -53,11 +66,13 @@ static void put_row(struct json_writer *w, const struct admin_row *r)
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct admin_filter f = filter_of(c);
+    struct admin_filter f;
     struct admin_row *rows;
     size_t count;
     int64_t limit = admin_limit(c);
-    int err = admin_cursor(t, c, &f.before_id);
+    int err = filter_of(t, c, &f);
+    if (!err)
+        err = admin_cursor(t, c, &f.before_id);
     if (!err)
         err = admin_audit_list(t, c->node->sql, &f, limit + 1, &rows, &count);
     if (err)
@@ -144,11 +159,14 @@ static int send_all(struct task *t, struct api_call *c, struct admin_filter *f, 
 static int export(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
-    struct admin_filter f = filter_of(c);
+    struct admin_filter f;
     struct buf b;
+    int err = filter_of(t, c, &f);
+    if (err)
+        return err;
     c->replied = true;
     http_set_header(c->x, "Content-Disposition", STR("attachment; filename=\"audit.csv\""));
-    int err = http_stream_begin(t, c->x, 200, "text/csv; charset=utf-8");
+    err = http_stream_begin(t, c->x, 200, "text/csv; charset=utf-8");
     if (err)
         return err;
     buf_init(&b);
@@ -163,10 +181,13 @@ static int export(struct task *t, struct api_call *c, struct json_writer *w)
     {"admin", API_TEXT, .optional = true, .least = 1, .most = 255, .about = "name or number"},     \
         {"action",   API_TEXT,           .optional = true,                                         \
          .least = 1, .most = ACTION_MAX, .about = "like user.recharge"},                           \
+        {"user",     API_INT,           .optional = true,                                          \
+         .least = 1, .most = INT32_MAX, .about = "number of the user it was done to"},             \
+        {"from", API_TEXT, TIME, .about = "from this time on, like 2026-01-31T12:00:00Z"},         \
     {                                                                                              \
-        "user", API_INT, .optional = true, .least = 1, .most = INT32_MAX,                          \
-                         .about = "number of the user it was done to"                              \
+        "to", API_TEXT, TIME, .about = "before this time, likewise; 2026-01-31 is its beginning"   \
     }
+#define TIME .optional = true, .least = 1, .most = TIME_ISO_BYTES - 1
 
 static const struct api_field list_query[] = {FILTER, ADMIN_PAGE_FIELDS, API_END};
 static const struct api_field export_query[] = {FILTER, API_END};

@@ -8,6 +8,7 @@ enum {
     TOO_MANY_CONNECTIONS = 1040,
     NOT_READY = 1047, /* a Galera node that has not joined */
     SERVER_SHUTDOWN = 1053,
+    DUPLICATE_KEY_NAME = 1061,
     DUPLICATE_ENTRY = 1062,
     PACKET_TOO_LARGE = 1153,
     DUPLICATE_UNIQUE = 1169,
@@ -33,6 +34,7 @@ static bool of_library(unsigned int code)
 int sql_error_kind(unsigned int code)
 {
     switch (code) {
+    case DUPLICATE_KEY_NAME:
     case DUPLICATE_ENTRY:
     case DUPLICATE_UNIQUE:
     case DUPLICATE_ENTRY_WITH_KEY:
