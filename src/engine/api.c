@@ -227,6 +227,8 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
     c.address = address_of_client(task_arena(t), c.node->proxies, http_peer(x),
                                   http_header_list(x, "x-forwarded-for"));
     int err = admit(t, &c);
+    if (err == ERR_FORBIDDEN && c.session.sid.p)
+        api_note_refusal(t, &c, err); /* an admin who wanted more than the role allows */
     if (!err)
         err = serve(t, &c);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;

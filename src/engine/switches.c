@@ -176,14 +176,20 @@ static void learn_row(struct switches *s, const struct sql_value *row)
         s->also(s->also_arg, name, value, row[2].i);
 }
 
-static void look(struct task *t, struct switches *s)
+int switches_look(struct task *t, struct switches *s)
 {
-    struct task_scope scope = task_scope(t);
-    (void)task_deadline(t, LOOK_MS);
     struct sql_rows r;
     int err = sql_call(t, s->sql, &r, "SELECT name, value, version FROM setting");
     for (size_t i = 0; !err && i < r.count; i++)
         learn_row(s, sql_row(&r, i));
+    return err;
+}
+
+static void look(struct task *t, struct switches *s)
+{
+    struct task_scope scope = task_scope(t);
+    (void)task_deadline(t, LOOK_MS);
+    int err = switches_look(t, s);
     if (err && !s->blind && !task_canceled(t))
         log_warn("engine", "switches cannot be read: %s", task_error(t));
     s->blind = err != 0;

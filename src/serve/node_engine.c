@@ -44,8 +44,13 @@ static const struct api_application applications[] = {
 
 static const struct work *const works[] = {&screen_work, &distill_work, NULL};
 
+#define LOOK_MS        2000 /* MySQL hangs: we start without having looked */
+#define TABLES_LOOK_MS 1000
+
 struct node_engine {
     struct node *node;
+    bool tables;  /* as far as we know, MySQL has them */
+    bool started; /* the roles are */
     struct arena arena;
     struct catalog catalog;
     struct sweeper sweeper;
@@ -157,9 +162,26 @@ void node_engine_serve(struct node_engine *e)
     api_serve(e->api, e->node->http);
 }
 
-void node_engine_go(struct node_engine *e)
+/* Whoever has been drained takes no work from the first moment on, and a closed registration stays closed. */
+static int look(struct task *t, struct node_engine *e)
+{
+    struct task_scope scope = task_scope(t);
+    int64_t old = task_deadline(t, LOOK_MS);
+    int err = switches_look(t, e->node->switches);
+    task_deadline_restore(t, old);
+    task_scope_end(t, scope);
+    return err;
+}
+
+void node_engine_prepare(struct task *t, struct node_engine *e)
+{
+    e->tables = look(t, e) != ERR_REFUSED;
+}
+
+static void start_roles(struct node_engine *e)
 {
     struct node *n = e->node;
+    e->started = true;
     const struct {
         const char *name;
         task_fn *fn;
@@ -178,6 +200,28 @@ void node_engine_go(struct node_engine *e)
     crew_go(e->crew);
 }
 
+/* A database without tables is nothing that any role could work with: that there are none is said once (node_warm.c), and
+ * not by each of them. */
+static void await_tables(struct task *t, void *arg)
+{
+    struct node_engine *e = arg;
+    while (!e->tables) {
+        if (task_sleep(t, TABLES_LOOK_MS))
+            return;
+        node_engine_prepare(t, e);
+    }
+    if (!e->node->draining && !task_canceled(t))
+        start_roles(e);
+}
+
+void node_engine_go(struct node_engine *e)
+{
+    if (e->tables)
+        start_roles(e);
+    else
+        check(task_go(e->node->group, "roles", await_tables, e) == 0);
+}
+
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 {
     int64_t began_ms = loop_now_ms(e->node->loop);
@@ -189,6 +233,6 @@ void node_engine_part(struct task *t, struct node_engine *e)
 {
     archive_part(t, &e->archive);
     alerts_part(t, e->node->alerts);
-    if (e->node->members->count == 0) /* we were the last */
+    if (e->started && e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);
 }

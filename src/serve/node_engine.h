@@ -14,7 +14,9 @@ struct node_engine *node_engine_new(struct node *n);
 void node_engine_free(struct node_engine *e); /* after n->group has ended */
 /* Adds the routes of all applications to n->http. */
 void node_engine_serve(struct node_engine *e);
-/* Starts the background roles, in n->group. */
+/* Learns what admins have told nodes, before anything else is done. If MySQL does not answer, the roles learn it later. */
+void node_engine_prepare(struct task *t, struct node_engine *e);
+/* Starts the background roles, in n->group: at once, or when MySQL has tables. */
 void node_engine_go(struct node_engine *e);
 /* Ends work that is under way, in at most ms, while they still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);

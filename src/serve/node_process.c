@@ -171,6 +171,7 @@ static void drain(struct task *t, struct process *p)
 static void live(struct task *t, void *arg)
 {
     struct process *p = arg;
+    node_engine_prepare(t, p->engine);
     check(task_go(&p->serving, "serve", serve, p) == 0);
     check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
     check(task_go(&p->background, "warm", node_warm_task, p->pages.warm) == 0);

@@ -1,4 +1,4 @@
-/* Keys of the AI service: added, limited, switched on and off. Every node's keyring reads the table each
+/* Keys of the AI service: added, limited, switched on and off. Every node's keyring reads the table twice a
  * second. Nobody is shown a key again once it is here. */
 #include "engine/keyring.h"
 
