@@ -264,6 +264,10 @@ static void test_audit(struct task *t, void *arg)
         {{.user_uid = 6}, 0},
         {{.admin = {"' OR 1=1 -- ", 12}}, 0},
         {{.user_uid = 5, .action = {"admin.add", 9}}, 0},
+        {{.from_ms = 1}, 3},
+        {{.to_ms = 4000000000000}, 3},
+        {{.from_ms = 4000000000000}, 0},
+        {{.to_ms = 1000, .admin = {"1", 1}}, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct admin_row *some;

@@ -131,7 +131,8 @@ static void test(struct task *t, void *arg)
     }
     is_int(request(t, &site, line, "nobody", "{}").status, 401, "nobody");
     is_int(request(t, &site, "POST /api/admin/all", "clerk", "{}").status, 403, "no super admin");
-    ok(str_starts(str_of(noted), STR("2 unix all.x user 0 target  3 only super admins may do this")),
+    ok(str_starts(str_of(noted),
+                  STR("2 unix all.x user 0 target  3 only super admins may do this")),
        "noted: %s", noted);
     is_int(request(t, &site, "GET /api/admin/x?y=1", "clerk", "").status, 400, "only a look");
     is_int(request(t, &site, line, "clerk", "{\"amount\":\"1\",\"request_id\":\"r\"}").status, 200,

@@ -58,9 +58,10 @@ int api_session_turn_away(struct task *t, struct api_call *c, const struct api_v
     return task_fail(t, ERR_UNAUTHENTICATED, "wrong user name or password");
 }
 
-int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind)
+int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
+                      const struct admin_deed *by)
 {
-    int err = session_end(t, c->node->cache, kind, c->session.uid, c->session.sid);
+    int err = session_end_by(t, c->node->cache, kind, c->session.uid, c->session.sid, by);
     if (err && err != ERR_NOT_FOUND)
         return err;
     api_set_cookie(c, worlds[kind].cookie, "", 0);

@@ -31,7 +31,8 @@ MUST_CHECK int api_session_turn_away(struct task *t, struct api_call *c,
                                      const struct api_visitor *v);
 
 /* Handlers of those who are logged in. */
-MUST_CHECK int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind);
+MUST_CHECK int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
+                                 const struct admin_deed *by); /* NULL: not noted */
 MUST_CHECK int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
                                 enum session_kind kind);
 #endif

@@ -188,6 +188,48 @@ static void test_control(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* An admin's deed and its note are one: neither is there without the other. */
+static void test_by_admin(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES], too_long[80];
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    sql_do(t, &n, "DELETE FROM admin_audit");
+    int64_t uid = new_user(t, &n, 100000);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    struct runs r = runs_of(&n);
+    enum run_state state = RUN_FAILED;
+    struct admin_deed by = {
+        .admin_uid = 3, .admin_name = STR("root"), .address = STR("1.2.3.4"), .action = too_long};
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    ok(run_control_by(t, &r, id, RUN_TERMINATE, "why", &by, &state) != 0 &&
+           str_eq(in_row(t, &n, id), STR("QUEUED")),
+       "what cannot be noted is not done: %s", task_error(t));
+    by.action = "run.terminate";
+    ok(run_control_by(t, &r, id, RUN_TERMINATE, "why", &by, &state) == 0 && state == RUN_CANCELLED,
+       "what can is");
+    is_int(sql_number(t, &n,
+                      "SELECT COUNT(*) FROM admin_audit WHERE target_uid = ? AND details LIKE"
+                      " '%done%QUEUED%CANCELLED%'",
+                      uid),
+           1, "and noted, with before and after");
+    is_int(run_control_by(t, &r, id, RUN_TERMINATE, "why", &by, &state), 0, "again");
+    is_int(sql_number(t, &n,
+                      "SELECT COUNT(*) FROM admin_audit WHERE target_uid = ? AND details LIKE"
+                      " '%repeated%'",
+                      uid),
+           1, "is noted as that");
+    is_int(run_control_by(t, &r, id, RUN_PAUSE, "why", &by, &state), ERR_CONFLICT, "not any more");
+    is_int(sql_number(t, &n, "SELECT COUNT(*) FROM admin_audit WHERE target_uid = ?", uid), 2,
+           "what is refused is not noted here");
+    close_node(t, &n);
+}
+
 /* The last unit is finished in Redis while its user pauses in MySQL: DONE stays DONE. */
 static void test_done_meets_pause(struct task *t, void *arg)
 {
@@ -378,6 +420,7 @@ int main(void)
     tap_task(test_submit, NULL, true);
     tap_task(test_refused, NULL, true);
     tap_task(test_control, NULL, true);
+    tap_task(test_by_admin, NULL, true);
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);
     tap_task(test_keeper, NULL, true);

@@ -54,6 +54,10 @@ MUST_CHECK int session_list(struct task *t, struct cache *c, enum session_kind k
  * makes sure, whether that finds it or not. */
 MUST_CHECK int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                            struct str sid);
+/* The same, noted in the same transaction. */
+struct admin_deed;
+MUST_CHECK int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                              struct str sid, const struct admin_deed *by);
 /* All of a user's, but for one (p == NULL: none is kept). */
 MUST_CHECK int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                                struct str but_sid);

@@ -7,6 +7,7 @@
  *
  * If Redis does not answer, 2 and 3 are left to whoever settles what is stale. */
 #include "base/log.h"
+#include "engine/admin_audit.h"
 #include "engine/keys.h"
 #include "engine/scripts.h"
 #include "engine/session_private.h"
@@ -51,7 +52,8 @@ static void tell_redis(struct task *t, struct cache *c, const struct session_hom
 struct ending {
     const struct session_home *home;
     int64_t uid;
-    struct str sid; /* the one, or the one that stays */
+    struct str sid;              /* the one, or the one that stays */
+    const struct admin_deed *by; /* NULL: not noted */
     struct sql_rows rows;
     uint64_t ended;
 };
@@ -65,16 +67,18 @@ static int end_row(struct task *t, struct sql *c, void *arg)
     int err = sql_on(t, c, &r, "DELETE FROM session WHERE sid = ? AND kind = ? AND uid = ?",
                      sql_text(e->sid), sql_text(e->home->kind), sql_int(e->uid));
     e->ended = err ? 0 : r.affected;
+    if (e->ended && e->by)
+        err = admin_audit_add(t, c, e->by);
     /* Also where none was: whoever was told ERR_UNCERTAIN asks again, and Redis may have it still. */
     return err ? err : e->home->mark_stale(t, c, e->uid);
 }
 
-int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
-                   struct str sid)
+static int end_one(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                   struct str sid, const struct admin_deed *by)
 {
     if (!session_is_name(sid))
         return task_fail(t, ERR_NOT_FOUND, "there is no such session");
-    struct ending e = {.home = h, .uid = uid, .sid = sid};
+    struct ending e = {.home = h, .uid = uid, .sid = sid, .by = by};
     int err = sql_tx(t, cache_sql(c), end_row, &e);
     if (err)
         return err;
@@ -82,10 +86,22 @@ int session_end_at(struct task *t, struct cache *c, const struct session_home *h
     return e.ended ? 0 : task_fail(t, ERR_NOT_FOUND, "there is no such session");
 }
 
+int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                   struct str sid)
+{
+    return end_one(t, c, h, uid, sid, NULL);
+}
+
 int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                 struct str sid)
 {
-    return session_end_at(t, c, session_home(kind), uid, sid);
+    return end_one(t, c, session_home(kind), uid, sid, NULL);
+}
+
+int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                   struct str sid, const struct admin_deed *by)
+{
+    return end_one(t, c, session_home(kind), uid, sid, by);
 }
 
 /* --- all --- */

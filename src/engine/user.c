@@ -1,6 +1,7 @@
 #include "engine/user.h"
 
 #include "engine/keys.h"
+#include "engine/ledger.h"
 
 #define COLUMNS "uid, username, password, permission, banned, version"
 
@@ -104,6 +105,16 @@ struct creation {
     int64_t uid;
 };
 
+static int note_new(struct task *t, struct sql *c, const struct user_new *u, int64_t uid)
+{
+    struct admin_deed deed = *u->by;
+    deed.user_uid = uid;
+    deed.after =
+        str_printf(task_arena(t), "{\"balance\":\"%s\",\"permission\":%lld}",
+                   ledger_decimal(task_arena(t), u->opening_cents).p, (long long)u->permission);
+    return admin_audit_add(t, c, &deed);
+}
+
 static int insert(struct task *t, struct sql *c, void *arg)
 {
     struct creation *n = arg;
@@ -118,8 +129,9 @@ static int insert(struct task *t, struct sql *c, void *arg)
     if (err)
         return err;
     n->uid = (int64_t)r.insert_id;
-    if (u->opening_cents == 0)
-        return 0;
+    err = u->by ? note_new(t, c, u, n->uid) : 0;
+    if (err || u->opening_cents == 0)
+        return err;
     return sql_on(t, c, NULL,
                   "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
                   " VALUES (?, 'mysql', 1, 'opening', ?, UTC_TIMESTAMP(3))",

@@ -41,7 +41,8 @@ MUST_CHECK int user_find(struct task *t, struct sql_pool *sql, struct str name, 
 struct user_new {
     struct str username, password_hash;
     int64_t permission;
-    int64_t opening_cents; /* the first row of billing_log, if not 0 */
+    int64_t opening_cents;       /* the first row of billing_log, if not 0 */
+    const struct admin_deed *by; /* noted in the same transaction; NULL: the user's own */
 };
 /* ERR_EXISTS: the name is taken. */
 MUST_CHECK int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n,

@@ -2,7 +2,11 @@
 import http.server
 import json
 import os
+import re
+import shutil
 import signal
+import ssl
+import subprocess
 import threading
 import time
 
@@ -18,11 +22,14 @@ def overview(api):
 
 
 class Hook:
-    """A webhook that refuses the first message, and keeps the rest."""
+    """A webhook that refuses the first message, and keeps the rest. certificate: it speaks TLS, and refuses nothing."""
+
+    def __init__(self, certificate=None):
+        self.certificate = certificate
 
     def __enter__(self):
         hook = self
-        self.got, self.refused = [], 0
+        self.got, self.refused = [], 1 if self.certificate else 0
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
@@ -38,7 +45,11 @@ class Hook:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks/s3cr3t"
+        if self.certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate + ".crt", self.certificate + ".key")
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"http{'s' if self.certificate else ''}://127.0.0.1:{self.server.server_port}/hooks/s3cr3t"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 
@@ -111,6 +122,35 @@ def _():
             note(f"{time.monotonic() - began:.1f} s")
         equal({b["alert"] for _, _, b in hook.got if hook.events(b["alert"]) != ["begun", "ended"]}, set(), "each was told once", *hook.got)
         ok(wait_for(lambda: not any(overview(root)["alerts"] for _ in range(6)), 5), "nothing is left", overview(root)["alerts"])
+
+
+def certificate(path):
+    """One that vouches for itself, at 127.0.0.1."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=hook",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path + ".key", "-out", path + ".crt"], check=True, capture_output=True)
+    return path
+
+
+@test("a webhook over TLS")
+def _():
+    place = folder()
+    ours, theirs, trusted = certificate(f"{place}/ours"), certificate(f"{place}/theirs"), f"{place}/trusted.crt"
+    shutil.copy(theirs + ".crt", trusted)
+    failed = lambda m: sum(float(v) for v in re.findall(r'^millrace_alert_messages_total{outcome="failed"[^ ]* (\S+)$', m.get("/metrics").body.decode(), re.M))
+    with Hook(ours) as hook, Millrace(env={"MILLRACE_ALERT_WEBHOOK_URL": hook.url, "MILLRACE_ALERT_CA_FILE": trusted}) as m:
+        assert wait_for(m.ready, 30), m.get("/readyz")
+        root = admin(m, "root")
+        kid = root("POST", "/api/admin/keys", {"key": "sk-that-was-refused", "active": False}).body["id"]
+        redis_link(m)("HSET", "sys:keyring:errors", kid, f"{int(time.time() * 1000)} refused status 401: it was switched off")
+        ok(wait_for(lambda: failed(m) >= 2, 20), "a certificate that nobody vouches for: the message is not sent, and tried again", m.log())
+        lines = [l for l in m.log().splitlines() if "could not be told" in l]
+        ok(lines and all("certificate" in l for l in lines), "the log says why", *lines)
+        equal((hook.got, "s3cr3t" in m.log()), ([], False), "the webhook has heard nothing, and the log does not name its path")
+        shutil.copy(ours + ".crt", trusted)
+        m.send_signal(signal.SIGHUP)
+        hook.told(f"key:{kid}", ["begun"])
+        root("POST", f"/api/admin/keys/{kid}", {"active": False})
+        hook.told(f"key:{kid}", ["begun", "ended"])
 
 
 run_tests()

@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 
-from harness import (SCALE, Millrace, copy_of_template, equal, folder, marked, note, ok, read, redis,
+from harness import (SCALE, Millrace, copy_of_template, equal, folder, marked, note, ok, read, redis, redis_link,
                      run, run_tests, sql, test, wait_for)
 
 SAMPLE = {"MILLRACE_SAMPLE_PAPERS": None}  # the default
@@ -277,10 +277,13 @@ def _():
             ok(wait_for(lambda: other.log().count(lacks) == 2, 10), "each node logs it", other.log())
             time.sleep(4 * SCALE)
             equal(other.log().count(lacks), 2, "once", other.log())
+            loud = [l for l in other.log().splitlines() if re.search(r"\b(WARN|ERROR)\b", l, re.I) and "running as root" not in l]
+            equal(len(loud), 2, "and nothing else complains", *loud)
             equal(sql(m, "SHOW TABLES", "theirs"), [], "still nothing was made")
             equal(run("db", "migrate", env=env).returncode, 0, "the operator makes the tables")
             ok(wait_for(lambda: said(other) == (200, None), 15), "noticed without a restart",
                other.log())
+            ok(wait_for(lambda: redis_link(other)("HLEN", "sys:nodes:info") == 2, 10), "the nodes get to work", other.log())
             equal(sql(m, "SELECT COUNT(*) FROM contentlist", "theirs"), [["0"]], "there are no papers")
         sql(m, f"INSERT INTO schema_migration VALUES ({NEWEST + 4}, 'later', 'x', NOW())", "theirs")
         with Millrace(data=folder() + "/v", env=env) as other:

@@ -113,10 +113,56 @@ def in_metrics(m):
     ok(value('millrace_sessions{kind="user"') >= 1 and value('millrace_sessions{kind="admin"') >= 1 and value('millrace_keys{state="active"') >= 1, "sessions and keys")
 
 
+def pid_of(node):
+    return int(node["name"].rsplit(":", 1)[1])
+
+
+def reloaded(m, root, victim):
+    """Nodes of another generation have the same places. The process that has the drained one."""
+    before = {n["id"]: pid_of(n) for n in overview(root)["nodes"]}
+    m.send_signal(signal.SIGHUP)
+    ok(wait_for(lambda: "the old nodes have ended" in m.log(), 30), "a reload", m.log())
+    now = lambda: {n["id"]: n for n in overview(root)["nodes"]}
+    ok(wait_for(lambda: set(now()) == set(before) and all(pid_of(n) != before[i] for i, n in now().items()), 10), "has new nodes in the same places", before, now())
+    equal({i: (n["drained"], n["takes_work"]) for i, n in now().items()}, {i: (i == victim, i != victim) for i in before}, "the drained one is drained")
+    ok(wait_for(lambda: overview(root)["workers"]["total"] == 4 and now()[victim]["workers"] == 0, 10), "the others work", now())
+    return pid_of(now()[victim])
+
+
+def from_the_first_moment(m):
+    """Every node that was started in the drained place has said so before it served."""
+    lines = [l for l in m.log().splitlines() if "takes no work any more" in l or "node: serves" in l]
+    held = [i for i, l in enumerate(lines) if "takes no work" in l]
+    ok(len(held) == 3, "a node was drained, and two have followed it", *lines)
+    for i in held[1:]:
+        who = re.search(r"node-\d+", lines[i])[0]
+        ok(any(who in l and "serves" in l for l in lines[i + 1:]), "who follows a drained node knows it before it serves", *lines)
+
+
+def all_drained(m, root, worker):
+    """Nobody takes work: runs stay queued."""
+    ids = [n["id"] for n in overview(root)["nodes"]]
+    for i in ids:
+        root("POST", f"/api/admin/nodes/{i}/drain")
+    ok(wait_for(lambda: not any(n["takes_work"] for n in overview(root)["nodes"]) and overview(root)["workers"]["total"] == 0, 10), "all nodes are drained",
+       overview(root)["nodes"])
+    other = user(m, "other")
+    qid = begin_run(root, other, 2)
+    state = lambda: sql(m, f"SELECT status FROM query_log WHERE query_id = '{qid}'")[0][0]
+    ok(not wait_for(lambda: state() != "QUEUED", 1.5), "a run waits in the queue", state())
+    equal(overview(root)["backlog"]["queued"], 1, "and is seen there")
+    gone = begin_run(root, other, 2)
+    equal(other("POST", f"/api/queries/{gone}/terminate").body["state"], "CANCELLED", "another is ended")
+    ok(wait_for(lambda: overview(root)["backlog"]["queued"] == 1, 5), "and leaves the queue", overview(root)["backlog"])
+    root("POST", f"/api/admin/nodes/{ids[0]}/undrain")
+    ok(wait_for(lambda: state() == "RUNNING" and any(r["query_id"] == qid for r in overview(root)["workers"]["runs"]), 10), "it starts when a node takes work", state())
+    root("POST", f"/api/admin/nodes/{ids[1]}/undrain")
+
+
 def drained(m, root, worker):
     wait_for(lambda: len({r["node"] for r in overview(root)["workers"]["runs"]}) == 2, 10)
     nodes = overview(root)["nodes"]
-    victim, pid = nodes[0]["id"], int(nodes[0]["name"].rsplit(":", 1)[1])
+    victim = nodes[0]["id"]
     state = lambda: next((n for n in overview(root)["nodes"] if n["id"] == victim), None)
     said = lambda: [v for v in map(json.loads, redis_link(m)("HVALS", "sys:nodes:info")) if v["id"] == victim]
     began = time.monotonic()
@@ -126,9 +172,11 @@ def drained(m, root, worker):
     ok(took < 1.2 * SCALE, "it takes no work within a second", took)
     ok(wait_for(lambda: state()["workers"] == 0 and overview(root)["workers"]["total"] == 4, 10), "its workers go to the other one", overview(root)["nodes"])
     equal({m.get("/readyz").status for _ in range(20)}, {200}, "it still serves")
+    pid = reloaded(m, root, victim)
     os.kill(pid, signal.SIGKILL)
-    ok(wait_for(lambda: any(v["name"] != nodes[0]["name"] for v in said()), 20), "it is killed, and another takes its place")
-    ok(wait_for(lambda: (s := state()) and s["drained"] and not s["takes_work"] and s["name"] != nodes[0]["name"], 10), "which is drained, too", state())
+    ok(wait_for(lambda: any(pid_of(v) != pid for v in said()), 20), "it is killed, and another takes its place")
+    ok(wait_for(lambda: (s := state()) and s["drained"] and not s["takes_work"] and pid_of(s) != pid, 10), "which is drained, too", state())
+    from_the_first_moment(m)
     equal(root("POST", f"/api/admin/nodes/{victim}/undrain").body["drained"], False, "and works again")
     ok(wait_for(lambda: state()["workers"] > 0, 10), "when it may", overview(root)["nodes"])
     for name in ("nobody-0000-0", "x" * 49, "%27"):
@@ -171,7 +219,7 @@ def _():
         root, worker = admin(m, "root"), user(m, "worker")
         qid = begin_run(root, worker, 4)
         for part in (lambda: seen(m, root, worker, qid), lambda: streams(m, root), lambda: in_metrics(m), lambda: drained(m, root, worker),
-                     lambda: prompts(m, root, path)):
+                     lambda: prompts(m, root, path), lambda: all_drained(m, root, worker)):
             began = time.monotonic()
             part()
             note(f"{time.monotonic() - began:.1f} s")

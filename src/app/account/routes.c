@@ -95,7 +95,7 @@ static int log_in(struct task *t, struct api_call *c, struct json_writer *w)
 static int log_out(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
-    return api_session_leave(t, c, SESSION_USER);
+    return api_session_leave(t, c, SESSION_USER, NULL);
 }
 
 /* --- who am I --- */

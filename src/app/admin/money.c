@@ -4,77 +4,22 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/admin_acts.h"
 
 /* --- moving it --- */
 
-struct moving {
-    struct ledger_move move;
-    struct admin_deed deed;
-    bool takes;
-    bool noted; /* by this call: it is no repeat */
-};
-
-static struct str balance_json(struct task *t, int64_t cents)
-{
-    return str_printf(task_arena(t), "{\"balance\":\"%s\"}",
-                      ledger_decimal(task_arena(t), cents).p);
-}
-
-/* In the transaction of the ledger. A recharge is in the row by then; money that is taken goes through
- * Redis afterwards, and what comes of that is noted afterwards. */
-static int note(struct task *t, struct sql *c, void *arg)
-{
-    struct moving *m = arg;
-    struct admin_deed d = m->deed;
-    struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT CAST(balance * 100 AS SIGNED) FROM user_info WHERE uid = ?",
-                     sql_int(m->move.uid));
-    if (err)
-        return err;
-    check(r.count == 1);
-    int64_t now = r.cells[0].i;
-    d.before = balance_json(t, m->takes ? now : now - m->move.cents);
-    d.after = m->takes ? STR_NULL : balance_json(t, now);
-    d.outcome = m->takes ? ADMIN_BEGUN : ADMIN_DONE;
-    err = admin_audit_add(t, c, &d);
-    m->noted = !err;
-    return err;
-}
-
-static int note_outcome(struct task *t, struct api_call *c, const struct moving *m, int64_t balance)
-{
-    if (m->noted && !m->takes)
-        return 0;
-    struct admin_deed d = m->deed;
-    d.outcome = m->noted ? ADMIN_DONE : ADMIN_REPEATED;
-    d.after = balance_json(t, balance);
-    return admin_audit_note(t, c->node->sql, &d);
-}
-
-static struct str amount_json(struct task *t, int64_t cents)
-{
-    return str_printf(task_arena(t), "{\"amount\":\"%s\"}", ledger_decimal(task_arena(t), cents).p);
-}
-
 static int move(struct task *t, struct api_call *c, struct json_writer *w, bool takes)
 {
-    struct moving m = {.takes = takes, .deed = admin_deed_of(c)};
-    m.move =
-        (struct ledger_move){.request_id = api_text(c, "request_id"), .also = note, .also_arg = &m};
-    check(api_money(c, "amount", &m.move.cents));
-    m.deed.request_id = m.move.request_id;
-    m.deed.asked = amount_json(t, m.move.cents);
+    struct admin_deed d = admin_deed_of(c);
+    struct admin_move m = {.request_id = api_text(c, "request_id"), .takes = takes};
     int64_t balance;
-    int err = admin_path_number(t, c, "uid", "user", &m.move.uid);
+    check(api_money(c, "amount", &m.cents));
+    int err = admin_path_number(t, c, "uid", "user", &m.uid);
     if (!err)
-        err = takes ? ledger_deduct(t, c->node->ledger, &m.move, &balance)
-                    : ledger_recharge(t, c->node->ledger, &m.move, &balance);
+        err = admin_move_money(t, c->node->runs, &m, &d, &balance);
     if (!err)
-        err = note_outcome(t, c, &m, balance);
-    if (err)
-        return err;
-    jw_put_str(w, "balance", ledger_decimal(task_arena(t), balance));
-    return 0;
+        jw_put_str(w, "balance", ledger_decimal(task_arena(t), balance));
+    return err;
 }
 
 static int recharge(struct task *t, struct api_call *c, struct json_writer *w)

@@ -82,8 +82,7 @@ static int log_out(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
     struct admin_deed d = api_deed(c);
-    int err = admin_audit_note(t, c->node->sql, &d);
-    return err ? err : api_session_leave(t, c, SESSION_ADMIN);
+    return api_session_leave(t, c, SESSION_ADMIN, &d);
 }
 
 /* --- the one who is logged in --- */
@@ -109,14 +108,10 @@ static int end_session(struct task *t, struct api_call *c, struct json_writer *w
 {
     (void)w;
     struct str sid = http_param(c->x, "sid");
-    int err = session_end(t, c->node->cache, SESSION_ADMIN, c->session.uid, sid);
-    if (err == ERR_NOT_FOUND)
-        return task_fail(t, err, "you have no such session");
-    if (err)
-        return err;
     struct admin_deed d = api_deed(c);
     d.target = sid;
-    return admin_audit_note(t, c->node->sql, &d);
+    int err = session_end_by(t, c->node->cache, SESSION_ADMIN, c->session.uid, sid, &d);
+    return err == ERR_NOT_FOUND ? task_fail(t, err, "you have no such session") : err;
 }
 
 /* The old one is a guess like any other, so it is counted like one. */

@@ -3,10 +3,9 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/admin_acts.h"
 #include "engine/ledger.h"
 #include "engine/password.h"
-
-#define BANNED "the account is banned"
 
 /* --- finding --- */
 
@@ -196,47 +195,15 @@ static int set_password(struct task *t, struct api_call *c, struct json_writer *
     return err ? err : session_end_all(t, n->cache, SESSION_USER, ch.uid, STR_NULL);
 }
 
-/* --- bans --- */
-
-static int pause_run(struct task *t, struct api_call *c, int64_t uid, struct str qid)
-{
-    struct admin_deed d = api_deed(c);
-    enum run_state state;
-    d.action = "run.pause";
-    d.reason = STR(BANNED);
-    int err =
-        run_control_by(t, c->node->runs, (struct run_id){uid, qid}, RUN_PAUSE, BANNED, &d, &state);
-    return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? 0 : err; /* it has ended meanwhile */
-}
-
-/* Nobody can add to them: submitting looks at the ban under the lock that the ban was made under. */
-static int pause_runs(struct task *t, struct api_call *c, int64_t uid)
-{
-    struct sql_rows r;
-    int err = sql_call(t, c->node->sql, &r,
-                       "SELECT query_id FROM query_log WHERE uid = ?"
-                       " AND status IN ('QUEUED', 'RUNNING') ORDER BY created_at",
-                       sql_int(uid));
-    for (size_t i = 0; !err && i < r.count; i++)
-        err = pause_run(t, c, uid, sql_row(&r, i)[0].s);
-    return err;
-}
-
-/* The row first: from then on nobody gets in. Whatever fails behind it is done by sending it again. */
 static int ban(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct admin_deed d = admin_deed_of(c);
-    struct user_change ch = {.part = USER_BANNED, .by = &d};
     bool banned = false;
+    int64_t uid;
     check(api_bool(c, "banned", &banned));
-    ch.number = banned;
-    int err = admin_path_number(t, c, "uid", "user", &ch.uid);
+    int err = admin_path_number(t, c, "uid", "user", &uid);
     if (!err)
-        err = user_change(t, c->node->cache, &ch);
-    if (!err && banned)
-        err = session_end_all(t, c->node->cache, SESSION_USER, ch.uid, STR_NULL);
-    if (!err && banned)
-        err = pause_runs(t, c, ch.uid);
+        err = admin_ban(t, c->node->runs, uid, banned, &d);
     return err ? err : show(t, c, w);
 }
 

@@ -29,8 +29,10 @@ struct options {
 static int add(struct task *t, struct db *d)
 {
     struct options *o = d->arg;
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.add"};
     struct passwords *p = passwords_new();
     int64_t uid;
+    o->user.by = &by;
     if (o->permission < 0)
         o->user.permission = d->config.new_user_permission;
     int err = password_hash(t, p, str_of(o->password), &o->user.password_hash);

@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/sha256.h"
+#include "engine/admin_acts.h"
 #include "engine/ledger.h"
-#include "engine/session.h"
 #include "engine/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
@@ -16,13 +16,12 @@ static const char money_about[] =
     "Moves money, at most once for a request id: after an error, send the same id again and it is "
     "done\n"
     "if it was not, and nothing more if it was. Without --request an id is made up and shown.";
-static const char ban_about[] =
-    "Takes effect on every node at once. Runs and money stay as they are.";
+static const char ban_about[] = "Takes effect on every node at once. A ban ends all sessions and "
+                                "pauses all runs; its end lets the "
+                                "user\nin again, who may resume them. It is in the audit log.";
 
 struct change {
-    struct db *db;
-    struct cache *cache;
-    struct ledger *ledger;
+    struct runs runs;
     struct user user;
 };
 
@@ -40,41 +39,40 @@ static int show_balance(struct task *t, const struct change *c, int64_t cents)
     return 0;
 }
 
-static struct ledger_move move_of(const struct change *c, const struct options *o)
+static int move(struct task *t, struct change *c, const struct options *o, bool takes)
 {
-    return (struct ledger_move){
-        .uid = c->user.uid, .cents = o->cents, .request_id = str_of(o->request)};
+    struct admin_deed by = {ADMIN_OPERATOR, .action = takes ? "user.deduct" : "user.recharge"};
+    struct admin_move m = {
+        .uid = c->user.uid, .cents = o->cents, .request_id = str_of(o->request), .takes = takes};
+    int64_t balance;
+    int err = admin_move_money(t, &c->runs, &m, &by, &balance);
+    return err ? err : show_balance(t, c, balance);
 }
 
 static int recharge(struct task *t, struct change *c, const struct options *o)
 {
-    int64_t balance;
-    struct ledger_move m = move_of(c, o);
-    int err = ledger_recharge(t, c->ledger, &m, &balance);
-    return err ? err : show_balance(t, c, balance);
+    return move(t, c, o, false);
 }
 
 static int deduct(struct task *t, struct change *c, const struct options *o)
 {
-    int64_t balance;
-    struct ledger_move m = move_of(c, o);
-    int err = ledger_deduct(t, c->ledger, &m, &balance);
-    if (err == ERR_FUNDS)
-        return task_fail(t, err, "the user has less than that; nothing was changed");
-    return err ? err : show_balance(t, c, balance);
+    int err = move(t, c, o, true);
+    return err == ERR_FUNDS ? task_fail(t, err, "the user has less than that; nothing was changed")
+                            : err;
 }
 
 static int ban(struct task *t, struct change *c, const struct options *o)
 {
     (void)o;
-    int err = user_set_banned(t, c->cache, c->user.uid, true);
-    return err ? err : session_end_all(t, c->cache, SESSION_USER, c->user.uid, STR_NULL);
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.ban"};
+    return admin_ban(t, &c->runs, c->user.uid, true, &by);
 }
 
 static int unban(struct task *t, struct change *c, const struct options *o)
 {
     (void)o;
-    return user_set_banned(t, c->cache, c->user.uid, false);
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.ban"};
+    return admin_ban(t, &c->runs, c->user.uid, false, &by);
 }
 
 /* --- around it --- */
@@ -82,16 +80,17 @@ static int unban(struct task *t, struct change *c, const struct options *o)
 static int run_with(struct task *t, struct db *d, struct cache *cache)
 {
     struct options *o = d->arg;
-    struct change c = {.db = d, .cache = cache};
-    c.ledger =
-        ledger_new(&(struct ledger_options){.redis = d->redis, .sql = d->sql, .cache = c.cache});
+    struct ledger *ledger =
+        ledger_new(&(struct ledger_options){.redis = d->redis, .sql = d->sql, .cache = cache});
+    struct change c = {
+        .runs = {.redis = d->redis, .sql = d->sql, .cache = cache, .ledger = ledger}};
     int err = user_find(t, d->sql, str_of(o->name), &c.user);
     if (err == ERR_NOT_FOUND)
         (void)task_fail(t, err, "there is no user \"%s\"", o->name);
     if (!err)
         err = o->apply(t, &c, o);
     int status = err ? db_complain(t, d, err) : fflush(stdout) == 0 ? 0 : 1;
-    ledger_free(c.ledger);
+    ledger_free(ledger);
     return status;
 }
 
