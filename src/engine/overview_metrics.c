@@ -5,7 +5,19 @@
 #include "base/metrics.h"
 #include "engine/overview_private.h"
 
+#define KEYS_SHOWN 20 /* slots of the page are few */
+
+enum { LIMIT_REQUESTS, LIMIT_TOKENS, LIMIT_CAPS, LIMITS = LIMIT_CAPS + KEYRING_CAPS };
+
+struct key_metrics {
+    int64_t id;
+    int64_t *use[LIMITS]; /* NULL: it never had such a limit */
+};
+
 struct overview_metrics {
+    struct metrics *page;
+    struct key_metrics keys[KEYS_SHOWN];
+    size_t key_count;
     int64_t *queued, *queue_age, *running, *workers, *nodes, *nodes_taking;
     int64_t *keys_active, *keys_resting, *keys_disabled, *keys_refused;
     int64_t *records, *moves, *drift, *downloads_waiting, *downloads_taken;
@@ -17,6 +29,7 @@ struct overview_metrics {
 struct overview_metrics *overview_metrics_new(struct metrics *m)
 {
     struct overview_metrics *x = check_memory(calloc(1, sizeof *x));
+    x->page = m;
     const struct {
         int64_t **slot;
         const char *name, *labels, *help;
@@ -80,6 +93,50 @@ static void set_keys(struct overview_metrics *m, const struct overview_data *d)
     metric_set(m->keys_refused, refused);
 }
 
+static void set_use(struct overview_metrics *m, struct key_metrics *k, size_t limit, int64_t used,
+                    int64_t most)
+{
+    static const char *const names[LIMITS] = {"requests", "tokens", "minute", "day", "month"};
+    char labels[64];
+    if (most < 0)
+        return;
+    snprintf(labels, sizeof labels, "key=\"%lld\",limit=\"%s\"", (long long)k->id, names[limit]);
+    if (!k->use[limit])
+        k->use[limit] = metric(m->page, METRIC_GAUGE, "millrace_key_use_permille", labels,
+                               "How much of a limit of a key is used.");
+    metric_set(k->use[limit], most ? (int64_t)((double)used * 1000 / (double)most) : 1000);
+}
+
+static struct key_metrics *metrics_of_key(struct overview_metrics *m, int64_t id)
+{
+    for (size_t i = 0; i < m->key_count; i++)
+        if (m->keys[i].id == id)
+            return &m->keys[i];
+    if (m->key_count == KEYS_SHOWN)
+        return NULL;
+    m->keys[m->key_count].id = id;
+    return &m->keys[m->key_count++];
+}
+
+/* Of keys and limits that are gone nothing is used. */
+static void set_key_use(struct overview_metrics *m, const struct overview_data *d)
+{
+    for (size_t i = 0; i < m->key_count; i++)
+        for (size_t limit = 0; limit < LIMITS; limit++)
+            if (m->keys[i].use[limit])
+                metric_set(m->keys[i].use[limit], 0);
+    for (size_t i = 0; i < d->key_count; i++) {
+        const struct keyring_state *s = &d->keys[i];
+        struct key_metrics *k = metrics_of_key(m, s->id);
+        if (!k)
+            continue;
+        set_use(m, k, LIMIT_REQUESTS, s->requests_used, s->requests_limit);
+        set_use(m, k, LIMIT_TOKENS, s->tokens_used, s->tokens_limit);
+        for (size_t c = 0; c < KEYRING_CAPS; c++)
+            set_use(m, k, LIMIT_CAPS + c, s->calls[c], s->caps[c]);
+    }
+}
+
 static void set_stores(struct overview_metrics *m, const struct overview_data *d)
 {
     metric_set(m->redis_up, d->redis.up);
@@ -115,5 +172,6 @@ void overview_metrics_set(struct overview_metrics *m, const struct overview_data
     metric_set(m->user_sessions, d->user_sessions);
     metric_set(m->admin_sessions, d->admin_sessions);
     set_keys(m, d);
+    set_key_use(m, d);
     set_stores(m, d);
 }

@@ -110,6 +110,8 @@ def in_metrics(m):
     equal(len(ids), len(set(ids)), "each panel with an id of its own")
     value = lambda name: max(float(v) for v in re.findall(rf"^{re.escape(name)}[,}}][^ ]* (\S+)$", text, re.M))
     equal((value('millrace_nodes_alive{node="0"'), value('millrace_store_up{store="redis"'), value('millrace_store_up{store="mysql"')), (2, 1, 1), "nodes and stores")
+    use = {limit: int(v) for limit, v in re.findall(r'^millrace_key_use_permille{key="\d+",limit="(\w+)"[^ ]* (\d+)$', text, re.M)}
+    equal(set(use), {"requests", "tokens"}, "how much of its limits a key has used; it has no caps", use)
     ok(value('millrace_sessions{kind="user"') >= 1 and value('millrace_sessions{kind="admin"') >= 1 and value('millrace_keys{state="active"') >= 1, "sessions and keys")
 
 
