@@ -94,7 +94,7 @@ def streams(m, root):
     equal(set(found[0][0][1]) | {"success", "at"}, set(overview(root)), "an event is what the overview is")
 
 
-def in_metrics(m):
+def in_metrics(m, root):
     text = m.get("/metrics").body.decode()
     there = {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
     with open(DASHBOARD) as f:
@@ -110,8 +110,13 @@ def in_metrics(m):
     equal(len(ids), len(set(ids)), "each panel with an id of its own")
     value = lambda name: max(float(v) for v in re.findall(rf"^{re.escape(name)}[,}}][^ ]* (\S+)$", text, re.M))
     equal((value('millrace_nodes_alive{node="0"'), value('millrace_store_up{store="redis"'), value('millrace_store_up{store="mysql"')), (2, 1, 1), "nodes and stores")
-    use = {limit: int(v) for limit, v in re.findall(r'^millrace_key_use_permille{key="\d+",limit="(\w+)"[^ ]* (\d+)$', text, re.M)}
-    equal(set(use), {"requests", "tokens"}, "how much of its limits a key has used; it has no caps", use)
+    used = lambda: {limit: int(v) for limit, v in re.findall(r'^millrace_key_use_permille{key="\d+",limit="(\w+)"[^ ]* (\d+)$', m.get("/metrics").body.decode(), re.M)}
+    equal(set(used()), {"requests", "tokens"}, "of keys without caps, how much of their limits is used")
+    for key in overview(root)["keys"]:
+        root("POST", f"/api/admin/keys/{key['id']}", {"day_cap": 4000})
+    ok(wait_for(lambda: used().get("day", 0) > 0, 8), "of those with a cap, how much of that", used())
+    for key in overview(root)["keys"]:
+        root("POST", f"/api/admin/keys/{key['id']}", {"day_cap": -1})
     ok(value('millrace_sessions{kind="user"') >= 1 and value('millrace_sessions{kind="admin"') >= 1 and value('millrace_keys{state="active"') >= 1, "sessions and keys")
 
 
@@ -220,7 +225,7 @@ def _():
     with Sim("--latency-ms", "300") as sim, server(sim, MILLRACE_AI_PROMPT_FILE=path) as m:
         root, worker = admin(m, "root"), user(m, "worker")
         qid = begin_run(root, worker, 4)
-        for part in (lambda: seen(m, root, worker, qid), lambda: streams(m, root), lambda: in_metrics(m), lambda: drained(m, root, worker),
+        for part in (lambda: seen(m, root, worker, qid), lambda: streams(m, root), lambda: in_metrics(m, root), lambda: drained(m, root, worker),
                      lambda: prompts(m, root, path), lambda: all_drained(m, root, worker)):
             began = time.monotonic()
             part()
