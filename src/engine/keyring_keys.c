@@ -6,7 +6,7 @@
 #include "engine/keys.h"
 #include "engine/scripts.h"
 
-#define LOOK_EACH_MS  500 /* what an admin changes is so within a second */
+#define LOOK_EACH_MS  500  /* what an admin changes is so within a second */
 #define LOOK_MS       5000 /* how long one look may take */
 #define REST_MS_LEAST 1000
 #define REST_MS_MAX   3600000
