@@ -131,13 +131,32 @@ def certificate(path):
     return path
 
 
+def money_off(m, root, hook):
+    """What an audit has found, and records that nobody can write: as Redis would have them."""
+    link, nobody = redis_link(m), "999999"
+    link("SET", "sys:drift", "1234 2")
+    link("SET", "sys:audited", int(time.time() * 1000))
+    link("RPUSH", f"billing_queue:{nobody}", *["x"] * 6)
+    link("ZADD", "sys:billing", int(time.time() * 1000), nobody)
+    hook.told("drift", ["begun"])
+    billing = overview(root)["billing"]
+    ok((billing["drift_cents"], billing["findings"], billing["records"], billing["records_max"], billing["alarm"]) == (1234, 2, 6, 5, True), "the overview has both", billing)
+    hook.told("billing", ["begun"])
+    link("SET", "sys:drift", "0 0")
+    link("DEL", f"billing_queue:{nobody}")
+    hook.told("drift", ["begun", "ended"])
+    hook.told("billing", ["begun", "ended"])
+    equal([b["text"] for _, _, b in hook.got if b["event"] == "begun" and b["alert"] in ("drift", "billing")],
+          ["millrace: the audit found 2 places where money is off, by 12.34 in all", "millrace: 6 charges wait to be written to MySQL; more than 5 is too many"], "in words")
+
+
 @test("a webhook over TLS")
 def _():
     place = folder()
     ours, theirs, trusted = certificate(f"{place}/ours"), certificate(f"{place}/theirs"), f"{place}/trusted.crt"
     shutil.copy(theirs + ".crt", trusted)
     failed = lambda m: sum(float(v) for v in re.findall(r'^millrace_alert_messages_total{outcome="failed"[^ ]* (\S+)$', m.get("/metrics").body.decode(), re.M))
-    with Hook(ours) as hook, Millrace(env={"MILLRACE_ALERT_WEBHOOK_URL": hook.url, "MILLRACE_ALERT_CA_FILE": trusted}) as m:
+    with Hook(ours) as hook, Millrace(env={"MILLRACE_ALERT_WEBHOOK_URL": hook.url, "MILLRACE_ALERT_CA_FILE": trusted, "MILLRACE_ALERT_BILLING_RECORDS": "5"}) as m:
         assert wait_for(m.ready, 30), m.get("/readyz")
         root = admin(m, "root")
         kid = root("POST", "/api/admin/keys", {"key": "sk-that-was-refused", "active": False}).body["id"]
@@ -151,6 +170,7 @@ def _():
         hook.told(f"key:{kid}", ["begun"])
         root("POST", f"/api/admin/keys/{kid}", {"active": False})
         hook.told(f"key:{kid}", ["begun", "ended"])
+        money_off(m, root, hook)
 
 
 run_tests()
