@@ -2,6 +2,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/time.h"
+
+#define LATE_MS (3600LL * 1000) /* see limit_ids */
 
 static const char *const outcomes[] = {
     [ADMIN_DONE] = "done",       [ADMIN_BEGUN] = "begun",   [ADMIN_REPEATED] = "repeated",
@@ -124,9 +127,17 @@ struct span {
     int64_t after, before;
 };
 
+/* As a column has it. Not FROM_UNIXTIME, which ends in 2038. */
+static struct sql_value moment(struct task *t, int64_t ms)
+{
+    char iso[TIME_ISO_BYTES];
+    time_iso(ms * 1000, iso);
+    return sql_text(str_dup(task_arena(t), str_from(iso, sizeof iso - 2))); /* without its Z */
+}
+
 /* who: the condition on the admin, with its value; NULL: none. */
-static void ask_rows(struct question *q, const struct admin_filter *f, struct span ids,
-                     int64_t limit, const char *who, struct sql_value value)
+static void ask_rows(struct task *t, struct question *q, const struct admin_filter *f,
+                     struct span ids, int64_t limit, const char *who, struct sql_value value)
 {
     ask(q, SELECT, sql_int(ids.before));
     ask(q, "", sql_int(ids.after));
@@ -137,26 +148,26 @@ static void ask_rows(struct question *q, const struct admin_filter *f, struct sp
     if (f->user_uid)
         ask(q, " AND target_uid = ?", sql_int(f->user_uid));
     if (f->from_ms)
-        ask(q, " AND at >= FROM_UNIXTIME(? / 1000)", sql_int(f->from_ms));
+        ask(q, " AND at >= ?", moment(t, f->from_ms));
     if (f->to_ms)
-        ask(q, " AND at < FROM_UNIXTIME(? / 1000)", sql_int(f->to_ms));
+        ask(q, " AND at < ?", moment(t, f->to_ms));
     ask(q, " ORDER BY id DESC LIMIT ?)", sql_int(limit));
 }
 
 /* A name of digits may also be a number: what is found is of both. */
-static void ask_all(struct question *q, const struct admin_filter *f, struct span ids,
-                    int64_t limit)
+static void ask_all(struct task *t, struct question *q, const struct admin_filter *f,
+                    struct span ids, int64_t limit)
 {
     int64_t uid;
     if (!f->admin.p) {
-        ask_rows(q, f, ids, limit, NULL, sql_null());
+        ask_rows(t, q, f, ids, limit, NULL, sql_null());
         return;
     }
-    ask_rows(q, f, ids, limit, " AND admin_name = ?", sql_text(f->admin));
+    ask_rows(t, q, f, ids, limit, " AND admin_name = ?", sql_text(f->admin));
     if (!str_to_i64(f->admin, &uid))
         return;
     buf_add_lit(&q->text, " UNION ");
-    ask_rows(q, f, ids, limit, " AND admin_uid = ?", sql_int(uid));
+    ask_rows(t, q, f, ids, limit, " AND admin_uid = ?", sql_int(uid));
     ask(q, " ORDER BY id DESC LIMIT ?", sql_int(limit));
 }
 
@@ -169,16 +180,13 @@ static int limit_ids(struct task *t, struct sql_pool *p, const struct admin_filt
     int err = 0;
     if (f->from_ms)
         err = sql_call(t, p, &r,
-                       "SELECT id FROM admin_audit WHERE at < FROM_UNIXTIME(? / 1000)"
-                       " - INTERVAL 1 HOUR ORDER BY at DESC, id DESC LIMIT 1",
-                       sql_int(f->from_ms));
+                       "SELECT id FROM admin_audit WHERE at < ? ORDER BY at DESC, id DESC LIMIT 1",
+                       moment(t, f->from_ms - LATE_MS));
     if (!err && f->from_ms && r.count)
         ids->after = r.cells[0].i;
     if (!err && f->to_ms)
-        err = sql_call(t, p, &r,
-                       "SELECT id FROM admin_audit WHERE at > FROM_UNIXTIME(? / 1000)"
-                       " + INTERVAL 1 HOUR ORDER BY at, id LIMIT 1",
-                       sql_int(f->to_ms));
+        err = sql_call(t, p, &r, "SELECT id FROM admin_audit WHERE at > ? ORDER BY at, id LIMIT 1",
+                       moment(t, f->to_ms + LATE_MS));
     if (!err && f->to_ms && r.count && r.cells[0].i < ids->before)
         ids->before = r.cells[0].i;
     return err;
@@ -221,7 +229,7 @@ int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filt
     struct question q = {.argc = 0};
     struct sql_rows r;
     buf_init(&q.text);
-    ask_all(&q, f, ids, limit);
+    ask_all(t, &q, f, ids, limit);
     err = sql_argv(t, p, str_z(task_arena(t), buf_str(&q.text)), q.argc, q.argv, &r);
     buf_release(&q.text);
     if (err)
