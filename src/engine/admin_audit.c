@@ -4,7 +4,9 @@
 #include "base/json.h"
 #include "base/time.h"
 
-#define LATE_MS (3600LL * 1000) /* see limit_ids */
+#define LATE_MS    (3600LL * 1000) /* see limit_ids */
+#define SPAN_FIRST 2000            /* numbers that are looked at first; see read_page */
+#define SPAN_GROWS 30
 
 static const char *const outcomes[] = {
     [ADMIN_DONE] = "done",       [ADMIN_BEGUN] = "begun",   [ADMIN_REPEATED] = "repeated",
@@ -171,24 +173,65 @@ static void ask_all(struct task *t, struct question *q, const struct admin_filte
     ask(q, " ORDER BY id DESC LIMIT ?", sql_int(limit));
 }
 
+static int find_id(struct task *t, struct sql_pool *p, const char *query, struct sql_value at,
+                   int64_t *id)
+{
+    struct sql_rows r;
+    int err = sql_argv(t, p, query, at.type == SQL_NULL ? 0 : 1, &at, &r);
+    if (!err && r.count)
+        *id = r.cells[0].i;
+    return err;
+}
+
 /* Numbers grow with the time, but for statements that had to wait, and for a clock that was set: nothing is an hour late. So a time
  * is also a limit of numbers, and the rows of other times need not be read. */
 static int limit_ids(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      struct span *ids)
 {
-    struct sql_rows r;
-    int err = 0;
-    if (f->from_ms)
-        err = sql_call(t, p, &r,
-                       "SELECT id FROM admin_audit WHERE at < ? ORDER BY at DESC, id DESC LIMIT 1",
-                       moment(t, f->from_ms - LATE_MS));
-    if (!err && f->from_ms && r.count)
-        ids->after = r.cells[0].i;
+    int64_t newest = 0, later = INT64_MAX;
+    *ids = (struct span){0, f->before_id};
+    int err = f->before_id ? 0
+                           : find_id(t, p, "SELECT id FROM admin_audit ORDER BY id DESC LIMIT 1",
+                                     sql_null(), &newest);
+    if (!f->before_id)
+        ids->before = newest + 1;
+    if (!err && f->from_ms)
+        err = find_id(t, p,
+                      "SELECT id FROM admin_audit WHERE at < ? ORDER BY at DESC, id DESC LIMIT 1",
+                      moment(t, f->from_ms - LATE_MS), &ids->after);
     if (!err && f->to_ms)
-        err = sql_call(t, p, &r, "SELECT id FROM admin_audit WHERE at > ? ORDER BY at, id LIMIT 1",
-                       moment(t, f->to_ms + LATE_MS));
-    if (!err && f->to_ms && r.count && r.cells[0].i < ids->before)
-        ids->before = r.cells[0].i;
+        err = find_id(t, p, "SELECT id FROM admin_audit WHERE at > ? ORDER BY at, id LIMIT 1",
+                      moment(t, f->to_ms + LATE_MS), &later);
+    if (later < ids->before)
+        ids->before = later;
+    return err;
+}
+
+static int read_rows(struct task *t, struct sql_pool *p, const struct admin_filter *f,
+                     struct span ids, int64_t limit, struct sql_rows *r)
+{
+    struct question q = {.argc = 0};
+    buf_init(&q.text);
+    ask_all(t, &q, f, ids, limit);
+    int err = sql_argv(t, p, str_z(task_arena(t), buf_str(&q.text)), q.argc, q.argv, r);
+    buf_release(&q.text);
+    return err;
+}
+
+/* Asked for all of them, the server begins with the newest one of an admin, wherever the page begins, and an export would read everything
+ * again and again. So it is asked for some, then for many, then for all. */
+static int read_page(struct task *t, struct sql_pool *p, const struct admin_filter *f,
+                     int64_t limit, struct sql_rows *r)
+{
+    struct span ids;
+    int err = limit_ids(t, p, f, &ids);
+    for (int64_t span = SPAN_FIRST; !err; span *= SPAN_GROWS) {
+        bool all = span >= ids.before - ids.after;
+        struct span some = {all ? ids.after : ids.before - span, ids.before};
+        err = read_rows(t, p, f, some, limit, r);
+        if (err || all || (int64_t)r->count == limit)
+            break;
+    }
     return err;
 }
 
@@ -222,16 +265,8 @@ int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filt
                      int64_t limit, struct admin_row **out, size_t *count)
 {
     check(limit > 0 && limit <= ADMIN_AUDIT_PAGE_MAX);
-    struct span ids = {0, f->before_id ? f->before_id : INT64_MAX};
-    int err = limit_ids(t, p, f, &ids);
-    if (err)
-        return err;
-    struct question q = {.argc = 0};
     struct sql_rows r;
-    buf_init(&q.text);
-    ask_all(t, &q, f, ids, limit);
-    err = sql_argv(t, p, str_z(task_arena(t), buf_str(&q.text)), q.argc, q.argv, &r);
-    buf_release(&q.text);
+    int err = read_page(t, p, f, limit, &r);
     if (err)
         return err;
     *out = ARENA_ARRAY(task_arena(t), struct admin_row, r.count);
