@@ -33,8 +33,7 @@ MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n
 /* The same, noted in the same transaction, with target, before and after filled in. */
 MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                            const struct admin_deed *by);
-/* Reads the table once: whoever starts does it before anything else, so that a restart keeps what was told. ERR_REFUSED: MySQL
- * answers, but has no such table; others: it does not answer. */
+/* Reads the table once: whoever starts does it before anything else, so that a restart keeps what was told. */
 MUST_CHECK int switches_look(struct task *t, struct switches *s);
 /* For ever: reads the table. A task_fn with a struct switches. */
 void switches_task(struct task *t, void *arg);
