@@ -6,6 +6,7 @@
 #include "engine/address.h"
 #include "engine/admin.h"
 #include "engine/api.h"
+#include "engine/api_fixture.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 
@@ -24,26 +25,6 @@ int admin_get(struct task *t, struct cache *c, int64_t uid, struct admin *out)
     (void)t, (void)c;
     *out = (struct admin){.uid = uid};
     return 0;
-}
-
-/* The last note, as one line. */
-static char noted[1000];
-static int notes;
-
-int admin_audit_note(struct task *t, struct sql_pool *p, const struct admin_deed *d)
-{
-    (void)p;
-    notes++;
-    snprintf(noted, sizeof noted, "%lld %.*s %s user %lld target %.*s %d %.*s %.*s %.*s",
-             (long long)d->admin_uid, STR_ARG(d->address), d->action, (long long)d->user_uid,
-             STR_ARG(d->target), (int)d->outcome, STR_ARG(d->error), STR_ARG(d->request_id),
-             STR_ARG(d->asked));
-    return task_fail(t, 0, "another text");
-}
-
-struct str admin_audit_cut(struct str s)
-{
-    return s.n > 8 ? str_from(s.p, 8) : s;
 }
 
 /* --- the table --- */
