@@ -4,8 +4,6 @@
 #include "engine/session.h"
 #include "engine/user.h"
 
-#define BANNED "the account is banned"
-
 /* --- money --- */
 
 struct moving {
@@ -79,8 +77,8 @@ static int pause_run(struct task *t, const struct runs *r, struct run_id id,
     struct admin_deed d = *by;
     enum run_state state;
     d.action = "run.pause";
-    d.reason = STR(BANNED);
-    int err = run_control_by(t, r, id, RUN_PAUSE, BANNED, &d, &state);
+    d.reason = STR(RUN_REASON_BANNED);
+    int err = run_control_by(t, r, id, RUN_PAUSE, RUN_REASON_BANNED, &d, &state);
     return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? 0 : err; /* it has ended meanwhile */
 }
 

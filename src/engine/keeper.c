@@ -146,37 +146,58 @@ int run_reconcile(struct task *t, const struct runs *r, int64_t *mended)
     return err;
 }
 
-int run_sweep(struct task *t, const struct runs *r, int64_t *ended)
+/* rows: uid, query_id. */
+static int control_each(struct task *t, const struct runs *r, const struct sql_rows *rows,
+                        enum run_event e, const char *reason, int64_t *changed)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < rows->count; i++) {
+        const struct sql_value *cell = sql_row(rows, i);
+        enum run_state state;
+        err = run_control(t, r, (struct run_id){cell[0].i, cell[1].s}, e, reason, &state);
+        if (err == ERR_CONFLICT)
+            err = 0;
+        *changed += !err;
+    }
+    return err;
+}
+
+/* An admin's ban pauses them itself; this is for one that was cut short. */
+static int pause_banned(struct task *t, const struct runs *r, int64_t *changed)
 {
     struct sql_rows rows;
-    *ended = 0;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT uid, query_id FROM query_log JOIN user_info USING (uid)"
+                       " WHERE archived = 0 AND status IN ('QUEUED', 'RUNNING') AND banned = 1"
+                       " LIMIT ?",
+                       sql_int(SWEPT_MAX));
+    return err ? err : control_each(t, r, &rows, RUN_PAUSE, RUN_REASON_BANNED, changed);
+}
+
+int run_sweep(struct task *t, const struct runs *r, int64_t *changed)
+{
+    struct sql_rows rows;
+    *changed = 0;
     int err = sql_call(t, r->sql, &rows,
                        "SELECT uid, query_id FROM query_log WHERE archived = 0 AND"
                        " status = 'PAUSED' AND changed_at < UTC_TIMESTAMP(3) - INTERVAL ? SECOND"
                        " LIMIT ?",
                        sql_int(KEEPER_PAUSED_MS_MAX / 1000), sql_int(SWEPT_MAX));
-    for (size_t i = 0; !err && i < rows.count; i++) {
-        const struct sql_value *cell = sql_row(&rows, i);
-        enum run_state state;
-        err = run_control(t, r, (struct run_id){cell[0].i, cell[1].s}, RUN_TERMINATE,
-                          "it was paused for seven days", &state);
-        if (err == ERR_CONFLICT)
-            err = 0;
-        *ended += !err;
-    }
-    return err;
+    if (!err)
+        err = control_each(t, r, &rows, RUN_TERMINATE, "it was paused for seven days", changed);
+    return err ? err : pause_banned(t, r, changed);
 }
 
 /* --- for ever --- */
 
 static int keep(struct task *t, const struct runs *r, const struct lock *l)
 {
-    int64_t mended, ended;
+    int64_t mended, swept;
     int err = run_reconcile(t, r, &mended);
     if (!err && mended) /* also those whose promise was made this moment, and is being told */
         log_debug("run", "%lld runs were not as they should be", (long long)mended);
     if (!err)
-        err = run_sweep(t, r, &ended);
+        err = run_sweep(t, r, &swept);
     return err ? err : lock_keep(t, l, LOCK_MS);
 }
 

@@ -17,8 +17,8 @@
 
 /* One round. *mended: runs that were not as they should be. */
 MUST_CHECK int run_reconcile(struct task *t, const struct runs *r, int64_t *mended);
-/* Terminates runs that were paused for too long. *ended: how many. */
-MUST_CHECK int run_sweep(struct task *t, const struct runs *r, int64_t *ended);
+/* Terminates runs that were paused for too long, and pauses those of users who are banned. *changed: how many. */
+MUST_CHECK int run_sweep(struct task *t, const struct runs *r, int64_t *changed);
 
 /* For ever, one node at a time. A task_fn with a struct runs. */
 void keeper_task(struct task *t, void *arg);

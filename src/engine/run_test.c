@@ -373,6 +373,29 @@ static void test_keeper(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* The server was killed between the ban and the pauses that belong to it. */
+static void test_banned(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[2][RUN_ID_BYTES];
+    int64_t changed;
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    int64_t uid = new_user(t, &n, 100000), other = new_user(t, &n, 100000);
+    struct runs r = runs_of(&n);
+    check(submit(t, &n, uid, wish(2020, 2021), qid[0]) == 0);
+    check(submit(t, &n, other, wish(2020, 2021), qid[1]) == 0);
+    struct run_id theirs = {uid, str_of(qid[0])}, free = {other, str_of(qid[1])};
+    ok(run_sweep(t, &r, &changed) == 0 && changed == 0, "nothing to sweep");
+    sql_do(t, &n, "UPDATE user_info SET banned = 1 WHERE uid = ?", uid);
+    ok(run_sweep(t, &r, &changed) == 0 && changed == 1, "a ban that was cut short");
+    is_str(in_row(t, &n, theirs), STR("PAUSED"), "pauses all the same");
+    is_str(in_row(t, &n, free), STR("QUEUED"), "the user's runs and no other");
+    close_node(t, &n);
+}
+
 static void test_without_redis(struct task *t, void *arg)
 {
     (void)arg;
@@ -423,6 +446,7 @@ int main(void)
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);
     tap_task(test_keeper, NULL, true);
+    tap_task(test_banned, NULL, true);
     tap_task(test_without_redis, NULL, true);
     return stop_stores();
 }
