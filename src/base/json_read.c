@@ -115,7 +115,10 @@ static char *put_utf8(char *at, uint32_t c)
 /* After the backslash: writes what the escape stands for. */
 static bool read_escape(struct reader *r, char **at)
 {
-    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    static const char meanings[256] = {
+        ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+    };
     if (next_is(r, 'u')) {
         uint32_t c;
         if (!read_unicode_escape(r, &c))
@@ -123,10 +126,12 @@ static bool read_escape(struct reader *r, char **at)
         *at = put_utf8(*at, c);
         return true;
     }
-    const char *letter = r->p < r->end ? memchr(letters, *r->p, sizeof(letters) - 1) : NULL;
-    if (!letter)
+    char meaning = '\0';
+    if (r->p < r->end)
+        meaning = meanings[(unsigned char)*r->p];
+    if (!meaning)
         return fail(r, "expected one of \"\\/bfnrtu after a backslash");
-    *(*at)++ = meanings[letter - letters];
+    *(*at)++ = meaning;
     r->p++;
     return true;
 }
@@ -142,33 +147,63 @@ static bool skip_beyond_ascii(struct reader *r)
     return true;
 }
 
+/* At something that is not plain. True when it stands for itself, and past it; false at a quote, at
+ * a backslash, and where the text is wrong: then there is a message. */
+static bool skip_unplain(struct reader *r)
+{
+    if (r->p == r->end)
+        return fail(r, "expected the closing quote of a string");
+    if (*r->p == '"' || *r->p == '\\')
+        return false;
+    if (!(*r->p & 0x80))
+        return fail(r, "expected an escape instead of a control character in a string");
+    return skip_beyond_ascii(r);
+}
+
 /* Moves over everything that stands for itself. The caller sees a quote or a backslash next. */
 static bool skip_literal(struct reader *r)
 {
-    for (;;) {
+    do
         r->p = json_skip_plain(r->p, r->end);
-        if (r->p == r->end)
-            return fail(r, "expected the closing quote of a string");
-        if (*r->p == '"' || *r->p == '\\')
-            return true;
-        if (!(*r->p & 0x80))
-            return fail(r, "expected an escape instead of a control character in a string");
-        if (!skip_beyond_ascii(r))
-            return false;
-    }
+    while (skip_unplain(r));
+    return !r->message;
+}
+
+/* The same, and copies it. */
+static bool copy_literal(struct reader *r, char **at)
+{
+    const char *from;
+    bool more;
+    do {
+        from = r->p;
+        r->p = json_copy_plain(from, r->end, *at);
+        *at += r->p - from;
+        from = r->p;
+        more = skip_unplain(r);
+        memcpy(*at, from, (size_t)(r->p - from));
+        *at += r->p - from;
+    } while (more);
+    return !r->message;
+}
+
+static bool is_escaped(const char *p, const char *from) /* by an odd number of backslashes */
+{
+    const char *q = p;
+    while (q > from && q[-1] == '\\')
+        q--;
+    return (p - q) % 2 != 0;
 }
 
 /* The first quote that no backslash makes part of the string; end when there is none. */
-static const char *closing_quote(const char *p, const char *end)
+static const char *closing_quote(const char *from, const char *end)
 {
-    while (p < end && *p != '"') {
-        if (*p == '\\' && ++p == end)
-            break;
+    const char *p = from;
+    while (p < end && (p = memchr(p, '"', (size_t)(end - p)))) {
+        if (!is_escaped(p, from))
+            return p;
         p++;
-        if (p < end && !(*p & 0x80))
-            p = json_skip_plain(p, end);
     }
-    return p;
+    return end;
 }
 
 /* The rest of a string that has escapes: p is at the first backslash. No escape stands for more
@@ -176,17 +211,12 @@ static const char *closing_quote(const char *p, const char *end)
 static bool read_escaped(struct reader *r, const char *from, struct str *out)
 {
     const char *close = closing_quote(r->p, r->end);
-    char *copy = arena_alloc(r->arena, (size_t)(close - from)), *at = copy;
-    for (;;) {
-        memcpy(at, from, (size_t)(r->p - from));
-        at += r->p - from;
-        if (next_is(r, '"'))
-            break;
+    char *copy = arena_alloc(r->arena, (size_t)(close - from) + JSON_COPY_SLACK);
+    memcpy(copy, from, (size_t)(r->p - from));
+    char *at = copy + (r->p - from);
+    while (!next_is(r, '"')) {
         r->p++;
-        if (!read_escape(r, &at))
-            return false;
-        from = r->p;
-        if (!skip_literal(r))
+        if (!read_escape(r, &at) || !copy_literal(r, &at))
             return false;
     }
     *out = str_from(copy, (size_t)(at - copy));

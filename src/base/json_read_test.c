@@ -343,7 +343,7 @@ static void escapes(struct arena *a)
         is_str(json_str(parse(a, str_of(cases[i].text))), cases[i].want, "escapes, case %zu", i);
 }
 
-/* The scan for the end looks at eight bytes at once: every kind at every place. */
+/* The scan for the end looks at sixteen bytes at once: every kind at every place. */
 static void every_place(struct arena *a)
 {
     static const char *const refused[] = {"\x01", "\x1F", "\xFF", "\xE4\xB8"};
@@ -364,6 +364,40 @@ static void every_place(struct arena *a)
         }
     }
     ok(fine, "special bytes are seen at every place of a string");
+}
+
+/* A string of n bytes in which an escape, or a run of backslashes, or a character beyond ASCII
+ * stands at any place, and what it must be read as. */
+static bool reads_at(struct arena *a, size_t n, size_t at, struct str written, struct str meant)
+{
+    char *dots = arena_alloc(a, n);
+    memset(dots, '.', n);
+    int before = (int)at, after = (int)(n - at);
+    struct str text = str_printf(a, "[\"%.*s%.*s%.*s%.*s\",1]", before, dots, STR_ARG(written),
+                                 after, dots, STR_ARG(written));
+    struct str want = str_printf(a, "%.*s%.*s%.*s%.*s", before, dots, STR_ARG(meant), after, dots,
+                                 STR_ARG(meant));
+    const struct json *j = parse(a, text);
+    return j && j->count == 2 && str_eq(json_str(j->child), want);
+}
+
+static void every_length(struct arena *a)
+{
+    const struct str cases[][2] = {
+        {STR("\\n"), STR("\n")},           {STR("\\\""), STR("\"")},
+        {STR("\\\\"), STR("\\")},          {STR("\\\\\\\""), STR("\\\"")},
+        {STR("\\u00e9"), STR("\xC3\xA9")}, {STR("\\t\xE2\x80\x93"), STR("\t\xE2\x80\x93")},
+        {STR("\\\\\\\\"), STR("\\\\")},    {STR("石\\\"墨\\\\"), STR("石\"墨\\")},
+    };
+    bool fine = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t n = 0; n < 50; n++)
+            for (size_t at = 0; at <= n; at++) {
+                struct arena_mark mark = arena_mark(a);
+                fine = fine && reads_at(a, n, at, cases[i][0], cases[i][1]);
+                arena_reset(a, mark);
+            }
+    ok(fine, "escapes are read at every place of strings of any length");
 }
 
 static void integers(struct arena *a)
@@ -481,6 +515,7 @@ int main(void)
     accessors(&a);
     escapes(&a);
     every_place(&a);
+    every_length(&a);
     integers(&a);
     reals(&a);
     repeated_names(&a);

@@ -2,6 +2,24 @@
 
 #include <stdarg.h>
 
+/* Eight bytes with their capitals made small. In each byte without its top bit, adding carries into
+ * the top bit from 'A' on, and from the one after 'Z' on: the capitals are where only one does. */
+static uint64_t lower8(uint64_t w)
+{
+    const uint64_t every = 0x0101010101010101u;
+    uint64_t low = w & 0x7F * every;
+    uint64_t capital = (low + (0x80 - 'A') * every) ^ (low + (0x80 - 'Z' - 1) * every);
+    return w | (capital & ~w & 0x80 * every) >> 2;
+}
+
+static bool same8(const char *p, const char *q) /* but for case */
+{
+    uint64_t a, b;
+    memcpy(&a, p, sizeof(a));
+    memcpy(&b, q, sizeof(b));
+    return a == b || lower8(a) == lower8(b);
+}
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
@@ -11,7 +29,14 @@ bool str_ieq(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
-    for (size_t i = 0; i < a.n; i++)
+    size_t i = 0;
+    if (a.n >= 8) {
+        for (; a.n - i >= 8; i += 8)
+            if (!same8(a.p + i, b.p + i))
+                return false;
+        return same8(a.p + a.n - 8, b.p + a.n - 8); /* the rest, and some once more */
+    }
+    for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
             return false;
     return true;

@@ -19,6 +19,28 @@ static void comparing(void)
     ok(!str_eq_secret(STR("key"), STR("keys")), "eq_secret sees the length");
 }
 
+static bool same_letter(int a, int b)
+{
+    bool letters = ((a | 0x20) >= 'a') && ((a | 0x20) <= 'z') && a < 0x80 && b < 0x80;
+    return a == b || (letters && (a | 0x20) == (b | 0x20));
+}
+
+/* Every byte against every other, at places that are compared one by one and eight at a time. */
+static void comparing_bytes(void)
+{
+    bool fine = true;
+    for (int a = 0; a < 256; a++)
+        for (int b = 0; b < 256; b++)
+            for (size_t n = 1; n < 20; n += 6) { /* 1, 7, 13 and 19 */
+                char x[20] = "kkkkkkkkkkkkkkkkkkk", y[20] = "KKKKKKKKKKKKKKKKKKK";
+                size_t at = (size_t)(a + b) % n;
+                x[at] = (char)a;
+                y[at] = (char)b;
+                fine = fine && str_ieq(str_from(x, n), str_from(y, n)) == same_letter(a, b);
+            }
+    ok(fine, "ieq, all bytes");
+}
+
 static void finding(void)
 {
     is_int(str_find(STR("hello"), STR("l")), 2, "find gives the first place");
@@ -146,6 +168,7 @@ static void copies(void)
 int main(void)
 {
     comparing();
+    comparing_bytes();
     finding();
     cutting();
     integers();

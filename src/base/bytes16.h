@@ -1,0 +1,43 @@
+/* bytes16.h -- sixteen bytes at a time, for the few loops that look at every byte of a text.
+ *
+ * Compare a bytes16 with < or == and it has 0 or -1 in each byte; bytes16_bits makes a number of
+ * those. Bytes are signed: whatever lies beyond ASCII is less than zero. */
+#ifndef BASE_BYTES16_H
+#define BASE_BYTES16_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+typedef signed char bytes16 __attribute__((vector_size(16)));
+typedef uint64_t bytes16_words __attribute__((vector_size(16)));
+
+static inline bytes16 bytes16_load(const void *p)
+{
+    bytes16 v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* A bit for each of the bytes, the first one's lowest. All must be 0 or -1. */
+static inline uint32_t bytes16_bits(bytes16 v)
+{
+#ifdef __SSE2__
+    return (uint32_t)_mm_movemask_epi8((__m128i)v);
+#else
+    const bytes16 bit = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
+    bytes16_words w = (bytes16_words)(v & bit) * 0x0101010101010101u >> 56; /* adds up eight */
+    return (uint32_t)(w[0] | w[1] << 8);
+#endif
+}
+
+/* None may be negative, and neither half add up to more than 255. */
+static inline uint32_t bytes16_sum(bytes16 v)
+{
+    bytes16_words w = (bytes16_words)v;
+    return (uint32_t)((w[0] * 0x0101010101010101u >> 56) + (w[1] * 0x0101010101010101u >> 56));
+}
+#endif
