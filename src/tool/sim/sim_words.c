@@ -1,5 +1,7 @@
 #include "tool/sim/sim_words.h"
 
+#include "base/bytes16.h"
+
 #define LETTERS_MIN  4
 #define PREFIX_BYTES 4 /* a word that counts has at least so many */
 
@@ -202,26 +204,14 @@ struct block { /* a bit per byte; what words says about a wide one means nothing
     uint64_t words, wide;
 };
 
-typedef signed char bytes16 __attribute__((vector_size(16)));
-typedef uint64_t words2 __attribute__((vector_size(16)));
-
-/* A bit for each of the 16 bytes, all of which are 0 or -1. */
-static inline uint64_t gather(bytes16 v)
-{
-    const bytes16 bit = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
-    words2 w = (words2)(v & bit) * 0x0101010101010101u >> 56; /* adds up the eight bytes */
-    return w[0] | w[1] << 8;
-}
-
 static inline struct block read_block(const unsigned char *p)
 {
     struct block b = {0, 0};
     for (unsigned i = 0; i < BLOCK_BYTES; i += 16) {
-        bytes16 v;
-        memcpy(&v, p + i, sizeof(v));
-        bytes16 lower = v | 0x20;
-        b.words |= gather(((lower >= 'a') & (lower <= 'z')) | ((v >= '0') & (v <= '9'))) << i;
-        b.wide |= gather(v < 0) << i;
+        bytes16 v = bytes16_load(p + i), lower = v | 0x20;
+        bytes16 word = ((lower >= 'a') & (lower <= 'z')) | ((v >= '0') & (v <= '9'));
+        b.words |= (uint64_t)bytes16_bits(word) << i;
+        b.wide |= (uint64_t)bytes16_bits(v < 0) << i;
     }
     return b;
 }
@@ -301,39 +291,40 @@ uint64_t sim_word_hash(struct str word, uint64_t seed)
     return h ^ h >> 29;
 }
 
-/* Quarters of a token that the character with this first byte stands for. */
-static int64_t quarters(unsigned char c)
+/* --- tokens --- */
+
+static bool is_ascii(const unsigned char *p) /* all of a block */
 {
-    if (c < 0x80)
-        return 1;
-    if (c < 0xC0)
-        return 0; /* inside a character */
-    return c < 0xE3 ? 2 : 4;
+    bytes16 any =
+        bytes16_load(p) | bytes16_load(p + 16) | bytes16_load(p + 32) | bytes16_load(p + 48);
+    return bytes16_bits(any < 0) == 0;
 }
 
-/* The bytes before the first one beyond ASCII, or a few less. */
-static size_t ascii_run(const unsigned char *p, size_t n)
+/* Quarters of a token that the block stands for. A character counts where it begins: one in ASCII,
+ * two for first bytes up to E2, four from E3 on. */
+static int64_t quarters(const unsigned char *p)
 {
-    size_t i = 0;
-    for (; n - i >= 32; i += 32) {
-        uint64_t w[4];
-        memcpy(w, p + i, sizeof(w));
-        if ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080u)
-            break;
+    if (is_ascii(p))
+        return BLOCK_BYTES;
+    bytes16 sums = {0}; /* 16 at most */
+    for (unsigned i = 0; i < BLOCK_BYTES; i += 16) {
+        bytes16 v = bytes16_load(p + i), wide = v < 0;
+        sums -= (v >= 0) + 2 * ((wide & (v >= -64)) + (wide & (v >= -29)));
     }
-    return i;
+    return bytes16_sum(sums);
 }
 
 int64_t sim_tokens(struct str text)
 {
     const unsigned char *p = (const unsigned char *)text.p;
     int64_t sum = 0;
-    for (size_t i = 0; i < text.n;) {
-        size_t run = ascii_run(p + i, text.n - i);
-        sum += (int64_t)run;
-        i += run;
-        for (size_t end = i + 32; i < end && i < text.n; i++)
-            sum += quarters(p[i]);
+    size_t left = text.n;
+    for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, p += BLOCK_BYTES)
+        sum += quarters(p);
+    if (left) {
+        unsigned char padded[BLOCK_BYTES] = {0};
+        memcpy(padded, p, left);
+        sum += quarters(padded) - (int64_t)(BLOCK_BYTES - left); /* zeros are ASCII */
     }
     return (sum + 3) / 4;
 }

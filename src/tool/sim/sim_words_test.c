@@ -1,5 +1,6 @@
 #include "tool/sim/sim_words.h"
 
+#include "base/buf.h"
 #include "tests/tap.h"
 
 static struct arena arena;
@@ -152,6 +153,41 @@ static void test_tokens(void)
     is_int(sim_tokens(STR("12345678石12345678")), 5, "words of eight and the way between them");
 }
 
+/* Tokens as the header tells them, one character after the other. */
+static int64_t tokens_by_rule(struct str s)
+{
+    int64_t quarters = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x80)
+            quarters += 1;
+        else if (c >= 0xC0)
+            quarters += c >= 0xE3 ? 4 : 2;
+    }
+    return (quarters + 3) / 4;
+}
+
+static void test_tokens_everywhere(void)
+{
+    const char *const pieces[] = {"a",  "\xC3\xA9",         "\xE2\x80\x93",
+                                  "石", "\xF0\x9F\x98\x80", "\x7F"};
+    struct buf b;
+    buf_init(&b);
+    bool fine = true;
+    for (size_t n = 0; n < 400; n++) {
+        fine = fine && sim_tokens(buf_str(&b)) == tokens_by_rule(buf_str(&b));
+        /* Long stretches of ASCII, then some of everything. */
+        size_t piece = n % 150 < 100 ? 0 : (n * 7 + n / 11) % 6;
+        buf_add_str(&b, str_of(pieces[piece]));
+    }
+    buf_clear(&b);
+    for (int c = 0; c < 256; c++)
+        buf_add_char(&b, (char)c);
+    fine = fine && sim_tokens(buf_str(&b)) == tokens_by_rule(buf_str(&b));
+    buf_release(&b);
+    ok(fine, "texts of any length and mixture");
+}
+
 int main(void)
 {
     arena_init(&arena);
@@ -161,6 +197,7 @@ int main(void)
     test_blocks();
     test_long_question();
     test_tokens();
+    test_tokens_everywhere();
     arena_release(&arena);
     return tap_done();
 }
