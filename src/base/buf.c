@@ -79,12 +79,6 @@ void buf_add_str(struct buf *b, struct str s)
     buf_add(b, s.p, s.n);
 }
 
-void buf_add_char(struct buf *b, char c)
-{
-    *buf_reserve(b, 1) = c;
-    b->len++;
-}
-
 void buf_add_int(struct buf *b, int64_t v)
 {
     char digits[STR_INT_BYTES];

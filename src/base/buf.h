@@ -38,9 +38,20 @@ void buf_consume(struct buf *b, size_t n); /* drops n bytes at the front */
 
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
-void buf_add_char(struct buf *b, char c);
 void buf_add_int(struct buf *b, int64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
-#define buf_add_lit(b, lit) buf_add((b), "" lit, sizeof(lit) - 1)
+
+/* Where n is known to the compiler the bytes are stored without a call. */
+static inline void buf_add_short(struct buf *b, const void *p, size_t n)
+{
+    char *at = buf_room(b) >= n && b->p ? b->p + b->head + b->len : buf_reserve(b, n);
+    memcpy(at, p, n);
+    b->len += n;
+}
+#define buf_add_lit(b, lit) buf_add_short((b), "" lit, sizeof(lit) - 1)
+static inline void buf_add_char(struct buf *b, char c)
+{
+    buf_add_short(b, &c, 1);
+}
 #endif
