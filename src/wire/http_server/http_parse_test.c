@@ -198,12 +198,31 @@ static void sizes(void)
     gives(STR(GET "1:\r\n2:\r\n3:\r\n4:\r\n5:\r\n6:\r\n7:\r\n8:\r\n\r\n"), 431, "one more");
 }
 
+/* Every byte at every place of values of many lengths; long ones are looked at in blocks. */
+static void value_bytes(void)
+{
+    bool fine = true;
+    for (int c = 0; c < 256; c++) {
+        bool allowed = c == '\t' || (c >= ' ' && c != 0x7F);
+        for (int n = 1; n < 60; n += n < 20 ? 1 : 13)
+            for (int at = 0; at < n; at++) {
+                char in[128];
+                int used = snprintf(in, sizeof(in), GET "A:%0*d\r\n\r\n", n, 0);
+                in[strlen(GET "A:") + (size_t)at] = (char)c;
+                bool done = parse(str_from(in, (size_t)used)) == HTTP_DONE;
+                fine &= done == allowed;
+            }
+    }
+    ok(fine, "control characters are found wherever they stand");
+}
+
 int main(void)
 {
     taken();
     request_lines();
     targets();
     headers();
+    value_bytes();
     framings();
     sizes();
     return tap_done();

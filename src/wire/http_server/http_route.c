@@ -98,8 +98,15 @@ void http_router_add(struct http_router *r, const struct http_route *route, void
 
 struct walk {
     struct arena *arena;
+    bool encoded; /* there is something to decode */
     struct http_match *match;
 };
+
+static bool decode(struct walk *w, struct str raw, struct str *out)
+{
+    *out = raw;
+    return !w->encoded || http_uri_decode(w->arena, raw, false, out);
+}
 
 /* The place for the segments in rest (p == NULL: none are left), with the values taken on the way. */
 static const struct node *descend(struct walk *w, const struct node *n, struct str rest)
@@ -109,7 +116,7 @@ static const struct node *descend(struct walk *w, const struct node *n, struct s
     struct http_match *m = w->match;
     size_t depth = m->value_count;
     struct str later = rest, segment;
-    if (http_uri_decode(w->arena, str_cut(&later, '/'), false, &segment)) {
+    if (decode(w, str_cut(&later, '/'), &segment)) {
         const struct node *child = find_literal(n, segment), *found = NULL;
         if (child && (found = descend(w, child, later)))
             return found;
@@ -120,7 +127,7 @@ static const struct node *descend(struct walk *w, const struct node *n, struct s
             m->value_count = depth;
         }
     }
-    if (!n->rest || !http_uri_decode(w->arena, rest, false, &m->values[depth]))
+    if (!n->rest || !decode(w, rest, &m->values[depth]))
         return NULL;
     m->value_count++;
     return n->rest;
@@ -145,7 +152,7 @@ bool http_router_find(const struct http_router *r, struct arena *a, struct str m
     out->route = NULL;
     if (path.n == 0 || path.p[0] != '/')
         return false;
-    struct walk w = {a, out};
+    struct walk w = {a, memchr(path.p, '%', path.n), out};
     const struct node *n = descend(&w, &r->root, str_from(path.p + 1, path.n - 1));
     if (!n)
         return false;

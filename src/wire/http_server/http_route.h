@@ -25,8 +25,8 @@ void http_router_free(struct http_router *r);
 /* Borrows route. A second one for the same method and places is our mistake. */
 void http_router_add(struct http_router *r, const struct http_route *route, void *ctx);
 
-/* path is still encoded; decoded values are borrowed from it or lie in a. False: nothing is known
- * for this path. */
+/* path is still encoded, and known to be UTF-8 once it is not; decoded values are borrowed from it or
+ * lie in a. False: nothing is known for this path. */
 bool http_router_find(const struct http_router *r, struct arena *a, struct str method,
                       struct str path, struct http_match *out);
 /* p == NULL if the pattern has no such name. "*" names the rest. */
