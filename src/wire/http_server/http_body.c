@@ -9,7 +9,7 @@
 void http_body_begin(struct http_exchange *x)
 {
     const struct http_head *h = x->head;
-    x->at = x->conn->parser.used;
+    x->at = x->conn->kit->parser.used;
     x->body_left = h->body_bytes;
     x->body_max = SKIP_BYTES_MAX;
     x->body_ended = h->framing == HTTP_NO_BODY || (h->framing == HTTP_SIZED && h->body_bytes == 0);
@@ -72,7 +72,7 @@ static int read_sized(struct task *t, struct http_exchange *x, void *p, size_t n
 static int refill(struct task *t, struct http_exchange *x)
 {
     struct buf *in = &x->conn->kit->in;
-    in->len = x->at = x->conn->parser.used;
+    in->len = x->at = x->conn->kit->parser.used;
     check(buf_room(in) > 0); /* see read_head */
     size_t got;
     int err = receive(t, x, in->p + in->head + in->len, buf_room(in), &got);

@@ -21,7 +21,7 @@
 static void on_gone(void *arg)
 {
     struct http_conn *c = arg;
-    if (c->x.cancel_when_gone)
+    if (c->kit && c->kit->x.cancel_when_gone)
         task_cancel(c->task);
 }
 
@@ -117,7 +117,7 @@ static void begin_parsing(struct http_conn *c, struct http_field *fields)
 {
     const struct http_limits *l = &c->server->options.limits;
     struct http_parse_limits limits = {l->target_bytes_max, l->header_bytes_max, l->headers_max};
-    http_parser_init(&c->parser, limits, fields);
+    http_parser_init(&c->kit->parser, limits, fields);
 }
 
 /* Makes room for more input. Whatever points into it must be found again if it has moved. */
@@ -126,7 +126,7 @@ static char *make_room(struct http_conn *c, size_t n)
     const char *before = buf_str(&c->kit->in).p;
     char *at = buf_reserve(&c->kit->in, n);
     if (buf_str(&c->kit->in).p != before)
-        begin_parsing(c, c->parser.head.fields);
+        begin_parsing(c, c->kit->parser.head.fields);
     return at;
 }
 
@@ -147,13 +147,13 @@ static int receive_head(struct task *t, struct http_conn *c, int64_t until_ms)
 /* A chunked body is read into the room behind the head, which must not move then. */
 static bool room_for_chunks(struct http_conn *c)
 {
-    if (c->parser.head.framing != HTTP_CHUNKED)
+    if (c->kit->parser.head.framing != HTTP_CHUNKED)
         return true;
-    size_t room = c->kit->in.cap - c->kit->in.head - c->parser.used;
+    size_t room = c->kit->in.cap - c->kit->in.head - c->kit->parser.used;
     if (room >= READ_BYTES)
         return true;
     buf_reserve(&c->kit->in, READ_BYTES);
-    begin_parsing(c, c->parser.head.fields);
+    begin_parsing(c, c->kit->parser.head.fields);
     return false;
 }
 
@@ -164,7 +164,7 @@ static enum http_verdict read_head(struct task *t, struct http_conn *c, int *err
     int64_t until_ms = now_ms(c) + l->header_ms;
     begin_parsing(c, arena_alloc(task_arena(t), l->headers_max * sizeof(struct http_field)));
     for (;;) {
-        enum http_verdict v = http_parse(&c->parser, buf_str(&c->kit->in));
+        enum http_verdict v = http_parse(&c->kit->parser, buf_str(&c->kit->in));
         if (v == HTTP_BAD || (v == HTTP_DONE && room_for_chunks(c)))
             return v;
         *err = v == HTTP_MORE ? receive_head(t, c, until_ms) : 0;
@@ -253,8 +253,9 @@ static void count(struct http_exchange *x)
 
 static struct http_exchange *begin_exchange(struct task *t, struct http_conn *c)
 {
-    struct http_exchange *x = &c->x;
-    *x = (struct http_exchange){.conn = c, .task = t, .head = &c->parser.head, .path = STR("")};
+    struct http_exchange *x = &c->kit->x;
+    *x =
+        (struct http_exchange){.conn = c, .task = t, .head = &c->kit->parser.head, .path = STR("")};
     buf_clear(&c->kit->fields);
     return x;
 }
@@ -296,7 +297,7 @@ static bool serve(struct task *t, struct http_conn *c)
         go_on = answer(t, x);
         break;
     case HTTP_BAD:
-        refuse(t, x, c->parser.problem);
+        refuse(t, x, c->kit->parser.problem);
         break;
     case HTTP_MORE:
         if (err == ERR_TIMEOUT && !c->broken)
@@ -338,7 +339,7 @@ static void linger(struct task *t, struct http_conn *c)
 static void turn_away(struct task *t, struct http_conn *c)
 {
     http_kit_get(c);
-    c->parser.head = (struct http_head){.method = STR("GET"), .minor = 1};
+    c->kit->parser.head = (struct http_head){.method = STR("GET"), .minor = 1};
     refuse(t, begin_exchange(t, c),
            problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
 }

@@ -12,8 +12,9 @@
  * The head and a small body stay in kit.in until the exchange ends: handlers borrow them, so the
  * buffer must not move meanwhile.
  *
- * Buffers come in kits that the server lends. A connection that waits for a request holds none, so
- * that ten thousand idle ones cost little, and all that are at work share a few warm ones. */
+ * Buffers and the exchange itself come in kits that the server lends. A connection that waits for a
+ * request holds none, so that ten thousand idle ones cost little, and all that are at work share a
+ * few warm ones. */
 #ifndef WIRE_HTTP_EXCHANGE_H
 #define WIRE_HTTP_EXCHANGE_H
 
@@ -39,15 +40,6 @@ struct http_counts {
     int64_t *refused[HTTP_REFUSALS];
     struct histogram *seconds; /* NULL without metrics */
     int64_t nowhere;           /* what is counted when nobody wants to know */
-};
-
-struct http_kit {
-    struct buf in, out;
-    struct buf fields;  /* header lines of the reply that the handler has set */
-    struct buf body;    /* a request body that does not fit into `in` */
-    struct buf json;    /* where http_json writes */
-    struct arena arena; /* the memory of a task's arena, while nobody uses it */
-    struct http_kit *next;
 };
 
 struct http_server {
@@ -107,6 +99,17 @@ struct http_exchange {
     uint64_t stream_left; /* of it */
 };
 
+struct http_kit {
+    struct buf in, out;
+    struct buf fields;  /* header lines of the reply that the handler has set */
+    struct buf body;    /* a request body that does not fit into `in` */
+    struct buf json;    /* where http_json writes */
+    struct arena arena; /* the memory of a task's arena, while nobody uses it */
+    struct http_parser parser;
+    struct http_exchange x; /* the present one, or the last */
+    struct http_kit *next;
+};
+
 struct http_conn {
     struct http_server *server;
     struct task *task;
@@ -119,9 +122,7 @@ struct http_conn {
     size_t served_count;
     size_t burst_bytes;   /* of work since others had their turn */
     struct http_kit *kit; /* NULL while it waits for a request */
-    struct http_parser parser;
     char peer[INET6_ADDRSTRLEN];
-    struct http_exchange x; /* the present one */
 };
 
 /* http_conn.c */

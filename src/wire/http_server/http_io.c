@@ -47,7 +47,7 @@ int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
 {
     struct pause pause = pause_handler(t, until_ms);
     int err = watch_read(t, &c->watch, p, n, got);
-    resume_handler(t, &c->x, pause);
+    resume_handler(t, &c->kit->x, pause);
     if (err || *got == 0)
         return err ? err : ERR_CLOSED;
     return http_take_turns(t, c, *got);
@@ -71,7 +71,7 @@ static int wait_writable(struct task *t, struct http_conn *c)
     int64_t write_ms = c->server->options.limits.write_ms;
     struct pause pause = pause_handler(t, loop_now_ms(task_loop(t)) + write_ms);
     int err = watch_wait(t, &c->watch, WATCH_WRITE);
-    resume_handler(t, &c->x, pause);
+    resume_handler(t, &c->kit->x, pause);
     return err;
 }
 
