@@ -39,6 +39,12 @@ static uint32_t decode(const unsigned char *p, size_t n)
 /* The kind of the character above ASCII at p, and its bytes. */
 static enum kind wide_kind(const unsigned char *p, const unsigned char *end, size_t *n)
 {
+    /* Most Han characters: U+5000 to U+9FFF, where every second and third byte is valid. */
+    if (*p >= 0xE5 && *p <= 0xE9 && end - p >= 3 && (p[1] & 0xC0) == 0x80 &&
+        (p[2] & 0xC0) == 0x80) {
+        *n = 3;
+        return HAN;
+    }
     *n = str_utf8_step(str_from((const char *)p, (size_t)(end - p)));
     if (*n == 0) {
         *n = 1;

@@ -45,6 +45,11 @@ static void test_words(void)
     is_str(words_of("ab\xFF\xE7\x9F"
                     "cdef\xC3"),
            STR("(ab)[cdef]"), "bytes that are not UTF-8 are gaps");
+    is_str(words_of("\xE4\xBF\xBF\xE5\x80\x80\xE9\xBF\xBF\xEA\x80\x80"),
+           STR("[\xE4\xBF\xBF\xE5\x80\x80][\xE5\x80\x80\xE9\xBF\xBF](\xE9\xBF\xBF)(\xEA\x80\x80)"),
+           "where the Han characters begin and end");
+    is_str(words_of("\xE5\x80wide\xE9word\xE7\x9F\xC3"), STR("[wide][word]"),
+           "half a Han character is a gap");
 }
 
 static void test_match(void)
