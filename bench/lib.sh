@@ -75,5 +75,77 @@ bench_unpacked() {
     printf '%s\n' "$PWD/$dir$path"
 }
 
+# bench_nginx FOLDER PORT LOCATIONS: one worker, with its files in FOLDER.
+bench_nginx() {
+    local dir=$1 port=$2 locations=$3 program
+    program=$(bench_unpacked nginx /usr/sbin/nginx)
+    cat >"$dir/nginx.conf" <<TXT
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr crit;
+events { worker_connections 1024; }
+http {
+    access_log off;
+    sendfile on;
+    keepalive_requests 100000000;
+    open_file_cache max=100;
+    client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+    server {
+        listen 127.0.0.1:$port;
+        $locations
+    }
+}
+TXT
+    bench_start "$dir/nginx.log" "$program" -p "$dir" -c nginx.conf -e stderr
+}
+
+# Where PostgreSQL's programs are: an installed one's, or those of the Debian package, unpacked.
+bench_postgres() {
+    local found
+    found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
+    if [ -z "$found" ]; then
+        need_packages libpq5 libllvm14 libxml2 libxslt1.1 libldap-2.5-0 libgssapi-krb5-2
+        found=$(dirname "$(bench_unpacked postgresql-15 /usr/lib/postgresql/15/bin/postgres)")
+    fi
+    printf '%s\n' "$found"
+}
+
+# What bench/peers/corpus needs, in $BENCH_DIR/corpus_peers.
+corpus_peers() {
+    need_packages python3-pybtex python3-bibtexparser python3-redis
+    command -v npm >/dev/null || die "npm is needed for @retorquere/bibtex-parser"
+    mkdir -p "$BENCH_DIR/corpus_peers"
+    cp bench/peers/corpus/* "$BENCH_DIR/corpus_peers"
+    node_modules "$BENCH_DIR/corpus_peers" || die "the packages of the peers could not be fetched; is the npm registry within reach?"
+}
+
+# For bench/run: bench_figure NAME UNIT GOAL VALUE…; bench/figures.py tells what they mean.
+bench_figure() {
+    local name=$1 unit=$2 goal=$3 values
+    shift 3
+    [ -n "${BENCH_JSON:-}" ] || return 0
+    values=$(printf ', %s' "$@")
+    printf '{"name": "%s", "unit": "%s", "values": [%s], "goal": "%s"}\n' "$name" "$unit" "${values#, }" "$goal" >>"$BENCH_JSON"
+}
+
+# … | bench_kept BENCH FIELD=UNIT=GOAL…: passes a line of JSON on, and keeps these fields of it for bench/run.
+bench_kept() {
+    python3 -c '
+import json, os, sys
+sys.path.insert(0, "bench")
+from figures import figure
+line = sys.stdin.readline()
+print(line, end="")
+found = json.loads(line)
+for word in sys.argv[2:]:
+    path, unit, goal = word.split("=", 2)
+    value = found
+    for name in path.split("."):
+        value = value[name]
+    figure(f"{sys.argv[1]}/{path}/millrace", unit, [value], goal)
+' "$@"
+}
+
 rss_kb() { awk '/^VmRSS/ {print $2}' "/proc/$1/status"; }
 cpu_ticks() { awk '{print $14 + $15}' "/proc/$1/stat"; }

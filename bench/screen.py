@@ -3,6 +3,7 @@
 zero     no AI latency, one node, 100 workers: papers per second from the first to the last charge, and the CPU time of every
          process per paper, then (…_after) until the run is archived; which of several numbers of workers is fastest
 latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run, and the node's memory
+crowd    200 ms, ten users with 1,000 workers each, one node: papers per second likewise, ideal 50,000
 many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and the memory of the nodes
 rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the limit that was used
 pause    1,000 workers at 200 ms, paused 20 times: from the request until no worker is left, and no call
@@ -20,6 +21,7 @@ import sys
 import time
 from statistics import median
 
+from figures import figure
 from screen_world import JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for, waited_seconds
 
 EVERY_S = 0.05
@@ -34,6 +36,12 @@ def say(text):
 def tell(bench, **figures):
     rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in figures.items()}
     print(json.dumps({"bench": "screen " + bench, **rounded}), flush=True)
+
+
+def keep(bench, rounds, units, goals):
+    """Figures for bench/run, of the rounds of one measurement."""
+    for name, unit in units.items():
+        figure(f"screen/{bench}/{name}/millrace", unit, [round(r[name], 4) for r in rounds], goals.get(name, ""))
 
 
 # --- what is looked at ---
@@ -126,16 +134,21 @@ def zero(world, options):
         memory = memory_mb(s.node_pids()[0])
     middle = {k: median(r[k] for r in rounds) for k in rounds[0]}
     best = max(sweep, key=sweep.get)
+    keep("zero", rounds, {"per_s": "papers/s", "node_us": "µs", "redis_us": "µs", "mariadb_us": "µs", "sim_us": "µs"},
+         {"node_us": "<= 20"})
+    figure("screen/zero/rss_mb/millrace", "MB", [round(memory[0], 1)])
+    figure("screen/zero/best_per_s/millrace", "papers/s", [round(sweep[best])], ">= 50000")
     tell("zero", papers=options.papers, workers=100, **middle, rss_mb=memory[0], rss_mb_peak=memory[1],
          best_workers=best, best_per_s=sweep[best], runs=" ".join(f"{r['per_s']:.0f}" for r in rounds),
          sweep=" ".join(f"{w}:{v:.0f}" for w, v in sweep.items()))
 
 
-def with_latency(world, name, users, nodes, latency_ms, papers):
-    workers = 1000 * users
+def measure_latency(world, users, nodes, latency_ms, papers, each=1000):
+    """So many users with so many workers each, all at work on the same papers."""
+    workers = each * users
     ideal = workers * 1000 / latency_ms
     with world.run(nodes=nodes, sim=["--latency-ms", str(latency_ms)]) as s:
-        people = [s.user(f"bench{i}", 1000) for i in range(users)]
+        people = [s.user(f"bench{i}", each) for i in range(users)]
         runs = [p.submit(papers) for p in people]
         watch = Watch(s, runs).until(STEADY[1], 60 + 3 * papers * users / ideal)
         memory = [memory_mb(p) for p in s.node_pids()]
@@ -144,19 +157,34 @@ def with_latency(world, name, users, nodes, latency_ms, papers):
             run.do("terminate")
     papers, seconds, used = watch.between(*STEADY)
     steady = rate(watch, *STEADY)
-    tell(name, papers=watch.total, nodes=nodes, workers=workers, latency_ms=latency_ms, ideal_per_s=ideal,
-         steady_per_s=steady, share=steady / ideal, in_flight_peak=peak, failed=watch.failed,
-         **by_paper(used, papers, seconds, nodes),
-         rss_mb=max(m[0] for m in memory), rss_mb_peak=max(m[1] for m in memory))
+    return {"papers": watch.total, "nodes": nodes, "workers": workers, "latency_ms": latency_ms, "ideal_per_s": ideal,
+            "steady_per_s": steady, "share": steady / ideal, "in_flight_peak": peak, "failed": watch.failed,
+            **by_paper(used, papers, seconds, nodes),
+            "rss_mb": max(m[0] for m in memory), "rss_mb_peak": max(m[1] for m in memory)}
+
+
+def with_latency(world, name, options, goals, **what):
+    rounds = [measure_latency(world, **what) for _ in range(options.rounds)]
+    for r in rounds:
+        say("  " + ", ".join(f"{k} {v:.4g}" for k, v in r.items()))
+    keep(name, rounds, {"steady_per_s": "papers/s", "share": "", "node_us": "µs", "redis_us": "µs", "rss_mb": "MB"}, goals)
+    tell(name, **{k: median(r[k] for r in rounds) for k in rounds[0]})
 
 
 def latency(world, options):
-    with_latency(world, "latency", 1, 1, 200, min(options.papers, 200000))
+    with_latency(world, "latency", options, {"share": ">= 0.98", "node_us": "<= 25", "rss_mb": "<= 40"},
+                 users=1, nodes=1, latency_ms=200, papers=min(options.papers, 200000))
+
+
+def crowd(world, options):
+    with_latency(world, "crowd", options, {"steady_per_s": ">= 40000"},
+                 users=10, nodes=1, latency_ms=200, papers=min(options.papers, 102000))
 
 
 def many(world, options):
     # A worker has a block of 100 papers, 100 s.
-    with_latency(world, "many", 10, 2, 1000, min(options.papers, 102000))
+    with_latency(world, "many", options, {"share": ">= 0.95", "rss_mb": "<= 300"},
+                 users=10, nodes=2, latency_ms=1000, papers=min(options.papers, 102000))
 
 
 def key_stats(stats):
@@ -181,6 +209,8 @@ def rate_limit(world, options):
     per_minute = (seen[-1][1] - first[1]) / (seen[-1][0] - first[0]) * 60
     worst = min((seen[j][1] - x[1]) / (seen[j][0] - x[0]) * 60 for i, x in enumerate(seen) if x[0] >= first[0]
                 for j in [next((j for j in range(i, len(seen)) if seen[j][0] >= x[0] + 60), None)] if j)
+    keep("rate", [{"share": per_minute / limit, "refused": stats["outcomes"]["limited"], "most": key["requests_60s_max"]}],
+         {"share": "", "refused": "", "most": ""}, {"share": ">= 0.97", "refused": "<= 0", "most": f"<= {limit}"})
     tell("rate", nodes=2, limit=limit, minutes=options.rate_minutes, requests=key["requests"],
          refused_429=stats["outcomes"]["limited"], most_in_60s=key["requests_60s_max"], per_minute=per_minute,
          share=per_minute / limit, share_worst_minute=worst / limit)
@@ -210,6 +240,7 @@ def pause(world, options):
             calls.append(at["calls"] * 1e3)
             run.do("resume")
         run.do("terminate")
+    figure("screen/pause/gone_ms/millrace", "ms", [round(t, 1) for t in took], "<= 300")
     tell("pause", pauses=len(took), workers=1000, latency_ms=200, gone_ms=median(took), gone_ms_worst=max(took),
          last_call_ms=median(calls), last_call_ms_worst=max(calls), answer_ms_worst=max(answers),
          runs=" ".join(f"{t:.0f}" for t in took))
@@ -224,14 +255,14 @@ def set_permission(server, people, permission):
     server.redis("DEL", *(f"user:{p.uid}:info" for p in people))
 
 
-def fill_queue(server, people):
+def fill_queue(server, people, each=WAITING_EACH):
     """Runs that wait for ever: their users have lost their permission. The first of each keeps the rest
     waiting until then."""
     set_permission(server, people, 1)
     first = [p.submit() for p in people]
     for run in first:
         wait_for(lambda run=run: run.show()["state"] == "RUNNING", 30, "a run starts")
-    runs = [p.submit(JOURNAL_PAPERS) for p in people for _ in range(WAITING_EACH)]
+    runs = [p.submit(JOURNAL_PAPERS) for p in people for _ in range(each)]
     set_permission(server, people, 0)
     for run in first:
         run.do("terminate")
@@ -270,6 +301,8 @@ def queued(world, options):
             empty_queue(runs)
             settle(s)
     middle = lambda rounds, name: median(r[name] for r in rounds)
+    keep("queued", [{"ratio": c["per_s"] / a["per_s"], "node_ms": i[0]} for a, c, i in zip(alone, crowded, idle)],
+         {"ratio": "", "node_ms": "ms"}, {})
     tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
          ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
          node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
@@ -278,15 +311,15 @@ def queued(world, options):
          runs=" / ".join(" ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
-BENCHES = {"zero": zero, "latency": latency, "many": many, "rate": rate_limit, "pause": pause, "queued": queued}
+BENCHES = {"zero": zero, "latency": latency, "crowd": crowd, "many": many, "rate": rate_limit, "pause": pause, "queued": queued}
 
 
 def main():
     p = argparse.ArgumentParser(prog="bench/screen", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("benches", nargs="*", metavar="NAME", help="zero, latency, many, rate, pause, queued; default: all")
+    p.add_argument("benches", nargs="*", metavar="NAME", help="zero, latency, crowd, many, rate, pause, queued; default: all")
     p.add_argument("--papers", type=int, default=300000, help="made up and loaded (default 300000)")
-    p.add_argument("--rounds", type=int, default=3, help="of zero and queued (default 3)")
+    p.add_argument("--rounds", type=int, default=3, help="of zero, latency, crowd, many and queued (default 3)")
     p.add_argument("--rate-minutes", type=float, default=3, help="of rate, after the first one (default 3)")
     p.add_argument("--pauses", type=int, default=20, help="(default 20)")
     options = p.parse_args()

@@ -1,0 +1,63 @@
+// The work on one paper, the same for every peer in JavaScript: build the prompt, ask the AI, read the verdict, charge. What
+// it is told comes by the environment; bench/screen_peers.py sets it.
+//
+// Tried, on Node, papers/s of the bare loop: see TRIED in bench/screen_peers.py.
+import fs from 'node:fs'
+
+const env = process.env
+export const workers = Number(env.WORKERS)
+export const rank = Number(env.RANK || 0) // of this process
+export const processes = Number(env.PROCESSES || 1)
+export const total = Number(env.PAPERS) // in all
+const BATCH_MAX = 100 // papers of one charge; as millrace
+
+const head = fs.readFileSync(env.PROMPT_HEAD, 'utf8') // the request as millrace writes it, up to the paper
+
+export function prompt (paper) {
+  return head + JSON.stringify(`Title: ${paper.title}\n\nAbstract: ${paper.abstract}\n\nDOI: ${paper.doi}`) + '}]}'
+}
+
+// What the reply says, as it is stored.
+export function verdict (paper, reply) {
+  const { relevant, reason } = JSON.parse(reply.choices[0].message.content)
+  if (typeof relevant !== 'boolean') throw new Error('no verdict')
+  return { relevant, result: JSON.stringify({ ai_result: { relevant, reason }, block_key: paper.block }) }
+}
+
+// Papers that are to be charged in the same turn of the event loop go in one call of the project's own script.
+export function charger (evalsha) { // evalsha(keysAndArguments): a promise of the statuses
+  const [uid, qid] = ['1', 'bench']
+  const keys = [`user:${uid}:balance`, `user:${uid}:ledger`, `billing_queue:${uid}`, `result:${uid}:${qid}`,
+    `query:${uid}:${qid}:status`, `progress:${uid}:${qid}:finished_count`, `query:${uid}:${qid}:failed`,
+    `result:${uid}:${qid}:arrivals`, `result:${uid}:${qid}:relevant`]
+  let waiting = []
+
+  async function send () {
+    const batch = waiting
+    waiting = []
+    const now = Date.now()
+    const words = keys.slice()
+    for (const { doi, relevant, result } of batch) {
+      words.push(doi, relevant ? 'r' : 'n', '1', result,
+        `"timestamp":${now},"kind":"charge","qid":"${qid}","doi":${JSON.stringify(doi)},"cost":1}`)
+    }
+    try {
+      const statuses = await evalsha(keys.length, words)
+      batch.forEach((c, i) => statuses[i] === 1 || statuses[i] === 2 ? c.done() : c.fail(new Error(`charge: ${statuses}`)))
+    } catch (e) {
+      for (const c of batch) c.fail(e)
+    }
+  }
+
+  return (doi, relevant, result) => new Promise((resolve, reject) => {
+    waiting.push({ doi, relevant, result, done: resolve, fail: reject })
+    if (waiting.length === 1) setImmediate(() => waiting.length && send())
+    else if (waiting.length === BATCH_MAX) send()
+  })
+}
+
+export function fail (e) {
+  console.error(e)
+  process.exit(1)
+}
+process.on('unhandledRejection', fail)

@@ -1,0 +1,115 @@
+"""Plots of how cost grows: SVG with logarithmic axes, legible on light and dark pages. plots(figures) gives {name: text}."""
+import math
+from statistics import median
+
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 320, 250, 58, 44, 14, 46
+LEGEND_LINE = 15
+COLOURS = ["a", "b", "c", "d"]
+STYLE = """
+text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 12px } .end { text-anchor: end } .mid { text-anchor: middle }
+.grid { stroke: #8884; stroke-width: 1 } .line { fill: none; stroke-width: 2 }
+.a { stroke: #1f6fb5; --c: #1f6fb5 } .b { stroke: #c2571a; --c: #c2571a } .c { stroke: #2c8a4b; --c: #2c8a4b } .d { stroke: #8652b8; --c: #8652b8 }
+circle { fill: var(--c); stroke: none }
+@media (prefers-color-scheme: dark) {
+text { fill: #ddd }
+.a { stroke: #6db3f2; --c: #6db3f2 } .b { stroke: #f39a5f; --c: #f39a5f } .c { stroke: #6fcf8f; --c: #6fcf8f } .d { stroke: #c39af0; --c: #c39af0 } }
+"""
+
+# name: (x axis, [(title with unit, [(figure, label)])])
+PLOTS = {
+    "papers": ("papers", [
+        ("µs per paper", [("init_us", "db init"), ("warm_us", "db warm")]),
+        ("CPU µs per paper", [("init_cpu_us", "db init"), ("init_mariadb_us", "MariaDB meanwhile"), ("warm_cpu_us", "db warm"),
+                              ("warm_redis_us", "Redis meanwhile")]),
+        ("memory, MB", [("init_mb", "db init"), ("warm_mb", "db warm")]),
+        ("bytes of Redis per paper", [("redis_bytes", "Redis")])]),
+    "runs": ("runs that wait", [
+        ("papers per second of another run", [("per_s", "screening")]),
+        ("CPU µs per paper", [("node_us", "node"), ("redis_us", "Redis"), ("mariadb_us", "MariaDB")]),
+        ("CPU ms per second, nothing runs", [("idle_node_ms", "node"), ("idle_redis_ms", "Redis")])]),
+    "workers": ("workers, AI at 200 ms", [
+        ("papers per second", [("per_s", "screening")]),
+        ("CPU µs per paper", [("node_us", "node"), ("redis_us", "Redis"), ("mariadb_us", "MariaDB")]),
+        ("memory of the node, MB", [("rss_mb", "node")])]),
+}
+
+
+def short(v):
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if v >= size:
+            return f"{v / size:g}{letter}"
+    return f"{v:g}"
+
+
+def decades(values):
+    """The axis: whole powers of ten, at least two of them."""
+    values = [v for v in values if v > 0] or [1]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return (low, high) if high > low else (low, low + 1)
+
+
+class Panel:
+    def __init__(self, left, title, unit, series):
+        self.left, self.title, self.unit, self.series = left, title, unit, series
+        points = [p for _, s in series for p in s]
+        self.x, self.y = decades([p[0] for p in points]), decades([p[1] for p in points])
+
+    def at(self, x, y):
+        place = lambda v, axis: (math.log10(max(v, 10.0 ** axis[0])) - axis[0]) / (axis[1] - axis[0])
+        return (self.left + LEFT + place(x, self.x) * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - place(y, self.y) * (HEIGHT - BOTTOM - TOP))
+
+    def axes(self):
+        out = [f'<text class="title" x="{self.left + LEFT}" y="18">{self.title}</text>']
+        for power in range(self.y[0], self.y[1] + 1):
+            x, y = self.at(10.0 ** self.x[0], 10.0 ** power)
+            end = self.at(10.0 ** self.x[1], 10.0 ** power)[0]
+            out.append(f'<line class="grid" x1="{x:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}"/>')
+            out.append(f'<text class="end" x="{x - 5:.1f}" y="{y + 4:.1f}">{short(10.0 ** power)}</text>')
+        for power in range(self.x[0], self.x[1] + 1):
+            x, y = self.at(10.0 ** power, 10.0 ** self.y[0])
+            out.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{y:.1f}"/>')
+            out.append(f'<text class="mid" x="{x:.1f}" y="{y + 16:.1f}">{short(10.0 ** power)}</text>')
+        x = self.left + (LEFT + WIDTH - RIGHT) / 2
+        out.append(f'<text class="mid" x="{x:.1f}" y="{HEIGHT - 12}">{self.unit}</text>')
+        return out
+
+    def lines(self):
+        out = []
+        for i, (label, points) in enumerate(self.series):
+            colour = COLOURS[i % len(COLOURS)]
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*p) for p in points))
+            out.append(f'<polyline class="line {colour}" points="{path}"/>')
+            for p in points:
+                x, y = self.at(*p)
+                out.append(f'<circle class="{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3"><title>{label}: {short(p[0])}, {p[1]:g}</title></circle>')
+            y = HEIGHT + i * LEGEND_LINE
+            out.append(f'<circle class="{colour}" cx="{self.left + LEFT + 4}" cy="{y - 4}" r="4"/>')
+            out.append(f'<text x="{self.left + LEFT + 14}" y="{y}">{label}: {", ".join(short(float(f"{p[1]:.3g}")) for p in points)}</text>')
+        return out
+
+
+def draw(kind, unit, panels, found):
+    """Panels side by side; a series without figures is left out, and so is a panel without series."""
+    shown = []
+    for title, series in panels:
+        points = [(label, sorted(found.get(f"growth/{kind}/{name}", []))) for name, label in series]
+        points = [(label, p) for label, p in points if p]
+        if points:
+            shown.append(Panel(len(shown) * WIDTH, title, unit, points))
+    if not shown:
+        return None
+    height = HEIGHT + max(len(p.series) for p in shown) * LEGEND_LINE
+    width = len(shown) * WIDTH
+    body = "\n".join(line for p in shown for line in p.axes() + p.lines())
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+            f"<style>{STYLE}</style>\n{body}\n</svg>\n")
+
+
+def plots(figures):
+    found = {}
+    for f in figures:
+        what, _, size = f["name"].rpartition("/")
+        if what.startswith("growth/"):
+            found.setdefault(what, []).append((int(size), median(f["values"])))
+    drawn = {name: draw(name, unit, panels, found) for name, (unit, panels) in PLOTS.items()}
+    return {name: svg for name, svg in drawn.items() if svg}

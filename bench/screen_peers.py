@@ -1,0 +1,406 @@
+"""Measures the screening job on what one would use instead of millrace, and on millrace, in turns:
+
+zero     no AI latency: papers per second, CPU time per paper, and how fast papers are put into the queue
+latency  200 ms, 1,000 workers: share of 5,000 papers/s, CPU time per paper, memory
+crowd    200 ms, 10,000 workers: papers per second (ideal 50,000)
+
+All get the same papers, the same prompt, the same simulated AI, and charge each paper by the project's own script, several in
+one call where several come at once. millrace also writes each charge into MariaDB meanwhile, and each result after the run;
+the peers have no such thing. Redis keeps its append-only file every second; PostgreSQL commits likewise (synchronous_commit off).
+A queue's job is one paper, with its text. "own" is the CPU time of the peer's processes; "all" has Redis, PostgreSQL and
+MariaDB in it, and not the simulator. Memory is that of all its own processes, shared pages counted once.
+"""
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from statistics import median
+
+import screen
+from figures import figure
+from resp import Redis
+from screen_world import (BIN, BLOCK_PAPERS, HERTZ, JOURNAL_PAPERS, LAST_YEAR, FIRST_YEAR, Trouble, World, pieces_of, process,
+                          read, wait_for)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIR, PG_BIN = os.environ["PEERS_DIR"], os.environ["PG_BIN"]
+NOBODY = 65534
+QUESTION = "Which treatment of heart failure works?"
+STATUS = "query:1:bench:status"
+EVERY_S = 0.05
+START_S = 120
+
+NODE, BUN = [f"{DIR}/node_modules/.bin/node"], [f"{DIR}/node_modules/.bin/bun"]
+PYTHON = ["/usr/bin/python3"]
+CELERY = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "-P", "gevent", "--without-gossip", "--without-mingle",
+                   "--without-heartbeat", "-l", "error"]
+
+SCENES = {"zero": {"latency_ms": 0, "warm_s": 2}, "latency": {"latency_ms": 200, "warm_s": 4},
+          "crowd": {"latency_ms": 200, "warm_s": 6}}
+
+
+class Peer:
+    """How a peer is started; by scene: (workers, processes, papers per second to provide for)."""
+
+    def __init__(self, work, add=None, postgres=False, workers_option=None, **scenes):
+        self.work, self.add, self.postgres, self.workers_option, self.scenes = work, add, postgres, workers_option, scenes
+
+
+# Which settings were tried: TRIED below.
+PEERS = {
+    "node": Peer(NODE + ["loop.mjs"], zero=(100, 1, 25000), latency=(1000, 1, 5200), crowd=(10000, 1, 20000)),
+    "bun": Peer(BUN + ["loop.mjs"], zero=(100, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 1, 30000)),
+    "bullmq": Peer(NODE + ["bullmq.mjs", "work"], NODE + ["bullmq.mjs", "add"],
+                   zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
+    "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
+                   zero=(200, 1, 10000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
+    "celery": Peer(CELERY, PYTHON + ["celery_app.py"], workers_option="-c",
+                   zero=(100, 2, 3000), latency=(1000, 2, 3000)),
+    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], zero=(8, 1, 2000), latency=(1000, 1, 2000)),
+}
+QUEUES = ("bullmq", "pgboss", "celery", "rq")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# --- processes: all below one, dead children included ---
+
+def tree(pid):
+    children = {}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit():
+                children.setdefault(int(read(f"/proc/{name}/stat").rpartition(")")[2].split()[1]), []).append(int(name))
+    found = [pid]
+    for p in found:
+        found += children.get(p, [])
+    return found
+
+
+def tree_cpu(pids):
+    used = 0
+    for pid in (p for root in pids for p in tree(root)):
+        with contextlib.suppress(OSError):
+            used += sum(int(x) for x in read(f"/proc/{pid}/stat").rpartition(")")[2].split()[11:15])
+    return used / HERTZ
+
+
+def tree_mb(pids):
+    kb = 0
+    for pid in (p for root in pids for p in tree(root)):
+        with contextlib.suppress(OSError):
+            kb += int(re.search(r"^Pss:\s*(\d+)", read(f"/proc/{pid}/smaps_rollup"), re.M)[1])
+    return kb / 1024
+
+
+# --- what all peers share ---
+
+def prompt_head():
+    """The request as millrace writes it, up to the text about the paper."""
+    source = read(f"{HERE}/../src/engine/ai_prompt.c")
+    text = re.search(r"built_in\[\] =\n(.*?);\n", source, re.S)[1].replace("PLACE", '"{{question}}"')
+    text = "".join(json.loads(piece) for piece in re.findall(r'"(?:[^"\\]|\\.)*"', text))
+    if text.count("{{question}}") != 1:
+        raise Trouble("src/engine/ai_prompt.c has no prompt any more that this can read")
+    said = text.replace("{{question}}", QUESTION)
+    request = {"model": "default", "temperature": 0, "max_tokens": 200,
+               "messages": [{"role": "system", "content": said}, {"role": "user", "content": ""}]}
+    return json.dumps(request, ensure_ascii=False, separators=(",", ":")).removesuffix('""}]}')
+
+
+def paper_texts(folder):
+    """Title and abstract of made-up papers, in the order in which make_papers numbers them."""
+    subprocess.run([BIN, "sample", "--papers", "10000", folder], check=True, stdout=subprocess.DEVNULL)
+    field = lambda text, name: re.sub(r"\\([%&_])", r"\1", re.search(rf'{name}="(.*?)"[,\n]', text, re.S)[1])
+    texts = ["".join(p) for p in pieces_of(folder)]
+    return [(field(t, "title"), field(t, "abstract")) for t in texts]
+
+
+class Papers:
+    """Blocks of plain JSON, as make_papers would have them in files."""
+
+    def __init__(self, folder):
+        self.texts = paper_texts(f"{folder}/sample")
+        self.blocks = []
+
+    def block(self, n):
+        while len(self.blocks) <= n:
+            i = len(self.blocks)
+            years = LAST_YEAR - FIRST_YEAR + 1
+            key = f"meta:BENCH {i // years + 1}:{FIRST_YEAR + i % years}"
+            numbers = range(i * BLOCK_PAPERS + 1, (i + 1) * BLOCK_PAPERS + 1)
+            papers = [(k, *self.texts[k * 7919 % len(self.texts)]) for k in numbers]
+            papers = [{"doi": f"10.5555/bench.{k}", "block": key, "title": t, "abstract": a} for k, t, a in papers]
+            self.blocks.append(json.dumps(papers, ensure_ascii=False).encode())
+        return self.blocks[n]
+
+    def fill(self, redis, count):
+        for first in range(0, count // BLOCK_PAPERS, 100):
+            numbers = range(first, min(first + 100, count // BLOCK_PAPERS))
+            for n in numbers:
+                redis.send("SET", f"papers:{n}", self.block(n))
+            redis.file.flush()
+            for n in numbers:
+                redis.read()
+        wait_for(lambda: redis.info("persistence")["aof_pending_bio_fsync"] == "0", 60, "Redis has written its file")
+
+
+def open_account(redis):
+    """What the script wants to see before it charges."""
+    run = redis.info("server")["run_id"]
+    redis("SET", "user:1:balance", 10**13)
+    redis("HSET", "user:1:ledger", "run", run, "seq", 0)
+    redis("HSET", STATUS, "state", "RUNNING")
+
+
+def finished(redis):
+    return int(redis("HGET", STATUS, "finished") or 0)
+
+
+@contextlib.contextmanager
+def postgres(folder):
+    """Refuses to run as root."""
+    data = tempfile.mkdtemp(prefix="millrace-bench-pg.", dir="/tmp")
+    user = []
+    if os.geteuid() == 0:
+        os.chown(data, NOBODY, NOBODY)
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    try:
+        subprocess.run(user + [f"{PG_BIN}/initdb", "-D", f"{data}/db", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+                       check=True, stdout=subprocess.DEVNULL, cwd=data)
+        options = {"listen_addresses": "", "unix_socket_directories": data, "shared_buffers": "512MB", "synchronous_commit": "off",
+                   "max_wal_size": "8GB", "max_connections": "50", "jit": "off"}
+        words = [w for k, v in options.items() for w in ("-c", f"{k}={v}")]
+        with process(f"{folder}/postgres.log", *user, f"{PG_BIN}/postgres", "-D", f"{data}/db", *words) as p:
+            wait_for(lambda: os.path.exists(f"{data}/.s.PGSQL.5432"), 30, "PostgreSQL")
+            yield p.pid, data
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def redis_server(folder):
+    os.symlink(shutil.which("redis-check-rdb"), f"{folder}/redis-server")
+    path = f"{folder}/redis.sock"
+    with process(f"{folder}/redis.log", f"{folder}/redis-server", "--port", "0", "--unixsocket", path, "--dir", folder,
+                 "--appendonly", "yes", "--appendfsync", "everysec", "--save", "") as p:
+        wait_for(lambda: os.path.exists(path), 10, "Redis")
+        with Redis(path) as redis:
+            yield p.pid, path, redis
+
+
+@contextlib.contextmanager
+def simulator(folder, latency_ms):
+    log = f"{folder}/sim.log"
+    options = ["--latency-ms", str(latency_ms)] if latency_ms else []
+    with process(log, BIN, "sim", "--listen", "127.0.0.1:0", *options) as p:
+        url = wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10, "the simulator")[1]
+        yield url
+
+
+# --- one round of one peer ---
+
+class Round:
+    def __init__(self, name, scene, options, papers):
+        self.name, self.peer, self.scene, self.options, self.papers = name, PEERS[name], SCENES[scene], options, papers
+        self.workers, self.processes, rate = self.peer.scenes[scene]
+        self.workers, self.processes = options.workers or self.workers, options.processes or self.processes
+        # It goes on after the window; a few more than it can take.
+        count = rate * (self.scene["warm_s"] + options.seconds + 2)
+        self.count = max(1000, count // 1000 * 1000)
+
+    def run(self, folder):
+        with contextlib.ExitStack() as stack:
+            redis_pid, path, redis = stack.enter_context(redis_server(folder))
+            ai = stack.enter_context(simulator(folder, self.scene["latency_ms"]))
+            pg_pid, pg_path = stack.enter_context(postgres(folder)) if self.peer.postgres else (None, "")
+            open_account(redis)
+            self.papers.fill(redis, self.count)
+            self.stores = [redis_pid] + [pg_pid] * (pg_pid is not None)
+            self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": ai, "WORKERS": str(self.workers),
+                        "PROCESSES": str(self.processes), "PAPERS": str(self.count), "PROMPT_HEAD": f"{folder}/head",
+                        "CHARGE_SCRIPT": f"{HERE}/../src/engine/lua/charge.lua", "NODE_ENV": "production",
+                        "BUN_CONFIG_MAX_HTTP_REQUESTS": "65000"}
+            with open(f"{folder}/head", "w", encoding="utf-8") as f:
+                f.write(prompt_head())
+            found = self.enqueue() if self.peer.add else {}
+            return found | self.measure(folder, redis, stack)
+
+    def enqueue(self):
+        done = subprocess.run(self.peer.add, env=self.env, cwd=DIR, capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            raise Trouble(f"{self.name} cannot enqueue: {(done.stdout + done.stderr)[-2000:]}")
+        return {"enqueue_per_s": self.count / json.loads(done.stdout.splitlines()[-1])["seconds"]}
+
+    def start(self, folder, stack):
+        pids = []
+        for rank in range(self.processes):
+            words = list(self.peer.work)
+            if self.peer.workers_option:
+                words += [self.peer.workers_option, str(self.workers // self.processes), "-n", f"bench{rank}@here"]
+            log = f"{folder}/peer{rank}.log"
+            pids.append(stack.enter_context(peer_process(log, words, self.env | {"RANK": str(rank)})))
+        return pids
+
+    def measure(self, folder, redis, stack):
+        pids = self.start(folder, stack)
+        logs = lambda: "".join(read(f"{folder}/peer{r}.log")[-1500:] for r in range(self.processes))
+        alive = lambda: all(os.path.exists(f"/proc/{p}/stat") for p in pids) or trouble(f"{self.name} has ended: {logs()}")
+        try:
+            wait_for(lambda: alive() and finished(redis) > 0, START_S, f"{self.name} charges: {logs()}", EVERY_S)
+            time.sleep(self.scene["warm_s"])
+            look = lambda: (time.monotonic(), finished(redis), tree_cpu(pids), tree_cpu(self.stores))
+            first = look()
+            while time.monotonic() < first[0] + self.options.seconds and finished(redis) < self.count * 0.97:
+                time.sleep(EVERY_S)
+            last = look()
+        except Trouble:
+            say(logs())
+            raise
+        alive()
+        if last[0] < first[0] + min(2, self.options.seconds / 2):
+            raise Trouble(f"{self.name} had too few papers to be measured: {self.count}")
+        papers = last[1] - first[1]
+        own, stores = (last[2] - first[2]) / papers * 1e6, (last[3] - first[3]) / papers * 1e6
+        return {"per_s": papers / (last[0] - first[0]), "own_us": own, "all_us": own + stores, "rss_mb": tree_mb(pids)}
+
+
+def trouble(text):
+    raise Trouble(text)
+
+
+@contextlib.contextmanager
+def peer_process(log, words, env):
+    """A session of its own: all of it ends with the block."""
+    with open(log, "a", encoding="utf-8") as out:
+        p = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=DIR, start_new_session=True)
+    try:
+        yield p.pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(p.pid, signal.SIGKILL)  # its session; nothing of it is needed any more
+        p.wait()
+
+
+# --- millrace in the same rounds ---
+
+def millrace_zero(world, options):
+    with world.run() as s:
+        user = s.user("bench", options.millrace_workers)
+        screen.one_round(s, user, JOURNAL_PAPERS)  # everything is in memory after that
+        began = time.monotonic()
+        run = user.submit(world.papers)
+        wait_for(lambda: run.show()["state"] == "RUNNING", 60, "the run starts", 0.001)
+        enqueue_s = time.monotonic() - began
+        watch = screen.Watch(s, [run]).until(1, screen.limit_s(world.papers))
+        papers, seconds, used = watch.between(0, 1)
+        figures = screen.by_paper(used, papers, seconds)
+        return {"per_s": papers / seconds, "enqueue_per_s": world.papers / enqueue_s, "own_us": figures["node_us"],
+                "all_us": sum(figures[k] for k in ("node_us", "redis_us", "mariadb_us")),
+                "rss_mb": screen.memory_mb(s.node_pids()[0])[0]}
+
+
+def millrace_latency(world, users):
+    found = screen.measure_latency(world, users=users, nodes=1, latency_ms=200, papers=min(world.papers, 102000))
+    return {"per_s": found["steady_per_s"], "own_us": found["node_us"], "rss_mb": found["rss_mb"],
+            "all_us": sum(found[k] for k in ("node_us", "redis_us", "mariadb_us"))}
+
+
+def one(name, scene, options, papers, world):
+    say(f"  {scene} {name}")
+    if name == "millrace":
+        if scene == "zero":
+            return millrace_zero(world, options)
+        return millrace_latency(world, 1 if scene == "latency" else 10)
+    folder = tempfile.mkdtemp(prefix="millrace-bench.", dir="/tmp")
+    try:
+        return Round(name, scene, options, papers).run(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+UNITS = {"per_s": "papers/s", "enqueue_per_s": "papers/s", "own_us": "µs", "all_us": "µs", "rss_mb": "MB", "share": "%"}
+GOALS = {"zero/per_s": ">= 50000, >= 7x queue, >= 1x", "latency/share": ">= 98, >= 1x", "latency/own_us": "<= 25, >= 1x",
+         "latency/rss_mb": "<= 40, >= 1x", "crowd/per_s": ">= 40000, >= 1x", "zero/enqueue_per_s": ">= 200000, >= 1x",
+         "zero/own_us": ">= 1x", "zero/all_us": ">= 1x"}
+KEPT = {"zero": ("per_s", "own_us", "all_us", "enqueue_per_s"), "latency": ("share", "own_us", "all_us", "rss_mb"),
+        "crowd": ("per_s", "own_us", "rss_mb")}
+IDEAL = {"latency": 5000}
+
+
+def tell(scene, name, rounds):
+    if scene in IDEAL:
+        for r in rounds:
+            r["share"] = r["per_s"] / IDEAL[scene] * 100
+    kept = {k: [r[k] for r in rounds if k in r] for k in KEPT[scene]}
+    for k, values in kept.items():
+        if values:
+            figure(f"peers/{scene}/{k}/{name}", UNITS[k], [round(v, 2) for v in values], GOALS.get(f"{scene}/{k}", ""))
+    middle = {k: round(median(v), 1) for k, v in kept.items() if v}
+    print(json.dumps({"bench": f"screen_peers {scene} {name}", **middle}), flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser(prog="bench/screen_peers", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("peers", nargs="*", metavar="PEER", help="millrace, " + ", ".join(PEERS) + "; default: all")
+    p.add_argument("--scenes", default="zero,latency,crowd", help="(default zero,latency,crowd)")
+    p.add_argument("--rounds", type=int, default=3, help="(default 3)")
+    p.add_argument("--seconds", type=float, default=8, help="of each measurement of a peer (default 8)")
+    p.add_argument("--papers", type=int, default=300000, help="of millrace (default 300000)")
+    p.add_argument("--millrace-workers", type=int, default=1000, help="of millrace at no latency (default 1000)")
+    p.add_argument("--workers", type=int, help="of a peer, instead of what was found best")
+    p.add_argument("--processes", type=int, help="likewise")
+    options = p.parse_args()
+    names, scenes = options.peers or ["millrace", *PEERS], options.scenes.split(",")
+    unknown = [x for x in names if x != "millrace" and x not in PEERS] + [x for x in scenes if x not in SCENES]
+    if unknown:
+        p.error("there is no " + ", ".join(unknown))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    failed = measure_all(options, names, scenes)
+    sys.exit(1 if failed else 0)
+
+
+def measure_all(options, names, scenes):
+    """Round 1 of all, round 2 of all, round 3 of all."""
+    found, failed = {}, set()
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="millrace-bench.", dir="/tmp"))
+        papers = Papers(folder)
+        world = None
+        if "millrace" in names:
+            say(f"making and loading {options.papers} papers")
+            world = stack.enter_context(World(options.papers // JOURNAL_PAPERS * JOURNAL_PAPERS))
+        for i in range(options.rounds):
+            for scene in scenes:
+                say(f"round {i + 1}, {scene}")
+                for name in names:
+                    if name != "millrace" and scene not in PEERS[name].scenes:
+                        continue
+                    try:
+                        r = one(name, scene, options, papers, world)
+                        say("    " + ", ".join(f"{k} {v:.4g}" for k, v in r.items()))
+                        found.setdefault((scene, name), []).append(r)
+                    except (Trouble, OSError, subprocess.SubprocessError) as e:
+                        failed.add(name)
+                        say(f"error: {scene} {name}: {e}")
+    for (scene, name), rounds in found.items():
+        tell(scene, name, rounds)
+    return failed
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Trouble as e:
+        say(f"error: {e}")
+        sys.exit(1)
