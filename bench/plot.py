@@ -2,18 +2,19 @@
 import math
 from statistics import median
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 320, 250, 58, 44, 14, 46
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 380, 250, 58, 44, 14, 46
 LEGEND_LINE = 15
+COLUMNS = 2
 COLOURS = ["a", "b", "c", "d"]
-STYLE = """
-text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 12px } .end { text-anchor: end } .mid { text-anchor: middle }
-.grid { stroke: #8884; stroke-width: 1 } .line { fill: none; stroke-width: 2 }
-.a { stroke: #1f6fb5; --c: #1f6fb5 } .b { stroke: #c2571a; --c: #c2571a } .c { stroke: #2c8a4b; --c: #2c8a4b } .d { stroke: #8652b8; --c: #8652b8 }
-circle { fill: var(--c); stroke: none }
-@media (prefers-color-scheme: dark) {
-text { fill: #ddd }
-.a { stroke: #6db3f2; --c: #6db3f2 } .b { stroke: #f39a5f; --c: #f39a5f } .c { stroke: #6fcf8f; --c: #6fcf8f } .d { stroke: #c39af0; --c: #c39af0 } }
-"""
+LIGHT, DARK = ("#1f6fb5", "#c2571a", "#2c8a4b", "#8652b8"), ("#6db3f2", "#f39a5f", "#6fcf8f", "#c39af0")
+
+
+def style():
+    colours = lambda shades: " ".join(f"polyline.{c} {{ stroke: {s} }} circle.{c} {{ fill: {s} }}" for c, s in zip(COLOURS, shades))
+    return ("text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold } .end { text-anchor: end }"
+            " .mid { text-anchor: middle } .grid { stroke: #888; stroke-opacity: 0.3 } polyline { fill: none; stroke-width: 2 }\n"
+            f"{colours(LIGHT)}\n@media (prefers-color-scheme: dark) {{ text {{ fill: #ddd }} {colours(DARK)} }}")
+
 
 # name: (x axis, [(title with unit, [(figure, label)])])
 PLOTS = {
@@ -49,17 +50,17 @@ def decades(values):
 
 
 class Panel:
-    def __init__(self, left, title, unit, series):
-        self.left, self.title, self.unit, self.series = left, title, unit, series
+    def __init__(self, title, unit, series):
+        self.title, self.unit, self.series = title, unit, series
         points = [p for _, s in series for p in s]
         self.x, self.y = decades([p[0] for p in points]), decades([p[1] for p in points])
 
     def at(self, x, y):
         place = lambda v, axis: (math.log10(max(v, 10.0 ** axis[0])) - axis[0]) / (axis[1] - axis[0])
-        return (self.left + LEFT + place(x, self.x) * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - place(y, self.y) * (HEIGHT - BOTTOM - TOP))
+        return (LEFT + place(x, self.x) * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - place(y, self.y) * (HEIGHT - BOTTOM - TOP))
 
     def axes(self):
-        out = [f'<text class="title" x="{self.left + LEFT}" y="18">{self.title}</text>']
+        out = [f'<text class="title" x="{LEFT}" y="18">{self.title}</text>']
         for power in range(self.y[0], self.y[1] + 1):
             x, y = self.at(10.0 ** self.x[0], 10.0 ** power)
             end = self.at(10.0 ** self.x[1], 10.0 ** power)[0]
@@ -69,7 +70,7 @@ class Panel:
             x, y = self.at(10.0 ** power, 10.0 ** self.y[0])
             out.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{y:.1f}"/>')
             out.append(f'<text class="mid" x="{x:.1f}" y="{y + 16:.1f}">{short(10.0 ** power)}</text>')
-        x = self.left + (LEFT + WIDTH - RIGHT) / 2
+        x = (LEFT + WIDTH - RIGHT) / 2
         out.append(f'<text class="mid" x="{x:.1f}" y="{HEIGHT - 12}">{self.unit}</text>')
         return out
 
@@ -78,31 +79,32 @@ class Panel:
         for i, (label, points) in enumerate(self.series):
             colour = COLOURS[i % len(COLOURS)]
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*p) for p in points))
-            out.append(f'<polyline class="line {colour}" points="{path}"/>')
+            out.append(f'<polyline class="{colour}" points="{path}"/>')
             for p in points:
                 x, y = self.at(*p)
                 out.append(f'<circle class="{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3"><title>{label}: {short(p[0])}, {p[1]:g}</title></circle>')
-            y = HEIGHT + i * LEGEND_LINE
-            out.append(f'<circle class="{colour}" cx="{self.left + LEFT + 4}" cy="{y - 4}" r="4"/>')
-            out.append(f'<text x="{self.left + LEFT + 14}" y="{y}">{label}: {", ".join(short(float(f"{p[1]:.3g}")) for p in points)}</text>')
+            y = HEIGHT + 6 + i * LEGEND_LINE
+            out.append(f'<circle class="{colour}" cx="{LEFT + 4}" cy="{y - 4}" r="4"/>')
+            out.append(f'<text x="{LEFT + 14}" y="{y}">{label}: {", ".join(short(float(f"{p[1]:.3g}")) for p in points)}</text>')
         return out
 
 
 def draw(kind, unit, panels, found):
-    """Panels side by side; a series without figures is left out, and so is a panel without series."""
+    """Panels in rows; a series without figures is left out, and so is a panel without series."""
     shown = []
     for title, series in panels:
         points = [(label, sorted(found.get(f"growth/{kind}/{name}", []))) for name, label in series]
         points = [(label, p) for label, p in points if p]
         if points:
-            shown.append(Panel(len(shown) * WIDTH, title, unit, points))
+            shown.append(Panel(title, unit, points))
     if not shown:
         return None
-    height = HEIGHT + max(len(p.series) for p in shown) * LEGEND_LINE
-    width = len(shown) * WIDTH
-    body = "\n".join(line for p in shown for line in p.axes() + p.lines())
+    row = HEIGHT + 10 + max(len(p.series) for p in shown) * LEGEND_LINE
+    width, height = min(COLUMNS, len(shown)) * WIDTH, -(-len(shown) // COLUMNS) * row
+    body = "\n".join(f'<g transform="translate({i % COLUMNS * WIDTH},{i // COLUMNS * row})">\n' + "\n".join(p.axes() + p.lines()) + "\n</g>"
+                     for i, p in enumerate(shown))
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-            f"<style>{STYLE}</style>\n{body}\n</svg>\n")
+            f"<style>\n{style()}\n</style>\n{body}\n</svg>\n")
 
 
 def plots(figures):
