@@ -216,7 +216,7 @@ class Round:
         self.workers, self.processes = options.workers or self.workers, options.processes or self.processes
         # It goes on after the window; a few more than it can take.
         count = rate * (self.scene["warm_s"] + options.seconds + 2)
-        self.count = max(1000, count // 1000 * 1000)
+        self.count = max(1000, int(count) // 1000 * 1000)
 
     def run(self, folder):
         with contextlib.ExitStack() as stack:
