@@ -39,8 +39,8 @@ START_S = 120
 
 NODE, BUN = [f"{DIR}/node_modules/.bin/node"], [f"{DIR}/node_modules/.bin/bun"]
 PYTHON = ["/usr/bin/python3"]
-CELERY = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "-P", "gevent", "--without-gossip", "--without-mingle",
-                   "--without-heartbeat", "-l", "error"]
+CELERY_WORKER = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "-P", "gevent", "--without-gossip", "--without-mingle",
+                          "--without-heartbeat", "-l", "error"]
 
 SCENES = {"zero": {"latency_ms": 0, "warm_s": 2}, "latency": {"latency_ms": 200, "warm_s": 4},
           "crowd": {"latency_ms": 200, "warm_s": 6}}
@@ -49,23 +49,24 @@ SCENES = {"zero": {"latency_ms": 0, "warm_s": 2}, "latency": {"latency_ms": 200,
 class Peer:
     """How a peer is started; by scene: (workers, processes, papers per second to provide for)."""
 
-    def __init__(self, work, add=None, postgres=False, workers_option=None, **scenes):
+    def __init__(self, work, add=None, postgres=False, workers_option=None, chunk=1, **scenes):
         self.work, self.add, self.postgres, self.workers_option, self.scenes = work, add, postgres, workers_option, scenes
+        self.chunk = chunk  # papers in a job
 
 
-# Which settings were tried: TRIED below.
+BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
+CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
 PEERS = {
     "node": Peer(NODE + ["loop.mjs"], zero=(100, 1, 25000), latency=(1000, 1, 5200), crowd=(10000, 1, 20000)),
     "bun": Peer(BUN + ["loop.mjs"], zero=(100, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 1, 30000)),
-    "bullmq": Peer(NODE + ["bullmq.mjs", "work"], NODE + ["bullmq.mjs", "add"],
-                   zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
+    "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
+    "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 1, 25000), latency=(1000, 1, 6000)),
     "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
                    zero=(200, 1, 10000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
-    "celery": Peer(CELERY, PYTHON + ["celery_app.py"], workers_option="-c",
-                   zero=(100, 2, 3000), latency=(1000, 2, 3000)),
-    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], zero=(8, 1, 2000), latency=(1000, 1, 2000)),
+    "celery": Peer(**CELERY, zero=(100, 2, 2500), latency=(1000, 2, 2500)),
+    "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 8000), latency=(1000, 2, 8000)),
+    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], zero=(8, 1, 2000), latency=(400, 1, 2000)),
 }
-QUEUES = ("bullmq", "pgboss", "celery", "rq")
 
 
 def say(text):
@@ -214,8 +215,8 @@ class Round:
         self.name, self.peer, self.scene, self.options, self.papers = name, PEERS[name], SCENES[scene], options, papers
         self.workers, self.processes, rate = self.peer.scenes[scene]
         self.workers, self.processes = options.workers or self.workers, options.processes or self.processes
-        # It goes on after the window; a few more than it can take.
-        count = rate * (self.scene["warm_s"] + options.seconds + 2)
+        # It goes on after the window; a few more than it can take, and a job for everybody.
+        count = max(rate * (self.scene["warm_s"] + options.seconds + 2), self.workers * self.peer.chunk * 1.3)
         self.count = max(1000, int(count) // 1000 * 1000)
 
     def run(self, folder):
@@ -227,7 +228,7 @@ class Round:
             self.papers.fill(redis, self.count)
             self.stores = [redis_pid] + [pg_pid] * (pg_pid is not None)
             self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": ai, "WORKERS": str(self.workers),
-                        "PROCESSES": str(self.processes), "PAPERS": str(self.count), "PROMPT_HEAD": f"{folder}/head",
+                        "PROCESSES": str(self.processes), "PAPERS": str(self.count), "CHUNK": str(self.peer.chunk), "PROMPT_HEAD": f"{folder}/head",
                         "CHARGE_SCRIPT": f"{HERE}/../src/engine/lua/charge.lua", "NODE_ENV": "production",
                         "BUN_CONFIG_MAX_HTTP_REQUESTS": "65000"}
             with open(f"{folder}/head", "w", encoding="utf-8") as f:

@@ -1,5 +1,6 @@
 """Celery on Redis as its user guide advises for many short tasks that wait for the network: the gevent pool, a process per core,
-a prefetch of several tasks per green thread, no results, one producer connection.   celery_app.py: adds all papers.
+a prefetch of several tasks per green thread, no results, one producer connection. With CHUNK a task is so many papers, one after
+the other, as its guide on canvas advises.   celery_app.py: adds all papers.
 
 Green threads that charge at the same time share one call of the script."""
 import json
@@ -18,7 +19,7 @@ import job
 SOCKET = os.environ["REDIS_SOCKET"]
 CHUNK = int(os.environ.get("CHUNK", "1"))  # papers in a task
 app = Celery("peer", broker="redis+socket://" + SOCKET)
-app.conf.update(task_ignore_result=True, task_store_errors_even_if_ignored=False, worker_prefetch_multiplier=4,
+app.conf.update(task_ignore_result=True, task_store_errors_even_if_ignored=False, worker_prefetch_multiplier=4 if CHUNK == 1 else 1,
                 broker_transport_options={"visibility_timeout": 3600}, worker_send_task_events=False,
                 task_send_sent_event=False, task_create_missing_queues=True, broker_pool_limit=10,
                 worker_hijack_root_logger=False)
