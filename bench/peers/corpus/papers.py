@@ -35,6 +35,7 @@ def read(entries, files):
 
 def load(entries, folder, path):
     import redis
+    entries("@article{a, title = {b}}")  # loads the modules, and is not counted
     store, began, count = redis.Redis(unix_socket_path=path), time.monotonic(), 0
     for place, _, names in os.walk(folder):
         for name in (n for n in names if n.endswith(".bib")):
