@@ -138,6 +138,7 @@ def main():
     p = argparse.ArgumentParser(prog="bench/growth", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("benches", nargs="*", metavar="NAME", help="papers, runs, workers; default: all")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
+    p.add_argument("--papers", type=int, default=RUN_PAPERS, help=f"of runs and workers (default {RUN_PAPERS})")
     p.add_argument("--quick", action="store_true", help="one round, without the largest number of papers")
     options = p.parse_args()
     unknown = [b for b in options.benches if b not in BENCHES]
@@ -153,7 +154,7 @@ def main():
         papers(options, None)
         names = [n for n in names if n != "papers"]
     if names:
-        with World(RUN_PAPERS) as world:
+        with World(options.papers // JOURNAL_PAPERS * JOURNAL_PAPERS) as world:
             for name in names:
                 try:
                     BENCHES[name](options, world)

@@ -1,4 +1,4 @@
-"""docs/performance.md from bench/performance.md and the figures. What stands between {{rows}}, {{matrix}} or {{growth}} and
+"""docs/performance.md from bench/performance.md.in and the figures. What stands between {{rows}}, {{matrix}} or {{growth}} and
 {{end}} is a table of what to show; see there."""
 import re
 from statistics import median

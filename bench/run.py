@@ -2,7 +2,7 @@
 
 Figures are kept in docs/performance.json: parts that are named are measured anew, all others stay as they were. What is
 compared is measured in turns, round 1 of all, round 2 of all, round 3 of all; a figure is the median, with the least and the most
-beside it. The page's words are in bench/performance.md, the goals in the benchmarks.
+beside it. The page's words are in bench/performance.md.in, the goals in the benchmarks.
 """
 import argparse
 import json
@@ -38,7 +38,7 @@ PARTS = {
               "quick": ["bench/screen_peers", "--rounds", "1", "--seconds", "3", "--papers", "90000"]},
     "growth": {"full": ["bench/growth"], "quick": ["bench/growth", "--quick"], "about": "how cost grows; the plots"},
 }
-JSON, PAGE, WORDS, PLOTS = "docs/performance.json", "docs/performance.md", "bench/performance.md", "docs/plots"
+JSON, PAGE, WORDS, PLOTS = "docs/performance.json", "docs/performance.md", "bench/performance.md.in", "docs/plots"
 
 
 def say(text):

@@ -54,6 +54,11 @@ class Peer:
         self.chunk = chunk  # papers in a job
 
 
+# Settings were chosen by CPU time per paper, on a machine that others used too, so treat small differences as none:
+#   Celery  gevent with 2 × 10, 2 × 50 and 1 × 200 green threads: 3.8, 3.6 and 3.5 ms a task; prefork with four processes and a prefetch of
+#           64: 2.1 ms, but a thousand workers would be a thousand processes. A hundred papers a task: 0.23 ms a paper; ten: 0.52.
+#   RQ      8 SimpleWorkers at no latency; 400 at 200 ms, more than it can feed. 1,000 processes were not tried.
+#   others  one process each; a second one was not tried. --workers and --processes try other numbers.
 BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
 CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
 PEERS = {

@@ -1,7 +1,5 @@
 // The work on one paper, the same for every peer in JavaScript: build the prompt, ask the AI, read the verdict, charge. What
 // it is told comes by the environment; bench/screen_peers.py sets it.
-//
-// Tried, on Node, papers/s of the bare loop: see TRIED in bench/screen_peers.py.
 import fs from 'node:fs'
 
 const env = process.env
