@@ -49,15 +49,15 @@ SCENES = {"zero": {"latency_ms": 0, "warm_s": 2}, "latency": {"latency_ms": 200,
 class Peer:
     """How a peer is started; by scene: (workers, processes, papers per second to provide for)."""
 
-    def __init__(self, work, add=None, postgres=False, workers_option=None, chunk=1, **scenes):
+    def __init__(self, work, add=None, postgres=False, workers_option=None, chunk=1, start_s=0, **scenes):
         self.work, self.add, self.postgres, self.workers_option, self.scenes = work, add, postgres, workers_option, scenes
-        self.chunk = chunk  # papers in a job
+        self.chunk, self.start_s = chunk, start_s  # papers in a job; from the first worker at work to the last of a thousand
 
 
 # Settings were chosen by CPU time per paper, on a machine that others used too, so treat small differences as none:
 #   Celery  gevent with 2 × 10, 2 × 50 and 1 × 200 green threads: 3.8, 3.6 and 3.5 ms a task; prefork with four processes and a prefetch of
 #           64: 2.1 ms, but a thousand workers would be a thousand processes. A hundred papers a task: 0.23 ms a paper; ten: 0.52.
-#   RQ      8 SimpleWorkers at no latency; 400 at 200 ms, more than it can feed. 1,000 processes were not tried.
+#   RQ      8 SimpleWorkers at no latency, one process for every worker at 200 ms.
 #   others  one process each; a second one was not tried. --workers and --processes try other numbers.
 BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
 CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
@@ -70,7 +70,8 @@ PEERS = {
                    zero=(200, 1, 10000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
     "celery": Peer(**CELERY, zero=(100, 2, 2500), latency=(1000, 2, 2500)),
     "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 8000), latency=(1000, 2, 8000)),
-    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], zero=(8, 1, 2000), latency=(400, 1, 2000)),
+    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], start_s=20,
+               zero=(8, 1, 2000), latency=(1000, 1, 1500)),
 }
 
 
@@ -220,8 +221,9 @@ class Round:
         self.name, self.peer, self.scene, self.options, self.papers = name, PEERS[name], SCENES[scene], options, papers
         self.workers, self.processes, rate = self.peer.scenes[scene]
         self.workers, self.processes = options.workers or self.workers, options.processes or self.processes
+        self.warm_s = self.scene["warm_s"] + (self.peer.start_s if scene != "zero" else 0)
         # It goes on after the window; a few more than it can take, and a job for everybody.
-        count = max(rate * (self.scene["warm_s"] + options.seconds + 2), self.workers * self.peer.chunk * 1.3)
+        count = max(rate * (self.warm_s + options.seconds + 2), self.workers * self.peer.chunk * 1.3)
         self.count = max(1000, int(count) // 1000 * 1000)
 
     def run(self, folder):
@@ -263,7 +265,7 @@ class Round:
         alive = lambda: all(os.path.exists(f"/proc/{p}/stat") for p in pids) or trouble(f"{self.name} has ended: {logs()}")
         try:
             wait_for(lambda: alive() and finished(redis) > 0, START_S, f"{self.name} charges: {logs()}", EVERY_S)
-            time.sleep(self.scene["warm_s"])
+            time.sleep(self.warm_s)
             look = lambda: (time.monotonic(), finished(redis), tree_cpu(pids), tree_cpu(self.stores))
             first = look()
             while time.monotonic() < first[0] + self.options.seconds and finished(redis) < self.count * 0.97:
