@@ -134,6 +134,8 @@ def main():
         failed += [] if good else [name]
         if not options.quick:
             save(kept, JSON)  # an interrupted run keeps what it has
+    if not kept["figures"]:
+        sys.exit(f"error: there are no figures in {JSON}; measure some first")
     print(page.terminal([f for f in kept["figures"] if not names or f["part"] in names]))
     if not options.quick:
         write_page(kept)
