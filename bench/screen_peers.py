@@ -7,7 +7,7 @@ crowd    200 ms, 10,000 workers: papers per second (ideal 50,000)
 All get the same papers, the same prompt, the same simulated AI, and charge each paper by the project's own script, several in
 one call where several come at once. millrace also writes each charge into MariaDB meanwhile, and each result after the run;
 the peers have no such thing. Redis keeps its append-only file every second; PostgreSQL commits likewise (synchronous_commit off).
-A queue's job is one paper, with its text. "own" is the CPU time of the peer's processes; "all" has Redis, PostgreSQL and
+A queue's job is one paper, with its text; with "-blocks" it is a hundred. "own" is the CPU time of the peer's processes; "all" has Redis, PostgreSQL and
 MariaDB in it, and not the simulator. Memory is that of all its own processes, shared pages counted once.
 """
 import argparse
@@ -54,7 +54,7 @@ class Peer:
         self.chunk, self.start_s = chunk, start_s  # papers in a job; from the first worker at work to the last of a thousand
 
 
-# Settings were chosen by CPU time per paper, on a machine that others used too, so treat small differences as none:
+# What was tried, once each, by CPU time per paper, while others kept the machine busy (load 7 to 13); small differences mean nothing:
 #   Celery  gevent with 2 × 10, 2 × 50 and 1 × 200 green threads: 3.8, 3.6 and 3.5 ms a task; prefork with four processes and a prefetch of
 #           64: 2.1 ms, but a thousand workers would be a thousand processes. A hundred papers a task: 0.23 ms a paper; ten: 0.52.
 #   RQ      8 SimpleWorkers at no latency, one process for every worker at 200 ms.
