@@ -388,6 +388,71 @@ static void test_many_records(struct task *t, void *arg)
     close_node(t, &n[0]);
 }
 
+/* --- dropping records by seq, whether they are found by their place or must be read --- */
+
+static void check_trim(struct task *t, struct node *n, int64_t uid, int64_t billed, int64_t left)
+{
+    check(ledger_trim(t, n->ledger, uid, billed) == 0);
+    is_int(queued(t, n, uid), left, "up to %lld", (long long)billed);
+}
+
+static void test_trim(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = add_run(t, &n, uid), ledger = key_ledger(task_arena(t), uid);
+    for (int i = 0; i < 6; i++)
+        check(pay(t, &n, paper_of(t, uid, qid, i, 1)) == CHARGE_DONE);
+    check_trim(t, &n, uid, 0, 6);
+    check_trim(t, &n, uid, 1, 5);
+    check_trim(t, &n, uid, 4, 2);
+    check_trim(t, &n, uid, 4, 2);
+    check_trim(t, &n, uid, 2, 2);
+    is_int(of_ledger(t, &n, uid, "synced"), 4, "who comes late takes nothing back");
+    say(t, &n, STR("HINCRBY"), ledger, STR("seq"), STR("3"));
+    for (int i = 6; i < 8; i++)
+        check(pay(t, &n, paper_of(t, uid, qid, i, 1)) == CHARGE_DONE); /* 5, 6, 10, 11 */
+    check_trim(t, &n, uid, 7, 2);                                      /* has no record */
+    check_trim(t, &n, uid, 10, 1);
+    check_trim(t, &n, uid, 99, 0);
+    check_trim(t, &n, uid, 99, 0);
+    close_node(t, &n);
+}
+
+/* Not yet in MySQL. */
+static void take_only(struct task *t, struct node *n, int64_t uid, const char *id)
+{
+    struct ledger_move m = move_of(t, uid, 5, id);
+    struct ledger_look look;
+    int64_t status = 0;
+    check(ledger_look(t, n->ledger, uid, &look) == 0);
+    check(ledger_take(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+}
+
+static void test_trim_deductions(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = add_run(t, &n, uid), deductions = key_deductions(task_arena(t), uid);
+    check(balance(t, &n, uid) == 1000);
+    take_only(t, &n, uid, "d1");
+    check(pay(t, &n, paper_of(t, uid, qid, 1, 1)) == CHARGE_DONE);
+    take_only(t, &n, uid, "d3");
+    check(pay(t, &n, paper_of(t, uid, qid, 2, 1)) == CHARGE_DONE);
+    check_trim(t, &n, uid, 2, 2);
+    ok(!ask(t, &n, STR("HGET"), deductions, STR("d1")).p &&
+           ask_int(t, &n, STR("HGET"), deductions, STR("d3")) == 3,
+       "a deduction is forgotten with its record, and no other");
+    check_trim(t, &n, uid, 3, 1);
+    is_int(ask_int(t, &n, STR("EXISTS"), deductions, STR_NULL), 0, "none is left");
+    check_trim(t, &n, uid, 4, 0);
+    close_node(t, &n);
+}
+
 /* One who fails does not keep the others waiting. */
 static void test_troubled(struct task *t, void *arg)
 {
@@ -540,6 +605,8 @@ int main(void)
     tap_task(test_single_flight, NULL, true);
     tap_task(test_alarms, NULL, true);
     tap_task(test_many_records, NULL, true);
+    tap_task(test_trim, NULL, true);
+    tap_task(test_trim_deductions, NULL, true);
     tap_task(test_troubled, NULL, true);
     tap_task(test_let_go, NULL, true);
     tap_task(test_order, NULL, true);
