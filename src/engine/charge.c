@@ -13,7 +13,11 @@
 
 /* --- one call --- */
 
-enum { KEYS = 9, WORDS = 5 }; /* of the script; for each paper */
+enum {
+    KEYS = 9,
+    HEAD = 4,
+    WORDS = 3
+}; /* of the script: keys, words for all, at most for each paper */
 
 static const char *problem_of(const struct charge *c, const struct charge *first)
 {
@@ -30,47 +34,89 @@ static const char *problem_of(const struct charge *c, const struct charge *first
     return NULL;
 }
 
-/* The record from after its seq on, which the script adds. */
-static struct str record_tail(struct task *t, const struct charge *c, struct buf *b)
+/* As the script wants them: a letter each. */
+static struct str kinds(struct arena *a, size_t count, const struct charge *c)
 {
-    struct json_writer w;
-    buf_clear(b);
-    jw_init(&w, b);
-    jw_object(&w);
-    jw_put_int(&w, "timestamp", loop_wall_ms(task_loop(t)));
-    jw_put_str(&w, "kind", STR("charge"));
-    jw_put_str(&w, "qid", c->qid);
-    jw_put_str(&w, "doi", c->doi);
-    jw_put_int(&w, "cost", c->cents);
-    jw_end_object(&w);
-    struct str all = buf_str(b);
-    return str_dup(task_arena(t), str_from(all.p + 1, all.n - 1));
+    char *letters = arena_alloc(a, count);
+    for (size_t i = 0; i < count; i++)
+        letters[i] = c[i].failed ? 'f' : c[i].relevant ? 'r' : 'n';
+    return str_from(letters, count);
 }
 
-static struct str *script_words(struct task *t, size_t count, const struct charge *c)
+/* One number where all cost the same, as papers of one price list mostly do. */
+static struct str prices(struct arena *a, size_t count, const struct charge *c, struct buf *b)
+{
+    size_t same = 1;
+    while (same < count && c[same].cents == c->cents)
+        same++;
+    if (same == count)
+        return str_int(a, c->cents);
+    buf_clear(b);
+    for (size_t i = 0; i < count; i++) {
+        buf_add_int(b, c[i].cents);
+        buf_add_char(b, ' ');
+    }
+    return str_dup(a, buf_str(b));
+}
+
+/* The record from after its seq to within the quotes of its DOI; the script adds the rest. */
+static struct str record_head(struct task *t, struct str qid, struct buf *b)
+{
+    buf_clear(b);
+    buf_add_lit(b, ",\"timestamp\":");
+    buf_add_int(b, loop_wall_ms(task_loop(t)));
+    buf_add_lit(b, ",\"kind\":\"charge\",\"qid\":\"");
+    json_escape(b, qid);
+    buf_add_lit(b, "\",\"doi\":\"");
+    return str_dup(task_arena(t), buf_str(b));
+}
+
+/* The DOIs as they stand in JSON. Returns how many: 0 if each stands there as it is. */
+static size_t json_dois(struct arena *a, size_t count, const struct charge *c, struct buf *b,
+                        struct str *out)
+{
+    bool odd = false;
+    buf_clear(b);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = b->len;
+        json_escape(b, c[i].doi);
+        out[i].n = b->len - before;
+        odd = odd || out[i].n != c[i].doi.n;
+    }
+    if (!odd)
+        return 0;
+    const char *p = str_dup(a, buf_str(b)).p;
+    for (size_t i = 0; i < count; p += out[i++].n)
+        out[i].p = p;
+    return count;
+}
+
+static struct str *script_words(struct task *t, size_t count, const struct charge *c, size_t *argc)
 {
     struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, KEYS + WORDS * count), *at = argv + KEYS;
-    const struct str keys[KEYS] = {key_balance(a, c->uid),
-                                   key_ledger(a, c->uid),
-                                   key_billing_queue(a, c->uid),
-                                   key_result(a, c->uid, c->qid),
-                                   key_query_status(a, c->uid, c->qid),
-                                   key_progress(a, c->uid, c->qid),
-                                   key_failed(a, c->uid, c->qid),
-                                   key_arrivals(a, c->uid, c->qid),
-                                   key_relevant(a, c->uid, c->qid)};
-    memcpy(argv, keys, sizeof keys);
+    struct str *argv = ARENA_ARRAY(a, struct str, KEYS + HEAD + WORDS * count), *at = argv;
     struct buf b;
     buf_init(&b);
+    *at++ = key_balance(a, c->uid);
+    *at++ = key_ledger(a, c->uid);
+    *at++ = key_billing_queue(a, c->uid);
+    *at++ = key_result(a, c->uid, c->qid);
+    *at++ = key_query_status(a, c->uid, c->qid);
+    *at++ = key_progress(a, c->uid, c->qid);
+    *at++ = key_failed(a, c->uid, c->qid);
+    *at++ = key_arrivals(a, c->uid, c->qid);
+    *at++ = key_relevant(a, c->uid, c->qid);
+    *at++ = str_int(a, (int64_t)count);
+    *at++ = kinds(a, count, c);
+    *at++ = prices(a, count, c, &b);
+    *at++ = record_head(t, c->qid, &b);
     for (size_t i = 0; i < count; i++) {
         *at++ = c[i].doi;
-        *at++ = c[i].failed ? STR("f") : c[i].relevant ? STR("r") : STR("n");
-        *at++ = str_int(a, c[i].cents);
         *at++ = c[i].result;
-        *at++ = record_tail(t, &c[i], &b);
     }
+    at += json_dois(a, count, c, &b, at);
     buf_release(&b);
+    *argc = (size_t)(at - argv);
     return argv;
 }
 
@@ -88,24 +134,23 @@ static int call_script(struct task *t, struct ledger *l, size_t count, const str
                        bool *loaded, enum charge_outcome *out)
 {
     const struct redis_reply *r;
-    const struct str *argv = script_words(t, count, c);
-    int err = redis_script_run(t, l->redis, &script_charge, argv[0], KEYS, KEYS + WORDS * count,
-                               argv, &r);
+    size_t argc;
+    const struct str *argv = script_words(t, count, c, &argc);
+    int err = redis_script_run(t, l->redis, &script_charge, argv[0], KEYS, argc, argv, &r);
     if (err)
         return err;
-    bool one = r->type == REDIS_ARRAY && r->count == 1 && r->items[0]->type == REDIS_INT;
-    if (one && r->items[0]->integer == -1) {
+    if (r->type == REDIS_INT && r->integer == -1) {
         *loaded = false;
         return 0;
     }
-    if (one && r->items[0]->integer == -2) {
-        for (size_t i = 0; i < count; i++)
-            out[i] = CHARGE_STOPPED;
-        return 0;
+    bool all = r->type == REDIS_INT && (r->integer == 1 || r->integer == -2);
+    bool fits = all || (r->type == REDIS_ARRAY && r->count == count);
+    for (size_t i = 0; fits && i < count; i++) {
+        if (all)
+            out[i] = r->integer == 1 ? CHARGE_DONE : CHARGE_STOPPED;
+        else
+            fits = read_status(r->items[i], &out[i]);
     }
-    bool fits = r->type == REDIS_ARRAY && r->count == count;
-    for (size_t i = 0; fits && i < count; i++)
-        fits = read_status(r->items[i], &out[i]);
     return fits ? 0 : task_fail(t, ERR_PROTO, "script charge returned something else");
 }
 
@@ -139,15 +184,11 @@ static int charge_once(struct task *t, struct ledger *l, size_t count, const str
     return err;
 }
 
-int ledger_charge_many(struct task *t, struct ledger *l, size_t count, const struct charge *c,
-                       enum charge_outcome *out)
+/* All are charges of one run. */
+static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                      enum charge_outcome *out)
 {
     check(count > 0 && count <= CHARGE_MANY_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const char *problem = problem_of(&c[i], c);
-        if (problem)
-            return task_fail(t, ERR_INVALID, "%s", problem);
-    }
     cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline would stay for ever */
     for (int i = 0; i < TRIES_MAX; i++) {
         bool done = false;
@@ -158,6 +199,17 @@ int ledger_charge_many(struct task *t, struct ledger *l, size_t count, const str
             return err;
     }
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+int ledger_charge_many(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                       enum charge_outcome *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *problem = problem_of(&c[i], c);
+        if (problem)
+            return task_fail(t, ERR_INVALID, "%s", problem);
+    }
+    return charge_all(t, l, count, c, out);
 }
 
 /* --- one call for all who come in the same turn ---
@@ -206,10 +258,11 @@ static int follow(struct task *t, struct ledger *l, struct gather *g, struct pla
     return err;
 }
 
-static struct charge copy_charge(struct arena *a, const struct charge *c)
+/* It may be gone before the call is made, or made again. The run is the leader's own. */
+static struct charge copy_charge(struct arena *a, const struct charge *c, struct str qid)
 {
     struct charge copy = *c;
-    copy.qid = str_dup(a, c->qid);
+    copy.qid = qid;
     copy.doi = str_dup(a, c->doi);
     copy.result = str_dup(a, c->result);
     return copy;
@@ -248,10 +301,10 @@ static int lead(struct task *t, struct ledger *l, struct str key, struct place *
     list_each (it, &g.places) {
         struct place *q = list_entry(it, struct place, link);
         q->number = count;
-        charges[count++] = q == p ? *p->charge : copy_charge(a, q->charge);
+        charges[count++] = q == p ? *p->charge : copy_charge(a, q->charge, p->charge->qid);
     }
     if (!err)
-        err = ledger_charge_many(t, l, count, charges, outcomes);
+        err = charge_all(t, l, count, charges, outcomes);
     hand_out(t, &g, err, outcomes);
     return err;
 }

@@ -257,6 +257,123 @@ static void test_batch_is_single(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- calls that are not plain: what must not be written as it came --- */
+
+static struct charge failure_of(struct charge c)
+{
+    c.cents = 0;
+    c.failed = true;
+    c.relevant = false;
+    c.result = STR("{\"ai_result\":null,\"block_key\":\"\"}");
+    return c;
+}
+
+/* The outcomes, a letter each. */
+static const char *pay_many(struct task *t, struct node *n, size_t count, const struct charge *c)
+{
+    static char letters[CHARGE_MANY_MAX + 1];
+    enum charge_outcome out[CHARGE_MANY_MAX];
+    int err = ledger_charge_many(t, n->ledger, count, c, out);
+    for (size_t i = 0; i < count; i++)
+        letters[i] = err ? '!' : "DEFS"[out[i]]; /* done, exists, funds, stopped */
+    letters[count] = '\0';
+    return letters;
+}
+
+static void test_twice_in_a_call(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 100);
+    struct str qid = add_run(t, &n, uid), arrivals = key_arrivals(task_arena(t), uid, qid);
+    struct charge c[4];
+    for (int i = 0; i < 4; i++)
+        c[i] = paper_of(t, uid, qid, i, 10);
+    c[2] = c[0];
+    c[2].result = STR("{\"ai_result\":{\"n\":9},\"block_key\":\"\"}");
+    is_str(str_of(pay_many(t, &n, 4, c)), STR("DDED"), "a paper that comes twice is charged once");
+    is_str(result_of(t, &n, &c[0]), c[0].result, "its first result stays");
+    ok(in_redis(t, &n, uid) == 70 && queued(t, &n, uid) == 3 && progress(t, &n, uid, qid) == 3 &&
+           of_status(t, &n, uid, qid, "finished") == 3 &&
+           of_status(t, &n, uid, qid, "relevant") == 1 && of_status(t, &n, uid, qid, "cost") == 30,
+       "and counts once");
+    is_int(ask_int(t, &n, STR("LLEN"), arrivals, STR_NULL), 3, "and has arrived once");
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    ok(charges_of(t, &n, uid) == 3 && every_cent(t, &n, uid), "every cent is there");
+    close_node(t, &n);
+}
+
+static void test_mixed(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 100);
+    struct str qid = add_run(t, &n, uid);
+    struct charge c[8];
+    for (int i = 0; i < 8; i++)
+        c[i] = paper_of(t, uid, qid, i, 10);
+    const struct charge before[] = {c[0], failure_of(c[1]), failure_of(c[2])};
+    is_str(str_of(pay_many(t, &n, 3, before)), STR("DDD"), "a verdict and two failures");
+    is_int(in_redis(t, &n, uid), 90, "of which one is paid for");
+    c[2] = failure_of(c[2]);
+    c[3].cents = 60;
+    c[4].cents = 21; /* 20 are left by now */
+    c[5] = failure_of(c[5]);
+    c[6].cents = 15;
+    c[7].cents = 6; /* 5 */
+    is_str(str_of(pay_many(t, &n, 8, c)), STR("EDEDFDDF"),
+           "each of a mixed call has what it would have alone");
+    ok(in_redis(t, &n, uid) == 5 && queued(t, &n, uid) == 4 && progress(t, &n, uid, qid) == 6 &&
+           of_status(t, &n, uid, qid, "finished") == 6 &&
+           of_status(t, &n, uid, qid, "failed") == 2 && failed_papers(t, &n, uid, qid) == 2 &&
+           of_status(t, &n, uid, qid, "relevant") == 2 && of_status(t, &n, uid, qid, "cost") == 95,
+       "and is counted so");
+    is_str(result_of(t, &n, &c[1]), c[1].result, "a verdict takes the place of a failure");
+    ok(!result_of(t, &n, &c[4]).p && !result_of(t, &n, &c[7]).p, "what is not paid is not there");
+    for (int i = 0; i < 3; i++)
+        c[i] = paper_of(t, uid, qid, 10 + i, 2);
+    is_str(str_of(pay_many(t, &n, 3, c)), STR("DDF"), "money for two of three");
+    is_int(in_redis(t, &n, uid), 1, "two are taken");
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    ok(charges_of(t, &n, uid) == 6 && every_cent(t, &n, uid), "every cent is there");
+    close_node(t, &n);
+}
+
+static void test_records(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000000);
+    struct str qid = add_run(t, &n, uid);
+    struct charge c[36];
+    for (int i = 0; i < 36; i++)
+        c[i] = paper_of(t, uid, qid, i, i < 24 ? 7 : 100 + i / 2);
+    c[17].doi = STR("10.1000/\"\\\n\xe4\xb8\xad");
+    c[30].doi = STR("10.1000/\x01");
+    const size_t calls[] = {4, 8, 12, 12}; /* across tens; odd DOIs; prices */
+    for (size_t i = 0, at = 0; i < 4; at += calls[i++])
+        check(strspn(pay_many(t, &n, calls[i], c + at), "D") == calls[i]);
+    struct ledger_batch b;
+    check(ledger_batch_read(t, n.ledger, uid, &b) == 0);
+    bool right = b.count == 36;
+    for (size_t i = 0; right && i < b.count; i++) {
+        const struct ledger_record *r = &b.records[i];
+        right = r->seq == (int64_t)i + 1 && r->cents == c[i].cents && str_eq(r->doi, c[i].doi) &&
+                str_eq(r->qid, qid) && loop_wall_ms(task_loop(t)) - r->at_ms < 60000;
+    }
+    ok(right, "records have their numbers, papers, runs, prices and times");
+    ok(ledger_sync(t, n.ledger, uid) == 0 && every_cent(t, &n, uid), "and come to MySQL");
+    const struct str big = STR("4503599627370497"); /* more than %.14g could tell */
+    say(t, &n, STR("HSET"), key_ledger(task_arena(t), uid), STR("seq"), big);
+    struct charge more = paper_of(t, uid, qid, 50, 1);
+    check(pay(t, &n, more) == CHARGE_DONE && ledger_batch_read(t, n.ledger, uid, &b) == 0);
+    is_int(b.records[0].seq, 4503599627370498, "however large the number is");
+    close_node(t, &n);
+}
+
 /* --- cut short --- */
 
 static void charge_with_deadline(struct task *t, void *arg)
@@ -426,6 +543,9 @@ int main(int argc, char **argv)
     tap_task(test_invalid, NULL, true);
     tap_task(test_together, NULL, true);
     tap_task(test_batch_is_single, NULL, true);
+    tap_task(test_twice_in_a_call, NULL, true);
+    tap_task(test_mixed, NULL, true);
+    tap_task(test_records, NULL, true);
     tap_task(test_leader_gone, NULL, true);
     tap_task(test_terminate, NULL, true);
     tap_task(test_mysql_older, NULL, true);

@@ -3,79 +3,134 @@
 -- that no half of it can be left behind.
 -- KEYS: the balance, the ledger, the billing queue of one user; results, status, progress, failed
 --       papers, arrivals, relevant papers of one run of that user.
--- ARGV: five for each paper: DOI; 'r' relevant, 'n' not, 'f' failed (0 cents); cents; the result; the
---       record as JSON from after its opening brace and seq.
--- Returns a status for each paper. 1: done. 2: it has a result already, which stays; only a failure is
--- replaced, by a verdict. 0: too little money is left for it. Or one status for all: -1: there is no
--- balance of this run of the server. -2: the run is neither RUNNING nor PAUSED. Safe to repeat: what
--- was done before is 2 then.
+-- ARGV: how many papers; a letter for each: 'r' relevant, 'n' not, 'f' failed; the cents of each with
+--       spaces between, or one number for all (a failure costs nothing, whatever stands there); the
+--       record as JSON from after its seq to within the quotes of its DOI; DOI and result of each. Then
+--       the DOI of each as it stands in JSON, but only if one of them is another there.
+-- Returns 1: all are done. -1: there is no balance of this run of the server. -2: the run is neither
+-- RUNNING nor PAUSED. Or a list, for each paper: 1: done. 2: it has a result already, which stays; only
+-- a failure is replaced, by a verdict. 0: too little money is left for it. Safe to repeat: what was
+-- done before is 2 then.
+--
+-- Redis hashes each byte that becomes a string of Lua, and makes an object of it again for every
+-- command. So what papers share comes once; and where they are all new, cost the same and can be paid,
+-- as nearly always, their arguments are written as they came.
+local HEAD, RELEVANT, FAILED = 4, 114, 102 -- arguments before the first DOI; letters
 local state = redis.call('HGET', KEYS[5], 'state')
 if state ~= 'RUNNING' and state ~= 'PAUSED' then
-    return {-2}
+    return -2
 end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local balance = redis.call('GET', KEYS[1])
 if not balance or redis.call('HGET', KEYS[2], 'run') ~= run then
-    return {-1}
+    return -1
 end
 
+local count, left, price = tonumber(ARGV[1]), tonumber(balance), tonumber(ARGV[3])
+local kinds = {string.byte(ARGV[2], 1, count)}
 local dois = {}
-for i = 1, #ARGV, 5 do
-    dois[#dois + 1] = ARGV[i]
+for i = 1, count do
+    dois[i] = ARGV[HEAD + 2 * i - 1]
 end
-local had = {} -- DOI -> 'v' a verdict, 'f' a failure
-for i, result in ipairs(redis.call('HMGET', KEYS[4], unpack(dois))) do
-    if result then
-        had[dois[i]] = redis.call('SISMEMBER', KEYS[7], dois[i]) == 1 and 'f' or 'v'
+local known = redis.call('HMGET', KEYS[4], unpack(dois))
+
+-- What shall be written. The lists are in order; a failure that becomes a verdict keeps its place.
+local arrived, found, failures, mended = dois, {}, {}, {}
+local charged, cost = count, 0 -- records
+local prices, payers           -- of each paper; the papers that pay. Absent: price, all
+local failed, status = 0, nil  -- more failures than before; nil: all are done
+
+local plain = price and price * count <= left and not string.find(ARGV[2], 'f', 1, true)
+for i = 1, count do
+    plain = plain and not known[i]
+end
+if plain then
+    cost = price * count
+    for i = 1, count do
+        if kinds[i] == RELEVANT then
+            found[#found + 1] = dois[i]
+        end
+    end
+    -- None was there: if not all are new, one came twice. Then nothing was done, and each is looked at.
+    if redis.call('HSET', KEYS[4], unpack(ARGV, HEAD + 1, HEAD + 2 * count)) < count then
+        redis.call('HDEL', KEYS[4], unpack(dois))
+        plain = false
     end
 end
 
-local left = tonumber(balance)
-local cost, finished, failed = 0, 0, 0
-local status, results, records, failures, mended = {}, {}, {}, {}, {}
-local arrived, found = {}, {} -- in order; a failure that becomes a verdict keeps its place
-for i, doi in ipairs(dois) do
-    local at = 5 * i - 4
-    local kind, cents = ARGV[at + 1], tonumber(ARGV[at + 2])
-    if had[doi] == 'v' or (had[doi] and kind == 'f') then
-        status[i] = 2
-    elseif cents > left then
-        status[i] = 0
-    else
-        status[i] = 1
-        results[#results + 1] = doi
-        results[#results + 1] = ARGV[at + 3]
-        if had[doi] then
-            mended[#mended + 1] = doi
-            failed = failed - 1
-        else
-            finished = finished + 1
-            arrived[#arrived + 1] = doi
+if not plain then
+    local had, results = {}, {} -- had: DOI -> 'v' a verdict, 'f' a failure
+    prices, payers, arrived, found, cost, status = {}, {}, {}, {}, 0, {}
+    for i = 1, count do
+        if known[i] then
+            had[dois[i]] = redis.call('SISMEMBER', KEYS[7], dois[i]) == 1 and 'f' or 'v'
         end
-        if kind == 'f' then
-            failures[#failures + 1] = doi
-            failed = failed + 1
-            had[doi] = 'f'
+        prices[i] = price
+    end
+    if not price then
+        for cents in string.gmatch(ARGV[3], '%d+') do
+            prices[#prices + 1] = tonumber(cents)
+        end
+    end
+    for i, doi in ipairs(dois) do
+        local fails = kinds[i] == FAILED
+        local cents = fails and 0 or prices[i]
+        if had[doi] == 'v' or (fails and had[doi]) then
+            status[i] = 2
+        elseif cents > left then
+            status[i] = 0
         else
-            records[#records + 1] = ARGV[at + 4]
-            left = left - cents
-            cost = cost + cents
-            had[doi] = 'v'
-            if kind == 'r' then
-                found[#found + 1] = doi
+            status[i] = 1
+            results[#results + 1] = doi
+            results[#results + 1] = ARGV[HEAD + 2 * i]
+            if had[doi] then
+                mended[#mended + 1] = doi
+                failed = failed - 1
+            else
+                arrived[#arrived + 1] = doi
+            end
+            if fails then
+                failures[#failures + 1] = doi
+                failed = failed + 1
+                had[doi] = 'f'
+            else
+                payers[#payers + 1] = i
+                left = left - cents
+                cost = cost + cents
+                had[doi] = 'v'
+                if kinds[i] == RELEVANT then
+                    found[#found + 1] = doi
+                end
             end
         end
     end
+    charged = #payers
+    if #results > 0 then
+        redis.call('HSET', KEYS[4], unpack(results))
+    end
 end
 
-if #results > 0 then
-    redis.call('HSET', KEYS[4], unpack(results))
-end
-if #records > 0 then
+if charged > 0 then
     redis.call('DECRBY', KEYS[1], string.format('%.0f', cost))
-    local before = redis.call('HINCRBY', KEYS[2], 'seq', #records) - #records
-    for i, tail in ipairs(records) do
-        records[i] = '{"seq":' .. string.format('%.0f', before + i) .. ',' .. tail
+    local seq = redis.call('HINCRBY', KEYS[2], 'seq', charged) - charged
+    local names, shift = dois, 0 -- of DOIs as they stand in JSON
+    if ARGV[HEAD + 2 * count + 1] then
+        names, shift = ARGV, HEAD + 2 * count
+    end
+    local digits = {'1', '2', '3', '4', '5', '6', '7', '8', '9', [0] = '0'}
+    local records, middle = {}, ARGV[4]
+    local open, close, cents -- the same for ten records; for those of one price; this price
+    for k = 1, charged do
+        local i, digit = payers and payers[k] or k, (seq + k) % 10
+        if k == 1 or digit == 0 then
+            local tens = (seq + k - digit) / 10
+            open = '{"seq":' .. (tens > 0 and string.format('%.0f', tens) or '')
+        end
+        if k == 1 or (prices and prices[i] ~= cents) then
+            cents = prices and prices[i] or price
+            close = '","cost":' .. string.format('%.0f', cents) .. '}'
+        end
+        records[k] = open .. digits[digit] .. middle .. names[shift + i] .. close
     end
     redis.call('RPUSH', KEYS[3], unpack(records))
 end
@@ -85,9 +140,9 @@ end
 if #mended > 0 then
     redis.call('SREM', KEYS[7], unpack(mended))
 end
-if finished > 0 then
-    redis.call('INCRBY', KEYS[6], finished)
-    redis.call('HINCRBY', KEYS[5], 'finished', finished)
+if #arrived > 0 then
+    redis.call('INCRBY', KEYS[6], #arrived)
+    redis.call('HINCRBY', KEYS[5], 'finished', #arrived)
     redis.call('RPUSH', KEYS[8], unpack(arrived))
 end
 if #found > 0 then
@@ -100,4 +155,4 @@ end
 if cost > 0 then
     redis.call('HINCRBY', KEYS[5], 'cost', string.format('%.0f', cost))
 end
-return status
+return status or 1
