@@ -14,9 +14,10 @@ class Run:
     uid: int
     qid: str
     state: str
-    papers: dict  # DOI: cents that a verdict costs; all of its journals and years in paperinfo
+    papers: dict  # DOI: cents that a verdict costs; all of its journals and years in paperinfo, or those that were frozen
     results: dict = field(default_factory=dict)  # DOI: True relevant, False not, None failed
     shown: dict = field(default_factory=dict)  # GET /api/queries/<qid>; empty: not asked
+    original: str = None  # a distillation: the run that it distils
 
 
 @dataclass
@@ -51,6 +52,24 @@ def complete(runs):
         foreign = sorted(r.results.keys() - r.papers.keys())
         if foreign:
             yield f"run {r.qid} of user {r.uid} has {len(foreign)} results of papers that are not in it: {foreign[:3]}"
+
+
+def frozen(runs, changed):
+    """A distillation has the papers that are relevant in its original. changed: originals that went on after it was
+    submitted, or may have: more may be relevant there now."""
+    by_qid = {r.qid: r for r in runs}
+    for r in runs:
+        if r.original is None:
+            continue
+        original = by_qid.get(r.original)
+        if not original or original.uid != r.uid or original.state not in ("DONE", "CANCELLED"):
+            yield f"run {r.qid} of user {r.uid} distils {r.original}, {original and original.state}"
+            continue
+        relevant = {doi for doi, verdict in original.results.items() if verdict}
+        lost, foreign = relevant - r.papers.keys(), r.papers.keys() - relevant
+        if foreign or (lost and r.original not in changed):
+            yield (f"run {r.qid} of user {r.uid} distils {r.original}: {len(lost)} relevant papers are not in it, {len(foreign)} others are:"
+                   f" {sorted(lost | foreign)[:3]}")
 
 
 def retried(runs):

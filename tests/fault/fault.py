@@ -15,6 +15,7 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import checks
+import files
 import harness
 import schedule
 import snapshot
@@ -28,6 +29,7 @@ PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
 PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 30),
           "eva": ("12000.00", 20)}
 AI_MS, AI_FAIL = 50, 0.05
+FIRST_S = 90  # until everybody has runs that are archived, before anything dies
 SETTLE_S = 60  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that
 ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
@@ -87,6 +89,7 @@ def check_stores(world, corpus, people, watcher):
     none(checks.ended(runs), "every run has ended")
     none(checks.not_failed(runs), "no run FAILED")
     none(checks.complete(runs), "every paper of a run that is DONE has one result or one failure")
+    none(checks.frozen(runs, set().union(*(p.changed for p in people))), "distillations have the papers that were relevant")
     none(checks.retried(runs), "papers that failed were judged when they were tried again")
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
@@ -94,11 +97,39 @@ def check_stores(world, corpus, people, watcher):
          "balances are what was moved")
     none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
     none(checks.counts(runs), "runs say of themselves what is there")
-    none(checks.handed_out(runs, {r.qid: by_uid[r.uid].results(r.qid) for r in runs}), "users get the results that are there")
+    pages = {r.qid: by_uid[r.uid].results(r.qid) for r in runs}
+    none(checks.handed_out(runs, pages), "users get the results that are there")
+    check_files(people, pages, files.Corpus(stores))
     none(checks.promises(runs, set().union(*(p.accepted for p in people)), set().union(*(p.terminated for p in people))),
          "what users were told is so")
     none(checks.nothing_left(runs, *snapshot.units(stores)), "no unit, and no run that has ended, is left behind")
     return runs, moves
+
+
+def ask_again(people):
+    """The same files, now that nothing goes wrong any more: {(qid, kind, scope): bytes}."""
+    again, asked = {}, set()
+    for p in people:
+        mine = [f for f in p.downloads.files if f.sure and f.body is not None]
+        for f in mine:
+            if (key := (f.qid, f.kind, f.scope)) in asked:
+                continue
+            asked.add(key)
+            if later := p.downloads.ask(*key, sure=True):
+                wait_for(lambda: p.downloads.look(later) or later.ended, 20)
+                again[key] = later.body
+    return again
+
+
+def check_files(people, pages, corpus):
+    during = [f for p in people for f in p.downloads.files]
+    again = ask_again(people)
+    every = [f for p in people for f in p.downloads.files]
+    none(files.problems(every, pages, corpus), "files that were asked for have an end, and are right")
+    none(files.differing(during, again), "files of archived runs are the same, byte for byte, later on")
+    states = {s: sum(f.state == s for f in during) for s in sorted({f.state for f in during})}
+    note(f"{len(during)} files {states}, {sum(f.sure for f in during)} of archived runs, "
+         f"{sum(f.task is None for f in during)} at once; {sum(len(f.body or b'') for f in during)} bytes")
 
 
 def audit(stores):
@@ -117,6 +148,10 @@ def tell(world, runs, moves, people, watcher, chaos):
     calls = world.sim.calls + world.sim.stats()["requests"]
     none(checks.calls_bounded(calls - world.sim.wasted, moves, runs, kinds), "papers that have a result are not judged again")
     note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
+    by_qid = {r.qid: r for r in runs}
+    distilled = [r for r in runs if r.original]
+    note(f"{len(distilled)} of them distillations, {sum(by_qid[r.original].original is not None for r in distilled)} of those of "
+         f"distillations; {sum(len(r.papers) for r in distilled)} papers")
     note(f"{calls} AI calls, {calls / max(1, judged):.2f} for each paper that was judged")
     note("faults: " + ", ".join(f"{k} {kinds.count(k)}" for k in sorted(set(kinds))))
     note(f"{sum(m.kind == 'charge' for m in moves)} charges, {sum(m.kind == 'reversal' for m in moves)} reversals; "
@@ -144,6 +179,7 @@ def chaos_and_people(opts, world, corpus, events):
     people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
     for p in people:
         p.log_in()
+    assert wait_for(lambda: all([p.prepare() for p in people]), FIRST_S), "the first runs are not archived"
     watcher = Watcher(world.stores, [p.uid for p in people])
     chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds, opts.pace), events)
     permits = Permits(world.stores)

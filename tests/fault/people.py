@@ -1,4 +1,5 @@
-"""Users who submit, pause, resume, terminate and pay, whatever goes on around them; and what they were told.
+"""Users who submit, distil, download, pause, resume, terminate and pay, whatever goes on around them; and what they
+were told.
 
 Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may be."""
 import json
@@ -8,12 +9,15 @@ import threading
 import time
 from collections import Counter
 
+import files
 from checks import FINAL
 from harness import Client, http, run
 from stores import PASSWORD
 
 OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
 GONE = (OSError, ConnectionError)  # timeouts are OSError
+# The simulated AI finds a paper relevant that has a word of the question.
+WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light", "carbon", "risk", "network")
 
 
 class Reply:
@@ -35,16 +39,21 @@ class Person(threading.Thread):
         self.ended = set()  # of these, those that were seen to have ended,
         self.failed = set()  # and those with papers that failed
         self.accepted, self.terminated = set(), set()
+        self.screened = set()  # no distillations
         self.papers = 0  # of all that was submitted
         self.moved = {"recharge": 0, "deduct": 0}  # cents that surely were
         self.requests = {}  # request id: (kind, cents) that may have been; cents 0: it is clear
+        self.archived = set()  # surely, and not tried again since
+        self.originals = set()  # that were, or may have been, distilled
+        self.changed = set()  # of these, those that may have gone on after that
+        self.downloads = files.Downloads(self)
         self.told = Counter()
         self.problems = []
 
     # --- HTTP ---
 
-    def ask(self, method, path, body=None, timeout=5):
-        """The reply, or None when there was none."""
+    def send(self, method, path, body, timeout):
+        """The raw reply, or None when there was none."""
         server = self.random.choice(self.world.servers)
         headers = [f"Authorization: Bearer {self.token}", "Connection: close"]
         if body is not None:
@@ -53,17 +62,30 @@ class Person(threading.Thread):
         try:
             c = Client(server.port, timeout=timeout)
             try:
-                r = Reply(c.request(path, method=method, body=json.dumps(body).encode() if body is not None else b"",
-                                    headers=headers))
+                r = c.request(path, method=method, body=json.dumps(body).encode() if body is not None else b"",
+                              headers=headers)
             finally:
                 c.close()
         except GONE as e:
             self.told[what, type(e).__name__] += 1
             return None
-        self.told[what, f"{r.status} {r.code}".strip()] += 1
-        if r.status in (401, 403, 404, 500):
+        code = Reply(r).code if r.status >= 400 else ""
+        self.told[what, f"{r.status} {code}".strip()] += 1
+        return r
+
+    def judge(self, r, method, path, may_be_gone):
+        if r and (r.status in (401, 403, 500) or (r.status == 404 and not may_be_gone)):
             self.problem(f"{method} {path}: {r.status} {r.body}")
         return r
+
+    def ask(self, method, path, body=None, timeout=5, may_be_gone=False):
+        """The reply, or None when there was none."""
+        r = self.send(method, path, body, timeout)
+        return self.judge(Reply(r) if r else None, method, path, may_be_gone)
+
+    def fetch(self, path):
+        """A file, whose body is bytes; or None."""
+        return self.judge(self.send("GET", path, None, timeout=20), "GET", path, may_be_gone=True)
 
     def problem(self, text):
         self.events(self.name, "PROBLEM " + text)
@@ -87,10 +109,36 @@ class Person(threading.Thread):
             qid = r.body["query_id"]
             self.runs[qid] = OPEN
             self.accepted.add(qid)
+            self.screened.add(qid)
             self.papers += count
             self.events(self.name, f"submitted {qid}, {count} papers")
         elif r and r.status == 402:
             self.move("recharge", self.random.choice((500, 2000, 8000)))
+
+    def distil(self, qid):
+        self.originals.add(qid)
+        r = self.ask("POST", "/api/distill", {"original_query_id": qid, "question": question(self.random)})
+        if r and r.status == 202:
+            self.archived.add(qid)
+            self.runs[r.body["query_id"]] = OPEN
+            self.accepted.add(r.body["query_id"])
+            self.events(self.name, f"distils {qid} as {r.body['query_id']}")
+        elif r and r.status == 402:
+            self.move("recharge", 500)
+
+    def is_archived(self, qid):
+        if qid not in self.archived and qid in self.ended:
+            r = self.ask("POST", "/api/distill/estimate", {"original_query_id": qid})
+            if r and r.status == 200:
+                self.archived.add(qid)
+        return qid in self.archived
+
+    def download(self):
+        """Asks for a file of any run, however far it is."""
+        qid = self.random.choice(sorted(self.archived if self.random.random() < 0.5 else self.runs))
+        kind, scope = self.random.choice(files.KINDS), self.random.choice(files.SCOPES)
+        ask = self.downloads.at_once if kind != "ris" and self.random.random() < 0.2 else self.downloads.ask
+        ask(qid, kind, scope, self.is_archived(qid))
 
     def show(self, qid):
         """Its state, or None."""
@@ -121,6 +169,10 @@ class Person(threading.Thread):
     CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"}, "retry_failed": OPEN}
 
     def control(self, qid, what):
+        if what == "retry_failed":
+            self.archived.discard(qid)
+            self.changed.update(self.originals & {qid})
+            self.downloads.changes(qid)
         r = self.ask("POST", f"/api/queries/{qid}/{what}")
         before = self.runs[qid]
         if r and r.status == 200:
@@ -160,6 +212,19 @@ class Person(threading.Thread):
     def unclear(self):
         return [request for request, (_, cents) in self.requests.items() if cents]
 
+    # --- before ---
+
+    def prepare(self):
+        """A run and a distillation of it, to be distilled, and downloaded for good, from the start. True: they are archived."""
+        for qid in self.open_runs():
+            self.show(qid)
+        there = [qid for qid in self.runs if self.is_archived(qid)]
+        if not self.runs:
+            self.submit()
+        elif len(self.runs) == 1 and there:
+            self.distil(there[0])
+        return len(there) == 2
+
     # --- all the time ---
 
     def run(self):
@@ -168,6 +233,17 @@ class Person(threading.Thread):
             self.step()
 
     def step(self):
+        dice = self.random.random()
+        if dice < 0.15 and self.ended:
+            chains = sorted(self.ended - self.screened)
+            self.distil(self.random.choice(chains if chains and dice < 0.05 else sorted(self.ended)))
+            return
+        if dice < 0.40 and self.archived:
+            self.download()
+            return
+        if dice < 0.6 and self.downloads.open():
+            self.downloads.look(self.random.choice(self.downloads.open()))
+            return
         if self.plan.wants_more(self, time.monotonic() - self.began):
             self.submit()
             return
@@ -205,7 +281,13 @@ class Person(threading.Thread):
         for qid in sorted(self.failed & self.ended):
             if (r := self.control(qid, "retry_failed")) and r.status == 200:
                 self.failed.discard(qid)
-        return not self.open_runs() and not self.unclear() and not self.failed
+        for f in self.downloads.open():
+            self.downloads.look(f)
+        return not self.open_runs() and not self.unclear() and not self.failed and not self.downloads.open()
+
+
+def question(rng):
+    return f"Is it about {' or '.join(rng.sample(WORDS, 4))}? {rng.getrandbits(32):x}"
 
 
 class Plan:
@@ -224,7 +306,7 @@ class Plan:
             year_to = rng.randint(year_from, 2025)
             count = sum(len(dois) for j in journals for year, dois in self.corpus[j].items() if year_from <= year <= year_to)
             if 50 <= count <= 2000:
-                return {"question": f"Does it matter? {rng.getrandbits(32):x}", "journals": journals, "year_from": year_from,
+                return {"question": question(rng), "journals": journals, "year_from": year_from,
                         "year_to": year_to}, count
 
     def wants_more(self, person, elapsed_s):

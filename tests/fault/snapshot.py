@@ -28,6 +28,18 @@ def papers_of(params, papers):
     return found
 
 
+def frozen_papers(stores, qid, prices):
+    """{DOI: cents} of a distillation: a tenth of what a paper costs in the run at the root of the chain."""
+    rows = sql(stores, f"SELECT doi, block_key FROM distill_paper WHERE query_id = '{qid}'")
+    return {doi: prices[block.removeprefix("meta:").rpartition(":")[0]] * 10 for doi, block in rows}
+
+
+def prices_at_root(qid, original, params):
+    while original[qid]:
+        qid = original[qid]
+    return {j["name"]: j["price"] for j in params[qid]["journals"]}
+
+
 def verdict(ai_result):
     return ai_result["relevant"] if "relevant" in ai_result else None
 
@@ -45,9 +57,12 @@ def results_in_mysql(stores, qid):
 def runs(stores, papers, show=None):
     """All runs of all users. show(uid, qid): what the server says of one."""
     link, found = redis_link(stores), []
-    for uid, qid, state, archived, params in sql(
-            stores, "SELECT uid, query_id, status, archived, search_params FROM query_log ORDER BY created_at"):
-        r = Run(int(uid), qid, state, papers_of(json.loads(params), papers))
+    rows = sql(stores, "SELECT uid, query_id, status, archived, COALESCE(original_query_id, ''), search_params FROM query_log"
+               " ORDER BY created_at")
+    params, original = {row[1]: json.loads(row[5]) for row in rows}, {row[1]: row[4] for row in rows}
+    for uid, qid, state, archived, _, _ in rows:
+        r = Run(int(uid), qid, state, frozen_papers(stores, qid, prices_at_root(qid, original, params)) if original[qid]
+                else papers_of(params[qid], papers), original=original[qid] or None)
         r.results = results_in_mysql(stores, qid) if archived == "1" else results_in_redis(link, uid, qid)
         r.shown = show(r.uid, qid) if show else {}
         found.append(r)

@@ -155,6 +155,7 @@ class World:
 
     def __init__(self, stores, servers, sim):
         self.stores, self.servers, self.sim = stores, servers, sim
+        self.redis_losses = 0  # changes before and after each time that it may have lost something
 
     def do(self, fault, say):
         getattr(self, fault.kind)(fault.a, fault.b, say)
@@ -200,11 +201,13 @@ class World:
 
     def _redis(self, a, say, change):
         with self.stores.locks["redis"]:
+            self.redis_losses += 1
             self.stores.kill("redis")
             what = change(time.time())
             time.sleep(a)
             self.stores.start("redis")
             self.stores.wait_up("redis")
+            self.redis_losses += 1
             redis_link(self.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
             say(f"away for {a:.1f} s; {what}")
 

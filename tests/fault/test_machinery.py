@@ -9,6 +9,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "server"))
 import aof
 import checks
+import files
 import schedule
 from checks import Movement, Run
 from harness import environment, equal, folder, ok, redis_link, run_tests, test, wait_for
@@ -180,6 +181,59 @@ def _():
     equal(len(list(checks.handed_out(runs, {"q1": [], "q2": []}))), 2, "and none is left out")
     equal(list(checks.promises(runs, {"q1", "q2"}, {"q2"})), [], "promises are kept")
     equal(len(list(checks.promises(runs, {"q1", "q3"}, {"q1"}))), 2, "or not")
+
+
+@test("distillations that have other papers than they should")
+def _():
+    done = Run(1, "q1", "DONE", {"d1": 300, "d2": 300, "d3": 500}, {"d1": True, "d2": False, "d3": True})
+    again = lambda **change: Run(**{"uid": 1, "qid": "q2", "state": "DONE", "papers": {"d1": 30, "d3": 50}, "original": "q1", **change})
+    frozen = lambda r, changed=(), original=done: len(list(checks.frozen([original, r], set(changed))))
+    equal(frozen(again()), 0, "those that are relevant")
+    equal(frozen(again(papers={"d1": 30})), 1, "one is missing")
+    equal(frozen(again(papers={"d1": 30}), ["q1"]), 0, "which may have become relevant since")
+    equal(frozen(again(papers={"d1": 30, "d2": 30, "d3": 50}), ["q1"]), 1, "one that is not relevant")
+    equal(frozen(again(original="q9")), 1, "of a run that is not there")
+    equal(frozen(again(uid=2)), 1, "of another user's")
+    equal(frozen(again(), (), Run(1, "q1", "RUNNING", done.papers, done.results)), 1, "of one that has not ended")
+    equal(len(list(checks.charged_once([again(results={"d1": True})], [Movement(1, "charge", 1, 300, "q2", "d1")]))), 1,
+          "and cost too much")
+
+
+class Entries:
+    """Of files.Corpus: three papers."""
+    bib = {f"d{i}": b"@article{k%d,\n title = {T, %d}\n}" % (i, i) for i in (1, 2, 3)}
+    by_key = {b"@article{k%d" % i: [f"d{i}"] for i in (1, 2, 3)}
+
+
+RESULTS = [("d1", True), ("d2", False), ("d3", None)]
+HEAD = b"\xef\xbb\xbfdoi,title,authors,journal,year,verdict,reason,abstract\r\n"
+ROWS = [b"d1,T,A,J,2020,relevant,r,x\r\n", b"d2,T,A,J,2020,not relevant,r,x\r\n", b"d3,T,A,J,2020,failed,r,x\r\n"]
+RIS = b"TY  - JOUR\r\nDO  - d1\r\nER  - \r\n"
+BIB = Entries.bib["d1"] + b"\n\n"
+
+
+def wrong(body, kind="csv", scope="all", sure=True):
+    return bool(files.wrong(files.File(1, "q1", kind, scope, sure, body=body), RESULTS, Entries))
+
+
+@test("files that are wrong")
+def _():
+    whole = HEAD + b"".join(ROWS)
+    equal((wrong(whole), wrong(HEAD + ROWS[0], scope="relevant"), wrong(RIS, "ris", "relevant"), wrong(BIB, "bib", "relevant")),
+          (False,) * 4, "those that are right")
+    for name, body in (("torn", whole[:-9]), ("short by a row", HEAD + ROWS[0] + ROWS[1]), ("another order", HEAD + ROWS[1] + ROWS[0] + ROWS[2]),
+                       ("a row twice", whole + ROWS[0]), ("empty", b""), ("another verdict", whole.replace(b"not ", b""))):
+        ok(wrong(body), f"CSV: {name}")
+    for name, body in (("torn", BIB[:-5]), ("a byte", BIB.replace(b"T,", b"t,")), ("another entry", BIB + Entries.bib["d2"]), ("empty", b"")):
+        ok(wrong(body, "bib", "relevant"), f"BibTeX: {name}")
+    for name, body in (("torn", RIS[:-7]), ("twice", RIS + RIS), ("without a beginning", RIS[6:]), ("empty", b"")):
+        ok(wrong(body, "ris", "relevant"), f"RIS: {name}")
+    ok(not wrong(HEAD + ROWS[1], sure=False), "a run that goes on may lack rows")
+    ok(wrong(HEAD + ROWS[1] + ROWS[1], sure=False) and wrong(HEAD + ROWS[1].replace(b"not ", b""), sure=False)
+       and wrong((HEAD + ROWS[1])[:-3], sure=False) and wrong(HEAD + ROWS[1], scope="relevant", sure=False), "but not be wrong")
+    waits = files.File(1, "q1", "csv", "all", True, task="t", state="PROCESSING")
+    equal(len(list(files.problems([waits], {"q1": RESULTS}, Entries))), 1, "or wait for ever")
+    equal(len(list(files.differing([files.File(1, "q1", "csv", "all", True, body=whole)], {}))), 1, "or be had only once")
 
 
 @test("a schedule comes from its seed")
