@@ -339,6 +339,36 @@ static void test_slow(struct task *t, void *arg)
     close_site(t, &s);
 }
 
+/* Redis goes, and comes back without a piece that was saved, while one of ours does something else. */
+static void test_older(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){0});
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, true, id) == 0);
+    struct str first = key_download_piece(task_arena(t), run.uid, str_of(id), 0);
+    start_workers(&s);
+    check(sem_get(t, &s.downloads->turn) == 0);
+    while (ask_int(t, &s.node, STR("EXISTS"), first, STR_NULL) == 0) {
+        sem_put(&s.downloads->turn);
+        check(task_yield(t) == 0 && sem_get(t, &s.downloads->turn) == 0);
+    }
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
+           "a piece is saved, more will follow");
+    uint64_t epoch = redis_epoch(s.node.redis);
+    check(store_redis_say(&store, "CLIENT KILL TYPE normal", NULL, 0));
+    await_new_redis(t, &s.node, epoch);
+    say(t, &s.node, STR("DEL"), first);
+    sem_put(&s.downloads->turn);
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
+       "it is built anew, and whole");
+    ok(let_go(t, &s), "nobody holds it");
+    close_site(t, &s);
+}
+
 static void test_drain(struct task *t, void *arg)
 {
     (void)arg;
@@ -493,7 +523,7 @@ int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
         test_drain, test_whole, test_others, test_limits, test_dead,
-        test_slow,  test_tries, test_large,  test_much,
+        test_older, test_slow,  test_tries,  test_large,  test_much,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

@@ -18,6 +18,7 @@ struct job {
     struct str id;
     struct download_wish wish;
     char lease[LEASE_BYTES];
+    uint64_t epoch;      /* of the connection that it was taken over */
     int64_t rows, tries; /* rows: expected, for the progress */
     int64_t progress, pieces, bytes, kept_ms;
     bool too_large;
@@ -51,6 +52,15 @@ static int keep_lease(struct task *t, struct job *j)
 static int not_ours(struct task *t)
 {
     return task_fail(t, ERR_CONFLICT, "another worker has this download");
+}
+
+/* A Redis that was restarted may have lost pieces that were saved before: what was begun is finished over the same
+ * connection, or not at all. Nothing waits between this and the call that follows it. */
+static int same_redis(struct task *t, const struct job *j)
+{
+    return redis_epoch(j->downloads->options.redis) == j->epoch
+               ? 0
+               : task_fail(t, ERR_UNAVAILABLE, "Redis was lost while the file was built");
 }
 
 /* --- building --- */
@@ -145,7 +155,9 @@ static int finish(struct task *t, struct job *j)
         str_int(a, DOWNLOAD_FILE_MS),
         str_int(a, DOWNLOAD_USER_BYTES_MAX),
     };
-    err = download_script(t, j->downloads, &script_download_finish, 2, 9, argv, &done);
+    err = same_redis(t, j);
+    if (!err)
+        err = download_script(t, j->downloads, &script_download_finish, 2, 9, argv, &done);
     if (err || done == 0)
         return err ? err : not_ours(t);
     metric_add(j->downloads->ready_count, 1);
@@ -166,8 +178,10 @@ static int give_up(struct task *t, struct job *j, const char *reason)
         str_of(reason),
     };
     int err = download_script(t, j->downloads, &script_download_finish, 2, 6, argv, &done);
-    metric_add(j->downloads->failed_count, !err && done);
-    return err;
+    if (err || done == 0)
+        return err ? err : not_ours(t);
+    metric_add(j->downloads->failed_count, 1);
+    return 0;
 }
 
 static bool may_pass(int err)
@@ -188,6 +202,8 @@ static int recover(struct task *t, struct job *j, int err)
     if (may_pass(err) && j->tries < DOWNLOAD_TRIES_MAX)
         return set_lease(t, j, RETRY_MS * j->tries);
     err = give_up(t, j, may_pass(err) ? "the stores did not answer" : "the file cannot be built");
+    if (err == ERR_CONFLICT)
+        return 0;
     return err ? err : set_lease(t, j, 0);
 }
 
@@ -200,7 +216,8 @@ static int build(struct task *t, struct job *j)
     if (err)
         return recover(t, j, err);
     histogram_add_us(j->downloads->seconds, loop_now_us(task_loop(t)) - began_us);
-    return set_lease(t, j, 0);
+    err = same_redis(t, j); /* another one may not know that it is finished */
+    return err ? err : set_lease(t, j, 0);
 }
 
 /* --- taking --- */
@@ -220,7 +237,10 @@ static bool read_job(const struct redis_reply *r, struct job *j)
 
 static int work(struct task *t, struct downloads *d, struct str member)
 {
-    struct job j = {.downloads = d, .member = member, .kept_ms = loop_now_ms(task_loop(t))};
+    struct job j = {.downloads = d,
+                    .member = member,
+                    .epoch = redis_epoch(d->options.redis),
+                    .kept_ms = loop_now_ms(task_loop(t))};
     struct str rest = member;
     const struct redis_reply *r;
     if (!str_to_i64(str_cut(&rest, ':'), &j.wish.run.uid) || !rest.p)
