@@ -53,6 +53,8 @@ static int look(struct task *t, const struct recall *x, bool *whole)
     redis_batch_add(&b, relevant, STR("LLEN"), relevant);
     redis_batch_add(&b, failed, STR("SCARD"), failed);
     int err = redis_batch_run(&b, &r);
+    for (size_t i = 0; !err && i < ASKED; i++)
+        err = redis_verdict(t, r[i], NULL);
     if (err)
         return err;
     r += ASKED;

@@ -90,7 +90,7 @@ static bool same_version(struct block_version a, struct block_version b)
 
 int block_reply_problem(struct task *t, const struct redis_reply *r)
 {
-    return r->type == REDIS_ERROR ? task_fail(t, ERR_REFUSED, "%s", r->str.p) : 0;
+    return redis_verdict(t, r, NULL);
 }
 
 int block_read_problem(struct task *t, const struct redis_reply *r)

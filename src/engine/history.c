@@ -42,7 +42,7 @@ static bool comes_after(struct place p, struct place cursor)
 /* --- the sorted set --- */
 
 static int add_rows(struct task *t, const struct history *h, struct str key,
-                    const struct sql_rows *r, bool last)
+                    const struct sql_rows *r)
 {
     struct redis_batch b;
     const struct redis_reply *const *replies;
@@ -50,9 +50,10 @@ static int add_rows(struct task *t, const struct history *h, struct str key,
     for (size_t i = 0; i < r->count; i++)
         redis_batch_add(&b, key, STR("ZADD"), key, str_int(task_arena(t), sql_row(r, i)[1].i),
                         sql_row(r, i)[0].s);
-    if (last)
-        redis_batch_add(&b, key, STR("ZADD"), key, STR("-1"), STR(HISTORY_WHOLE));
-    return redis_batch_run(&b, &replies);
+    int err = redis_batch_run(&b, &replies);
+    for (size_t i = 0; !err && i < r->count; i++)
+        err = redis_verdict(t, replies[i], NULL);
+    return err;
 }
 
 #define CREATED_MS "CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED)"
@@ -72,8 +73,10 @@ static int fill(struct task *t, const struct history *h, int64_t uid, struct str
         last = r.count < LOADED_AT_ONCE;
         if (r.count)
             after = sql_row(&r, r.count - 1)[0].s;
-        err = add_rows(t, h, key, &r, last);
+        err = add_rows(t, h, key, &r);
     }
+    if (!err) /* only now: Redis may have refused some of them */
+        err = redis_call(t, h->redis, key, NULL, STR("ZADD"), key, STR("-1"), STR(HISTORY_WHOLE));
     return err;
 }
 

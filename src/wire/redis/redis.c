@@ -191,10 +191,17 @@ int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
     return await(t, r, &w);
 }
 
-bool redis_says_not_now(struct str words)
+bool redis_says_leave(struct str words)
 {
     return str_starts(words, STR("LOADING ")) || str_starts(words, STR("MASTERDOWN ")) ||
-           str_starts(words, STR("READONLY ")) || str_starts(words, STR("BUSY "));
+           str_starts(words, STR("READONLY "));
+}
+
+/* MISCONF: its disk is full, or it cannot write there for another reason. OOM: its memory is. Both still read. */
+bool redis_says_not_now(struct str words)
+{
+    return redis_says_leave(words) || str_starts(words, STR("BUSY ")) ||
+           str_starts(words, STR("MISCONF ")) || str_starts(words, STR("OOM "));
 }
 
 int redis_verdict(struct task *t, const struct redis_reply *reply, const struct redis_reply **out)

@@ -134,8 +134,8 @@ static void notice_state(struct redis *r, const char *p)
     if (*p != '-' || r->state != REDIS_UP)
         return;
     struct str words = str_from(p + 1, r->scan.pos - 3);
-    /* A hanging script ends by itself or by SCRIPT KILL: no reason to leave. */
-    if (!redis_says_not_now(words) || str_starts(words, STR("BUSY ")))
+    /* A hanging script ends by itself or by SCRIPT KILL, a full disk is emptied: no reason to leave. */
+    if (!redis_says_leave(words))
         return;
     trouble(r, LOG_WARN, "left the server, which says: %.*s", STR_ARG(words));
     r->state = REDIS_LEAVING;

@@ -227,6 +227,11 @@ static void nonsense(struct task *t, void *arg)
     says(t, "$999999999999\r\n", ERR_UNCERTAIN, false, "an absurd length");
     says(t, "+PONG\r\n+PONG\r\n", 0, false, "an answer nobody asked for");
     says(t, "$10\r\nabc", ERR_UNCERTAIN, true, "half an answer");
+    says(t, "-ERR no such thing\r\n", ERR_REFUSED, true, "an error");
+    says(t, "-MISCONF Errors writing to the AOF file: No space left on device\r\n", ERR_UNAVAILABLE,
+         true, "a full disk");
+    says(t, "-OOM command not allowed when used memory > 'maxmemory'.\r\n", ERR_UNAVAILABLE, true,
+         "no memory");
 }
 
 /* No server of ours. */

@@ -112,9 +112,8 @@ int redis_leave(struct redis *r, int err); /* counts err and returns it */
 /* One round trip; an error reply is a success here. */
 MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
                          const struct redis_reply **out);
-/* Are these the words of a server that can do nothing now? Nothing was done. */
+/* Are these the words of a server that cannot do this now? Nothing was done. */
 bool redis_says_not_now(struct str words);
-/* Turns an error reply into an error of the task; hands out any other. */
-MUST_CHECK int redis_verdict(struct task *t, const struct redis_reply *reply,
-                             const struct redis_reply **out);
+/* Of one that can do nothing at all for us? Then its connection is left. */
+bool redis_says_leave(struct str words);
 #endif
