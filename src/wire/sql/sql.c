@@ -74,7 +74,7 @@ int sql_on_argv(struct task *t, struct sql *c, const char *statement, size_t arg
  * that is surely alive is tried instead. */
 static bool try_fresh(const struct sql *c, int err)
 {
-    return err == ERR_UNAVAILABLE && !c->fresh;
+    return err == ERR_UNAVAILABLE && c->broken && !c->fresh;
 }
 
 static int run_on_any(struct task *t, struct sql_pool *p, const char *statement, size_t argc,

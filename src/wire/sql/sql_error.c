@@ -4,12 +4,17 @@
 
 /* The numbers of the server; the header that names them is not installed everywhere. */
 enum {
+    WRITE_FAILED = 3, /* of the server's library, as the next */
+    DEVICE_FULL = 20,
     CHECKREAD = 1020, /* MariaDB: changed since the snapshot */
+    DISK_FULL = 1021,
+    ERROR_ON_WRITE = 1026,
     TOO_MANY_CONNECTIONS = 1040,
     NOT_READY = 1047, /* a Galera node that has not joined */
     SERVER_SHUTDOWN = 1053,
     DUPLICATE_KEY_NAME = 1061,
     DUPLICATE_ENTRY = 1062,
+    TABLE_FULL = 1114, /* InnoDB: its file cannot grow */
     PACKET_TOO_LARGE = 1153,
     DUPLICATE_UNIQUE = 1169,
     TOO_MANY_USER_CONNECTIONS = 1203,
@@ -17,6 +22,7 @@ enum {
     DEADLOCK = 1213,
     DUPLICATE_ENTRY_WITH_KEY = 1586,
     DUPLICATE_IN_INDEX = 1859,
+    TEMPORARY_FILE_FULL = 1878,
     CONNECTION_KILLED = 1927,  /* MariaDB */
     STATEMENT_TIMEOUT = 1969,  /* MariaDB */
     EXECUTION_TIMEOUT = 3024,  /* MySQL */
@@ -31,8 +37,17 @@ static bool of_library(unsigned int code)
            (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
 }
 
+/* The statement has been undone, and works when there is room. */
+static bool says_full(unsigned int code)
+{
+    return code == TABLE_FULL || code == DISK_FULL || code == ERROR_ON_WRITE ||
+           code == TEMPORARY_FILE_FULL || code == WRITE_FAILED || code == DEVICE_FULL;
+}
+
 int sql_error_kind(unsigned int code)
 {
+    if (says_full(code))
+        return ERR_UNAVAILABLE;
     switch (code) {
     case DUPLICATE_KEY_NAME:
     case DUPLICATE_ENTRY:
@@ -66,7 +81,8 @@ int sql_error_kind(unsigned int code)
 
 bool sql_error_breaks(unsigned int code)
 {
-    return of_library(code) || code == PACKET_TOO_LARGE || sql_error_kind(code) == ERR_UNAVAILABLE;
+    return of_library(code) || code == PACKET_TOO_LARGE ||
+           (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code));
 }
 
 /* Does what stands before a quotation mark say that a name follows? */

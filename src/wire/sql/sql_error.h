@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 /* ERR_UNCERTAIN: the connection was lost after the command was sent; ERR_UNAVAILABLE: lost or
- * refused while nothing had been done. */
+ * refused while nothing had been done, or there is no room on the server's disk. */
 int sql_error_kind(unsigned int code);
 
 /* After this error the connection is of no more use. */

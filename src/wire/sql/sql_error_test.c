@@ -16,6 +16,9 @@ static void kinds(void)
     is_int(sql_error_kind(2006), ERR_UNAVAILABLE, "could not be sent");
     is_int(sql_error_kind(2013), ERR_UNCERTAIN, "lost after it was sent");
     is_int(sql_error_kind(5013), ERR_UNCERTAIN, "what the library says of itself");
+    is_int(sql_error_kind(1114), ERR_UNAVAILABLE, "a table that cannot grow");
+    is_int(sql_error_kind(1021), ERR_UNAVAILABLE, "a full disk");
+    ok(!sql_error_breaks(1114) && !sql_error_breaks(1021), "which is no reason to hang up");
     ok(!sql_error_breaks(1062) && !sql_error_breaks(1213) && !sql_error_breaks(1064),
        "a refused statement leaves the connection usable");
     ok(sql_error_breaks(2013) && sql_error_breaks(1053) && sql_error_breaks(2014) &&
