@@ -56,6 +56,7 @@ struct store {
     const char *program, *secret, *socket_path; /* in the arena of its task, as are the following */
     struct child child;
     off_t log_start;      /* where the log of its last start begins */
+    bool cannot_write;    /* Redis: it said so when it was last asked */
     struct sql_pool *sql; /* MariaDB, for asking; NULL while not connected */
 };
 

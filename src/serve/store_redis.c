@@ -113,7 +113,14 @@ static int ping(struct task *t, struct store *s)
     close(fd);
     if (err)
         return err;
-    if (strstr(reply, "+PONG\r\n"))
+    /* One whose disk is full says so to a PING, too: it lives, has what is in memory, and goes on when there is room. */
+    bool full = strstr(reply, "-MISCONF ") != NULL;
+    if (full != s->cannot_write)
+        log_line(full ? LOG_ERROR : LOG_INFO, "store", "%s",
+                 full ? "Redis cannot write to its disk, and changes nothing until it can"
+                      : "Redis writes to its disk again");
+    s->cannot_write = full;
+    if (full || strstr(reply, "+PONG\r\n"))
         return 0;
     return strstr(reply, "-LOADING ") || strstr(reply, "-BUSY ") ? ERR_BUSY : ERR_REFUSED;
 }
