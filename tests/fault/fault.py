@@ -1,6 +1,6 @@
 """Everything dies, again and again, while runs go on; then every paper has its result, and every cent its place.
 
-    fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--pace X] [--keep FOLDER]
+    fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--pace X] [--keep FOLDER] [--logs]
 
 The same seed gives the same faults at the same times and the same wishes of the same people; what the machine makes of
 it differs a little. On a failure logs and events are kept, and it is said where."""
@@ -15,6 +15,7 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import checks
+import disk
 import files
 import harness
 import schedule
@@ -43,6 +44,7 @@ def options():
     p.add_argument("--pace", type=float, default=1, help="so many times as often")
     p.add_argument("--papers", type=int, help="to submit at least")
     p.add_argument("--keep", default="build-test/fault", help="folder for the logs of a failed run")
+    p.add_argument("--logs", action="store_true", help="keep them also if all is well")
     return p.parse_args()
 
 
@@ -173,7 +175,10 @@ def keep_logs(opts, world, events):
 
 
 def chaos_and_people(opts, world, corpus, events):
-    kinds = opts.kinds.split(",") if opts.kinds else None
+    kinds = opts.kinds.split(",") if opts.kinds else [*schedule.FAULTS, *schedule.ONCE]
+    if not world.stores.disks:
+        kinds = [k for k in kinds if k not in schedule.DISK]
+        note(f"no disk can be mounted here: without {', '.join(schedule.DISK)}")
     papers = opts.papers or int(PAPERS_MINUTE * opts.seconds / 60)
     plan = Plan(corpus, papers, opts.seconds, len(PEOPLE), pause_s=0.4)
     people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
@@ -200,7 +205,7 @@ def chaos_and_people(opts, world, corpus, events):
 def suite(opts):
     events = schedule.Events()
     with contextlib.ExitStack() as stack:
-        stores = stack.enter_context(Stores(SAMPLE, PEOPLE))
+        stores = stack.enter_context(Stores(SAMPLE, PEOPLE, small_disks=disk.separate()))
         sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL))
         servers = [stack.enter_context(Server(stores, sim)) for _ in range(2)]
         world = World(stores, servers, sim)
@@ -218,7 +223,7 @@ def suite(opts):
             none([line for p in people for line in p.problems], "users were answered as they may be")
             tell(world, runs, moves, people, watcher, chaos)
         finally:
-            if harness._failed or sys.exc_info()[0]:
+            if opts.logs or harness._failed or sys.exc_info()[0]:
                 keep_logs(opts, world, events)
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 
 import aof
+import disk
 from harness import (BIN, Millrace, environment, folder, http, link, read, redis_link, run, sql, wait_for)
 
 PASSWORD = "correct horse"
@@ -19,9 +20,9 @@ KEYS = 50  # of the AI: one that answered 429 rests for a second
 
 
 class Stores:
-    """data: as harness.sql and harness.redis_link want it."""
+    """data: as harness.sql and harness.redis_link want it. small_disks: each has one of its own."""
 
-    def __init__(self, papers, users):
+    def __init__(self, papers, users, small_disks=False):
         first = Millrace(data=folder("first"), env={"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": str(papers)})
         self.data, self.commands, self.processes = first.data, {}, {}
         self.locks = {"redis": threading.Lock(), "mariadb": threading.Lock()}
@@ -34,6 +35,7 @@ class Stores:
                 ", ".join(f"('sk-{i}', 60000, 100000000)" for i in range(KEYS)))
             for name in self.locks:
                 self.commands[name] = self._command(first.pid_of(name), name)
+        self.disks = {name: disk.Disk(f"{self.data}/{name}") for name in self.locks} if small_disks else {}
 
     def _command(self, pid, name):
         argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
@@ -85,6 +87,8 @@ class Stores:
                 process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
+        for d in self.disks.values():
+            d.unmount()
 
 
 class Sim:
@@ -243,6 +247,26 @@ class World:
             kill(self.stores.processes[name].pid, signal.SIGSTOP)
             time.sleep(6 * b)
             kill(self.stores.processes[name].pid, signal.SIGCONT)
+
+    def disk_redis(self, a, b, say):
+        self._disk("redis", b, say)
+
+    def disk_mysql(self, a, b, say):
+        self._disk("mariadb", b, say)
+
+    def _disk(self, name, b, say):
+        """Its disk is full for a while. If it dies of that, it is started again, as a supervisor does."""
+        with self.stores.locks[name]:
+            disk, process = self.stores.disks[name], self.stores.processes[name]
+            with disk.full():
+                time.sleep(1 + 6 * b)
+            died = process.poll() is not None
+            if died:
+                self.redis_losses += name == "redis"
+                self.stores.start(name)
+                self.stores.wait_up(name, 60)
+                self.redis_losses += name == "redis"
+            say(f"full for {1 + 6 * b:.1f} s; {'it died' if died else 'it lives'}")
 
     def cut_redis(self, a, b, say):
         with self.stores.locks["redis"]:
