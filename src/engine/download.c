@@ -1,12 +1,14 @@
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/sha256.h"
 #include "engine/download_private.h"
 #include "engine/keys.h"
 #include "engine/scripts.h"
 
 #define AWAIT_POLL_MS   40
-#define AWAIT_MARGIN_MS 1000 /* of the deadline is left to answer */
+#define AWAIT_MARGIN_MS 1000  /* of the deadline is left to answer */
+#define LOST_MS         15000 /* after that it is looked whether a download is still in the queue */
 
 static const char *const states[] = {
     [DOWNLOAD_PENDING] = "PENDING",
@@ -127,13 +129,16 @@ static int forget(struct task *t, struct downloads *d, int64_t uid, struct str i
     return redis_batch_run(&b, &replies);
 }
 
+static struct str member_of(struct task *t, int64_t uid, struct str id)
+{
+    return str_printf(task_arena(t), "%lld:%.*s", (long long)uid, STR_ARG(id));
+}
+
 static int push(struct task *t, struct downloads *d, int64_t uid, struct str id)
 {
-    struct arena *a = task_arena(t);
     int64_t pushed = 0;
-    const struct str argv[] = {key_download_queue,
-                               str_printf(a, "%lld:%.*s", (long long)uid, STR_ARG(id)),
-                               str_int(a, d->options.queued_max)};
+    const struct str argv[] = {key_download_queue, member_of(t, uid, id),
+                               str_int(task_arena(t), d->options.queued_max)};
     int err = download_script(t, d, &script_download_push, 1, 3, argv, &pushed);
     if (err || pushed)
         return err;
@@ -191,6 +196,21 @@ static bool is_id(struct str id)
     return hex;
 }
 
+/* Whoever waits for it looks at it, so this is where it is noticed that nobody would ever build it. */
+static void find_again(struct task *t, struct downloads *d, const struct download *found,
+                       int64_t created_ms)
+{
+    bool waits = found->state == DOWNLOAD_PENDING || found->state == DOWNLOAD_PROCESSING;
+    if (!waits || loop_wall_ms(task_loop(t)) - created_ms < LOST_MS)
+        return;
+    int64_t again = 0;
+    const struct str argv[] = {key_download_queue, key_download_taken,
+                               member_of(t, found->uid, found->id)};
+    int err = download_script(t, d, &script_download_again, 2, 3, argv, &again);
+    if (!err && again)
+        log_info("download", "%.*s was lost, and waits again", STR_ARG(found->id));
+}
+
 int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,
                   struct download *out)
 {
@@ -198,9 +218,10 @@ int download_look(struct task *t, struct downloads *d, int64_t uid, struct str i
         return task_fail(t, ERR_NOT_FOUND, "you have no such download");
     struct str key = key_download_status(task_arena(t), uid, id);
     const struct redis_reply *r;
-    int err = redis_call(t, d->options.redis, key, &r, STR("HMGET"), key, STR("state"), STR("qid"),
-                         STR("type"), STR("scope"), STR("name"), STR("error"), STR("progress"),
-                         STR("streamed"), STR("bytes"), STR("pieces"), STR("until"));
+    int err =
+        redis_call(t, d->options.redis, key, &r, STR("HMGET"), key, STR("state"), STR("qid"),
+                   STR("type"), STR("scope"), STR("name"), STR("error"), STR("progress"),
+                   STR("streamed"), STR("bytes"), STR("pieces"), STR("until"), STR("created_at"));
     if (err)
         return err;
     const struct redis_reply *const *f = r->items;
@@ -220,6 +241,7 @@ int download_look(struct task *t, struct downloads *d, int64_t uid, struct str i
     if (f[1]->type != REDIS_STRING || f[4]->type != REDIS_STRING ||
         !parse_state(f[0]->str, &found.state) || !export_parse(f[2]->str, &found.wish.format))
         return task_fail(t, ERR_NOT_FOUND, "you have no such download");
+    find_again(t, d, &found, number(f[11]));
     *out = found;
     return 0;
 }

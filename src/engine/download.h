@@ -1,7 +1,8 @@
 /* download.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
  *
  *   1. download_create notes what is wanted as download:<uid>:<id>:status, PENDING, and puts "<uid>:<id>" into
- *      download_queue. Between the two steps the node may die: the status ends by itself.
+ *      download_queue. Between the two steps the node may die: the status ends by itself. A Redis that comes back older may
+ *      know the first step only: whoever looks at a download that waits for long puts it into the queue again.
  *   2. One of DOWNLOAD_WORKERS workers of some node takes it, with a lease: until that ends it is nobody else's. Its
  *      time stands in download_taken; who holds it stands in the status, which is PROCESSING.
  *   3. The worker builds the file, saves it in pieces, and keeps the lease while it does. It saves, and finishes, by

@@ -339,6 +339,26 @@ static void test_slow(struct task *t, void *arg)
     close_site(t, &s);
 }
 
+/* What is noted is there, what was put into the queue is not, as a Redis that has lost its last moment may have it. */
+static void test_lost(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_RIS, false, id) == 0);
+    say(t, &s.node, STR("HSET"), status_key(t, run.uid, id), STR("created_at"), STR("1"));
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PENDING, "one that waits for long");
+    is_int(ask_int(t, &s.node, STR("LLEN"), key_download_queue, STR_NULL), 1,
+           "is in the queue once");
+    say(t, &s.node, STR("DEL"), key_download_queue);
+    start_workers(&s);
+    is_int(await(t, &s, run.uid, id).state, DOWNLOAD_READY, "and if it is not, it is put there");
+    ok(let_go(t, &s), "nobody holds it");
+    close_site(t, &s);
+}
+
 /* Redis goes, and comes back without a piece that was saved, while one of ours does something else. */
 static void test_older(struct task *t, void *arg)
 {
@@ -522,8 +542,8 @@ static void test_names(void)
 int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
-        test_drain, test_whole, test_others, test_limits, test_dead,
-        test_older, test_slow,  test_tries,  test_large,  test_much,
+        test_drain, test_whole, test_others, test_limits, test_dead, test_older,
+        test_lost,  test_slow,  test_tries,  test_large,  test_much,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

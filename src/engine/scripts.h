@@ -15,6 +15,7 @@ extern const struct redis_script script_cache_fill;
 extern const struct redis_script script_catalog_replace;
 extern const struct redis_script script_charge;
 extern const struct redis_script script_chunk_put;
+extern const struct redis_script script_download_again;
 extern const struct redis_script script_download_begin;
 extern const struct redis_script script_download_create;
 extern const struct redis_script script_download_finish;
