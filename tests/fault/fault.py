@@ -30,7 +30,7 @@ PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
 PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 30),
           "eva": ("12000.00", 20)}
 AI_MS, AI_FAIL = 50, 0.05
-FIRST_S = 90  # until everybody has runs that are archived, before anything dies
+FIRST_S = 120  # until everybody has runs that are archived, before anything dies
 SETTLE_S = 60  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that
 ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
@@ -182,9 +182,13 @@ def chaos_and_people(opts, world, corpus, events):
     papers = opts.papers or int(PAPERS_MINUTE * opts.seconds / 60)
     plan = Plan(corpus, papers, opts.seconds, len(PEOPLE), pause_s=0.4)
     people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
+    began = time.monotonic()
     for p in people:
         p.log_in()
-    assert wait_for(lambda: all([p.prepare() for p in people]), FIRST_S), "the first runs are not archived"
+    while not all([p.prepare() for p in people]):
+        assert time.monotonic() - began < FIRST_S * harness.SCALE, "the first runs are not archived"
+        time.sleep(0.5)  # people look again
+    note(f"everybody has runs that are archived after {time.monotonic() - began:.1f} s")
     watcher = Watcher(world.stores, [p.uid for p in people])
     chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds, opts.pace), events)
     permits = Permits(world.stores)

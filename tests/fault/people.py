@@ -102,8 +102,8 @@ class Person(threading.Thread):
     def open_runs(self):
         return [q for q in self.runs if q not in self.ended]
 
-    def submit(self):
-        choice, count = self.plan.choose(self.random)
+    def submit(self, most=2000):
+        choice, count = self.plan.choose(self.random, most)
         r = self.ask("POST", "/api/queries", choice)
         if r and r.status == 202:
             qid = r.body["query_id"]
@@ -215,12 +215,13 @@ class Person(threading.Thread):
     # --- before ---
 
     def prepare(self):
-        """A run and a distillation of it, to be distilled, and downloaded for good, from the start. True: they are archived."""
+        """A small run and a distillation of it, to be distilled, and downloaded for good, from the start. True: they are
+        archived."""
         for qid in self.open_runs():
             self.show(qid)
         there = [qid for qid in self.runs if self.is_archived(qid)]
         if not self.runs:
-            self.submit()
+            self.submit(most=300)
         elif len(self.runs) == 1 and there:
             self.distil(there[0])
         return len(there) == 2
@@ -297,7 +298,7 @@ class Plan:
         self.corpus = corpus
         self.share, self.seconds, self.pause_s = papers / people, seconds, pause_s
 
-    def choose(self, rng):
+    def choose(self, rng, most):
         """A body for /api/queries, and how many papers that is."""
         names = sorted(self.corpus)
         while True:
@@ -305,7 +306,7 @@ class Plan:
             year_from = rng.randint(2011, 2025)
             year_to = rng.randint(year_from, 2025)
             count = sum(len(dois) for j in journals for year, dois in self.corpus[j].items() if year_from <= year <= year_to)
-            if 50 <= count <= 2000:
+            if 50 <= count <= most:
                 return {"question": question(rng), "journals": journals, "year_from": year_from,
                         "year_to": year_to}, count
 

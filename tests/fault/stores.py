@@ -259,14 +259,14 @@ class World:
         with self.stores.locks[name]:
             disk, process = self.stores.disks[name], self.stores.processes[name]
             with disk.full():
-                time.sleep(1 + 6 * b)
+                time.sleep(1 + 2 * b)
             died = process.poll() is not None
             if died:
                 self.redis_losses += name == "redis"
                 self.stores.start(name)
                 self.stores.wait_up(name, 60)
                 self.redis_losses += name == "redis"
-            say(f"full for {1 + 6 * b:.1f} s; {'it died' if died else 'it lives'}")
+            say(f"full for {1 + 2 * b:.1f} s; {'it died' if died else 'it lives'}")
 
     def cut_redis(self, a, b, say):
         with self.stores.locks["redis"]:

@@ -1,4 +1,6 @@
 """A server with private stores whose disk is full for a while: it says so, loses nothing, and goes on by itself."""
+import os
+import signal
 import time
 
 import disk
@@ -30,6 +32,9 @@ def stands_still(m, api, qid, papers):
     refused = api("POST", "/api/download/create", {"query_id": qid, "type": "csv"})
     equal(refused.error[:2], (503, "unavailable"), "who changes something is told to come back")
     equal((api.me().status, api("GET", "/api/queries").status), (200, 200), "who only looks is answered")
+    killed = m.nodes()[0]
+    os.kill(killed, signal.SIGKILL)
+    ok(wait_for(lambda: len(m.nodes()) == 2 and killed not in m.nodes(), 10), "a node that dies is replaced")
     time.sleep(SUPERVISOR_ASKS_S)
     equal([m.pid_of(name) for name in ("redis", "mariadb")], pids, "the stores are left alone")
     ok("Redis cannot write to its disk" in m.log(), "the log says why")
