@@ -31,7 +31,7 @@ PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30
           "eva": ("12000.00", 20)}
 AI_MS, AI_FAIL = 50, 0.05
 FIRST_S = 120  # until everybody has runs that are archived, before anything dies
-SETTLE_S = 60  # until all runs have ended, once nothing dies any more
+SETTLE_S = 120  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that
 ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
 
