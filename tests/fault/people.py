@@ -219,12 +219,13 @@ class Person(threading.Thread):
         archived."""
         for qid in self.open_runs():
             self.show(qid)
-        there = [qid for qid in self.runs if self.is_archived(qid)]
-        if not self.runs:
+        there = {qid for qid in self.runs if self.is_archived(qid)}
+        distilled = self.runs.keys() - self.screened
+        if not distilled and (new := sorted(there - self.originals)):
+            self.distil(new[0])  # in vain if nothing is relevant: then there is another run
+        elif not distilled and not self.open_runs() and there == self.ended:
             self.submit(most=300)
-        elif len(self.runs) == 1 and there:
-            self.distil(there[0])
-        return len(there) == 2
+        return bool(there & self.screened and there & distilled)
 
     # --- all the time ---
 
