@@ -8,7 +8,7 @@ static const struct menu_item items[] = {
     {"serve", serve_main, "run the server"},
     {"config", config_main, "show every setting, where it comes from and what it means"},
     {"db", db_main, "create tables and load data"},
-    {"user", user_main, "add users, move their money, ban them"},
+    {"user", user_main, "add users, move their money, ban them, reset passwords"},
     {"admin", admin_main, "add admins, list and remove them"},
     {"audit", audit_main, "check that every cent is where it belongs"},
     {"sim", sim_main, "run the simulated AI"},

@@ -11,6 +11,7 @@ static const struct menu_item items[] = {
     {"deduct", user_deduct_main, "take money from a user"},
     {"ban", user_ban_main, "end a user's sessions and refuse new ones"},
     {"unban", user_unban_main, "let a banned user log in again"},
+    {"password", user_password_main, "give a user a new password"},
 };
 
 int user_complain(const char *why)

@@ -8,6 +8,7 @@ int user_recharge_main(int argc, char **argv);
 int user_deduct_main(int argc, char **argv);
 int user_ban_main(int argc, char **argv);
 int user_unban_main(int argc, char **argv);
+int user_password_main(int argc, char **argv);
 
 /* Say what is wrong; the exit status: 1, and 2 for a wrong command line. */
 int user_complain(const char *why);

@@ -1,12 +1,16 @@
-/* millrace user recharge, deduct, ban, unban: what changes a user who is there already. */
+/* millrace user recharge, deduct, ban, unban, password: what changes a user who is there already. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/sha256.h"
 #include "engine/admin_acts.h"
 #include "engine/ledger.h"
+#include "engine/password.h"
+#include "engine/session.h"
 #include "engine/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
+#include "tool/password_line.h"
 #include "tool/user/user.h"
 #include "tool/with_cache.h"
 
@@ -19,6 +23,10 @@ static const char money_about[] =
 static const char ban_about[] = "Takes effect on every node at once. A ban ends all sessions and "
                                 "pauses all runs; its end lets the "
                                 "user\nin again, who may resume them. It is in the audit log.";
+static const char password_about[] =
+    "Ends all their sessions, too. The password is asked for, or read from the first line of "
+    "standard\n"
+    "input.";
 
 struct change {
     struct runs runs;
@@ -27,6 +35,7 @@ struct change {
 
 struct options {
     const char *config, *request, *name;
+    char *password; /* PASSWORD_LINE_BYTES to read one into; NULL: none is needed */
     int64_t cents;
     int (*apply)(struct task *t, struct change *c, const struct options *o);
 };
@@ -73,6 +82,18 @@ static int unban(struct task *t, struct change *c, const struct options *o)
     (void)o;
     struct admin_deed by = {ADMIN_OPERATOR, .action = "user.ban"};
     return admin_ban(t, &c->runs, c->user.uid, false, &by);
+}
+
+static int set_password(struct task *t, struct change *c, const struct options *o)
+{
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.password"};
+    struct user_change ch = {.uid = c->user.uid, .part = USER_PASSWORD, .by = &by};
+    struct passwords *p = passwords_new();
+    int err = password_hash(t, p, str_of(o->password), &ch.hash);
+    passwords_free(p);
+    if (!err)
+        err = user_change(t, c->runs.cache, &ch);
+    return err ? err : session_end_all(t, c->runs.cache, SESSION_USER, ch.uid, STR_NULL);
 }
 
 /* --- around it --- */
@@ -144,12 +165,12 @@ int user_deduct_main(int argc, char **argv)
     return money_main((struct options){.apply = deduct}, "user deduct", argc, argv);
 }
 
-static int plain_main(struct options o, const char *name, int argc, char **argv)
+static int plain_main(struct options o, const char *name, const char *about, int argc, char **argv)
 {
     const struct opt opts[] = {
         {"config", "FILE", "settings to use; default: config.json if it exists", .text = &o.config},
     };
-    struct command c = {name, "NAME", ban_about, opts, sizeof opts / sizeof *opts};
+    struct command c = {name, "NAME", about, opts, sizeof opts / sizeof *opts};
     struct operands words;
     int status = opt_parse(&c, argc, argv, &words);
     if (status >= 0)
@@ -157,15 +178,25 @@ static int plain_main(struct options o, const char *name, int argc, char **argv)
     if (words.n != 1)
         return user_mistake("one name is expected");
     o.name = words.v[0];
-    return db_run_redis(o.config, STATEMENT_MS, run, &o);
+    const char *why = o.password ? password_line_read(o.password) : NULL;
+    return why ? user_complain(why) : db_run_redis(o.config, STATEMENT_MS, run, &o);
 }
 
 int user_ban_main(int argc, char **argv)
 {
-    return plain_main((struct options){.apply = ban}, "user ban", argc, argv);
+    return plain_main((struct options){.apply = ban}, "user ban", ban_about, argc, argv);
 }
 
 int user_unban_main(int argc, char **argv)
 {
-    return plain_main((struct options){.apply = unban}, "user unban", argc, argv);
+    return plain_main((struct options){.apply = unban}, "user unban", ban_about, argc, argv);
+}
+
+int user_password_main(int argc, char **argv)
+{
+    char password[PASSWORD_LINE_BYTES];
+    struct options o = {.apply = set_password, .password = password};
+    int status = plain_main(o, "user password", password_about, argc, argv);
+    explicit_bzero(password, sizeof password);
+    return status;
 }
