@@ -218,74 +218,84 @@ int admin_set_role(struct task *t, struct cache *c, int64_t uid, bool super,
     return change(t, c, &ch);
 }
 
+static struct change password_change(int64_t uid, struct str hash, const struct admin_deed *by)
+{
+    check(hash.n > 0);
+    return (struct change){.uid = uid,
+                           .statement = "UPDATE admin_info SET password = ?, version = version + 1"
+                                        " WHERE uid = ?",
+                           .has_value = true,
+                           .value = sql_text(hash),
+                           .keeps_super = true,
+                           .secret = true,
+                           .after = STR("{\"password\":\"new\"}"),
+                           .by = by};
+}
+
+int admin_set_password_on(struct task *t, struct sql *c, int64_t uid, struct str hash,
+                          const struct admin_deed *by, int64_t *version)
+{
+    struct change ch = password_change(uid, hash, by);
+    int err = apply(t, c, &ch);
+    if (!err)
+        *version = ch.before.version + 1;
+    return err;
+}
+
 int admin_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash,
                        struct str but_sid, const struct admin_deed *by)
 {
-    check(hash.n > 0);
-    struct change ch = {.uid = uid,
-                        .statement = "UPDATE admin_info SET password = ?, version = version + 1"
-                                     " WHERE uid = ?",
-                        .has_value = true,
-                        .value = sql_text(hash),
-                        .keeps_super = true,
-                        .secret = true,
-                        .after = STR("{\"password\":\"new\"}"),
-                        .by = by};
+    struct change ch = password_change(uid, hash, by);
     int err = change(t, c, &ch);
     return err ? err : session_end_all(t, c, SESSION_ADMIN, uid, but_sid);
 }
 
 /* --- creating --- */
 
-struct creation {
-    struct str name, folded, hash;
-    bool super, full;
-    const struct admin_deed *by;
-    int64_t uid;
-};
-
-static int insert(struct task *t, struct sql *c, void *arg)
+int admin_create_on(struct task *t, struct sql *c, const struct admin_new *n, int64_t *uid)
 {
-    struct creation *n = arg;
+    check(n->password_hash.n > 0);
     struct admin *all;
     size_t count;
     struct sql_rows r;
+    const char *problem = user_name_problem(n->username);
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
     int err = lock_all(t, c, &all, &count);
-    n->full = !err && count >= ADMINS_MAX;
-    if (err || n->full)
-        return err ? err : ERR_FORBIDDEN;
-    err = sql_on(t, c, &r,
-                 "INSERT INTO admin_info (username, username_folded, password, role)"
-                 " VALUES (?, ?, ?, ?)",
-                 sql_text(n->name), sql_text(n->folded), sql_text(n->hash),
-                 sql_text(str_of(admin_role(n->super))));
+    if (!err && count >= ADMINS_MAX) /* not ERR_CONFLICT, for which a transaction is tried again */
+        return task_fail(t, ERR_FORBIDDEN, "there are %d admins already", ADMINS_MAX);
+    if (!err)
+        err = sql_on(t, c, &r,
+                     "INSERT INTO admin_info (username, username_folded, password, role)"
+                     " VALUES (?, ?, ?, ?)",
+                     sql_text(n->username), sql_text(user_name_folded(task_arena(t), n->username)),
+                     sql_text(n->password_hash), sql_text(str_of(admin_role(n->super))));
     if (err)
-        return err;
-    n->uid = (int64_t)r.insert_id;
+        return err == ERR_EXISTS ? task_fail(t, err, "there is an admin of this name") : err;
+    *uid = (int64_t)r.insert_id;
     struct admin_deed deed = *n->by;
-    deed.target = n->name;
+    deed.target = n->username;
     deed.after = role_json(t, n->super);
     return admin_audit_add(t, c, &deed);
+}
+
+struct creation {
+    const struct admin_new *admin;
+    int64_t uid;
+};
+
+static int create(struct task *t, struct sql *c, void *arg)
+{
+    struct creation *n = arg;
+    return admin_create_on(t, c, n->admin, &n->uid);
 }
 
 int admin_create(struct task *t, struct sql_pool *sql, struct str name, struct str hash, bool super,
                  const struct admin_deed *by, int64_t *uid)
 {
-    check(hash.n > 0);
-    const char *problem = user_name_problem(name);
-    if (problem)
-        return task_fail(t, ERR_INVALID, "%s", problem);
-    struct creation n = {.name = name,
-                         .folded = user_name_folded(task_arena(t), name),
-                         .hash = hash,
-                         .super = super,
-                         .by = by};
-    int err = sql_tx(t, sql, insert, &n);
-    if (err == ERR_EXISTS)
-        return task_fail(t, ERR_EXISTS, "there is an admin of this name");
-    if (err == ERR_FORBIDDEN && n.full)
-        return task_fail(t, ERR_CONFLICT, "there are %d admins already", ADMINS_MAX);
+    struct creation made = {&(struct admin_new){name, hash, super, by}, 0};
+    int err = sql_tx(t, sql, create, &made);
     if (!err)
-        *uid = n.uid;
-    return err;
+        *uid = made.uid;
+    return err == ERR_FORBIDDEN ? ERR_CONFLICT : err;
 }

@@ -36,6 +36,14 @@ MUST_CHECK int admin_list(struct task *t, struct sql_pool *sql, struct admin **o
 /* ERR_EXISTS: the name is taken. ERR_CONFLICT: there are ADMINS_MAX. ERR_INVALID: no name. */
 MUST_CHECK int admin_create(struct task *t, struct sql_pool *sql, struct str name, struct str hash,
                             bool super, const struct admin_deed *by, int64_t *uid);
+/* As part of a transaction of the caller's; ERR_FORBIDDEN: there are ADMINS_MAX. */
+struct admin_new {
+    struct str username, password_hash;
+    bool super;
+    const struct admin_deed *by;
+};
+MUST_CHECK int admin_create_on(struct task *t, struct sql *c, const struct admin_new *n,
+                               int64_t *uid);
 /* Their sessions end everywhere. ERR_NOT_FOUND. ERR_CONFLICT: the last super admin. */
 MUST_CHECK int admin_remove(struct task *t, struct cache *c, int64_t uid,
                             const struct admin_deed *by);
@@ -45,4 +53,8 @@ MUST_CHECK int admin_set_role(struct task *t, struct cache *c, int64_t uid, bool
 /* All sessions end, but for one (p == NULL: none is kept). ERR_NOT_FOUND. */
 MUST_CHECK int admin_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash,
                                   struct str but_sid, const struct admin_deed *by);
+/* As part of a transaction of the caller's; sessions stay. Redis hears of it within a second of the end
+ * of that. *version: of the admin afterwards. */
+MUST_CHECK int admin_set_password_on(struct task *t, struct sql *c, int64_t uid, struct str hash,
+                                     const struct admin_deed *by, int64_t *version);
 #endif

@@ -99,12 +99,6 @@ int user_find(struct task *t, struct sql_pool *sql, struct str name, struct user
 
 /* --- creating --- */
 
-struct creation {
-    const struct user_new *user;
-    struct str folded;
-    int64_t uid;
-};
-
 static int note_new(struct task *t, struct sql *c, const struct user_new *u, int64_t uid)
 {
     struct admin_deed deed = *u->by;
@@ -115,27 +109,25 @@ static int note_new(struct task *t, struct sql *c, const struct user_new *u, int
     return admin_audit_add(t, c, &deed);
 }
 
-static int insert(struct task *t, struct sql *c, void *arg)
+static int insert(struct task *t, struct sql *c, const struct user_new *u, int64_t *uid)
 {
-    struct creation *n = arg;
-    const struct user_new *u = n->user;
     struct sql_rows r;
-    int err =
-        sql_on(t, c, &r,
-               "INSERT INTO user_info (username, username_folded, password, permission,"
-               " balance, move_no) VALUES (?, ?, ?, ?, ? / 100, ?)",
-               sql_text(u->username), sql_text(n->folded), sql_text(u->password_hash),
-               sql_int(u->permission), sql_int(u->opening_cents), sql_int(u->opening_cents > 0));
+    int err = sql_on(t, c, &r,
+                     "INSERT INTO user_info (username, username_folded, password, permission,"
+                     " balance, move_no) VALUES (?, ?, ?, ?, ? / 100, ?)",
+                     sql_text(u->username), sql_text(user_name_folded(task_arena(t), u->username)),
+                     sql_text(u->password_hash), sql_int(u->permission), sql_int(u->opening_cents),
+                     sql_int(u->opening_cents > 0));
     if (err)
         return err;
-    n->uid = (int64_t)r.insert_id;
-    err = u->by ? note_new(t, c, u, n->uid) : 0;
+    *uid = (int64_t)r.insert_id;
+    err = u->by ? note_new(t, c, u, *uid) : 0;
     if (err || u->opening_cents == 0)
         return err;
     return sql_on(t, c, NULL,
                   "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
                   " VALUES (?, 'mysql', 1, 'opening', ?, UTC_TIMESTAMP(3))",
-                  sql_int(n->uid), sql_int(u->opening_cents));
+                  sql_int(*uid), sql_int(u->opening_cents));
 }
 
 static const char *permission_problem(int64_t permission)
@@ -144,7 +136,7 @@ static const char *permission_problem(int64_t permission)
                                                               : NULL;
 }
 
-int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, int64_t *uid)
+int user_create_on(struct task *t, struct sql *c, const struct user_new *n, int64_t *uid)
 {
     check(n->password_hash.n > 0 && n->opening_cents >= 0);
     const char *problem = user_name_problem(n->username);
@@ -152,10 +144,25 @@ int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, 
         problem = permission_problem(n->permission);
     if (problem)
         return task_fail(t, ERR_INVALID, "%s", problem);
-    struct creation made = {.user = n, .folded = user_name_folded(task_arena(t), n->username)};
-    int err = sql_tx(t, sql, insert, &made);
-    if (err == ERR_EXISTS)
-        return task_fail(t, ERR_EXISTS, "the user name is taken");
+    int err = insert(t, c, n, uid);
+    return err == ERR_EXISTS ? task_fail(t, ERR_EXISTS, "the user name is taken") : err;
+}
+
+struct creation {
+    const struct user_new *user;
+    int64_t uid;
+};
+
+static int create(struct task *t, struct sql *c, void *arg)
+{
+    struct creation *n = arg;
+    return user_create_on(t, c, n->user, &n->uid);
+}
+
+int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, int64_t *uid)
+{
+    struct creation made = {.user = n};
+    int err = sql_tx(t, sql, create, &made);
     if (!err)
         *uid = made.uid;
     return err;
@@ -198,15 +205,12 @@ static int note(struct task *t, struct sql *c, const struct user_change *ch,
     return admin_audit_add(t, c, &deed);
 }
 
-struct changing {
-    const struct user_change *change;
-    int64_t version; /* afterwards */
-};
-
-static int apply(struct task *t, struct sql *c, void *arg)
+int user_change_on(struct task *t, struct sql *c, const struct user_change *ch, int64_t *version)
 {
-    struct changing *x = arg;
-    const struct user_change *ch = x->change;
+    check(ch->part != USER_PASSWORD || ch->hash.n > 0);
+    const char *problem = ch->part == USER_PERMISSION ? permission_problem(ch->number) : NULL;
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
     struct sql_rows r;
     int err = sql_on(t, c, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ? FOR UPDATE",
                      sql_int(ch->uid));
@@ -220,16 +224,23 @@ static int apply(struct task *t, struct sql *c, void *arg)
                  sql_int(ch->uid));
     if (!err && ch->by)
         err = note(t, c, ch, &before);
-    x->version = before.version + 1;
+    *version = before.version + 1;
     return err ? err : cache_mark_stale(t, c, ch->uid);
+}
+
+struct changing {
+    const struct user_change *change;
+    int64_t version; /* afterwards */
+};
+
+static int apply(struct task *t, struct sql *c, void *arg)
+{
+    struct changing *x = arg;
+    return user_change_on(t, c, x->change, &x->version);
 }
 
 int user_change(struct task *t, struct cache *c, const struct user_change *ch)
 {
-    check(ch->part != USER_PASSWORD || ch->hash.n > 0);
-    const char *problem = ch->part == USER_PERMISSION ? permission_problem(ch->number) : NULL;
-    if (problem)
-        return task_fail(t, ERR_INVALID, "%s", problem);
     struct changing x = {.change = ch};
     int err = sql_tx(t, cache_sql(c), apply, &x);
     if (err)

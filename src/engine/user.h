@@ -47,6 +47,9 @@ struct user_new {
 /* ERR_EXISTS: the name is taken. */
 MUST_CHECK int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n,
                            int64_t *uid);
+/* As part of a transaction of the caller's. */
+MUST_CHECK int user_create_on(struct task *t, struct sql *c, const struct user_new *n,
+                              int64_t *uid);
 
 /* Sets one thing in MySQL, with version + 1, then tells Redis. ERR_NOT_FOUND. by: noted in the same
  * transaction, with user_uid, before and after filled in; NULL: nobody's deed. */
@@ -59,6 +62,10 @@ struct user_change {
     const struct admin_deed *by;
 };
 MUST_CHECK int user_change(struct task *t, struct cache *c, const struct user_change *ch);
+/* As part of a transaction of the caller's. Redis hears of it within a second of the end of that.
+ * *version: of the user afterwards. */
+MUST_CHECK int user_change_on(struct task *t, struct sql *c, const struct user_change *ch,
+                              int64_t *version);
 /* The same, without a note. */
 MUST_CHECK int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash);
 MUST_CHECK int user_set_permission(struct task *t, struct cache *c, int64_t uid,
