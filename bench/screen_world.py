@@ -211,7 +211,7 @@ class Server:
     def __init__(self, world, data, nodes, ai):
         self.world, self.data, self.nodes = world, data, nodes
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
-        self.env |= {"MILLRACE_DATA_DIR": data, "MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_URL": ai,
+        self.env |= {"MILLRACE_DATA_DIR": data, "MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_DEMO_ACCOUNTS": "false", "MILLRACE_AI_URL": ai,
                      "MILLRACE_LISTEN": "127.0.0.1:0", "MILLRACE_NODES": str(nodes)}
         self.log = data + ".log"
 

@@ -41,6 +41,7 @@ struct config {
     int64_t mysql_connections;
     int64_t mysql_buffer_bytes; /* private mariadbd; 0: what the machine allows */
     int64_t sample_papers;      /* made up for an empty private mariadbd; 0: none */
+    bool demo_accounts;         /* made at the first start on private stores */
     const char *redis_url;      /* "": the private redis-server */
     const char *redis_password;
     int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */

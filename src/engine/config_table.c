@@ -95,6 +95,9 @@ const struct setting settings[] = {
     NUMBER("sample_papers", sample_papers, "3000", 0, 1000000,
            "papers made up and loaded at the first start, when the private MariaDB is empty; "
            "0: none"),
+    OTHER("demo_accounts", SETTING_SWITCH, demo_accounts, "true",
+          "the first start on private stores makes a user \"demo\" with 10,000.00 to spend and a super "
+          "admin \"admin\", and shows their passwords once"),
     URL("redis.url", redis_url, redis_url_problem,
         "redis://user:password@host; empty: a private Redis in data_dir"),
     SECRET("redis.password", redis_password,

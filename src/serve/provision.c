@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "engine/stores.h"
 #include "serve/datadir.h"
-#include "wire/sql.h"
 
 #define WORDS_MAX     8
 #define TAIL_BYTES    2048 /* of what a command that failed has printed */
@@ -275,20 +274,27 @@ static int provide(struct task *t, struct provision *p, struct sql_pool *sql)
     return err;
 }
 
+struct sql_pool *provision_sql(struct task *t, const struct config *c, const char **why)
+{
+    struct stores stores;
+    if (stores_find(task_arena(t), c, &stores, why))
+        return NULL;
+    struct sql_options o = {
+        .url = stores.mysql_url, .password = stores.mysql_password, .connections_max = 1};
+    return sql_pool_new(task_loop(t), &o);
+}
+
 int provision_sample(struct task *t, struct provision *p)
 {
     struct task_scope scope = task_scope(t);
-    struct stores stores;
     const char *why = NULL;
-    int err = stores_find(task_arena(t), p->config, &stores, &why);
-    if (err) {
-        log_warn("serve", "no sample is loaded: %s", why);
-    } else {
-        struct sql_options o = {
-            .url = stores.mysql_url, .password = stores.mysql_password, .connections_max = 1};
-        struct sql_pool *sql = sql_pool_new(p->loop, &o);
+    int err = 0;
+    struct sql_pool *sql = provision_sql(t, p->config, &why);
+    if (sql) {
         err = provide(t, p, sql);
         sql_pool_free(sql);
+    } else {
+        log_warn("serve", "no sample is loaded: %s", why);
     }
     task_scope_end(t, scope);
     return err == ERR_CANCELED ? err : 0;

@@ -17,6 +17,7 @@
 
 #include "engine/config.h"
 #include "serve/child.h"
+#include "wire/sql.h"
 
 struct provision {
     struct loop *loop; /* all of it borrowed */
@@ -30,6 +31,9 @@ struct provision {
 
     int64_t sample_papers; /* set by provision_sample: made-up papers in the corpus; 0: none */
 };
+
+/* The private MariaDB, for whoever has a word with it; NULL with *why, in the task's arena. */
+struct sql_pool *provision_sql(struct task *t, const struct config *c, const char **why);
 
 /* ERR_REFUSED, ERR_IO: it failed, and the log has its words. ERR_CANCELED: we shall stop. */
 MUST_CHECK int provision_migrate(struct task *t, struct provision *p);

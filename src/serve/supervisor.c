@@ -291,39 +291,6 @@ static int start_nodes(struct supervisor *s)
     return fleet_go(&s->fleet, &s->fleet_group);
 }
 
-/* 3000 as "3,000". */
-static const char *grouped(struct arena *a, int64_t n)
-{
-    return n < 1000 ? arena_printf(a, "%lld", (long long)n)
-                    : arena_printf(a, "%s,%03lld", grouped(a, n / 1000), (long long)(n % 1000));
-}
-
-static void announce(struct supervisor *s)
-{
-    if (s->reloaded) {
-        log_info("serve", "reloaded: %d new node%s", s->nodes, s->nodes == 1 ? "" : "s");
-        return;
-    }
-    const struct config *c = &s->config;
-    printf("\nmillrace is ready at %s\n\n", listener_url(&s->arena, s->listen_fd));
-    printf("  nodes   %d\n", s->nodes);
-    printf("  MySQL   %s\n",
-           *c->mysql_url ? config_mask_url(&s->arena, c->mysql_url) : "a private MariaDB");
-    printf("  Redis   %s\n",
-           *c->redis_url ? config_mask_url(&s->arena, c->redis_url) : "a private Redis");
-    if (!*c->mysql_url || !*c->redis_url)
-        printf("  data    %s\n", s->dir.path);
-    if (s->sample_papers)
-        printf("  papers  %s made-up papers to try it with; load your own with \"millrace db "
-               "init\"\n",
-               grouped(&s->arena, s->sample_papers));
-    printf("  AI      %s\n", s->simulated ? "simulated: its answers are made up; set "
-                                            "MILLRACE_AI_URL to use a real one"
-                                          : config_mask_url(&s->arena, c->ai_url));
-    printf("  stop    Ctrl-C\n\n");
-    fflush(stdout);
-}
-
 /* --- the life of a supervisor --- */
 
 /* The old nodes have ended, and with them the need for what only they used. */
@@ -345,7 +312,8 @@ static int attend(struct task *t, struct supervisor *s)
     while (!s->stops) {
         if (!announced && fleet_ready(&s->fleet) > 0) {
             announced = true;
-            announce(s);
+            supervisor_announce(t, s);
+            continue; /* it waits: what changed meanwhile has woken nobody here */
         }
         if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
             return fail(s, ERR_IO, "nodes end before they serve; the lines above tell why");

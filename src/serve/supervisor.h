@@ -1,7 +1,7 @@
 /* supervisor.h -- `millrace serve`: keeps the stores, the simulated AI and the nodes alive.
  *
  * Start: lock the data directory, listen, become the configured user, stores, tables of a private MariaDB
- *   and a sample in it (serve/provision.h), simulator, nodes.
+ *   and a sample in it (serve/provision.h), simulator, nodes; then it is announced.
  * SIGHUP: check the settings and the program on disk, then exec it in place (serve/handover.h);
  *   the new program starts new nodes on the same socket and drains the old ones when all are ready.
  * SIGTERM, SIGINT: drain the nodes, then stop the stores. A second one kills the nodes, a third

@@ -1,4 +1,4 @@
-/* supervisor_private.h -- the one struct that supervisor.c and reload.c share. */
+/* supervisor_private.h -- the one struct that supervisor.c, announce.c and reload.c share. */
 #ifndef SERVE_SUPERVISOR_PRIVATE_H
 #define SERVE_SUPERVISOR_PRIVATE_H
 
@@ -38,6 +38,10 @@ struct supervisor {
     const char *problem; /* why we do not go on, in arena; NULL if by request */
     int status;
 };
+
+/* It serves: tells people so on standard output, makes the first accounts (serve/first_accounts.h) and
+ * shows them; after a reload there is a line in the log. */
+void supervisor_announce(struct task *t, struct supervisor *s);
 
 /* Checks everything, then becomes the program on disk. Returns only if that is not to be: the
  * log says why, and nothing has changed. */

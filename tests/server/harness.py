@@ -31,6 +31,7 @@ SETTINGS = {
     "MILLRACE_REDIS_MAX_BYTES": str(256 << 20),
     "MILLRACE_DRAIN_MS": "5000",
     "MILLRACE_SAMPLE_PAPERS": "0",
+    "MILLRACE_DEMO_ACCOUNTS": "false",
 }
 
 _tests = []

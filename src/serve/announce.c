@@ -1,0 +1,194 @@
+/* What people see when the server is up. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "engine/ledger.h"
+#include "serve/first_accounts.h"
+#include "serve/listener.h"
+#include "serve/provision.h"
+#include "serve/supervisor_private.h"
+
+#define ACCOUNTS_MS 10000 /* for MariaDB, and for two passwords to be hashed */
+#define RULE        "  ----------------------------------------------------------------------\n"
+
+/* --- what it runs on --- */
+
+/* 3000 as "3,000". */
+static const char *grouped(struct arena *a, int64_t n)
+{
+    return n < 1000 ? arena_printf(a, "%lld", (long long)n)
+                    : arena_printf(a, "%s,%03lld", grouped(a, n / 1000), (long long)(n % 1000));
+}
+
+/* As one types it here: "build/millrace". */
+static const char *program(struct task *t, const struct supervisor *s)
+{
+    char here[PATH_MAX];
+    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+    bool below = n > 1 && strncmp(s->binary, here, n) == 0 && s->binary[n] == '/';
+    const char *path = s->binary + (below ? n + 1 : 0);
+    return below && !strchr(path, '/') ? arena_printf(task_arena(t), "./%s", path) : path;
+}
+
+static void print_ai(struct supervisor *s, const char *url)
+{
+    if (!s->simulated) {
+        printf("  AI      %s\n", config_mask_url(&s->arena, s->config.ai_url));
+        return;
+    }
+    const char *file = s->options->config_file ? s->options->config_file : CONFIG_FILE_DEFAULT;
+    printf(
+        "  AI      simulated: its answers are made up. To ask a real one, write into %s\n"
+        "            {\"ai\": {\"url\": \"https://HOST/v1\", \"model\": \"NAME\"}}\n"
+        "          or set MILLRACE_AI_URL and MILLRACE_AI_MODEL, start again, and add its key at\n"
+        "            %s/admin/control.html#keys\n",
+        file, url);
+}
+
+static void print_parts(struct supervisor *s, const char *url)
+{
+    struct arena *a = &s->arena;
+    const struct config *c = &s->config;
+    printf("\nmillrace is ready at %s\n\n", url);
+    printf("  nodes   %d\n", s->nodes);
+    printf("  MySQL   %s\n",
+           *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB");
+    printf("  Redis   %s\n", *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis");
+    if (!*c->mysql_url || !*c->redis_url)
+        printf("  data    %s\n", s->dir.path);
+    if (s->sample_papers)
+        printf("  papers  %s made-up papers to try it with; load your own with \"millrace db "
+               "init\"\n",
+               grouped(a, s->sample_papers));
+    print_ai(s, url);
+    printf("  stop    Ctrl-C\n\n");
+    fflush(stdout);
+}
+
+/* --- who may log in --- */
+
+/* Whether what we print is collected: by the journal, or with JSON for other programs. People may not
+ * see it there, but whoever reads logs does. */
+static bool is_collected(const struct config *c)
+{
+    const char *journal = getenv("JOURNAL_STREAM");
+    struct stat st;
+    char output[64];
+    if (c->log_format == LOG_JSON)
+        return true;
+    if (!journal || fstat(STDOUT_FILENO, &st) < 0)
+        return false;
+    snprintf(output, sizeof output, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return strcmp(output, journal) == 0;
+}
+
+static bool print_account(const char *who, const char *url, const char *page, const char *name,
+                          const struct first_account *a)
+{
+    return !*a->password || dprintf(STDOUT_FILENO,
+                                    "  %-10s  %s%s\n"
+                                    "              name      %s\n"
+                                    "              password  %s\n",
+                                    who, url, page, name, a->password) > 0;
+}
+
+/* Past stdio, which would keep what it has printed. */
+static bool show(struct task *t, struct supervisor *s, const char *url,
+                 const struct first_accounts *f)
+{
+    const char *binary = program(t, s);
+    return dprintf(STDOUT_FILENO, RULE) > 0 &&
+           print_account("researcher", url, "/", FIRST_USER, &f->user) &&
+           print_account("admin", url, "/admin/login.html", FIRST_ADMIN, &f->admin) &&
+           dprintf(STDOUT_FILENO,
+                   "\n  Shown this once, and kept nowhere. For a new password:\n"
+                   "    %s user password " FIRST_USER "\n"
+                   "    %s admin password " FIRST_ADMIN "\n" RULE "\n",
+                   binary, binary) > 0;
+}
+
+/* As long as somebody may look for the passwords of the first start. */
+static void print_reminder(struct task *t, const struct supervisor *s,
+                           const struct first_accounts *f)
+{
+    if (!f->user.ours && !f->admin.ours)
+        return;
+    printf("  The first start showed the passwords of %s. For a new one:\n",
+           !f->admin.ours  ? "\"" FIRST_USER "\""
+           : !f->user.ours ? "\"" FIRST_ADMIN "\""
+                           : "\"" FIRST_USER "\" and \"" FIRST_ADMIN "\"");
+    if (f->user.ours)
+        printf("    %s user password " FIRST_USER "\n", program(t, s));
+    if (f->admin.ours)
+        printf("    %s admin password " FIRST_ADMIN "\n", program(t, s));
+    printf("\n");
+}
+
+/* Where passwords are not shown none are made. */
+static int make_accounts(struct task *t, struct supervisor *s, struct sql_pool *sql,
+                         struct first_accounts *f)
+{
+    int err = first_accounts_look(t, sql, f);
+    return err || !f->wanted || is_collected(&s->config) ? err : first_accounts_make(t, sql, f);
+}
+
+static int print_accounts(struct task *t, struct supervisor *s, struct sql_pool *sql,
+                          const char *url, const struct first_accounts *f)
+{
+    if (!f->wanted)
+        print_reminder(t, s, f);
+    else if (is_collected(&s->config))
+        printf("  Nobody can log in as an admin yet, as passwords are not shown where logs are "
+               "kept:\n"
+               "    %s admin add NAME --super\n\n",
+               program(t, s));
+    else if (show(t, s, url, f))
+        return first_accounts_shown(t, sql);
+    else
+        return task_fail(t, ERR_IO, "their passwords could not be shown");
+    fflush(stdout);
+    return 0;
+}
+
+/* The accounts come first, so that all of it stands together on the screen. */
+static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql, const char *url)
+{
+    struct first_accounts f;
+    int64_t old = task_deadline(t, ACCOUNTS_MS);
+    int err = make_accounts(t, s, sql, &f);
+    print_parts(s, url);
+    if (!err)
+        err = print_accounts(t, s, sql, url, &f);
+    explicit_bzero(&f, sizeof f);
+    task_deadline_restore(t, old);
+    if (err)
+        log_warn("serve", "the accounts of the first start: %s; the next start tries again",
+                 *task_error(t) ? task_error(t) : err_name(err));
+}
+
+void supervisor_announce(struct task *t, struct supervisor *s)
+{
+    if (s->reloaded) {
+        log_info("serve", "reloaded: %d new node%s", s->nodes, s->nodes == 1 ? "" : "s");
+        return;
+    }
+    struct task_scope scope = task_scope(t);
+    const struct config *c = &s->config;
+    const char *url = listener_url(&s->arena, s->listen_fd), *why = NULL;
+    bool ours = c->demo_accounts && !*c->mysql_url && !*c->redis_url;
+    struct sql_pool *sql = ours ? provision_sql(t, c, &why) : NULL;
+    if (sql) {
+        introduce(t, s, sql, url);
+        sql_pool_free(sql);
+    } else {
+        print_parts(s, url);
+        if (why)
+            log_warn("serve", "the accounts of the first start: %s", why);
+    }
+    task_scope_end(t, scope);
+}
