@@ -168,7 +168,7 @@ def none(m, why):
 def _():
     m = Millrace(env=ACCOUNTS).launch()
     wait_for(lambda: "node: serves" in m.log(), 40)  # half a second of hashing begins
-    equal(m.stop(timeout=15), 0, "it ends in time", m.log())
+    equal(m.stop(), 0, "it ends in time", m.log())
     with Millrace(data=m.data, env=ACCOUNTS) as after:
         ok(wait_for(lambda: sql(after, NOTE) == [["1"]]), "the next start goes on", after.log())
         last = shown(after.output()) or shown(m.output())
