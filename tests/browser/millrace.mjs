@@ -51,6 +51,7 @@ export class Millrace {
             MILLRACE_AI_URL: `http://${ai}/v1`,
             MILLRACE_NODES: "2",
             MILLRACE_SAMPLE_PAPERS: String(papers),
+            MILLRACE_DEMO_ACCOUNTS: "false",
             MILLRACE_WEB_DIR: join(ROOT, "web/dist"),
         };
         m.port = await freePort();

@@ -33,15 +33,13 @@ export function charger (evalsha) { // evalsha(keysAndArguments): a promise of t
   async function send () {
     const batch = waiting
     waiting = []
-    const now = Date.now()
-    const words = keys.slice()
-    for (const { doi, relevant, result } of batch) {
-      words.push(doi, relevant ? 'r' : 'n', '1', result,
-        `"timestamp":${now},"kind":"charge","qid":"${qid}","doi":${JSON.stringify(doi)},"cost":1}`)
-    }
+    const words = keys.concat(batch.length, batch.map(c => c.relevant ? 'r' : 'n').join(''), 1,
+      `,"timestamp":${Date.now()},"kind":"charge","qid":"${qid}","doi":"`)
+    for (const { doi, result } of batch) words.push(doi, result)
     try {
-      const statuses = await evalsha(keys.length, words)
-      batch.forEach((c, i) => statuses[i] === 1 || statuses[i] === 2 ? c.done() : c.fail(new Error(`charge: ${statuses}`)))
+      const told = await evalsha(keys.length, words) // 1: all are done; or a status for each
+      const done = i => told === 1 || told[i] === 1 || told[i] === 2
+      batch.forEach((c, i) => done(i) ? c.done() : c.fail(new Error(`charge: ${told}`)))
     } catch (e) {
       for (const c of batch) c.fail(e)
     }

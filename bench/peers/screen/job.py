@@ -46,10 +46,10 @@ def ask(paper):
 
 def charge(batch):
     """Charges [(DOI, relevant, result), ...] in one call of the project's own script."""
-    words, now = [], int(time.time() * 1000)
-    for doi, relevant, result in batch:
-        words += [doi, "r" if relevant else "n", 1, result,
-                  f'"timestamp":{now},"kind":"charge","qid":"{QID}","doi":{json.dumps(doi)},"cost":1}}']
-    statuses = store.evalsha(sha, len(KEYS), *KEYS, *words)
-    if any(s not in (1, 2) for s in statuses):
-        raise RuntimeError(f"charge: {statuses}")
+    words = [len(batch), "".join("r" if relevant else "n" for _, relevant, _ in batch), 1,
+             f',"timestamp":{int(time.time() * 1000)},"kind":"charge","qid":"{QID}","doi":"']
+    for doi, _, result in batch:
+        words += [doi, result]
+    told = store.evalsha(sha, len(KEYS), *KEYS, *words)
+    if told != 1 and any(s not in (1, 2) for s in told):
+        raise RuntimeError(f"charge: {told}")
