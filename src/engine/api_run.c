@@ -9,7 +9,9 @@
 void api_put_progress(struct task *t, struct json_writer *w, const struct run_view *v)
 {
     jw_put_str(w, "state", str_of(run_state_name(v->state)));
+    const char *code = run_reason_code(v->reason);
     jw_put_str(w, "reason", v->reason.n ? v->reason : STR_NULL);
+    jw_put_str(w, "reason_code", code ? str_of(code) : STR_NULL);
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
@@ -67,6 +69,8 @@ const struct api_field api_run_fields[] = {
     {"state", API_TEXT, .choices = API_RUN_STATES, .about = "what it does now"},
     {"reason", API_TEXT, .optional = true, .most = RUN_REASON_BYTES_MAX,
      .about = "why it is paused, was ended by somebody else, or failed"},
+    {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES,
+     .about = "the same for programs; funds: the balance is used up, resume after a recharge"},
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
     {"finished", API_INT, COUNT, .about = "judged or failed so far"},

@@ -108,7 +108,7 @@ static const struct str FINAL = {"00001r 00005r 00009r 00007n 00002n 00004n 0000
 /* Everything about an archived run of KINDS. */
 static void is_archived(struct task *t, struct node *n, struct run_id id, const char *when)
 {
-    is_str(walk(t, n, id, false, 4), FINAL, "%s: the results, in final order", when);
+    is_str(walk(t, n, id, RESULTS_ALL, 4), FINAL, "%s: the results, in final order", when);
     ok(of_row(t, n, id, "archived") == 1 && of_row(t, n, id, "finished_papers") == 9 &&
            of_row(t, n, id, "relevant_papers") == 3 && of_row(t, n, id, "failed_papers") == 2 &&
            of_row(t, n, id, "total_cost * 100") == 70,
@@ -131,7 +131,7 @@ static void test_archive(struct task *t, void *arg)
     struct node n;
     open_node(t, &n);
     struct run_id id = ended_run(t, &n), running = new_run(t, &n), failed = new_run(t, &n);
-    struct str live = walk(t, &n, id, false, 500);
+    struct str live = walk(t, &n, id, RESULTS_ALL, 500);
     judge_all(t, &n, running, 1, "rn");
     set_state(t, &n, running, "RUNNING");
     set_state(t, &n, failed, "FAILED");
@@ -154,7 +154,7 @@ static void test_archive(struct task *t, void *arg)
     struct str key = key_result(task_arena(t), id.uid, id.qid);
     say(t, &n, STR("DEL"), key, key_arrivals(task_arena(t), id.uid, id.qid),
         key_query_status(task_arena(t), id.uid, id.qid));
-    is_str(walk(t, &n, id, false, 2), FINAL, "without Redis' keys: the same");
+    is_str(walk(t, &n, id, RESULTS_ALL, 2), FINAL, "without Redis' keys: the same");
     close_node(t, &n);
 }
 
@@ -271,7 +271,7 @@ static void test_reopened(struct task *t, void *arg)
         verdict_of(t, id, 1, 'f').result);
     set_state(t, &n, id, "DONE");
     is_int(round_of(t, &n), 1, "and is archived again");
-    is_str(walk(t, &n, id, false, 500),
+    is_str(walk(t, &n, id, RESULTS_ALL, 500),
            STR("00001r 00005r 00009r 00006r 00003n 00007n 00002n 00004n 00008n"),
            "no verdict was replaced by a failure");
     ok(leaves(t, &n, id) && of_row(t, &n, id, "total_cost * 100") == 90, "with its cost");
@@ -327,8 +327,9 @@ static void test_recall(struct task *t, void *arg)
         is_int(archive_recall(t, &a, id), 0, "one that is not whole is brought back");
         check(sql_call(t, n.sql, NULL, "UPDATE query_log SET archived = 0 WHERE query_id = ?",
                        sql_text(id.qid)) == 0);
-        is_str(walk(t, &n, id, false, 4), FINAL, "all of it");
-        is_str(walk(t, &n, id, true, 4), STR("00001r 00005r 00009r"), "with what is relevant");
+        is_str(walk(t, &n, id, RESULTS_ALL, 4), FINAL, "all of it");
+        is_str(walk(t, &n, id, RESULTS_RELEVANT, 4), STR("00001r 00005r 00009r"),
+               "with what is relevant");
         ok(ask_int(t, &n, STR("SCARD"), gone[0], STR_NULL) == 2 &&
                of_status(t, &n, id.uid, id.qid, "finished") == 9 &&
                of_status(t, &n, id.uid, id.qid, "failed") == 2 &&

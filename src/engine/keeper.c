@@ -184,7 +184,7 @@ int run_sweep(struct task *t, const struct runs *r, int64_t *changed)
                        " LIMIT ?",
                        sql_int(KEEPER_PAUSED_MS_MAX / 1000), sql_int(SWEPT_MAX));
     if (!err)
-        err = control_each(t, r, &rows, RUN_TERMINATE, "it was paused for seven days", changed);
+        err = control_each(t, r, &rows, RUN_TERMINATE, RUN_REASON_EXPIRED, changed);
     return err ? err : pause_banned(t, r, changed);
 }
 

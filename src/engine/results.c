@@ -3,13 +3,16 @@
 #include "engine/keys.h"
 #include "engine/results_private.h"
 
-/* --- cursors: "a<offset>", or "r<offset>" among relevant ones only; "s<rank>.<id>" --- */
+/* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */
 
-struct str results_cursor(struct arena *a, bool relevant, const struct results_place *p)
+static const char letters[] = {
+    [RESULTS_RELEVANT] = 'r', [RESULTS_NOT] = 'n', [RESULTS_FAILED] = 'f', [RESULTS_ALL] = 'a'};
+
+struct str results_cursor(struct arena *a, enum results_kind kind, const struct results_place *p)
 {
     if (p->archived)
         return str_printf(a, "s%d.%lld", (int)p->rank, (long long)p->id);
-    return str_printf(a, "%c%lld", relevant ? 'r' : 'a', (long long)p->offset);
+    return str_printf(a, "%c%lld", letters[kind], (long long)p->offset);
 }
 
 static bool read_number(struct str s, int64_t most, int64_t *out)
@@ -18,19 +21,20 @@ static bool read_number(struct str s, int64_t most, int64_t *out)
     return plain && str_to_i64(s, out) && *out <= most;
 }
 
-bool results_cursor_read(struct str cursor, bool relevant, struct results_place *out)
+bool results_cursor_read(struct str cursor, enum results_kind kind, struct results_place *out)
 {
     if (cursor.n < 2 || cursor.n >= RESULTS_CURSOR_BYTES)
         return false;
     struct str rest = str_from(cursor.p + 1, cursor.n - 1);
-    if (cursor.p[0] == (relevant ? 'r' : 'a')) {
+    if (cursor.p[0] == letters[kind]) {
         *out = (struct results_place){.archived = false};
         return read_number(rest, RESULTS_OFFSET_MAX, &out->offset);
     }
-    int ranks = relevant ? 1 : RESULTS_RANKS, rank = rest.p[0] - '0';
-    if (cursor.p[0] != 's' || rank < 0 || rank >= ranks || rest.n < 3 || rest.p[1] != '.')
+    int rank = rest.p[0] - '0';
+    bool fits = kind == RESULTS_ALL ? rank >= 0 && rank < RESULTS_RANKS : rank == (int)kind;
+    if (cursor.p[0] != 's' || !fits || rest.n < 3 || rest.p[1] != '.')
         return false;
-    *out = (struct results_place){.archived = true, .rank = (enum results_rank)rank};
+    *out = (struct results_place){.archived = true, .rank = (enum results_kind)rank};
     return read_number(str_from(rest.p + 2, rest.n - 2), INT64_MAX, &out->id);
 }
 
@@ -58,23 +62,23 @@ static int find_run(struct task *t, const struct results *r, struct run_id id, b
     return err;
 }
 
-static int read_page(struct task *t, const struct results *r, struct run_id id, bool relevant,
-                     const struct results_place *from, int64_t limit, struct results_page *out,
-                     bool *whole)
+static int read_page(struct task *t, const struct results *r, struct run_id id,
+                     enum results_kind kind, const struct results_place *from, int64_t limit,
+                     struct results_page *out, bool *whole)
 {
     *whole = true;
-    return from->archived ? results_mysql_page(t, r, id, relevant, from, limit, out)
-                          : results_redis_page(t, r, id, relevant, from, limit, out, whole);
+    return from->archived ? results_mysql_page(t, r, id, kind, from, limit, out)
+                          : results_redis_page(t, r, id, kind, from, limit, out, whole);
 }
 
 /* --- a page --- */
 
-int results_list(struct task *t, const struct results *r, struct run_id id, bool relevant,
+int results_list(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
                  struct str cursor, int64_t limit, struct results_page *out)
 {
     check(limit > 0 && limit <= RESULTS_LIMIT_MAX);
     struct results_place asked = {.id = 0};
-    if (cursor.p && !results_cursor_read(cursor, relevant, &asked))
+    if (cursor.p && !results_cursor_read(cursor, kind, &asked))
         return task_fail(t, ERR_INVALID, "not a cursor that we gave");
     bool whole = false;
     /* What is gone from Redis was archived between the two reads: then it is in MySQL. */
@@ -85,8 +89,8 @@ int results_list(struct task *t, const struct results *r, struct run_id id, bool
             return err;
         *out = (struct results_page){.restarted = cursor.p && asked.archived != archived};
         struct results_place start = {.archived = archived};
-        err = read_page(t, r, id, relevant, cursor.p && !out->restarted ? &asked : &start, limit,
-                        out, &whole);
+        err = read_page(t, r, id, kind, cursor.p && !out->restarted ? &asked : &start, limit, out,
+                        &whole);
         if (err)
             return err;
     }
@@ -121,12 +125,12 @@ struct walk {
     int64_t expected, seen;
 };
 
-static int walk_batch(struct task *t, const struct results *r, struct run_id id, bool relevant,
-                      struct walk *w, bool *more, results_fn *fn, void *arg)
+static int walk_batch(struct task *t, const struct results *r, struct run_id id,
+                      enum results_kind kind, struct walk *w, bool *more, results_fn *fn, void *arg)
 {
     struct results_page page = {.count = 0};
     bool whole;
-    int err = read_page(t, r, id, relevant, &w->at, RESULTS_LIMIT_MAX, &page, &whole);
+    int err = read_page(t, r, id, kind, &w->at, RESULTS_LIMIT_MAX, &page, &whole);
     if (err)
         return err;
     w->seen += (int64_t)page.count;
@@ -136,7 +140,7 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
     if (lost)
         return task_fail(t, ERR_UNAVAILABLE, "the results have moved while they were read");
     if (*more)
-        check(results_cursor_read(page.next, relevant, &w->at));
+        check(results_cursor_read(page.next, kind, &w->at));
     return page.count ? fn(t, page.rows, page.count, arg) : 0;
 }
 
@@ -144,12 +148,13 @@ int results_each(struct task *t, const struct results *r, struct run_id id, bool
                  results_fn *fn, void *arg)
 {
     struct walk w = {.epoch = redis_epoch(r->redis)};
+    enum results_kind kind = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
     int err = find_run(t, r, id, &w.at.archived);
     if (!err && !w.at.archived)
-        err = results_redis_count(t, r, id, relevant, &w.expected);
+        err = results_redis_count(t, r, id, kind, &w.expected);
     for (bool more = !err; more && !err;) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        err = walk_batch(t, r, id, relevant, &w, &more, fn, arg);
+        err = walk_batch(t, r, id, kind, &w, &more, fn, arg);
         arena_reset(task_arena(t), mark);
     }
     return err;

@@ -4,7 +4,10 @@
  * paging is stable, because a paper keeps its place. From then on they are in search_result, in the
  * final order: relevant, not relevant, failed; within these by block (journal and year) and DOI. A
  * cursor of the first kind that is used after the run was archived begins the new order from its
- * start, and says so (restarted). */
+ * start, and says so (restarted).
+ *
+ * Those that are not relevant, and those that failed, have no list of their own in Redis: they are picked out of
+ * the arrivals. Such a page may have fewer rows than asked for, or none, and still a next one. */
 #ifndef ENGINE_RESULTS_H
 #define ENGINE_RESULTS_H
 
@@ -22,6 +25,9 @@ struct results {
     struct blocks *blocks;
 };
 
+/* In this order once they are archived. */
+enum results_kind { RESULTS_RELEVANT, RESULTS_NOT, RESULTS_FAILED, RESULTS_ALL };
+
 struct result_row {
     struct str doi;
     struct result result;
@@ -36,10 +42,10 @@ struct results_page {
     bool restarted;
 };
 
-/* cursor: next of the page before; p == NULL: from the start. relevant: only those. ERR_INVALID: not a
- * cursor of ours. ERR_NOT_FOUND: the user has no such run. */
+/* cursor: next of the page before; p == NULL: from the start. kind: only those. ERR_INVALID: not a
+ * cursor of ours for that kind. ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_id id,
-                            bool relevant, struct str cursor, int64_t limit,
+                            enum results_kind kind, struct str cursor, int64_t limit,
                             struct results_page *out);
 
 /* That of one paper. ERR_NOT_FOUND: the user has no such run, or it has no result of that paper. */

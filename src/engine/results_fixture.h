@@ -87,8 +87,8 @@ static inline void set_state(struct task *t, struct node *n, struct run_id id, c
 }
 
 /* "10.1000/00001r 10.1000/00002f …": what a walk page by page gives. */
-static inline struct str walk(struct task *t, struct node *n, struct run_id id, bool relevant,
-                              int64_t limit)
+static inline struct str walk(struct task *t, struct node *n, struct run_id id,
+                              enum results_kind kind, int64_t limit)
 {
     struct results r = results_of(n);
     struct buf all;
@@ -96,10 +96,10 @@ static inline struct str walk(struct task *t, struct node *n, struct run_id id, 
     buf_init(&all);
     do {
         struct results_page page;
-        int err = results_list(t, &r, id, relevant, cursor, limit, &page);
+        int err = results_list(t, &r, id, kind, cursor, limit, &page);
         if (err)
             printf("# results_list: %s %s\n", err_name(err), task_error(t));
-        check(!err && page.count <= (size_t)limit && (page.count || !page.next.p));
+        check(!err && page.count <= (size_t)limit);
         for (size_t i = 0; i < page.count; i++) {
             const struct result *result = &page.rows[i].result;
             char kind = result->failed ? 'f' : result->relevant ? 'r' : 'n';

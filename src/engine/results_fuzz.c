@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str text = str_from(copy, size);
     struct arena a;
     arena_init(&a);
-    for (int relevant = 0; relevant < 2; relevant++) {
+    for (enum results_kind kind = RESULTS_RELEVANT; kind <= RESULTS_ALL; kind++) {
         struct results_place p;
-        if (results_cursor_read(text, relevant, &p))
-            check(str_eq(results_cursor(&a, relevant, &p), text));
+        if (results_cursor_read(text, kind, &p))
+            check(str_eq(results_cursor(&a, kind, &p), text));
     }
     arena_release(&a);
     free(copy);

@@ -29,7 +29,7 @@ struct reading {
     bool more;                 /* there is a row behind it */
 };
 
-static int take_rows(struct task *t, struct reading *x, enum results_rank rank,
+static int take_rows(struct task *t, struct reading *x, enum results_kind rank,
                      const struct sql_rows *rows)
 {
     struct results_page *page = x->page;
@@ -68,7 +68,7 @@ static int find_place(struct task *t, struct reading *x, int64_t row, struct str
     return 0;
 }
 
-static int read_block(struct task *t, struct reading *x, enum results_rank rank,
+static int read_block(struct task *t, struct reading *x, enum results_kind rank,
                       struct str block_key, struct str doi)
 {
     struct sql_rows rows;
@@ -77,7 +77,7 @@ static int read_block(struct task *t, struct reading *x, enum results_rank rank,
     return err ? err : take_rows(t, x, rank, &rows);
 }
 
-static int read_rank(struct task *t, struct reading *x, enum results_rank rank,
+static int read_rank(struct task *t, struct reading *x, enum results_kind rank,
                      struct str block_key)
 {
     struct sql_rows rows;
@@ -87,8 +87,9 @@ static int read_rank(struct task *t, struct reading *x, enum results_rank rank,
     return err ? err : take_rows(t, x, rank, &rows);
 }
 
-int results_mysql_page(struct task *t, const struct results *r, struct run_id id, bool relevant,
-                       const struct results_place *from, int64_t limit, struct results_page *out)
+int results_mysql_page(struct task *t, const struct results *r, struct run_id id,
+                       enum results_kind kind, const struct results_place *from, int64_t limit,
+                       struct results_page *out)
 {
     struct reading x = {.r = r, .id = id, .limit = (size_t)limit, .page = out};
     struct str block_key = STR(""), doi;
@@ -99,13 +100,14 @@ int results_mysql_page(struct task *t, const struct results *r, struct run_id id
         if (!err)
             err = read_block(t, &x, from->rank, block_key, doi);
     }
-    enum results_rank last = relevant ? RESULTS_RELEVANT : RESULTS_FAILED;
-    for (enum results_rank rank = from->rank; !err && !x.more && rank <= last; rank++) {
+    enum results_kind rank = from->id ? from->rank : kind == RESULTS_ALL ? RESULTS_RELEVANT : kind;
+    enum results_kind last = kind == RESULTS_ALL ? RESULTS_FAILED : kind;
+    for (; !err && !x.more && rank <= last; rank++) {
         err = read_rank(t, &x, rank, block_key);
         block_key = STR("");
     }
     if (!err && x.more)
-        out->next = results_cursor(task_arena(t), relevant, &x.last);
+        out->next = results_cursor(task_arena(t), kind, &x.last);
     return err;
 }
 

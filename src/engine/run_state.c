@@ -52,3 +52,18 @@ bool run_state_charges(enum run_state s)
 {
     return s == RUN_RUNNING || s == RUN_PAUSED;
 }
+
+const char *run_reason_code(struct str reason)
+{
+    static const struct {
+        const char *words, *code;
+    } known[] = {{RUN_REASON_FUNDS, "funds"},
+                 {RUN_REASON_ACCOUNT, "account"},
+                 {RUN_REASON_BANNED, "banned"},
+                 {RUN_REASON_ADMIN, "admin"},
+                 {RUN_REASON_EXPIRED, "expired"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_eq(reason, str_of(known[i].words)))
+            return known[i].code;
+    return reason.n ? "other" : NULL;
+}

@@ -38,4 +38,16 @@ bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);
 bool run_state_final(enum run_state s);
 /* Papers may be charged: also while PAUSED, for the calls in flight. */
 bool run_state_charges(enum run_state s);
+
+/* Why a run was paused or ended, in words for its user; a run that fails has words of its own. Programs go by
+ * the code. */
+#define RUN_REASON_FUNDS   "the balance is used up"
+#define RUN_REASON_ACCOUNT "the account needs the operator"
+#define RUN_REASON_BANNED  "the account is banned"
+#define RUN_REASON_ADMIN   "ended by an administrator"
+#define RUN_REASON_EXPIRED "it was paused for seven days"
+
+#define RUN_REASON_CODES "funds|account|banned|admin|expired|other"
+/* NULL: there is no reason. */
+const char *run_reason_code(struct str reason);
 #endif

@@ -35,5 +35,9 @@ int main(void)
     ok(run_state_charges(RUN_RUNNING) && run_state_charges(RUN_PAUSED) &&
            !run_state_charges(RUN_QUEUED) && !run_state_charges(RUN_CANCELLED),
        "who charges");
+    is_str(str_of(run_reason_code(STR(RUN_REASON_FUNDS))), STR("funds"), "why it was paused");
+    is_str(str_of(run_reason_code(STR(RUN_REASON_EXPIRED))), STR("expired"), "or ended");
+    is_str(str_of(run_reason_code(STR("no such journal"))), STR("other"), "or has failed");
+    ok(!run_reason_code(STR("")) && !run_reason_code(STR_NULL), "or none of these");
     return tap_done();
 }

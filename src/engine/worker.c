@@ -189,9 +189,9 @@ static int work(struct task *t, struct worker *w)
             err = work_on_lot(t, w, lot);
         free(lot);
         if (err == ERR_FUNDS)
-            pause_run(t, w, "the balance is used up");
+            pause_run(t, w, RUN_REASON_FUNDS);
         else if (err == ERR_INTERNAL)
-            pause_run(t, w, "the account needs the operator");
+            pause_run(t, w, RUN_REASON_ACCOUNT);
         task_scope_end(t, scope);
     }
     return err;

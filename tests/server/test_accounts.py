@@ -323,6 +323,8 @@ def _(m):
         redis("RPUSH", f"result:1:{qid}:arrivals", w["doi"])
         if w["relevant"]:
             redis("RPUSH", f"result:1:{qid}:relevant", w["doi"])
+        if w["error"]:
+            redis("SADD", f"query:1:{qid}:failed", w["doi"])
     redis("HSET", f"query:1:{qid}:status", "state", "PAUSED", "finished", "12", "relevant", "4", "failed", "4", "cost", "123")
     def counts(p):
         got = api("GET", p).body
@@ -340,8 +342,11 @@ def _(m):
         return seen
     equal(walk("", 5), want, "all, as they came")
     equal(walk("&relevant=1", 3), [w for w in want if w["relevant"]], "relevant ones")
+    for verdict, relevant in (("relevant", True), ("irrelevant", False), ("failed", None)):
+        equal(walk(f"&verdict={verdict}", 3), [w for w in want if w["relevant"] is relevant], f"{verdict} ones")
     for query, field in (("limit=0", "limit"), ("limit=501", "limit"), ("cursor=x", "cursor"), ("cursor=s0.1&relevant=2", "relevant"),
-                         ("cursor=r1", "cursor"), ("page=2", "page")):
+                         ("cursor=r1", "cursor"), ("page=2", "page"), ("verdict=good", "verdict"),
+                         ("verdict=failed&relevant=1", "verdict"), ("verdict=failed&cursor=n1", "cursor")):
         equal(api("GET", f"{path}/results?{query}").error, (400, "invalid", field), query)
     equal(other("GET", path + "/results").status, 404, "not another's")
     equal(Api(m)("GET", path + "/results").status, 401, "nor nobody's")
@@ -355,6 +360,8 @@ def _(m):
     final = sorted(want, key=lambda w: (bool(w["error"]), not w["relevant"], block(w), w["doi"]))
     equal(walk("", 5), final, "once it is archived: in final order, without Redis")
     equal(walk("&relevant=1", 3), final[:4], "relevant ones")
+    for i, verdict in enumerate(("relevant", "irrelevant", "failed")):
+        equal(walk(f"&verdict={verdict}", 3), final[4 * i : 4 * i + 4], f"{verdict} ones")
     r = api("GET", f"{path}/results?limit=3&cursor={cursor}").body
     equal((r["restarted"], r["results"]), (True, final[:3]), "a cursor from before begins anew, and says so")
     equal(counts("/api/queries"), ("DONE", 11, 0, 0, "4.56"), "the history shows what was archived")

@@ -148,11 +148,12 @@ def no_money(m, sim):
     ok(reaches(api, qid, "PAUSED"), "the run pauses itself")
     v = view(api, qid)
     ok("balance" in (v["reason"] or ""), "and says why", v)
+    equal(v["reason_code"], "funds", "in a word for programs, too")
     ok(0 <= float(api.me().body["balance"]) < 60, "what is left is not enough for one more", api.me().body)
     cli(m, "user", "recharge", "frank", "50000")
     equal(act(api, qid, "resume").status, 200, "after a recharge")
     ok(reaches(api, qid, "DONE"), "it goes on to its end")
-    equal((view(api, qid)["finished"], view(api, qid)["reason"]), (total, None), "with all papers")
+    equal((view(api, qid)["finished"], view(api, qid)["reason"], view(api, qid)["reason_code"]), (total, None, None), "with all papers")
 
 
 def ends_by_itself(m, sim):

@@ -66,6 +66,26 @@ static void put_page(struct task *t, struct json_writer *w, const struct results
     bibtex_free(b);
 }
 
+/* `relevant` is older than `verdict`. */
+static int read_kind(struct task *t, struct api_call *c, enum results_kind *out)
+{
+    static const struct {
+        const char *name;
+        enum results_kind kind;
+    } verdicts[] = {
+        {"relevant", RESULTS_RELEVANT}, {"irrelevant", RESULTS_NOT}, {"failed", RESULTS_FAILED}};
+    struct str verdict = api_text(c, "verdict");
+    bool relevant = false;
+    api_bool(c, "relevant", &relevant);
+    *out = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
+    for (size_t i = 0; verdict.p && i < sizeof verdicts / sizeof *verdicts; i++)
+        if (str_eq(verdict, str_of(verdicts[i].name)))
+            *out = verdicts[i].kind;
+    if (relevant && *out != RESULTS_RELEVANT)
+        return api_refuse(t, c, "verdict", "relevant=1 asks for another one");
+    return 0;
+}
+
 int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
@@ -74,10 +94,12 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
     struct results_page page;
     struct block_pick *papers;
     int64_t limit = LIMIT_DEFAULT;
-    bool relevant = false;
+    enum results_kind kind;
     api_int(c, "limit", &limit);
-    api_bool(c, "relevant", &relevant);
-    int err = results_list(t, &r, id, relevant, api_text(c, "cursor"), limit, &page);
+    int err = read_kind(t, c, &kind);
+    if (err)
+        return err;
+    err = results_list(t, &r, id, kind, api_text(c, "cursor"), limit, &page);
     if (err == ERR_INVALID)
         return api_refuse(t, c, "cursor", "%s", task_error(t));
     if (!err)
@@ -89,11 +111,13 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 }
 
 const struct api_field screen_results_query[] = {
-    {"relevant", API_BOOL, .optional = true, .about = "1: only those that are"},
+    {"verdict", API_TEXT, .optional = true, .choices = "relevant|irrelevant|failed",
+     .about = "only those; failed ones have none"},
+    {"relevant", API_BOOL, .optional = true, .about = "1: the same as verdict=relevant"},
     {"limit", API_INT, .optional = true, .least = 1, .most = RESULTS_LIMIT_MAX,
      .about = "results on a page; 50 if absent"},
     {"cursor", API_TEXT, .optional = true, .least = 1, .most = 64,
-     .about = "next of the page before, asked for with the same `relevant`"},
+     .about = "next of the page before, asked for with the same `verdict`"},
     API_END,
 };
 static const struct api_field result_fields[] = {
@@ -113,7 +137,8 @@ const struct api_field screen_results_reply[] = {
          "in order of arrival; once the run is archived: relevant ones first, failed ones last, "
          "within these by journal, year and DOI"},
     {"next", API_TEXT, .optional = true, .most = 64,
-     .about = "cursor of the next page; null: nothing more is there now"},
+     .about = "cursor of the next page; null: nothing more is there now. A page of irrelevant or "
+              "failed ones may be short, or empty, and have a next one"},
     {"restarted", API_BOOL,
      .about = "the run was archived since the cursor was given: this is the first page of the new "
               "order"},
