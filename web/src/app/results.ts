@@ -2,10 +2,11 @@
  *
  * While a run is alive new ones come behind the last; the last page is asked for again then. Once it is archived the
  * server has another order, says "restarted" to whoever comes with an old cursor, and we begin anew. */
-import { ref, shallowRef, triggerRef } from "vue";
+import { ref, shallowRef } from "vue";
 import { get, type Result } from "@/common/api";
 
 const PAGE = 500;
+export type Verdict = "all" | "relevant" | "irrelevant" | "failed";
 
 interface Page {
     results: Result[];
@@ -14,7 +15,8 @@ interface Page {
 }
 
 export class ResultFeed {
-    readonly rows = shallowRef<Result[]>([]);
+    readonly rows: Result[] = []; /* only ever changed here; whoever shows it follows `changed` */
+    readonly changed = shallowRef({ from: 0, count: 0 }); /* rows from that one on; how many there are */
     readonly loading = ref(false);
     readonly failed = shallowRef<unknown>(null);
     private cursor: string | null = null; /* of the page that is asked for next */
@@ -25,43 +27,44 @@ export class ResultFeed {
 
     constructor(
         private readonly id: string,
-        readonly relevant: boolean,
+        private readonly verdict: Verdict,
     ) {}
 
     reset() {
         this.generation++;
-        this.rows.value = [];
+        this.rows.length = 0;
         this.cursor = null;
         this.start = 0;
         this.more = true;
         this.loading.value = false;
+        this.changed.value = { from: 0, count: 0 };
         if (this.wanted) void this.work();
     }
 
     /* At least so many, if there are. */
     ensure(count: number) {
         this.wanted = Math.max(this.wanted, count);
-        if (this.rows.value.length < this.wanted) void this.work();
+        if (this.rows.length < this.wanted) void this.work();
     }
 
     private async fetchPage(): Promise<Page> {
         const query = new URLSearchParams({ limit: String(PAGE) });
-        if (this.relevant) query.set("relevant", "1");
+        if (this.verdict !== "all") query.set("verdict", this.verdict);
         if (this.cursor) query.set("cursor", this.cursor);
         return get<Page>(`/api/queries/${encodeURIComponent(this.id)}/results?${query}`);
     }
 
     private take(page: Page) {
-        const rows = this.rows.value;
+        const rows = this.rows;
         if (page.restarted) this.start = 0;
-        rows.length = this.start;
+        const from = (rows.length = this.start);
         for (const r of page.results) rows.push(r);
         this.more = page.next !== null;
         if (page.next !== null) {
             this.cursor = page.next;
             this.start = rows.length;
         } else if (page.restarted) this.cursor = null;
-        triggerRef(this.rows);
+        this.changed.value = { from, count: rows.length };
     }
 
     private async work() {
@@ -74,7 +77,7 @@ export class ResultFeed {
                 if (mine !== this.generation) return;
                 this.take(page);
                 this.failed.value = null;
-            } while (this.more && this.rows.value.length < this.wanted);
+            } while (this.more && this.rows.length < this.wanted);
         } catch (e) {
             if (mine === this.generation) this.failed.value = e;
         } finally {
