@@ -40,15 +40,16 @@ function freePort() {
 }
 
 export class Millrace {
-    static async start({ papers = 3000, latency = 5, jitter = 0, fail = 0 } = {}) {
+    static async start({ papers = 3000, latency = 5, jitter = 0 } = {}) {
         const m = new Millrace();
         m.data = mkdtempSync(join(tmpdir(), "mrweb"));
-        m.sim = spawn(BIN, ["sim", "--listen", "127.0.0.1:0", "--seed", "1", "--latency-ms", String(latency), "--jitter-ms", String(jitter), "--fail", String(fail)]);
-        const [, ai] = await line(m.sim, /(127\.0\.0\.1:\d+)/);
+        m.pace = { latency, jitter };
+        m.aiPort = await freePort();
+        await m.ai({});
         m.env = {
             ...process.env,
             MILLRACE_DATA_DIR: m.data,
-            MILLRACE_AI_URL: `http://${ai}/v1`,
+            MILLRACE_AI_URL: `http://127.0.0.1:${m.aiPort}/v1`,
             MILLRACE_NODES: "2",
             MILLRACE_SAMPLE_PAPERS: String(papers),
             MILLRACE_DEMO_ACCOUNTS: "false",
@@ -57,6 +58,19 @@ export class Millrace {
         m.port = await freePort();
         await m.serve();
         return m;
+    }
+
+    /* Another AI in the place of the one before. */
+    async ai({ latency = this.pace.latency, jitter = this.pace.jitter, fail = 0, kinds = "500" }) {
+        await this.endAi();
+        const pace = ["--latency-ms", String(latency), "--jitter-ms", String(jitter)];
+        this.sim = spawn(BIN, ["sim", "--listen", `127.0.0.1:${this.aiPort}`, "--seed", "1", ...pace, "--fail", String(fail), "--fail-kinds", kinds]);
+        await line(this.sim, /127\.0\.0\.1:\d+/);
+    }
+
+    async endAi() {
+        this.sim?.kill("SIGTERM");
+        if (this.sim) await ended(this.sim);
     }
 
     async serve() {
@@ -76,8 +90,7 @@ export class Millrace {
     async stop() {
         this.server.kill("SIGTERM");
         await ended(this.server);
-        this.sim.kill("SIGTERM");
-        await ended(this.sim);
+        await this.endAi();
         rmSync(this.data, { recursive: true, force: true });
     }
 }

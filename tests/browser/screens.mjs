@@ -1,4 +1,4 @@
-// Takes the pictures of docs/screens/: every page, wide and narrow, light and dark; some in Chinese.
+// Takes the pictures of docs/screens/: every page, wide and narrow, light and dark, and in Chinese.
 // Needs Debian's pngquant besides, which makes them small enough to keep.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, statSync } from "node:fs";
@@ -19,7 +19,7 @@ async function shoot(page, name) {
     if (statSync(path).size > BYTES_MAX) large.push(path);
 }
 
-async function tour(page, m, tag, runs) {
+async function tour(page, tag, runs) {
     await page.goto("/");
     await page.waitForSelector("#name");
     await shoot(page, `login-${tag}`);
@@ -28,7 +28,7 @@ async function tour(page, m, tag, runs) {
     await shoot(page, `home-${tag}`);
     await page.goto(`/#/runs/${runs.paused}`);
     await page.waitForSelector(at("finished"));
-    await page.waitForTimeout(1500);
+    await page.locator("[data-row]").first().waitFor();
     await shoot(page, `run-paused-${tag}`);
     await page.goto(`/#/runs/${runs.done}`);
     await page.locator("[data-row]").nth(2).click();
@@ -48,70 +48,100 @@ async function tour(page, m, tag, runs) {
     await shoot(page, `account-${tag}`);
 }
 
-async function adminTour(page, tag) {
+/* A run in motion, which goes on behind the operators' first picture. */
+async function running(page, tag, run) {
+    await page.goto(`/#/runs/${run}`);
+    await page.click(at("resume"));
+    await state(page, "RUNNING");
+    await page.click(at("filter-all"));
+    await page.waitForTimeout(6000); // the rate is that of some seconds
+    await shoot(page, `run-running-${tag}`);
+}
+
+async function adminTour(page, tag, pause) {
     await page.goto("/admin/login.html");
     await page.waitForSelector("#name");
     await shoot(page, `admin-login-${tag}`);
     await adminLogin(page, "root");
     await page.waitForTimeout(2500);
     await shoot(page, `admin-overview-${tag}`);
+    await pause();
     await page.click(at("nav-users"));
     await page.click(at("user-demo"));
     await page.waitForSelector(at("recharge"));
     await shoot(page, `admin-users-${tag}`);
-    for (const tab of ["keys", "switches", "admins", "audit"]) {
+    for (const tab of ["keys", "switches", "admins", "audit", "account"]) {
         await page.click(at(`nav-${tab}`));
-        await page.locator(`${tab === "switches" ? "li .switch" : "table tbody tr"}`).first().waitFor();
+        await page.locator({ switches: "li .switch", account: at("session") }[tab] ?? "table tbody tr").first().waitFor();
         await shoot(page, `admin-${tab}-${tag}`);
     }
 }
 
-async function prepare(browser, m, locale) {
-    m.user("demo", "100000.00", 10);
+/* Chosen, asked, and seen on its page. */
+async function submit(page, fields, question) {
+    await page.goto("/#/");
+    await page.waitForSelector(".tags .chip");
+    await page.evaluate(() => document.querySelectorAll(".tags .chip[aria-pressed=true], .picker .head .link").forEach((x) => x.click()));
+    if (fields === "all") {
+        await page.locator(".picker .head input[type=checkbox]").check();
+        await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
+    } else await choose(page, { field: fields });
+    await start(page, question);
+    return page.url().split("/").pop();
+}
+
+async function pauseAt(page, papers) {
+    await page.waitForFunction((n) => Number(document.querySelector('[data-test="finished"]').textContent.match(/[\d,]+/)[0].replace(",", "")) >= n, papers);
+    await page.click(at("pause"));
+    await state(page, "PAUSED");
+}
+
+async function prepare(browser, m) {
+    m.user("demo", "100000.00", 20);
+    for (const [name, balance] of [["chen.yu", "2400.00"], ["garcia", "310.50"], ["研究者", "12000.00"]]) m.user(name, balance);
     m.cli("admin", "add", "root", "--super");
-    const context = await person(browser, m.url, { locale });
+    const context = await person(browser, m.url);
     const page = await context.newPage();
     await login(page, "demo");
-    const ids = [];
-    for (const [field, question] of [[0, "Does the paper report a randomised controlled trial in children or adolescents?"], [2, "Does it study catalysts that split water under visible light?"]]) {
-        await page.goto("/#/");
-        await page.waitForSelector(".tags .chip");
-        await page.evaluate(() => document.querySelectorAll(".tags .chip[aria-pressed=true], .picker .head .link").forEach((x) => x.click()));
-        await choose(page, { field });
-        await start(page, question);
-        ids.push(page.url().split("/").pop());
-        if (!ids[1]) {
-            await state(page, "DONE");
-            await page.click(at("distill"));
-            await page.locator(at("distill-estimate")).waitFor();
-            await page.fill("#distill-question", "Were its results blinded?");
-            await page.click(at("distill-start"));
-            await page.waitForURL((url) => !url.hash.includes(ids[0]));
-            await state(page, "DONE");
-            ids.distilled = page.url().split("/").pop();
-        }
-    }
+    const runs = { done: await submit(page, 0, "Does the paper report a randomised controlled trial in children or adolescents?") };
+    await state(page, "DONE");
+    await page.click(at("distill"));
+    await page.locator(at("distill-estimate")).waitFor();
+    await page.fill("#distill-question", "Were its results blinded?");
+    await page.click(at("distill-start"));
+    await page.waitForURL((url) => !url.hash.includes(runs.done));
+    await state(page, "DONE");
+    runs.distilled = page.url().split("/").pop();
+    runs.moving = await submit(page, "all", "Does it measure what air pollution does to mental health?");
+    await pauseAt(page, 900);
+    runs.paused = await submit(page, 2, "Does it study catalysts that split water under visible light?");
+    await pauseAt(page, 160);
     const storage = await page.evaluate(() => ({ ...localStorage }));
-    const key = Object.keys(storage).find((k) => k.startsWith("millrace.draft"));
-    const draft = JSON.stringify({ ...JSON.parse(storage[key]), question: "Does it study catalysts that split water under visible light?" });
-    await page.click(at("pause"));
+    runs.key = Object.keys(storage).find((k) => k.startsWith("millrace.draft"));
+    runs.draft = JSON.stringify({ ...JSON.parse(storage[runs.key]), question: "Does it study catalysts that split water under visible light?" });
     await context.close();
-    return { done: ids[0], paused: ids[1], distilled: ids.distilled, key, draft };
+    return runs;
 }
 
 mkdirSync(FOLDER, { recursive: true });
 const m = await Millrace.start({ latency: 100, jitter: 60 });
 const browser = await launch();
 try {
-    const runs = await prepare(browser, m, "en-US");
+    const runs = await prepare(browser, m);
+    await m.ai({ latency: 2000, jitter: 600 });
     for (const [locale, suffix, themes] of [["en-US", "", ["light", "dark"]], ["zh-CN", "-zh", ["light"]]])
         for (const [width, height] of Object.entries(WIDTHS))
             for (const theme of themes) {
                 const context = await person(browser, m.url, { locale, colorScheme: theme, viewport: { width: Number(width), height } });
                 await context.addInitScript(([k, d]) => localStorage.getItem(k) ?? localStorage.setItem(k, d), [runs.key, runs.draft]);
-                await tour(await context.newPage(), m, `${width}-${theme}${suffix}`, runs);
-                const admin = await context.newPage();
-                if (locale === "en-US") await adminTour(admin, `${width}-${theme}`);
+                const tag = `${width}-${theme}${suffix}`;
+                const page = await context.newPage();
+                await tour(page, tag, runs);
+                await running(page, tag, runs.moving);
+                await adminTour(await context.newPage(), tag, async () => {
+                    await page.click(at("pause"));
+                    await state(page, "PAUSED");
+                });
                 await context.close();
             }
 } finally {

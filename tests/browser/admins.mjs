@@ -1,0 +1,115 @@
+// What operators do.
+import { adminLogin, at, login, PASSWORD, person } from "./flow.mjs";
+import { clean, equal, ok, test } from "./tap.mjs";
+
+test("an admin at work", async ({ m, browser }) => {
+    m.user("client", "5.00");
+    m.cli("admin", "add", "root", "--super");
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    await page.goto("/admin/control.html");
+    await page.waitForURL(/login\.html/);
+    ok(true, "who is not logged in is sent to the log-in");
+    await clean(page, "admin log-in");
+    await adminLogin(page, "root");
+
+    await page.goto("/admin/control.html#overview");
+    await page.locator(".board svg rect").nth(59).waitFor({ state: "attached" });
+    await clean(page, "overview");
+    await page.click(at("nav-users"));
+    await page.fill(".find input", "clie");
+    await page.click(at("user-client"));
+    await page.waitForSelector(at("recharge"));
+    await page.fill("#amount", "12.34");
+    await page.fill("#reason", "a gift");
+    await page.click(at("recharge"));
+    await page.locator(at("user-balance"), { hasText: "17.34" }).waitFor();
+    ok(true, "a recharge");
+    await page.fill("#amount", "100.00");
+    await page.click(at("deduct"));
+    await page.locator(".toast.bad").waitFor();
+    equal([await page.inputValue("#amount"), (await page.textContent(at("user-balance"))).trim()], ["100.00", "17.34"], "more than there is cannot be taken; the amount is still there");
+    await clean(page, "users");
+    const theirs = await person(browser, m.url);
+    const other = await theirs.newPage();
+    await login(other, "client");
+    await page.click(at("ban"));
+    await page.click(at("sure"));
+    await page.waitForSelector(at("unban"));
+    await other.goto("/#/account");
+    await other.reload();
+    await other.waitForSelector("#name");
+    ok(true, "a ban ends the user's sessions");
+
+    await page.click(at("nav-switches"));
+    await page.click(at("switch-registration"));
+    await page.locator(`${at("switch-registration")}[aria-checked=false]`).waitFor();
+    await clean(page, "switches");
+    await other.waitForTimeout(1500); // all nodes know within a second
+    await other.click(at("swap"));
+    await other.fill("#name", "latecomer");
+    await other.fill("#password", "correct horse");
+    await other.click(at("submit"));
+    await other.locator("form .wrong").waitFor();
+    equal(await other.inputValue("#name"), "latecomer", "registration is closed, and what was typed is still there");
+    await page.click(at("switch-registration"));
+    await page.locator(`${at("switch-registration")}[aria-checked=true]`).waitFor();
+    await page.click(at("reload-prompts"));
+    await page.locator(".toast.good", { hasText: "prompt" }).waitFor();
+    ok(true, "the prompt is read again");
+    for (const tab of ["keys", "admins", "audit"]) {
+        await page.click(at(`nav-${tab}`));
+        await page.locator("table tbody tr, .empty").first().waitFor();
+        await clean(page, tab);
+    }
+    const log = await page.textContent("table tbody");
+    ok(["user.recharge", "user.deduct", "user.ban", "prompts.reload", "a gift"].every((w) => log.includes(w)), "all of it is in the audit log", log);
+    equal(context.wrong, [], "no error in the console");
+    await theirs.close();
+    await context.close();
+});
+
+test("an admin's own account, in Chinese", async ({ m, browser }) => {
+    m.cli("admin", "add", "chief", "--super");
+    const here = await person(browser, m.url, { locale: "zh-CN" });
+    const there = await person(browser, m.url);
+    const page = await here.newPage();
+    const other = await there.newPage();
+    await adminLogin(page, "chief");
+    await adminLogin(other, "chief");
+    await page.click(at("nav-account"));
+    await page.locator(at("session")).nth(1).waitFor();
+    equal((await page.textContent(at("nav-account"))).trim(), "我的账户", "in the browser's language");
+    await clean(page, "my account");
+    await page.locator(at("end-session")).click();
+    await page.waitForFunction(() => document.querySelectorAll('[data-test="session"]').length === 1);
+    await other.click(at("nav-users"));
+    await other.waitForURL(/login\.html/);
+    ok(true, "a session that was ended is sent to the log-in");
+    for (const [id, text] of [["old", PASSWORD], ["new", "another horse"], ["again", "another horse"]]) await page.fill(`#p-${id}`, text);
+    await page.click(at("change-password"));
+    await page.locator(".toast.good").last().waitFor();
+    await page.waitForFunction(() => document.querySelector("#p-new").value === "");
+    await page.click(at("leave"));
+    await page.waitForSelector("#name");
+    await page.fill("#name", "chief");
+    await page.fill("#password", PASSWORD);
+    await page.click(at("submit"));
+    await page.locator("form .wrong").waitFor();
+    await page.fill("#password", "another horse");
+    await page.click(at("submit"));
+    await page.waitForSelector(at("nav-users"));
+    ok(true, "the password is changed");
+    const latin = /[A-Za-z]{4,}/;
+    const known = /millrace|admin|MySQL|Redis|chief|English|BibTeX/g;
+    for (const tab of ["users", "switches", "account"]) {
+        await page.click(at(`nav-${tab}`));
+        await page.locator(`[data-test=nav-${tab}][aria-current]`).waitFor();
+        await page.waitForTimeout(300);
+        const words = (await page.locator("h2, th, label, button, li strong, p").allTextContents()).map((w) => w.replace(known, "").trim());
+        equal(words.filter((w) => latin.test(w) && !/^(demo|[a-z]+)$/.test(w)), [], `${tab}: nothing is left in English`);
+    }
+    equal([here.wrong, there.wrong], [[], []], "no error in the console");
+    await here.close();
+    await there.close();
+});
