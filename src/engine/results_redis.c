@@ -117,7 +117,7 @@ static bool wanted(const struct reading *x, const struct result *r)
 static int take_rows(struct task *t, struct reading *x, const struct stretch *s)
 {
     struct results_page *page = x->page;
-    const struct redis_reply *values;
+    const struct redis_reply *values = NULL;
     struct str key = key_result(task_arena(t), x->id.uid, x->id.qid);
     int err = s->count ? ask_about(t, x->r, STR("HMGET"), key, s, &values) : 0;
     for (size_t i = 0; !err && i < s->count && !x->full; i++) {
