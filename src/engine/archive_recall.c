@@ -117,10 +117,10 @@ static int add_all(struct task *t, const struct recall *x)
     for (bool more = true; more && !err;) {
         struct arena_mark mark = arena_mark(task_arena(t));
         struct results_page page = {.count = 0};
-        err = results_mysql_page(t, &from, x->id, false, &at, RESULTS_LIMIT_MAX, &page);
+        err = results_mysql_page(t, &from, x->id, RESULTS_ALL, &at, RESULTS_LIMIT_MAX, &page);
         if (!err && page.count)
             err = add(t, x, page.rows, page.count);
-        more = !err && page.next.p && results_cursor_read(page.next, false, &at);
+        more = !err && page.next.p && results_cursor_read(page.next, RESULTS_ALL, &at);
         arena_reset(task_arena(t), mark);
     }
     return err;

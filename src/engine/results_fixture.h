@@ -102,11 +102,11 @@ static inline struct str walk(struct task *t, struct node *n, struct run_id id,
         check(!err && page.count <= (size_t)limit);
         for (size_t i = 0; i < page.count; i++) {
             const struct result *result = &page.rows[i].result;
-            char kind = result->failed ? 'f' : result->relevant ? 'r' : 'n';
+            char letter = result->failed ? 'f' : result->relevant ? 'r' : 'n';
             check(str_eq(page.rows[i].journal, STR("A: B")) == (page.rows[i].year == 2001));
-            check(result->reason.n > 3 && result->reason.p[1] == kind);
+            check(result->reason.n > 3 && result->reason.p[1] == letter);
             buf_printf(&all, "%s%.*s%c", all.len ? " " : "", (int)(page.rows[i].doi.n - 8),
-                       page.rows[i].doi.p + 8, kind);
+                       page.rows[i].doi.p + 8, letter);
         }
         cursor = page.next;
     } while (cursor.p);
