@@ -28,43 +28,28 @@ test("what is loaded", async ({ m, browser }) => {
 
 const STALL_MS = 50;
 
-/* On from where it is by three screens a frame, for some seconds, while the rows come page by page. The longest task of it; the browser tells of those over 50 ms
- * only. On a machine where others compute at the same time a single one says little: the median of three counts. */
-function scroll(page) {
-    return page.evaluate(async () => {
+/* On from where it is by three screens a frame, for some seconds, while the rows come page by page. Returns the tasks of
+ * the page's thread in milliseconds: how long each took, and for how much of that it had a core. */
+async function scroll(page) {
+    const cdp = await page.context().newCDPSession(page);
+    const events = [];
+    cdp.on("Tracing.dataCollected", (e) => events.push(...e.value));
+    await cdp.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "__metadata"] } });
+    await page.evaluate(async () => {
         const box = document.querySelector('[data-test="grid"]');
-        let worst = 0;
-        const observer = new PerformanceObserver((l) => l.getEntries().forEach((e) => (worst = Math.max(worst, Math.round(e.duration)))));
-        observer.observe({ entryTypes: ["longtask"] });
         for (const until = performance.now() + 4000; performance.now() < until; ) {
             box.scrollTop += 2000;
             await new Promise(requestAnimationFrame);
         }
-        await new Promise((done) => setTimeout(done, 300));
-        observer.disconnect();
-        return worst;
     });
+    await Promise.all([new Promise((done) => cdp.once("Tracing.tracingComplete", done)), cdp.send("Tracing.end")]);
+    await cdp.detach();
+    const mains = new Set(events.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
+    return events
+        .filter((e) => e.ph === "X" && e.name.endsWith("RunTask") && mains.has(`${e.pid} ${e.tid}`))
+        .map((e) => ({ took: Math.round(e.dur / 1000), computed: Math.round((e.tdur ?? e.dur) / 1000) }));
 }
-
-test("how soon a page is ready", async ({ m, browser }) => {
-    m.user("hasty");
-    const first = [];
-    const home = [];
-    for (let i = 0; i < 3; i++) {
-        const context = await person(browser, m.url);
-        const page = await context.newPage();
-        await page.goto("/");
-        await page.fill("#name", "hasty");
-        first.push(await page.evaluate(() => Math.round(performance.now())));
-        await login(page, "hasty");
-        await page.reload();
-        await page.locator(".tags .chip").first().click();
-        home.push(await page.evaluate(() => Math.round(performance.now())));
-        await context.close();
-    }
-    console.log("#", `something can be typed after ${first.join(", ")} ms, a field chosen at home after ${home.join(", ")} ms`);
-    for (const [name, times] of Object.entries({ "the log-in": first, home })) ok(times.sort((a, b) => a - b)[1] < 1000, `${name} is interactive within a second`, times);
-});
+const longest = (tasks, what) => Math.max(0, ...tasks.map((x) => x[what]));
 
 const rowInSight = (page) => page.evaluate(() => Math.round(document.querySelector('[data-test="grid"]').scrollTop / 64));
 
@@ -84,10 +69,15 @@ test("a hundred thousand rows", async ({ m, browser }) => {
     });
     await page.goto("/#/runs/many");
     await page.locator("[data-row]").first().waitFor();
-    const worst = [];
-    for (let i = 0; i < 3; i++) worst.push(await scroll(page));
-    console.log("#", `the longest tasks of three scrolls, ${await rowInSight(page)} rows in all: ${worst.join(", ")} ms; 0: none over 50`);
-    ok(worst.sort((a, b) => a - b)[1] <= STALL_MS, `scrolling does not stall for more than ${STALL_MS} ms`, worst);
+    const passes = [];
+    for (let i = 0; i < 3; i++) passes.push(await scroll(page));
+    const each = (what) => passes.map((tasks) => longest(tasks, what));
+    console.log("#", `three scrolls, ${await rowInSight(page)} rows: the longest tasks took ${each("took").join(", ")} ms, of which the page computed ${each("computed").join(", ")} ms`);
+    ok(passes.every((tasks) => tasks.length > 100), "the tasks are seen", passes.map((tasks) => tasks.length));
+    ok(Math.max(...each("computed")) <= STALL_MS, `no task computes for more than ${STALL_MS} ms`, each("computed"));
+    /* Where others have the cores a task waits for one; that is not the page's stall, and not counted. */
+    const own = passes.map((tasks) => longest(tasks.filter((x) => x.computed >= x.took / 2), "took")).sort((a, b) => a - b);
+    ok(own[1] <= STALL_MS, `scrolling does not stall for more than ${STALL_MS} ms`, own);
     ok((await page.locator("[data-row]").count()) < 60, "few rows are in the page");
     await page.evaluate(() => (document.querySelector('[data-test="grid"]').scrollTop = 1e9));
     await page.locator('[data-row="99999"]', { hasText: "Paper 99999" }).waitFor({ timeout: 60000 });
