@@ -96,9 +96,22 @@ async function pauseAt(page, papers) {
     await state(page, "PAUSED");
 }
 
+/* Something for the audit log. */
+async function adminDeeds(page) {
+    await adminLogin(page, "root");
+    await page.evaluate(async () => {
+        const send = (path, body) => fetch(`/api/admin/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+        await send("users/2/recharge", { amount: "600.00", request_id: "first", reason: "invoice 2026-118" });
+        await send("users/3/permission", { permission: 25, reason: "deadline" });
+        await send("users/3/deduct", { amount: "9000.00", request_id: "second", reason: "typed by mistake" });
+        await send("users/4/ban", { banned: true, reason: "shared password" });
+        await send("prompts/reload", {});
+    });
+}
+
 async function prepare(browser, m) {
     m.user("demo", "100000.00", 20);
-    for (const [name, balance] of [["chen.yu", "2400.00"], ["garcia", "310.50"], ["研究者", "12000.00"]]) m.user(name, balance);
+    for (const [name, balance] of [["chen-yu", "2400.00"], ["garcia", "310.50"], ["研究者", "12000.00"]]) m.user(name, balance);
     m.cli("admin", "add", "root", "--super");
     const context = await person(browser, m.url);
     const page = await context.newPage();
@@ -112,13 +125,14 @@ async function prepare(browser, m) {
     await page.waitForURL((url) => !url.hash.includes(runs.done));
     await state(page, "DONE");
     runs.distilled = page.url().split("/").pop();
-    runs.moving = await submit(page, "all", "Does it measure what air pollution does to mental health?");
+    runs.moving = await submit(page, "all", "Does it report long-term exposure to fine particulate matter?");
     await pauseAt(page, 900);
-    runs.paused = await submit(page, 2, "Does it study catalysts that split water under visible light?");
+    runs.paused = await submit(page, 2, "Does it study photocatalysts for water splitting under visible light?");
     await pauseAt(page, 160);
     const storage = await page.evaluate(() => ({ ...localStorage }));
     runs.key = Object.keys(storage).find((k) => k.startsWith("millrace.draft"));
-    runs.draft = JSON.stringify({ ...JSON.parse(storage[runs.key]), question: "Does it study catalysts that split water under visible light?" });
+    runs.draft = JSON.stringify({ ...JSON.parse(storage[runs.key]), question: "Does it study photocatalysts for water splitting under visible light?" });
+    await adminDeeds(await context.newPage());
     await context.close();
     return runs;
 }

@@ -32,7 +32,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 export function ago(iso: string, now = Date.now()): string {
     const seconds = (now - new Date(iso).getTime()) / 1000;
     if (seconds > 7 * 86400) return time(iso);
-    const words = new Intl.RelativeTimeFormat(lang(), { numeric: "auto" });
+    const words = new Intl.RelativeTimeFormat(lang(), { numeric: "auto", style: "short" });
     for (const [unit, length] of UNITS) if (seconds >= length) return words.format(-Math.floor(seconds / length), unit);
     return words.format(0, "minute");
 }
