@@ -127,6 +127,7 @@ async function prepare(browser, m) {
     runs.distilled = page.url().split("/").pop();
     runs.moving = await submit(page, "all", "Does it report long-term exposure to fine particulate matter?");
     await pauseAt(page, 900);
+    await m.ai({ latency: 700, jitter: 300 }); // or it is done before anybody can pause it
     runs.paused = await submit(page, 2, "Does it study photocatalysts for water splitting under visible light?");
     await pauseAt(page, 160);
     const storage = await page.evaluate(() => ({ ...localStorage }));
