@@ -12,6 +12,7 @@ const WIDTHS = { 1440: 900, 390: 844 };
 const large = [];
 
 async function shoot(page, name) {
+    await page.mouse.move(0, 0); // nothing is pointed at
     await page.waitForTimeout(350); // what fades in
     const path = join(FOLDER, `${name}.png`);
     await page.screenshot({ path, animations: "disabled" });
