@@ -19,7 +19,6 @@
 #define RUN_QUEUED_MAX       100 /* of one user */
 #define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: nobody guesses one */
 #define RUN_REASON_BYTES_MAX 255
-#define RUN_REASON_BANNED    "the account is banned"
 
 #define RUN_DISTILLATIONS_MAX 100 /* that are shown of one run */
 
