@@ -4,8 +4,6 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 
-#define ENDED "ended by an administrator"
-
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     int64_t uid;
@@ -33,7 +31,7 @@ static int terminate(struct task *t, struct api_call *c, struct json_writer *w)
     enum run_state state;
     int err = find_owner(t, c, &id);
     if (!err)
-        err = run_control_by(t, c->node->runs, id, RUN_TERMINATE, ENDED, &d, &state);
+        err = run_control_by(t, c->node->runs, id, RUN_TERMINATE, RUN_REASON_ADMIN, &d, &state);
     if (!err)
         jw_put_str(w, "state", str_of(run_state_name(state)));
     return err;
