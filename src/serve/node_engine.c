@@ -47,6 +47,7 @@ static const struct work *const works[] = {&screen_work, &distill_work, NULL};
 
 #define LOOK_MS        2000 /* MySQL hangs: we start without having looked */
 #define TABLES_LOOK_MS 1000
+#define PART_MS        1000 /* a courtesy to those who stay: without it they wait for leases to end */
 
 struct node_engine {
     struct node *node;
@@ -238,8 +239,10 @@ void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 
 void node_engine_part(struct task *t, struct node_engine *e)
 {
+    int64_t old = task_deadline(t, PART_MS);
     archive_part(t, &e->archive);
     alerts_part(t, e->node->alerts);
     if (e->started && e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);
+    task_deadline_restore(t, old);
 }

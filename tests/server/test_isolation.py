@@ -12,7 +12,7 @@ from screening import journals, person, with_screening
 # What parameters and members of bodies are, for users. Those of IDS name something that belongs to somebody.
 IDS = {"id": "run", "query_id": "run", "original_query_id": "run", "task_id": "download", "sid": "session"}
 NO_IDS = {"username", "password", "old_password", "new_password", "question", "journals", "year_from", "year_to", "tag",
-          "match", "type", "scope", "limit", "cursor", "relevant", "doi", "charges"}
+          "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi", "charges"}
 # For admins every user's id is fine, but nobody else may so much as ask.
 ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid": "session"}
 SAMPLES = {}  # what a route needs besides ids, once there is some
