@@ -84,9 +84,7 @@ void handover_exec(const struct handover *h, const char *path, char **argv)
     snprintf(number, sizeof number, "%d", fd);
     setenv(VARIABLE, number, 1);
 
-    sigset_t ours;
-    our_signals(&ours);
-    sigprocmask(SIG_BLOCK, &ours, NULL);
+    handover_shut_signals();
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     const int kept[] = {h->listen_fd, h->lock_fd, h->metrics_fd, fd};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -101,6 +99,13 @@ void handover_exec(const struct handover *h, const char *path, char **argv)
     close(fd);
     handover_open_signals();
     errno = error;
+}
+
+void handover_shut_signals(void)
+{
+    sigset_t ours;
+    our_signals(&ours);
+    sigprocmask(SIG_BLOCK, &ours, NULL);
 }
 
 void handover_open_signals(void)

@@ -33,5 +33,7 @@ void handover_exec(const struct handover *h, const char *path, char **argv);
 /* False: this is a first start. Otherwise *out is filled, strings in a. What cannot be read stops the process: it would have
  * lost its children. */
 bool handover_take(struct arena *a, struct handover *out);
+/* Signals wait; signals are let in. */
+void handover_shut_signals(void);
 void handover_open_signals(void);
 #endif

@@ -77,6 +77,21 @@ static void fill(const struct supervisor *s, struct handover *h)
     }
 }
 
+/* From here on signals wait for the new program. One that came a moment ago may have been caught and not been told to us yet, and
+ * the loop that would tell does not survive: it gets its turn first. */
+static int hold_signals(struct task *t, const struct supervisor *s)
+{
+    int err = 0;
+    handover_shut_signals();
+    for (int i = 0; i < 2 && !err; i++)
+        err = task_yield(t);
+    if (!err && s->stops)
+        err = task_fail(t, ERR_CANCELED, "we are stopping");
+    if (err)
+        handover_open_signals();
+    return err;
+}
+
 static int try_reload(struct task *t, struct supervisor *s)
 {
     struct config fresh;
@@ -87,14 +102,18 @@ static int try_reload(struct task *t, struct supervisor *s)
     err = compare(t, s, &fresh);
     if (!err)
         err = check_program(t, s);
-    if (err || s->stops)
-        return err ? err : task_fail(t, ERR_CANCELED, "we are stopping");
+    if (!err)
+        err = hold_signals(t, s);
+    if (err)
+        return err;
 
     struct handover h = {.listen = fresh.listen, .listen_fd = s->listen_fd};
     if (strcmp(fresh.listen, s->config.listen) != 0)
         err = listener_open(t, fresh.listen, 0, &h.listen_fd);
-    if (err)
+    if (err) {
+        handover_open_signals();
         return err;
+    }
     fill(s, &h); /* nothing waits from here on: it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
     handover_exec(&h, s->binary, s->options->argv);

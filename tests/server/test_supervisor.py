@@ -511,6 +511,19 @@ def _():
             ok(wait_for(lambda: not marked(), 1), "nothing is left", marked())
 
 
+@test("stopped at the very moment of a reload")
+def _():
+    data = copy_of_template()
+    for _ in range(4):
+        m = Millrace(data=data)
+        with m:
+            m.send_signal(signal.SIGHUP)
+            end = time.monotonic() + 10 * SCALE
+            while "reloading: new nodes" not in m.log() and time.monotonic() < end:
+                pass  # no pause: the new program is there within a millisecond
+            equal(m.stop(), 0, "a signal that the old program had caught is not lost with it", m.log())
+
+
 @test("killed in the middle of starting")
 def _():
     data = folder() + "/v"
