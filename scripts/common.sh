@@ -3,7 +3,7 @@
 # What it takes to build, and the two stores that millrace starts for itself. redis-tools and
 # mariadb-server-core hold the server programs without installing a system service; what sets up a new
 # MariaDB needs my_print_defaults of mariadb-client-core.
-PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libzstd-dev libcrypt-dev libunistring-dev"
+PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libnghttp2-dev libzstd-dev libcrypt-dev libunistring-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
 # The pages are built by Node, 18 as Debian has it or later.
 PACKAGES_WEB="nodejs npm"
