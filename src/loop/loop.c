@@ -145,9 +145,11 @@ static void poll_nothing_ready(struct loop *l)
     check(event_base_loop(l->base, EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY) >= 0);
 }
 
+/* Once: else libevent polls for as long as anything is ready. */
 static void poll_now(struct loop *l)
 {
-    check(event_base_loop(l->base, EVLOOP_NONBLOCK | EVLOOP_NO_EXIT_ON_EMPTY) >= 0);
+    const int flags = EVLOOP_NONBLOCK | EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY;
+    check(event_base_loop(l->base, flags) >= 0);
 }
 
 /* Virtual time passes only when nothing else can happen. */

@@ -214,11 +214,34 @@ static void test_poller(struct task *t, void *arg)
     close(fds[1]);
 }
 
+static void on_poll_idly(void *arg, int fd, int events)
+{
+    (void)fd, (void)events;
+    ++*(int *)arg;
+}
+
+/* What is ready and stays so must not keep tasks from running. */
+static void test_unread(struct task *t, void *arg)
+{
+    (void)arg;
+    int fds[2], seen = 0;
+    check(pipe2(fds, O_NONBLOCK) == 0 && write(fds[1], "abc", 3) == 3);
+    struct poller p;
+    poller_init(&p, task_loop(t), fds[0], on_poll_idly, &seen);
+    poller_set(&p, WATCH_READ);
+    for (int i = 0; i < 100; i++)
+        check(task_yield(t) == 0);
+    is_int(seen, 100, "a poller whose bytes nobody reads is called once a turn");
+    poller_release(&p);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    task_fn *const tests[] = {test_bulk, test_never_read, test_gone,  test_reset,
-                              test_unix, test_pipe_end,   test_poller};
+    task_fn *const tests[] = {test_bulk, test_never_read, test_gone,   test_reset,
+                              test_unix, test_pipe_end,   test_poller, test_unread};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, true);
     return tap_done();

@@ -1,9 +1,9 @@
 /* http_client.h -- calls to other servers.
  *
  * One client per node, many calls at once. Over TLS, on libcurl, it verifies the
- * peer and speaks HTTP/2 where offered, many calls on few connections; over plain
- * HTTP it keeps connections alive, one call each at a time. The task's deadline and
- * cancellation end a call at once.
+ * peer and speaks HTTP/2 where offered, many calls on few connections. Over plain
+ * HTTP it keeps connections alive, one call each at a time, or asks whether the server
+ * speaks HTTP/2, if it is told to. The task's deadline and cancellation end a call at once.
  *
  * Always true:
  *   - a call is at most one request on the wire if its method may not be repeated
@@ -29,6 +29,9 @@ struct http_client_options {
     int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
     size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
     const char *ca_file;       /* NULL: the system's */
+    /* Asks http:// servers whether they speak HTTP/2: the first connection begins with the preface of
+     * HTTP/2, which is no request, and a server that answers anything else is spoken to in HTTP/1.1. */
+    bool plain_h2;
     struct metrics *metrics;   /* may be NULL */
 };
 

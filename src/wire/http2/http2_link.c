@@ -19,12 +19,12 @@ void http2_link_end(struct http2_link *k, const char *why)
 {
     if (!k->why)
         k->why = why;
+    poller_set(&k->poller, 0);
     timer_set(&k->flush, loop_now_ms(k->loop));
 }
 
 static void end(struct http2_link *k)
 {
-    poller_set(&k->poller, 0);
     timer_clear(&k->flush);
     k->on_end(k->arg); /* k may be gone after this */
 }
@@ -62,7 +62,8 @@ static void send_out(struct http2_link *k)
             buf_consume(&k->out, (size_t)n);
     }
     buf_shrink(&k->out, KEPT_BYTES);
-    poller_set(&k->poller, WATCH_READ | (k->out.len > 0 ? WATCH_WRITE : 0));
+    if (!k->why)
+        poller_set(&k->poller, WATCH_READ | (k->out.len > 0 ? WATCH_WRITE : 0));
 }
 
 static void on_flush(void *arg)

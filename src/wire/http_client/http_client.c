@@ -83,7 +83,8 @@ static void sweep(void *arg)
     list_each (it, &c->hosts) {
         struct httpc_host *h = list_entry(it, struct httpc_host, link);
         httpc_host_sweep(h);
-        some_left = some_left || !list_empty(&h->shards) || !list_empty(&h->idle);
+        some_left =
+            some_left || !list_empty(&h->shards) || !list_empty(&h->idle) || h->h2_count > 0;
     }
     if (some_left)
         timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS / 4);
@@ -188,7 +189,7 @@ static void explain(struct task *t, const struct httpc_transfer *x, int err)
     else if (err == ERR_LIMIT)
         why = "the reply is too long";
     else if (err == ERR_UNCERTAIN && x->stopped_by)
-        why = "the connection was lost, and the request may have been handled";
+        why = HTTPC_LOST;
     else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
         return; /* whoever chose that error has said why */
     if (why[0])

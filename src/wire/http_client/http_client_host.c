@@ -24,6 +24,8 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
     list_init(&h->waiting);
     list_init(&h->shards);
     list_init(&h->idle);
+    list_init(&h->h2);
+    waitq_init(&h->h2_room);
     sem_init(&h->permits, c->options.h1_connections_max);
     httpc_names_init(&h->names, str_of(name));
     list_push(&c->hosts, &h->link);
@@ -38,6 +40,7 @@ void httpc_host_free(struct httpc_host *h)
     while ((it = list_pop(&h->shards)))
         httpc_shard_free(list_entry(it, struct httpc_shard, link));
     httpc_pool_release(h);
+    httpc_h2_release(h);
     map_del(h->client->host_by_origin, str_of(h->origin));
     list_del(&h->link);
     httpc_names_release(&h->names);
@@ -173,6 +176,7 @@ void httpc_host_sweep(struct httpc_host *h)
 {
     int64_t now_ms = loop_now_ms(h->client->loop);
     httpc_pool_sweep(h);
+    httpc_h2_sweep(h);
     list_each_safe (it, &h->shards) {
         struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
         if (s->count > 0 || now_ms - s->idle_since_ms < SHARD_IDLE_MS)

@@ -1,6 +1,7 @@
 /* A call over a plain connection, on the calling task's own stack:
  *
- *   1. check the call, find its host and wait for one of the host's permits;
+ *   1. check the call and find its host; a host that speaks HTTP/2 is http_client_h2.c's. Else
+ *      wait for one of the host's permits;
  *   2. take the connection that was used last, or open one;
  *   3. send head and body, and read until the reply is whole. A server may answer before it has
  *      read everything, so both go on at the same time;
@@ -15,27 +16,17 @@
 #include "wire/http_client/http_plain_parse.h"
 #include "wire/http_client/http_plain_url.h"
 
-#define BODY_AHEAD_BYTES  65536 /* of an announced body; more only once it comes */
 #define HEAD_KEPT_BYTES   65536 /* of the buffer for requests */
 #define READS_IN_ONE_TURN 16    /* of a server that is faster than we are */
 
-static const char lost_text[] = "the connection was lost, and the request may have been handled";
-
 struct plain_call {
-    struct http_client *client;
-    struct httpc_host *host;
-    const struct http_call *call;
-    const char *method;
-    struct str target, sent_body;
-    size_t reply_bytes_max;
-
+    struct httpc_ask *ask;
+    struct str sent_body;
     struct iovec unsent[2]; /* of head and body */
     bool begun;             /* the kernel has had something of the request */
     bool answered;          /* and we something of a reply */
     struct http_plain reply;
-    char *body; /* in the task's arena */
-    size_t body_bytes, body_cap;
-    const char *problem; /* NULL: said already */
+    struct http_reply_body body;
 };
 
 /* --- the request --- */
@@ -64,12 +55,12 @@ static void write_host(struct buf *b, const struct httpc_host *h)
 
 static void write_headers(struct buf *b, const struct plain_call *x)
 {
-    const struct http_call *call = x->call;
+    const struct http_call *call = x->ask->call;
     int has = 0;
     for (size_t i = 0; i < call->header_count; i++)
         has |= known_header(call->headers[i]);
     if (!(has & HAS_HOST))
-        write_host(b, x->host);
+        write_host(b, x->ask->host);
     if (!(has & HAS_AGENT))
         buf_add_lit(b, "User-Agent: millrace/" MILLRACE_VERSION "\r\n");
     if (!(has & HAS_ACCEPT))
@@ -78,7 +69,7 @@ static void write_headers(struct buf *b, const struct plain_call *x)
         buf_add_str(b, call->headers[i]);
         buf_add_lit(b, "\r\n");
     }
-    if (x->sent_body.p || strcmp(x->method, "POST") == 0) {
+    if (x->sent_body.p || strcmp(x->ask->method, "POST") == 0) {
         buf_add_lit(b, "Content-Length: ");
         buf_add_int(b, (int64_t)x->sent_body.n);
         buf_add_lit(b, "\r\n");
@@ -88,14 +79,14 @@ static void write_headers(struct buf *b, const struct plain_call *x)
 
 static void write_request(struct plain_call *x)
 {
-    struct buf *b = &x->client->request;
+    struct buf *b = &x->ask->client->request;
     buf_clear(b);
     buf_shrink(b, HEAD_KEPT_BYTES);
-    buf_add_str(b, str_of(x->method));
+    buf_add_str(b, str_of(x->ask->method));
     buf_add_char(b, ' ');
-    if (x->target.n == 0 || x->target.p[0] != '/')
+    if (x->ask->target.n == 0 || x->ask->target.p[0] != '/')
         buf_add_char(b, '/');
-    buf_add_str(b, x->target);
+    buf_add_str(b, x->ask->target);
     buf_add_lit(b, " HTTP/1.1\r\n");
     write_headers(b, x);
     x->unsent[0] = (struct iovec){b->p + b->head, b->len};
@@ -143,7 +134,7 @@ static bool send_some(struct plain_call *x, struct httpc_conn *k)
 /* The client's buffer is not ours beyond the next wait, nor is a body that was made for us. */
 static void keep_unsent(struct task *t, struct plain_call *x)
 {
-    for (int i = 0; i < (x->call->body_fn ? 2 : 1); i++) {
+    for (int i = 0; i < (x->ask->call->body_fn ? 2 : 1); i++) {
         struct iovec *v = &x->unsent[i];
         if (v->iov_len > 0)
             v->iov_base =
@@ -155,31 +146,16 @@ static void keep_unsent(struct task *t, struct plain_call *x)
 
 static int lost(struct plain_call *x)
 {
-    x->problem = x->begun ? lost_text : "the connection was closed before anything was sent";
+    x->ask->problem = x->begun ? HTTPC_LOST : "the connection was closed before anything was sent";
     return x->begun ? ERR_UNCERTAIN : ERR_UNAVAILABLE;
-}
-
-static void collect(struct task *t, struct plain_call *x, struct str piece)
-{
-    size_t need = x->body_bytes + piece.n + 1;
-    if (need > x->body_cap) {
-        uint64_t ahead = x->reply.framing == HTTP_PLAIN_SIZED ? x->reply.left : need;
-        size_t most = need > BODY_AHEAD_BYTES ? need : BODY_AHEAD_BYTES;
-        size_t cap = need + (ahead < most ? (size_t)ahead : most);
-        x->body = x->body ? arena_grow(task_arena(t), x->body, x->body_cap, cap)
-                          : arena_alloc(task_arena(t), cap);
-        x->body_cap = cap;
-    }
-    memcpy(x->body + x->body_bytes, piece.p, piece.n);
-    x->body_bytes += piece.n;
-    x->body[x->body_bytes] = '\0';
 }
 
 static int take(struct task *t, struct plain_call *x, struct str piece)
 {
-    if (x->call->on_piece && x->reply.head.status / 100 == 2)
-        return x->call->on_piece(x->call->arg, piece);
-    collect(t, x, piece);
+    if (x->ask->call->on_piece && x->reply.head.status / 100 == 2)
+        return x->ask->call->on_piece(x->ask->call->arg, piece);
+    http_reply_body_add(&x->body, task_arena(t), piece,
+                        x->reply.framing == HTTP_PLAIN_SIZED ? x->reply.left : UINT64_MAX);
     return 0;
 }
 
@@ -203,10 +179,10 @@ static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
                 x->reply.close = true;
             return 0;
         case HTTP_PLAIN_BAD:
-            x->problem = x->reply.problem;
+            x->ask->problem = x->reply.problem;
             return ERR_PROTO;
         case HTTP_PLAIN_LIMIT:
-            x->problem = "the reply is too long";
+            x->ask->problem = "the reply is too long";
             return ERR_LIMIT;
         }
         if (err)
@@ -217,8 +193,8 @@ static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
 /* What is there, if anything is. */
 static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, bool *done)
 {
-    char *p = x->client->receive;
-    check(!x->client->receive_taken); /* else an on_piece has waited */
+    char *p = x->ask->client->receive;
+    check(!x->ask->client->receive_taken); /* else an on_piece has waited */
     ssize_t r = recv(k->watch.fd, p, PLAIN_RECEIVE_BYTES, MSG_DONTWAIT);
     if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (errno == EAGAIN)
@@ -236,9 +212,9 @@ static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, b
      * came with the last one does not. */
     if (r < PLAIN_RECEIVE_BYTES && !k->watch.gone)
         watch_drained(&k->watch, WATCH_READ);
-    x->client->receive_taken = true;
+    x->ask->client->receive_taken = true;
     int err = feed(t, x, str_from(p, (size_t)r), done);
-    x->client->receive_taken = false;
+    x->ask->client->receive_taken = false;
     return err;
 }
 
@@ -273,15 +249,13 @@ static int talk(struct task *t, struct plain_call *x, struct httpc_conn *k)
 
 static void begin_reply(struct task *t, struct plain_call *x)
 {
-    struct http_plain_limits limits = {HEAD_BYTES_MAX, x->reply_bytes_max};
-    http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->method, "HEAD") == 0,
-                    loop_wall_ms(x->client->loop));
-    x->body = NULL;
-    x->body_bytes = x->body_cap = 0;
+    struct http_plain_limits limits = {HEAD_BYTES_MAX, x->ask->reply_bytes_max};
+    http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->ask->method, "HEAD") == 0,
+                    loop_wall_ms(x->ask->client->loop));
+    x->body = (struct http_reply_body){NULL, 0, 0};
 }
 
-/* Nothing may be sent for a caller who is no longer there. */
-static int still_wanted(struct task *t)
+int httpc_still_wanted(struct task *t)
 {
     if (task_canceled(t))
         return ERR_CANCELED;
@@ -290,9 +264,10 @@ static int still_wanted(struct task *t)
 
 static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
 {
-    int err = x->call->body_fn ? x->call->body_fn(t, x->call->arg, &x->sent_body) : 0;
+    int err =
+        x->ask->call->body_fn ? x->ask->call->body_fn(t, x->ask->call->arg, &x->sent_body) : 0;
     if (!err)
-        err = still_wanted(t);
+        err = httpc_still_wanted(t);
     if (!err) {
         begin_reply(t, x);
         write_request(x);
@@ -310,19 +285,20 @@ static bool may_repeat(const struct plain_call *x, int err)
 {
     if (x->answered)
         return false;
-    return err == ERR_UNAVAILABLE || (err == ERR_UNCERTAIN && httpc_method_repeatable(x->method));
+    return err == ERR_UNAVAILABLE ||
+           (err == ERR_UNCERTAIN && httpc_method_repeatable(x->ask->method));
 }
 
 static int run(struct task *t, struct plain_call *x)
 {
-    struct httpc_conn *k = httpc_conn_reuse(x->host);
+    struct httpc_conn *k = httpc_conn_reuse(x->ask->host);
     if (k) {
         int err = exchange(t, x, k);
         if (!err || !may_repeat(x, err))
             return err;
-        x->problem = NULL;
+        x->ask->problem = NULL;
     }
-    int err = httpc_conn_open(t, x->host, &k);
+    int err = httpc_conn_open(t, x->ask->host, &k);
     if (!err)
         return exchange(t, x, k);
     if (err == ERR_UNAVAILABLE && x->begun) /* over the kept connection */
@@ -332,56 +308,71 @@ static int run(struct task *t, struct plain_call *x)
 
 /* --- the call --- */
 
-static int prepare(struct task *t, struct plain_call *x)
-{
-    int err = httpc_call_check(t, x->call);
-    if (err)
-        return err;
-    x->method = httpc_method(x->call);
-    struct http_plain_url url;
-    struct str text = str_from(x->call->url, strnlen(x->call->url, URL_BYTES_MAX + 1));
-    if (text.n > URL_BYTES_MAX || !http_plain_url_split(text, &url))
-        return task_fail(t, ERR_INVALID, "not a URL to call");
-    x->target = url.target;
-    x->host = httpc_host_get(x->client, false, url.name, url.port);
-    if (!x->host)
-        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
-    return 0;
-}
-
 static void take_reply(const struct plain_call *x, struct http_response *out)
 {
     *out = (struct http_response){
         .status = x->reply.head.status,
-        .body = x->body ? str_from(x->body, x->body_bytes) : STR(""),
+        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
         .content_type = x->reply.head.content_type,
         .retry_after_ms = x->reply.head.retry_after_ms,
         .http_version = x->reply.head.version,
     };
 }
 
+static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_response *out)
+{
+    struct plain_call x = {.ask = ask, .sent_body = ask->call->body};
+    int err = sem_get(t, &ask->host->permits);
+    if (err)
+        return err;
+    err = run(t, &x);
+    sem_put(&ask->host->permits);
+    if (!err)
+        take_reply(&x, out);
+    return err;
+}
+
+static int prepare(struct task *t, struct httpc_ask *ask)
+{
+    int err = httpc_call_check(t, ask->call);
+    if (err)
+        return err;
+    ask->method = httpc_method(ask->call);
+    struct http_plain_url url;
+    struct str text = str_from(ask->call->url, strnlen(ask->call->url, URL_BYTES_MAX + 1));
+    if (text.n > URL_BYTES_MAX || !http_plain_url_split(text, &url))
+        return task_fail(t, ERR_INVALID, "not a URL to call");
+    ask->target = url.target;
+    ask->host = httpc_host_get(ask->client, false, url.name, url.port);
+    if (!ask->host)
+        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
+    return 0;
+}
+
+static int run_ask(struct task *t, struct httpc_ask *ask, struct http_response *out)
+{
+    bool answered = false;
+    int err = httpc_names_get(t, ask->host);
+    if (!err && ask->client->options.plain_h2)
+        err = httpc_h2_call(t, ask, out, &answered);
+    return err || answered ? err : call_by_h1(t, ask, out);
+}
+
 int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
                      struct http_response *out)
 {
-    struct plain_call x = {.client = c, .call = call, .sent_body = call->body};
-    x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
-    int err = prepare(t, &x);
+    struct httpc_ask ask = {.client = c, .call = call};
+    ask.reply_bytes_max =
+        call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
+    int err = prepare(t, &ask);
     if (err)
         return err;
-    err = httpc_names_get(t, x.host);
-    if (!err)
-        err = sem_get(t, &x.host->permits);
-    if (!err) {
-        err = run(t, &x);
-        sem_put(&x.host->permits);
-    }
-    if (!err)
-        take_reply(&x, out);
-    else if (err == ERR_TIMEOUT)
-        task_fail(t, err, "%s: no reply in time", x.host->origin);
-    else if (x.problem)
-        task_fail(t, err, "%s: %s%s", x.host->origin,
-                  err == ERR_PROTO ? "the reply is not HTTP: " : "", x.problem);
-    httpc_host_put(x.host);
+    err = run_ask(t, &ask, out);
+    if (err == ERR_TIMEOUT)
+        task_fail(t, err, "%s: no reply in time", ask.host->origin);
+    else if (err && ask.problem)
+        task_fail(t, err, "%s: %s%s", ask.host->origin,
+                  err == ERR_PROTO ? "the reply is not HTTP: " : "", ask.problem);
+    httpc_host_put(ask.host);
     return err;
 }

@@ -13,11 +13,16 @@
 
 void httpc_conn_close(struct httpc_conn *k)
 {
+    close(httpc_conn_detach(k));
+}
+
+int httpc_conn_detach(struct httpc_conn *k)
+{
     int fd = k->watch.fd;
     list_del(&k->link);
     watch_release(&k->watch);
-    close(fd);
     free(k);
+    return fd;
 }
 
 /* --- opening --- */

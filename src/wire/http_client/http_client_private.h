@@ -38,6 +38,7 @@
 #include "loop/sync.h"
 #include "loop/timer.h"
 #include "loop/watch.h"
+#include "wire/http2/http2_link.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_reply.h"
 
@@ -51,6 +52,8 @@
 #define URL_BYTES_MAX        8192
 #define HEAD_BYTES_MAX       65536 /* of a reply */
 #define PLAIN_RECEIVE_BYTES  32768 /* one buffer per client */
+#define H2_FIELDS_MAX        64    /* headers of a request */
+#define H2_FIELDS_OURS       7     /* of them */
 #define KEEPALIVE_S          20
 #define DEAD_PEER_MS         30000 /* sent and not acknowledged for so long: the connection is gone */
 #define CONNECTION_AGE_S     30 /* idle for longer is not used again; most servers keep them 60 */
@@ -105,8 +108,16 @@ struct httpc_host {
     size_t connections;  /* that all its shards together may have */
     struct httpc_names names;
 
-    struct sem permits; /* of plain calls under way */
+    struct sem permits; /* of plain calls under way, one to a connection */
     struct list idle;   /* plain connections, last used first */
+
+    struct list h2;       /* plain connections of HTTP/2; those with room first */
+    size_t h2_count;      /* of them */
+    struct waitq h2_room; /* who waits for a place on one, or for one to be opened */
+    bool h2_opening;
+    size_t h2_failures;   /* to open one */
+    char h2_problem[160]; /* of the last failure */
+    int64_t h1_until_ms;  /* it speaks HTTP/1.1: nobody asks again before this */
 };
 
 struct httpc_metrics {
@@ -131,9 +142,10 @@ struct http_client {
     struct list submitted, abandoned; /* transfers */
     struct timer sweep;               /* closes shards and connections that idle */
 
-    char *receive;      /* PLAIN_RECEIVE_BYTES; nobody's during a wait */
-    bool receive_taken; /* whoever takes a piece of it must not wait */
-    struct buf request; /* nobody's during a wait, either */
+    char *receive;                       /* PLAIN_RECEIVE_BYTES; nobody's during a wait */
+    bool receive_taken;                  /* whoever takes a piece of it must not wait */
+    struct buf request;                  /* nobody's during a wait, either */
+    nghttp2_nv h2_fields[H2_FIELDS_MAX]; /* nor these */
     bool plain_by_curl; /* tests: libcurl's part is the same for http:// and easier to reach */
 
     CURL *spare[SPARE_HANDLES_MAX];
@@ -177,9 +189,23 @@ void httpc_shard_free(struct httpc_shard *s);
 void httpc_shard_add(struct httpc_shard *s, struct httpc_transfer *x);
 void httpc_shard_remove(struct httpc_transfer *x);
 
-/* http_client_plain.c: a call to an http:// URL. */
+/* A call to an http:// URL, whichever HTTP its host speaks. */
+struct httpc_ask {
+    struct http_client *client;
+    struct httpc_host *host;
+    const struct http_call *call;
+    const char *method;
+    struct str target; /* path and query; the path may be missing */
+    size_t reply_bytes_max;
+    const char *problem; /* after an error; NULL: said already */
+};
+#define HTTPC_LOST "the connection was lost, and the request may have been handled"
+
+/* http_client_plain.c */
 MUST_CHECK int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
                                 struct http_response *out);
+/* Nothing may be sent for a caller who is no longer there. */
+MUST_CHECK int httpc_still_wanted(struct task *t);
 
 /* http_client_pool.c: a connection is either with a call or idles with its host. */
 struct httpc_conn {
@@ -194,6 +220,52 @@ void httpc_conn_keep(struct httpc_conn *k); /* for the next; all of its reply ha
 void httpc_conn_close(struct httpc_conn *k);
 void httpc_pool_sweep(struct httpc_host *h);   /* closes what has idled for too long */
 void httpc_pool_release(struct httpc_host *h); /* closes all that idle */
+
+int httpc_conn_detach(struct httpc_conn *k); /* the socket is the caller's; k is gone */
+
+/* http_client_h2_conn.c: a connection of HTTP/2 and the calls on it. */
+struct httpc_h2 {
+    struct list link; /* in host.h2 */
+    struct httpc_host *host;
+    struct http2_link wire;
+    struct list calls;  /* struct httpc_h2_call */
+    size_t places_used; /* by calls, and by streams whose call has gone before them */
+    size_t places;      /* that the server gives, or we take */
+    bool greeted;       /* it has told its settings */
+    bool leaving;       /* it takes no new calls */
+    int64_t idle_since_ms;
+};
+
+struct httpc_h2_call {
+    struct list link; /* in conn.calls */
+    struct httpc_ask *ask;
+    struct task *task;
+    struct httpc_h2 *conn; /* NULL: the connection has ended */
+    int32_t stream;        /* 0: nothing has been sent */
+    struct str unsent;     /* of the body */
+    struct http_reply_head head;
+    size_t head_bytes, body_bytes;
+    bool head_done;
+    uint64_t ahead; /* of the body, as announced; UINT64_MAX: nobody knows */
+    struct http_reply_body body;
+    bool done;
+    bool untouched; /* the server has surely not handled it: it may be sent again */
+    int err;        /* once done */
+};
+
+/* A place for x on a connection, which is opened if need be. x->conn is NULL if the host speaks HTTP/1.1. */
+MUST_CHECK int httpc_h2_join(struct task *t, struct httpc_h2_call *x);
+/* Gives the place back, at once or when the server has heard that the call is given up. */
+void httpc_h2_leave(struct httpc_h2_call *x);
+void httpc_h2_sweep(struct httpc_host *h);
+void httpc_h2_release(struct httpc_host *h); /* no call may be left */
+
+/* http_client_h2.c. *answered stays false if the host speaks HTTP/1.1. */
+MUST_CHECK int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out,
+                             bool *answered);
+void httpc_h2_callbacks(nghttp2_session_callbacks *to); /* for what replies are made of */
+int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f);
+void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem);
 
 /* http_client_request.c */
 /* Method and headers; the URL is not looked at. */

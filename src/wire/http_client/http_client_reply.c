@@ -3,6 +3,7 @@
 #include "wire/http_server/http_field.h"
 
 #define RETRY_AFTER_MAX_S (366 * 24 * 3600) /* more is nonsense and would overflow */
+#define BODY_AHEAD_BYTES  65536             /* of an announced body; more only once it comes */
 
 static const bool is_token[256] = {
     ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
@@ -99,4 +100,21 @@ void http_reply_head_line(struct http_reply_head *h, struct arena *a, struct str
         h->content_type = str_dup(a, value);
     else if (str_ieq(name, STR("retry-after")))
         h->retry_after_ms = http_retry_after_ms(value, wall_ms);
+}
+
+void http_reply_body_add(struct http_reply_body *b, struct arena *a, struct str piece,
+                         uint64_t ahead)
+{
+    size_t need = b->n + piece.n + 1;
+    if (need > b->cap) {
+        size_t most = need > BODY_AHEAD_BYTES ? need : BODY_AHEAD_BYTES;
+        if (ahead == UINT64_MAX)
+            ahead = need;
+        size_t cap = need + (ahead < most ? (size_t)ahead : most);
+        b->p = b->p ? arena_grow(a, b->p, b->cap, cap) : arena_alloc(a, cap);
+        b->cap = cap;
+    }
+    memcpy(b->p + b->n, piece.p, piece.n);
+    b->n += piece.n;
+    b->p[b->n] = '\0';
 }

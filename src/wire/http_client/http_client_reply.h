@@ -18,6 +18,16 @@ void http_reply_head_init(struct http_reply_head *h);
 void http_reply_head_line(struct http_reply_head *h, struct arena *a, struct str line,
                           int64_t wall_ms);
 
+/* The body, as it gathers in the caller's arena, with a NUL behind it. */
+struct http_reply_body {
+    char *p; /* NULL: nothing has come */
+    size_t n, cap;
+};
+
+/* ahead: how many more bytes are to come; UINT64_MAX: nobody knows. */
+void http_reply_body_add(struct http_reply_body *b, struct arena *a, struct str piece,
+                         uint64_t ahead);
+
 /* What the name of a header, or a method, is made of; never empty. */
 bool http_token_valid(struct str s);
 /* Everything but control characters, as in the value of a header. */

@@ -181,6 +181,8 @@ static const struct action {
     {"/retry-date", retry_date, NULL, false},
     {"/raw", raw, NULL, false},
     {"/leave-soon", leave_soon, NULL, true},
+    {"*", NULL, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+     true}, /* HTTP/2's preface */
     {"/redirect", NULL, "HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\n\r\n", false},
 };
 

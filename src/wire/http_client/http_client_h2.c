@@ -1,0 +1,272 @@
+/* A call over HTTP/2, which shares its connection with others.
+ *
+ * The calling task takes a place on a connection, has its request packed into the connection's
+ * output, and waits. What the server sends is read on the loop's stack, which puts it into the caller's
+ * arena and wakes the task when the reply is whole. Nobody but its own task ends a call: until
+ * then it stands in its connection's list, and the stream's user data is the call. */
+#include "wire/http_client/http_client_private.h"
+
+#define TRIES_MAX 4 /* of a call that servers refuse before they handle it */
+
+void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem)
+{
+    if (x->done)
+        return;
+    x->done = true;
+    x->err = err;
+    if (err)
+        x->ask->problem = problem;
+    task_wake(x->task);
+}
+
+/* --- the reply --- */
+
+static int64_t wall_ms(const struct httpc_h2_call *x)
+{
+    return loop_wall_ms(x->ask->client->loop);
+}
+
+static struct str to_str(const uint8_t *p, size_t n)
+{
+    return str_from((const char *)p, n);
+}
+
+static void take_status(struct httpc_h2_call *x, struct str value)
+{
+    int64_t status;
+    http_reply_head_init(&x->head); /* an interim reply may have come before */
+    x->head.version = 20;
+    if (str_to_i64(value, &status) && status >= 100 && status <= 999)
+        x->head.status = (int)status;
+}
+
+static void take_field(struct httpc_h2_call *x, struct str name, struct str value)
+{
+    struct http_reply_head *h = &x->head;
+    int64_t length;
+    if (str_eq(name, STR("content-type")))
+        h->content_type = str_dup(task_arena(x->task), value);
+    else if (str_eq(name, STR("retry-after")))
+        h->retry_after_ms = http_retry_after_ms(value, wall_ms(x));
+    else if (str_eq(name, STR("content-length")) && str_to_i64(value, &length) && length >= 0)
+        x->ahead = (uint64_t)length;
+}
+
+static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t n,
+                     const uint8_t *value, size_t vn, uint8_t flags, void *conn)
+{
+    (void)flags, (void)conn;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, f->hd.stream_id);
+    if (!x || x->done)
+        return 0;
+    x->head_bytes += n + vn;
+    if (x->head_bytes > HEAD_BYTES_MAX)
+        httpc_h2_finish(x, ERR_LIMIT, "the reply is too long");
+    else if (str_eq(to_str(name, n), STR(":status")))
+        take_status(x, to_str(value, vn));
+    else if (!x->head_done) /* else it is a trailer */
+        take_field(x, to_str(name, n), to_str(value, vn));
+    return 0;
+}
+
+static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint8_t *p, size_t n,
+                   void *conn)
+{
+    (void)flags, (void)conn;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, stream);
+    if (!x || x->done)
+        return 0;
+    if (n > x->ask->reply_bytes_max - x->body_bytes) {
+        httpc_h2_finish(x, ERR_LIMIT, "the reply is too long");
+        return 0;
+    }
+    x->body_bytes += n;
+    if (x->ask->call->on_piece && x->head.status / 100 == 2) {
+        int err = x->ask->call->on_piece(x->ask->call->arg, to_str(p, n));
+        if (err)
+            httpc_h2_finish(x, err, NULL);
+        return 0;
+    }
+    if (x->ahead != UINT64_MAX) /* the session has checked that no more comes than was announced */
+        x->ahead -= n < x->ahead ? n : x->ahead;
+    http_reply_body_add(&x->body, task_arena(x->task), to_str(p, n), x->ahead);
+    return 0;
+}
+
+int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f)
+{
+    if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
+        return 0;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, f->hd.stream_id);
+    if (!x)
+        return 0;
+    if (f->hd.type == NGHTTP2_HEADERS && x->head.status >= 200)
+        x->head_done = true;
+    if (f->hd.flags & NGHTTP2_FLAG_END_STREAM)
+        httpc_h2_finish(x, 0, NULL);
+    return 0;
+}
+
+/* --- the request --- */
+
+static ssize_t read_body(nghttp2_session *s, int32_t stream, uint8_t *out, size_t room,
+                         uint32_t *flags, nghttp2_data_source *source, void *conn)
+{
+    (void)source, (void)conn;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, stream);
+    if (!x)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* given up */
+    size_t n = x->unsent.n < room ? x->unsent.n : room;
+    memcpy(out, x->unsent.p, n);
+    x->unsent = str_from(x->unsent.p + n, x->unsent.n - n);
+    if (x->unsent.n == 0)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return (ssize_t)n;
+}
+
+void httpc_h2_callbacks(nghttp2_session_callbacks *to)
+{
+    nghttp2_session_callbacks_set_on_header_callback(to, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, on_data);
+}
+
+struct fields {
+    nghttp2_nv *at; /* the client's */
+    size_t n;
+};
+
+static void add(struct fields *f, struct str name, struct str value)
+{
+    f->at[f->n++] = (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p,
+                                 name.n, value.n, NGHTTP2_NV_FLAG_NONE};
+}
+
+/* Those of the call, but for Host, which has a name of its own here. Returns it. */
+static struct str add_call_headers(struct fields *f, const struct http_call *call, bool *agent,
+                                   bool *accept)
+{
+    struct str host = STR_NULL;
+    for (size_t i = 0; i < call->header_count; i++) {
+        struct str value = call->headers[i], name = str_cut(&value, ':');
+        value = str_trim(value);
+        if (str_ieq(name, STR("Host"))) {
+            host = value;
+            continue;
+        }
+        *agent = *agent || str_ieq(name, STR("User-Agent"));
+        *accept = *accept || str_ieq(name, STR("Accept"));
+        add(f, name, value);
+    }
+    return host;
+}
+
+static struct str authority(struct task *t, const struct httpc_host *h)
+{
+    if (strcmp(h->port, "80") == 0)
+        return str_of(h->name);
+    return STR_JOIN(task_arena(t), str_of(h->name), STR(":"), str_of(h->port));
+}
+
+static struct str path(struct task *t, struct str target)
+{
+    if (target.n > 0 && target.p[0] == '/')
+        return target;
+    return STR_JOIN(task_arena(t), STR("/"), target);
+}
+
+static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
+{
+    const struct httpc_ask *ask = x->ask;
+    if (ask->call->header_count > H2_FIELDS_MAX - H2_FIELDS_OURS)
+        return task_fail(t, ERR_INVALID, "more than %d headers", H2_FIELDS_MAX - H2_FIELDS_OURS);
+    struct fields f = {.at = ask->client->h2_fields, .n = 4}; /* the names with colons come first */
+    bool agent = false, accept = false;
+    struct str host = add_call_headers(&f, ask->call, &agent, &accept);
+    size_t n = f.n;
+    f.n = 0;
+    add(&f, STR(":method"), str_of(ask->method));
+    add(&f, STR(":scheme"), STR("http"));
+    add(&f, STR(":authority"), host.p ? host : authority(t, ask->host));
+    add(&f, STR(":path"), path(t, ask->target));
+    f.n = n;
+    if (!agent)
+        add(&f, STR("user-agent"), STR("millrace/" MILLRACE_VERSION));
+    if (!accept)
+        add(&f, STR("accept"), STR("*/*"));
+    char length[STR_INT_BYTES];
+    bool has_body = body.p || strcmp(ask->method, "POST") == 0;
+    if (has_body)
+        add(&f, STR("content-length"), str_digits(length, (int64_t)body.n));
+    x->unsent = body.p ? body : STR("");
+    nghttp2_data_provider provider = {.read_callback = read_body};
+    int32_t id = nghttp2_submit_request(x->conn->wire.session, NULL, f.at, f.n,
+                                        body.n > 0 ? &provider : NULL, x);
+    if (id < 0)
+        return task_fail(t, ERR_UNAVAILABLE, "%s: %s", ask->host->origin, nghttp2_strerror(id));
+    x->stream = id;
+    http2_link_pack(&x->conn->wire);
+    return 0;
+}
+
+/* --- the call --- */
+
+static int attempt(struct task *t, struct httpc_h2_call *x)
+{
+    const struct http_call *call = x->ask->call;
+    struct str body = call->body;
+    int err = call->body_fn ? call->body_fn(t, call->arg, &body) : 0;
+    if (!err)
+        err = httpc_still_wanted(t);
+    if (!err && !x->done && !nghttp2_session_check_request_allowed(x->conn->wire.session)) {
+        x->untouched = true;
+        httpc_h2_finish(x, ERR_UNAVAILABLE, "the server takes no more calls");
+    }
+    if (!err && !x->done) /* else the connection ended while the body was made */
+        err = submit(t, x, body);
+    if (!err && call->body_fn && x->unsent.n > 0) /* it is not ours beyond the next wait */
+        x->unsent = str_dup(task_arena(t), x->unsent);
+    while (!err && !x->done)
+        err = task_wait(t);
+    if (x->done)
+        err = x->err;
+    httpc_h2_leave(x);
+    return err;
+}
+
+/* Whether the request may be sent again: the server has not seen it, or a repeat does no harm. */
+static bool may_repeat(const struct httpc_h2_call *x)
+{
+    return x->done && (x->untouched || (x->err == ERR_UNCERTAIN && x->head.status == 0 &&
+                                        httpc_method_repeatable(x->ask->method)));
+}
+
+static void take_reply(const struct httpc_h2_call *x, struct http_response *out)
+{
+    *out = (struct http_response){
+        .status = x->head.status,
+        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
+        .content_type = x->head.content_type,
+        .retry_after_ms = x->head.retry_after_ms,
+        .http_version = x->head.version,
+    };
+}
+
+int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
+{
+    for (int tries = 1;; tries++) {
+        struct httpc_h2_call x = {.ask = ask, .task = t, .ahead = UINT64_MAX};
+        list_init(&x.link);
+        http_reply_head_init(&x.head);
+        ask->problem = NULL;
+        int err = httpc_h2_join(t, &x);
+        if (err || !x.conn)
+            return err;
+        err = attempt(t, &x);
+        if (err && tries < TRIES_MAX && may_repeat(&x))
+            continue;
+        *answered = !err;
+        if (!err)
+            take_reply(&x, out);
+        return err;
+    }
+}

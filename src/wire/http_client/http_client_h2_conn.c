@@ -1,0 +1,310 @@
+/* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
+ *
+ * A connection begins with the preface of HTTP/2 and our settings. A server that answers with its
+ * own is spoken to in HTTP/2; any other answer, and silence, mean HTTP/1.1. No request has left by then. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "wire/http_client/http_client_private.h"
+
+#define H1_MS              300000 /* then the host is asked again */
+#define FRAME_HEAD_BYTES   9
+#define GREETING_BYTES_MAX 240 /* forty settings; there are nine */
+
+/* --- places --- */
+
+static bool has_room(const struct httpc_h2 *k)
+{
+    return !k->leaving && k->places_used < k->places;
+}
+
+/* Those with room stand in front. */
+static void find_place_in_list(struct httpc_h2 *k)
+{
+    struct httpc_host *h = k->host;
+    list_del(&k->link);
+    if (has_room(k))
+        list_push_front(&h->h2, &k->link);
+    else
+        list_push(&h->h2, &k->link);
+}
+
+static struct httpc_h2 *conn_with_room(struct httpc_host *h)
+{
+    if (list_empty(&h->h2))
+        return NULL;
+    struct httpc_h2 *k = list_entry(h->h2.next, struct httpc_h2, link);
+    return has_room(k) ? k : NULL;
+}
+
+static void take_place(struct httpc_h2 *k)
+{
+    k->places_used++;
+    if (!has_room(k))
+        find_place_in_list(k);
+}
+
+static void give_place_back(struct httpc_h2 *k)
+{
+    struct http_client *c = k->host->client;
+    bool was_full = !has_room(k);
+    k->places_used--;
+    if (was_full && has_room(k))
+        find_place_in_list(k);
+    waitq_wake_one(&k->host->h2_room);
+    if (k->places_used > 0)
+        return;
+    k->idle_since_ms = loop_now_ms(c->loop);
+    if (c->sweep.pos == 0)
+        timer_set(&c->sweep, k->idle_since_ms + SHARD_IDLE_MS);
+}
+
+void httpc_h2_leave(struct httpc_h2_call *x)
+{
+    struct httpc_h2 *k = x->conn;
+    if (!k)
+        return;
+    list_del(&x->link);
+    x->conn = NULL;
+    if (x->stream == 0) {
+        give_place_back(k);
+        return;
+    }
+    /* If it is over the stream has gone, and its place with it. */
+    nghttp2_session *s = k->wire.session;
+    if (nghttp2_session_set_stream_user_data(s, x->stream, NULL) != 0)
+        return;
+    nghttp2_submit_rst_stream(s, NGHTTP2_FLAG_NONE, x->stream, NGHTTP2_CANCEL);
+    http2_link_pack(&k->wire);
+}
+
+/* --- what the session tells about streams --- */
+
+static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, void *conn)
+{
+    struct httpc_h2 *k = conn;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, stream);
+    give_place_back(k);
+    if (!x)
+        return 0;
+    list_del(&x->link);
+    x->conn = NULL;
+    x->untouched = !x->done && code == NGHTTP2_REFUSED_STREAM;
+    httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN,
+                    x->untouched ? "the server refuses the call" : HTTPC_LOST);
+    return 0;
+}
+
+static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
+{
+    struct httpc_h2 *k = conn;
+    if (f->hd.type == NGHTTP2_SETTINGS && !(f->hd.flags & NGHTTP2_FLAG_ACK)) {
+        uint32_t most =
+            nghttp2_session_get_remote_settings(s, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+        k->places = most < HTTP2_STREAMS_MAX ? most : HTTP2_STREAMS_MAX;
+        k->greeted = true;
+    } else if (f->hd.type == NGHTTP2_GOAWAY) {
+        k->leaving = true;
+    } else {
+        return httpc_h2_on_frame(s, f);
+    }
+    find_place_in_list(k);
+    waitq_wake_all(&k->host->h2_room);
+    return 0;
+}
+
+/* --- the end --- */
+
+static void conn_free(struct httpc_h2 *k)
+{
+    k->host->h2_count--;
+    list_del(&k->link);
+    http2_link_release(&k->wire);
+    free(k);
+}
+
+static void on_end(void *arg)
+{
+    struct httpc_h2 *k = arg;
+    struct httpc_host *h = k->host;
+    list_each_safe (it, &k->calls) {
+        struct httpc_h2_call *x = list_entry(it, struct httpc_h2_call, link);
+        list_del(&x->link);
+        x->conn = NULL;
+        x->untouched = !x->done && x->stream == 0;
+        httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN, HTTPC_LOST);
+    }
+    conn_free(k);
+    waitq_wake_all(&h->h2_room);
+}
+
+void httpc_h2_sweep(struct httpc_host *h)
+{
+    int64_t now_ms = loop_now_ms(h->client->loop);
+    list_each_safe (it, &h->h2) {
+        struct httpc_h2 *k = list_entry(it, struct httpc_h2, link);
+        if (k->leaving || k->places_used > 0 || now_ms - k->idle_since_ms < SHARD_IDLE_MS)
+            continue;
+        k->leaving = true;
+        find_place_in_list(k);
+        nghttp2_session_terminate_session(k->wire.session, NGHTTP2_NO_ERROR);
+        http2_link_pack(&k->wire);
+    }
+}
+
+void httpc_h2_release(struct httpc_host *h)
+{
+    while (!list_empty(&h->h2))
+        conn_free(list_entry(h->h2.next, struct httpc_h2, link));
+}
+
+/* --- opening --- */
+
+static nghttp2_session *new_session(struct httpc_h2 *k)
+{
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_option *option;
+    nghttp2_session *s;
+    if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option))
+        check_no_memory();
+    httpc_h2_callbacks(callbacks);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    if (nghttp2_session_client_new2(&s, callbacks, k, option))
+        check_no_memory();
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    http2_link_greet(s);
+    return s;
+}
+
+static int send_greeting(struct task *t, struct httpc_conn *raw, nghttp2_session *s)
+{
+    struct buf out;
+    buf_init(&out);
+    const uint8_t *p;
+    ssize_t n;
+    while ((n = nghttp2_session_mem_send(s, &p)) > 0)
+        buf_add(&out, p, (size_t)n);
+    int err = watch_write(t, &raw->watch, buf_str(&out).p, out.len);
+    buf_release(&out);
+    return err;
+}
+
+/* A frame of settings on stream 0, of which n bytes have come. HTTP/1.1 begins with a letter. */
+static bool may_be_settings(const uint8_t *p, size_t n)
+{
+    static const uint8_t head[FRAME_HEAD_BYTES] = {0, 0, 0, NGHTTP2_SETTINGS};
+    for (size_t i = 0; i < n && i < FRAME_HEAD_BYTES; i++)
+        if (i != 1 && i != 2 && p[i] != head[i]) /* its length, below 65,536 */
+            return false;
+    return true;
+}
+
+/* Exactly the server's settings: what follows is for the link to read. ERR_PROTO: it speaks no HTTP/2. */
+static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k,
+                         nghttp2_session *s)
+{
+    uint8_t in[FRAME_HEAD_BYTES + GREETING_BYTES_MAX];
+    size_t have = 0, whole = FRAME_HEAD_BYTES;
+    while (have < whole) {
+        size_t got;
+        int err = watch_read(t, &raw->watch, in + have, whole - have, &got);
+        if (err)
+            return err;
+        have += got;
+        if (got == 0 || !may_be_settings(in, have))
+            return ERR_PROTO;
+        if (have >= FRAME_HEAD_BYTES)
+            whole = FRAME_HEAD_BYTES + ((size_t)in[1] << 8 | in[2]);
+        if (whole > sizeof in)
+            return ERR_PROTO;
+    }
+    return nghttp2_session_mem_recv(s, in, have) < 0 || !k->greeted ? ERR_PROTO : 0;
+}
+
+static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, nghttp2_session *s)
+{
+    int64_t old = task_deadline(t, k->host->client->options.connect_ms);
+    int err = send_greeting(t, raw, s);
+    if (!err)
+        err = read_greeting(t, raw, k, s);
+    task_deadline_restore(t, old);
+    /* A server of HTTP/1.1 may close before it has read everything, or may never answer. */
+    bool silent = err == ERR_TIMEOUT && task_time_left_ms(t) > 0;
+    return silent || err == ERR_CLOSED ? ERR_PROTO : err;
+}
+
+static int open_conn(struct task *t, struct httpc_host *h)
+{
+    struct httpc_conn *raw;
+    int err = httpc_conn_open(t, h, &raw);
+    if (err)
+        return err;
+    struct httpc_h2 *k = check_memory(calloc(1, sizeof *k));
+    k->host = h;
+    list_init(&k->link);
+    list_init(&k->calls);
+    k->idle_since_ms = loop_now_ms(h->client->loop);
+    nghttp2_session *s = new_session(k);
+    err = greet(t, raw, k, s);
+    if (err) {
+        list_del(&k->link);
+        nghttp2_session_del(s);
+        httpc_conn_close(raw);
+        free(k);
+    } else {
+        http2_link_init(&k->wire, h->client->loop, httpc_conn_detach(raw), s, on_end, k);
+        h->h2_count++;
+        http2_link_pack(&k->wire); /* has acknowledged its settings */
+    }
+    if (err != ERR_PROTO)
+        return err;
+    h->h1_until_ms = loop_now_ms(h->client->loop) + H1_MS;
+    return 0;
+}
+
+/* The same for all who wait for it: nobody tries again for each of them. */
+static int open_for_all(struct task *t, struct httpc_host *h)
+{
+    h->h2_opening = true;
+    int err = open_conn(t, h);
+    h->h2_opening = false;
+    if (err == ERR_UNAVAILABLE) {
+        h->h2_failures++;
+        snprintf(h->h2_problem, sizeof h->h2_problem, "%s", task_error(t));
+    }
+    waitq_wake_all(&h->h2_room);
+    return err;
+}
+
+static int wait_for_room(struct task *t, struct httpc_host *h)
+{
+    size_t failures = h->h2_failures;
+    int err = waitq_wait(t, &h->h2_room);
+    if (!err && failures != h->h2_failures)
+        return task_fail(t, ERR_UNAVAILABLE, "%s", h->h2_problem);
+    return err;
+}
+
+int httpc_h2_join(struct task *t, struct httpc_h2_call *x)
+{
+    struct httpc_host *h = x->ask->host;
+    struct httpc_h2 *k;
+    x->conn = NULL;
+    while (!(k = conn_with_room(h))) {
+        if (loop_now_ms(h->client->loop) < h->h1_until_ms)
+            return 0;
+        bool full = h->h2_count >= h->client->options.h2_connections_max;
+        int err = h->h2_opening || full ? wait_for_room(t, h) : open_for_all(t, h);
+        if (err)
+            return err;
+    }
+    x->conn = k;
+    take_place(k);
+    list_push(&k->calls, &x->link);
+    return 0;
+}
