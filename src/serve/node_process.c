@@ -75,7 +75,8 @@ static void open_stores(struct process *p)
                                        .metrics = n->metrics});
     const char *ca_file = *p->config.ai_ca_file ? p->config.ai_ca_file : NULL;
     n->client = http_client_new(
-        n->loop, &(struct http_client_options){.ca_file = ca_file, .plain_h2 = true, .metrics = n->metrics});
+        n->loop,
+        &(struct http_client_options){.ca_file = ca_file, .plain_h2 = true, .metrics = n->metrics});
 }
 
 static void open_server(struct process *p)

@@ -32,7 +32,7 @@ struct http_client_options {
     /* Asks http:// servers whether they speak HTTP/2: the first connection begins with the preface of
      * HTTP/2, which is no request, and a server that answers anything else is spoken to in HTTP/1.1. */
     bool plain_h2;
-    struct metrics *metrics;   /* may be NULL */
+    struct metrics *metrics; /* may be NULL */
 };
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o);
