@@ -1,4 +1,5 @@
 /* http_server.h -- HTTP/1.1 for the API and the pages: one task per connection.
+ * HTTP/2 where it is asked for, over plain TCP and without negotiation: one task per stream.
  *
  * The parser takes nothing ambiguous: a request that two programs could read in
  * two ways is answered 400 and the connection is closed. Every connection is
@@ -33,6 +34,7 @@ struct http_options {
     struct http_limits limits;
     struct metrics *metrics; /* may be NULL */
     bool behind_tls;         /* adds Strict-Transport-Security */
+    bool http2;              /* also HTTP/2, for clients that begin with its preface */
 };
 
 typedef int http_handler(struct task *t, struct http_exchange *x, void *ctx);

@@ -222,7 +222,7 @@ static void on_signal(void *arg)
 
 static struct http_options server_options(const struct sim_options *o)
 {
-    struct http_options h = {.limits = http_limits_default};
+    struct http_options h = {.limits = http_limits_default, .http2 = true};
     h.limits.connections_max = CONNECTIONS_MAX;
     h.limits.idle_ms = IDLE_MS;
     h.limits.handler_ms = o->latency_ms + o->jitter_ms + o->stall_ms + HANDLER_MARGIN_MS;

@@ -35,7 +35,10 @@ void http2_link_pack(struct http2_link *k)
 {
     const uint8_t *p;
     ssize_t n;
-    while (!k->why && (n = nghttp2_session_mem_send(k->session, &p)) != 0) {
+    if (k->out.len == 0)
+        k->moved_ms = loop_now_ms(k->loop);
+    while (!k->why && k->out.len < HTTP2_OUT_BYTES_MAX &&
+           (n = nghttp2_session_mem_send(k->session, &p)) != 0) {
         if (n < 0) {
             http2_link_end(k, nghttp2_strerror((int)n));
             return;
@@ -58,8 +61,10 @@ static void send_out(struct http2_link *k)
             http2_link_end(k, strerror(errno));
             return;
         }
-        if (n > 0)
+        if (n > 0) {
             buf_consume(&k->out, (size_t)n);
+            k->moved_ms = loop_now_ms(k->loop);
+        }
     }
     buf_shrink(&k->out, KEPT_BYTES);
     if (!k->why)
@@ -73,7 +78,8 @@ static void on_flush(void *arg)
     send_out(k); /* also before an end: it may be a GOAWAY that says why */
     if (k->why)
         end(k);
-    else if (!nghttp2_session_want_read(k->session) && !nghttp2_session_want_write(k->session))
+    else if (k->out.len == 0 && !nghttp2_session_want_read(k->session) &&
+             !nghttp2_session_want_write(k->session))
         http2_link_end(k, "the connection was closed");
 }
 
@@ -90,8 +96,10 @@ static void feed(struct http2_link *k, size_t n)
 static void on_ready(void *arg, int fd, int events)
 {
     struct http2_link *k = arg;
-    if (events & WATCH_WRITE)
+    if (events & WATCH_WRITE) {
         send_out(k);
+        timer_set(&k->flush, loop_now_ms(k->loop)); /* there may be more, or the end */
+    }
     if (!(events & WATCH_READ) || k->why)
         return;
     ssize_t n = recv(fd, received, sizeof received, MSG_DONTWAIT);

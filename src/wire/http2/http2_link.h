@@ -18,6 +18,7 @@
 #define HTTP2_STREAM_WINDOW     (1 << 20)
 #define HTTP2_CONNECTION_WINDOW (64 << 20)
 #define HTTP2_HEAD_BYTES_MAX    65536
+#define HTTP2_OUT_BYTES_MAX     (1 << 20) /* that the kernel does not take: the session waits then */
 
 struct http2_link {
     struct loop *loop;
@@ -26,7 +27,8 @@ struct http2_link {
     struct poller poller;
     struct timer flush;
     struct buf out;
-    const char *why; /* it has ended; NULL: not yet */
+    int64_t moved_ms; /* when bytes have last left; of meaning while out holds some */
+    const char *why;  /* it has ended; NULL: not yet */
     /* Called once, on the loop's stack. The owner lets go of the session's streams, and may release the link. */
     void (*on_end)(void *arg);
     void *arg;
@@ -37,7 +39,7 @@ void http2_link_init(struct http2_link *k, struct loop *l, int fd, nghttp2_sessi
                      void (*on_end)(void *arg), void *arg);
 void http2_link_release(struct http2_link *k); /* closes the socket, frees the session */
 
-/* Turns all that has been submitted into bytes, which leave at the end of the turn. */
+/* Turns what has been submitted into bytes, which leave at the end of the turn. */
 void http2_link_pack(struct http2_link *k);
 /* Ends the connection at the end of the turn; on_end follows. */
 void http2_link_end(struct http2_link *k, const char *why);

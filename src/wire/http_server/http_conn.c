@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 #include "wire/http_server/http_uri.h"
 
@@ -18,9 +19,9 @@
 #define LINGER_MS        1000
 #define LINGER_BYTES_MAX (1024 * 1024)
 
-static void on_gone(void *arg)
+void http_conn_gone(void *conn)
 {
-    struct http_conn *c = arg;
+    struct http_conn *c = conn;
     if (c->kit && c->kit->x.cancel_when_gone)
         task_cancel(c->task);
 }
@@ -32,7 +33,7 @@ struct http_conn *http_conn_new(struct http_server *s, int fd)
         check_no_memory();
     c->server = s;
     watch_init(&c->watch, s->loop, fd);
-    c->watch.on_gone = on_gone;
+    c->watch.on_gone = http_conn_gone;
     c->watch.arg = c;
     list_push(&s->conns, &c->link);
     return c;
@@ -251,7 +252,7 @@ static void count(struct http_exchange *x)
         histogram_add_us(n->seconds, loop_now_us(x->conn->server->loop) - x->began_us);
 }
 
-static struct http_exchange *begin_exchange(struct task *t, struct http_conn *c)
+struct http_exchange *http_exchange_begin(struct task *t, struct http_conn *c)
 {
     struct http_exchange *x = &c->kit->x;
     *x =
@@ -260,8 +261,7 @@ static struct http_exchange *begin_exchange(struct task *t, struct http_conn *c)
     return x;
 }
 
-/* The head has been read. False: the connection ends here. */
-static bool answer(struct task *t, struct http_exchange *x)
+void http_answer(struct task *t, struct http_exchange *x)
 {
     struct http_conn *c = x->conn;
     if (c->server->counts.seconds)
@@ -273,13 +273,20 @@ static bool answer(struct task *t, struct http_exchange *x)
     count(x);
     if (err)
         c->broken = true;
+}
+
+/* The head has been read. False: the connection ends here. */
+static bool answer(struct task *t, struct http_exchange *x)
+{
+    struct http_conn *c = x->conn;
+    http_answer(t, x);
     if (c->broken || x->close || http_body_skip(t, x) != 0)
         return false;
     buf_consume(&c->kit->in, x->at);
     return http_take_turns(t, c, REQUEST_BYTES) == 0;
 }
 
-static void refuse(struct task *t, struct http_exchange *x, struct http_problem p)
+void http_refuse(struct task *t, struct http_exchange *x, struct http_problem p)
 {
     if (http_reply_problem(t, x, p) != 0)
         x->conn->broken = true;
@@ -289,7 +296,7 @@ static void refuse(struct task *t, struct http_exchange *x, struct http_problem 
 static bool serve(struct task *t, struct http_conn *c)
 {
     struct task_scope scope = task_scope(t);
-    struct http_exchange *x = begin_exchange(t, c);
+    struct http_exchange *x = http_exchange_begin(t, c);
     bool go_on = false;
     int err;
     switch (read_head(t, c, &err)) {
@@ -297,16 +304,33 @@ static bool serve(struct task *t, struct http_conn *c)
         go_on = answer(t, x);
         break;
     case HTTP_BAD:
-        refuse(t, x, c->kit->parser.problem);
+        http_refuse(t, x, c->kit->parser.problem);
         break;
     case HTTP_MORE:
         if (err == ERR_TIMEOUT && !c->broken)
-            refuse(t, x, problem(HTTP_REQUEST_TIMEOUT, "the headers did not come in time"));
+            http_refuse(t, x, problem(HTTP_REQUEST_TIMEOUT, "the headers did not come in time"));
         else
             c->broken = true;
     }
     task_scope_end(t, scope);
     return go_on;
+}
+
+/* Whether the first bytes are the preface of HTTP/2; waits for all of it while they look like it. */
+static bool greets_http2(struct task *t, struct http_conn *c)
+{
+    struct buf *in = &c->kit->in;
+    int64_t until_ms = now_ms(c) + c->server->options.limits.header_ms;
+    while (http2_preface_begins(buf_str(in))) {
+        size_t got;
+        char *at = buf_reserve(in, READ_BYTES);
+        if (in->len >= HTTP2_PREFACE_BYTES)
+            return true;
+        if (http_receive(t, c, until_ms, at, buf_room(in), &got) != 0)
+            return false;
+        buf_added(in, got);
+    }
+    return false;
 }
 
 static void serve_all(struct task *t, struct http_conn *c)
@@ -318,6 +342,10 @@ static void serve_all(struct task *t, struct http_conn *c)
             return;
         if (await_request(t, c) != 0) {
             c->broken = true; /* silently */
+            return;
+        }
+        if (c->served_count == 0 && c->server->options.http2 && greets_http2(t, c)) {
+            http2_conn_serve(t, c);
             return;
         }
     } while (serve(t, c));
@@ -340,8 +368,8 @@ static void turn_away(struct task *t, struct http_conn *c)
 {
     http_kit_get(c);
     c->kit->parser.head = (struct http_head){.method = STR("GET"), .minor = 1};
-    refuse(t, begin_exchange(t, c),
-           problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
+    http_refuse(t, http_exchange_begin(t, c),
+                problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
 }
 
 void http_conn_task(struct task *t, void *conn)

@@ -46,6 +46,8 @@ struct http_server {
     struct loop *loop;
     struct http_options options;
     struct http_router *router;
+    size_t body_max;         /* the largest of all routes */
+    struct group *group;     /* of connections and streams, while http_server_run is under way */
     struct task *acceptor;   /* NULL unless http_server_run is under way */
     struct watch *listening; /* its own */
     struct list conns;       /* struct http_conn, by link */
@@ -99,6 +101,40 @@ struct http_exchange {
     uint64_t stream_left; /* of it */
 };
 
+struct http_conn {
+    struct http_server *server;
+    struct task *task;
+    struct watch watch; /* of a stream: only gone is true or not */
+    struct list link;
+    bool refused;     /* over the limit: only here to be told so */
+    bool waiting;     /* for a first byte */
+    bool broken;      /* nothing shall be sent any more */
+    bool read_filled; /* the last read found no end */
+    size_t served_count;
+    size_t burst_bytes;          /* of work since others had their turn */
+    struct http_kit *kit;        /* NULL while it waits for a request */
+    struct http2_conn *http2;    /* once it speaks HTTP/2: its streams do the work; else NULL */
+    struct http2_stream *stream; /* this is no connection but a stream of one; else NULL */
+    char peer[INET6_ADDRSTRLEN];
+};
+
+/* One request of HTTP/2: to the rest of the server a connection that has one exchange. */
+struct http2_stream {
+    struct http_conn conn;
+    struct http2_conn *owner;
+    struct list gathering; /* in owner.gathering, until the request is complete */
+    int32_t id;
+    int64_t due_ms; /* when the request must be complete */
+    struct str method, target;
+    bool has_authority;
+    bool complete;   /* the client has said all */
+    bool closed;     /* the session does not know it any more */
+    bool waiting;    /* its task does, for bytes to leave */
+    bool ending;     /* nothing will be added to the reply */
+    bool sent;       /* the session has all of the reply */
+    struct str rest; /* of the reply: borrowed bytes after kit.out */
+};
+
 struct http_kit {
     struct buf in, out;
     struct buf fields;  /* header lines of the reply that the handler has set */
@@ -107,37 +143,38 @@ struct http_kit {
     struct arena arena; /* the memory of a task's arena, while nobody uses it */
     struct http_parser parser;
     struct http_exchange x; /* the present one, or the last */
+    struct http2_stream stream;
     struct http_kit *next;
-};
-
-struct http_conn {
-    struct http_server *server;
-    struct task *task;
-    struct watch watch;
-    struct list link;
-    bool refused;     /* over the limit: only here to be told so */
-    bool waiting;     /* for a first byte */
-    bool broken;      /* nothing shall be sent any more */
-    bool read_filled; /* the last read found no end */
-    size_t served_count;
-    size_t burst_bytes;   /* of work since others had their turn */
-    struct http_kit *kit; /* NULL while it waits for a request */
-    char peer[INET6_ADDRSTRLEN];
 };
 
 /* http_conn.c */
 struct http_conn *http_conn_new(struct http_server *s, int fd); /* fd is the connection's now */
 void http_conn_close(struct http_conn *c);                      /* and frees it */
 void http_conn_task(struct task *t, void *conn);                /* ends with http_conn_close */
+void http_conn_gone(void *conn); /* cancels its handler, if that asked for it */
+struct http_exchange *http_exchange_begin(struct task *t, struct http_conn *c);
+/* The head has been read: does everything but what follows the reply. */
+void http_answer(struct task *t, struct http_exchange *x);
+void http_refuse(struct task *t, struct http_exchange *x, struct http_problem p); /* the same */
 
 /* http_kit.c. Both keep what is in the arena of the connection's task, which must be nothing. */
 void http_kit_get(struct http_conn *c);
 void http_kit_put(struct http_conn *c); /* harmless without one; what is in the buffers is lost */
+/* The same in two steps, for a kit that is in use before its task is: take, then use. */
+struct http_kit *http_kit_take(struct http_server *s);
+void http_kit_use(struct http_conn *c);
+void http_kit_give(struct http_server *s, struct http_kit *k); /* that no task uses */
 void http_kits_free(struct http_server *s);
 
 /* http_io.c. Sends kit.out, then body. Fails with ERR_TIMEOUT when nothing moves for write_ms;
  * the connection is broken after any failure. */
 MUST_CHECK int http_send(struct task *t, struct http_conn *c, struct str body);
+/* While a task waits for the client its handler's clock stands still. */
+struct http_pause {
+    int64_t deadline_ms, since_ms;
+};
+struct http_pause http_pause(struct task *t, int64_t until_ms);
+void http_resume(struct task *t, struct http_exchange *x, struct http_pause p);
 /* The same for count bytes of a file, from offset on. */
 MUST_CHECK int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset,
                               uint64_t count);

@@ -6,25 +6,22 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
+#include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
 /* A client that sends or reads as fast as we do would never make us wait. */
 #define BURST_BYTES_MAX (256 * 1024)
 
-struct pause {
-    int64_t deadline_ms, since_ms;
-};
-
-static struct pause pause_handler(struct task *t, int64_t until_ms)
+struct http_pause http_pause(struct task *t, int64_t until_ms)
 {
     int64_t now_ms = loop_now_ms(task_loop(t));
-    struct pause p = {task_deadline(t, TIME_NEVER), now_ms};
+    struct http_pause p = {task_deadline(t, TIME_NEVER), now_ms};
     task_deadline_restore(t, TIME_NEVER);
     (void)task_deadline(t, until_ms - now_ms);
     return p;
 }
 
-static void resume_handler(struct task *t, struct http_exchange *x, struct pause p)
+void http_resume(struct task *t, struct http_exchange *x, struct http_pause p)
 {
     if (x->handler_deadline_ms && p.deadline_ms == x->handler_deadline_ms) {
         x->handler_deadline_ms += loop_now_ms(task_loop(t)) - p.since_ms;
@@ -45,9 +42,9 @@ int http_take_turns(struct task *t, struct http_conn *c, size_t bytes)
 int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p, size_t n,
                  size_t *got)
 {
-    struct pause pause = pause_handler(t, until_ms);
+    struct http_pause pause = http_pause(t, until_ms);
     int err = watch_read(t, &c->watch, p, n, got);
-    resume_handler(t, &c->kit->x, pause);
+    http_resume(t, &c->kit->x, pause);
     if (err || *got == 0)
         return err ? err : ERR_CLOSED;
     return http_take_turns(t, c, *got);
@@ -69,9 +66,9 @@ static int wait_writable(struct task *t, struct http_conn *c)
         return ERR_CLOSED;
     watch_drained(&c->watch, WATCH_WRITE);
     int64_t write_ms = c->server->options.limits.write_ms;
-    struct pause pause = pause_handler(t, loop_now_ms(task_loop(t)) + write_ms);
+    struct http_pause pause = http_pause(t, loop_now_ms(task_loop(t)) + write_ms);
     int err = watch_wait(t, &c->watch, WATCH_WRITE);
-    resume_handler(t, &c->kit->x, pause);
+    http_resume(t, &c->kit->x, pause);
     return err;
 }
 
@@ -106,13 +103,17 @@ static int send_all(struct task *t, struct http_conn *c, struct str body, int fl
 
 int http_send(struct task *t, struct http_conn *c, struct str body)
 {
-    return c->broken ? ERR_CLOSED : send_all(t, c, body, 0);
+    if (c->broken)
+        return ERR_CLOSED;
+    return c->stream ? http2_stream_send(t, c->stream, body) : send_all(t, c, body, 0);
 }
 
 int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset, uint64_t count)
 {
     if (c->broken)
         return ERR_CLOSED;
+    if (c->stream)
+        return http2_stream_send_file(t, c->stream, fd, offset, count);
     int err = send_all(t, c, STR(""), MSG_MORE);
     off_t at = (off_t)offset;
     while (count > 0 && !err) {

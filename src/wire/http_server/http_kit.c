@@ -4,6 +4,8 @@
 
 /* More than are at work at the same moment; further ones are freed. */
 #define KITS_KEPT_MAX 64
+/* One connection has many streams at work. */
+#define HTTP2_KITS_KEPT_MAX 1024
 /* A buffer that one exchange has made larger than this is not kept for the next. */
 #define KEEP_BYTES_MAX (64 * 1024)
 
@@ -14,9 +16,8 @@ static void swap(struct arena *a, struct arena *b)
     *b = was;
 }
 
-void http_kit_get(struct http_conn *c)
+struct http_kit *http_kit_take(struct http_server *s)
 {
-    struct http_server *s = c->server;
     struct http_kit *k = s->kits;
     if (k) {
         s->kits = k->next;
@@ -26,8 +27,18 @@ void http_kit_get(struct http_conn *c)
         if (!k)
             check_no_memory();
     }
-    swap(&k->arena, task_arena(c->task));
-    c->kit = k;
+    return k;
+}
+
+void http_kit_use(struct http_conn *c)
+{
+    swap(&c->kit->arena, task_arena(c->task));
+}
+
+void http_kit_get(struct http_conn *c)
+{
+    c->kit = http_kit_take(c->server);
+    http_kit_use(c);
 }
 
 static void shrink(struct http_kit *k, size_t keep)
@@ -46,16 +57,10 @@ static void kit_free(struct http_kit *k)
     free(k);
 }
 
-void http_kit_put(struct http_conn *c)
+void http_kit_give(struct http_server *s, struct http_kit *k)
 {
-    struct http_server *s = c->server;
-    struct http_kit *k = c->kit;
-    if (!k)
-        return;
-    c->kit = NULL;
-    check(!task_arena(c->task)->head); /* no scope is open */
-    swap(&k->arena, task_arena(c->task));
-    if (s->kit_count >= KITS_KEPT_MAX) {
+    arena_reset(&k->arena, (struct arena_mark){0});
+    if (s->kit_count >= (s->options.http2 ? HTTP2_KITS_KEPT_MAX : KITS_KEPT_MAX)) {
         kit_free(k);
         return;
     }
@@ -63,6 +68,17 @@ void http_kit_put(struct http_conn *c)
     k->next = s->kits;
     s->kits = k;
     s->kit_count++;
+}
+
+void http_kit_put(struct http_conn *c)
+{
+    struct http_kit *k = c->kit;
+    if (!k)
+        return;
+    c->kit = NULL;
+    check(!task_arena(c->task)->head); /* no scope is open */
+    swap(&k->arena, task_arena(c->task));
+    http_kit_give(c->server, k);
 }
 
 void http_kits_free(struct http_server *s)

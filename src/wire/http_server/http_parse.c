@@ -215,10 +215,16 @@ static enum http_verdict take_known(struct http_parser *p, const struct http_fie
     return HTTP_MORE;
 }
 
+static enum http_verdict add_field(struct http_parser *p, struct str name, struct str value)
+{
+    struct http_field *f = &p->head.fields[p->head.field_count++];
+    *f = (struct http_field){name, value};
+    return take_known(p, f);
+}
+
 static enum http_verdict take_field(struct http_parser *p, struct str line)
 {
-    struct http_head *h = &p->head;
-    if (h->field_count == p->limits.fields)
+    if (p->head.field_count == p->limits.fields)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
     size_t n = span(is_token, line);
     /* Folded lines end here, too: they begin with a blank, and no name does. */
@@ -226,10 +232,7 @@ static enum http_verdict take_field(struct http_parser *p, struct str line)
         return bad_request(p, "bad header name");
     if (!all_values(line)) /* a name has none either, and more bytes go faster */
         return bad_request(p, "a header has a control character in it");
-    struct http_field *f = &h->fields[h->field_count++];
-    *f = (struct http_field){str_from(line.p, n),
-                             str_trim(str_from(line.p + n + 1, line.n - n - 1))};
-    return take_known(p, f);
+    return add_field(p, str_from(line.p, n), str_trim(str_from(line.p + n + 1, line.n - n - 1)));
 }
 
 static enum http_verdict finish(struct http_parser *p)
@@ -295,6 +298,29 @@ enum http_verdict http_parse(struct http_parser *p, struct str in)
         if (v == HTTP_DONE)
             return v;
     }
+}
+
+enum http_verdict http_parse_field(struct http_parser *p, struct str name, struct str value)
+{
+    p->scanned += name.n + value.n + sizeof(": \r\n") - 1; /* as much as in text */
+    if (p->scanned > p->limits.head_bytes)
+        return bad(p, HTTP_HEADERS_TOO_LARGE, "the headers are too large");
+    if (p->head.field_count == p->limits.fields)
+        return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
+    if (name.n == 0 || !all(is_token, name))
+        return bad_request(p, "bad header name");
+    if (!all_values(value))
+        return bad_request(p, "a header has a control character in it");
+    return add_field(p, name, str_trim(value));
+}
+
+enum http_verdict http_parse_end(struct http_parser *p, struct str method, struct str target)
+{
+    p->head.method = method;
+    if (!method_valid(method))
+        return bad_request(p, "bad method");
+    enum http_verdict v = take_target(p, target);
+    return v == HTTP_MORE ? finish(p) : v;
 }
 
 struct str http_head_field(const struct http_head *h, struct str name)

@@ -40,7 +40,7 @@ struct http_parser {
     struct http_head head;       /* whole after HTTP_DONE */
     struct http_problem problem; /* after HTTP_BAD */
     size_t used;                 /* bytes of complete lines; after HTTP_DONE those of the head */
-    size_t scanned;              /* up to here no line feed was found after used */
+    size_t scanned;              /* up to here no line feed was found after used; bytes of fields */
     unsigned seen;               /* headers that may come only once */
 };
 
@@ -50,6 +50,11 @@ void http_parser_init(struct http_parser *p, struct http_parse_limits limits,
 /* in holds every byte since http_parser_init, where it was at the last call. Bytes after the head
  * are left alone. */
 enum http_verdict http_parse(struct http_parser *p, struct str in);
+
+/* For a head that comes as fields, not as text (HTTP/2): the same checks, part by part. The strings
+ * are the caller's. After HTTP_BAD the rest need not be told. */
+enum http_verdict http_parse_field(struct http_parser *p, struct str name, struct str value);
+enum http_verdict http_parse_end(struct http_parser *p, struct str method, struct str target);
 
 /* p == NULL if there is none. */
 struct str http_head_field(const struct http_head *h, struct str name);

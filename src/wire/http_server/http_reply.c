@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
 /* Pages may load their own files only. The component library writes style attributes. */
@@ -65,9 +66,8 @@ void http_set_header(struct http_exchange *x, const char *name, struct str value
     buf_add_lit(b, "\r\n");
 }
 
-static void add_type(struct http_exchange *x, const char *type)
+static void add_type(struct http_exchange *x, struct buf *out, const char *type)
 {
-    struct buf *out = &x->conn->kit->out;
     buf_add_lit(out, "Content-Type: ");
     buf_add_str(out, str_of(type));
     buf_add_lit(out, "\r\n");
@@ -85,7 +85,7 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
 {
     check(x->state == HTTP_UNANSWERED); /* one reply for one request */
     struct http_conn *c = x->conn;
-    struct buf *out = &c->kit->out;
+    struct buf *out = c->stream ? http2_stream_head(c->stream) : &c->kit->out;
     x->state = HTTP_ANSWERED;
     x->status = status;
     if (x->head->close || c->server->draining || !http_body_skippable(x))
@@ -94,7 +94,7 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
     buf_add_str(out, http_status_line(status));
     buf_add_str(out, http_default_fields(c->server));
     if (type)
-        add_type(x, type);
+        add_type(x, out, type);
     if (has_length) {
         buf_add_lit(out, "Content-Length: ");
         buf_add_int(out, (int64_t)length);
@@ -102,10 +102,12 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
     } else if (x->chunked) {
         buf_add_lit(out, "Transfer-Encoding: chunked\r\n");
     }
-    if (x->close)
+    if (x->close && !c->stream)
         buf_add_lit(out, "Connection: close\r\n");
     buf_add_str(out, buf_str(&c->kit->fields));
     buf_add_lit(out, "\r\n");
+    if (c->stream)
+        http2_stream_submit(c->stream, has_length && length == 0);
 }
 
 int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,

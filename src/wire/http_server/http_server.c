@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
 /* Accepted in one go, before others get their turn. */
@@ -86,8 +87,11 @@ void http_server_free(struct http_server *s)
 
 void http_server_add(struct http_server *s, const struct http_route *routes, size_t n, void *ctx)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         http_router_add(s->router, &routes[i], ctx);
+        if (routes[i].body_max > s->body_max)
+            s->body_max = routes[i].body_max;
+    }
 }
 
 size_t http_server_connections(const struct http_server *s)
@@ -193,6 +197,7 @@ int http_server_run(struct task *t, struct http_server *s, int fd)
     watch_init(&listening, s->loop, fd);
     struct group conns;
     group_init(&conns, s->loop);
+    s->group = &conns;
     s->acceptor = t;
     s->listening = &listening;
     int err = 0;
@@ -206,6 +211,7 @@ int http_server_run(struct task *t, struct http_server *s, int fd)
     if (err)
         group_cancel(&conns);
     int joined = group_join(t, &conns);
+    s->group = NULL;
     return err ? err : joined;
 }
 
@@ -224,5 +230,7 @@ void http_server_drain(struct http_server *s)
         struct http_conn *c = list_entry(it, struct http_conn, link);
         if (c->waiting)
             rouse(&c->watch, c->task);
+        else if (c->http2)
+            http2_conn_drain(c->http2);
     }
 }

@@ -19,7 +19,8 @@ static int begin(struct task *t, struct http_exchange *x)
 
 int http_stream_begin(struct task *t, struct http_exchange *x, int status, const char *type)
 {
-    x->chunked = x->head->minor > 0; /* else the end of the connection is the end of the body */
+    /* Where there are no chunks the end of the connection is the end of the body, or of the stream. */
+    x->chunked = x->head->minor > 0 && !x->conn->stream;
     http_add_head(x, status, type, false, 0);
     return begin(t, x);
 }
