@@ -8,7 +8,8 @@
 #include "base/check.h"
 
 #define READ_BYTES 65536
-#define KEPT_BYTES 65536 /* by an empty buffer */
+#define SEND_BYTES 65536 /* that do not wait for the end of the turn: they are still in the cache */
+#define KEPT_BYTES 262144 /* by an empty buffer */
 
 /* One buffer for all links: nobody waits while it is in use. */
 static char received[READ_BYTES];
@@ -31,24 +32,6 @@ static void end(struct http2_link *k)
 
 /* --- out --- */
 
-void http2_link_pack(struct http2_link *k)
-{
-    const uint8_t *p;
-    ssize_t n;
-    if (k->out.len == 0)
-        k->moved_ms = loop_now_ms(k->loop);
-    while (!k->why && k->out.len < HTTP2_OUT_BYTES_MAX &&
-           (n = nghttp2_session_mem_send(k->session, &p)) != 0) {
-        if (n < 0) {
-            http2_link_end(k, nghttp2_strerror((int)n));
-            return;
-        }
-        buf_add(&k->out, p, (size_t)n);
-    }
-    if (k->out.len > 0 && !(k->poller.events & WATCH_WRITE))
-        timer_set(&k->flush, loop_now_ms(k->loop));
-}
-
 /* As much as the kernel takes; the poller tells when it takes more. */
 static void send_out(struct http2_link *k)
 {
@@ -69,6 +52,28 @@ static void send_out(struct http2_link *k)
     buf_shrink(&k->out, KEPT_BYTES);
     if (!k->why)
         poller_set(&k->poller, WATCH_READ | (k->out.len > 0 ? WATCH_WRITE : 0));
+}
+
+void http2_link_pack(struct http2_link *k)
+{
+    const uint8_t *p;
+    ssize_t n;
+    if (k->out.len == 0)
+        k->moved_ms = loop_now_ms(k->loop);
+    while (!k->why && k->out.len < HTTP2_OUT_BYTES_MAX &&
+           (n = nghttp2_session_mem_send(k->session, &p)) != 0) {
+        if (n < 0) {
+            http2_link_end(k, nghttp2_strerror((int)n));
+            return;
+        }
+        buf_add(&k->out, p, (size_t)n);
+    }
+    if (k->out.len == 0 || (k->poller.events & WATCH_WRITE))
+        return;
+    if (k->out.len >= SEND_BYTES)
+        send_out(k);
+    else
+        timer_set(&k->flush, loop_now_ms(k->loop));
 }
 
 static void on_flush(void *arg)

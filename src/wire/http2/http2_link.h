@@ -39,7 +39,7 @@ void http2_link_init(struct http2_link *k, struct loop *l, int fd, nghttp2_sessi
                      void (*on_end)(void *arg), void *arg);
 void http2_link_release(struct http2_link *k); /* closes the socket, frees the session */
 
-/* Turns what has been submitted into bytes, which leave at the end of the turn. */
+/* Turns what has been submitted into bytes, which leave at the end of the turn, or when they are many. */
 void http2_link_pack(struct http2_link *k);
 /* Ends the connection at the end of the turn; on_end follows. */
 void http2_link_end(struct http2_link *k, const char *why);

@@ -72,7 +72,7 @@ void httpc_h2_leave(struct httpc_h2_call *x)
         give_place_back(k);
         return;
     }
-    /* If it is over the stream has gone, and its place with it. */
+    /* If it is over the stream has gone, and its place with it. Else on_stream_close comes, also for one that has not left. */
     nghttp2_session *s = k->wire.session;
     if (nghttp2_session_set_stream_user_data(s, x->stream, NULL) != 0)
         return;

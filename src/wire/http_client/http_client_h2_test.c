@@ -234,6 +234,9 @@ static void conn_new(struct server *v, struct loop *l, int fd)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, v->window ? v->window : 65535},
     };
     check(nghttp2_submit_settings(s, NGHTTP2_FLAG_NONE, own, 2) == 0);
+    if (v->window > 65535)
+        check(nghttp2_session_set_local_window_size(s, NGHTTP2_FLAG_NONE, 0, (int32_t)v->window) ==
+              0);
     http2_link_init(&c->wire, l, fd, s, conn_free, c);
     http2_link_pack(&c->wire);
 }
@@ -542,6 +545,42 @@ static void test_given_up(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* A server that does not read: calls wait in our own memory, and those that are given up there leave nothing behind. */
+static void send_much(struct task *t, void *arg)
+{
+    struct stalled *s = arg;
+    struct http_response r;
+    char *body = arena_alloc(task_arena(t), 1 << 20);
+    memset(body, 'x', 1 << 20);
+    s->err = post(s->f, t, "/stall", str_from(body, 1 << 20), &r);
+}
+
+static void test_not_begun(struct task *t, void *arg)
+{
+    (void)arg;
+    struct many m = {.path = "/slow", .f.server.window = 100 << 20};
+    struct http_response r;
+    fixture_open(&m.f, t);
+    is_int(post(&m.f, t, "/ok", STR("x"), &r), 0, "the connection stands");
+    struct server_conn *c = list_entry(m.f.server.conns.next, struct server_conn, link);
+    poller_set(&c->wire.poller, 0);
+    struct stalled s = {.f = &m.f};
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < 40; i++)
+        check(task_go(&g, "much", send_much, &s) == 0);
+    check(task_sleep(t, 50) == 0);
+    group_cancel(&g);
+    check(group_join(t, &g) == 0);
+    is_int(s.err, ERR_CANCELED, "calls to a server that does not read are given up");
+    poller_set(&c->wire.poller, WATCH_READ);
+    is_int(post(&m.f, t, "/ok", STR("x"), &r), 0, "it reads again");
+    run_many(t, &m, 100);
+    is_int((int64_t)m.good, 100, "and has 100 places");
+    is_int((int64_t)m.f.server.accepted, 1, "on the same connection");
+    fixture_close(&m.f, t);
+}
+
 /* --- who speaks what --- */
 
 static void test_h1(struct task *t, void *arg)
@@ -602,6 +641,7 @@ int main(void)
     tap_task(test_leaving, NULL, true);
     tap_task(test_lost, NULL, true);
     tap_task(test_given_up, NULL, true);
+    tap_task(test_not_begun, NULL, true);
     tap_task(test_h1, NULL, true);
     tap_task(test_nobody, NULL, true);
     tap_task(test_idle, NULL, false);
