@@ -14,6 +14,7 @@
 #include "loop/timer.h"
 #include "loop/watch.h"
 
+#define HTTP2_FRAME_HEAD_BYTES  9
 #define HTTP2_STREAMS_MAX       1000 /* on one connection */
 #define HTTP2_STREAM_WINDOW     (1 << 20)
 #define HTTP2_CONNECTION_WINDOW (64 << 20)

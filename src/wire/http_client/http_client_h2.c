@@ -109,25 +109,37 @@ int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f)
 
 /* --- the request --- */
 
+/* Says how much follows; send_body puts it where it leaves from, so that it is copied only once. */
 static ssize_t read_body(nghttp2_session *s, int32_t stream, uint8_t *out, size_t room,
                          uint32_t *flags, nghttp2_data_source *source, void *conn)
 {
-    (void)source, (void)conn;
+    (void)out, (void)source, (void)conn;
     struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, stream);
     if (!x)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* given up */
-    size_t n = x->unsent.n < room ? x->unsent.n : room;
-    memcpy(out, x->unsent.p, n);
-    x->unsent = str_from(x->unsent.p + n, x->unsent.n - n);
-    if (x->unsent.n == 0)
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (x->unsent.n <= room)
         *flags |= NGHTTP2_DATA_FLAG_EOF;
-    return (ssize_t)n;
+    return (ssize_t)(x->unsent.n < room ? x->unsent.n : room);
+}
+
+static int send_body(nghttp2_session *s, nghttp2_frame *f, const uint8_t *head, size_t n,
+                     nghttp2_data_source *source, void *conn)
+{
+    (void)source;
+    struct buf *out = &((struct httpc_h2 *)conn)->wire.out;
+    struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, f->hd.stream_id);
+    buf_add(out, head, HTTP2_FRAME_HEAD_BYTES);
+    buf_add(out, x->unsent.p, n);
+    x->unsent = str_from(x->unsent.p + n, x->unsent.n - n);
+    return 0;
 }
 
 void httpc_h2_callbacks(nghttp2_session_callbacks *to)
 {
     nghttp2_session_callbacks_set_on_header_callback(to, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, on_data);
+    nghttp2_session_callbacks_set_send_data_callback(to, send_body);
 }
 
 struct fields {

@@ -10,8 +10,7 @@
 #include "wire/http_client/http_client_private.h"
 
 #define H1_MS              300000 /* then the host is asked again */
-#define FRAME_HEAD_BYTES   9
-#define GREETING_BYTES_MAX 240 /* forty settings; there are nine */
+#define GREETING_BYTES_MAX 240    /* forty settings; there are nine */
 
 /* --- places --- */
 
@@ -197,8 +196,8 @@ static int send_greeting(struct task *t, struct httpc_conn *raw, nghttp2_session
 /* A frame of settings on stream 0, of which n bytes have come. HTTP/1.1 begins with a letter. */
 static bool may_be_settings(const uint8_t *p, size_t n)
 {
-    static const uint8_t head[FRAME_HEAD_BYTES] = {0, 0, 0, NGHTTP2_SETTINGS};
-    for (size_t i = 0; i < n && i < FRAME_HEAD_BYTES; i++)
+    static const uint8_t head[HTTP2_FRAME_HEAD_BYTES] = {0, 0, 0, NGHTTP2_SETTINGS};
+    for (size_t i = 0; i < n && i < HTTP2_FRAME_HEAD_BYTES; i++)
         if (i != 1 && i != 2 && p[i] != head[i]) /* its length, below 65,536 */
             return false;
     return true;
@@ -208,8 +207,8 @@ static bool may_be_settings(const uint8_t *p, size_t n)
 static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k,
                          nghttp2_session *s)
 {
-    uint8_t in[FRAME_HEAD_BYTES + GREETING_BYTES_MAX];
-    size_t have = 0, whole = FRAME_HEAD_BYTES;
+    uint8_t in[HTTP2_FRAME_HEAD_BYTES + GREETING_BYTES_MAX];
+    size_t have = 0, whole = HTTP2_FRAME_HEAD_BYTES;
     while (have < whole) {
         size_t got;
         int err = watch_read(t, &raw->watch, in + have, whole - have, &got);
@@ -218,8 +217,8 @@ static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2
         have += got;
         if (got == 0 || !may_be_settings(in, have))
             return ERR_PROTO;
-        if (have >= FRAME_HEAD_BYTES)
-            whole = FRAME_HEAD_BYTES + ((size_t)in[1] << 8 | in[2]);
+        if (have >= HTTP2_FRAME_HEAD_BYTES)
+            whole = HTTP2_FRAME_HEAD_BYTES + ((size_t)in[1] << 8 | in[2]);
         if (whole > sizeof in)
             return ERR_PROTO;
     }
