@@ -13,6 +13,11 @@
 struct offload_pool;
 struct signal_watch;
 
+struct timer_slot {
+    int64_t at_ms; /* the timer's */
+    struct timer *timer;
+};
+
 struct loop {
     struct event_base *base;
     struct event *tick; /* ends a poll when the next timer is due */
@@ -26,7 +31,7 @@ struct loop {
     struct stack_pool stacks;
     struct stack_home home;
 
-    struct timer **timers; /* heap, from 1 */
+    struct timer_slot *timers; /* heap, from 1 */
     size_t timer_count, timer_cap;
 
     bool seeded;

@@ -91,7 +91,8 @@ struct stack *stack_get(struct stack_pool *p, size_t block_bytes)
 
 void stack_put(struct stack_pool *p, struct stack *s)
 {
-    if (p->free_count >= STACKS_KEPT_MAX) {
+    size_t in_use = p->mapped_count - p->free_count - 1; /* tasks that come and go in waves */
+    if (p->free_count >= STACKS_KEPT_MAX && p->free_count >= in_use) {
         unmap(p, s);
         return;
     }

@@ -1,4 +1,5 @@
-/* A binary heap from index 1; a timer knows its place, so clearing one is as cheap as setting. */
+/* A heap from index 1, four children to a node: those of one lie side by side, and with their times, so that looking for the
+ * next one touches none of ten thousand sleeping timers. A timer knows its place, so clearing one is as cheap as setting. */
 #include "loop/timer.h"
 
 #include <stdlib.h>
@@ -11,43 +12,51 @@ void timer_init(struct timer *tm, struct loop *l, void (*fn)(void *arg), void *a
     *tm = (struct timer){.loop = l, .fn = fn, .arg = arg};
 }
 
-static void place(struct loop *l, struct timer *tm, size_t pos)
+#define CHILDREN 4
+
+static size_t parent_of(size_t pos)
 {
-    l->timers[pos] = tm;
-    tm->pos = pos;
+    return (pos + CHILDREN - 2) / CHILDREN;
 }
 
-static void sift_up(struct loop *l, struct timer *tm, size_t pos)
+static void place(struct loop *l, struct timer_slot slot, size_t pos)
 {
-    while (pos > 1 && l->timers[pos / 2]->at_ms > tm->at_ms) {
-        place(l, l->timers[pos / 2], pos);
-        pos /= 2;
+    l->timers[pos] = slot;
+    slot.timer->pos = pos;
+}
+
+static void sift_up(struct loop *l, struct timer_slot slot, size_t pos)
+{
+    while (pos > 1 && l->timers[parent_of(pos)].at_ms > slot.at_ms) {
+        place(l, l->timers[parent_of(pos)], pos);
+        pos = parent_of(pos);
     }
-    place(l, tm, pos);
+    place(l, slot, pos);
 }
 
-static void sift_down(struct loop *l, struct timer *tm, size_t pos)
+static void sift_down(struct loop *l, struct timer_slot slot, size_t pos)
 {
     for (;;) {
-        size_t child = 2 * pos;
-        if (child > l->timer_count)
+        size_t first = CHILDREN * (pos - 1) + 2, next = first;
+        if (first > l->timer_count)
             break;
-        if (child < l->timer_count && l->timers[child + 1]->at_ms < l->timers[child]->at_ms)
-            child++;
-        if (l->timers[child]->at_ms >= tm->at_ms)
+        for (size_t i = first + 1; i < first + CHILDREN && i <= l->timer_count; i++)
+            if (l->timers[i].at_ms < l->timers[next].at_ms)
+                next = i;
+        if (l->timers[next].at_ms >= slot.at_ms)
             break;
-        place(l, l->timers[child], pos);
-        pos = child;
+        place(l, l->timers[next], pos);
+        pos = next;
     }
-    place(l, tm, pos);
+    place(l, slot, pos);
 }
 
-static void settle(struct loop *l, struct timer *tm, size_t pos)
+static void settle(struct loop *l, struct timer_slot slot, size_t pos)
 {
-    if (pos > 1 && l->timers[pos / 2]->at_ms > tm->at_ms)
-        sift_up(l, tm, pos);
+    if (pos > 1 && l->timers[parent_of(pos)].at_ms > slot.at_ms)
+        sift_up(l, slot, pos);
     else
-        sift_down(l, tm, pos);
+        sift_down(l, slot, pos);
 }
 
 static void make_room(struct loop *l)
@@ -68,7 +77,7 @@ void timer_set(struct timer *tm, int64_t at_ms)
         make_room(l);
         tm->pos = ++l->timer_count;
     }
-    settle(l, tm, tm->pos);
+    settle(l, (struct timer_slot){at_ms, tm}, tm->pos);
 }
 
 void timer_clear(struct timer *tm)
@@ -77,15 +86,15 @@ void timer_clear(struct timer *tm)
         return;
     struct loop *l = tm->loop;
     size_t pos = tm->pos;
-    struct timer *last = l->timers[l->timer_count--];
+    struct timer_slot last = l->timers[l->timer_count--];
     tm->pos = 0;
-    if (last != tm)
+    if (last.timer != tm)
         settle(l, last, pos);
 }
 
 int64_t timer_next_ms(const struct loop *l)
 {
-    return l->timer_count ? l->timers[1]->at_ms : TIME_NEVER;
+    return l->timer_count ? l->timers[1].at_ms : TIME_NEVER;
 }
 
 void timer_fire_due(struct loop *l)
@@ -93,7 +102,7 @@ void timer_fire_due(struct loop *l)
     /* A timer that sets itself again for now waits for the next turn, or this would not end. */
     size_t most = l->timer_count;
     while (most-- > 0 && timer_next_ms(l) <= l->now_ms) {
-        struct timer *tm = l->timers[1];
+        struct timer *tm = l->timers[1].timer;
         timer_clear(tm);
         tm->fn(tm->arg);
     }

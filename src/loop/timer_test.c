@@ -25,9 +25,10 @@ static void fire(void *arg)
 static bool heap_is_sound(const struct loop *l)
 {
     for (size_t i = 1; i <= l->timer_count; i++) {
-        if (l->timers[i]->pos != i)
+        const struct timer_slot *slot = &l->timers[i];
+        if (slot->timer->pos != i || slot->timer->at_ms != slot->at_ms)
             return false;
-        if (i > 1 && l->timers[i / 2]->at_ms > l->timers[i]->at_ms)
+        if (i > 1 && l->timers[(i + 2) / 4].at_ms > slot->at_ms)
             return false;
     }
     return true;
