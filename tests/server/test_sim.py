@@ -359,6 +359,21 @@ def test_crowd():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def greeting(s):
+    """What the server says to the preface of HTTP/2 and settings without a setting."""
+    with socket.create_connection((s.host, s.port), timeout=10) as c:
+        c.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        return c.recv(9)
+
+
+def test_http2():
+    with Sim() as s:
+        first = greeting(s)
+        same((len(first), first[3]), (9, 4), "a client that begins with HTTP/2's preface gets settings")
+    with Sim("--http1") as s:
+        same(greeting(s), b"HTTP/1.1 ", "with --http1 it gets an answer in HTTP/1.1")
+
+
 def test_drain():
     s = Sim("--latency-ms", 800)
     got = []
@@ -384,7 +399,7 @@ def main():
     if not os.access(BIN, os.X_OK):
         sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
     for test in [test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings, test_files,
-                 test_limits, test_faults, test_seed, test_latency, test_crowd, test_drain]:
+                 test_limits, test_faults, test_seed, test_latency, test_crowd, test_http2, test_drain]:
         print(f"# {test.__name__}", flush=True)
         try:
             test()

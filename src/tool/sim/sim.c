@@ -74,6 +74,7 @@ static int read_options(int argc, char **argv, struct setup *u)
         {"labels", "FILE", "CSV lines doi,0 or doi,1: verdicts that outrank the rule",
          .text = &u->labels_file},
         {"keys", "FILE", "one key per line: nobody else may call", .text = &u->keys_file},
+        {"http1", NULL, "do not speak HTTP/2", .flag = &o->http1},
         {"seed", "N", "for failures and jitter (default 0: another one each time)",
          .number = &u->seed, .most = INT64_MAX},
     };
@@ -222,7 +223,7 @@ static void on_signal(void *arg)
 
 static struct http_options server_options(const struct sim_options *o)
 {
-    struct http_options h = {.limits = http_limits_default, .http2 = true};
+    struct http_options h = {.limits = http_limits_default, .http2 = !o->http1};
     h.limits.connections_max = CONNECTIONS_MAX;
     h.limits.idle_ms = IDLE_MS;
     h.limits.handler_ms = o->latency_ms + o->jitter_ms + o->stall_ms + HANDLER_MARGIN_MS;

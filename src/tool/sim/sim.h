@@ -49,6 +49,7 @@ struct sim_options {
     int64_t retry_after_s; /* what FAULT_LIMITED asks for */
     struct sim_limit limit;
     struct sim_faults faults;
+    bool http1; /* only */
 };
 
 struct sim {
