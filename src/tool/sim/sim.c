@@ -29,6 +29,8 @@ static const char about[] =
     "  POST /v1/embeddings         256 dimensions         POST /stats/reset  begin anew\n"
     "  GET  /v1/models                                    GET  /healthz\n"
     "\n"
+    "Speaks HTTP/1.1, and HTTP/2 with clients that begin so (curl --http2-prior-knowledge).\n"
+    "\n"
     "Examples:\n"
     "  millrace sim --listen 127.0.0.1:9100\n"
     "  millrace sim --listen 127.0.0.1:0 --latency-ms 800 --jitter-ms 400 --fail 0.05 --seed 7\n"

@@ -2,8 +2,13 @@
 
 #include "base/log.h"
 
-/* Acknowledgements of pings and settings that a client may have us owe. */
-#define ACKS_MAX 100
+/* Frames that a client has us owe and does not read: acknowledgements of pings and settings, and all. */
+#define ACKS_MAX  100
+#define QUEUE_MAX (10 * HTTP2_STREAMS_MAX)
+/* Requests that a client may give up: many at once, and per second. A library that does not know
+ * the limit has none; HTTP2_STREAMS_MAX handlers are the most that can be kept busy so. */
+#define RESETS_MAX        (10 * HTTP2_STREAMS_MAX)
+#define RESETS_PER_SECOND HTTP2_STREAMS_MAX
 
 /* --- requests --- */
 
@@ -15,6 +20,15 @@ static struct http2_stream *find(struct http2_conn *h, int32_t id)
 static void reset(struct http2_conn *h, int32_t id, uint32_t why)
 {
     check(nghttp2_submit_rst_stream(h->link.session, NGHTTP2_FLAG_NONE, id, why) == 0);
+}
+
+/* A client that asks and asks, and does not read the answers, is left. */
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *f, void *arg)
+{
+    (void)f, (void)arg;
+    return nghttp2_session_get_outbound_queue_size(session) > QUEUE_MAX
+               ? NGHTTP2_ERR_CALLBACK_FAILURE
+               : 0;
 }
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, void *arg)
@@ -219,6 +233,7 @@ static nghttp2_session *session_new(struct http2_conn *h)
     nghttp2_option *option;
     nghttp2_session *session;
     check(nghttp2_session_callbacks_new(&does) == 0 && nghttp2_option_new(&option) == 0);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(does, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(does, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(does, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(does, on_frame);
@@ -226,6 +241,9 @@ static nghttp2_session *session_new(struct http2_conn *h)
     nghttp2_session_callbacks_set_on_stream_close_callback(does, on_close);
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, ACKS_MAX);
+#ifdef HAVE_NGHTTP2_RESET_LIMIT
+    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_MAX, RESETS_PER_SECOND);
+#endif
     check(nghttp2_session_server_new2(&session, does, h, option) == 0);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(does);
