@@ -41,7 +41,7 @@ void http2_conn_drain(struct http2_conn *h);
 struct http2_stream *http2_stream_new(struct http2_conn *h, int32_t id);
 void http2_stream_free(struct http2_stream *s); /* its task has ended, or never began */
 void http2_stream_task(struct task *t, void *stream);
-/* The session has let go of it; error: of HTTP/2. A stream without a task is gone after this. */
+/* The session has let go of it. A stream without a task is gone after this. */
 void http2_stream_closed(struct http2_stream *s);
 /* Where the head of the reply is written, as text, before http2_stream_submit. */
 struct buf *http2_stream_head(struct http2_stream *s);

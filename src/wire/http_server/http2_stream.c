@@ -1,5 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "wire/http_server/http2_conn.h"
