@@ -177,8 +177,10 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *
 
 /* --- time --- */
 
+/* The client is told; once the streams that are there have ended the link ends. */
 static void leave(struct http2_conn *h)
 {
+    h->left = true;
     int32_t last = nghttp2_session_get_last_proc_stream_id(h->link.session);
     check(nghttp2_submit_goaway(h->link.session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL,
                                 0) == 0);
@@ -211,10 +213,13 @@ static void on_tick(void *arg)
         next_ms = earlier(next_ms, h->link.moved_ms + limits->write_ms);
     }
     if (h->stream_count == 0) {
-        if (now_ms - h->idle_since_ms >= limits->idle_ms)
+        int64_t idle_ms = now_ms - h->idle_since_ms;
+        if (idle_ms < limits->idle_ms)
+            next_ms = earlier(next_ms, h->idle_since_ms + limits->idle_ms);
+        else if (!h->left)
             leave(h);
         else
-            next_ms = earlier(next_ms, h->idle_since_ms + limits->idle_ms);
+            http2_link_end(&h->link, "nothing more is asked");
     }
     timer_set(&h->tick, next_ms > now_ms ? next_ms : now_ms + 1);
 }

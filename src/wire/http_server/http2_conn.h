@@ -28,6 +28,7 @@ struct http2_conn {
     size_t stream_count;
     int64_t idle_since_ms;
     struct timer tick;
+    bool left;  /* the client has been told that no more streams are taken */
     bool ended; /* the link */
 };
 
