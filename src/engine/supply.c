@@ -130,7 +130,8 @@ static size_t lot_size(const struct worker *w, const struct work_unit *u)
 {
     int64_t latency_us, tokens;
     ai_averages(w->run->crew->node->ai, &latency_us, &tokens);
-    size_t n = latency_us > 0 ? (size_t)(LOT_US / latency_us) : WORK_UNIT_PAPERS;
+    /* Before the first verdict a worker gets few: all of them begin at once. */
+    size_t n = latency_us > 0 ? (size_t)(LOT_US / latency_us) : 0;
     if (n < LOT_PAPERS_MIN)
         n = LOT_PAPERS_MIN;
     if (n > WORK_UNIT_PAPERS)
