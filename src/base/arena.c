@@ -21,10 +21,10 @@
 #endif
 
 #define ALIGN_BYTES 16
-/* Chunks double up to here: a large tree costs few mallocs, a small one little memory. */
+/* From the third on chunks double, up to here: a large tree costs few mallocs, a small one little memory. */
 #define CHUNK_BYTES_GROWN 65536
-/* A spare chunk above this goes back to the heap: it may belong to an idle connection. */
-#define SPARE_BYTES_MAX 16384
+/* A spare chunk above this goes back to the heap: thousands of connections and workers wait with one in hand. */
+#define SPARE_BYTES_MAX ARENA_CHUNK_BYTES
 
 struct arena_chunk {
     _Alignas(ALIGN_BYTES) struct arena_chunk *older;
@@ -74,7 +74,7 @@ static struct arena_chunk *chunk_new(size_t size)
 /* Puts a chunk with room for need bytes in front. */
 static void add_chunk(struct arena *a, size_t need)
 {
-    size_t size = a->head ? a->head->size * 2 : ARENA_CHUNK_BYTES;
+    size_t size = a->head && a->head->older ? a->head->size * 2 : ARENA_CHUNK_BYTES;
     if (size > CHUNK_BYTES_GROWN)
         size = CHUNK_BYTES_GROWN;
     if (size < need + sizeof(struct arena_chunk))
