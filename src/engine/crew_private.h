@@ -52,6 +52,18 @@ struct crew_run {
     int64_t reaped_ms;
 };
 
+/* A paper of a unit, as short as can be: a thousand workers hold a hundred each. */
+struct unit_paper {
+    uint32_t doi_at; /* in the unit's bytes; it ends where the next one begins */
+    uint32_t place;  /* of the unit's places */
+};
+
+/* What neighbours in a unit share. */
+struct unit_place {
+    struct str journal;
+    int64_t year, cents;
+};
+
 /* A unit that a worker holds, and its papers that have no result yet. */
 struct work_unit {
     struct list link; /* of the worker */
@@ -59,17 +71,31 @@ struct work_unit {
     char *name; /* owned */
     uint64_t number;
     bool again;                /* to take it has been tried */
-    struct work_paper *papers; /* owned, with its strings; NULL: not listed yet */
+    struct unit_place *places; /* owned, with all that follows; NULL: not listed yet */
+    struct unit_paper *papers; /* count, and one more where the last one ends */
+    const char *dois;
     size_t count, fetched;
 };
 
 /* Some of them, fetched together. */
+struct lot_paper {
+    struct work_paper paper; /* its strings are the unit's */
+    struct str packed;       /* as blocks have it; p == NULL: not in the corpus any more */
+};
+
 struct lot {
     struct work_unit *unit;
     bool ends; /* the unit has no more */
     size_t count;
-    const struct work_paper *papers; /* borrowed from the unit */
-    struct str packed[]; /* as blocks have them; p == NULL: not in the corpus any more */
+    struct lot_paper papers[];
+};
+
+/* The next lot of a worker. */
+enum supply {
+    SUPPLY_NONE,     /* nobody asked for it */
+    SUPPLY_ASKED,    /* the worker is among the crew's hungry */
+    SUPPLY_FETCHING, /* one of the fetchers is at it */
+    SUPPLY_THERE,    /* in next, or next_err tells why not */
 };
 
 struct worker {

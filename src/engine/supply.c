@@ -28,7 +28,7 @@ void supply_close_unit(struct worker *w, struct work_unit *u)
         w->unit = NULL;
     list_del(&u->link);
     free(u->name);
-    free(u->papers);
+    free(u->places);
     free(u);
 }
 
@@ -86,29 +86,56 @@ static int pass_over(struct task *t, const struct crew_run *r, struct work_paper
     return 0;
 }
 
-static struct str copy_to(char **at, struct str s)
+static char *put(char *at, struct str s)
 {
-    char *p = *at;
-    memcpy(p, s.p, s.n);
-    *at += s.n;
-    return str_from(p, s.n);
+    memcpy(at, s.p, s.n);
+    return at + s.n;
 }
 
-/* Out of the task's arena, into one piece of memory; neighbours of one journal share its name. */
+static bool same_place(const struct work_paper *a, const struct work_paper *b)
+{
+    return a->year == b->year && a->cents == b->cents && str_eq(a->journal, b->journal);
+}
+
+/* Out of the task's arena, into one piece of memory: places, papers, names of journals, DOIs. */
 static void keep_papers(struct work_unit *u, const struct work_paper *papers, size_t count)
 {
-    size_t bytes = (count + 1) * sizeof *papers;
-    for (size_t i = 0; i < count; i++)
-        bytes += papers[i].doi.n + papers[i].journal.n;
-    u->papers = check_memory(malloc(bytes));
-    u->count = count;
-    char *at = (char *)(u->papers + count + 1);
+    size_t places = 0, names = 0, dois = 0;
     for (size_t i = 0; i < count; i++) {
-        bool same = i > 0 && str_eq(papers[i].journal, u->papers[i - 1].journal);
-        u->papers[i] = papers[i];
-        u->papers[i].doi = copy_to(&at, papers[i].doi);
-        u->papers[i].journal = same ? u->papers[i - 1].journal : copy_to(&at, papers[i].journal);
+        bool same = i > 0 && same_place(&papers[i], &papers[i - 1]);
+        places += !same;
+        names += same ? 0 : papers[i].journal.n;
+        dois += papers[i].doi.n;
     }
+    check(dois <= UINT32_MAX);
+    size_t heads = places * sizeof *u->places + (count + 1) * sizeof *u->papers;
+    u->places = check_memory(malloc(heads + names + dois));
+    u->papers = (struct unit_paper *)(u->places + places);
+    u->count = count;
+    char *name = (char *)u->places + heads, *doi = name + names;
+    u->dois = doi;
+    places = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct work_paper *p = &papers[i];
+        if (i == 0 || !same_place(p, &papers[i - 1])) {
+            u->places[places++] =
+                (struct unit_place){str_from(name, p->journal.n), p->year, p->cents};
+            name = put(name, p->journal);
+        }
+        u->papers[i] = (struct unit_paper){(uint32_t)(doi - u->dois), (uint32_t)places - 1};
+        doi = put(doi, p->doi);
+    }
+    u->papers[count].doi_at = (uint32_t)dois;
+}
+
+static struct work_paper paper_of(const struct work_unit *u, size_t i)
+{
+    const struct unit_paper *p = &u->papers[i];
+    const struct unit_place *place = &u->places[p->place];
+    return (struct work_paper){.doi = str_from(u->dois + p->doi_at, p[1].doi_at - p->doi_at),
+                               .journal = place->journal,
+                               .year = place->year,
+                               .cents = place->cents};
 }
 
 static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
@@ -145,11 +172,17 @@ static struct lot *lot_new(struct work_unit *u, const struct block_pick *items, 
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += items[i].packed.n;
-    struct lot *lot = check_memory(malloc(sizeof *lot + count * sizeof *lot->packed + bytes));
-    *lot = (struct lot){.unit = u, .count = count, .papers = u->papers + u->fetched};
-    char *at = (char *)(lot->packed + count);
-    for (size_t i = 0; i < count; i++)
-        lot->packed[i] = items[i].packed.p ? copy_to(&at, items[i].packed) : STR_NULL;
+    struct lot *lot = check_memory(malloc(sizeof *lot + count * sizeof *lot->papers + bytes));
+    *lot = (struct lot){.unit = u, .count = count};
+    char *at = (char *)(lot->papers + count);
+    for (size_t i = 0; i < count; i++) {
+        struct str packed = items[i].packed;
+        lot->papers[i] = (struct lot_paper){.paper = paper_of(u, u->fetched + i)};
+        if (packed.p) {
+            lot->papers[i].packed = str_from(at, packed.n);
+            at = put(at, packed);
+        }
+    }
     u->fetched += count;
     lot->ends = u->fetched == u->count;
     return lot;
@@ -160,8 +193,8 @@ static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, stru
     size_t count = lot_size(w, u);
     struct block_pick *items = ARENA_ARRAY(task_arena(t), struct block_pick, count + 1);
     for (size_t i = 0; i < count; i++) {
-        const struct work_paper *p = &u->papers[u->fetched + i];
-        items[i] = (struct block_pick){.journal = p->journal, .year = p->year, .doi = p->doi};
+        struct work_paper p = paper_of(u, u->fetched + i);
+        items[i] = (struct block_pick){.journal = p.journal, .year = p.year, .doi = p.doi};
     }
     int err = count ? blocks_pick_packed(t, w->run->crew->node->blocks, items, count) : 0;
     if (!err)
@@ -173,12 +206,12 @@ static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, stru
 static int fetch(struct task *t, struct worker *w, struct lot **out)
 {
     struct work_unit *u = w->unit;
-    if (!u || (u->papers && u->fetched == u->count))
+    if (!u || (u->places && u->fetched == u->count))
         u = unit_new(w);
     int err = u->name ? 0 : take(t, w, u);
     if (err)
         return err;
-    if (!u->papers)
+    if (!u->places)
         err = list_papers(t, w, u);
     if (!err)
         err = fetch_lot(t, w, u, out);

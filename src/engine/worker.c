@@ -149,7 +149,7 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
         if (i + 1 == lot->count)
             supply_ahead(w);
         struct task_scope scope = task_scope(t);
-        int err = work_on_paper(t, w, &lot->papers[i], lot->packed[i]);
+        int err = work_on_paper(t, w, &lot->papers[i].paper, lot->papers[i].packed);
         task_scope_end(t, scope);
         if (err)
             return err;
