@@ -12,7 +12,6 @@
 
 #define REAP_MS       2000 /* leases of nodes that died */
 #define SETTLE_MS     50   /* managing again, however much happens */
-#define FETCHES_MAX   32
 #define NEWS_MAX      1000
 #define RETRY_MS      200 /* stores are away */
 #define STATUS_WORDS  2   /* commands about each run in a round */
@@ -28,8 +27,9 @@ struct crew *crew_new(struct node *n)
     n->members = &c->members;
     group_init(&c->manager, n->loop);
     group_init(&c->workers, n->loop);
+    group_init(&c->fetchers, n->loop);
+    list_init(&c->hungry);
     waitq_init(&c->changed);
-    sem_init(&c->fetches, FETCHES_MAX);
     c->runs = map_new();
     c->reader = bibtex_new(NULL, NULL);
     arena_init(&c->scratch);
@@ -112,7 +112,6 @@ static void start_workers(struct crew_run *r, int64_t count)
         struct worker *w = check_memory(calloc(1, sizeof *w));
         w->run = r;
         list_init(&w->units);
-        group_init(&w->ahead, c->node->loop);
         if (task_go(&c->workers, "worker", worker_task, w)) {
             log_warn("crew", "no more workers can be started: there are %zu",
                      loop_task_count(c->node->loop));
@@ -547,6 +546,7 @@ void crew_drain(struct task *t, struct crew *c, int64_t ms)
         log_warn("crew", "%zu calls are cut off after %lld ms", c->workers.count, (long long)ms);
     group_cancel(&c->workers);
     err = group_join(t, &c->workers);
-    (void)err; /* both groups are empty, whatever it says */
+    err = group_join(t, &c->fetchers);
+    (void)err; /* the groups are empty, whatever it says */
     give_all_back(t, c);
 }

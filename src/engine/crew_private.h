@@ -16,15 +16,17 @@
 struct crew {
     struct node *node;
     struct members members;
-    struct group manager; /* the task that looks after them */
-    struct group workers; /* the tasks */
-    struct map *runs;     /* name -> struct crew_run, owned */
+    struct group manager;  /* the task that looks after them */
+    struct group workers;  /* the tasks */
+    struct group fetchers; /* tasks that fetch lots for them */
+    size_t fetcher_count;
+    struct list hungry; /* workers that wait for one of these */
+    struct map *runs;   /* name -> struct crew_run, owned */
     /* What a paper goes through on its way to a prompt, and a verdict on its way to the ledger. One for all workers: none
      * waits in between, and what a thousand share stays in the processor's cache. */
     struct bibtex *reader;
     struct arena scratch;
     struct buf json;
-    struct sem fetches;   /* of papers, at the same time */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */
     uint64_t epoch;       /* of Redis, when we last managed */
@@ -104,10 +106,12 @@ struct worker {
     struct task *task;
     struct list units;      /* struct work_unit: two at most, the second while the first one ends */
     struct work_unit *unit; /* whose papers are fetched now */
-    struct group ahead;     /* the task that fetches the next lot */
-    bool fetching;
-    struct lot *next; /* what it brought */
+    enum supply supply;
+    struct list hunger;   /* of the crew */
+    struct task *fetcher; /* that is at it */
+    struct lot *next;
     int next_err;
+    bool waits;   /* for it */
     bool in_hand; /* a call is under way, or its verdict is not recorded yet */
     bool leaves;  /* after the paper in hand */
 };

@@ -9,6 +9,7 @@
 
 #define LOT_US         1000000
 #define LOT_PAPERS_MIN 4
+#define FETCHERS_MAX   32 /* of a node */
 #define BACKOFF_MS     100
 #define BACKOFF_MS_MAX 2000
 
@@ -219,32 +220,88 @@ static int fetch(struct task *t, struct worker *w, struct lot **out)
     return err == ERR_NOT_FOUND || err == ERR_CLOSED ? ERR_INTERNAL : err;
 }
 
-/* --- waiting for the stores --- */
+/* --- fetchers --- */
 
-/* Not all at once: each needs memory for what Redis answers, which it gives one after the other anyway. */
-static int fetch_in_turn(struct task *t, struct worker *w, struct lot **out)
+static void fetch_for(struct task *t, struct worker *w)
 {
-    struct sem *turns = &w->run->crew->fetches;
-    int err = sem_get(t, turns);
-    if (err)
-        return err;
     struct task_scope scope = task_scope(t);
-    err = fetch(t, w, out);
+    w->supply = SUPPLY_FETCHING;
+    w->fetcher = t;
+    int err = w->next_err = fetch(t, w, &w->next);
+    if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED &&
+        err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN)
+        log_warn("crew", "run %.*s waits: %s", STR_ARG(w->run->run.id.qid), task_error(t));
+    w->fetcher = NULL;
+    w->supply = SUPPLY_THERE;
+    if (w->waits)
+        task_wake(w->task);
     task_scope_end(t, scope);
-    sem_put(turns);
+}
+
+/* Ends when nobody is hungry, or with a worker that leaves. */
+static void fetcher(struct task *t, void *arg)
+{
+    struct crew *c = arg;
+    for (struct list *it; !task_canceled(t) && (it = list_pop(&c->hungry));)
+        fetch_for(t, list_entry(it, struct worker, hunger));
+    c->fetcher_count--;
+}
+
+/* Not one for each worker: each needs memory for what Redis answers, which it gives one after the other anyway. */
+static void start_fetcher(struct crew *c)
+{
+    if (c->fetcher_count < FETCHERS_MAX && task_go(&c->fetchers, "fetcher", fetcher, c) == 0)
+        c->fetcher_count++;
+}
+
+void supply_ahead(struct worker *w)
+{
+    struct crew *c = w->run->crew;
+    w->supply = SUPPLY_ASKED;
+    list_push(&c->hungry, &w->hunger);
+    start_fetcher(c);
+    if (c->fetcher_count == 0) { /* and none can be had */
+        list_del(&w->hunger);
+        w->supply = SUPPLY_NONE;
+    }
+}
+
+/* --- what a worker does meanwhile --- */
+
+static int await(struct task *t, struct worker *w)
+{
+    int err = 0;
+    w->waits = true;
+    while (!err && w->supply != SUPPLY_THERE)
+        err = task_wait(t);
+    w->waits = false;
     return err;
 }
 
-static int fetch_patiently(struct task *t, struct worker *w, struct lot **out)
+static int next_once(struct task *t, struct worker *w, struct lot **out)
+{
+    if (w->supply == SUPPLY_NONE)
+        supply_ahead(w);
+    if (w->supply == SUPPLY_NONE)
+        return task_fail(t, ERR_LIMIT, "no more tasks can be started");
+    int err = await(t, w);
+    if (err)
+        return err;
+    w->supply = SUPPLY_NONE;
+    *out = w->next;
+    w->next = NULL;
+    return w->next_err;
+}
+
+int supply_next(struct task *t, struct worker *w, struct lot **out)
 {
     for (int64_t pause_ms = BACKOFF_MS;;) {
-        int err = fetch_in_turn(t, w, out);
-        if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED)
+        int err = next_once(t, w, out);
+        if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED ||
+            err == ERR_LIMIT)
             return err;
         if (w->leaves)
             return ERR_CLOSED;
-        if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN)
-            log_warn("crew", "run %.*s waits: %s", STR_ARG(w->run->run.id.qid), task_error(t));
         err = task_sleep(t, loop_jitter(task_loop(t), pause_ms));
         if (err)
             return err;
@@ -252,43 +309,17 @@ static int fetch_patiently(struct task *t, struct worker *w, struct lot **out)
     }
 }
 
-static void fetch_ahead(struct task *t, void *arg)
-{
-    struct worker *w = arg;
-    w->next_err = fetch_patiently(t, w, &w->next);
-}
-
-void supply_ahead(struct worker *w)
-{
-    w->next = NULL;
-    w->next_err = ERR_CANCELED;
-    w->fetching = task_go(&w->ahead, "ahead", fetch_ahead, w) == 0;
-}
-
-/* Always by a task of its own, so that the worker's memory stays small. */
-int supply_next(struct task *t, struct worker *w, struct lot **out)
-{
-    if (!w->fetching)
-        supply_ahead(w);
-    if (!w->fetching)
-        return task_fail(t, ERR_LIMIT, "no more tasks can be started");
-    int err = group_join(t, &w->ahead);
-    w->fetching = false;
-    if (!err)
-        err = w->next_err;
-    if (!err)
-        *out = w->next;
-    else
-        free(w->next);
-    w->next = NULL;
-    return err;
-}
-
 void supply_end(struct task *t, struct worker *w)
 {
-    group_cancel(&w->ahead);
-    int err = group_join(t, &w->ahead); /* whatever it says, the group is empty */
-    (void)err;
+    if (w->supply == SUPPLY_ASKED)
+        list_del(&w->hunger);
+    if (w->fetcher)
+        task_cancel(w->fetcher);
+    w->waits = true;
+    while (w->supply == SUPPLY_FETCHING)
+        task_wait_always(t);
+    if (!list_empty(&w->run->crew->hungry)) /* it would have gone on to them */
+        start_fetcher(w->run->crew);
     free(w->next);
     while (!list_empty(&w->units)) {
         struct work_unit *u = list_entry(w->units.next, struct work_unit, link);
