@@ -153,14 +153,29 @@ static int meet(struct task *t, struct blocks *b, uint32_t number)
     return err;
 }
 
+struct unpacking {
+    struct pack *pack;
+    struct arena *arena;
+    struct str packed, *bibtex;
+    uint32_t number; /* of its dictionary */
+    int err;
+};
+
+static void unpack(void *arg)
+{
+    struct unpacking *u = arg;
+    u->err = pack_get(u->pack, u->arena, u->packed, u->bibtex, &u->number);
+}
+
 int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str packed,
                  struct str *bibtex)
 {
-    uint32_t number;
+    struct unpacking u = {b->dictionaries.reading, a, packed, bibtex, 0, 0};
     for (;;) {
-        int err = pack_get(b->dictionaries.reading, a, packed, bibtex, &number);
+        task_aside(t, unpack, &u);
+        int err = u.err;
         if (err == ERR_NOT_FOUND) {
-            err = meet(t, b, number);
+            err = meet(t, b, u.number);
             if (err)
                 return err;
             continue;

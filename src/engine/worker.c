@@ -24,20 +24,33 @@ static bool store_away(int err)
 struct packed_paper {
     struct crew *crew;
     struct str doi, bytes; /* as blocks have them */
+    struct str bibtex;
+    struct ai_paper *shown;
+    int err;
 };
+
+static void read_shown(void *arg)
+{
+    struct packed_paper *p = arg;
+    struct crew *c = p->crew;
+    p->err =
+        paper_read_shown(&c->scratch, c->reader, p->bibtex, &p->shown->title, &p->shown->abstract);
+}
 
 /* What the AI is shown of it, until the next wait. ERR_PROTO: it cannot be read. */
 static int read_paper(struct task *t, void *arg, struct ai_paper *out)
 {
-    const struct packed_paper *p = arg;
+    struct packed_paper *p = arg;
     struct crew *c = p->crew;
-    struct str bibtex;
     out->doi = p->doi;
+    p->shown = out;
     if (!p->bytes.p)
         return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
     arena_reset(&c->scratch, (struct arena_mark){0});
-    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &bibtex);
-    if (!err && paper_read_shown(&c->scratch, c->reader, bibtex, &out->title, &out->abstract))
+    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &p->bibtex);
+    if (!err)
+        task_aside(t, read_shown, p);
+    if (!err && p->err)
         err = task_fail(t, ERR_PROTO, "the paper cannot be read");
     return err == ERR_NOT_FOUND ? ERR_PROTO : err;
 }
@@ -48,7 +61,7 @@ static int judge(struct task *t, struct worker *w, const struct work_paper *p, s
 {
     struct crew_run *r = w->run;
     struct ai *ai = r->crew->node->ai;
-    struct packed_paper paper = {r->crew, p->doi, packed};
+    struct packed_paper paper = {.crew = r->crew, .doi = p->doi, .bytes = packed};
     struct ai_source source = {read_paper, &paper};
     struct ai_verdict verdict;
     int err;

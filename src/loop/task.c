@@ -41,6 +41,8 @@ struct task {
     struct timer timer;
     struct arena arena;
     struct deferred *deferred;
+    void (*aside)(void *arg); /* to be called for it on the loop's stack; NULL: nothing */
+    void *aside_arg;
     task_fn *fn;
     void *arg;
     const char *name;
@@ -154,6 +156,7 @@ int task_go(struct group *g, const char *name, task_fn *fn, void *arg)
     t->ended = false;
     t->deadline_ms = TIME_NEVER;
     t->deferred = NULL;
+    t->aside = NULL;
     t->fn = fn;
     t->arg = arg;
     t->name = name;
@@ -181,6 +184,20 @@ static void task_end(struct task *t)
         wake_joiners(g);
 }
 
+/* Until it waits or ends. */
+static void run(struct loop *l, struct task *t)
+{
+    for (;;) {
+        l->current = t;
+        stack_enter(&l->home, &t->stack);
+        l->current = NULL; /* so that what is called aside cannot wait */
+        if (!t->aside)
+            return;
+        t->aside(t->aside_arg);
+        t->aside = NULL;
+    }
+}
+
 void task_run_ready(struct loop *l)
 {
     struct list now;
@@ -194,9 +211,7 @@ void task_run_ready(struct loop *l)
     while ((it = list_pop(&now))) {
         struct task *t = list_entry(it, struct task, link);
         t->state = TASK_RUNNING;
-        l->current = t;
-        stack_enter(&l->home, &t->stack);
-        l->current = NULL;
+        run(l, t);
         if (t->ended)
             task_end(t);
     }
@@ -236,6 +251,14 @@ int task_yield(struct task *t)
     make_ready(t, 0);
     (void)leave(t);
     return t->canceled ? ERR_CANCELED : 0;
+}
+
+void task_aside(struct task *t, void (*fn)(void *arg), void *arg)
+{
+    check(t == t->loop->current);
+    t->aside = fn;
+    t->aside_arg = arg;
+    stack_leave(&t->stack, &t->loop->home);
 }
 
 int task_sleep(struct task *t, int64_t ms)

@@ -51,6 +51,9 @@ void task_cancel(struct task *t);
 
 MUST_CHECK int task_sleep(struct task *t, int64_t ms);
 MUST_CHECK int task_yield(struct task *t); /* lets every other ready task run first */
+/* Calls fn on the loop's own stack, and goes on when it has returned. For what reaches deep and never waits: pages that a
+ * stack has once used stay its own, and thousands of tasks wait on theirs. */
+void task_aside(struct task *t, void (*fn)(void *arg), void *arg);
 
 /* Narrows the deadline of all waits that follow to ms from now, never widens it. Returns the
  * old one for task_deadline_restore. */

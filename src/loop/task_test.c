@@ -43,6 +43,44 @@ static void test_turns(struct task *t, void *arg)
     is_int(group_join(t, &g), 0, "joining an empty group returns at once");
 }
 
+struct far {
+    uintptr_t from;
+    bool far;
+};
+
+static void look_where(void *arg)
+{
+    struct far *f = arg;
+    char here = 0;
+    uintptr_t at = (uintptr_t)&here, away = at > f->from ? at - f->from : f->from - at;
+    f->far = away > 16 * TASK_STACK_BYTES;
+    note("aside");
+}
+
+static void go_aside(struct task *t, void *arg)
+{
+    (void)arg;
+    char here = 0;
+    struct far f = {.from = (uintptr_t)&here};
+    note("[");
+    for (int i = 0; i < 2; i++)
+        task_aside(t, look_where, &f);
+    note("]");
+    ok(f.far, "what is called aside is on another stack");
+}
+
+static void test_aside(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    trail[0] = '\0';
+    check(task_go(&g, "a", go_aside, NULL) == 0);
+    check(task_go(&g, "b", say_twice, "b") == 0);
+    is_int(group_join(t, &g), 0, "join");
+    is_str(str_of(trail), STR("[asideaside]bb"), "it is no wait: nobody else runs meanwhile");
+}
+
 static void test_sleep(struct task *t, void *arg)
 {
     (void)arg;
@@ -253,8 +291,8 @@ static void test_signal(struct task *t, void *arg)
 
 int main(void)
 {
-    task_fn *const tests[] = {test_turns, test_sleep, test_lazy_deadlines, test_cancel, test_defer,
-                              test_fail,  test_many};
+    task_fn *const tests[] = {test_turns,  test_aside, test_sleep, test_lazy_deadlines,
+                              test_cancel, test_defer, test_fail,  test_many};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, false);
     tap_task(test_signal, NULL, true);
