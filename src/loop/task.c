@@ -19,6 +19,8 @@
 #include "loop/loop_private.h"
 #include "loop/stack.h"
 
+#define ERROR_BYTES 256 /* of task_error */
+
 enum task_state { TASK_READY, TASK_RUNNING, TASK_WAITING, TASK_WAITING_ALWAYS };
 
 struct deferred {
@@ -46,7 +48,7 @@ struct task {
     task_fn *fn;
     void *arg;
     const char *name;
-    char error[256];
+    char *error; /* owned; NULL: nothing has failed yet, and the page of the stack has more room */
 };
 
 struct joiner {
@@ -160,7 +162,7 @@ int task_go(struct group *g, const char *name, task_fn *fn, void *arg)
     t->fn = fn;
     t->arg = arg;
     t->name = name;
-    t->error[0] = '\0';
+    t->error = NULL;
     timer_init(&t->timer, l, on_deadline, t);
     arena_init(&t->arena);
     stack_prepare(s, task_main, t);
@@ -177,6 +179,7 @@ static void task_end(struct task *t)
     struct group *g = t->group;
     timer_clear(&t->timer);
     arena_release(&t->arena);
+    free(t->error);
     list_del(&t->sibling);
     stack_put(&l->stacks, &t->stack);
     l->task_count--;
@@ -336,14 +339,16 @@ void task_scope_end(struct task *t, struct task_scope s)
 
 int task_fail(struct task *t, int err, const char *fmt, ...)
 {
+    if (!t->error)
+        t->error = check_memory(malloc(ERROR_BYTES));
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(t->error, sizeof t->error, fmt, ap);
+    vsnprintf(t->error, ERROR_BYTES, fmt, ap);
     va_end(ap);
     return err;
 }
 
 const char *task_error(const struct task *t)
 {
-    return t->error;
+    return t->error ? t->error : "";
 }
