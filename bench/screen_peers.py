@@ -26,52 +26,52 @@ from statistics import median
 import screen
 from figures import figure
 from resp import Redis
-from screen_world import (BIN, BLOCK_PAPERS, HERTZ, JOURNAL_PAPERS, LAST_YEAR, FIRST_YEAR, Trouble, World, pieces_of, process,
+from screen_world import (BIN, BLOCK_PAPERS, HERTZ, JOURNAL_PAPERS, LAST_YEAR, FIRST_YEAR, Sim, Trouble, World, pieces_of, process,
                           read, wait_for)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIR, PG_BIN = os.environ["PEERS_DIR"], os.environ["PG_BIN"]
 NOBODY = 65534
 QUESTION = "Which treatment of heart failure works?"
-STATUS = "query:1:bench:status"
+STATUS, RESULTS = "query:1:bench:status", "result:1:bench"
+BALANCE = 10**13  # cents; a paper costs one
 EVERY_S = 0.05
 START_S = 120
 
 NODE, BUN = [f"{DIR}/node_modules/.bin/node"], [f"{DIR}/node_modules/.bin/bun"]
 PYTHON = ["/usr/bin/python3"]
-CELERY_WORKER = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "-P", "gevent", "--without-gossip", "--without-mingle",
+CELERY_WORKER = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "--without-gossip", "--without-mingle",
                           "--without-heartbeat", "-l", "error"]
 
-SCENES = {"zero": {"latency_ms": 0, "warm_s": 2}, "latency": {"latency_ms": 200, "warm_s": 4},
-          "crowd": {"latency_ms": 200, "warm_s": 6}}
+SCENES = {"zero": {"latency_ms": 0, "warm_s": 1.5}, "latency": {"latency_ms": 200, "warm_s": 2},
+          "crowd": {"latency_ms": 200, "warm_s": 4}}
 
 
 class Peer:
-    """How a peer is started; by scene: (workers, processes, papers per second to provide for)."""
+    """How a peer is started; by scene: (workers, processes, papers per second to provide for, further words of its command)."""
 
     def __init__(self, work, add=None, postgres=False, workers_option=None, chunk=1, start_s=0, **scenes):
         self.work, self.add, self.postgres, self.workers_option, self.scenes = work, add, postgres, workers_option, scenes
         self.chunk, self.start_s = chunk, start_s  # papers in a job; from the first worker at work to the last of a thousand
 
 
-# What was tried, once each, by CPU time per paper, while others kept the machine busy (load 7 to 13); small differences mean nothing:
-#   Celery  gevent with 2 × 10, 2 × 50 and 1 × 200 green threads: 3.8, 3.6 and 3.5 ms a task; prefork with four processes and a prefetch of
-#           64: 2.1 ms, but a thousand workers would be a thousand processes. A hundred papers a task: 0.23 ms a paper; ten: 0.52.
-#   RQ      8 SimpleWorkers at no latency, one process for every worker at 200 ms.
-#   others  one process each; a second one was not tried. --workers and --processes try other numbers.
+# What was tried: TODO
 BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
 CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
+GEVENT, SOLO, THREADS = (["-P", "gevent", "--prefetch-multiplier", "1"], ["-P", "solo", "--prefetch-multiplier", "64"],
+                         ["-P", "threads", "--prefetch-multiplier", "4"])
 PEERS = {
-    "node": Peer(NODE + ["loop.mjs"], zero=(100, 1, 25000), latency=(1000, 1, 5200), crowd=(10000, 1, 20000)),
-    "bun": Peer(BUN + ["loop.mjs"], zero=(100, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 1, 30000)),
-    "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
-    "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 1, 25000), latency=(1000, 1, 6000)),
+    "node": Peer(NODE + ["loop.mjs"], zero=(100, 2, 32000), latency=(1000, 1, 5200), crowd=(10000, 3, 22000)),
+    "node-h2": Peer(NODE + ["loop.mjs", "h2"], zero=(400, 2, 36000), latency=(1000, 1, 5200), crowd=(10000, 2, 28000)),
+    "bun": Peer(BUN + ["loop.mjs"], zero=(60, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 2, 22000)),
+    "bullmq": Peer(**BULLMQ, zero=(100, 2, 12000), latency=(1000, 1, 5200), crowd=(10000, 2, 10000)),
+    "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 2, 25000), latency=(1000, 1, 6000)),
     "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
-                   zero=(200, 1, 10000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
-    "celery": Peer(**CELERY, zero=(100, 2, 2500), latency=(1000, 2, 2500)),
-    "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 8000), latency=(1000, 2, 8000)),
-    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], start_s=20,
-               zero=(8, 1, 2000), latency=(1000, 1, 1500)),
+                   zero=(200, 1, 16000), latency=(1000, 1, 5200), crowd=(10000, 2, 12000)),
+    "celery": Peer(**CELERY, zero=(4, 4, 1600, SOLO), latency=(1000, 4, 1600, THREADS)),
+    "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 12000, GEVENT), latency=(1000, 2, 6000, GEVENT)),
+    "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], start_s=4,
+               zero=(8, 1, 1500), latency=(150, 1, 1000)),
 }
 
 
@@ -164,7 +164,7 @@ class Papers:
 def open_account(redis):
     """What the script wants to see before it charges."""
     run = redis.info("server")["run_id"]
-    redis("SET", "user:1:balance", 10**13)
+    redis("SET", "user:1:balance", BALANCE)
     redis("HSET", "user:1:ledger", "run", run, "seq", 0)
     redis("HSET", STATUS, "state", "RUNNING")
 
@@ -210,8 +210,7 @@ def simulator(folder, latency_ms):
     log = f"{folder}/sim.log"
     options = ["--latency-ms", str(latency_ms)] if latency_ms else []
     with process(log, BIN, "sim", "--listen", "127.0.0.1:0", *options) as p:
-        url = wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10, "the simulator")[1]
-        yield url
+        yield Sim(p.pid, wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10, "the simulator")[1])
 
 
 # --- one round of one peer ---
@@ -219,29 +218,32 @@ def simulator(folder, latency_ms):
 class Round:
     def __init__(self, name, scene, options, papers):
         self.name, self.peer, self.scene, self.options, self.papers = name, PEERS[name], SCENES[scene], options, papers
-        self.workers, self.processes, rate = self.peer.scenes[scene]
+        self.workers, self.processes, rate, *self.words = self.peer.scenes[scene]
         self.workers, self.processes = options.workers or self.workers, options.processes or self.processes
         self.warm_s = self.scene["warm_s"] + (self.peer.start_s if scene != "zero" else 0)
         # It goes on after the window; a few more than it can take, and a job for everybody.
-        count = max(rate * (self.warm_s + options.seconds + 2), self.workers * self.peer.chunk * 1.3)
-        self.count = max(1000, int(count) // 1000 * 1000)
+        count = max(rate * (self.warm_s + options.seconds + 1), self.workers * self.peer.chunk * 1.3)
+        self.count = options.check or max(1000, int(count) // 1000 * 1000)
 
     def run(self, folder):
         with contextlib.ExitStack() as stack:
             redis_pid, path, redis = stack.enter_context(redis_server(folder))
-            ai = stack.enter_context(simulator(folder, self.scene["latency_ms"]))
+            self.ai = stack.enter_context(simulator(folder, self.scene["latency_ms"]))
             pg_pid, pg_path = stack.enter_context(postgres(folder)) if self.peer.postgres else (None, "")
             open_account(redis)
             self.papers.fill(redis, self.count)
             self.stores = [redis_pid] + [pg_pid] * (pg_pid is not None)
-            self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": ai, "WORKERS": str(self.workers),
+            self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": "http://" + self.ai.address, "WORKERS": str(self.workers),
                         "PROCESSES": str(self.processes), "PAPERS": str(self.count), "CHUNK": str(self.peer.chunk), "PROMPT_HEAD": f"{folder}/head",
                         "CHARGE_SCRIPT": f"{HERE}/../src/engine/lua/charge.lua", "NODE_ENV": "production",
                         "BUN_CONFIG_MAX_HTTP_REQUESTS": "65000"}
             with open(f"{folder}/head", "w", encoding="utf-8") as f:
                 f.write(prompt_head())
             found = self.enqueue() if self.peer.add else {}
-            return found | self.measure(folder, redis, stack)
+            with contextlib.ExitStack() as peer:
+                found |= self.measure(folder, redis, self.start(folder, peer))
+            self.check_books(redis)
+            return found
 
     def enqueue(self):
         done = subprocess.run(self.peer.add, env=self.env, cwd=DIR, capture_output=True, text=True, timeout=600)
@@ -250,36 +252,50 @@ class Round:
         return {"enqueue_per_s": self.count / json.loads(done.stdout.splitlines()[-1])["seconds"]}
 
     def start(self, folder, stack):
-        pids = []
+        started = []
         for rank in range(self.processes):
-            words = list(self.peer.work)
+            words = self.peer.work + sum(self.words, [])
             if self.peer.workers_option:
                 words += [self.peer.workers_option, str(self.workers // self.processes), "-n", f"bench{rank}@here"]
             log = f"{folder}/peer{rank}.log"
-            pids.append(stack.enter_context(peer_process(log, words, self.env | {"RANK": str(rank)})))
-        return pids
+            started.append(stack.enter_context(peer_process(log, words, self.env | {"RANK": str(rank)})))
+        return started
 
-    def measure(self, folder, redis, stack):
-        pids = self.start(folder, stack)
-        logs = lambda: "".join(read(f"{folder}/peer{r}.log")[-1500:] for r in range(self.processes))
-        alive = lambda: all(os.path.exists(f"/proc/{p}/stat") for p in pids) or trouble(f"{self.name} has ended: {logs()}")
+    def measure(self, folder, redis, started):
+        pids = [p.pid for p in started]
+        alive = lambda: not any(p.poll() for p in started) or trouble(f"{self.name} has failed")
+        look = lambda: (time.monotonic(), finished(redis), tree_cpu(pids), tree_cpu(self.stores))
         try:
-            wait_for(lambda: alive() and finished(redis) > 0, START_S, f"{self.name} charges: {logs()}", EVERY_S)
+            wait_for(lambda: finished(redis) > 0 or not alive(), START_S, f"{self.name} charges", EVERY_S)
+            if self.options.check:
+                wait_for(lambda: finished(redis) >= self.count or not alive(), START_S, f"{self.name} does all papers", EVERY_S)
+                return {}
             time.sleep(self.warm_s)
-            look = lambda: (time.monotonic(), finished(redis), tree_cpu(pids), tree_cpu(self.stores))
             first = look()
             while time.monotonic() < first[0] + self.options.seconds and finished(redis) < self.count * 0.97:
                 time.sleep(EVERY_S)
             last = look()
+            alive()
         except Trouble:
-            say(logs())
+            say("".join(read(f"{folder}/peer{r}.log")[-1500:] for r in range(self.processes)))
             raise
-        alive()
         if last[0] < first[0] + min(2, self.options.seconds / 2):
             raise Trouble(f"{self.name} had too few papers to be measured: {self.count}")
         papers = last[1] - first[1]
         own, stores = (last[2] - first[2]) / papers * 1e6, (last[3] - first[3]) / papers * 1e6
         return {"per_s": papers / (last[0] - first[0]), "own_us": own, "all_us": own + stores, "rss_mb": tree_mb(pids)}
+
+    def check_books(self, redis):
+        """Each paper that counts has a result, cost its cent, and was asked about once; the peer has ended. A worker that was
+        killed may have asked without charging."""
+        books = {"finished": finished(redis), "results": redis("HLEN", RESULTS), "cents": BALANCE - int(redis("GET", "user:1:balance")),
+                 "records": redis("LLEN", "billing_queue:1"), "seq": int(redis("HGET", "user:1:ledger", "seq"))}
+        asked = self.ai.stats()["requests"]
+        cut = 0 if self.options.check else -(-self.workers // self.processes) * self.processes
+        if len(set(books.values())) > 1 or not 0 <= asked - books["results"] <= cut:
+            raise Trouble(f"{self.name} has charged wrongly: {books}, AI calls: {asked}")
+        if self.options.check and books["results"] != self.count:
+            raise Trouble(f"{self.name} has {books['results']} results of {self.count} papers")
 
 
 def trouble(text):
@@ -292,7 +308,7 @@ def peer_process(log, words, env):
     with open(log, "a", encoding="utf-8") as out:
         p = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=DIR, start_new_session=True)
     try:
-        yield p.pid
+        yield p
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(p.pid, signal.SIGKILL)  # its session; nothing of it is needed any more
@@ -363,9 +379,10 @@ def main():
     p.add_argument("peers", nargs="*", metavar="PEER", help="millrace, " + ", ".join(PEERS) + "; default: all")
     p.add_argument("--scenes", default="zero,latency,crowd", help="(default zero,latency,crowd)")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
-    p.add_argument("--seconds", type=float, default=8, help="of each measurement of a peer (default 8)")
-    p.add_argument("--papers", type=int, default=300000, help="of millrace (default 300000)")
+    p.add_argument("--seconds", type=float, default=4, help="of each measurement of a peer (default 4)")
+    p.add_argument("--papers", type=int, default=150000, help="of millrace (default 150000)")
     p.add_argument("--millrace-workers", type=int, default=1000, help="of millrace at no latency (default 1000)")
+    p.add_argument("--check", type=int, metavar="PAPERS", help="measure nothing: a peer does so many papers to the end, and must have charged each once")
     p.add_argument("--workers", type=int, help="of a peer, instead of what was found best")
     p.add_argument("--processes", type=int, help="likewise")
     options = p.parse_args()
@@ -396,12 +413,12 @@ def measure_all(options, names, scenes):
                         continue
                     try:
                         r = one(name, scene, options, papers, world)
-                        say("    " + ", ".join(f"{k} {v:.4g}" for k, v in r.items()))
+                        say("    " + (", ".join(f"{k} {v:.4g}" for k, v in r.items()) if not options.check else "exact"))
                         found.setdefault((scene, name), []).append(r)
                     except (Trouble, OSError, subprocess.SubprocessError) as e:
                         failed.add(name)
                         say(f"error: {scene} {name}: {e}")
-    for (scene, name), rounds in found.items():
+    for (scene, name), rounds in found.items() if not options.check else ():
         tell(scene, name, rounds)
     return failed
 

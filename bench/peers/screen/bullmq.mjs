@@ -1,26 +1,22 @@
 // BullMQ as docs.bullmq.io advises for throughput: addBulk; workers with a concurrency factor, several processes; jobs that are
 // removed when they are done. With CHUNK a job is so many papers, one after the other.   bullmq.mjs add | work
 import { Queue, Worker } from 'bullmq'
-import { fail, processes, total, workers } from './job.mjs'
+import { addAll, fail, processes, workers } from './job.mjs'
 import { connection, redis, screen } from './node.mjs'
 
 const NAME = 'papers'
-const BLOCK = 100
 const BULK = 10 // blocks in one addBulk
+const CALLS = 2
 const CHUNK = Number(process.env.CHUNK || 1)
 
 async function add () {
   const queue = new Queue(NAME, { connection, defaultJobOptions: { removeOnComplete: true, attempts: 3 } })
   await queue.waitUntilReady()
-  const began = performance.now()
-  for (let block = 0; block * BLOCK < total; block += BULK) {
-    const numbers = Array.from({ length: Math.min(BULK, total / BLOCK - block) }, (_, i) => block + i)
-    const papers = (await redis.mget(numbers.map((n) => `papers:${n}`))).flatMap((text) => JSON.parse(text))
+  await addAll(redis, (papers) => {
     const jobs = []
     for (let i = 0; i < papers.length; i += CHUNK) jobs.push({ name: 'screen', data: papers.slice(i, i + CHUNK) })
-    await queue.addBulk(jobs)
-  }
-  console.log(JSON.stringify({ seconds: (performance.now() - began) / 1000 }))
+    return queue.addBulk(jobs)
+  }, BULK, CALLS)
   process.exit(0)
 }
 

@@ -1,14 +1,15 @@
-"""Celery on Redis as its user guide advises for many short tasks that wait for the network: the gevent pool, a process per core,
-a prefetch of several tasks per green thread, no results, one producer connection. With CHUNK a task is so many papers, one after
-the other, as its guide on canvas advises.   celery_app.py: adds all papers.
+"""Celery on Redis as its user guide advises for many short tasks: no results, no events, no rate limits, a prefetch of several tasks,
+one producer connection. The pool is that of the command line. With CHUNK a task is so many papers, one after the other, as its
+guide on canvas advises.   celery_app.py: adds all papers.
 
-Green threads that charge at the same time share one call of the script."""
+Green threads that charge at the same time share one call of the script; other workers charge each for itself."""
 import json
 import os
 import sys
 import time
 
-if __name__ != "__main__":
+GREEN = "gevent" in sys.argv
+if GREEN:
     import gevent
     from gevent.event import AsyncResult
 
@@ -19,15 +20,18 @@ import job
 SOCKET = os.environ["REDIS_SOCKET"]
 CHUNK = int(os.environ.get("CHUNK", "1"))  # papers in a task
 app = Celery("peer", broker="redis+socket://" + SOCKET)
-app.conf.update(task_ignore_result=True, task_store_errors_even_if_ignored=False, worker_prefetch_multiplier=4 if CHUNK == 1 else 1,
+app.conf.update(task_ignore_result=True, task_store_errors_even_if_ignored=False,
                 broker_transport_options={"visibility_timeout": 3600}, worker_send_task_events=False,
                 task_send_sent_event=False, task_create_missing_queues=True, broker_pool_limit=10,
-                worker_hijack_root_logger=False)
+                worker_hijack_root_logger=False, worker_disable_rate_limits=True, worker_enable_remote_control=False)
 waiting = []
 
 
 def charge(doi, relevant, result):
     """The first that comes lets all others run that can, then charges for them too."""
+    if not GREEN:
+        job.charge([(doi, relevant, result)])
+        return
     done = AsyncResult()
     waiting.append(((doi, relevant, result), done))
     if len(waiting) == 1:

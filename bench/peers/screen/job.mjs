@@ -7,6 +7,7 @@ export const workers = Number(env.WORKERS)
 export const rank = Number(env.RANK || 0) // of this process
 export const processes = Number(env.PROCESSES || 1)
 export const total = Number(env.PAPERS) // in all
+export const BLOCK = 100 // papers of a key
 const BATCH_MAX = 100 // papers of one charge; as millrace
 
 const head = fs.readFileSync(env.PROMPT_HEAD, 'utf8') // the request as millrace writes it, up to the paper
@@ -50,6 +51,21 @@ export function charger (evalsha) { // evalsha(keysAndArguments): a promise of t
     if (waiting.length === 1) setImmediate(() => waiting.length && send())
     else if (waiting.length === BATCH_MAX) send()
   })
+}
+
+// Puts all papers into a queue: put(papers) with a few blocks of them, a few calls at once, so that neither side waits for the other.
+export async function addAll (redis, put, bulk, calls) {
+  let next = 0
+  async function add () {
+    while (next * BLOCK < total) {
+      const numbers = Array.from({ length: Math.min(bulk, total / BLOCK - next) }, (_, i) => next + i)
+      next += numbers.length
+      await put((await redis.mget(numbers.map((n) => `papers:${n}`))).flatMap((text) => JSON.parse(text)))
+    }
+  }
+  const began = performance.now()
+  await Promise.all(Array.from({ length: calls }, add))
+  console.log(JSON.stringify({ seconds: (performance.now() - began) / 1000 }))
 }
 
 export function fail (e) {

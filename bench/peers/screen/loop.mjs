@@ -1,9 +1,9 @@
 // No queue at all: so many workers take the next paper from memory, block after block of plain JSON from Redis. What has been
-// done is not known to anybody after a crash. Runs on Node and on Bun.
-import { fail, processes, rank, total, workers } from './job.mjs'
+// done is not known to anybody after a crash.   loop.mjs [h2], on Node or on Bun
+import { BLOCK, fail, processes, rank, total, workers } from './job.mjs'
 
-const { redis, screen } = await import(process.versions.bun ? './bun.mjs' : './node.mjs')
-const BLOCK = 100
+const client = process.versions.bun ? './bun.mjs' : process.argv[2] === 'h2' ? './h2.mjs' : './node.mjs'
+const { redis, screen } = await import(client)
 let nextBlock = rank
 let papers = []
 let at = 0

@@ -4,14 +4,15 @@
 // a batch, complete() ends any number. So that no worker waits for the slowest of its batch, workers take from a
 // small store that is filled beforehand, and ends are gathered.
 import { PgBoss } from 'pg-boss'
-import { fail, processes, total, workers } from './job.mjs'
+import { addAll, fail, processes, workers } from './job.mjs'
 import { redis, screen } from './node.mjs'
 
 const NAME = 'papers'
-const BLOCK = 100
-const INSERT = 10 // blocks in one insert
 const mine = Math.ceil(workers / processes)
-const FETCH = Math.min(500, Math.max(100, mine))
+const FETCH = 1000 // jobs
+const GATHER_MS = 20
+const BULK = 10 // blocks in one insert
+const CALLS = 3
 const boss = new PgBoss({
   host: process.env.PGHOST, database: 'postgres', user: 'postgres', max: 6, supervise: false, schedule: false
 })
@@ -19,14 +20,10 @@ boss.on('error', fail)
 await boss.start()
 
 async function add () {
-  await boss.createQueue(NAME)
-  const began = performance.now()
-  for (let block = 0; block * BLOCK < total; block += INSERT) {
-    const numbers = Array.from({ length: Math.min(INSERT, total / BLOCK - block) }, (_, i) => block + i)
-    const papers = (await redis.mget(numbers.map((n) => `papers:${n}`))).flatMap((text) => JSON.parse(text))
-    await boss.insert(NAME, papers.map((data) => ({ data })))
-  }
-  console.log(JSON.stringify({ seconds: (performance.now() - began) / 1000 }))
+  await boss.createQueue(NAME, { partition: true })
+  await addAll(redis, (papers) => boss.insert(NAME, papers.map((data) => ({ data }))), BULK, CALLS)
+  // Autovacuum would do it within a minute; until then PostgreSQL knows nothing about the table and plans badly.
+  await boss.getDb().executeSql('VACUUM ANALYZE')
   process.exit(0)
 }
 
@@ -36,7 +33,7 @@ let done = []
 let completing = false
 
 async function fetch () {
-  const jobs = await boss.fetch(NAME, { batchSize: FETCH, priority: false })
+  const jobs = await boss.fetch(NAME, { batchSize: FETCH })
   if (jobs.length === 0) await new Promise((resolve) => setTimeout(resolve, 100))
   store = store.concat(jobs)
   fetching = undefined
@@ -45,6 +42,7 @@ async function fetch () {
 async function complete () {
   completing = true
   while (done.length) {
+    await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
     const ids = done
     done = []
     await boss.complete(NAME, ids)

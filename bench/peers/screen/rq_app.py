@@ -25,7 +25,7 @@ def add():
 
     def flush():
         if bulk:
-            queue.enqueue_many([Queue.prepare_data("rq_app.screen", (p,), result_ttl=0, timeout=600) for p in bulk])
+            queue.enqueue_many([Queue.prepare_data("rq_app.screen", (p,), result_ttl=0, timeout=600, description='') for p in bulk])
         bulk.clear()
     for papers in job.papers():
         bulk.extend(papers)
@@ -37,7 +37,8 @@ def add():
 
 def work():
     job.store.connection_pool.disconnect()
-    worker = SimpleWorker([Queue(NAME, connection=job.store)], connection=job.store, disable_default_exception_handler=True)
+    worker = SimpleWorker([Queue(NAME, connection=job.store)], connection=job.store, disable_default_exception_handler=True,
+                          log_job_description=False)
     worker.work(logging_level="ERROR")
 
 
