@@ -4,7 +4,8 @@ import re
 from statistics import median
 
 QUEUES = ("bullmq", "pgboss", "celery", "rq")  # a job for each paper
-WHO = {"millrace": "**millrace**", "bun": "a loop on Bun, no queue", "node": "a loop on Node, no queue", "bullmq": "BullMQ",
+WHO = {"millrace": "**millrace**", "bun": "a loop on Bun, no queue", "node": "a loop on Node, no queue",
+       "node-h2": "a loop on Node over HTTP/2, no queue", "bullmq": "BullMQ",
        "bullmq-blocks": "BullMQ, 100 papers a job", "pgboss": "pg-boss", "celery": "Celery",
        "celery-blocks": "Celery, 100 papers a job", "rq": "RQ", "nginx": "nginx, static", "fastify": "Fastify + ioredis",
        "btparse": "libbtparse", "retorquere": "@retorquere/bibtex-parser", "pybtex": "pybtex", "bibtexparser": "bibtexparser",

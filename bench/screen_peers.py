@@ -1,14 +1,14 @@
 """Measures the screening job on what one would use instead of millrace, and on millrace, in turns:
 
 zero     no AI latency: papers per second, CPU time per paper, and how fast papers are put into the queue
-latency  200 ms, 1,000 workers: share of 5,000 papers/s, CPU time per paper, memory
+latency  200 ms, 1,000 workers (RQ: 150): share of 5,000 papers/s, CPU time per paper, memory
 crowd    200 ms, 10,000 workers: papers per second (ideal 50,000)
 
 All get the same papers, the same prompt, the same simulated AI, and charge each paper by the project's own script, several in
 one call where several come at once. millrace also writes each charge into MariaDB meanwhile, and each result after the run;
 the peers have no such thing. Redis keeps its append-only file every second; PostgreSQL commits likewise (synchronous_commit off).
 A queue's job is one paper, with its text; with "-blocks" it is a hundred. "own" is the CPU time of the peer's processes; "all" has Redis, PostgreSQL and
-MariaDB in it, and not the simulator. Memory is that of all its own processes, shared pages counted once.
+MariaDB in it, and not the simulator. After each round every charged paper must have its result, its cent and its AI call. Memory is that of all its own processes, shared pages counted once.
 """
 import argparse
 import contextlib
@@ -43,8 +43,8 @@ PYTHON = ["/usr/bin/python3"]
 CELERY_WORKER = PYTHON + ["-m", "celery", "-A", "celery_app", "worker", "--without-gossip", "--without-mingle",
                           "--without-heartbeat", "-l", "error"]
 
-SCENES = {"zero": {"latency_ms": 0, "warm_s": 1.5}, "latency": {"latency_ms": 200, "warm_s": 2},
-          "crowd": {"latency_ms": 200, "warm_s": 4}}
+SCENES = {"zero": {"latency_ms": 0, "warm_s": 1}, "latency": {"latency_ms": 200, "warm_s": 1.5},
+          "crowd": {"latency_ms": 200, "warm_s": 3}}
 
 
 class Peer:
@@ -55,7 +55,21 @@ class Peer:
         self.chunk, self.start_s = chunk, start_s  # papers in a job; from the first worker at work to the last of a thousand
 
 
-# What was tried: TODO
+# What was tried, in turns, on a machine that others used too: ratios of papers/s, more is better; small differences mean nothing.
+#   Node    undici's dispatch to request 1.04 with one process, and two processes to one 1.3 at no latency; pipelining 0.9. At 10,000
+#           workers two processes to one 1.5, three to two 1.1.
+#   HTTP/2  two processes to one 1.2 at no latency and 1.9 at 10,000 workers, three to two 0.9; one connection a process to four 1.02;
+#           400 workers to 100 1.1.
+#   Bun     60 workers to 100 1.2; two processes 1.1 with 100 workers, less than one with 60. At 10,000 workers node:http to fetch 1.8 and
+#           its two processes to one 1.3; at 1,000 fetch is better, 1.3.
+#   BullMQ  two processes to one 0.98 with a paper a job, at more CPU time; 1.4 with a hundred; 300 workers to 100 0.96. Two calls of addBulk at
+#           once, and 500 or 3,000 jobs in each: no difference.
+#   pg-boss fetch of 1,000 instead of 200 jobs 1.6, ends gathered for 10 ms 1.2 more, VACUUM ANALYZE after loading 1.2 more, a partition for
+#           the queue 1.5 more; two processes 0.9. Three inserts at once to one 1.6.
+#   Celery  at no latency, to gevent: prefork 1.9, threads 1.8, solo in two processes 1.8, in four 2.4. At 200 ms threads in two
+#           processes to gevent 2.1, in four 3.2. With a hundred papers a task gevent is better than threads, 1.7.
+#   RQ      2, 4, 8 and 16 SimpleWorkers: no clear difference. At 200 ms 150 workers to 400 1.5, and 400 to 1,000 1.1: with more than
+#           two cores can feed, each costs more.
 BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
 CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
 GEVENT, SOLO, THREADS = (["-P", "gevent", "--prefetch-multiplier", "1"], ["-P", "solo", "--prefetch-multiplier", "64"],
@@ -64,12 +78,12 @@ PEERS = {
     "node": Peer(NODE + ["loop.mjs"], zero=(100, 2, 32000), latency=(1000, 1, 5200), crowd=(10000, 3, 22000)),
     "node-h2": Peer(NODE + ["loop.mjs", "h2"], zero=(400, 2, 36000), latency=(1000, 1, 5200), crowd=(10000, 2, 28000)),
     "bun": Peer(BUN + ["loop.mjs"], zero=(60, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 2, 22000)),
-    "bullmq": Peer(**BULLMQ, zero=(100, 2, 12000), latency=(1000, 1, 5200), crowd=(10000, 2, 10000)),
-    "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 2, 25000), latency=(1000, 1, 6000)),
+    "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 2, 10000)),
+    "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 2, 25000)),
     "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
                    zero=(200, 1, 16000), latency=(1000, 1, 5200), crowd=(10000, 2, 12000)),
     "celery": Peer(**CELERY, zero=(4, 4, 1600, SOLO), latency=(1000, 4, 1600, THREADS)),
-    "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 12000, GEVENT), latency=(1000, 2, 6000, GEVENT)),
+    "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 12000, GEVENT)),
     "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], start_s=4,
                zero=(8, 1, 1500), latency=(150, 1, 1000)),
 }
@@ -196,10 +210,11 @@ def postgres(folder):
 
 @contextlib.contextmanager
 def redis_server(folder):
+    """As millrace has it, but it never rewrites its file: that takes a core, and would fall into one measurement and not into another."""
     os.symlink(shutil.which("redis-check-rdb"), f"{folder}/redis-server")
     path = f"{folder}/redis.sock"
     with process(f"{folder}/redis.log", f"{folder}/redis-server", "--port", "0", "--unixsocket", path, "--dir", folder,
-                 "--appendonly", "yes", "--appendfsync", "everysec", "--save", "") as p:
+                 "--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0", "--save", "") as p:
         wait_for(lambda: os.path.exists(path), 10, "Redis")
         with Redis(path) as redis:
             yield p.pid, path, redis
@@ -379,7 +394,7 @@ def main():
     p.add_argument("peers", nargs="*", metavar="PEER", help="millrace, " + ", ".join(PEERS) + "; default: all")
     p.add_argument("--scenes", default="zero,latency,crowd", help="(default zero,latency,crowd)")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
-    p.add_argument("--seconds", type=float, default=4, help="of each measurement of a peer (default 4)")
+    p.add_argument("--seconds", type=float, default=3, help="of each measurement of a peer (default 3)")
     p.add_argument("--papers", type=int, default=150000, help="of millrace (default 150000)")
     p.add_argument("--millrace-workers", type=int, default=1000, help="of millrace at no latency (default 1000)")
     p.add_argument("--check", type=int, metavar="PAPERS", help="measure nothing: a peer does so many papers to the end, and must have charged each once")
