@@ -8,7 +8,8 @@ All get the same papers, the same prompt, the same simulated AI, and charge each
 one call where several come at once. millrace also writes each charge into MariaDB meanwhile, and each result after the run;
 the peers have no such thing. Redis keeps its append-only file every second; PostgreSQL commits likewise (synchronous_commit off).
 A queue's job is one paper, with its text; with "-blocks" it is a hundred. "own" is the CPU time of the peer's processes; "all" has Redis, PostgreSQL and
-MariaDB in it, and not the simulator. After each round every charged paper must have its result, its cent and its AI call. Memory is that of all its own processes, shared pages counted once.
+MariaDB in it, and not the simulator. Memory is that of all its own processes, shared pages counted once. After each round every paper
+that was charged must have its result, its cent and its AI call.
 """
 import argparse
 import contextlib
@@ -55,21 +56,23 @@ class Peer:
         self.chunk, self.start_s = chunk, start_s  # papers in a job; from the first worker at work to the last of a thousand
 
 
-# What was tried, in turns, on a machine that others used too: ratios of papers/s, more is better; small differences mean nothing.
-#   Node    undici's dispatch to request 1.04 with one process, and two processes to one 1.3 at no latency; pipelining 0.9. At 10,000
-#           workers two processes to one 1.5, three to two 1.1.
-#   HTTP/2  two processes to one 1.2 at no latency and 1.9 at 10,000 workers, three to two 0.9; one connection a process to four 1.02;
-#           400 workers to 100 1.1.
-#   Bun     60 workers to 100 1.2; two processes 1.1 with 100 workers, less than one with 60. At 10,000 workers node:http to fetch 1.8 and
-#           its two processes to one 1.3; at 1,000 fetch is better, 1.3.
-#   BullMQ  two processes to one 0.98 with a paper a job, at more CPU time; 1.4 with a hundred; 300 workers to 100 0.96. Two calls of addBulk at
-#           once, and 500 or 3,000 jobs in each: no difference.
-#   pg-boss fetch of 1,000 instead of 200 jobs 1.6, ends gathered for 10 ms 1.2 more, VACUUM ANALYZE after loading 1.2 more, a partition for
-#           the queue 1.5 more; two processes 0.9. Three inserts at once to one 1.6.
-#   Celery  at no latency, to gevent: prefork 1.9, threads 1.8, solo in two processes 1.8, in four 2.4. At 200 ms threads in two
-#           processes to gevent 2.1, in four 3.2. With a hundred papers a task gevent is better than threads, 1.7.
-#   RQ      2, 4, 8 and 16 SimpleWorkers: no clear difference. At 200 ms 150 workers to 400 1.5, and 400 to 1,000 1.1: with more than
-#           two cores can feed, each costs more.
+# What was tried: ratios of papers/s, more is better. In turns, but in one or two rounds of two or three seconds, while others used the
+# machine, so that the same setting gave half as much a minute later: less than 1.2 means nothing, and more is no promise.
+#   Node    undici's dispatch to its request 1.04; two processes to one 1.3 at no latency, pipelining 0.9. At 10,000 workers two
+#           processes to one 1.6, three to two 1.1. Connections of its own instead of a Pool: not in turns.
+#   HTTP/2  two processes to one 1.15 at no latency, 1.9 at 10,000 workers; three to two 0.9 there. One connection a process to four
+#           1.02, 400 workers to 100 1.1.
+#   Bun     60 workers to 100 1.2; two processes to one 1.1 with 100 workers, 0.9 with 60 each. At 10,000 workers node:http to fetch 1.8,
+#           and two processes of it to one 1.3; at 1,000 fetch to node:http 1.3.
+#   BullMQ  two processes to one, a paper a job: 0.98 in two rounds, at more CPU time; 1.5 in one before, when Redis still rewrote
+#           its file meanwhile. 1.4 with a hundred a job. 300 workers to 100 0.96. addBulk of 500, 1,000 or 3,000: no clear difference.
+#   pg-boss fetch of 1,000 jobs to 200 1.6; ends gathered for 10 ms 1.2 more, VACUUM ANALYZE after loading 1.2 more, a partition for the
+#           queue 1.5 more; two processes to one 0.9. Three inserts at once to one 1.6.
+#   Celery  at no latency, to gevent in two processes: prefork of four 2.0, threads 1.9, solo in two processes 1.8, in four 2.4. At 200 ms
+#           threads in two processes to gevent in two 2.1, in four 3.2; gevent in four was not tried. A hundred papers a task: gevent to
+#           threads 1.7.
+#   RQ      2, 4, 8 and 16 SimpleWorkers at no latency: no clear difference. At 200 ms 150 workers to 400 1.5; 1,000 were slower than 400
+#           by 1.1, at another time.
 BULLMQ = {"work": NODE + ["bullmq.mjs", "work"], "add": NODE + ["bullmq.mjs", "add"]}
 CELERY = {"work": CELERY_WORKER, "add": PYTHON + ["celery_app.py"], "workers_option": "-c"}
 GEVENT, SOLO, THREADS = (["-P", "gevent", "--prefetch-multiplier", "1"], ["-P", "solo", "--prefetch-multiplier", "64"],
@@ -248,8 +251,9 @@ class Round:
             open_account(redis)
             self.papers.fill(redis, self.count)
             self.stores = [redis_pid] + [pg_pid] * (pg_pid is not None)
-            self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": "http://" + self.ai.address, "WORKERS": str(self.workers),
-                        "PROCESSES": str(self.processes), "PAPERS": str(self.count), "CHUNK": str(self.peer.chunk), "PROMPT_HEAD": f"{folder}/head",
+            self.env = {**os.environ, "REDIS_SOCKET": path, "PGHOST": pg_path, "AI_URL": "http://" + self.ai.address,
+                        "WORKERS": str(self.workers), "PROCESSES": str(self.processes), "PAPERS": str(self.count), "CHUNK": str(self.peer.chunk),
+                        "PROMPT_HEAD": f"{folder}/head",
                         "CHARGE_SCRIPT": f"{HERE}/../src/engine/lua/charge.lua", "NODE_ENV": "production",
                         "BUN_CONFIG_MAX_HTTP_REQUESTS": "65000"}
             with open(f"{folder}/head", "w", encoding="utf-8") as f:
@@ -397,7 +401,8 @@ def main():
     p.add_argument("--seconds", type=float, default=3, help="of each measurement of a peer (default 3)")
     p.add_argument("--papers", type=int, default=150000, help="of millrace (default 150000)")
     p.add_argument("--millrace-workers", type=int, default=1000, help="of millrace at no latency (default 1000)")
-    p.add_argument("--check", type=int, metavar="PAPERS", help="measure nothing: a peer does so many papers to the end, and must have charged each once")
+    p.add_argument("--check", type=int, metavar="PAPERS",
+                   help="measure nothing: a peer does so many papers to the end, and must have charged each once")
     p.add_argument("--workers", type=int, help="of a peer, instead of what was found best")
     p.add_argument("--processes", type=int, help="likewise")
     options = p.parse_args()

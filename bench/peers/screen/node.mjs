@@ -7,7 +7,7 @@ import { connection, evalsha, redis } from './redis.mjs'
 export { connection, redis }
 const headers = { 'content-type': 'application/json', authorization: 'Bearer sk-bench' }
 const charge = charger(evalsha)
-// Connections that nobody uses. A Pool does the same, but looks through all of them for each call, which thousands of workers feel.
+// Connections that nobody uses. A Pool does the same, but looks through its connections from the first for each call.
 const idle = []
 
 function ask (body) {
