@@ -66,6 +66,7 @@ class Peer:
 #           and two processes of it to one 1.3; at 1,000 fetch to node:http 1.3.
 #   BullMQ  two processes to one, a paper a job: 0.98 in two rounds, at more CPU time; 1.5 in one before, when Redis still rewrote
 #           its file meanwhile. 1.4 with a hundred a job. 300 workers to 100 0.96. addBulk of 500, 1,000 or 3,000: no clear difference.
+#           At 10,000 workers one process and two were not measured in turns, and neither were those of pg-boss.
 #   pg-boss fetch of 1,000 jobs to 200 1.6; ends gathered for 10 ms 1.2 more, VACUUM ANALYZE after loading 1.2 more, a partition for the
 #           queue 1.5 more; two processes to one 0.9. Three inserts at once to one 1.6.
 #   Celery  at no latency, to gevent in two processes: prefork of four 2.0, threads 1.9, solo in two processes 1.8, in four 2.4. At 200 ms
@@ -81,7 +82,7 @@ PEERS = {
     "node": Peer(NODE + ["loop.mjs"], zero=(100, 2, 32000), latency=(1000, 1, 5200), crowd=(10000, 3, 22000)),
     "node-h2": Peer(NODE + ["loop.mjs", "h2"], zero=(400, 2, 36000), latency=(1000, 1, 5200), crowd=(10000, 2, 28000)),
     "bun": Peer(BUN + ["loop.mjs"], zero=(60, 1, 40000), latency=(1000, 1, 5200), crowd=(10000, 2, 22000)),
-    "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 2, 10000)),
+    "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
     "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 2, 25000)),
     "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
                    zero=(200, 1, 16000), latency=(1000, 1, 5200), crowd=(10000, 2, 12000)),
@@ -398,7 +399,7 @@ def main():
     p.add_argument("peers", nargs="*", metavar="PEER", help="millrace, " + ", ".join(PEERS) + "; default: all")
     p.add_argument("--scenes", default="zero,latency,crowd", help="(default zero,latency,crowd)")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
-    p.add_argument("--seconds", type=float, default=3, help="of each measurement of a peer (default 3)")
+    p.add_argument("--seconds", type=float, default=2, help="of each measurement of a peer (default 2)")
     p.add_argument("--papers", type=int, default=150000, help="of millrace (default 150000)")
     p.add_argument("--millrace-workers", type=int, default=1000, help="of millrace at no latency (default 1000)")
     p.add_argument("--check", type=int, metavar="PAPERS",
