@@ -125,7 +125,7 @@ MUST_CHECK int sse_send(struct task *t, struct http_exchange *x, const char *eve
 /* A comment, which keeps proxies awake. */
 MUST_CHECK int sse_ping(struct task *t, struct http_exchange *x);
 
-/* Cuts the connection without another byte; for the simulator's faults. */
+/* Cuts the connection, or resets the stream of HTTP/2, without another byte; for the simulator's faults. */
 void http_abort(struct http_exchange *x);
 
 /* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types by ending,
