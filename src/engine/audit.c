@@ -13,9 +13,11 @@
 #define USERS_MAX 1000    /* of one page */
 #define TRIES_MAX 100     /* until a user stands still */
 #define TRY_MS    20
-#define EACH_MS   60000
-#define LOCK_MS   60000
-#define LOOK_MS   5000 /* how often a node that does not audit asks when somebody did */
+#define RECORDS_PER_MS                                                                             \
+    100 /* that wait for MySQL: so many lengthen the time between two tries by a millisecond */
+#define EACH_MS 60000
+#define LOCK_MS 60000
+#define LOOK_MS 5000 /* how often a node that does not audit asks when somebody did */
 
 void audit_report(struct audit_state *s, const struct audit_finding *f)
 {
@@ -150,27 +152,38 @@ static void report_money(struct task *t, struct audit_state *s, const struct aud
     }
 }
 
-/* Reads until MySQL was the same before and after Redis was asked. *row: as it is then. */
+static bool same_row(const struct audit_row *a, const struct audit_row *b)
+{
+    return a->cents == b->cents && a->billed_seq == b->billed_seq && a->move_no == b->move_no;
+}
+
+/* A look at many records keeps Redis busy, and those who make them. */
+static int64_t pause_ms(struct task *t, const struct look *k)
+{
+    return loop_jitter(task_loop(t), TRY_MS + k->records / RECORDS_PER_MS);
+}
+
+/* Reads until it adds up, or MySQL was the same before and after Redis was asked. *row: as it is then. */
 static int stand_still(struct task *t, const struct audit *a, const struct audit_known *known,
                        struct audit_row *row, struct look *k, bool *settled)
 {
-    for (int i = 0; i < TRIES_MAX; i++) {
+    int err = 0;
+    for (int i = 0; i < TRIES_MAX && !err && !*settled; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
         uint64_t epoch = redis_epoch(a->redis);
-        struct audit_row before = *row;
-        int err = look_at(t, a, row, k);
+        struct audit_row before;
+        err = task_sleep(t, pause_ms(t, k));
         if (!err)
             err = read_row(t, a, known, row->uid, row);
+        if (!err)
+            err = look_at(t, a, row, k);
+        before = *row;
+        if (!err && !adds_up(row, k))
+            err = read_row(t, a, known, row->uid, row);
+        *settled = !err && redis_epoch(a->redis) == epoch && same_row(&before, row);
         arena_reset(task_arena(t), mark);
-        *settled = !err && redis_epoch(a->redis) == epoch && before.cents == row->cents &&
-                   before.billed_seq == row->billed_seq && before.move_no == row->move_no;
-        if (err || *settled)
-            return err;
-        err = task_sleep(t, loop_jitter(task_loop(t), TRY_MS));
-        if (err)
-            return err;
     }
-    return 0;
+    return err;
 }
 
 /* --- what was found before --- */

@@ -7,7 +7,7 @@
  *   - MySQL is not older than Redis; if it is, the user is closed to charges;
  *   - every charge that was not reversed has its result: in Redis, or in search_result once its run is
  *     archived.
- * The stores cannot be read at one moment. So what looks wrong is read again until MySQL was the same
+ * The stores cannot be read at one moment. So what looks wrong is read again until it adds up, or MySQL was the same
  * before and after Redis was asked; who never stands still is unsettled, which is no finding. A user
  * whom a new Redis has not opened yet is checked in MySQL only: the repair comes first.
  *
