@@ -23,7 +23,7 @@ PARTS = {
     "http": {"full": ["bench/http"], "quick": ["bench/http", "1"], "about": "one Redis read over HTTP, beside nginx and Fastify"},
     "api": {"full": ["bench/api"], "quick": ["bench/api", "1"], "about": "reads of the API, beside nginx and Fastify"},
     "bibtex": {"full": ["bench/bibtex"], "quick": ["bench/bibtex"], "about": "reading BibTeX, beside four other readers"},
-    "corpus": {"full": ["bench/corpus"], "quick": ["bench/corpus", "50000"], "times": 3,
+    "corpus": {"full": ["bench/corpus", "300000"], "quick": ["bench/corpus", "50000"], "times": 3,
                "about": "loading papers and what they take in Redis, beside plain JSON"},
     "redis_charge": {"full": ["bench/redis_charge"], "quick": ["bench/redis_charge", "100000"],
                      "about": "our Redis client, beside redis-benchmark"},

@@ -5,7 +5,7 @@ import { addAll, fail, processes, workers } from './job.mjs'
 import { redis, screen } from './node.mjs'
 
 const NAME = 'papers'
-const POLLERS = Number(process.env.POLLERS || 4)
+const POLLERS = 4
 const batchSize = Math.ceil(workers / processes / POLLERS)
 const BULK = 10 // blocks in one insert
 const CALLS = 3
