@@ -86,7 +86,7 @@ PEERS = {
     "bullmq": Peer(**BULLMQ, zero=(100, 1, 12000), latency=(1000, 1, 5200), crowd=(10000, 1, 10000)),
     "bullmq-blocks": Peer(**BULLMQ, chunk=100, zero=(100, 2, 25000)),
     "pgboss": Peer(NODE + ["pgboss.mjs", "work"], NODE + ["pgboss.mjs", "add"], postgres=True,
-                   zero=(1600, 1, 16000), latency=(1000, 1, 5200), crowd=(10000, 2, 12000)),
+                   zero=(1600, 1, 16000), latency=(1000, 1, 5200, ["16"]), crowd=(10000, 2, 12000, ["16"])),
     "celery": Peer(**CELERY, zero=(4, 4, 1600, SOLO), latency=(1000, 4, 1600, THREADS)),
     "celery-blocks": Peer(**CELERY, chunk=100, zero=(100, 2, 12000, GEVENT)),
     "rq": Peer(PYTHON + ["rq_app.py", "work"], PYTHON + ["rq_app.py", "add"], start_s=4,

@@ -5,7 +5,7 @@ import { addAll, fail, processes, workers } from './job.mjs'
 import { redis, screen } from './node.mjs'
 
 const NAME = 'papers'
-const POLLERS = 4
+const POLLERS = Number(process.argv[3] || 4) // more of them, with smaller batches, where batches wait for the AI
 const batchSize = Math.ceil(workers / processes / POLLERS)
 const BULK = 10 // blocks in one insert
 const CALLS = 3
