@@ -36,6 +36,7 @@ NOBODY = 65534
 QUESTION = "Which treatment of heart failure works?"
 STATUS, RESULTS = "query:1:bench:status", "result:1:bench"
 BALANCE = 10**13  # cents; a paper costs one
+WARM_PAPERS = 30000
 EVERY_S = 0.05
 START_S = 120
 
@@ -341,7 +342,7 @@ def peer_process(log, words, env):
 def millrace_zero(world, options):
     with world.run() as s:
         user = s.user("bench", options.millrace_workers)
-        screen.one_round(s, user, JOURNAL_PAPERS)  # everything is in memory after that
+        screen.one_round(s, user, WARM_PAPERS)  # everything is in memory after that
         began = time.monotonic()
         run = user.submit(world.papers)
         wait_for(lambda: run.show()["finished"] > 0, 60, "the first charge", 0.001)
