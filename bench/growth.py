@@ -22,7 +22,9 @@ from figures import figure
 from screen_world import BIN, JOURNAL_PAPERS, Server, Trouble, World, cpu_seconds, read
 
 SIZES = {"papers": (10_000, 100_000, 1_000_000), "runs": (1, 100, 1000), "workers": (10, 1000, 10_000)}
-RUN_PAPERS = 150_000  # of the run beside those that wait
+UNIT_PAPERS = 100
+RUN_PAPERS = 150_000    # of the run beside those that wait
+WORLD_PAPERS = 204_000  # two units for each of a thousand workers
 UNITS = {"us": "µs", "mb": "MB", "bytes": "B", "ms": "ms", "per_s": "papers/s", "share": "%"}
 
 
@@ -122,9 +124,11 @@ def workers(options, world):
         for size in options.sizes["workers"]:
             screen.say(f"workers: {size}")
             users = max(1, size // 1000)
-            # About 15 s of work; at least a block of papers each.
-            count = max(JOURNAL_PAPERS, min(world.papers, 75000 // max(1, 1000 // (size // users))))
-            r = screen.measure_latency(world, users=users, nodes=1, latency_ms=200, papers=count, each=size // users)
+            each = size // users
+            # Whole units for everybody, and more where that does not take long: else some have nothing to do.
+            units = 3 if size < 1000 else 2 if users == 1 else 1
+            count = min(world.papers, each * UNIT_PAPERS * units * 51 // 50)
+            r = screen.measure_latency(world, users=users, nodes=1, latency_ms=200, papers=count, each=each)
             found.setdefault(size, []).append({"share": r["share"] * 100, "per_s": r["steady_per_s"], "node_us": r["node_us"],
                                                "redis_us": r["redis_us"], "mariadb_us": r["mariadb_us"], "rss_mb": r["rss_mb"]})
     for size, rounds in found.items():
@@ -138,7 +142,7 @@ def main():
     p = argparse.ArgumentParser(prog="bench/growth", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("benches", nargs="*", metavar="NAME", help="papers, runs, workers; default: all")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
-    p.add_argument("--papers", type=int, default=RUN_PAPERS, help=f"of runs and workers (default {RUN_PAPERS})")
+    p.add_argument("--papers", type=int, default=WORLD_PAPERS, help=f"of runs and workers (default {WORLD_PAPERS})")
     p.add_argument("--quick", action="store_true", help="one round, without the largest number of papers")
     options = p.parse_args()
     unknown = [b for b in options.benches if b not in BENCHES]
