@@ -28,7 +28,7 @@ static int read_block(struct task *t, struct bench *b, struct str journal, int64
     for (size_t i = 0; !err && i < block.count; i++) {
         struct str text;
         struct paper_fields f;
-        err = block_unpack(t, b->blocks, block.papers[i].packed, &text);
+        err = block_unpack(t, b->blocks, task_arena(t), block.papers[i].packed, &text);
         if (!err)
             err = paper_read_bibtex(task_arena(t), b->reader, text, &f);
         check(err || f.title.n > 0);
