@@ -4,55 +4,10 @@
 #include "wire/http2/http2_link.h"
 #include "wire/http_server/http2_harness.h"
 
-#define LARGE_BYTES (3 << 20)
-
 struct notes { /* what handlers report */
     int began, ended;
     int err;
 };
-
-static int hello(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    return http_reply(t, x, 200, "application/json", STR("{\"a\":1}"));
-}
-
-static int echo(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    struct str body;
-    int err = http_body(t, x, &body);
-    return err ? err : http_reply(t, x, 200, "text/plain", body);
-}
-
-static int read_json(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    const struct json *body;
-    int err = http_body_json(t, x, &body);
-    return err ? err : http_reply(t, x, 200, "text/plain", json_str(json_get(body, "a")));
-}
-
-static int mirror(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    struct str q = STR("");
-    (void)http_query(x, "q", 0, &q);
-    struct str text =
-        str_printf(task_arena(t), "%.*s|%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(http_method(x)),
-                   STR_ARG(http_param(x, "name")), STR_ARG(q), STR_ARG(http_peer(x)),
-                   STR_ARG(http_header(x, "Host")), STR_ARG(http_header(x, "X-One")));
-    http_set_header(x, "X-Two", STR("2"));
-    return http_reply(t, x, 200, "text/plain", text);
-}
-
-static int large(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    char *p = arena_alloc(task_arena(t), LARGE_BYTES);
-    memset(p, 'L', LARGE_BYTES);
-    return http_reply(t, x, 200, "text/plain", str_from(p, LARGE_BYTES));
-}
 
 static int slow(struct task *t, struct http_exchange *x, void *ctx)
 {
@@ -85,11 +40,11 @@ static int stubborn(struct task *t, struct http_exchange *x, void *ctx)
 
 static struct notes notes;
 static const struct http_route routes[] = {
-    {"GET", "/", hello, 0},
-    {"POST", "/echo", echo, LARGE_BYTES},
-    {"POST", "/json", read_json, 1000},
-    {"GET", "/mirror/:name", mirror, 0},
-    {"GET", "/large", large, 0},
+    {"GET", "/", h2_hello, 0},
+    {"POST", "/echo", h2_echo, H2_LARGE_BYTES},
+    {"POST", "/json", h2_read_json, 1000},
+    {"GET", "/mirror/:name", h2_mirror, 0},
+    {"GET", "/large", h2_large, 0},
     {"GET", "/slow", slow, 0},
     {"GET", "/useless", useless, 0},
     {"GET", "/stubborn", stubborn, 0},

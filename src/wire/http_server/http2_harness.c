@@ -202,3 +202,48 @@ void call_release(struct call *c)
     buf_release(&c->head);
     buf_release(&c->reply);
 }
+
+/* --- handlers --- */
+
+int h2_hello(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    return http_reply(t, x, 200, "application/json", STR("{\"a\":1}"));
+}
+
+int h2_echo(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    struct str body;
+    int err = http_body(t, x, &body);
+    return err ? err : http_reply(t, x, 200, "text/plain", body);
+}
+
+int h2_read_json(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    const struct json *body;
+    int err = http_body_json(t, x, &body);
+    return err ? err : http_reply(t, x, 200, "text/plain", json_str(json_get(body, "a")));
+}
+
+int h2_mirror(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    struct str q = STR("");
+    (void)http_query(x, "q", 0, &q);
+    struct str text =
+        str_printf(task_arena(t), "%.*s|%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(http_method(x)),
+                   STR_ARG(http_param(x, "name")), STR_ARG(q), STR_ARG(http_peer(x)),
+                   STR_ARG(http_header(x, "Host")), STR_ARG(http_header(x, "X-One")));
+    http_set_header(x, "X-Two", STR("2"));
+    return http_reply(t, x, 200, "text/plain", text);
+}
+
+int h2_large(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    char *p = arena_alloc(task_arena(t), H2_LARGE_BYTES);
+    memset(p, 'L', H2_LARGE_BYTES);
+    return http_reply(t, x, 200, "text/plain", str_from(p, H2_LARGE_BYTES));
+}

@@ -50,4 +50,11 @@ void h2_await(struct task *t, struct h2 *h, struct call *calls, size_t n);
 void h2_call(struct task *t, struct h2 *h, struct call *c);
 struct str call_field(const struct call *c, const char *name); /* p == NULL if there is none */
 void call_release(struct call *c);
+/* Handlers that several tests have routes to. */
+#define H2_LARGE_BYTES (3 << 20)
+int h2_hello(struct task *t, struct http_exchange *x, void *ctx);
+int h2_echo(struct task *t, struct http_exchange *x, void *ctx);
+int h2_read_json(struct task *t, struct http_exchange *x, void *ctx); /* the member "a" */
+int h2_mirror(struct task *t, struct http_exchange *x, void *ctx); /* what it sees of the request */
+int h2_large(struct task *t, struct http_exchange *x, void *ctx);  /* so many bytes */
 #endif

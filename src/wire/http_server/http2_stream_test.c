@@ -3,43 +3,6 @@
 #include "tests/tap.h"
 #include "wire/http_server/http2_harness.h"
 
-#define LARGE_BYTES (3 << 20)
-
-static int hello(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    return http_reply(t, x, 200, "application/json", STR("{\"a\":1}"));
-}
-
-static int echo(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    struct str body;
-    int err = http_body(t, x, &body);
-    return err ? err : http_reply(t, x, 200, "text/plain", body);
-}
-
-static int read_json(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    const struct json *body;
-    int err = http_body_json(t, x, &body);
-    return err ? err : http_reply(t, x, 200, "text/plain", json_str(json_get(body, "a")));
-}
-
-static int mirror(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    struct str q = STR("");
-    (void)http_query(x, "q", 0, &q);
-    struct str text =
-        str_printf(task_arena(t), "%.*s|%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(http_method(x)),
-                   STR_ARG(http_param(x, "name")), STR_ARG(q), STR_ARG(http_peer(x)),
-                   STR_ARG(http_header(x, "Host")), STR_ARG(http_header(x, "X-One")));
-    http_set_header(x, "X-Two", STR("2"));
-    return http_reply(t, x, 200, "text/plain", text);
-}
-
 static int cookies(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
@@ -56,14 +19,6 @@ static int nothing(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
     return http_reply(t, x, 204, NULL, STR(""));
-}
-
-static int large(struct task *t, struct http_exchange *x, void *ctx)
-{
-    (void)ctx;
-    char *p = arena_alloc(task_arena(t), LARGE_BYTES);
-    memset(p, 'L', LARGE_BYTES);
-    return http_reply(t, x, 200, "text/plain", str_from(p, LARGE_BYTES));
 }
 
 static int slow(struct task *t, struct http_exchange *x, void *ctx)
@@ -118,15 +73,15 @@ static int events(struct task *t, struct http_exchange *x, void *ctx)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/", hello, 0},
-    {"POST", "/echo", echo, LARGE_BYTES},
-    {"POST", "/little", echo, 10},
-    {"POST", "/json", read_json, 1000},
-    {"GET", "/mirror/:name", mirror, 0},
+    {"GET", "/", h2_hello, 0},
+    {"POST", "/echo", h2_echo, H2_LARGE_BYTES},
+    {"POST", "/little", h2_echo, 10},
+    {"POST", "/json", h2_read_json, 1000},
+    {"GET", "/mirror/:name", h2_mirror, 0},
     {"GET", "/cookies", cookies, 0},
     {"GET", "/missing", missing, 0},
     {"GET", "/nothing", nothing, 0},
-    {"GET", "/large", large, 0},
+    {"GET", "/large", h2_large, 0},
     {"GET", "/slow", slow, 0},
     {"GET", "/too_slow", too_slow, 0},
     {"GET", "/cut", cut, 0},
@@ -261,21 +216,21 @@ static void large_ones(struct task *t, void *arg)
     struct h2 h;
     open_site(t, &s);
     h2_open(t, &s, &h, (struct h2_settings){0});
-    char *body = arena_alloc(task_arena(t), LARGE_BYTES + 1);
-    memset(body, 'B', LARGE_BYTES + 1);
+    char *body = arena_alloc(task_arena(t), H2_LARGE_BYTES + 1);
+    memset(body, 'B', H2_LARGE_BYTES + 1);
     struct call two[2] = {
-        {.method = "POST", .path = "/echo", .body = str_from(body, LARGE_BYTES)},
+        {.method = "POST", .path = "/echo", .body = str_from(body, H2_LARGE_BYTES)},
         {.path = "/large"},
     };
     h2_begin(&h, &two[0]);
     h2_begin(&h, &two[1]);
     h2_await(t, &h, two, 2);
-    ok(two[0].status == 200 && all_are(&two[0].reply, 'B', LARGE_BYTES), "3 MB both ways");
-    ok(two[1].status == 200 && all_are(&two[1].reply, 'L', LARGE_BYTES), "3 MB in between");
+    ok(two[0].status == 200 && all_are(&two[0].reply, 'B', H2_LARGE_BYTES), "3 MB both ways");
+    ok(two[1].status == 200 && all_are(&two[1].reply, 'L', H2_LARGE_BYTES), "3 MB in between");
     call_release(&two[0]);
     call_release(&two[1]);
 
-    struct call c = {.method = "POST", .path = "/echo", .body = str_from(body, LARGE_BYTES + 1)};
+    struct call c = {.method = "POST", .path = "/echo", .body = str_from(body, H2_LARGE_BYTES + 1)};
     c.endless = true;
     h2_call(t, &h, &c);
     is_int(c.status, 413, "more than any route takes is refused before its end");
