@@ -33,6 +33,12 @@ enum err {
 /* "timeout", "not_found" …; "ok" for 0. Never NULL. */
 const char *err_name(int err);
 
+/* It may be over in a moment: a repeat can succeed. */
+static inline bool err_may_pass(int err)
+{
+    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_BUSY;
+}
+
 /* A store is away or we are told to stop: whoever goes through a list need not try the next one. */
 static inline bool err_is_outage(int err)
 {

@@ -213,7 +213,7 @@ static void test_batches(struct task *t, void *arg)
         enum charge_outcome out[100];
         for (int i = 0; i < 100; i++)
             c[i] = verdict_of(t, id, first + i, (first + i) % 7 ? 'n' : 'r');
-        check(ledger_charge_many(t, n.ledger, 100, c, out) == 0);
+        check(ledger_charge(t, n.ledger, 100, c, out) == 0);
         arena_reset(task_arena(t), mark);
     }
     set_state(t, &n, id, "DONE");

@@ -147,7 +147,7 @@ static void test_older(struct task *t, void *arg)
     ok(only(&x, uid, "older", 2, 1), "a move that MySQL has forgotten");
     struct charge c = paper_of(t, uid, qid, 5, 10);
     enum charge_outcome out;
-    is_int(ledger_charge(t, n.ledger, &c, &out), ERR_INTERNAL, "closes the user");
+    is_int(ledger_charge(t, n.ledger, 1, &c, &out), ERR_INTERNAL, "closes the user");
     sql_do(t, &n, "UPDATE user_info SET move_no = 2 WHERE uid = ?", uid);
     is_int(pay(t, &n, c), CHARGE_DONE, "until it is cleared up");
     is_int(audit(t, &n, &x).findings, 0, "and then all is in order");

@@ -8,7 +8,6 @@
 #include "engine/scripts.h"
 
 #define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
-#define GATHERS_MAX 8     /* calls of other tasks that were cut short */
 #define ANNOUNCE_MS 20000 /* ledger_task forgets after 60 s */
 
 /* --- one call --- */
@@ -19,10 +18,8 @@ enum {
     WORDS = 3
 }; /* of the script: keys, words for all, at most for each paper */
 
-static const char *problem_of(const struct charge *c, const struct charge *first)
+const char *charge_problem(const struct charge *c)
 {
-    if (c->uid != first->uid || !str_eq(c->qid, first->qid))
-        return "papers of several runs cannot be charged at once";
     if (c->qid.n == 0 || c->qid.n > CHARGE_QID_BYTES_MAX || !str_utf8_valid(c->qid))
         return "a run has an id of 1 to 64 bytes";
     if (c->doi.n == 0 || c->doi.n > DOI_BYTES_MAX || !str_utf8_valid(c->doi))
@@ -184,11 +181,9 @@ static int charge_once(struct task *t, struct ledger *l, size_t count, const str
     return err;
 }
 
-/* All are charges of one run. */
 static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                       enum charge_outcome *out)
 {
-    check(count > 0 && count <= CHARGE_MANY_MAX);
     cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline would stay for ever */
     for (int i = 0; i < TRIES_MAX; i++) {
         bool done = false;
@@ -201,140 +196,16 @@ static int charge_all(struct task *t, struct ledger *l, size_t count, const stru
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
 }
 
-int ledger_charge_many(struct task *t, struct ledger *l, size_t count, const struct charge *c,
-                       enum charge_outcome *out)
+int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                  enum charge_outcome *out)
 {
+    check(count > 0 && count <= CHARGE_MANY_MAX);
     for (size_t i = 0; i < count; i++) {
-        const char *problem = problem_of(&c[i], c);
+        const char *problem = charge_problem(&c[i]);
+        if (c[i].uid != c->uid || !str_eq(c[i].qid, c->qid))
+            problem = "papers of several runs cannot be charged at once";
         if (problem)
             return task_fail(t, ERR_INVALID, "%s", problem);
     }
     return charge_all(t, l, count, c, out);
-}
-
-/* --- one call for all who come in the same turn ---
- *
- *   1. The first task that charges for a run opens a gather and yields: every other task that is ready
- *      runs before it. If it has patience it sleeps instead.
- *   2. Those that charge for the same run leave their charge and wait.
- *   3. The first one comes back, closes the gather, copies what is in it and makes the call. Who gives
- *      up meanwhile takes itself out; the call may have charged for it, as with any lost answer.
- *   4. It hands the outcomes out. If it was cut short itself (cancelled, or out of its own time), the
- *      others do not know what happened and begin anew. */
-
-struct gather {
-    struct str key;
-    struct list places;
-    size_t count;
-};
-
-struct place {
-    struct list link;
-    struct task *task;
-    const struct charge *charge;
-    size_t number; /* in the call */
-    bool done, again;
-    int err;
-    enum charge_outcome outcome;
-};
-
-static void gather_close(struct ledger *l, const struct gather *g)
-{
-    if (map_get(l->gathers, g->key) == g)
-        map_del(l->gathers, g->key);
-}
-
-static int follow(struct task *t, struct ledger *l, struct gather *g, struct place *p)
-{
-    list_push(&g->places, &p->link);
-    if (++g->count == CHARGE_MANY_MAX)
-        gather_close(l, g);
-    int err = 0;
-    while (!p->done && !err)
-        err = task_wait(t);
-    if (p->done)
-        return p->err;
-    list_del(&p->link);
-    return err;
-}
-
-/* It may be gone before the call is made, or made again. The run is the leader's own. */
-static struct charge copy_charge(struct arena *a, const struct charge *c, struct str qid)
-{
-    struct charge copy = *c;
-    copy.qid = qid;
-    copy.doi = str_dup(a, c->doi);
-    copy.result = str_dup(a, c->result);
-    return copy;
-}
-
-static void hand_out(struct task *t, struct gather *g, int err, const enum charge_outcome *outcomes)
-{
-    for (struct list *it; (it = list_pop(&g->places));) {
-        struct place *p = list_entry(it, struct place, link);
-        p->done = true;
-        p->again = err == ERR_CANCELED || err == ERR_TIMEOUT;
-        p->err = err;
-        if (!err)
-            p->outcome = outcomes[p->number];
-        else if (p->task != t)
-            (void)task_fail(p->task, err, "%s", task_error(t));
-        if (p->task != t)
-            task_wake(p->task);
-    }
-}
-
-static int lead(struct task *t, struct ledger *l, struct str key, struct place *p)
-{
-    struct arena *a = task_arena(t);
-    struct gather g = {.key = key, .count = 1};
-    list_init(&g.places);
-    list_push(&g.places, &p->link);
-    map_set(l->gathers, key, &g);
-    int64_t ms = p->charge->patience_ms;
-    int err = ms > 0 ? task_sleep(t, ms) : task_yield(t);
-    gather_close(l, &g);
-
-    struct charge *charges = ARENA_ARRAY(a, struct charge, g.count);
-    enum charge_outcome *outcomes = ARENA_ARRAY(a, enum charge_outcome, g.count);
-    size_t count = 0;
-    list_each (it, &g.places) {
-        struct place *q = list_entry(it, struct place, link);
-        q->number = count;
-        charges[count++] = q == p ? *p->charge : copy_charge(a, q->charge, p->charge->qid);
-    }
-    if (!err)
-        err = charge_all(t, l, count, charges, outcomes);
-    hand_out(t, &g, err, outcomes);
-    return err;
-}
-
-static int charge_together(struct task *t, struct ledger *l, struct place *p)
-{
-    struct str key = key_result(task_arena(t), p->charge->uid, p->charge->qid);
-    for (int i = 0; i < GATHERS_MAX; i++) {
-        struct gather *g = map_get(l->gathers, key);
-        if (!g)
-            return lead(t, l, key, p);
-        int err = follow(t, l, g, p);
-        if (!p->again)
-            return err;
-        p->done = p->again = false;
-    }
-    return lead(t, l, key, p);
-}
-
-int ledger_charge(struct task *t, struct ledger *l, const struct charge *c,
-                  enum charge_outcome *out)
-{
-    const char *problem = problem_of(c, c); /* here, so that it does not spoil the others' call */
-    if (problem)
-        return task_fail(t, ERR_INVALID, "%s", problem);
-    struct place p = {.task = t, .charge = c};
-    struct arena_mark mark = arena_mark(task_arena(t));
-    int err = charge_together(t, l, &p);
-    arena_reset(task_arena(t), mark);
-    if (!err)
-        *out = p.outcome;
-    return err;
 }

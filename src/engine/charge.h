@@ -9,10 +9,7 @@
  *   - a failed paper is recorded without a charge, and its DOI is in :failed until a later verdict
  *     replaces it.
  * In the status, finished counts verdicts and failures, as the progress does; failed those without a
- * verdict; cost is in cents.
- *
- * Papers of one run that tasks of this node charge in the same turn of the loop, or within the patience of the first of
- * them, share a call. */
+ * verdict; cost is in cents. */
 #ifndef ENGINE_CHARGE_H
 #define ENGINE_CHARGE_H
 
@@ -27,8 +24,6 @@ struct charge {
     struct str qid, doi;   /* UTF-8; the DOI at most DOI_BYTES_MAX */
     struct str result;     /* JSON {"ai_result": …, "block_key": "meta:…"} */
     bool relevant, failed; /* failed: cents must be 0 */
-    int64_t
-        patience_ms; /* how long it may wait for others to share its call; 0: not beyond this turn */
 };
 
 enum charge_outcome {
@@ -38,12 +33,12 @@ enum charge_outcome {
     CHARGE_STOPPED, /* the run is not RUNNING or PAUSED */
 };
 
-/* The outcomes are no errors. ERR_UNAVAILABLE: a store does not answer; repeat it, it is safe, as it
- * is after any other error. ERR_INVALID: not a charge. ERR_INTERNAL: the stores contradict each other
- * about the user's money: nothing is charged until that is cleared up. */
-MUST_CHECK int ledger_charge(struct task *t, struct ledger *l, const struct charge *c,
+const char *charge_problem(const struct charge *c); /* NULL: none */
+
+/* 1 to CHARGE_MANY_MAX papers of one user and run, in order, as if each came alone. The outcomes are no errors.
+ * ERR_UNAVAILABLE: a store does not answer; repeat it, it is safe, as it is after any other error.
+ * ERR_INVALID: not charges. ERR_INTERNAL: the stores contradict each other about the user's money: nothing is charged
+ * until that is cleared up. */
+MUST_CHECK int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                              enum charge_outcome *out);
-/* The same for 1 to CHARGE_MANY_MAX papers of one user and run, in order, as if each came alone. */
-MUST_CHECK int ledger_charge_many(struct task *t, struct ledger *l, size_t count,
-                                  const struct charge *c, enum charge_outcome *out);
 #endif

@@ -132,7 +132,7 @@ static void test_invalid(struct task *t, void *arg)
     bad[5].result = STR("");
     for (int i = 0; i < 6; i++) {
         enum charge_outcome out;
-        is_int(ledger_charge(t, n.ledger, &bad[i], &out), ERR_INVALID, "%s", task_error(t));
+        is_int(ledger_charge(t, n.ledger, 1, &bad[i], &out), ERR_INVALID, "%s", task_error(t));
     }
     struct charge odd = paper_of(t, uid, qid, 7, 100);
     odd.doi = STR("10.1000/a\"b\\c\xe4\xb8\xad");
@@ -229,7 +229,7 @@ static void test_batch_is_single(struct task *t, void *arg)
                 many[i].relevant = false;
             }
         }
-        check(ledger_charge_many(t, n.ledger, CHARGE_MANY_MAX, many, out) == 0);
+        check(ledger_charge(t, n.ledger, CHARGE_MANY_MAX, many, out) == 0);
         for (int i = 0; i < CHARGE_MANY_MAX; i++) {
             many[i].uid = uid[1];
             many[i].qid = qid[1];
@@ -273,7 +273,7 @@ static const char *pay_many(struct task *t, struct node *n, size_t count, const 
 {
     static char letters[CHARGE_MANY_MAX + 1];
     enum charge_outcome out[CHARGE_MANY_MAX];
-    int err = ledger_charge_many(t, n->ledger, count, c, out);
+    int err = ledger_charge(t, n->ledger, count, c, out);
     for (size_t i = 0; i < count; i++)
         letters[i] = err ? '!' : "DEFS"[out[i]]; /* done, exists, funds, stopped */
     letters[count] = '\0';
@@ -376,49 +376,6 @@ static void test_records(struct task *t, void *arg)
 
 /* --- cut short --- */
 
-static void charge_with_deadline(struct task *t, void *arg)
-{
-    struct many *m = arg;
-    int i = m->next++;
-    if (i % 3 == 0)
-        (void)task_deadline(t, i % 6 == 0 ? 0 : 1);
-    enum charge_outcome out;
-    struct charge c = paper_of(t, m->uid, m->qid, i, 1);
-    int err = ledger_charge(t, m->n->ledger, &c, &out);
-    if (err)
-        m->errors++;
-    else
-        m->outcomes[out]++;
-    if (err && i % 3)
-        printf("# %d: %s %s\n", i, err_name(err), task_error(t));
-    m->papers += err && i % 3;
-}
-
-static void test_leader_gone(struct task *t, void *arg)
-{
-    (void)arg;
-    struct node n;
-    open_node(t, &n);
-    struct many m = {.n = &n, .uid = add_user(t, &n, 1000)};
-    m.qid = add_run(t, &n, m.uid);
-    check(balance(t, &n, m.uid) == 1000);
-    struct group g, canceled;
-    group_init(&g, task_loop(t));
-    group_init(&canceled, task_loop(t));
-    check(task_go(&canceled, "charge", charge_with_deadline, &m) == 0); /* leads the gather */
-    for (int i = 0; i < 90; i++)
-        check(task_go(&g, "charge", charge_with_deadline, &m) == 0);
-    check(task_yield(t) == 0);
-    group_cancel(&canceled);
-    check(group_join(t, &canceled) == 0 && group_join(t, &g) == 0);
-    is_int(m.papers, 0, "who waits for somebody who gives up does not give up");
-    int64_t results =
-        ask_int(t, &n, STR("HLEN"), key_result(task_arena(t), m.uid, m.qid), STR_NULL);
-    ok(results >= 60 && in_redis(t, &n, m.uid) == 1000 - results && every_cent(t, &n, m.uid),
-       "every cent is there");
-    close_node(t, &n);
-}
-
 /* Redis goes away under it: whoever repeats is charged once. */
 static void charge_until_done(struct task *t, void *arg)
 {
@@ -427,7 +384,7 @@ static void charge_until_done(struct task *t, void *arg)
     for (int tries = 0; tries < 500; tries++) {
         enum charge_outcome out;
         struct charge c = paper_of(t, m->uid, m->qid, i, 1);
-        int err = ledger_charge(t, m->n->ledger, &c, &out);
+        int err = ledger_charge(t, m->n->ledger, 1, &c, &out);
         if (!err) {
             m->outcomes[out]++;
             return;
@@ -483,7 +440,7 @@ static void test_mysql_older(struct task *t, void *arg)
     is_int(alarms() - before, 1, "an alarm");
     enum charge_outcome out;
     struct charge c = paper_of(t, uid, qid, 4, 100);
-    is_int(ledger_charge(t, n.ledger, &c, &out), ERR_INTERNAL, "and nothing more is charged");
+    is_int(ledger_charge(t, n.ledger, 1, &c, &out), ERR_INTERNAL, "and nothing more is charged");
     ok(in_mysql(t, &n, uid) == 900 && queued(t, &n, uid) == 1, "nor written");
     sql_do(t, &n, "UPDATE user_info SET balance = 7.00, billed_seq = 3 WHERE uid = ?", uid);
     is_int(pay(t, &n, c), CHARGE_DONE, "until MySQL has all of it again");
@@ -495,18 +452,22 @@ static void test_mysql_older(struct task *t, void *arg)
 
 /* --- how fast --- */
 
-#define FAST_TASKS 1024
+#define FAST_TASKS 16
 static int fast_left;
 
 static void charge_fast(struct task *t, void *arg)
 {
     struct many *m = arg;
-    while (fast_left-- > 0) {
+    while (fast_left > 0) {
         struct task_scope scope = task_scope(t);
-        enum charge_outcome out;
-        struct charge c = paper_of(t, m->uid, m->qid, fast_left, 3);
-        if (ledger_charge(t, m->n->ledger, &c, &out) || out != CHARGE_DONE)
-            m->errors++;
+        struct charge c[CHARGE_MANY_MAX];
+        enum charge_outcome out[CHARGE_MANY_MAX];
+        size_t count = 0;
+        while (count < CHARGE_MANY_MAX && fast_left > 0)
+            c[count++] = paper_of(t, m->uid, m->qid, fast_left--, 3);
+        int err = ledger_charge(t, m->n->ledger, count, c, out);
+        for (size_t i = 0; i < count; i++)
+            m->errors += err || out[i] != CHARGE_DONE;
         task_scope_end(t, scope);
     }
 }
@@ -546,7 +507,6 @@ int main(int argc, char **argv)
     tap_task(test_twice_in_a_call, NULL, true);
     tap_task(test_mixed, NULL, true);
     tap_task(test_records, NULL, true);
-    tap_task(test_leader_gone, NULL, true);
     tap_task(test_terminate, NULL, true);
     tap_task(test_mysql_older, NULL, true);
     tap_task(test_rate, &(int){(int)fast}, true);

@@ -10,12 +10,13 @@
 #include "engine/scripts.h"
 #include "engine/user.h"
 
-#define REAP_MS       2000 /* leases of nodes that died */
-#define SETTLE_MS     50   /* managing again, however much happens */
-#define NEWS_MAX      1000
-#define RETRY_MS      200 /* stores are away */
-#define STATUS_WORDS  2   /* commands about each run in a round */
-#define DRAIN_LOOK_MS 10
+#define REAP_MS        2000 /* leases of nodes that died */
+#define SETTLE_MS      50   /* managing again, however much happens */
+#define NEWS_MAX       1000
+#define PAUSE_RETRY_MS 2000
+#define RETRY_MS       200 /* stores are away */
+#define STATUS_WORDS   2   /* commands about each run in a round */
+#define DRAIN_LOOK_MS  10
 
 struct crew *crew_new(struct node *n)
 {
@@ -28,6 +29,7 @@ struct crew *crew_new(struct node *n)
     group_init(&c->manager, n->loop);
     group_init(&c->workers, n->loop);
     group_init(&c->fetchers, n->loop);
+    group_init(&c->clerks, n->loop);
     list_init(&c->hungry);
     waitq_init(&c->changed);
     c->runs = map_new();
@@ -44,7 +46,7 @@ struct crew *crew_new(struct node *n)
 
 static void run_free(struct crew_run *r)
 {
-    check(list_empty(&r->workers));
+    check(list_empty(&r->workers) && till_idle(&r->till));
     arena_release(&r->arena);
     free(r);
 }
@@ -176,6 +178,38 @@ static int reap(struct task *t, struct crew_run *r)
 
 /* --- which runs there are --- */
 
+/* Once for all workers of the run on this node. */
+static void pause_run(struct task *t, void *arg, int why)
+{
+    struct crew_run *r = arg;
+    const char *reason = why == ERR_FUNDS ? RUN_REASON_FUNDS : RUN_REASON_ACCOUNT;
+    enum run_state state;
+    int err = 0;
+    if (r->pausing)
+        return;
+    r->pausing = true; /* until then it gets no workers: each would ask the AI in vain */
+    do {
+        err = err ? task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS)) : 0;
+        if (!err)
+            err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state);
+    } while (err_may_pass(err));
+    if (err && err != ERR_CONFLICT)
+        log_warn("run", "%.*s cannot pause itself: %s", STR_ARG(r->run.id.qid), task_error(t));
+    r->pausing = false;
+}
+
+static void open_till(struct crew_run *r)
+{
+    struct crew *c = r->crew;
+    r->till = (struct till){.group = &c->clerks,
+                            .ledger = c->node->ledger,
+                            .judged = c->judged,
+                            .failed = c->failed,
+                            .refused = pause_run,
+                            .arg = r};
+    till_open(&r->till);
+}
+
 /* A run that we have not had before. NULL: it cannot be worked on here; said once. */
 static struct crew_run *run_open(struct crew *c, struct str name, struct str params)
 {
@@ -183,6 +217,7 @@ static struct crew_run *run_open(struct crew *c, struct str name, struct str par
     r->crew = c;
     arena_init(&r->arena);
     list_init(&r->workers);
+    open_till(r);
     r->name = str_dup(&r->arena, name);
     const char *problem = "its name is no run";
     if (run_name_read(r->name, &r->run.id)) {
@@ -402,7 +437,8 @@ static int beat(struct task *t, struct crew *c)
 static void close_idle(struct crew *c, struct crew_run **runs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans) {
+        if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans &&
+            till_idle(&runs[i]->till)) {
             map_del(c->runs, runs[i]->name);
             run_free(runs[i]);
         }
@@ -533,6 +569,15 @@ static void give_all_back(struct task *t, struct crew *c)
         log_warn("crew", "units are not given back now, others will do so: %s", task_error(t));
 }
 
+static void cut_off_all(struct task *t, struct crew *c)
+{
+    size_t count;
+    struct crew_run **runs = all_runs(t, c, &count);
+    for (size_t i = 0; i < count; i++)
+        stop_workers(runs[i], true);
+    group_cancel(&c->workers);
+}
+
 void crew_drain(struct task *t, struct crew *c, int64_t ms)
 {
     int64_t until_ms = loop_now_ms(task_loop(t)) + ms;
@@ -544,9 +589,11 @@ void crew_drain(struct task *t, struct crew *c, int64_t ms)
     int err = group_join(t, &c->manager);
     if (c->workers.count)
         log_warn("crew", "%zu calls are cut off after %lld ms", c->workers.count, (long long)ms);
-    group_cancel(&c->workers);
+    cut_off_all(t, c);
     err = group_join(t, &c->workers);
     err = group_join(t, &c->fetchers);
+    group_cancel(&c->clerks);
+    err = group_join(t, &c->clerks);
     (void)err; /* the groups are empty, whatever it says */
     give_all_back(t, c);
 }

@@ -10,6 +10,7 @@
 #include "engine/members.h"
 #include "engine/node.h"
 #include "engine/run.h"
+#include "engine/till.h"
 #include "engine/work.h"
 #include "loop/sync.h"
 
@@ -19,6 +20,7 @@ struct crew {
     struct group manager;  /* the task that looks after them */
     struct group workers;  /* the tasks */
     struct group fetchers; /* tasks that fetch lots for them */
+    struct group clerks;   /* tasks that record their verdicts */
     size_t fetcher_count;
     struct list hungry; /* workers that wait for one of these */
     struct map *runs;   /* name -> struct crew_run, owned */
@@ -45,6 +47,7 @@ struct crew_run {
     struct work_run run;
     const struct work *work;
     const struct ai_question *question;
+    struct till till;
     struct list workers;
     int64_t count; /* of them */
     int64_t want;  /* our share; of this round */
@@ -111,9 +114,11 @@ struct worker {
     struct task *fetcher; /* that is at it */
     struct lot *next;
     int next_err;
-    bool waits;   /* for it */
-    bool in_hand; /* a call is under way, or its verdict is not recorded yet */
+    bool waits; /* for it */
+    struct till_slip slip;
+    bool in_hand; /* a call is under way, or its verdict is not in the till yet */
     bool leaves;  /* after the paper in hand */
+    bool cut_off; /* at once */
 };
 
 /* supply.c: the next lot, in *out, which is the caller's to free. Waits while stores are away. ERR_NOT_FOUND: no unit

@@ -186,8 +186,7 @@ static int give_up(struct task *t, struct job *j, const char *reason)
 
 static bool may_pass(int err)
 {
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||
-           err == ERR_BUSY || err == ERR_CLOSED;
+    return err_may_pass(err) || err == ERR_CLOSED;
 }
 
 /* What went wrong may be over in a moment: somebody tries again. One that is not ours any more is left alone. */

@@ -41,7 +41,6 @@ struct ledger *ledger_new(const struct ledger_options *o)
     l->restored = slot(l, m, METRIC_COUNTER, "millrace_ledger_restored_total",
                        "Results that Redis had lost and MySQL had.");
     l->loading = map_new();
-    l->gathers = map_new();
     waitq_init(&l->loaded);
     l->troubled = map_new();
     return l;
@@ -49,9 +48,8 @@ struct ledger *ledger_new(const struct ledger_options *o)
 
 void ledger_free(struct ledger *l)
 {
-    check(map_count(l->loading) == 0 && map_count(l->gathers) == 0);
+    check(map_count(l->loading) == 0);
     map_free(l->loading);
-    map_free(l->gathers);
     struct str key;
     void *trouble;
     for (size_t at = 0; map_next(l->troubled, &at, &key, &trouble);)
@@ -278,9 +276,7 @@ int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents
     *degraded = false;
     if (cache_trusts_redis(l->cache)) {
         int err = from_redis(t, l, uid, cents);
-        bool away =
-            err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_BUSY;
-        if (!away)
+        if (!err_may_pass(err))
             return err;
     }
     struct ledger_row row;

@@ -179,11 +179,6 @@ static int deduct_round(struct task *t, struct ledger *l, struct deduction *d)
     return d->done ? 0 : take_and_sync(t, l, d, &look);
 }
 
-static bool may_pass(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_BUSY;
-}
-
 static int deduct(struct task *t, struct ledger *l, struct deduction *d)
 {
     for (int i = 0; i < ROUNDS_MAX; i++) {
@@ -192,7 +187,7 @@ static int deduct(struct task *t, struct ledger *l, struct deduction *d)
         arena_reset(task_arena(t), mark);
         if (d->done)
             return 0;
-        if (err && !(d->maybe && may_pass(err)))
+        if (err && !(d->maybe && err_may_pass(err)))
             return err;
         if (err && task_sleep(t, loop_jitter(task_loop(t), PAUSE_MS)))
             return err;

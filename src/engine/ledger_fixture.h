@@ -282,7 +282,7 @@ static inline struct charge paper_of(struct task *t, int64_t uid, struct str qid
 static inline int pay(struct task *t, struct node *n, struct charge c)
 {
     enum charge_outcome out = CHARGE_DONE;
-    int err = ledger_charge(t, n->ledger, &c, &out);
+    int err = ledger_charge(t, n->ledger, 1, &c, &out);
     if (err)
         printf("# charge: %s %s\n", err_name(err), task_error(t));
     return err ? -1 : (int)out;

@@ -29,8 +29,6 @@ struct ledger {
     struct map *loading;
     struct waitq loaded;
     char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
-    /* Charges of this turn: key of the results -> struct gather of charge.c, borrowed. */
-    struct map *gathers;
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
     /* Users whom ledger_task could not serve: uid -> struct trouble, owned. */
     struct map *troubled;

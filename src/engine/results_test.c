@@ -76,7 +76,7 @@ static void judge_many(struct task *t, struct node *n, struct run_id id, int fir
         enum charge_outcome out[100];
         for (int k = 0; k < 100; k++)
             c[k] = verdict_of(t, id, first + i + k, kind);
-        check(ledger_charge_many(t, n->ledger, 100, c, out) == 0);
+        check(ledger_charge(t, n->ledger, 100, c, out) == 0);
         arena_reset(task_arena(t), mark);
     }
 }
@@ -283,7 +283,7 @@ static void test_each(struct task *t, void *arg)
         enum charge_outcome out[100];
         for (int i = 0; i < 100; i++)
             c[i] = verdict_of(t, id, 9999 - first - i, i % 4 ? 'n' : 'r');
-        check(ledger_charge_many(t, n.ledger, 100, c, out) == 0);
+        check(ledger_charge(t, n.ledger, 100, c, out) == 0);
         arena_reset(task_arena(t), mark);
     }
     struct seen s = see_all(t, &n, id, false, 0);

@@ -3,21 +3,12 @@
 
 #include "base/log.h"
 #include "corpus/paper.h"
-#include "engine/charge.h"
 #include "engine/crew_private.h"
 #include "engine/keys.h"
 #include "engine/result.h"
 
-#define BACKOFF_MS      50 /* a verdict is in hand, and a store is away */
-#define BACKOFF_MS_MAX  2000
-#define PATIENCE_SHARE  100 /* of the AI's latency */
-#define PATIENCE_MS_MAX 2
-#define NO_KEY_MS       2000 /* nobody has a key that can be used: look again */
-
-static bool store_away(int err)
-{
-    return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_BUSY || err == ERR_TIMEOUT;
-}
+#define BACKOFF_MS 50   /* a unit is done, and a store is away */
+#define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */
 
 /* --- one paper --- */
 
@@ -78,55 +69,35 @@ static int judge(struct task *t, struct worker *w, const struct work_paper *p, s
     return 0;
 }
 
-/* A call for many papers costs little more than one for a single paper: worth waiting for others, if the wait is nothing
- * beside that for the AI. */
-static int64_t patience_ms(const struct crew *c)
-{
-    int64_t latency_us, tokens;
-    ai_averages(c->node->ai, &latency_us, &tokens);
-    int64_t ms = latency_us / 1000 / PATIENCE_SHARE;
-    return ms < PATIENCE_MS_MAX ? ms : PATIENCE_MS_MAX;
-}
-
-/* Verdict, charge and progress in one step. It was paid for, so it waits for the stores as long as need be. */
+/* It is recorded and charged while the AI thinks about the next one. */
 static int record(struct task *t, struct worker *w, const struct work_paper *p,
                   const struct result *result)
 {
-    struct crew *crew = w->run->crew;
-    struct ledger *ledger = crew->node->ledger;
-    buf_clear(&crew->json);
-    result_write(&crew->json, result);
-    struct charge c = {.uid = w->run->run.id.uid,
-                       .qid = w->run->run.id.qid,
-                       .doi = p->doi,
-                       .cents = result->failed ? 0 : p->cents,
-                       .result = str_dup(task_arena(t), buf_str(&crew->json)),
-                       .patience_ms = patience_ms(crew),
-                       .relevant = result->relevant,
-                       .failed = result->failed};
-    enum charge_outcome outcome = CHARGE_STOPPED;
-    int err;
-    for (int64_t pause_ms = BACKOFF_MS; store_away(err = ledger_charge(t, ledger, &c, &outcome));
-         pause_ms = pause_ms * 2 < BACKOFF_MS_MAX ? pause_ms * 2 : BACKOFF_MS_MAX)
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), pause_ms))))
-            break;
+    struct crew_run *r = w->run;
+    int err = till_wait(t, &r->till, &w->slip);
     if (err)
         return err;
-    return outcome == CHARGE_FUNDS ? ERR_FUNDS : outcome == CHARGE_STOPPED ? ERR_CLOSED : 0;
+    buf_clear(&r->crew->json); /* not before: somebody else may have used it meanwhile */
+    result_write(&r->crew->json, result);
+    return till_give(t, &r->till, &w->slip,
+                     &(struct charge){.uid = r->run.id.uid,
+                                      .qid = r->run.id.qid,
+                                      .doi = p->doi,
+                                      .cents = result->failed ? 0 : p->cents,
+                                      .result = buf_str(&r->crew->json),
+                                      .relevant = result->relevant,
+                                      .failed = result->failed});
 }
 
 static int work_on_paper(struct task *t, struct worker *w, const struct work_paper *p,
                          struct str packed)
 {
-    struct crew *c = w->run->crew;
     struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
     int err = judge(t, w, p, packed, &result);
     w->in_hand = true; /* also if it failed: that is recorded, too */
     if (!err)
         err = record(t, w, p, &result);
     w->in_hand = false;
-    if (!err)
-        metric_add(result.failed ? c->failed : c->judged, 1);
     return err;
 }
 
@@ -138,11 +109,10 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     struct node *n = w->run->crew->node;
     bool last = false;
     enum run_state state;
-    int err;
     w->in_hand = true; /* nothing is left to do: a pause need not cut us off */
-    while (store_away(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS))))
-            break;
+    int err = till_wait(t, &w->run->till, &w->slip);
+    while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
+        err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS));
     if (!err || err == ERR_CONFLICT) { /* which is: somebody else's by now */
         supply_close_unit(w, u);
         err = 0;
@@ -172,25 +142,6 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
 
 /* --- all of them --- */
 
-/* Once for all workers of the run on this node. */
-static void pause_run(struct task *t, struct worker *w, const char *reason)
-{
-    struct crew_run *r = w->run;
-    enum run_state state;
-    if (r->pausing)
-        return;
-    r->pausing = true; /* until then it gets no workers: each would ask the AI in vain */
-    w->in_hand = true; /* and we are not cut off */
-    int err;
-    while (
-        store_away(err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state)))
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS_MAX))))
-            break;
-    if (err && err != ERR_CONFLICT)
-        log_warn("run", "%.*s cannot pause itself: %s", STR_ARG(r->run.id.qid), task_error(t));
-    r->pausing = w->in_hand = false;
-}
-
 static int work(struct task *t, struct worker *w)
 {
     int err = 0;
@@ -201,10 +152,6 @@ static int work(struct task *t, struct worker *w)
         if (!err)
             err = work_on_lot(t, w, lot);
         free(lot);
-        if (err == ERR_FUNDS)
-            pause_run(t, w, RUN_REASON_FUNDS);
-        else if (err == ERR_INTERNAL)
-            pause_run(t, w, RUN_REASON_ACCOUNT);
         task_scope_end(t, scope);
     }
     return err;
@@ -216,6 +163,7 @@ void worker_task(struct task *t, void *arg)
     struct crew_run *r = w->run;
     w->task = t;
     int err = work(t, w);
+    till_leave(t, &r->till, &w->slip, &w->cut_off);
     if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED && err != ERR_FUNDS)
         log_warn("crew", "a worker of run %.*s gives up: %s", STR_ARG(r->run.id.qid),
                  *task_error(t) ? task_error(t) : err_name(err));
@@ -233,6 +181,9 @@ void worker_task(struct task *t, void *arg)
 void worker_stop(struct worker *w, bool hard)
 {
     w->leaves = true;
+    w->cut_off = w->cut_off || hard;
     if (w->task && (hard || !w->in_hand))
         task_cancel(w->task);
+    if (w->task && hard)
+        task_wake(w->task);
 }
