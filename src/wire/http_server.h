@@ -98,6 +98,13 @@ bool http_draining(const struct http_exchange *x);
 void http_set_header(struct http_exchange *x, const char *name, struct str value);
 MUST_CHECK int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,
                           struct str body);
+/* Replies delay_ms from now, without headers of the handler's own, and lets the handler return at
+ * once: a stream of HTTP/2 then holds little more than the body, of which this takes a copy. done is
+ * called once, on whatever stack, when the reply leaves (0) or when it is known that none will. */
+typedef void http_done(void *arg, int err);
+MUST_CHECK int http_reply_later(struct task *t, struct http_exchange *x, int64_t delay_ms,
+                                int status, const char *type, struct str body, http_done *done,
+                                void *arg);
 /* {"success": false, "error": {code, message}} with the status that belongs to err. The message is
  * shown for statuses below 500 only; others go to the log, and the client gets a request number. */
 MUST_CHECK int http_reply_error(struct task *t, struct http_exchange *x, int err,

@@ -16,6 +16,8 @@ void sim_call_begin(struct sim_call *c, struct sim *s, struct http_exchange *x)
 
 int sim_call_end(struct sim_call *c, int err)
 {
+    if (c->asleep)
+        return err;
     if (err)
         c->outcome = err == ERR_LIMIT ? OUTCOME_INVALID : OUTCOME_GONE;
     sim_stats_end(&c->sim->stats, c->outcome, c->fate.fault);
@@ -204,10 +206,21 @@ static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
     }
 }
 
+/* The reply of a call that was asleep has left, or nobody waits for it any more. */
+static void on_reply(void *sim, int err)
+{
+    struct sim *s = sim;
+    sim_stats_end(&s->stats, err ? OUTCOME_GONE : OUTCOME_OK, FAULT_NONE);
+}
+
 int sim_call_deliver(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     const struct sim_options *o = &c->sim->options;
     int64_t delay_ms = sim_fault_delay_ms(&c->fate, o->latency_ms, o->jitter_ms);
+    if (delay_ms > 0 && c->fate.fault == FAULT_NONE && !r->stream) {
+        c->asleep = true;
+        return http_reply_later(t, c->x, delay_ms, 200, r->type, r->body, on_reply, c->sim);
+    }
     if (delay_ms > 0 && c->fate.fault != FAULT_LIMITED) {
         int err = task_sleep(t, delay_ms);
         if (err)

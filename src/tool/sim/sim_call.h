@@ -17,6 +17,7 @@ struct sim_call {
     uint64_t number;
     struct sim_fate fate;
     enum sim_outcome outcome;
+    bool asleep; /* its reply is due later, and its outcome with it */
 };
 
 void sim_call_begin(struct sim_call *c, struct sim *s, struct http_exchange *x);

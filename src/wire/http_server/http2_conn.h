@@ -8,7 +8,8 @@
  *
  * A stream is a struct http_conn without a socket: handlers, routes, replies, metrics and errors do
  * not know the difference. Where HTTP/1.1 sends kit.out, a stream lets the session take it, as fast
- * as the client's windows allow. A stream lives in its kit and goes with it.
+ * as the client's windows allow. One whose reply is known and due later gives task and kit back
+ * meanwhile (http2_later.c).
  *
  * The connection's own task waits until the link has ended and the last stream has gone. */
 #ifndef WIRE_HTTP2_CONN_H
@@ -42,6 +43,8 @@ void http2_conn_drain(struct http2_conn *h);
 struct http2_stream *http2_stream_new(struct http2_conn *h, int32_t id);
 void http2_stream_free(struct http2_stream *s); /* its task has ended, or never began */
 void http2_stream_task(struct task *t, void *stream);
+/* Ends the stream as the exchange has ended; the session forgets it. */
+void http2_stream_part(struct http2_stream *s);
 /* The session has let go of it. A stream without a task is gone after this. */
 void http2_stream_closed(struct http2_stream *s);
 /* Where the head of the reply is written, as text, before http2_stream_submit. */
@@ -51,4 +54,8 @@ void http2_stream_submit(struct http2_stream *s, bool empty);
 MUST_CHECK int http2_stream_send(struct task *t, struct http2_stream *s, struct str body);
 MUST_CHECK int http2_stream_send_file(struct task *t, struct http2_stream *s, int fd,
                                       uint64_t offset, uint64_t count);
+
+/* http2_later.c */
+void http2_later_drop(struct http2_later *r); /* nobody is there to be answered */
+void http2_wakes_free(struct http_server *s);
 #endif

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "wire/http_server/http2_conn.h"
@@ -13,7 +14,7 @@ struct http2_stream *http2_stream_new(struct http2_conn *h, int32_t id)
     struct http_server *server = h->conn->server;
     const struct http_limits *l = &server->options.limits;
     struct http_kit *k = http_kit_take(server);
-    struct http2_stream *s = &k->stream;
+    struct http2_stream *s = check_memory(malloc(sizeof(*s)));
     *s = (struct http2_stream){.owner = h, .id = id, .method = STR(""), .target = STR("")};
     s->conn = (struct http_conn){.server = server, .watch.fd = -1, .kit = k, .stream = s};
     memcpy(s->conn.peer, h->conn->peer, sizeof(s->conn.peer));
@@ -36,14 +37,19 @@ void http2_stream_free(struct http2_stream *s)
     h->idle_since_ms = loop_now_ms(h->link.loop);
     if (--h->stream_count == 0 && h->ended)
         task_wake(h->conn->task);
-    http_kit_give(s->conn.server, s->conn.kit);
+    if (s->conn.kit)
+        http_kit_give(s->conn.server, s->conn.kit);
+    free(s);
 }
 
 void http2_stream_closed(struct http2_stream *s)
 {
     struct http_conn *c = &s->conn;
+    bool taskless = s->later || !list_empty(&s->gathering);
     s->closed = true;
-    if (!list_empty(&s->gathering)) {
+    if (s->later)
+        http2_later_drop(s->later);
+    if (taskless) {
         http2_stream_free(s);
         return;
     }
@@ -191,8 +197,7 @@ int http2_stream_send_file(struct task *t, struct http2_stream *s, int fd, uint6
 
 /* --- the exchange --- */
 
-/* Ends the stream as the exchange has ended; the session forgets us. */
-static void part(struct http2_stream *s)
+void http2_stream_part(struct http2_stream *s)
 {
     nghttp2_session *session = s->owner->link.session;
     if (s->closed)
@@ -215,9 +220,9 @@ static void answer(struct task *t, struct http2_stream *s)
         http_refuse(t, x, c->kit->parser.problem);
     else
         http_answer(t, x);
-    s->ending = true;
-    if (http_send(t, c, STR("")) != 0)
-        c->broken = true; /* part() resets what is not sent */
+    s->ending = !s->later;
+    if (s->ending && http_send(t, c, STR("")) != 0)
+        c->broken = true; /* http2_stream_part resets what is not sent */
 }
 
 void http2_stream_task(struct task *t, void *stream)
@@ -227,8 +232,15 @@ void http2_stream_task(struct task *t, void *stream)
     s->conn.task = t;
     http_kit_use(&s->conn);
     answer(t, s);
-    part(s);
+    if (!s->later)
+        http2_stream_part(s);
     task_scope_end(t, scope);
     http_kit_use(&s->conn); /* gives the memory of the arena back */
-    http2_stream_free(s);
+    if (!s->later) {
+        http2_stream_free(s);
+        return;
+    }
+    http_kit_give(s->conn.server, s->conn.kit);
+    s->conn.kit = NULL;
+    s->conn.task = NULL;
 }

@@ -241,11 +241,11 @@ static int settle(struct task *t, struct http_exchange *x, int err)
     return x->state == HTTP_STREAMING ? err : 0; /* a stream without its end tells the client */
 }
 
-static void count(struct http_exchange *x)
+void http_count(struct http_exchange *x)
 {
     struct http_counts *n = &x->conn->server->counts;
     x->conn->served_count++;
-    if (x->state == HTTP_UNANSWERED || x->state == HTTP_CUT)
+    if (x->state == HTTP_UNANSWERED || x->state == HTTP_LATER || x->state == HTTP_CUT)
         return;
     metric_add(n->by_class[x->status / 100], 1);
     if (x->began_us && !x->events) /* not of what came without a head, or went on and on */
@@ -270,7 +270,7 @@ void http_answer(struct task *t, struct http_exchange *x)
     http_body_begin(x);
     struct http_problem p = route(t, x);
     int err = p.message ? http_reply_problem(t, x, p) : settle(t, x, run_handler(t, x));
-    count(x);
+    http_count(x);
     if (err)
         c->broken = true;
 }
@@ -290,7 +290,7 @@ void http_refuse(struct task *t, struct http_exchange *x, struct http_problem p)
 {
     if (http_reply_problem(t, x, p) != 0)
         x->conn->broken = true;
-    count(x);
+    http_count(x);
 }
 
 static bool serve(struct task *t, struct http_conn *c)

@@ -51,6 +51,7 @@ struct http_server {
     struct task *acceptor;   /* NULL unless http_server_run is under way */
     struct watch *listening; /* its own */
     struct list conns;       /* struct http_conn, by link */
+    struct list wakes;       /* of replies that are due later, see http2_later.c */
     size_t conn_count;
     size_t refusing_count; /* connections beyond the limit, being told so */
     struct http_kit *kits; /* not lent */
@@ -66,7 +67,8 @@ enum http_reply_state {
     HTTP_UNANSWERED,
     HTTP_STREAMING, /* the head is out, the end is open */
     HTTP_ANSWERED,
-    HTTP_CUT, /* by http_abort */
+    HTTP_LATER, /* by http_reply_later */
+    HTTP_CUT,   /* by http_abort */
 };
 
 struct http_exchange {
@@ -127,12 +129,13 @@ struct http2_stream {
     int64_t due_ms; /* when the request must be complete */
     struct str method, target;
     bool has_authority;
-    bool complete;   /* the client has said all */
-    bool closed;     /* the session does not know it any more */
-    bool waiting;    /* its task does, for bytes to leave */
-    bool ending;     /* nothing will be added to the reply */
-    bool sent;       /* the session has all of the reply */
-    struct str rest; /* of the reply: borrowed bytes after kit.out */
+    bool complete;             /* the client has said all */
+    bool closed;               /* the session does not know it any more */
+    bool waiting;              /* its task does, for bytes to leave */
+    bool ending;               /* nothing will be added to the reply */
+    bool sent;                 /* the session has all of the reply */
+    struct str rest;           /* of the reply: borrowed bytes after kit.out */
+    struct http2_later *later; /* it has no task and no kit, but this reply; else NULL */
 };
 
 struct http_kit {
@@ -143,7 +146,6 @@ struct http_kit {
     struct arena arena; /* the memory of a task's arena, while nobody uses it */
     struct http_parser parser;
     struct http_exchange x; /* the present one, or the last */
-    struct http2_stream stream;
     struct http_kit *next;
 };
 
@@ -156,6 +158,7 @@ struct http_exchange *http_exchange_begin(struct task *t, struct http_conn *c);
 /* The head has been read: does everything but what follows the reply. */
 void http_answer(struct task *t, struct http_exchange *x);
 void http_refuse(struct task *t, struct http_exchange *x, struct http_problem p); /* the same */
+void http_count(struct http_exchange *x); /* a reply, or that there was none */
 
 /* http_kit.c. Both keep what is in the arena of the connection's task, which must be nothing. */
 void http_kit_get(struct http_conn *c);

@@ -67,6 +67,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_options *o
     s->options = *o;
     s->router = http_router_new();
     list_init(&s->conns);
+    list_init(&s->wakes);
     register_counts(s);
     signal(SIGPIPE, SIG_IGN); /* sendfile has no flag that would do */
     return s;
@@ -79,6 +80,7 @@ void http_server_free(struct http_server *s)
     check(!s->acceptor && list_empty(&s->conns));
     http_router_free(s->router);
     http_kits_free(s);
+    http2_wakes_free(s);
     buf_release(&s->defaults);
     if (s->counts.seconds)
         histogram_free(s->counts.seconds);
