@@ -62,6 +62,8 @@ static void forget_values(struct bibtex *b)
 
 static void forget_macros(struct bibtex *b)
 {
+    if (b->macro_count == 0)
+        return;
     struct str name;
     void *macro;
     for (size_t at = 0; map_next(b->macros, &at, &name, &macro); at = 0)
@@ -333,6 +335,28 @@ static bool take_entry(struct bibtex *b, struct str w, struct bibtex_entry *e)
     b->after_entry = true;
     *e = (struct bibtex_entry){.raw = raw, .line = c.line, .type = b->type};
     return bibtex_parse_entry(b, &c, e);
+}
+
+bool bibtex_take(struct bibtex *b, struct str raw)
+{
+    static const struct str others[] = {STR("string"), STR("comment"), STR("preamble")};
+    struct head h;
+    struct str key;
+    bibtex_reset(b);
+    if (raw.n == 0 || raw.n > BIBTEX_ENTRY_BYTES_MAX || raw.p[0] != '@' ||
+        read_head(raw.p, raw.p + raw.n, true, &h) != YES || h.open != '{' || h.bytes == raw.n ||
+        raw.p[raw.n - 1] != '}')
+        return false;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (str_ieq(h.type, others[i]))
+            return false;
+    struct cursor c = {.p = raw.p + h.bytes,
+                       .end = raw.p + raw.n - 1,
+                       .begin = raw.p,
+                       .line = FIRST_LINE,
+                       .about = str_from(raw.p, 0)};
+    /* A brace in its key would have ended the entry; in a field it makes parsing fail. */
+    return bibtex_parse_fields(b, &c, &key) && !memchr(key.p, '}', key.n);
 }
 
 /* Gives the first n bytes back and counts places from behind them. */

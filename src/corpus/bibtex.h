@@ -77,7 +77,11 @@ enum bibtex_step {
 enum bibtex_step bibtex_next(struct bibtex *b, struct str window, bool last, struct bibtex_entry *e,
                              size_t *used) MUST_CHECK;
 
-/* Any other field of the entry that bibtex_next gave last; absent: p == NULL. */
+/* Takes raw as bibtex_next has given it, without looking for its ends again. Its fields are there for bibtex_field. False: it
+ * is none, or needs a closer look; bibtex_next will tell. */
+bool bibtex_take(struct bibtex *b, struct str raw) MUST_CHECK;
+
+/* Any field of the entry that bibtex_next gave last, or bibtex_take took; absent: p == NULL. */
 struct str bibtex_field(struct bibtex *b, struct str name);
 
 /* A file, read in blocks; it blocks, so a server does it in an offload. ERR_IO leaves errno. */

@@ -175,18 +175,24 @@ static bool fill(struct bibtex *b, struct bibtex_entry *e)
     return fits;
 }
 
-bool bibtex_parse_entry(struct bibtex *b, struct cursor *c, struct bibtex_entry *e)
+bool bibtex_parse_fields(struct bibtex *b, struct cursor *c, struct str *key)
 {
-    if (!parse_key(b, c, &e->key))
+    if (!parse_key(b, c, key))
         return false;
     for (;;) {
         while (c->p < c->end && (scan_is_space(*c->p) || *c->p == ','))
             c->p++;
         if (c->p == c->end)
-            break;
+            return true;
         if (!parse_field(b, c))
             return false;
     }
+}
+
+bool bibtex_parse_entry(struct bibtex *b, struct cursor *c, struct bibtex_entry *e)
+{
+    if (!bibtex_parse_fields(b, c, &e->key))
+        return false;
     return fill(b, e) || drop(b, c, c->begin, "a field is too long with its @strings put in");
 }
 

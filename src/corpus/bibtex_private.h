@@ -67,12 +67,17 @@ void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, 
 /* bibtex_entry.c: false when it was dropped, which has been reported. c stands behind the opening
  * brace and ends before the closing one. */
 bool bibtex_parse_entry(struct bibtex *b, struct cursor *c, struct bibtex_entry *e);
+/* The same, but no value is put together. */
+bool bibtex_parse_fields(struct bibtex *b, struct cursor *c, struct str *key);
 bool bibtex_parse_macro(struct bibtex *b, struct cursor *c, struct str raw);
 
 static inline bool bibtex_is_name(char c)
 {
-    return !scan_is_space(c) && c != ',' && c != '=' && c != '{' && c != '}' && c != '"' &&
-           c != '#';
+    static const bool others[256] = {
+        ['\t' ... '\r'] = true, [' '] = true, [','] = true, ['='] = true,
+        ['{'] = true,           ['}'] = true, ['"'] = true, ['#'] = true,
+    };
+    return !others[(unsigned char)c];
 }
 
 /* bibtex_value.c: steps over a value, filling text and simple of *f and noting which @strings it

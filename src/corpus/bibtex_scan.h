@@ -53,10 +53,11 @@ static inline uint64_t scan_marks_blank(const char *p)
     return (uint64_t)(unsigned)_mm_movemask_epi8(_mm_or_si128(control, two));
 }
 
-static inline uint64_t scan_marks_newline(const char *p)
+static inline uint64_t scan_newlines(const char *p)
 {
     __m128i hit = _mm_cmpeq_epi8(scan_load(p), _mm_set1_epi8('\n'));
-    return (uint64_t)(unsigned)_mm_movemask_epi8(hit);
+    __m128i sums = _mm_sad_epu8(_mm_sub_epi8(_mm_setzero_si128(), hit), _mm_setzero_si128());
+    return (uint64_t)(_mm_cvtsi128_si64(sums) + _mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
 }
 #else
 #define SCAN_BLOCK    8
@@ -91,9 +92,9 @@ static inline uint64_t scan_marks_blank(const char *p)
     return control | (here & scan_zero(scan_load(p + 1) ^ SCAN_EVERY(' ')));
 }
 
-static inline uint64_t scan_marks_newline(const char *p)
+static inline uint64_t scan_newlines(const char *p)
 {
-    return scan_zero(scan_load(p) ^ SCAN_EVERY('\n'));
+    return (scan_zero(scan_load(p) ^ SCAN_EVERY('\n')) >> 7) * SCAN_EVERY(1) >> 56;
 }
 #endif
 
@@ -133,7 +134,7 @@ static inline uint64_t scan_count_newlines(const char *p, const char *end)
 {
     uint64_t n = 0;
     for (; end - p >= SCAN_BLOCK; p += SCAN_BLOCK)
-        n += (uint64_t)__builtin_popcountll(scan_marks_newline(p));
+        n += scan_newlines(p);
     for (; p < end; p++)
         n += *p == '\n';
     return n;

@@ -340,6 +340,42 @@ static void test_damage(const char *what, struct str middle)
     is_int((int64_t)bad, 0, "%s: damage stays where it is", what);
 }
 
+static void test_take(void)
+{
+    static const char *const none[] = {
+        "",
+        "@",
+        "@a",
+        "@a{",
+        "x",
+        " @a{k, title = {T}}",
+        "@a{k, title = {T}",
+        "@a{k, title = {T}} ",
+        "@a{k, title = {T}} x}",
+        "@a{k, title = {T}}, note = {x}}",
+        "@a{k}, title = {T}}",
+        "@a{k, title = \"T} x\"}",
+        "@a(k, title = {T})",
+        "@string{k = {T}}",
+        "@Comment{k, title = {T}}",
+        "@preamble{k, title = {T}}",
+        "@string{s = {T}}\n@a{k, title = s}",
+    };
+    struct bibtex *b = bibtex_new(NULL, NULL);
+    struct bibtex_entry e;
+    size_t used;
+    struct str macro = STR("@string{s = {T}} @a{k, title = s}");
+    check(bibtex_next(b, macro, true, &e, &used) == BIBTEX_ENTRY);
+    ok(bibtex_take(b, STR("@a{k, Title = {A {B}  c}, note = s # \"x\", Month = jan}")),
+       "an entry is taken");
+    is_str(bibtex_field(b, STR("title")), STR("A {B} c"), "its fields are there");
+    is_str(bibtex_field(b, STR("note")), STR("sx"), "what was read before is forgotten");
+    ok(!bibtex_field(b, STR("abstract")).p, "others are not");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ok(!bibtex_take(b, str_of(none[i])), "not taken: %s", none[i]);
+    bibtex_free(b);
+}
+
 static void test_file(void)
 {
     enum { COUNT = 20000 };
@@ -380,6 +416,7 @@ int main(void)
     test_reset();
     test_limits();
     test_bytewise();
+    test_take();
     test_damage("braces", STR("@a{two,\n title = {B {c} d},\n note = {x@y.org},\n year = 2002\n}"));
     test_damage("quotes", STR("@a{two,\n title = \"B {c} \" # jan,\n year = \"2002\",\n}"));
     test_damage("parentheses", STR("@a(two,\n title = \"B) {c}\",\n note = {x)}, year = 2002)"));

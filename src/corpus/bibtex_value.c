@@ -141,7 +141,8 @@ static struct str lower_name(struct str name, char space[BIBTEX_MACRO_NAME_MAX])
 static struct bibtex_macro *find_macro(const struct bibtex *b, struct str name)
 {
     char space[BIBTEX_MACRO_NAME_MAX];
-    if (name.n == 0 || name.n > sizeof(space) || (name.p[0] >= '0' && name.p[0] <= '9'))
+    if (b->macro_count == 0 || name.n == 0 || name.n > sizeof(space) ||
+        (name.p[0] >= '0' && name.p[0] <= '9'))
         return NULL;
     return map_get(b->macros, lower_name(name, space));
 }

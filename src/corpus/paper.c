@@ -216,11 +216,12 @@ int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex, struc
                      struct str *abstract)
 {
     struct bibtex_entry e;
-    int err = read_entry(b, bibtex, &e);
+    /* Mostly there are no @strings before the entry, which was looked through when it was stored. */
+    int err = bibtex_take(b, bibtex) ? 0 : read_entry(b, bibtex, &e);
     if (err)
         return err;
-    *title = text_plain(a, e.title);
-    *abstract = text_plain(a, e.abstract);
+    *title = text_plain(a, bibtex_field(b, STR("title")));
+    *abstract = text_plain(a, bibtex_field(b, STR("abstract")));
     return 0;
 }
 
