@@ -2,6 +2,8 @@
 
 #include <stdarg.h>
 
+#include "base/bytes16.h"
+
 /* Eight bytes with their capitals made small. In each byte without its top bit, adding carries into
  * the top bit from 'A' on, and from the one after 'Z' on: the capitals are where only one does. */
 static uint64_t lower8(uint64_t w)
@@ -149,25 +151,25 @@ size_t str_utf8_step(struct str s)
     return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
 }
 
-static struct str skip(struct str s, size_t n)
+/* The first of [p, end) that is beyond ASCII, or one not far before it. */
+static const char *skip_ascii(const char *p, const char *end)
 {
-    return str_from(s.p + n, s.n - n);
-}
-
-static bool eight_ascii(const char *p)
-{
-    uint64_t word;
-    memcpy(&word, p, sizeof(word));
-    return (word & 0x8080808080808080u) == 0;
+    while (end - p >= 16 && !bytes16_bits(bytes16_load(p) < 0))
+        p += 16;
+    return p;
 }
 
 bool str_utf8_valid(struct str s)
 {
-    while (s.n) {
-        size_t n = s.n >= 8 && eight_ascii(s.p) ? 8 : str_utf8_step(s);
-        if (n == 0)
-            return false;
-        s = skip(s, n);
+    const char *p = s.p, *end = s.n ? s.p + s.n : s.p;
+    while ((p = skip_ascii(p, end)) < end) {
+        const char *near = end - p < 16 ? end : p + 16;
+        while (p < near) {
+            size_t n = str_utf8_step(str_from(p, (size_t)(end - p)));
+            if (n == 0)
+                return false;
+            p += n;
+        }
     }
     return true;
 }

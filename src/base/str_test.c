@@ -147,6 +147,18 @@ static void utf8(void)
         ok(str_utf8_valid(str_of(valid[i])), "valid UTF-8, case %zu", i);
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
         ok(!str_utf8_valid(str_of(invalid[i])), "invalid UTF-8, case %zu", i);
+    char text[64];
+    int wrong = 0;
+    for (size_t at = 0; at < sizeof(text) - 4;
+         at++) { /* wherever it meets what is read at a time */
+        memset(text, 'a', sizeof(text));
+        memcpy(text + at, "\xF0\x90\x80\x80", 4);
+        wrong += !str_utf8_valid(str_from(text, sizeof(text)));
+        wrong += str_utf8_valid(str_from(text, at + 3));
+        text[at] = 'a';
+        wrong += str_utf8_valid(str_from(text, sizeof(text)));
+    }
+    is_int(wrong, 0, "valid and invalid UTF-8 at all places of a text");
     ok(str_utf8_valid(STR("a\0b")), "NUL is allowed");
     is_int((int64_t)str_utf8_step(STR("\xE4\xB8\xAD\xE6")), 3, "a step is one character");
     is_int((int64_t)str_utf8_step(STR_NULL), 0, "no step in nothing");

@@ -4,6 +4,7 @@
  * and then edits what it finds there. */
 #include "corpus/text.h"
 
+#include "base/bytes16.h"
 #include "corpus/text_html.h"
 #include "corpus/text_out.h"
 #include "corpus/text_table.h"
@@ -33,13 +34,28 @@ static const uint8_t here[256] = {
     ['<'] = ALWAYS,      ['~'] = ALWAYS, ['^'] = ALWAYS, ['_'] = ALWAYS,  [127] = ALWAYS,
 };
 static const uint8_t behind[256] = {
-    [0 ... 31] = ALWAYS | BLANK, [' '] = ALWAYS | BLANK,   [33 ... 38] = ALWAYS,
-    ['\''] = ALWAYS | CLOSING,   [40 ... 44] = ALWAYS,     ['-'] = ALWAYS | HYPHEN,
-    [46 ... 95] = ALWAYS,        ['`'] = ALWAYS | OPENING, [97 ... 255] = ALWAYS,
+    [0 ... 31] = ALWAYS,       [' '] = ALWAYS | BLANK,   [33 ... 38] = ALWAYS,
+    ['\''] = ALWAYS | CLOSING, [40 ... 44] = ALWAYS,     ['-'] = ALWAYS | HYPHEN,
+    [46 ... 95] = ALWAYS,      ['`'] = ALWAYS | OPENING, [97 ... 255] = ALWAYS,
 };
+
+/* A bit for each of the 16 bytes at p that may be special, and for some others. Reads p[16] too. */
+static uint32_t suspects(const char *p)
+{
+    bytes16 v = bytes16_load(p), next = bytes16_load(p + 1);
+    bytes16 control = (v < 0x20) & (v >= 0), twice = (v == next) & (v <= '-');
+    bytes16 signs = ((v >= '$') & (v <= '&')) | ((v >= '\\') & (v <= '`')) | (v >= '{');
+    return bytes16_bits(control | twice | signs | (v == '<'));
+}
 
 static const char *skip_plain(const char *p, const char *end)
 {
+    for (; end - p > 16; p += 16)
+        for (uint32_t marks = suspects(p); marks; marks &= marks - 1) {
+            const char *q = p + __builtin_ctz(marks);
+            if (here[(uint8_t)q[0]] & behind[(uint8_t)q[1]])
+                return q;
+        }
     for (; p + 1 < end; p++)
         if (here[(uint8_t)p[0]] & behind[(uint8_t)p[1]])
             return p;

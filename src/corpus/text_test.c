@@ -147,6 +147,32 @@ static void floods(void)
     free(text);
 }
 
+/* Runs of plain bytes are looked through many at a time. */
+static void places(void)
+{
+    static const struct pair pairs[] = {
+        {"{x}", "x"},      {"\\'e", "é"},    {"$x^2$", "x²"},          {"&amp;", "&"},
+        {"<i>x</i>", "x"}, {"x~y", "x y"},   {"x^{2}", "x²"},          {"x_{2}", "x₂"},
+        {"x  y", "x y"},   {"x--y", "x–y"},  {"``x''", "“x”"},         {"x\ty", "x y"},
+        {"x\x7Fy", "x y"}, {"x \ny", "x y"}, {"'x-`y]%|", "'x-`y]%|"}, {"\xFF", "\uFFFD"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        int wrong = 0;
+        for (int before = 0; before < 40; before++)
+            for (int after = 0; after < 40; after += 13) {
+                struct arena a;
+                arena_init(&a);
+                struct str s =
+                    str_printf(&a, "%0*d%s%0*d", before + 1, 1, pairs[i].latex, after + 1, 1);
+                struct str wanted =
+                    str_printf(&a, "%0*d%s%0*d", before + 1, 1, pairs[i].plain, after + 1, 1);
+                wrong += !str_eq(text_plain(&a, s), wanted);
+                arena_release(&a);
+            }
+        is_int(wrong, 0, "%s at all places of a text", pairs[i].latex);
+    }
+}
+
 static void tables(void)
 {
     /* bsearch finds the first and the last of each table only if they are sorted. */
@@ -169,6 +195,7 @@ int main(void)
     markup();
     white_space();
     floods();
+    places();
     tables();
     return tap_done();
 }
