@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/bytes16.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "corpus/doi.h"
@@ -112,12 +113,14 @@ int ai_prompt_load(struct arena *a, const char *path, struct ai_prompt *out, con
 /* --- requests --- */
 
 /* Tokens, estimated on the high side: a third for an ASCII byte, one for a character of two or three
- * bytes, and two for one of four. Eight bytes at a time; the bytes' top bits are counted by a multiplication. */
+ * bytes, and two for one of four. Beyond ASCII eight bytes at a time; their top bits are counted by a multiplication. */
 static int64_t tokens_of(struct str s)
 {
     const uint64_t tops = 0x8080808080808080u, ones = 0x0101010101010101u;
     uint64_t high = 0, inner = 0, four = 0;
     for (size_t i = 0; i < s.n; i += 8) {
+        while (s.n - i >= 16 && !bytes16_bits(bytes16_load(s.p + i) < 0))
+            i += 16;
         uint64_t w = 0;
         memcpy(&w, s.p + i, s.n - i < 8 ? s.n - i : 8);
         uint64_t top = w & tops;
@@ -146,6 +149,19 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20;
 }
 
+static const char *find_control(const char *p, const char *end)
+{
+    for (; end - p >= 16; p += 16) {
+        bytes16 v = bytes16_load(p);
+        uint32_t marks = bytes16_bits((v >= 0) & (v < 0x20));
+        if (marks)
+            return p + __builtin_ctz(marks);
+    }
+    while (p < end && !is_control(*p))
+        p++;
+    return p;
+}
+
 /* s as one line, escaped: no text of a paper or user can begin a line, let alone look like a
  * field of its own. */
 static void add_line(struct buf *out, struct str s)
@@ -157,9 +173,7 @@ static void add_line(struct buf *out, struct str s)
     while (p < end) {
         while (p < end && (is_control(*p) || *p == ' '))
             p++;
-        const char *stop = p;
-        while (stop < end && !is_control(*stop))
-            stop++;
+        const char *stop = find_control(p, end);
         if (stop > p && any)
             buf_add_char(out, ' ');
         any = any || stop > p;
