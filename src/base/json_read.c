@@ -227,7 +227,9 @@ static bool read_escaped(struct reader *r, const char *from, struct str *out)
 static bool read_string(struct reader *r, struct str *out)
 {
     const char *from = r->p;
-    if (!skip_literal(r))
+    r->p = json_skip_plain(from, r->end);
+    bool plain = r->p < r->end && *r->p == '"'; /* as most are */
+    if (!plain && !skip_literal(r))
         return false;
     if (*r->p == '\\')
         return read_escaped(r, from, out);

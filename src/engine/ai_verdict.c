@@ -1,3 +1,4 @@
+#include "base/bytes16.h"
 #include "base/json.h"
 #include "engine/ai_private.h"
 
@@ -49,27 +50,47 @@ static size_t control_at(struct str s)
     return str_starts(s, STR("\u2028")) || str_starts(s, STR("\u2029")) ? 3 : 0;
 }
 
+/* Bytes that s begins with and that become a space. */
+static size_t blank_at(struct str s)
+{
+    size_t control = control_at(s);
+    return control ? control : s.p[0] == ' ' || str_utf8_step(s) == 0;
+}
+
+/* Bytes of ASCII without control characters that s begins with; most are enough. */
+static size_t ascii_at(struct str s, size_t most)
+{
+    size_t end = s.n < most ? s.n : most, n = 0;
+    for (; end - n >= 16; n += 16) {
+        bytes16 v = bytes16_load(s.p + n);
+        uint32_t marks = bytes16_bits((v < 0x20) | (v == 0x7F));
+        if (marks)
+            return n + (size_t)__builtin_ctz(marks);
+    }
+    while (n < end && s.p[n] >= 0x20 && s.p[n] < 0x7F)
+        n++;
+    return n;
+}
+
 struct str ai_line(struct arena *a, struct str s)
 {
-    char *line = arena_alloc(a, s.n + 1);
-    size_t n = 0, chars = 0, kept = 0; /* kept: without the spaces at the end */
-    while (s.n && chars < AI_REASON_CHARS_MAX) {
-        size_t control = control_at(s), step = control ? control : str_utf8_step(s);
-        if (control || step == 0 || s.p[0] == ' ') {
-            if (n > 0) {
-                line[n++] = ' ';
-                chars++;
-            }
-            step = step ? step : 1;
+    while (s.n && blank_at(s))
+        s = skip(s, blank_at(s));
+    char *line = arena_alloc(a, s.n + 1), *end = line;
+    for (size_t chars = 0, step; s.n && chars < AI_REASON_CHARS_MAX; s = skip(s, step)) {
+        size_t ascii = ascii_at(s, AI_REASON_CHARS_MAX - chars);
+        if (!ascii && (step = blank_at(s)) > 0) {
+            *end++ = ' ';
         } else {
-            memcpy(line + n, s.p, step);
-            kept = n += step;
-            chars++;
+            step = ascii ? ascii : str_utf8_step(s);
+            end = mempcpy(end, s.p, step);
         }
-        s = skip(s, step);
+        chars += ascii ? ascii : 1;
     }
-    line[kept] = '\0';
-    return str_from(line, kept);
+    while (end > line && end[-1] == ' ')
+        end--;
+    *end = '\0';
+    return str_from(line, (size_t)(end - line));
 }
 
 /* --- objects --- */
