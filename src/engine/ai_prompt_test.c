@@ -158,6 +158,16 @@ static void test_tokens(void)
     p.abstract = repeated("水", 300);
     written(ask(""), &p, &tokens);
     is_int(tokens - empty, 300, "one for a Chinese character");
+    char text[64];
+    int wrong = 0;
+    for (size_t at = 0; at + 4 < sizeof text; at++) {
+        memset(text, 'a', sizeof text);
+        memcpy(text + at, "\xF0\x9F\x98\x80", 4);
+        p.abstract = str_from(text, sizeof text);
+        written(ask(""), &p, &tokens);
+        wrong += tokens - empty != (int64_t)(sizeof text - 4) / 3 + 2;
+    }
+    is_int(wrong, 0, "two for a character of four bytes, wherever it stands");
     p.abstract = repeated("😀", 300);
     written(ask(""), &p, &tokens);
     is_int(tokens - empty, 600, "two for what takes four bytes");
