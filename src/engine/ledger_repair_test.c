@@ -397,7 +397,7 @@ static void storm_charge(struct task *t, struct storm *s, int i)
         enum charge_outcome out = CHARGE_FUNDS;
         struct charge c = paper_of(t, s->uid[who], s->qid[who], number, 1 + number % 50);
         (void)task_deadline(t, (int64_t)(20 + draw(s, 3000)));
-        int err = ledger_charge(t, s->n[draw(s, 2)].ledger, &c, &out);
+        int err = ledger_charge(t, s->n[draw(s, 2)].ledger, 1, &c, &out);
         if (err == ERR_INTERNAL || err == ERR_INVALID || err == ERR_REFUSED)
             printf("# %s: %s\n", err_name(err), task_error(t));
         task_scope_end(t, scope);
