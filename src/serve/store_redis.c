@@ -38,9 +38,9 @@ static const char *settings(struct task *t, const struct store *s)
         "appendonly %s\n"
         "appendfsync everysec\n"
         /* A rewrite takes a core for as long as it lasts. Papers are packed already, and trying to pack them again
-         * is half of it; a file of this size is read in two seconds. */
+         * is half of it; a file of this size is read in four seconds. */
         "rdbcompression no\n"
-        "auto-aof-rewrite-min-size 256mb\n"
+        "auto-aof-rewrite-min-size 1gb\n"
         /* Searched from the front for every field: hundreds of prices take too long. */
         "hash-max-listpack-entries 128\n"
         "maxmemory %lld\n"
