@@ -1,6 +1,5 @@
-/* Nanoseconds of a paper's way from its packed bytes to the prompt, and back from the reply to the
- * result: bench_paper ROUNDS FILE.bib... packs the files' papers as blocks have them and prints
- * "papers unpack read prompt verdict result". */
+/* A paper's way from its packed bytes to the prompt, and back from the reply to the result: bench_paper ROUNDS FILE.bib...
+ * packs the files' papers as blocks have them and prints microseconds a paper as JSON. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,8 +178,10 @@ int main(int argc, char **argv)
     double unpack = measure(&b, rounds, go_out, 0), shown = measure(&b, rounds, go_out, 1),
            prompted = measure(&b, rounds, go_out, 2), verdict = measure(&b, rounds, come_back, 0),
            result = measure(&b, rounds, come_back, 1);
-    printf("%zu %.0f %.0f %.0f %.0f %.0f\n", b.count, unpack, shown - unpack, prompted - shown,
-           verdict, result - verdict);
+    printf("{\"bench\": \"paper\", \"papers\": %zu, \"unpack_us\": %.2f, \"read_us\": %.2f, "
+           "\"prompt_us\": %.2f, \"verdict_us\": %.2f, \"result_us\": %.2f}\n",
+           b.count, unpack / 1000, (shown - unpack) / 1000, (prompted - shown) / 1000,
+           verdict / 1000, (result - verdict) / 1000);
     buf_release(&b.page);
     bibtex_free(b.reader);
     pack_free(b.pack);

@@ -25,6 +25,7 @@ PARTS = {
     "bibtex": {"full": ["bench/bibtex"], "quick": ["bench/bibtex"], "about": "reading BibTeX, beside four other readers"},
     "corpus": {"full": ["bench/corpus", "300000"], "quick": ["bench/corpus", "50000"], "times": 3,
                "about": "loading papers and what they take in Redis, beside plain JSON"},
+    "paper": {"full": ["bench/paper"], "quick": ["bench/paper", "3"], "times": 3, "about": "a paper in a worker, without network and stores"},
     "redis_charge": {"full": ["bench/redis_charge"], "quick": ["bench/redis_charge", "100000"],
                      "about": "our Redis client, beside redis-benchmark"},
     "ai_calls": {"full": ["bench/ai_calls"], "quick": ["bench/ai_calls", "10000", "1"], "times": 3,
