@@ -422,7 +422,7 @@ def _(m):
         p.kill()
         p.wait()
         if chance.random() < 0.15:
-            os.kill(m.nodes()[0], signal.SIGKILL)
+            os.kill(wait_for(m.nodes)[0], signal.SIGKILL)  # the one before may not have been replaced yet
         done = cli(m, "user", *args[2:])
         if done.returncode:
             done = cli(m, "user", *args[2:])
