@@ -180,7 +180,7 @@ def _():
 def _():
     m = Millrace()
     m.start()
-    pid = m.pid_of("redis")
+    pid, nodes = m.pid_of("redis"), m.nodes()
     kill(m.process.pid)
     m.wait()
     # A Redis with another password stands for one that is broken.
@@ -196,6 +196,7 @@ def _():
         ok(after.pid_of("redis") != pid, "it is replaced")
         ok(not alive(pid), "and stopped", after.log())
         equal(after.get("/readyz").status, 200, "ready")
+    ok(wait_for(lambda: not any(alive(p) for p in nodes), 20), "the nodes of the killed supervisor end by themselves", nodes)
 
 
 @test("a pid file that names somebody else")
