@@ -188,11 +188,9 @@ static void pause_run(struct task *t, void *arg, int why)
     if (r->pausing)
         return;
     r->pausing = true; /* until then it gets no workers: each would ask the AI in vain */
-    do {
-        err = err ? task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS)) : 0;
-        if (!err)
-            err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state);
-    } while (err_may_pass(err));
+    while (!err && err_may_pass(err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE,
+                                                  reason, &state)))
+        err = task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS));
     if (err && err != ERR_CONFLICT)
         log_warn("run", "%.*s cannot pause itself: %s", STR_ARG(r->run.id.qid), task_error(t));
     r->pausing = false;

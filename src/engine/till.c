@@ -43,8 +43,11 @@ static void gather(struct task *t, struct till *x)
     task_deadline_restore(t, old);
 }
 
-static void hurry(struct till *x)
+/* Somebody waits for its last one: if it is in line still, nobody shall be patient. */
+static void hurry(struct till *x, const struct till_slip *s)
 {
+    if (!s->record || s->record->taken)
+        return;
     x->hurried = true;
     if (x->gatherer)
         task_wake(x->gatherer);
@@ -57,12 +60,11 @@ static int charge(struct task *t, struct till *x, const struct list *batch, size
     size_t n = 0;
     list_each (it, batch)
         charges[n++] = list_entry(it, struct till_record, link)->charge;
-    int err;
+    int err = 0;
     for (int64_t ms = BACKOFF_MS;
-         err_may_pass(err = ledger_charge(t, x->ledger, count, charges, out));
+         !err && err_may_pass(err = ledger_charge(t, x->ledger, count, charges, out));
          ms = ms * 2 < BACKOFF_MS_MAX ? ms * 2 : BACKOFF_MS_MAX)
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), ms))))
-            break;
+        err = task_sleep(t, loop_jitter(task_loop(t), ms));
     return err;
 }
 
@@ -162,8 +164,7 @@ static void drop(struct till *x, struct till_record *r)
 int till_wait(struct task *t, struct till *x, struct till_slip *s)
 {
     int err = 0;
-    if (s->record && !s->record->taken)
-        hurry(x);
+    hurry(x, s);
     s->task = t;
     while (s->record && !err)
         err = task_wait(t);
@@ -196,8 +197,7 @@ int till_give(struct task *t, struct till *x, struct till_slip *s, const struct 
 
 void till_leave(struct task *t, struct till *x, struct till_slip *s, const bool *cut_off)
 {
-    if (s->record && !s->record->taken)
-        hurry(x);
+    hurry(x, s);
     s->task = t;
     while (s->record && !*cut_off)
         task_wait_always(t);
