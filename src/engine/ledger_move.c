@@ -145,8 +145,8 @@ static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t aft
     struct sql_rows r;
     int err = sql_call(t, l->sql, &r,
                        "SELECT number, kind, cents FROM billing_log WHERE uid = ?"
-                       " AND source = 'mysql' AND number > ? ORDER BY number LIMIT 1000",
-                       sql_int(uid), sql_int(after));
+                       " AND source = 'mysql' AND number > ? ORDER BY number LIMIT ?",
+                       sql_int(uid), sql_int(after), sql_int(LEDGER_MOVES));
     if (err)
         return err;
     if (r.count == 0 || (gapless && r.cells[0].i != after + 1))
@@ -179,7 +179,7 @@ static int carry_once(struct task *t, struct ledger *l, int64_t uid, int64_t mov
     if (!known)
         after = move_no - 1;
     struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, 2 + 2 * LEDGER_BATCH);
+    struct str *argv = ARENA_ARRAY(a, struct str, 2 + 2 * LEDGER_MOVES);
     size_t argc = 0;
     argv[argc++] = key_balance(a, uid);
     argv[argc++] = key_ledger(a, uid);

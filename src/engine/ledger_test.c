@@ -347,18 +347,22 @@ static void charge(struct task *t, struct node *n, int64_t uid, int64_t seq)
 static void test_many_records(struct task *t, void *arg)
 {
     (void)arg;
+    enum { RECORDS = 2 * LEDGER_BATCH + 345, CENTS = 100000 };
     struct node n[2];
     open_node(t, &n[0]);
     open_node(t, &n[1]);
-    int64_t uid = add_user(t, &n[0], 10000);
-    check(balance(t, &n[0], uid) == 10000);
-    for (int64_t seq = 1; seq <= 2345; seq++)
+    int64_t uid = add_user(t, &n[0], CENTS);
+    check(balance(t, &n[0], uid) == CENTS);
+    for (int64_t seq = 1; seq <= RECORDS; seq++) {
+        struct arena_mark mark = arena_mark(task_arena(t));
         charge(t, &n[0], uid, seq);
+        arena_reset(task_arena(t), mark);
+    }
     say(t, &n[0], STR("ZADD"), key_billing, STR("1"), str_int(task_arena(t), uid));
-    is_int(due_in_redis(t, &n[0], uid), 10000 - 2 * 1000, "a thousand of them are seen at once");
+    is_int(due_in_redis(t, &n[0], uid), CENTS - 2 * LEDGER_BATCH, "as many are seen at once");
     int64_t waiting = 0;
     check(ledger_backlog(t, n[0].ledger, &waiting) == 0);
-    is_int(waiting, 2345, "all of them wait");
+    is_int(waiting, RECORDS, "all of them wait");
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 2; i++)
@@ -370,12 +374,12 @@ static void test_many_records(struct task *t, void *arg)
     is_int(queued(t, &n[0], uid), 0, "two nodes sync them");
     check(ledger_backlog(t, n[0].ledger, &waiting) == 0);
     is_int(waiting, 0, "none waits any more");
-    is_int(in_mysql(t, &n[0], uid), 10000 - 2 * 2345, "each once");
+    is_int(in_mysql(t, &n[0], uid), CENTS - 2 * RECORDS, "each once");
     is_int(sql_number(t, &n[0],
                       "SELECT COUNT(*) FROM billing_log WHERE uid = ? AND qid = 'q1'"
                       " AND doi = CONCAT('10.1/', number) AND at = '2023-11-14 22:13:20.123'",
                       uid),
-           2345, "with all that they say");
+           RECORDS, "with all that they say");
     ok(every_cent(t, &n[0], uid), "every cent is there");
     check(ledger_round(t, n[0].ledger) == 0);
     is_int(ask_int(t, &n[0], STR("ZSCORE"), key_billing, str_int(task_arena(t), uid)), -1,
