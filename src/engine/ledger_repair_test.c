@@ -258,7 +258,11 @@ static void test_archived(struct task *t, void *arg)
            uid);
     restart_with(t, &n, 0);
     rebuild_run(t, &n, uid, qid);
+    struct str status = key_query_status(task_arena(t), uid, qid);
+    say(t, &n, STR("HSET"), status, STR("fresh"), STR("since this Redis runs"));
     check(balance(t, &n, uid) > 0);
+    is_int(ask_int(t, &n, STR("HEXISTS"), status, STR("fresh")), 0,
+           "units that were listed before may have results now");
     ok(results(t, &n, uid, qid) == 11 && reversals(t, &n, uid) == PAPERS - 11,
        "half archived: verdicts are restored, the rest is given back");
     struct charge c = paper_of(t, uid, qid, 4, 14);

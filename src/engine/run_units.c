@@ -51,11 +51,13 @@ int unit_take(struct task *t, struct redis *r, struct run_id id, const struct un
     int err = redis_script_run(t, r, &script_unit_take, argv[0], 5, 7, argv, &reply);
     if (err)
         return err;
-    if (reply->type != REDIS_ARRAY || reply->count != 3 || reply->items[0]->type != REDIS_INT)
+    if (reply->type != REDIS_ARRAY || reply->count != 4 || reply->items[0]->type != REDIS_INT ||
+        reply->items[3]->type != REDIS_INT)
         return task_fail(t, ERR_PROTO, "script unit_take returned something else");
     int64_t status = reply->items[0]->integer;
     u.name = reply->items[1]->str;
     snprintf(u.run, sizeof u.run, "%.*s", STR_ARG(reply->items[2]->str));
+    u.fresh = reply->items[3]->integer == 1;
     *out = u;
     *found = status == 1    ? UNIT_FOUND
              : status == 0  ? UNIT_NONE

@@ -1,7 +1,7 @@
 /* run_units.h -- the units of a run in Redis: waiting, in somebody's hands, done (SCR-3, SCR-6).
  *
  * Owns task:<uid>:<qid>:pending_blocks and task:<uid>:<qid>:inflight, and of query:<uid>:<qid>:status the fields state,
- * total_blocks and finished_blocks. A unit has a name that its application understands: a block
+ * total_blocks, finished_blocks and fresh. A unit has a name that its application understands: a block
  * "meta:<Journal>:<Year>", or a slice of one.
  *
  * Whoever takes a unit leaves a lease: the incarnation of its node and a number. Giving back and
@@ -31,6 +31,7 @@ struct unit {
     struct str name; /* in the task's arena */
     char lease[UNIT_LEASE_BYTES];
     char run[UNIT_RUN_BYTES]; /* id of the Redis it was taken in */
+    bool fresh;               /* none of its papers can have a result */
 };
 
 enum unit_found {

@@ -99,6 +99,7 @@ static void test_life(struct task *t, void *arg)
            count(t, &n, "LLEN", key_pending(task_arena(t), run.uid, run.qid)) == 2,
        "it is split once");
     ok(take(t, &n, &a) == UNIT_FOUND && str_eq(a.name, STR("u0")), "the first unit");
+    ok(a.fresh, "of whose papers none can have a result");
     ok(take(t, &n, &b) == UNIT_FOUND && str_eq(b.name, STR("u1")), "the second");
     is_int(take(t, &n, &c), UNIT_NONE, "no more");
     is_int(leave(t, &n, &a), 1, "one goes back");
@@ -106,11 +107,29 @@ static void test_life(struct task *t, void *arg)
     ok(unit_finish(t, n.redis, run, &b, &last) == 0 && !last, "the other is finished");
     is_int(unit_finish(t, n.redis, run, &b, &last), ERR_CONFLICT, "once");
     ok(take(t, &n, &c) == UNIT_FOUND && str_eq(c.name, STR("u0")), "what came back is taken again");
+    ok(!c.fresh, "and its papers may have results");
     is_int(unit_finish(t, n.redis, run, &a, &last), ERR_CONFLICT, "not under the old lease");
     ok(unit_finish(t, n.redis, run, &c, &last) == 0 && last, "but under the new one: the last");
     is_str(field(t, &n, "state"), STR("DONE"), "so the run is done");
     is_int(take(t, &n, &c), UNIT_TERMINATED, "and gives out nothing");
     is_int(units_put(t, n.redis, run, &other, 1), ERR_CONFLICT, "nor can it start");
+    close_node(t, &n);
+}
+
+/* A run that tries its failed papers again, or was brought back from MySQL, is split while it has results. */
+static void test_split_anew(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct unit u;
+    open_node(t, &n, 1);
+    begin(t, &n, 1);
+    struct str status = key_query_status(task_arena(t), run.uid, run.qid), unit = STR("u0");
+    say(t, &n, STR("HDEL"), status, STR("total_blocks"));
+    say(t, &n, STR("HSET"), status, STR("finished"), STR("1"));
+    check(units_put(t, n.redis, run, &unit, 1) == 0);
+    ok(take(t, &n, &u) == UNIT_FOUND && !u.fresh,
+       "split while there are results: nothing is fresh");
     close_node(t, &n);
 }
 
@@ -256,7 +275,7 @@ static void test_restart(struct task *t, void *arg)
     struct unit u, again;
     bool last = false;
     open_node(t, &n, 1);
-    begin(t, &n, 1);
+    begin(t, &n, 2);
     check(take(t, &n, &u) == UNIT_FOUND);
     store_redis_kill(&store);
     store_redis_spawn(&store, durable);
@@ -268,6 +287,9 @@ static void test_restart(struct task *t, void *arg)
            "a restarted Redis knows who holds it");
     is_int(unit_finish(t, n.redis, run, &u, &last), ERR_CONFLICT,
            "but what was taken before is not finished");
+    ok(take(t, &n, &again) == UNIT_FOUND && !again.fresh,
+       "and papers of any unit may have results: it may have come back to the list");
+    check(unit_finish(t, n.redis, run, &again, &last) == 0);
     is_int(leave(t, &n, &u), 1, "it goes back");
     ok(take(t, &n, &again) == UNIT_FOUND && unit_finish(t, n.redis, run, &again, &last) == 0 &&
            last,
@@ -279,6 +301,7 @@ int main(void)
 {
     store_redis_start(&store, durable);
     tap_task(test_life, NULL, true);
+    tap_task(test_split_anew, NULL, true);
     tap_task(test_signals, NULL, true);
     tap_task(test_again, NULL, true);
     tap_task(test_reaper, NULL, true);

@@ -145,7 +145,7 @@ static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
     struct work_paper *papers = NULL;
     size_t count = 0;
     int err = r->work->papers(t, r->crew->node, &r->run, u->unit.name, &papers, &count);
-    if (!err && count)
+    if (!err && count && !u->unit.fresh)
         err = pass_over(t, r, papers, &count);
     if (!err)
         keep_papers(u, papers, count);

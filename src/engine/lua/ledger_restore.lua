@@ -8,6 +8,7 @@ local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 if run ~= ARGV[1] then
     return 0
 end
+redis.call('HDEL', KEYS[3], 'fresh') -- units_put may have been before
 for i = 2, #ARGV, 4 do
     local mended = redis.call('SISMEMBER', KEYS[5], ARGV[i])
     if mended == 1 or redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then

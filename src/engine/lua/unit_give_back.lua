@@ -14,4 +14,7 @@ for i = #ARGV - 1, 1, -2 do
         given = given + 1
     end
 end
+if given > 0 then
+    redis.call('HDEL', KEYS[1], 'fresh') -- some of their papers may have results
+end
 return given
