@@ -36,6 +36,8 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
 void httpc_host_free(struct httpc_host *h)
 {
     check(h->users == 0);
+    if (h->client->last.host == h)
+        h->client->last.host = NULL;
     struct list *it;
     while ((it = list_pop(&h->shards)))
         httpc_shard_free(list_entry(it, struct httpc_shard, link));
@@ -80,12 +82,16 @@ struct httpc_host *httpc_host_get(struct http_client *c, bool tls, const char *n
         h = host_new(c, tls, name, port, key);
     }
     buf_release(&origin);
-    if (!h)
-        return NULL;
+    if (h)
+        httpc_host_use(h);
+    return h;
+}
+
+void httpc_host_use(struct httpc_host *h)
+{
     h->users++;
     list_del(&h->link);
-    list_push(&c->hosts, &h->link);
-    return h;
+    list_push(&h->client->hosts, &h->link);
 }
 
 void httpc_host_put(struct httpc_host *h)

@@ -332,21 +332,46 @@ static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_respons
     return err;
 }
 
+static void remember(struct httpc_last *last, const struct httpc_ask *ask, struct str url)
+{
+    last->host = NULL;
+    if (url.n >= sizeof last->url)
+        return;
+    memcpy(last->url, url.p, url.n + 1);
+    last->target_at = (size_t)(ask->target.p - url.p);
+    last->target_n = ask->target.n;
+    last->host = ask->host;
+}
+
+static int find_host(struct task *t, struct httpc_ask *ask)
+{
+    const char *text = ask->call->url;
+    struct httpc_last *last = &ask->client->last;
+    if (last->host && strcmp(text, last->url) == 0) {
+        ask->target = str_from(text + last->target_at, last->target_n);
+        ask->host = last->host;
+        httpc_host_use(ask->host);
+        return 0;
+    }
+    struct http_plain_url parts;
+    struct str url = str_from(text, strnlen(text, URL_BYTES_MAX + 1));
+    if (url.n > URL_BYTES_MAX || !http_plain_url_split(url, &parts))
+        return task_fail(t, ERR_INVALID, "not a URL to call");
+    ask->target = parts.target;
+    ask->host = httpc_host_get(ask->client, false, parts.name, parts.port);
+    if (!ask->host)
+        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
+    remember(last, ask, url);
+    return 0;
+}
+
 static int prepare(struct task *t, struct httpc_ask *ask)
 {
     int err = httpc_call_check(t, ask->call);
     if (err)
         return err;
     ask->method = httpc_method(ask->call);
-    struct http_plain_url url;
-    struct str text = str_from(ask->call->url, strnlen(ask->call->url, URL_BYTES_MAX + 1));
-    if (text.n > URL_BYTES_MAX || !http_plain_url_split(text, &url))
-        return task_fail(t, ERR_INVALID, "not a URL to call");
-    ask->target = url.target;
-    ask->host = httpc_host_get(ask->client, false, url.name, url.port);
-    if (!ask->host)
-        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
-    return 0;
+    return find_host(t, ask);
 }
 
 static int run_ask(struct task *t, struct httpc_ask *ask, struct http_response *out)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
-#include "wire/http_client.h"
+#include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_peer.h"
 
 #define SIZED "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 5\r\n\r\nhello"
@@ -602,9 +602,39 @@ static void test_flood(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* The client remembers where the last call went. */
+static void test_same_url(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
+    static const char *const paths[] = {"/ok", "/ok", "/ok#part", "/echo", "/ok", "/ok"};
+    struct http_response r;
+    int right = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        bool echo = strcmp(paths[i], "/echo") == 0;
+        int err = call(&f, t, paths[i], STR("x"), &r);
+        struct str wanted = echo ? STR("POST /echo HTTP/1.1\r\n") : STR("POST /ok HTTP/1.1\r\n");
+        right += !err && str_starts(buf_str(&f.peer.last), wanted);
+    }
+    is_int(right, sizeof paths / sizeof *paths, "every call goes where it says");
+
+    f.client->plain_by_curl = true; /* as https:// does, with hosts of its own */
+    for (int i = 0; i < HOSTS_MAX; i++) {
+        struct http_call c = {.url = arena_printf(task_arena(t), "http://127.0.%d.%d:%d/ok",
+                                                  i / 200 + 1, i % 200 + 1, f.peer.port)};
+        check(http_call(t, f.client, &c, &r) == 0);
+    }
+    f.client->plain_by_curl = false;
+    ok(!f.client->last.host, "a host that is forgotten is not remembered so, either");
+    is_int(call(&f, t, "/ok", STR("x"), &r), 0, "and is found anew");
+    fixture_close(&f, t);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
+    tap_task(test_same_url, NULL, true);
     tap_task(test_cut, SIZED, true);
     tap_task(test_cut, CHUNKED, true);
     tap_task(test_trickle, NULL, true);

@@ -50,6 +50,7 @@
 #define SPARE_HANDLES_MAX    2048
 #define RECEIVE_BYTES        4096 /* per call in flight, therefore small */
 #define URL_BYTES_MAX        8192
+#define URL_KEPT_BYTES       256   /* longer ones are split for every call */
 #define HEAD_BYTES_MAX       65536 /* of a reply */
 #define PLAIN_RECEIVE_BYTES  32768 /* one buffer per client */
 #define H2_FIELDS_MAX        64    /* headers of a request */
@@ -120,6 +121,13 @@ struct httpc_host {
     int64_t h1_until_ms;  /* it speaks HTTP/1.1: nobody asks again before this */
 };
 
+/* The URL of the last plain call: the next one most probably goes there, too. */
+struct httpc_last {
+    struct httpc_host *host; /* NULL: there is none */
+    char url[URL_KEPT_BYTES];
+    size_t target_at, target_n; /* in url */
+};
+
 struct httpc_metrics {
     int64_t *in_flight;
     int64_t *replies[6];           /* by hundreds of the status */
@@ -137,6 +145,7 @@ struct http_client {
 
     struct map *host_by_origin;
     struct list hosts;
+    struct httpc_last last;
 
     struct timer pump;
     struct list submitted, abandoned; /* transfers */
@@ -163,6 +172,7 @@ void httpc_names_suspect(struct httpc_names *n);
 /* The host of a valid URL, counted as used; NULL: too many hosts are in use. */
 struct httpc_host *httpc_host_get(struct http_client *c, bool tls, const char *name,
                                   const char *port);
+void httpc_host_use(struct httpc_host *h); /* the same, of a host that is known */
 void httpc_host_put(struct httpc_host *h);
 void httpc_host_free(struct httpc_host *h); /* no transfer may be left */
 bool httpc_host_multiplexes(const struct httpc_host *h);
