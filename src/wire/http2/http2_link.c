@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "wire/http2/http2_memory.h"
 
 #define READ_BYTES 65536
 #define SEND_BYTES 65536 /* that do not wait for the end of the turn: they are still in the cache */
@@ -148,6 +149,7 @@ void http2_link_release(struct http2_link *k)
     poller_release(&k->poller);
     timer_clear(&k->flush);
     nghttp2_session_del(k->session);
+    http2_memory_trim();
     buf_release(&k->out);
     close(k->fd);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "wire/http2/http2_memory.h"
 #include "wire/http_client/http_client_private.h"
 
 #define H1_MS              300000 /* then the host is asked again */
@@ -172,7 +173,7 @@ static nghttp2_session *new_session(struct httpc_h2 *k)
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_closed_streams(option, 1);
-    if (nghttp2_session_client_new2(&s, callbacks, k, option))
+    if (nghttp2_session_client_new3(&s, callbacks, k, option, http2_memory()))
         check_no_memory();
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
