@@ -147,10 +147,14 @@ struct fields {
     size_t n;
 };
 
-static void add(struct fields *f, struct str name, struct str value)
+/* What outlives the connection is not copied. Such names are written small, as the session else makes them. */
+enum { COPIED = 0, NAME_LASTS = NGHTTP2_NV_FLAG_NO_COPY_NAME };
+enum { BOTH_LAST = NAME_LASTS | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
+
+static void add(struct fields *f, struct str name, struct str value, uint8_t flags)
 {
     f->at[f->n++] = (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p,
-                                 name.n, value.n, NGHTTP2_NV_FLAG_NONE};
+                                 name.n, value.n, flags};
 }
 
 /* Those of the call, but for Host, which has a name of its own here. Returns it. */
@@ -167,16 +171,9 @@ static struct str add_call_headers(struct fields *f, const struct http_call *cal
         }
         *agent = *agent || str_ieq(name, STR("User-Agent"));
         *accept = *accept || str_ieq(name, STR("Accept"));
-        add(f, name, value);
+        add(f, name, value, COPIED);
     }
     return host;
-}
-
-static struct str authority(struct task *t, const struct httpc_host *h)
-{
-    if (strcmp(h->port, "80") == 0)
-        return str_of(h->name);
-    return STR_JOIN(task_arena(t), str_of(h->name), STR(":"), str_of(h->port));
 }
 
 static struct str path(struct task *t, struct str target)
@@ -196,19 +193,20 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     struct str host = add_call_headers(&f, ask->call, &agent, &accept);
     size_t n = f.n;
     f.n = 0;
-    add(&f, STR(":method"), str_of(ask->method));
-    add(&f, STR(":scheme"), STR("http"));
-    add(&f, STR(":authority"), host.p ? host : authority(t, ask->host));
-    add(&f, STR(":path"), path(t, ask->target));
+    add(&f, STR(":method"), str_of(ask->method), NAME_LASTS);
+    add(&f, STR(":scheme"), STR("http"), BOTH_LAST);
+    add(&f, STR(":authority"), host.p ? host : str_of(ask->host->authority),
+        host.p ? NAME_LASTS : BOTH_LAST);
+    add(&f, STR(":path"), path(t, ask->target), NAME_LASTS);
     f.n = n;
     if (!agent)
-        add(&f, STR("user-agent"), STR("millrace/" MILLRACE_VERSION));
+        add(&f, STR("user-agent"), STR("millrace/" MILLRACE_VERSION), BOTH_LAST);
     if (!accept)
-        add(&f, STR("accept"), STR("*/*"));
+        add(&f, STR("accept"), STR("*/*"), BOTH_LAST);
     char length[STR_INT_BYTES];
     bool has_body = body.p || strcmp(ask->method, "POST") == 0;
     if (has_body)
-        add(&f, STR("content-length"), str_digits(length, (int64_t)body.n));
+        add(&f, STR("content-length"), str_digits(length, (int64_t)body.n), NAME_LASTS);
     x->unsent = body.p ? body : STR("");
     nghttp2_data_provider provider = {.read_callback = read_body};
     int32_t id = nghttp2_submit_request(x->conn->wire.session, NULL, f.at, f.n,

@@ -20,6 +20,7 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
     h->origin = copy(origin.p);
     h->name = copy(name);
     h->port = copy(port);
+    h->authority = strcmp(port, "80") == 0 ? h->name : strstr(h->origin, "//") + 2;
     h->tls = tls;
     list_init(&h->waiting);
     list_init(&h->shards);

@@ -42,25 +42,17 @@ static int known_header(struct str line)
                                               : 0;
 }
 
-static void write_host(struct buf *b, const struct httpc_host *h)
-{
-    buf_add_lit(b, "Host: ");
-    buf_add_str(b, str_of(h->name));
-    if (strcmp(h->port, "80") != 0) {
-        buf_add_char(b, ':');
-        buf_add_str(b, str_of(h->port));
-    }
-    buf_add_lit(b, "\r\n");
-}
-
 static void write_headers(struct buf *b, const struct plain_call *x)
 {
     const struct http_call *call = x->ask->call;
     int has = 0;
     for (size_t i = 0; i < call->header_count; i++)
         has |= known_header(call->headers[i]);
-    if (!(has & HAS_HOST))
-        write_host(b, x->ask->host);
+    if (!(has & HAS_HOST)) {
+        buf_add_lit(b, "Host: ");
+        buf_add_str(b, str_of(x->ask->host->authority));
+        buf_add_lit(b, "\r\n");
+    }
     if (!(has & HAS_AGENT))
         buf_add_lit(b, "User-Agent: millrace/" MILLRACE_VERSION "\r\n");
     if (!(has & HAS_ACCEPT))

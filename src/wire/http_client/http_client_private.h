@@ -100,6 +100,7 @@ struct httpc_host {
     struct list link; /* in client.hosts, least recently used first */
     char *origin;     /* "https://api.example.com:443" */
     char *name, *port;
+    const char *authority; /* of plain calls: "name:port", without the port if it is HTTP's own */
     bool tls;
     bool h1_only;        /* over TLS: a reply has shown that it speaks no HTTP/2 */
     bool h1_seen;        /* the same, before h1_only follows outside of curl */

@@ -29,11 +29,7 @@ static bool is_framing(struct str name)
 
 static bool one_line(struct str s)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '\r' || s.p[i] == '\n' || s.p[i] == '\0')
-            return false;
-    }
-    return true;
+    return !memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, '\0', s.n);
 }
 
 /* Whether a caller may send it. */
