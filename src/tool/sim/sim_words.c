@@ -176,6 +176,8 @@ static void add_word(struct sim_word_set *set, struct str word)
     *find_slot(set, word) = word;
     uint32_t at = filter_at(prefix_of(word.p));
     set->filter[at / 64] |= (uint64_t)1 << at % 64;
+    for (size_t i = 0; i < word.n; i++)
+        set->wide |= (unsigned char)word.p[i] >= 0x80;
 }
 
 void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str question)
@@ -201,12 +203,13 @@ void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str que
  * A paper is some 250 words, nearly none of which is in the set, and the branches of next_word
  * cannot be foreseen. So text is looked at in blocks of 64 bytes: a bit for each byte that belongs
  * to a word, from which the words of four bytes or more fall out by shifting. Only those whose
- * beginning passes the filter are read as words. Words with anything beyond ASCII in or around
- * them are read one by one. */
+ * beginning passes the filter are read as words. Characters beyond ASCII are gaps when the set has
+ * none of them: what looks like a word beside one is looked at again if it passes the filter. Else
+ * words with any in or around them are read one by one. */
 
 #define BLOCK_BYTES 64
 
-struct block { /* a bit per byte; what words says about a wide one means nothing */
+struct block { /* a bit per byte: of words in ASCII, of anything beyond it */
     uint64_t words, wide;
 };
 
@@ -241,24 +244,40 @@ static inline unsigned whole_bytes(struct block b)
     return gaps ? BLOCK_BYTES - (unsigned)__builtin_clzll(gaps) : 0;
 }
 
-static bool match_next(const struct sim_word_set *set, struct sim_words *words, struct str *word)
+/* Whether what stands before p, in a text that begins at start, is a letter beyond ASCII. */
+static bool after_wide_letter(const unsigned char *start, const unsigned char *p)
+{
+    const unsigned char *first = p;
+    while (first > start && p - first < 3 && (first[-1] & 0xC0) == 0x80)
+        first--;
+    size_t n;
+    return first > start && first[-1] >= 0xC0 && wide_kind(first - 1, p, &n) == LETTER &&
+           first - 1 + n == p;
+}
+
+/* text is all that words visits. */
+static bool match_next(const struct sim_word_set *set, struct str text, struct sim_words *words,
+                       struct str *word)
 {
     struct sim_word w;
     if (!next_word(words, &w) || !w.counts || !may_have(set, w.text.p) ||
         !find_slot(set, w.text)->n)
+        return false;
+    if (!set->wide &&
+        after_wide_letter((const unsigned char *)text.p, (const unsigned char *)w.text.p))
         return false;
     *word = w.text;
     return true;
 }
 
 /* bits has the words of the block at hand that end in it. */
-static inline bool match_bits(const struct sim_word_set *set, const struct sim_words *words,
-                              uint64_t bits, struct str *word)
+static inline bool match_bits(const struct sim_word_set *set, struct str text,
+                              const struct sim_words *words, uint64_t bits, struct str *word)
 {
     uint64_t starts = bits & ~(bits << 1) & bits >> 1 & bits >> 2 & bits >> 3;
     for (; starts; starts &= starts - 1) {
         struct sim_words here = {words->at + __builtin_ctzll(starts), words->end};
-        if (may_have(set, (const char *)here.at) && match_next(set, &here, word))
+        if (may_have(set, (const char *)here.at) && match_next(set, text, &here, word))
             return true;
     }
     return false;
@@ -270,16 +289,18 @@ bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct 
     sim_words_init(&words, text);
     while (words.at < words.end) {
         struct block b = block_at(&words);
+        if (!set->wide)
+            b.wide = 0;
         unsigned whole = whole_bytes(b);
         if (whole) {
-            if (match_bits(set, &words, b.words & UINT64_MAX >> (BLOCK_BYTES - whole), word))
+            if (match_bits(set, text, &words, b.words & UINT64_MAX >> (BLOCK_BYTES - whole), word))
                 return true;
             size_t left = (size_t)(words.end - words.at);
             words.at += whole < left ? whole : left;
             continue;
         }
         do {
-            if (match_next(set, &words, word))
+            if (match_next(set, text, &words, word))
                 return true;
         } while (words.at < words.end && *words.at >= 0x80);
     }

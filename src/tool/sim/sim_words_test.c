@@ -62,6 +62,11 @@ static void test_match(void)
     is_str(match("water", "waters underwater"), STR("-"), "in neither direction");
     is_str(match("the use of it", "the use of it"), STR("-"), "short words do not count");
     is_str(match("graphite", "graphene"), STR("-"), "a common beginning is not enough");
+    is_str(match("water", "\xCE\xB1water water\xCE\xB1"), STR("-"),
+           "letters beyond ASCII belong to a word, before and after");
+    is_str(match("water", "–water"), STR("water"), "a dash does not");
+    is_str(match("water", "石water"), STR("water"), "nor does a Han character");
+    is_str(match("water", "\xB1water"), STR("water"), "nor a byte that is no character");
     is_str(match("石墨烯电池", "新型电池材料"), STR("电池"), "a Han pair as part of the text");
     is_str(match("石墨", "石 墨"), STR("-"), "a pair has no gap in it");
     is_str(match("", "anything"), STR("-"), "an empty question has no words");
@@ -104,13 +109,13 @@ static struct str plain_match(struct str question, struct str text)
 
 static struct str random_text(uint64_t *state, size_t pieces)
 {
-    static const char *const alphabet[] = {"a", "B", "a", "b",  "A",  "b",
-                                           " ", "7", ".", "石", "墨", "\xCE\xB1"};
+    static const char *const alphabet[] = {"a", "B", "a",  "b",  "A",        "b",   " ",
+                                           "7", ".", "石", "墨", "\xCE\xB1", "\xCE"};
     struct str out = STR("");
     for (size_t i = 0; i < pieces; i++) {
         *state = *state * 6364136223846793005u + 1442695040888963407u;
         out = str_printf(&arena, "%.*s%s", STR_ARG(out),
-                         alphabet[(*state >> 33) % (i % 90 < 70 ? 9 : 12)]);
+                         alphabet[(*state >> 33) % (i % 90 < 70 ? 9 : 13)]);
     }
     return out;
 }
@@ -122,7 +127,9 @@ static void test_blocks(void)
     int wrong = 0, found = 0;
     for (int i = 0; i < 3000; i++) {
         struct arena_mark mark = arena_mark(&arena);
-        struct str question = random_text(&state, 60), text = random_text(&state, (size_t)i % 260);
+        /* Every second question may have words beyond ASCII. */
+        struct str question = random_text(&state, i % 2 ? 60 : 80);
+        struct str text = random_text(&state, (size_t)i % 260);
         struct str want = plain_match(question, text), got = STR_NULL;
         struct sim_word_set set;
         sim_word_set_init(&arena, &set, question);
