@@ -251,6 +251,7 @@ static void sim_init(struct sim *s)
     *s = (struct sim){.count = 0};
     sim_stats_init(&s->stats);
     waitq_init(&s->quit);
+    sim_brief_init(&s->brief);
     buf_init(&s->content);
     buf_init(&s->reply);
 }
@@ -260,6 +261,7 @@ static void sim_release(struct sim *s)
     sim_labels_free(s->labels);
     map_free(s->keys);
     sim_stats_release(&s->stats);
+    sim_brief_release(&s->brief);
     buf_release(&s->content);
     buf_release(&s->reply);
 }

@@ -30,6 +30,7 @@
 #define TOOL_SIM_H
 
 #include "loop/sync.h"
+#include "tool/sim/sim_brief.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_limit.h"
 #include "tool/sim/sim_stats.h"
@@ -59,7 +60,8 @@ struct sim {
     struct sim_stats stats;
     uint64_t count;            /* requests so far: what faults are chosen by */
     struct waitq quit;         /* stalled requests wait here; woken by a drain */
-    struct buf content, reply; /* scratch; never held over a wait */
+    struct sim_brief brief;    /* of the last chat; never held over a wait */
+    struct buf content, reply; /* scratch; the same */
 };
 
 /* Adds the routes; the server borrows s. */

@@ -23,6 +23,7 @@ static void world_open(struct task *t, struct world *w, const char *question)
     *w = (struct world){.keyring = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
     sim_stats_init(&sim.stats);
     waitq_init(&sim.quit);
+    sim_brief_init(&sim.brief);
     buf_init(&sim.content);
     buf_init(&sim.reply);
     site_open_tcp(t, &w->site, (struct http_options){.behind_tls = false}, NULL, 0, NULL);
@@ -39,6 +40,7 @@ static void world_close(struct task *t, struct world *w)
     http_client_free(w->client);
     site_close(t, &w->site);
     sim_stats_release(&sim.stats);
+    sim_brief_release(&sim.brief);
     buf_release(&sim.content);
     buf_release(&sim.reply);
     metrics_close(w->metrics);

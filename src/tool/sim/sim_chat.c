@@ -47,8 +47,16 @@ static bool is_other(struct str role)
     return str_eq(role, STR("assistant")) || str_eq(role, STR("tool"));
 }
 
-static int read_message(struct arena *a, const struct json *m, struct sim_chat *out,
-                        const char **why)
+static void read_system(struct sim_brief *brief, struct str content, struct sim_chat *out)
+{
+    sim_brief_read(brief, content);
+    out->prompt_tokens += brief->tokens;
+    out->prompt.question = brief->question;
+    out->prompt.words = &brief->words;
+}
+
+static int read_message(struct arena *a, struct sim_brief *brief, const struct json *m,
+                        struct sim_chat *out, const char **why)
 {
     struct str role = json_str(json_get(m, "role"));
     bool user = str_eq(role, STR("user"));
@@ -57,31 +65,31 @@ static int read_message(struct arena *a, const struct json *m, struct sim_chat *
     struct str content = STR("");
     if (!read_content(a, json_get(m, "content"), &content) && !is_other(role))
         return wrong(why, "each message needs a content: a string or an array of parts");
-    out->prompt_tokens += sim_tokens(content);
-    if (user) {
+    if (is_system(role) && !out->prompt.question.p)
+        read_system(brief, content, out);
+    else
+        out->prompt_tokens += sim_tokens(content);
+    if (user)
         out->asked = content;
-    } else if (is_system(role) && !out->prompt.question.p) {
-        struct sim_prompt fixed;
-        sim_prompt_read(&fixed, content);
-        out->prompt.question = fixed.question;
-    }
     return 0;
 }
 
-static int read_messages(struct arena *a, const struct json *messages, struct sim_chat *out,
-                         const char **why)
+static int read_messages(struct arena *a, struct sim_brief *brief, const struct json *messages,
+                         struct sim_chat *out, const char **why)
 {
     if (!messages || messages->type != JSON_ARRAY || messages->count == 0)
         return wrong(why, "messages must be an array with at least one message");
     json_each (m, messages) {
-        int err = read_message(a, m, out, why);
+        int err = read_message(a, brief, m, out, why);
         if (err)
             return err;
     }
-    struct str fixed = out->prompt.question;
+    struct sim_prompt fixed = out->prompt;
     sim_prompt_read(&out->prompt, out->asked);
-    if (fixed.p)
-        out->prompt.question = fixed;
+    if (fixed.question.p) {
+        out->prompt.question = fixed.question;
+        out->prompt.words = fixed.words;
+    }
     return 0;
 }
 
@@ -120,7 +128,8 @@ static int read_options(const struct json *body, struct sim_chat *out, const cha
     return read_tokens_max(body, out, why);
 }
 
-int sim_chat_read(struct arena *a, const struct json *body, struct sim_chat *out, const char **why)
+int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *body,
+                  struct sim_chat *out, const char **why)
 {
     struct sim_chat c = {.asked = STR("")};
     if (!body || body->type != JSON_OBJECT)
@@ -128,7 +137,7 @@ int sim_chat_read(struct arena *a, const struct json *body, struct sim_chat *out
     c.model = json_str(json_get(body, "model"));
     if (c.model.n == 0)
         return wrong(why, "you must provide a model parameter");
-    int err = read_messages(a, json_get(body, "messages"), &c, why);
+    int err = read_messages(a, brief, json_get(body, "messages"), &c, why);
     if (!err)
         err = read_options(body, &c, why);
     if (!err)

@@ -5,6 +5,7 @@
 #define TOOL_SIM_CHAT_H
 
 #include "base/json.h"
+#include "tool/sim/sim_brief.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_verdict.h"
 
@@ -19,9 +20,10 @@ struct sim_chat { /* what a request asks for; borrows its JSON */
     bool wants_json; /* response_format asks for an object */
 };
 
-/* ERR_INVALID with a message for the client in *why (in a or constant). */
-MUST_CHECK int sim_chat_read(struct arena *a, const struct json *body, struct sim_chat *out,
-                             const char **why);
+/* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow the
+ * brief, which any other reading changes. */
+MUST_CHECK int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *body,
+                             struct sim_chat *out, const char **why);
 
 struct sim_answer {
     struct str content;

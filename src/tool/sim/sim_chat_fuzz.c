@@ -40,12 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a;
+    static struct sim_brief brief; /* of the input before this one, too */
     arena_init(&a);
     const struct json *j;
     struct sim_chat chat;
     const char *why;
     if (json_parse(&a, str_from((const char *)data, size), &j, NULL) == 0 &&
-        sim_chat_read(&a, j, &chat, &why) == 0) {
+        sim_chat_read(&a, &brief, j, &chat, &why) == 0) {
         reply(&a, &chat, &(struct sim_fate){FAULT_NONE, size});
         reply(&a, &chat, &(struct sim_fate){FAULT_FENCED, size});
     }

@@ -4,6 +4,7 @@
 #include "tests/tap.h"
 
 static struct arena arena;
+static struct sim_brief brief;
 
 static const struct json *parse(struct str text)
 {
@@ -16,7 +17,7 @@ static struct sim_chat read_chat(const char *text)
 {
     struct sim_chat c = {.model = STR_NULL};
     const char *why = "";
-    int err = sim_chat_read(&arena, parse(str_of(text)), &c, &why);
+    int err = sim_chat_read(&arena, &brief, parse(str_of(text)), &c, &why);
     ok(err == 0, "read %.40s %s", text, why);
     return c;
 }
@@ -25,7 +26,7 @@ static void is_wrong(const char *text, const char *part)
 {
     struct sim_chat c;
     const char *why = "";
-    int err = sim_chat_read(&arena, parse(str_of(text)), &c, &why);
+    int err = sim_chat_read(&arena, &brief, parse(str_of(text)), &c, &why);
     ok(err == ERR_INVALID && strstr(why, part), "refused: %s (%s)", text, why);
 }
 
@@ -45,6 +46,32 @@ static void test_read(void)
     is_int(c.prompt_tokens, 10 + 3 + 7, "tokens of all messages");
     is_int(c.tokens_max, 5, "max_tokens");
     ok(c.stream && c.usage_in_stream && !c.wants_json, "options");
+}
+
+static struct str asked_about(const char *system, const char *user)
+{
+    struct sim_chat c = read_chat(str_printf(&arena,
+                                             "{\"model\": \"m\", \"messages\": ["
+                                             "{\"role\": \"system\", \"content\": \"%s\"},"
+                                             "{\"role\": \"user\", \"content\": \"%s\"}]}",
+                                             system, user)
+                                      .p);
+    struct sim_verdict v = {.word = STR_NULL};
+    is_int(c.prompt_tokens, sim_tokens(str_of(system)) + sim_tokens(c.asked), "its tokens");
+    return sim_verdict(&arena, &c.prompt, NULL, &v) && v.relevant ? v.word : STR("-");
+}
+
+static void test_brief(void)
+{
+    is_str(asked_about("Question: water", "Title: fire, water"), STR("water"), "a brief");
+    is_str(asked_about("Question: water", "Title: Water"), STR("Water"), "the same once more");
+    is_str(asked_about("Question: fire", "Title: fire, water"), STR("fire"), "another one");
+    is_str(asked_about("Question: water", "Title: fire, water"), STR("water"), "the first again");
+    is_str(asked_about("Judge.", "Question: fire, Title: water"), STR("-"), "one without question");
+    is_str(asked_about("Judge.", "Question: fire\\nTitle: fire"), STR("fire"),
+           "then it is the user who asks");
+    is_str(asked_about("Question: water", "Title: fire"), STR("-"),
+           "what was asked before is gone");
 }
 
 static void test_wrong(void)
@@ -194,12 +221,15 @@ static void test_cut_short(void)
 int main(void)
 {
     arena_init(&arena);
+    sim_brief_init(&brief);
     test_read();
+    test_brief();
     test_wrong();
     test_reply();
     test_stream();
     test_answers();
     test_cut_short();
+    sim_brief_release(&brief);
     arena_release(&arena);
     return tap_done();
 }

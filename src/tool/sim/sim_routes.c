@@ -49,7 +49,7 @@ static int answer_chat(struct task *t, struct sim_call *c)
         return err;
     struct sim_chat chat;
     const char *why;
-    if (sim_chat_read(task_arena(t), body, &chat, &why))
+    if (sim_chat_read(task_arena(t), &c->sim->brief, body, &chat, &why))
         return sim_call_refuse(t, c, 400, "invalid_request", why);
 
     struct sim_answer answer;

@@ -114,11 +114,13 @@ bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_l
         return true;
     if (!p->question.p || (!p->title.p && !p->abstract.p))
         return false;
-    struct sim_word_set set;
-    sim_word_set_init(a, &set, p->question);
+    struct sim_word_set found;
+    if (!p->words)
+        sim_word_set_init(a, &found, p->question);
+    const struct sim_word_set *words = p->words ? p->words : &found;
     *out = (struct sim_verdict){0};
-    out->in_title = sim_word_set_match(&set, p->title, &out->word);
-    out->relevant = out->in_title || sim_word_set_match(&set, p->abstract, &out->word);
+    out->in_title = sim_word_set_match(words, p->title, &out->word);
+    out->relevant = out->in_title || sim_word_set_match(words, p->abstract, &out->word);
     return true;
 }
 

@@ -9,9 +9,11 @@
 #include "base/str.h"
 
 struct sim_labels;
+struct sim_word_set;
 
 struct sim_prompt {
     struct str question, title, abstract, doi; /* p == NULL when there is none */
+    const struct sim_word_set *words;          /* of the question, if they are known; else NULL */
 };
 
 /* The labelled fields of one message. */

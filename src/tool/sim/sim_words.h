@@ -25,7 +25,7 @@ bool sim_words_next(struct sim_words *w, struct sim_word *out);
 struct sim_word_set {
     struct str *slots; /* open addressing; n == 0 is free */
     size_t mask;
-    bool wide; /* some word has more than ASCII in it */
+    bool wide;          /* some word has more than ASCII in it */
     uint64_t filter[8]; /* a bit per word's beginning: turns most words of a paper away */
 };
 
