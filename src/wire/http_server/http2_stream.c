@@ -22,7 +22,7 @@ struct http2_stream *http2_stream_new(struct http2_conn *h, int32_t id)
     http_parser_init(
         &k->parser,
         (struct http_parse_limits){l->target_bytes_max, l->header_bytes_max, l->headers_max},
-        arena_alloc(&k->arena, l->headers_max * sizeof(struct http_field)));
+        k->head_fields);
     list_push(&h->streams, &s->conn.link);
     list_push(&h->gathering, &s->gathering);
     h->stream_count++;
@@ -204,11 +204,13 @@ void http2_stream_part(struct http2_stream *s)
         return;
     nghttp2_session_set_stream_user_data(session, s->id, NULL);
     /* A reply may end before its request does. Then the rest is not wanted. */
-    if (!s->sent || !s->complete) {
+    bool reset = !s->sent || !s->complete;
+    if (reset) {
         uint32_t why = s->sent ? NGHTTP2_NO_ERROR : NGHTTP2_INTERNAL_ERROR;
         check(nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, why) == 0);
     }
-    http2_link_pack(&s->owner->link);
+    if (reset || s->conn.broken) /* else all has been packed */
+        http2_link_pack(&s->owner->link);
 }
 
 static void answer(struct task *t, struct http2_stream *s)

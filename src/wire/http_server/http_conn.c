@@ -114,11 +114,11 @@ static int await_request(struct task *t, struct http_conn *c)
     }
 }
 
-static void begin_parsing(struct http_conn *c, struct http_field *fields)
+static void begin_parsing(struct http_conn *c)
 {
     const struct http_limits *l = &c->server->options.limits;
     struct http_parse_limits limits = {l->target_bytes_max, l->header_bytes_max, l->headers_max};
-    http_parser_init(&c->kit->parser, limits, fields);
+    http_parser_init(&c->kit->parser, limits, c->kit->head_fields);
 }
 
 /* Makes room for more input. Whatever points into it must be found again if it has moved. */
@@ -127,7 +127,7 @@ static char *make_room(struct http_conn *c, size_t n)
     const char *before = buf_str(&c->kit->in).p;
     char *at = buf_reserve(&c->kit->in, n);
     if (buf_str(&c->kit->in).p != before)
-        begin_parsing(c, c->kit->parser.head.fields);
+        begin_parsing(c);
     return at;
 }
 
@@ -154,7 +154,7 @@ static bool room_for_chunks(struct http_conn *c)
     if (room >= READ_BYTES)
         return true;
     buf_reserve(&c->kit->in, READ_BYTES);
-    begin_parsing(c, c->kit->parser.head.fields);
+    begin_parsing(c);
     return false;
 }
 
@@ -163,7 +163,7 @@ static enum http_verdict read_head(struct task *t, struct http_conn *c, int *err
 {
     const struct http_limits *l = &c->server->options.limits;
     int64_t until_ms = now_ms(c) + l->header_ms;
-    begin_parsing(c, arena_alloc(task_arena(t), l->headers_max * sizeof(struct http_field)));
+    begin_parsing(c);
     for (;;) {
         enum http_verdict v = http_parse(&c->kit->parser, buf_str(&c->kit->in));
         if (v == HTTP_BAD || (v == HTTP_DONE && room_for_chunks(c)))

@@ -145,6 +145,7 @@ struct http_kit {
     struct buf json;    /* where http_json writes */
     struct arena arena; /* the memory of a task's arena, while nobody uses it */
     struct http_parser parser;
+    struct http_field *head_fields; /* of the request: room for limits.headers_max */
     struct http_exchange x; /* the present one, or the last */
     struct http_kit *next;
 };

@@ -23,9 +23,9 @@ struct http_kit *http_kit_take(struct http_server *s)
         s->kits = k->next;
         s->kit_count--;
     } else {
-        k = calloc(1, sizeof(*k));
-        if (!k)
-            check_no_memory();
+        k = check_memory(calloc(1, sizeof(*k)));
+        k->head_fields =
+            check_memory(calloc(s->options.limits.headers_max, sizeof(*k->head_fields)));
     }
     return k;
 }
@@ -54,6 +54,7 @@ static void kit_free(struct http_kit *k)
 {
     shrink(k, 0);
     arena_release(&k->arena);
+    free(k->head_fields);
     free(k);
 }
 
