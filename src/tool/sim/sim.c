@@ -253,7 +253,6 @@ static void sim_init(struct sim *s)
     waitq_init(&s->quit);
     sim_brief_init(&s->brief);
     buf_init(&s->content);
-    buf_init(&s->reply);
 }
 
 static void sim_release(struct sim *s)
@@ -263,7 +262,6 @@ static void sim_release(struct sim *s)
     sim_stats_release(&s->stats);
     sim_brief_release(&s->brief);
     buf_release(&s->content);
-    buf_release(&s->reply);
 }
 
 static int start(const struct setup *u)

@@ -41,7 +41,6 @@ struct sim_labels;
 #define SIM_BODY_BYTES_MAX    (8 * 1024 * 1024)
 #define SIM_EMBED_INPUTS_MAX  2048
 #define SIM_EMBED_NUMBERS_MAX (1024 * 1024) /* inputs times dimensions */
-#define SIM_REPLY_BYTES_KEPT  65536         /* of scratch, after a large reply */
 
 struct sim_options {
     const char *listen;
@@ -58,10 +57,10 @@ struct sim {
     struct sim_labels *labels; /* NULL: none */
     struct map *keys;          /* those that may call; NULL: any */
     struct sim_stats stats;
-    uint64_t count;            /* requests so far: what faults are chosen by */
-    struct waitq quit;         /* stalled requests wait here; woken by a drain */
-    struct sim_brief brief;    /* of the last chat; never held over a wait */
-    struct buf content, reply; /* scratch; the same */
+    uint64_t count;         /* requests so far: what faults are chosen by */
+    struct waitq quit;      /* stalled requests wait here; woken by a drain */
+    struct sim_brief brief; /* of the last chat; never held over a wait */
+    struct buf content;     /* scratch; the same */
 };
 
 /* Adds the routes; the server borrows s. */

@@ -25,7 +25,6 @@ static void world_open(struct task *t, struct world *w, const char *question)
     waitq_init(&sim.quit);
     sim_brief_init(&sim.brief);
     buf_init(&sim.content);
-    buf_init(&sim.reply);
     site_open_tcp(t, &w->site, (struct http_options){.behind_tls = false}, NULL, 0, NULL);
     sim_routes(w->site.server, &sim);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
@@ -42,7 +41,6 @@ static void world_close(struct task *t, struct world *w)
     sim_stats_release(&sim.stats);
     sim_brief_release(&sim.brief);
     buf_release(&sim.content);
-    buf_release(&sim.reply);
     metrics_close(w->metrics);
 }
 

@@ -118,6 +118,13 @@ bool sim_call_admit(struct task *t, struct sim_call *c, struct sim_usage usage, 
 
 /* --- delivering --- */
 
+struct buf *sim_call_buf(struct sim_call *c)
+{
+    struct json_writer w;
+    http_json(c->x, &w);
+    return w.out;
+}
+
 static int reply_stream(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     int err = http_stream_begin(t, c->x, 200, r->type);

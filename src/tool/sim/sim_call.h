@@ -39,6 +39,9 @@ struct sim_usage {
 bool sim_call_admit(struct task *t, struct sim_call *c, struct sim_usage usage, int64_t *wait_ms);
 MUST_CHECK int sim_call_refuse_limited(struct task *t, struct sim_call *c, int64_t wait_ms);
 
+/* Where a reply's body is written: empty, and the call's own until its end. An error takes it, too. */
+struct buf *sim_call_buf(struct sim_call *c);
+
 struct sim_reply {
     const char *type;
     struct str body; /* must last: waits lie ahead */

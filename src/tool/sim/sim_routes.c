@@ -29,14 +29,13 @@ static int read_json(struct task *t, struct sim_call *c, const struct json **bod
 static struct sim_reply write_chat(struct task *t, struct sim_call *c, const struct sim_chat *chat,
                                    const struct sim_answer *answer)
 {
-    struct buf *out = &c->sim->reply;
-    buf_clear(out);
+    struct buf *out = sim_call_buf(c);
     if (chat->stream)
         sim_chat_write_stream(chat, answer, c->number, wall_seconds(t), out);
     else
         sim_chat_write(chat, answer, c->number, wall_seconds(t), out);
     const char *type = chat->stream ? "text/event-stream" : "application/json";
-    return (struct sim_reply){type, str_dup(task_arena(t), buf_str(out)), chat->stream};
+    return (struct sim_reply){type, buf_str(out), chat->stream};
 }
 
 static int answer_chat(struct task *t, struct sim_call *c)
@@ -145,18 +144,14 @@ static void write_vectors(struct arena *a, const struct embed *e, struct buf *ou
 static struct sim_reply write_embed(struct task *t, struct sim_call *c, const struct embed *e,
                                     int64_t tokens)
 {
-    struct buf *out = &c->sim->reply;
-    buf_clear(out);
+    struct buf *out = sim_call_buf(c);
     buf_add_lit(out, "{\"object\":\"list\",\"data\":[");
     write_vectors(task_arena(t), e, out);
     buf_add_lit(out, "],\"model\":\"");
     json_escape(out, e->model);
     buf_printf(out, "\",\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld}}",
                (long long)tokens, (long long)tokens);
-    struct str body = str_dup(task_arena(t), buf_str(out));
-    buf_clear(out);
-    buf_shrink(out, SIM_REPLY_BYTES_KEPT);
-    return (struct sim_reply){"application/json", body, false};
+    return (struct sim_reply){"application/json", buf_str(out), false};
 }
 
 static int answer_embed(struct task *t, struct sim_call *c)
