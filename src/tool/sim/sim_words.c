@@ -213,12 +213,22 @@ struct block { /* a bit per byte: of words in ASCII, of anything beyond it */
     uint64_t words, wide;
 };
 
+typedef unsigned char moved16 __attribute__((vector_size(16))); /* these may wrap around */
+
+/* The bytes from first to last, in one comparison: they are moved to the upper end of what a byte
+ * can be, and what was above them becomes negative. */
+static inline bytes16 in_range(bytes16 v, unsigned char first, unsigned char last)
+{
+    return (bytes16)((moved16)v + (unsigned char)(127 - last)) >
+           (signed char)(126 - (last - first));
+}
+
 static inline struct block read_block(const unsigned char *p)
 {
     struct block b = {0, 0};
     for (unsigned i = 0; i < BLOCK_BYTES; i += 16) {
-        bytes16 v = bytes16_load(p + i), lower = v | 0x20;
-        bytes16 word = ((lower >= 'a') & (lower <= 'z')) | ((v >= '0') & (v <= '9'));
+        bytes16 v = bytes16_load(p + i);
+        bytes16 word = in_range(v | 0x20, 'a', 'z') | in_range(v, '0', '9');
         b.words |= (uint64_t)bytes16_bits(word) << i;
         b.wide |= (uint64_t)bytes16_bits(v < 0) << i;
     }
@@ -276,8 +286,9 @@ static inline bool match_bits(const struct sim_word_set *set, struct str text,
 {
     uint64_t starts = bits & ~(bits << 1) & bits >> 1 & bits >> 2 & bits >> 3;
     for (; starts; starts &= starts - 1) {
-        struct sim_words here = {words->at + __builtin_ctzll(starts), words->end};
-        if (may_have(set, (const char *)here.at) && match_next(set, text, &here, word))
+        const unsigned char *at = words->at + __builtin_ctzll(starts);
+        if (may_have(set, (const char *)at) &&
+            match_next(set, text, &(struct sim_words){at, words->end}, word))
             return true;
     }
     return false;
