@@ -48,13 +48,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, vo
     return 0;
 }
 
-static struct str copy(struct arena *a, const uint8_t *p, size_t n)
-{
-    char *c = arena_alloc(a, n + 1);
-    memcpy(c, p, n);
-    return str_from(c, n);
-}
-
 static void take_pseudo(struct http2_stream *s, struct str name, struct str value)
 {
     if (str_eq(name, STR(":method"))) {
@@ -91,7 +84,10 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
     if (!s || s->conn.kit->parser.problem.message)
         return 0;
     struct http_kit *k = s->conn.kit;
-    struct str key = copy(&k->arena, name, name_n), text = copy(&k->arena, value, value_n);
+    char *copy = arena_alloc(&k->arena, name_n + value_n + 1); /* empty ones are somewhere, too */
+    memcpy(copy, name, name_n);
+    memcpy(copy + name_n, value, value_n);
+    struct str key = str_from(copy, name_n), text = str_from(copy + name_n, value_n);
     if (name[0] == ':')
         take_pseudo(s, key, text);
     else if (s->has_authority && str_eq(key, STR("host")))
