@@ -47,9 +47,9 @@ void http2_stream_task(struct task *t, void *stream);
 void http2_stream_part(struct http2_stream *s);
 /* The session has let go of it. A stream without a task is gone after this. */
 void http2_stream_closed(struct http2_stream *s);
-/* Where the head of the reply is written, as text, before http2_stream_submit. */
-struct buf *http2_stream_head(struct http2_stream *s);
-void http2_stream_submit(struct http2_stream *s, bool empty);
+/* Begins the reply. Its fields are these and those that the handler has set. */
+void http2_stream_submit(struct http2_stream *s, const struct http_field *ours, size_t count,
+                         bool empty);
 /* Like http_send and http_send_file. */
 MUST_CHECK int http2_stream_send(struct task *t, struct http2_stream *s, struct str body);
 MUST_CHECK int http2_stream_send_file(struct task *t, struct http2_stream *s, int fd,

@@ -64,13 +64,6 @@ void http2_stream_closed(struct http2_stream *s)
 
 /* --- the reply --- */
 
-struct buf *http2_stream_head(struct http2_stream *s)
-{
-    struct buf *b = &s->conn.kit->body; /* free: bodies of requests are in kit.in */
-    buf_clear(b);
-    return b;
-}
-
 /* Gives the session as much of the reply as it takes. */
 static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *p, size_t n,
                           uint32_t *flags, nghttp2_data_source *source, void *arg)
@@ -104,12 +97,10 @@ static nghttp2_nv field(struct str name, struct str value)
                         value.n, NGHTTP2_NV_FLAG_NONE};
 }
 
-/* The session makes names lower case. */
-static size_t split_head(struct str text, nghttp2_nv *out, size_t most)
+static size_t split_lines(struct str text, nghttp2_nv *out, size_t most)
 {
     size_t n = 0;
-    (void)str_cut(&text, '\n'); /* the status line */
-    while (text.n > 2) {        /* the empty line */
+    while (text.n > 0) {
         struct str value = str_cut(&text, '\n');
         struct str name = str_cut(&value, ':');
         check(n < most && value.n >= 2);
@@ -118,13 +109,19 @@ static size_t split_head(struct str text, nghttp2_nv *out, size_t most)
     return n;
 }
 
-void http2_stream_submit(struct http2_stream *s, bool empty)
+/* The session makes names lower case. */
+void http2_stream_submit(struct http2_stream *s, const struct http_field *ours, size_t count,
+                         bool empty)
 {
     const struct http_exchange *x = &s->conn.kit->x;
     nghttp2_nv fields[1 + REPLY_FIELDS_MAX];
     char digits[STR_INT_BYTES];
     fields[0] = field(STR(":status"), str_digits(digits, x->status));
-    size_t n = 1 + split_head(buf_str(&s->conn.kit->body), fields + 1, REPLY_FIELDS_MAX);
+    size_t n = 1;
+    check(count <= REPLY_FIELDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        fields[n++] = field(ours[i].name, ours[i].value);
+    n += split_lines(buf_str(&s->conn.kit->fields), fields + n, REPLY_FIELDS_MAX - count);
     if (s->closed)
         return;
     nghttp2_data_provider provider = {.read_callback = read_reply};

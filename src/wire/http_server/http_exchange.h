@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/time.h"
 #include "loop/watch.h"
 #include "wire/http_server/http_chunk.h"
 #include "wire/http_server/http_parse.h"
@@ -57,9 +58,9 @@ struct http_server {
     struct http_kit *kits; /* not lent */
     size_t kit_count;
     bool draining;
-    bool out_of_fds;             /* logged already */
-    struct buf defaults;         /* header lines that every reply has, Date among them */
-    int64_t defaults_expired_ms; /* when the date in them is over */
+    bool out_of_fds;            /* logged already */
+    char date[TIME_HTTP_BYTES]; /* as replies have it */
+    int64_t date_expired_ms;
     struct http_counts counts;
 };
 
@@ -146,7 +147,7 @@ struct http_kit {
     struct arena arena; /* the memory of a task's arena, while nobody uses it */
     struct http_parser parser;
     struct http_field *head_fields; /* of the request: room for limits.headers_max */
-    struct http_exchange x; /* the present one, or the last */
+    struct http_exchange x;         /* the present one, or the last */
     struct http_kit *next;
 };
 
@@ -202,6 +203,6 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
                    uint64_t length);
 bool http_is_set(const struct http_exchange *x, const char *name); /* by http_set_header */
 
-/* http_server.c. The header lines that every reply has. */
-struct str http_default_fields(struct http_server *s);
+/* http_server.c. What time it is, for a header; until the next turn of the loop. */
+struct str http_date(struct http_server *s);
 #endif

@@ -8,9 +8,11 @@
 
 /* Pages may load their own files only. The component library writes style attributes. */
 #define PAGE_POLICY                                                                                \
-    "Content-Security-Policy: default-src 'self'; script-src 'self'; "                             \
+    "default-src 'self'; script-src 'self'; "                                                      \
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "                 \
-    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'\r\n"
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+
+#define OURS_MAX 10 /* fields of a reply */
 
 /* These are ours: a handler that set one would break the framing, or send it twice. */
 static const char *const reserved[] = {
@@ -66,18 +68,52 @@ void http_set_header(struct http_exchange *x, const char *name, struct str value
     buf_add_lit(b, "\r\n");
 }
 
-static void add_type(struct http_exchange *x, struct buf *out, const char *type)
+/* The fields of a reply that are ours. */
+struct ours {
+    struct http_field fields[OURS_MAX];
+    size_t count;
+    char digits[STR_INT_BYTES]; /* of the length */
+};
+
+static void add(struct ours *o, struct str name, struct str value)
 {
-    buf_add_lit(out, "Content-Type: ");
-    buf_add_str(out, str_of(type));
-    buf_add_lit(out, "\r\n");
+    check(o->count < OURS_MAX);
+    o->fields[o->count++] = (struct http_field){name, value};
+}
+
+static void add_defaults(struct http_server *s, struct ours *o)
+{
+    add(o, STR("Date"), http_date(s));
+    add(o, STR("X-Content-Type-Options"), STR("nosniff"));
+    add(o, STR("Referrer-Policy"), STR("no-referrer"));
+    if (s->options.behind_tls)
+        add(o, STR("Strict-Transport-Security"), STR("max-age=31536000"));
+}
+
+static void add_type(struct http_exchange *x, struct ours *o, struct str type)
+{
+    add(o, STR("Content-Type"), type);
     /* What the API says is true for this caller and this moment only. */
-    bool api = str_eq(str_of(type), STR("application/json"));
+    bool api = str_eq(type, STR("application/json"));
     if (api && !http_is_set(x, "cache-control"))
-        buf_add_lit(out, "Cache-Control: no-store\r\n");
-    bool page = str_starts(str_of(type), STR("text/html"));
+        add(o, STR("Cache-Control"), STR("no-store"));
+    bool page = str_starts(type, STR("text/html"));
     if (page && !http_is_set(x, "content-security-policy"))
-        buf_add_lit(out, PAGE_POLICY);
+        add(o, STR("Content-Security-Policy"), STR(PAGE_POLICY));
+}
+
+static void write_head(struct http_exchange *x, const struct ours *o)
+{
+    struct buf *out = &x->conn->kit->out;
+    buf_add_str(out, http_status_line(x->status));
+    for (size_t i = 0; i < o->count; i++) {
+        buf_add_str(out, o->fields[i].name);
+        buf_add_lit(out, ": ");
+        buf_add_str(out, o->fields[i].value);
+        buf_add_lit(out, "\r\n");
+    }
+    buf_add_str(out, buf_str(&x->conn->kit->fields));
+    buf_add_lit(out, "\r\n");
 }
 
 void http_add_head(struct http_exchange *x, int status, const char *type, bool has_length,
@@ -85,29 +121,26 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
 {
     check(x->state == HTTP_UNANSWERED); /* one reply for one request */
     struct http_conn *c = x->conn;
-    struct buf *out = c->stream ? http2_stream_head(c->stream) : &c->kit->out;
     x->state = HTTP_ANSWERED;
     x->status = status;
     if (x->head->close || c->server->draining || !http_body_skippable(x))
         x->close = true;
 
-    buf_add_str(out, http_status_line(status));
-    buf_add_str(out, http_default_fields(c->server));
+    struct ours o;
+    o.count = 0;
+    add_defaults(c->server, &o);
     if (type)
-        add_type(x, out, type);
-    if (has_length) {
-        buf_add_lit(out, "Content-Length: ");
-        buf_add_int(out, (int64_t)length);
-        buf_add_lit(out, "\r\n");
-    } else if (x->chunked) {
-        buf_add_lit(out, "Transfer-Encoding: chunked\r\n");
-    }
+        add_type(x, &o, str_of(type));
+    if (has_length)
+        add(&o, STR("Content-Length"), str_digits(o.digits, (int64_t)length));
+    else if (x->chunked)
+        add(&o, STR("Transfer-Encoding"), STR("chunked"));
     if (x->close && !c->stream)
-        buf_add_lit(out, "Connection: close\r\n");
-    buf_add_str(out, buf_str(&c->kit->fields));
-    buf_add_lit(out, "\r\n");
+        add(&o, STR("Connection"), STR("close"));
     if (c->stream)
-        http2_stream_submit(c->stream, has_length && length == 0);
+        http2_stream_submit(c->stream, o.fields, o.count, has_length && length == 0);
+    else
+        write_head(x, &o);
 }
 
 int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,

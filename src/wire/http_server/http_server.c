@@ -81,7 +81,6 @@ void http_server_free(struct http_server *s)
     http_router_free(s->router);
     http_kits_free(s);
     http2_wakes_free(s);
-    buf_release(&s->defaults);
     if (s->counts.seconds)
         histogram_free(s->counts.seconds);
     free(s);
@@ -101,22 +100,15 @@ size_t http_server_connections(const struct http_server *s)
     return s->conn_count;
 }
 
-struct str http_default_fields(struct http_server *s)
+struct str http_date(struct http_server *s)
 {
     int64_t now_ms = loop_now_ms(s->loop);
-    if (now_ms < s->defaults_expired_ms)
-        return buf_str(&s->defaults);
-    int64_t wall_ms = loop_wall_ms(s->loop);
-    char date[TIME_HTTP_BYTES];
-    time_http(wall_ms * 1000, date);
-    buf_clear(&s->defaults);
-    buf_printf(&s->defaults, "Date: %s\r\n", date);
-    buf_add_lit(&s->defaults,
-                "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n");
-    if (s->options.behind_tls)
-        buf_add_lit(&s->defaults, "Strict-Transport-Security: max-age=31536000\r\n");
-    s->defaults_expired_ms = now_ms + 1000 - wall_ms % 1000;
-    return buf_str(&s->defaults);
+    if (now_ms >= s->date_expired_ms) {
+        int64_t wall_ms = loop_wall_ms(s->loop);
+        time_http(wall_ms * 1000, s->date);
+        s->date_expired_ms = now_ms + 1000 - wall_ms % 1000;
+    }
+    return str_from(s->date, sizeof(s->date) - 1);
 }
 
 static void name_peer(struct http_conn *c, const struct sockaddr_in6 *a)
