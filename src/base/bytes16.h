@@ -34,6 +34,23 @@ static inline uint32_t bytes16_bits(bytes16 v)
 #endif
 }
 
+/* How many of the n bytes at p are ASCII, up to the first that is not, or some less. */
+static inline size_t bytes16_ascii(const char *p, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= 64; i += 64) {
+        bytes16 v = bytes16_load(p + i) | bytes16_load(p + i + 16) | bytes16_load(p + i + 32) |
+                    bytes16_load(p + i + 48);
+        if (bytes16_bits(v < 0))
+            break;
+    }
+    while (n - i >= 16 && !bytes16_bits(bytes16_load(p + i) < 0))
+        i += 16;
+    while (n - i < 16 && i < n && !(p[i] & 0x80))
+        i++;
+    return i;
+}
+
 /* None may be negative, and neither half add up to more than 255. */
 static inline uint32_t bytes16_sum(bytes16 v)
 {

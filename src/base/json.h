@@ -93,4 +93,6 @@ void jw_raw(struct json_writer *w, struct str json); /* a value already written 
 
 /* The escaped form of s, without quotes. */
 void json_escape(struct buf *out, struct str s);
+/* The same up to the first control character, of what is valid UTF-8; returns the rest of s. */
+struct str json_escape_line(struct buf *out, struct str s);
 #endif

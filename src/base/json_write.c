@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_scan.h"
+#include "base/bytes16.h"
 
 static void add_escaped_byte(struct buf *out, char c)
 {
@@ -21,36 +21,53 @@ static void add_escaped_byte(struct buf *out, char c)
     buf_printf(out, "\\u%04x", (unsigned char)c);
 }
 
-/* Past all that is written as it is: plain bytes, and valid characters beyond ASCII. */
-static const char *skip_as_is(const char *p, const char *end)
+/* Valid UTF-8 up to the first byte that cannot stand in a string as it is; what is left. */
+static struct str add_as_is(struct buf *out, struct str s)
 {
-    for (;;) {
-        p = json_skip_plain(p, end);
-        if (p == end || !(*p & 0x80))
-            return p;
-        size_t step = str_utf8_step(str_from(p, (size_t)(end - p)));
-        if (step == 0)
-            return p;
-        p += step;
+    char *at = buf_reserve(out, s.n + 16);
+    size_t i = 0;
+    for (; s.n - i >= 16; i += 16) {
+        bytes16 v = bytes16_load(s.p + i);
+        memcpy(at + i, &v, sizeof(v)); /* what is too much of it is overwritten */
+        uint32_t marks = bytes16_bits(((v < 0x20) & (v >= 0)) | (v == '"') | (v == '\\'));
+        if (marks) {
+            i += (size_t)__builtin_ctz(marks);
+            buf_added(out, i);
+            return str_from(s.p + i, s.n - i);
+        }
+    }
+    for (; i < s.n && (unsigned char)s.p[i] >= 0x20 && s.p[i] != '"' && s.p[i] != '\\'; i++)
+        at[i] = s.p[i];
+    buf_added(out, i);
+    return str_from(s.p + i, s.n - i);
+}
+
+struct str json_escape_line(struct buf *out, struct str s)
+{
+    while (s.n && (s = add_as_is(out, s)).n && (unsigned char)*s.p >= 0x20) {
+        add_escaped_byte(out, *s.p);
+        s = str_from(s.p + 1, s.n - 1);
+    }
+    return s;
+}
+
+static void escape_valid(struct buf *out, struct str s)
+{
+    while ((s = json_escape_line(out, s)).n) {
+        add_escaped_byte(out, *s.p);
+        s = str_from(s.p + 1, s.n - 1);
     }
 }
 
 void json_escape(struct buf *out, struct str s)
 {
-    if (s.n == 0)
-        return;
-    const char *p = s.p, *end = s.p + s.n;
-    for (;;) {
-        const char *stop = skip_as_is(p, end);
-        buf_add(out, p, (size_t)(stop - p));
-        if (stop == end)
-            return;
-        if (*stop & 0x80)
-            buf_add_lit(out, "\xEF\xBF\xBD");
-        else
-            add_escaped_byte(out, *stop);
-        p = stop + 1;
+    size_t n;
+    while ((n = str_utf8_prefix(s)) < s.n) {
+        escape_valid(out, str_from(s.p, n));
+        buf_add_lit(out, "\xEF\xBF\xBD");
+        s = str_from(s.p + n + 1, s.n - n - 1);
     }
+    escape_valid(out, s);
 }
 
 void jw_init(struct json_writer *w, struct buf *out)

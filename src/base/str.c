@@ -151,27 +151,38 @@ size_t str_utf8_step(struct str s)
     return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
 }
 
-/* The first of [p, end) that is beyond ASCII, or one not far before it. */
-static const char *skip_ascii(const char *p, const char *end)
+/* Bytes of whole characters among the sixteen at p, which begin with one; 0 when they may be wrong.
+ * What it knows is where a character must go on. Leading bytes that are never right, or not before
+ * every byte that continues (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */
+static size_t utf8_step16(const char *p)
 {
-    while (end - p >= 16 && !bytes16_bits(bytes16_load(p) < 0))
-        p += 16;
-    return p;
+    bytes16 v = bytes16_load(p);
+    bytes16 odd = ((v & -2) == (signed char)0xC0) | (v == (signed char)0xE0) |
+                  (v == (signed char)0xED) | ((v >= (signed char)0xF0) & (v < 0));
+    uint32_t inner = bytes16_bits(v < (signed char)0xC0), lead = bytes16_bits(v < 0) & ~inner;
+    uint32_t three = bytes16_bits(v >= (signed char)0xE0) & lead;
+    uint32_t going_on = lead << 1 | three << 2;
+    if (bytes16_bits(odd) || ((going_on ^ inner) & 0xFFFF))
+        return 0;
+    return 16 - (lead >> 15) - 2 * (three >> 14 & 1);
+}
+
+size_t str_utf8_prefix(struct str s)
+{
+    size_t i = 0, step = 1;
+    while (i < s.n && step) {
+        i += bytes16_ascii(s.p + i, s.n - i);
+        step = s.n - i >= 16 ? utf8_step16(s.p + i) : 0;
+        if (step == 0)
+            step = str_utf8_step(str_from(s.p + i, s.n - i));
+        i += step;
+    }
+    return i;
 }
 
 bool str_utf8_valid(struct str s)
 {
-    const char *p = s.p, *end = s.n ? s.p + s.n : s.p;
-    while ((p = skip_ascii(p, end)) < end) {
-        const char *near = end - p < 16 ? end : p + 16;
-        while (p < near) {
-            size_t n = str_utf8_step(str_from(p, (size_t)(end - p)));
-            if (n == 0)
-                return false;
-            p += n;
-        }
-    }
-    return true;
+    return str_utf8_prefix(s) == s.n;
 }
 
 char *str_z(struct arena *a, struct str s)

@@ -49,7 +49,8 @@ bool str_to_i64(struct str s, int64_t *out);
 /* Does not leak through timing where two secrets of equal length differ. */
 bool str_eq_secret(struct str a, struct str b);
 
-bool str_utf8_valid(struct str s); /* no overlong forms, no surrogates; NUL is allowed */
+size_t str_utf8_prefix(struct str s); /* bytes up to the first that is not valid UTF-8 */
+bool str_utf8_valid(struct str s);    /* no overlong forms, no surrogates; NUL is allowed */
 /* Bytes of the valid UTF-8 character that s begins with; 0 when there is none. */
 size_t str_utf8_step(struct str s);
 

@@ -1,5 +1,7 @@
 #include "base/str.h"
 
+#include <stdlib.h>
+
 #include "tests/tap.h"
 
 static void comparing(void)
@@ -106,6 +108,47 @@ static void integers(void)
     }
 }
 
+/* Texts of characters and of bytes that are nearly some, against one step after the other. */
+static void utf8_prefix(void)
+{
+    static const struct str parts[] = {
+        STR("a"),
+        STR("abcdefgh"),
+        STR("\u00e4"),
+        STR("\u4e2d\u6587"),
+        STR("\u4e2d"),
+        STR("\u0e01"),
+        STR("\ud55c"),
+        STR("\U0001f600"),
+        STR("\x80"),
+        STR("\xC3"),
+        STR("\xE4\xB8"),
+        STR("\xC0\x80"),
+        STR("\xED\xA0\x80"),
+        STR("\xE0\x80\x80"),
+        STR("\xF0\x80\x80\x80"),
+        STR("\xF5\x80\x80\x80"),
+    };
+    unsigned seed = 7;
+    int wrong = 0;
+    for (int i = 0; i < 100000; i++) {
+        char text[80];
+        size_t n = 0, want = 0, step;
+        while (n < 64) {
+            int valid = rand_r(&seed) % 16;
+            struct str part = parts[(unsigned)rand_r(&seed) % (valid ? 8 : 16)];
+            memcpy(text + n, part.p, part.n);
+            n += part.n;
+        }
+        n -= (unsigned)rand_r(&seed) % 40;
+        while ((step = str_utf8_step(str_from(text + want, n - want))) > 0)
+            want += step;
+        wrong += str_utf8_prefix(str_from(text, n)) != want;
+    }
+    is_int(wrong, 0, "UTF-8 is valid up to the same byte, step by step or sixteen at a time");
+    is_int((int64_t)str_utf8_prefix(STR_NULL), 0, "and in nothing");
+}
+
 static void utf8(void)
 {
     static const char *const valid[] = {
@@ -159,6 +202,7 @@ static void utf8(void)
         wrong += str_utf8_valid(str_from(text, sizeof(text)));
     }
     is_int(wrong, 0, "valid and invalid UTF-8 at all places of a text");
+    utf8_prefix();
     ok(str_utf8_valid(STR("a\0b")), "NUL is allowed");
     is_int((int64_t)str_utf8_step(STR("\xE4\xB8\xAD\xE6")), 3, "a step is one character");
     is_int((int64_t)str_utf8_step(STR_NULL), 0, "no step in nothing");

@@ -54,7 +54,7 @@ const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai,
                                           struct str question);
 
 struct ai_paper {
-    struct str doi, title, abstract; /* plain text; the last two may be absent */
+    struct str doi, title, abstract; /* as doi.h and text.h give them; the last two may be absent */
 };
 
 /* Where a paper comes from. read is called for each attempt, and what it gives is good until the task waits: nothing of a

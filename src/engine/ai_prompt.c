@@ -119,8 +119,7 @@ static int64_t tokens_of(struct str s)
     const uint64_t tops = 0x8080808080808080u, ones = 0x0101010101010101u;
     uint64_t high = 0, inner = 0, four = 0;
     for (size_t i = 0; i < s.n; i += 8) {
-        while (s.n - i >= 16 && !bytes16_bits(bytes16_load(s.p + i) < 0))
-            i += 16;
+        i += bytes16_ascii(s.p + i, s.n - i);
         uint64_t w = 0;
         memcpy(&w, s.p + i, s.n - i < 8 ? s.n - i : 8);
         uint64_t top = w & tops;
@@ -144,41 +143,23 @@ static struct str head_of(struct str s, size_t n)
     return str_from(s.p, n);
 }
 
-static bool is_control(char c)
+static struct str skip_blank(struct str s) /* control characters and spaces */
 {
-    return (unsigned char)c < 0x20;
-}
-
-static const char *find_control(const char *p, const char *end)
-{
-    for (; end - p >= 16; p += 16) {
-        bytes16 v = bytes16_load(p);
-        uint32_t marks = bytes16_bits((v >= 0) & (v < 0x20));
-        if (marks)
-            return p + __builtin_ctz(marks);
-    }
-    while (p < end && !is_control(*p))
-        p++;
-    return p;
+    while (s.n && (unsigned char)*s.p <= ' ')
+        s = str_from(s.p + 1, s.n - 1);
+    return s;
 }
 
 /* s as one line, escaped: no text of a paper or user can begin a line, let alone look like a
  * field of its own. */
 static void add_line(struct buf *out, struct str s)
 {
-    if (s.n == 0)
-        return;
-    const char *p = s.p, *end = s.p + s.n;
     bool any = false;
-    while (p < end) {
-        while (p < end && (is_control(*p) || *p == ' '))
-            p++;
-        const char *stop = find_control(p, end);
-        if (stop > p && any)
+    while ((s = skip_blank(s)).n) {
+        if (any)
             buf_add_char(out, ' ');
-        any = any || stop > p;
-        json_escape(out, str_from(p, (size_t)(stop - p)));
-        p = stop;
+        any = true;
+        s = json_escape_line(out, s); /* up to what is blank */
     }
 }
 
@@ -233,7 +214,7 @@ int64_t ai_prompt_write(const struct ai_question *q, const struct ai_paper *p, s
     buf_add_lit(out, "\\n\\nAbstract: ");
     add_line(out, abstract);
     buf_add_lit(out, "\\n\\nDOI: ");
-    add_line(out, head_of(p->doi, DOI_BYTES_MAX));
+    add_line(out, str_from(p->doi.p, str_utf8_prefix(head_of(p->doi, DOI_BYTES_MAX))));
     struct str said = str_from(buf_str(out).p + before, out->len - before);
     buf_add_lit(out, "\"}]}");
     return q->tokens + tokens_of(said);

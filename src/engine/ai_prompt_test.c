@@ -113,9 +113,9 @@ static void test_one_line(void)
     ok(str_ends(system, STR("\nQuestion: {{question}} \\u0041")), "a question is only data");
     p = (struct ai_paper){STR("10.1/x"), STR_NULL, STR_NULL};
     is_str(user_message(&p), STR("Title: \n\nAbstract: \n\nDOI: 10.1/x"), "nothing but a DOI");
-    p = (struct ai_paper){STR("10.1/x"), STR("a\xff\xc3"), STR("\xe4\xb8")};
-    is_str(user_message(&p), STR("Title: a\ufffd\ufffd\n\nAbstract: \ufffd\ufffd\n\nDOI: 10.1/x"),
-           "what is no UTF-8");
+    p = (struct ai_paper){STR("10.1/x\xc3"), STR("a"), STR("\"b\\ \u4e2d")};
+    is_str(user_message(&p), STR("Title: a\n\nAbstract: \"b\\ \u4e2d\n\nDOI: 10.1/x"),
+           "what is escaped, and a DOI that is no UTF-8");
 }
 
 static struct str repeated(const char *text, size_t n)
