@@ -13,6 +13,7 @@
 #endif
 
 typedef signed char bytes16 __attribute__((vector_size(16)));
+typedef unsigned char bytes16_plus __attribute__((vector_size(16)));
 typedef uint64_t bytes16_words __attribute__((vector_size(16)));
 
 static inline bytes16 bytes16_load(const void *p)
@@ -32,6 +33,14 @@ static inline uint32_t bytes16_bits(bytes16 v)
     bytes16_words w = (bytes16_words)(v & bit) * 0x0101010101010101u >> 56; /* adds up eight */
     return (uint32_t)(w[0] | w[1] << 8);
 #endif
+}
+
+/* Which of them are low, high or between. All are moved so that high becomes the largest byte there is: one
+ * comparison, of the kind that processors have. */
+static inline bytes16 bytes16_within(bytes16 v, int low, int high)
+{
+    bytes16 moved = (bytes16)((bytes16_plus)v + (unsigned char)(INT8_MAX - high));
+    return moved > (signed char)(INT8_MAX - 1 - (high - low));
 }
 
 /* How many of the n bytes at p are ASCII, up to the first that is not, or some less. */

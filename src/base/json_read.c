@@ -172,18 +172,16 @@ static bool skip_literal(struct reader *r)
 /* The same, and copies it. */
 static bool copy_literal(struct reader *r, char **at)
 {
-    const char *from;
-    bool more;
-    do {
-        from = r->p;
+    for (;;) {
+        const char *from = r->p;
         r->p = json_copy_plain(from, r->end, *at);
         *at += r->p - from;
         from = r->p;
-        more = skip_unplain(r);
+        if (!skip_unplain(r))
+            return !r->message;
         memcpy(*at, from, (size_t)(r->p - from));
         *at += r->p - from;
-    } while (more);
-    return !r->message;
+    }
 }
 
 static bool is_escaped(const char *p, const char *from) /* by an odd number of backslashes */

@@ -14,7 +14,7 @@ static inline bool json_is_plain(char c) /* stands for itself: ASCII, no control
 /* A bit for each of the 16 bytes that is not plain. */
 static inline uint32_t json_not_plain(bytes16 v)
 {
-    return bytes16_bits((v < 0x20) | (v == '"') | (v == '\\'));
+    return bytes16_bits(bytes16_within(v, INT8_MIN, 0x1F) | (v == '"') | (v == '\\'));
 }
 
 /* The first byte in [p, end) that is not plain; end when all are. */

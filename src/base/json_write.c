@@ -29,7 +29,7 @@ static struct str add_as_is(struct buf *out, struct str s)
     for (; s.n - i >= 16; i += 16) {
         bytes16 v = bytes16_load(s.p + i);
         memcpy(at + i, &v, sizeof(v)); /* what is too much of it is overwritten */
-        uint32_t marks = bytes16_bits(((v < 0x20) & (v >= 0)) | (v == '"') | (v == '\\'));
+        uint32_t marks = bytes16_bits(bytes16_within(v, 0, 0x1F) | (v == '"') | (v == '\\'));
         if (marks) {
             i += (size_t)__builtin_ctz(marks);
             buf_added(out, i);

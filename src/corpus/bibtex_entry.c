@@ -17,9 +17,8 @@ static uint64_t name_sign(struct str name)
     return (sign | 0x2020202020202020u) + name.n;
 }
 
-static struct field *find_field(struct bibtex *b, struct str name)
+static struct field *find_field(struct bibtex *b, struct str name, uint64_t sign)
 {
-    uint64_t sign = name_sign(name);
     for (size_t i = 0; i < b->field_count; i++)
         if (b->fields[i].sign == sign && str_ieq(b->fields[i].name, name))
             return &b->fields[i];
@@ -73,7 +72,7 @@ static bool parse_key(struct bibtex *b, struct cursor *c, struct str *key)
 
 static bool add_field(struct bibtex *b, struct cursor *c, const struct field *f)
 {
-    if (find_field(b, f->name)) {
+    if (find_field(b, f->name, f->sign)) {
         bibtex_report_at(b, c, f->name.p, "field given twice; the first counts", f->name, false);
         return true;
     }
@@ -132,7 +131,7 @@ static bool parse_field(struct bibtex *b, struct cursor *c)
 /* False when the field is there and too long. */
 static bool get(struct bibtex *b, struct str name, struct str *value)
 {
-    const struct field *f = value->p ? NULL : find_field(b, name);
+    const struct field *f = value->p ? NULL : find_field(b, name, name_sign(name));
     if (!f)
         return true;
     *value = bibtex_expand(b, &b->arena, f, BIBTEX_ENTRY_BYTES_MAX);

@@ -43,9 +43,9 @@ static const uint8_t behind[256] = {
 static uint32_t suspects(const char *p)
 {
     bytes16 v = bytes16_load(p), next = bytes16_load(p + 1);
-    bytes16 control = (v < 0x20) & (v >= 0), twice = (v == next) & (v <= '-');
-    bytes16 signs = ((v >= '$') & (v <= '&')) | ((v >= '\\') & (v <= '`')) | (v >= '{');
-    return bytes16_bits(control | twice | signs | (v == '<'));
+    bytes16 control = bytes16_within(v, 0, 0x1F), twice = (v == next) & bytes16_within(v, ' ', '-');
+    bytes16 signs = ((v | 2) == '&') | ((v | 0x20) > 'z') | (v == '`') | (v == '<');
+    return bytes16_bits(control | twice | signs);
 }
 
 static const char *skip_plain(const char *p, const char *end)
@@ -367,34 +367,73 @@ static void word_command(struct plain *t)
 
 static void entity(struct plain *t);
 
+/* Behind a backslash: a sign. One that means nothing is read by itself. */
+static void sign_command(struct plain *t)
+{
+    char c = *t->p;
+    switch (c) {
+    case '%':
+    case '$':
+    case '#':
+    case '_':
+    case '{':
+    case '}':
+        text_put(&t->out, t->p++, 1);
+        return;
+    case '&': /* \&amp; is common */
+        entity(t);
+        return;
+    case '`':
+    case '\'':
+    case '^':
+    case '"':
+    case '~':
+    case '=':
+    case '.':
+        t->p++;
+        put_accent(t, c);
+        return;
+    case '\0' ... ' ': /* as is_blank */
+    case 127:
+    case '\\':
+    case ',':
+    case ';':
+    case ':':
+    case '>':
+        t->p++;
+        text_put_space(&t->out);
+        return;
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+        t->p++;
+        t->math = c == '(' || c == '[';
+        t->math_end = NULL;
+        return;
+    case '!':
+    case '-':
+    case '/':
+    case '@':
+    case '*':
+        t->p++;
+        return;
+    case '|':
+        t->p++;
+        text_put_z(&t->out, "‖");
+        return;
+    }
+}
+
 /* At a backslash. */
 static void command(struct plain *t)
 {
     if (++t->p == t->end)
         return;
-    char c = *t->p;
-    if (is_letter(c)) {
+    if (is_letter(*t->p))
         word_command(t);
-    } else if (c == '&') { /* \&amp; is common */
-        entity(t);
-    } else if (strchr("`'^\"~=.", c) && c) {
-        t->p++;
-        put_accent(t, c);
-    } else if (is_blank(c) || strchr("\\,;:>", c)) {
-        t->p++;
-        text_put_space(&t->out);
-    } else if (strchr("()[]", c)) {
-        t->p++;
-        t->math = c == '(' || c == '[';
-        t->math_end = NULL;
-    } else if (strchr("!-/@*", c)) {
-        t->p++;
-    } else if (c == '|') {
-        t->p++;
-        text_put_z(&t->out, "‖");
-    } else if (strchr("%$#_{}", c)) {
-        text_put(&t->out, t->p++, 1);
-    } /* else the backslash goes and the character is read by itself */
+    else
+        sign_command(t);
 }
 
 /* Markup. */

@@ -63,7 +63,7 @@ static size_t ascii_at(struct str s, size_t most)
     size_t end = s.n < most ? s.n : most, n = 0;
     for (; end - n >= 16; n += 16) {
         bytes16 v = bytes16_load(s.p + n);
-        uint32_t marks = bytes16_bits((v < 0x20) | (v == 0x7F));
+        uint32_t marks = bytes16_bits(bytes16_within(v, INT8_MIN, 0x1F) | (v == 0x7F));
         if (marks)
             return n + (size_t)__builtin_ctz(marks);
     }
