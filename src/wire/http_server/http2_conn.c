@@ -1,6 +1,7 @@
 #include "wire/http_server/http2_conn.h"
 
 #include "base/log.h"
+#include "wire/http2/http2_memory.h"
 
 /* Frames that a client has us owe and does not read: acknowledgements of pings and settings, and all. */
 #define ACKS_MAX  100
@@ -245,7 +246,7 @@ static nghttp2_session *session_new(struct http2_conn *h)
 #ifdef HAVE_NGHTTP2_RESET_LIMIT
     nghttp2_option_set_stream_reset_rate_limit(option, RESETS_MAX, RESETS_PER_SECOND);
 #endif
-    check(nghttp2_session_server_new2(&session, does, h, option) == 0);
+    check(nghttp2_session_server_new3(&session, does, h, option, http2_memory()) == 0);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(does);
     http2_link_greet(session);
