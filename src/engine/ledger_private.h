@@ -9,7 +9,7 @@
 
 #define LEDGER_RUN_BYTES     41             /* a run id of Redis, with a NUL */
 #define LEDGER_BALANCE_MAX   99999999999999 /* what DECIMAL(14,2) holds */
-#define LEDGER_BATCH         5000           /* records in one transaction */
+#define LEDGER_BATCH         10000          /* records in one transaction */
 #define LEDGER_MOVES         1000           /* in one script */
 #define LEDGER_REPAIR_BATCH  500            /* charges looked at in one transaction */
 #define LEDGER_ANNOUNCED_MAX 1024           /* users; more push each other out */

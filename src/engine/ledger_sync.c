@@ -8,14 +8,16 @@
 #include "engine/ledger_private.h"
 #include "engine/scripts.h"
 
-#define READS_MAX 5 /* in each of which Redis was another one afterwards */
+#define READS_MAX  5    /* in each of which Redis was another one afterwards */
+#define SLICE_ROWS 2500 /* of a batch: what is made for them is in the cache when it is sent */
 
 /* --- reading --- */
 
-static bool parse_record(struct arena *a, struct str text, struct ledger_record *out)
+/* Borrows from scratch. */
+static bool parse_record(struct arena *scratch, struct str text, struct ledger_record *out)
 {
     const struct json *j;
-    if (json_parse(a, text, &j, NULL))
+    if (json_parse(scratch, text, &j, NULL))
         return false;
     *out = (struct ledger_record){.kind = json_str(json_get(j, "kind")),
                                   .qid = json_str(json_get(j, "qid")),
@@ -28,6 +30,39 @@ static bool parse_record(struct arena *a, struct str text, struct ledger_record 
         out->cents < 0 || out->cents > LEDGER_BALANCE_MAX)
         return false;
     return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
+}
+
+/* last: what the record before has there, most often the same. */
+static struct str keep(struct arena *a, struct str s, struct str last)
+{
+    if (!s.p)
+        return STR_NULL;
+    return last.p && str_eq(s, last) ? last : str_dup(a, s);
+}
+
+/* The trees of thousands of records would be more memory than all else that a node has in hand. */
+static bool read_records(struct arena *a, const struct redis_reply *r, struct ledger_batch *out)
+{
+    struct arena scratch;
+    struct ledger_record last = {.seq = 0};
+    bool right = true;
+    arena_init(&scratch);
+    out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
+    for (size_t i = 0; i < r->count; i++) {
+        struct ledger_record *record = &out->records[i];
+        arena_reset(&scratch, (struct arena_mark){0});
+        right = parse_record(&scratch, r->items[i]->str, record);
+        if (!right)
+            break;
+        record->kind = keep(a, record->kind, last.kind);
+        record->qid = keep(a, record->qid, last.qid);
+        record->doi = keep(a, record->doi, STR_NULL);
+        record->request_id = keep(a, record->request_id, STR_NULL);
+        last = *record;
+        out->count++;
+    }
+    arena_release(&scratch);
+    return right;
 }
 
 /* Counters first: what they say came from MySQL before anybody asks it about these records. */
@@ -70,7 +105,6 @@ static int read_queue(struct task *t, struct ledger *l, int64_t uid, char run[LE
 
 int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
 {
-    struct arena *a = task_arena(t);
     const struct redis_reply *const *replies;
     *out = (struct ledger_batch){.uid = uid};
     int err = read_queue(t, l, uid, out->run, &replies);
@@ -80,12 +114,9 @@ int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledg
     for (int i = 0; i < 2; i++)
         if (replies[i]->type == REDIS_STRING)
             (void)str_to_i64(replies[i]->str, i == 0 ? &out->synced : &out->move);
-    out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
-    for (size_t i = 0; i < r->count; i++)
-        if (!parse_record(a, r->items[i]->str, &out->records[i]))
-            return ledger_alarm(t, l, "user %lld has a record that is none: %.*s", (long long)uid,
-                                STR_ARG(r->items[i]->str));
-    out->count = r->count;
+    if (!read_records(task_arena(t), r, out))
+        return ledger_alarm(t, l, "user %lld has a record that is none: %.*s", (long long)uid,
+                            STR_ARG(r->items[out->count]->str));
     return 0;
 }
 
@@ -132,13 +163,14 @@ struct str ledger_datetime(struct task *t, int64_t at_ms)
     return str_dup(task_arena(t), str_of(iso));
 }
 
-static int write_log(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
-                     size_t count)
+static int write_slice(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                       size_t count)
 {
     enum { COLUMNS = 8 };
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, count * COLUMNS);
     for (size_t i = 0; i < count; i++) {
         struct sql_value *cell = cells + i * COLUMNS;
+        bool same_time = i && r[i].at_ms == r[i - 1].at_ms;
         cell[0] = sql_int(uid);
         cell[1] = sql_text(STR("redis"));
         cell[2] = sql_int(r[i].seq);
@@ -146,12 +178,25 @@ static int write_log(struct task *t, struct sql *c, int64_t uid, const struct le
         cell[4] = sql_text(r[i].qid);
         cell[5] = sql_text(r[i].doi);
         cell[6] = sql_int(r[i].cents);
-        cell[7] = sql_text(ledger_datetime(t, r[i].at_ms));
+        cell[7] = same_time ? cell[7 - COLUMNS] : sql_text(ledger_datetime(t, r[i].at_ms));
     }
     return sql_bulk(t, c,
                     "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
                     " VALUES",
                     "", COLUMNS, count, cells, NULL);
+}
+
+static int write_log(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                     size_t count)
+{
+    int err = 0;
+    for (size_t done = 0; !err && done < count; done += SLICE_ROWS) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        size_t n = count - done < SLICE_ROWS ? count - done : SLICE_ROWS;
+        err = write_slice(t, c, uid, r + done, n);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
 }
 
 static int write_requests(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,

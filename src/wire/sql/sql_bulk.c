@@ -5,8 +5,8 @@
 
 #include "wire/sql/sql_conn.h"
 
-#define ARRAY_ROWS_MAX  500
-#define VALUES_ROWS_MAX 256 /* a power of two */
+#define ARRAY_ROWS_MAX  2500 /* each slice is a round trip */
+#define VALUES_ROWS_MAX 256  /* a power of two */
 #define PACKET_MARGIN   1024
 
 struct bulk {
