@@ -288,7 +288,7 @@ static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken,
     if (err)
         return err;
     *taken = b.count == 0 || b.fenced;
-    *more = b.count == LEDGER_BATCH;
+    *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is at it */
     return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
 }
 
