@@ -114,6 +114,16 @@ def audit_log_grows_only():
             yield f"{name(path)}:{text.count(chr(10), 0, found.start()) + 1}: rows of admin_audit stay as they are"
 
 
+def sql_runs_on_every_server():
+    """MySQL 9.6 has moved MD5 and SHA1 into a component; SHA2 is on MySQL 8, 9 and MariaDB."""
+    lost = re.compile(r"\b(MD5|SHA1?)\s*\(", re.I)
+    for path in PRODUCT + [p for p in FILES if p.suffix == ".sql"]:
+        for number, line in enumerate(without_comments(path), 1):
+            text = line if path.suffix == ".sql" else " ".join(re.findall(r'"(?:\\.|[^"\\])*"', line))
+            for found in lost.finditer(text):
+                yield f"{name(path)}:{number}: {found[1]}() is not on every SQL server; use SHA2()"
+
+
 def parsers_are_fuzzed():
     fuzzed = {p.name for p in SOURCE if p.name.endswith("_fuzz.c")}
     for path in PRODUCT:
@@ -183,7 +193,8 @@ def leftovers():
 
 
 RULES = [include_direction, only_loop_switches_stacks, key_literals, banned_calls,
-         audit_log_grows_only, parsers_are_fuzzed, registered_tests, sizes, clang_format, links, leftovers]
+         audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed, registered_tests, sizes, clang_format, links,
+         leftovers]
 
 
 def main():

@@ -3,8 +3,9 @@
 #include "base/buf.h"
 #include "engine/schema_split.h"
 
-/* A lock is the server's, not the database's, and its name has at most 64 bytes. */
-#define LOCK_NAME "CONCAT('millrace.migrate.', MD5(DATABASE()))"
+/* A lock is the server's, not the database's, and its name has at most 64 bytes. MySQL 9.6
+ * has moved MD5 and SHA1 into a component; SHA2 is on MySQL 8, 9 and MariaDB. */
+#define LOCK_NAME "CONCAT('millrace.migrate.', LEFT(SHA2(DATABASE(), 256), 32))"
 
 struct job {
     struct schema_report report;
