@@ -19,17 +19,27 @@ static struct str attempted_name(struct task *t, struct str name)
     return user_name_problem(name) ? name : user_name_folded(task_arena(t), name);
 }
 
+static int take_attempt(struct task *t, struct api_call *c, struct attempts *a,
+                        const struct attempt *who)
+{
+    int64_t retry_after_s;
+    int err = attempts_take(t, a, who, &retry_after_s);
+    if (err == ERR_RATE)
+        http_set_header(c->x, "Retry-After", str_int(task_arena(t), retry_after_s));
+    return err;
+}
+
 int api_attempt(struct task *t, struct api_call *c, enum session_kind kind, struct str name,
                 struct attempt *who)
 {
     *who = (struct attempt){worlds[kind].realm, attempted_name(t, name), c->address};
-    int64_t retry_after_s;
-    int err = attempts_take(t, c->node->attempts, who, &retry_after_s);
-    if (err != ERR_RATE)
-        return err;
-    http_set_header(c->x, "Retry-After", str_int(task_arena(t), retry_after_s));
-    return task_fail(t, ERR_RATE, "too many failed attempts; try again in %lld s",
-                     (long long)retry_after_s);
+    return take_attempt(t, c, c->node->attempts, who);
+}
+
+int api_attempt_register(struct task *t, struct api_call *c, struct attempt *who)
+{
+    *who = (struct attempt){.realm = "registration", .address = c->address};
+    return take_attempt(t, c, c->node->registrations, who);
 }
 
 int api_session_begin(struct task *t, struct api_call *c, struct api_visitor *v)

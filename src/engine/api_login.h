@@ -16,6 +16,9 @@ extern const struct api_field api_sessions_reply[]; /* sessions */
 MUST_CHECK int api_attempt(struct task *t, struct api_call *c, enum session_kind kind,
                            struct str name, struct attempt *who);
 
+/* Counts a registration for its address, before the password is hashed. ERR_RATE: too many. */
+MUST_CHECK int api_attempt_register(struct task *t, struct api_call *c, struct attempt *who);
+
 struct api_visitor {
     enum session_kind kind;
     int64_t uid;

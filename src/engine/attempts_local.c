@@ -6,21 +6,25 @@
 #include "base/map.h"
 #include "engine/attempts.h"
 
+#define TALLY_ROOM     4    /* attempts of a new subject; then twice as many */
 #define SWEEP_AGAIN_MS 1000 /* a full table is not searched at every attempt */
 
 struct tally {
-    size_t count;
-    int64_t at_ms[ATTEMPTS_MAX]; /* oldest first */
+    size_t count, room;
+    int64_t at_ms[]; /* oldest first */
 };
 
 struct attempts_local {
+    size_t max;
     struct map *tallies;
     int64_t swept_ms;
 };
 
-struct attempts_local *attempts_local_new(void)
+struct attempts_local *attempts_local_new(size_t max)
 {
+    check(max > 0);
     struct attempts_local *l = check_memory(calloc(1, sizeof *l));
+    l->max = max;
     l->tallies = map_new();
     return l;
 }
@@ -78,11 +82,15 @@ static bool has_room(struct attempts_local *l, size_t more, struct attempts_now 
 static void add(struct attempts_local *l, struct str subject, int64_t now_ms)
 {
     struct tally *y = map_get(l->tallies, subject);
-    if (!y) {
-        y = check_memory(calloc(1, sizeof *y));
+    size_t count = y ? y->count : 0;
+    if (!y || count == y->room) {
+        size_t room = count ? 2 * count : TALLY_ROOM;
+        y = check_memory(realloc(y, sizeof *y + room * sizeof y->at_ms[0]));
+        y->room = room;
         map_set(l->tallies, subject, y);
     }
-    y->at_ms[y->count++] = now_ms;
+    y->at_ms[count] = now_ms;
+    y->count = count + 1;
 }
 
 int attempts_local_take(struct attempts_local *l, const struct str *subjects, size_t count,
@@ -94,7 +102,7 @@ int attempts_local_take(struct attempts_local *l, const struct str *subjects, si
         if (!y)
             continue;
         forget_old(y, n);
-        int64_t until = y->count == ATTEMPTS_MAX ? y->at_ms[0] + n.window_ms - n.now_ms : 0;
+        int64_t until = y->count >= l->max ? y->at_ms[0] + n.window_ms - n.now_ms : 0;
         wait = until > wait ? until : wait;
     }
     if (wait == 0 && !has_room(l, count, n))
@@ -105,10 +113,12 @@ int attempts_local_take(struct attempts_local *l, const struct str *subjects, si
     return 0;
 }
 
-void attempts_local_forgive(struct attempts_local *l, struct str all, struct str one)
+void attempts_local_forgive(struct attempts_local *l, const struct str *subjects, size_t count)
 {
-    drop(l, all);
-    struct tally *y = map_get(l->tallies, one);
+    for (size_t i = 0; i + 1 < count; i++)
+        drop(l, subjects[i]);
+    struct str last = subjects[count - 1];
+    struct tally *y = map_get(l->tallies, last);
     if (y && (y->count == 0 || --y->count == 0))
-        drop(l, one);
+        drop(l, last);
 }

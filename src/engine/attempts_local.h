@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 struct attempts_local;
-struct attempts_local *attempts_local_new(void);
+struct attempts_local *attempts_local_new(size_t max); /* attempts of a subject in a window */
 void attempts_local_free(struct attempts_local *l);
 
 struct attempts_now {
@@ -17,7 +17,7 @@ struct attempts_now {
  * in *wait_ms. ERR_BUSY: no more subjects can be told apart. */
 MUST_CHECK int attempts_local_take(struct attempts_local *l, const struct str *subjects,
                                    size_t count, struct attempts_now n, int64_t *wait_ms);
-/* All of the first, the latest of the second. */
-void attempts_local_forgive(struct attempts_local *l, struct str all, struct str one);
+/* The latest of the last subject, all of the others. */
+void attempts_local_forgive(struct attempts_local *l, const struct str *subjects, size_t count);
 void attempts_local_sweep(struct attempts_local *l, struct attempts_now n);
 #endif

@@ -11,8 +11,10 @@ static struct metrics *metrics;
 struct fixture {
     struct group group;
     struct redis *redis;
-    struct attempts *attempts;
+    struct attempts *attempts, *registrations;
 };
+
+#define REGISTRATIONS_MAX 20
 
 static void open_node(struct task *t, struct fixture *f)
 {
@@ -20,6 +22,7 @@ static void open_node(struct task *t, struct fixture *f)
     f->redis = redis_open(&f->group, &(struct redis_options){.url = store.url_unix, .name = "hot"});
     check(f->redis);
     f->attempts = attempts_new(f->redis, metrics);
+    f->registrations = attempts_new_registrations(f->redis, metrics, REGISTRATIONS_MAX);
 }
 
 static void open_empty(struct task *t, struct fixture *f)
@@ -34,6 +37,7 @@ static void close_node(struct task *t, struct fixture *f)
     group_cancel(&f->group);
     check(group_join(t, &f->group) == 0);
     attempts_free(f->attempts);
+    attempts_free(f->registrations);
 }
 
 static struct attempt who(const char *name, const char *address)
@@ -281,6 +285,82 @@ static void test_without_redis(struct task *t, void *arg)
     store_redis_await(&store);
 }
 
+/* --- registrations --- */
+
+static int sign_up(struct task *t, struct fixture *f, const char *address)
+{
+    struct attempt w = {.realm = "registration", .address = str_of(address)};
+    int64_t unused;
+    return attempts_take(t, f->registrations, &w, &unused);
+}
+
+static int64_t signed_up(struct task *t, struct fixture *f, const char *address)
+{
+    int64_t n = 0;
+    while (n < 50 && sign_up(t, f, address) == 0)
+        n++;
+    return n;
+}
+
+static void take_back(struct task *t, struct fixture *f, const char *address)
+{
+    struct attempt w = {.realm = "registration", .address = str_of(address)};
+    attempts_forgive(t, f->registrations, &w);
+}
+
+static void test_registrations(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f, other;
+    open_empty(t, &f);
+    open_node(t, &other);
+    is_int(signed_up(t, &f, "1.2.3.4"), REGISTRATIONS_MAX, "twenty from an address");
+    struct attempt w = {.realm = "registration", .address = STR("1.2.3.4")};
+    int64_t wait_s = -1;
+    is_int(attempts_take(t, other.registrations, &w, &wait_s), ERR_RATE, "not one more, anywhere");
+    ok(wait_s > 3590 && wait_s <= 3600, "for an hour: %lld s", (long long)wait_s);
+    ok(str_find(str_of(task_error(t)), STR("registrations")) >= 0, "and why: %s", task_error(t));
+    is_int(sign_up(t, &f, "1.2.3.5"), 0, "another address may");
+    is_int(allowed(t, &f, "alice", "1.2.3.4"), ATTEMPTS_MAX, "log-ins are counted apart");
+    take_back(t, &f, "1.2.3.4");
+    is_int(signed_up(t, &other, "1.2.3.4"), 1, "one that was not hashed is taken back");
+
+    attempts_set_window(f.attempts, 500);
+    check(task_go(&f.group, "sweep", attempts_task, f.attempts) == 0);
+    const struct redis_reply *r;
+    for (int i = 0; i < 500; i++) {
+        check(redis_call(t, f.redis, key_attempts, &r, STR("EXISTS"), key_attempts) == 0);
+        if (r->integer == 0)
+            break;
+        check(task_sleep(t, 10) == 0);
+    }
+    is_int(r->integer, 0, "log-ins are swept after their window");
+    is_int(sign_up(t, &f, "1.2.3.4"), ERR_RATE, "registrations have a longer one");
+    attempts_set_window(f.registrations, 500);
+    check(task_go(&f.group, "sweep", attempts_task, f.registrations) == 0);
+    for (int i = 0; i < 500 && keys(t, &f) > 0; i++)
+        check(task_sleep(t, 10) == 0);
+    is_int(keys(t, &f), 0, "and are swept then");
+    close_node(t, &other);
+    close_node(t, &f);
+}
+
+static void test_registrations_without_redis(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f;
+    open_empty(t, &f);
+    store_redis_kill(&store);
+    is_int(signed_up(t, &f, "1.2.3.4"), REGISTRATIONS_MAX, "without Redis: twenty of a node");
+    is_int(sign_up(t, &f, "1.2.3.5"), 0, "another address may");
+    is_int(allowed(t, &f, "alice", "1.2.3.4"), ATTEMPTS_MAX, "log-ins are counted apart");
+    take_back(t, &f, "1.2.3.4");
+    is_int(signed_up(t, &f, "1.2.3.4"), 1, "one that was not hashed is taken back");
+    close_node(t, &f);
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+}
+
 static void test_canceled(struct task *t, void *arg)
 {
     struct many *m = arg;
@@ -314,6 +394,8 @@ int main(void)
     tap_task(test_window, NULL, true);
     tap_task(test_sweep, NULL, true);
     tap_task(test_without_redis, NULL, true);
+    tap_task(test_registrations, NULL, true);
+    tap_task(test_registrations_without_redis, NULL, true);
     tap_task(test_cancel, NULL, true);
     metrics_close(metrics);
     store_redis_stop(&store);

@@ -33,6 +33,7 @@ struct config {
     const char *trusted_proxies;    /* "": forwarded addresses mean nothing */
     int64_t new_user_permission;    /* of those who register */
     int64_t new_user_balance_cents; /* likewise */
+    int64_t new_user_hourly_max;    /* registrations of one address */
     bool local_develop_mode;
     bool persist_user_info; /* false: the private Redis keeps nothing; in local_develop_mode only */
 

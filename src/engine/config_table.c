@@ -76,6 +76,8 @@ const struct setting settings[] = {
            "papers that somebody who registers may have judged at the same time"),
     NUMBER("new_user.balance_cents", new_user_balance_cents, "0", 0, 1000000000,
            "cents that somebody who registers may spend"),
+    NUMBER("new_user.hourly_max", new_user_hourly_max, "20", 1, 100000,
+           "registrations that one address may try in an hour; a campus can be one address"),
     OTHER("local_develop_mode", SETTING_SWITCH, local_develop_mode, "false",
           "for debugging on one's own machine: persist_user_info means something"),
     OTHER("persist_user_info", SETTING_SWITCH, persist_user_info, "true",

@@ -10,6 +10,7 @@ const struct str key_audited = {"sys:audited", 11};
 const struct str key_drift = {"sys:drift", 9};
 const struct str key_expiry = {"sys:expiry", 10};
 const struct str key_attempts = {"sys:attempts", 12};
+const struct str key_registrations = {"sys:registrations", 17};
 const struct str key_keyring = {"sys:keyring", 11};
 const struct str key_key_errors = {"sys:keyring:errors", 18};
 const struct str key_alerts = {"sys:alerts", 10};

@@ -36,10 +36,11 @@ struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours 
 struct str key_admin_sessions(struct arena *a, int64_t uid);   /* set: sids */
 struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours */
 
-/* --- failed log-ins: no TTL, a limit must not be evicted; engine/attempts.c sweeps them --- */
+/* --- failed log-ins, registrations: no TTL, a limit must not be evicted; engine/attempts.c sweeps them --- */
 
 extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
-/* sorted set: attempts -> when, ms. realm: "user", "admin"; what: "name", "address" */
+extern const struct str key_registrations; /* the same, of registrations */
+/* sorted set: attempts -> when, ms. realm: struct attempt; what: "name", "address" */
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
 
 /* --- money: no TTL, MySQL may not have it yet; engine/ledger.c --- */

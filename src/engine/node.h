@@ -50,7 +50,8 @@ struct node {
     struct catalog *catalog;
     struct downloads *downloads;
     struct passwords *passwords;
-    struct attempts *attempts;
+    struct attempts *attempts;      /* log-ins */
+    struct attempts *registrations; /* the same, of new accounts */
     struct switches *switches;
     struct controls *controls;
     struct overview *overview;

@@ -13,9 +13,16 @@
 static const struct str nobody = {"$2b$12$abcdefghijklmnopqrstuu5LXoJwYWuNr0F.uDCSMV6a6QvXZyBqK",
                                   HASH_BYTES};
 
+enum lane {
+    LANE_OLD, /* the account exists */
+    LANE_NEW, /* a registration */
+    LANES,
+};
+static const size_t waiting_max[LANES] = {PASSWORD_WAITING_MAX, PASSWORD_NEW_WAITING_MAX};
+
 struct passwords {
-    struct sem turn; /* one at a time */
-    size_t waiting;
+    struct sem turn; /* one at a time, of both lanes */
+    size_t waiting[LANES];
     uint64_t hashed;
 };
 
@@ -28,7 +35,7 @@ struct passwords *passwords_new(void)
 
 void passwords_free(struct passwords *p)
 {
-    check(p->waiting == 0);
+    check(p->waiting[LANE_OLD] == 0 && p->waiting[LANE_NEW] == 0);
     free(p);
 }
 
@@ -70,22 +77,22 @@ static void run_bcrypt(void *arg)
         memcpy(j->hash, got, HASH_BYTES);
 }
 
-static int take_turn(struct task *t, struct passwords *p)
+static int take_turn(struct task *t, struct passwords *p, enum lane lane)
 {
     if (sem_try(&p->turn))
         return 0;
-    if (p->waiting == PASSWORD_WAITING_MAX)
-        return task_fail(t, ERR_BUSY, "%d passwords wait to be looked at; try again later",
-                         PASSWORD_WAITING_MAX);
-    p->waiting++;
+    if (p->waiting[lane] == waiting_max[lane])
+        return task_fail(t, ERR_BUSY, "%zu %s wait to be looked at; try again later",
+                         waiting_max[lane], lane == LANE_NEW ? "registrations" : "passwords");
+    p->waiting[lane]++;
     int err = sem_get(t, &p->turn);
-    p->waiting--;
+    p->waiting[lane]--;
     return err;
 }
 
-static int run(struct task *t, struct passwords *p, struct job *j)
+static int run(struct task *t, struct passwords *p, enum lane lane, struct job *j)
 {
-    int err = take_turn(t, p);
+    int err = take_turn(t, p, lane);
     if (err)
         return err;
     err = offload(t, run_bcrypt, j);
@@ -100,7 +107,8 @@ static bool has_nul(struct str s)
     return s.n && memchr(s.p, '\0', s.n);
 }
 
-int password_hash(struct task *t, struct passwords *p, struct str password, struct str *hash)
+static int make_hash(struct task *t, struct passwords *p, enum lane lane, struct str password,
+                     struct str *hash)
 {
     if (has_nul(password))
         return task_fail(t, ERR_INVALID, "the password contains a NUL byte");
@@ -111,13 +119,23 @@ int password_hash(struct task *t, struct passwords *p, struct str password, stru
     loop_secret(task_loop(t), salt, sizeof salt);
     check(crypt_gensalt_rn("$2b$", PASSWORD_COST, salt, sizeof salt, setting, sizeof setting));
     struct job *j = job_new(password, str_of(setting));
-    int err = run(t, p, j);
+    int err = run(t, p, lane, j);
     if (!err && !*j->hash)
         err = task_fail(t, ERR_INTERNAL, "the library does not know bcrypt");
     if (!err)
         *hash = str_dup(task_arena(t), str_of(j->hash));
     job_free(j);
     return err;
+}
+
+int password_hash(struct task *t, struct passwords *p, struct str password, struct str *hash)
+{
+    return make_hash(t, p, LANE_OLD, password, hash);
+}
+
+int password_hash_new(struct task *t, struct passwords *p, struct str password, struct str *hash)
+{
+    return make_hash(t, p, LANE_NEW, password, hash);
 }
 
 /* "$2b$12$" and 53 characters; 2x is not among them, it is for hashes that were made wrongly. */
@@ -143,7 +161,7 @@ int password_verify(struct task *t, struct passwords *p, struct str password, st
     bool possible =
         hash.p && is_hash(hash) && !has_nul(password) && password.n <= PASSWORD_BYTES_MAX;
     struct job *j = job_new(password, possible ? hash : nobody);
-    int err = run(t, p, j);
+    int err = run(t, p, LANE_OLD, j);
     if (!err)
         *right = possible && str_eq_secret(str_of(j->hash), hash);
     job_free(j);

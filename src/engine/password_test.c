@@ -169,6 +169,44 @@ static void test_queue(struct task *t, void *arg)
     passwords_free(c.passwords);
 }
 
+static void register_one(struct task *t, void *arg)
+{
+    struct crowd *c = arg;
+    struct str hash;
+    int err = password_hash_new(t, c->passwords, STR("correct horse"), &hash);
+    c->busy += err == ERR_BUSY;
+    c->canceled += err == ERR_CANCELED;
+    c->done += err == 0;
+}
+
+static void test_lanes(struct task *t, void *arg)
+{
+    (void)arg;
+    struct passwords *p = passwords_new();
+    struct crowd strangers = {.passwords = p}, users = {.passwords = p};
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (size_t i = 0; i < 1 + PASSWORD_NEW_WAITING_MAX + 30; i++)
+        check(task_go(&g, "register", register_one, &strangers) == 0);
+    struct one ones[PASSWORD_WAITING_MAX + 5];
+    for (size_t i = 0; i < PASSWORD_WAITING_MAX + 5; i++) {
+        ones[i] = (struct one){.crowd = &users, .number = i};
+        check(task_go(&g, "try", try_one, &ones[i]) == 0);
+    }
+    check(task_sleep(t, 1) == 0);
+    is_int((int64_t)strangers.busy, 30, "registrations fill their own places");
+    is_int((int64_t)users.busy, 5, "and leave all others to log-ins");
+    while (strangers.done < 2)
+        check(task_sleep(t, 10) == 0);
+    strangers.busy = 0;
+    check(task_go(&g, "register", register_one, &strangers) == 0);
+    check(task_sleep(t, 1) == 0);
+    is_int((int64_t)strangers.busy, 0, "a queue full of log-ins has room for a registration");
+    group_cancel(&g);
+    check(group_join(t, &g) == 0);
+    passwords_free(p);
+}
+
 static void note_thread(void *arg)
 {
     *(int *)arg = nice(0);
@@ -211,6 +249,7 @@ int main(void)
     tap_task(test_limits, NULL, true);
     tap_task(test_unknown_user, NULL, true);
     tap_task(test_queue, NULL, true);
+    tap_task(test_lanes, NULL, true);
     tap_task(test_responsive, NULL, true);
     return tap_done();
 }

@@ -124,6 +124,8 @@ struct node_engine *node_engine_new(struct node *n)
                                                              .drained = &n->drained});
     n->passwords = passwords_new();
     n->attempts = attempts_new(n->redis, n->metrics);
+    n->registrations =
+        attempts_new_registrations(n->redis, n->metrics, n->config->new_user_hourly_max);
     n->switches = switches_new(n->sql);
     n->proxies = address_list_new(&e->arena, n->config->trusted_proxies);
     e->catalog = (struct catalog){n->redis, n->sql, n->cache};
@@ -149,6 +151,7 @@ void node_engine_free(struct node_engine *e)
     keyring_free(n->keyring);
     api_free(e->api);
     switches_free(n->switches);
+    attempts_free(n->registrations);
     attempts_free(n->attempts);
     passwords_free(n->passwords);
     downloads_free(n->downloads);
@@ -195,13 +198,21 @@ static void start_roles(struct node_engine *e)
         task_fn *fn;
         void *arg;
     } roles[] = {
-        {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
-        {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
-        {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
-        {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
-        {"archive", archive_task, &e->archive},   {"downloads", downloads_task, n->downloads},
-        {"overview", overview_task, n->overview}, {"alerts", alerts_task, n->alerts},
+        {"cache", cache_task, n->cache},
+        {"ledger", ledger_task, n->ledger},
+        {"sessions", session_task, n->cache},
+        {"attempts", attempts_task, n->attempts},
+        {"switches", switches_task, n->switches},
+        {"sweeper", sweeper_task, &e->sweeper},
+        {"audit", audit_task, &e->audit},
+        {"keyring", keyring_task, n->keyring},
+        {"dispatcher", dispatcher_task, n},
+        {"keeper", keeper_task, &e->runs},
+        {"archive", archive_task, &e->archive},
+        {"downloads", downloads_task, n->downloads},
+        {"overview", overview_task, n->overview},
+        {"alerts", alerts_task, n->alerts},
+        {"registrations", attempts_task, n->registrations},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
