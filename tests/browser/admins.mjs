@@ -1,5 +1,6 @@
 // What operators do.
 import { adminLogin, at, login, PASSWORD, person } from "./flow.mjs";
+import { Millrace } from "./millrace.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 test("an admin at work", async ({ m, browser }) => {
@@ -67,6 +68,35 @@ test("an admin at work", async ({ m, browser }) => {
     equal(context.wrong, [], "no error in the console");
     await theirs.close();
     await context.close();
+});
+
+/* A server without sample papers has no key either. */
+test("the first key", async ({ browser }) => {
+    const m = await Millrace.start({ papers: 0 });
+    try {
+        m.cli("admin", "add", "root", "--super");
+        const context = await person(browser, m.url);
+        const page = await context.newPage();
+        await adminLogin(page, "root");
+        await page.click(at("nav-keys"));
+        await page.locator(".frame .empty").waitFor();
+        await page.click(at("add-key"));
+        await page.fill("#k-key", "sk-a-key-of-the-test-9f3a");
+        await page.fill("#k-name", "first");
+        await page.click(at("save-key"));
+        await page.locator("table tbody tr", { hasText: "first" }).waitFor();
+        equal((await page.textContent("table tbody code")).trim(), "sk-…9f3a", "is added to an empty list");
+        await page.locator("#k-key").waitFor({ state: "detached" });
+
+        await page.route("**/api/admin/admins", (r) => (r.request().method() === "GET" ? r.fulfill({ status: 503, json: {} }) : r.fallback()));
+        await page.click(at("nav-admins"));
+        await page.locator(".frame p[role=alert]").waitFor();
+        ok(await page.isVisible("#a-name"), "an admin can be added while the list of admins cannot be read");
+        equal(context.wrong, [], "no error in the console");
+        await context.close();
+    } finally {
+        await m.stop();
+    }
 });
 
 test("an admin's own account, in Chinese", async ({ m, browser }) => {
