@@ -1,22 +1,29 @@
 // What operators do.
 import { adminLogin, at, login, PASSWORD, person } from "./flow.mjs";
 import { Millrace } from "./millrace.mjs";
-import { clean, equal, ok, test } from "./tap.mjs";
+import { clean, equal, ok, smoke, test } from "./tap.mjs";
 
-test("an admin at work", async ({ m, browser }) => {
-    m.user("client", "5.00");
-    m.cli("admin", "add", "root", "--super");
+smoke("the overview", async ({ m, browser }) => {
+    m.cli("admin", "add", "looker");
     const context = await person(browser, m.url);
     const page = await context.newPage();
     await page.goto("/admin/control.html");
     await page.waitForURL(/login\.html/);
     ok(true, "who is not logged in is sent to the log-in");
     await clean(page, "admin log-in");
-    await adminLogin(page, "root");
-
-    await page.goto("/admin/control.html#overview");
+    await adminLogin(page, "looker");
     await page.locator(".board svg rect").nth(59).waitFor({ state: "attached" });
     await clean(page, "overview");
+    equal(context.wrong, [], "no error in the console");
+    await context.close();
+});
+
+test("an admin at work", async ({ m, browser }) => {
+    m.user("client", "5.00");
+    m.cli("admin", "add", "root", "--super");
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    await adminLogin(page, "root");
     await page.click(at("nav-users"));
     await page.fill(".find input", "clie");
     await page.click(at("user-client"));
@@ -71,7 +78,7 @@ test("an admin at work", async ({ m, browser }) => {
 });
 
 /* A server without sample papers has no key either. */
-test("the first key", async ({ browser }) => {
+smoke("the first key", async ({ browser }) => {
     const m = await Millrace.start({ papers: 0 });
     try {
         m.cli("admin", "add", "root", "--super");
