@@ -80,7 +80,30 @@ void httpc_h2_leave(struct httpc_h2_call *x)
     http2_link_pack(&k->wire);
 }
 
+void httpc_h2_timeout(struct httpc_h2_call *x)
+{
+    struct httpc_h2 *k = x->conn;
+    if (!httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+        return;
+    k->leaving = true;
+    find_place_in_list(k);
+    http2_link_end(&k->wire, "no reply in time, twice in a row");
+}
+
 /* --- what the session tells about streams --- */
+
+/* Also of frames for calls that have timed out: late replies show that the connection works. */
+static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *conn)
+{
+    (void)s;
+    struct httpc_h2 *k = conn;
+    if (f->type != NGHTTP2_HEADERS && f->type != NGHTTP2_DATA)
+        return 0;
+    k->replied = true;
+    httpc_silence_end(&k->silence, k->wire.loop);
+    httpc_host_replied(k->host);
+    return 0;
+}
 
 static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, void *conn)
 {
@@ -97,6 +120,16 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
     return 0;
 }
 
+/* Of a connection that takes no more calls: one that has not brought a single reply delays the next. */
+static void fruitless(struct httpc_h2 *k)
+{
+    if (k->replied)
+        return;
+    k->replied = true;
+    k->host->h2_fruitless++;
+    httpc_host_back_off(k->host);
+}
+
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
 {
     struct httpc_h2 *k = conn;
@@ -107,6 +140,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
         k->greeted = true;
     } else if (f->hd.type == NGHTTP2_GOAWAY) {
         k->leaving = true;
+        fruitless(k);
     } else {
         return httpc_h2_on_frame(s, f);
     }
@@ -129,11 +163,12 @@ static void on_end(void *arg)
 {
     struct httpc_h2 *k = arg;
     struct httpc_host *h = k->host;
+    fruitless(k);
     list_each_safe (it, &k->calls) {
         struct httpc_h2_call *x = list_entry(it, struct httpc_h2_call, link);
         list_del(&x->link);
         x->conn = NULL;
-        x->untouched = !x->done && x->stream == 0;
+        x->untouched = !x->done && (x->stream == 0 || k->wire.sent <= x->sent_at);
         httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN, HTTPC_LOST);
     }
     conn_free(k);
@@ -170,6 +205,7 @@ static nghttp2_session *new_session(struct httpc_h2 *k)
     if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option))
         check_no_memory();
     httpc_h2_callbacks(callbacks);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_closed_streams(option, 1);
@@ -248,7 +284,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     k->host = h;
     list_init(&k->link);
     list_init(&k->calls);
-    k->idle_since_ms = loop_now_ms(h->client->loop);
+    k->idle_since_ms = k->silence.heard_ms = loop_now_ms(h->client->loop);
     nghttp2_session *s = new_session(k);
     err = greet(t, raw, k, s);
     if (err) {
@@ -290,16 +326,30 @@ static int wait_for_room(struct task *t, struct httpc_host *h)
     return err;
 }
 
+static int wait_for_backoff(struct task *t, struct httpc_host *h)
+{
+    int64_t old = task_deadline(t, httpc_host_backoff_left_ms(h));
+    int err = wait_for_room(t, h);
+    task_deadline_restore(t, old);
+    return err == ERR_TIMEOUT && task_time_left_ms(t) > 0 ? 0 : err;
+}
+
 int httpc_h2_join(struct task *t, struct httpc_h2_call *x)
 {
     struct httpc_host *h = x->ask->host;
     struct httpc_h2 *k;
+    size_t fruitless_before = h->h2_fruitless;
     x->conn = NULL;
     while (!(k = conn_with_room(h))) {
         if (loop_now_ms(h->client->loop) < h->h1_until_ms)
             return 0;
+        if (h->h2_fruitless - fruitless_before >= TRIES_MAX)
+            return task_fail(t, ERR_UNAVAILABLE, "%s: new connections end before a reply",
+                             h->origin);
         bool full = h->h2_count >= h->client->options.h2_connections_max;
-        int err = h->h2_opening || full ? wait_for_room(t, h) : open_for_all(t, h);
+        int err = h->h2_opening || full               ? wait_for_room(t, h)
+                  : httpc_host_backoff_left_ms(h) > 0 ? wait_for_backoff(t, h)
+                                                      : open_for_all(t, h);
         if (err)
             return err;
     }
