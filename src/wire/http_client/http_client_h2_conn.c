@@ -1,7 +1,8 @@
 /* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
  *
  * A connection begins with the preface of HTTP/2 and our settings. A server that answers with its
- * own is spoken to in HTTP/2; any other answer, and silence, mean HTTP/1.1. No request has left by then. */
+ * own is spoken to in HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
+ * has replied in HTTP/2 before. No request has left by then. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
         return 0;
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
+    k->host->h2_spoken = true;
     httpc_host_replied(k->host);
     return 0;
 }
@@ -120,7 +122,7 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
     return 0;
 }
 
-/* Of a connection that takes no more calls: one that has not brought a single reply delays the next. */
+/* A connection that takes no more calls and has brought no reply delays the next one. */
 static void fruitless(struct httpc_h2 *k)
 {
     if (k->replied)
@@ -271,6 +273,11 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     task_deadline_restore(t, old);
     /* A server of HTTP/1.1 may close before it has read everything, or may never answer. */
     bool silent = err == ERR_TIMEOUT && task_time_left_ms(t) > 0;
+    if (silent && k->host->h2_spoken) {
+        httpc_host_back_off(k->host);
+        return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: no HTTP/2 settings in time",
+                         k->host->origin);
+    }
     return silent || err == ERR_CLOSED ? ERR_PROTO : err;
 }
 

@@ -129,6 +129,7 @@ struct httpc_host {
     size_t h2_count;      /* of them */
     struct waitq h2_room; /* who waits for a place on one, or for one to be opened */
     bool h2_opening;
+    bool h2_spoken;       /* it has replied in HTTP/2: silence does not mean HTTP/1.1 */
     size_t h2_failures;   /* to open one */
     char h2_problem[160]; /* of the last failure */
     size_t h2_fruitless;  /* connections that ended without a reply */
