@@ -357,14 +357,17 @@ static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t 
         argv[argc++] = runs[i]->run.id.qid;
         argv[argc++] = str_int(a, has[i]);
         argv[argc++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
+        runs[i]->claimed = true; /* also if the answer is lost */
     }
     err = redis_script_run(t, c->node->redis, &script_workers_claim, argv[0], 1, argc, argv, &r);
     if (err)
         return err;
     if (r->type != REDIS_ARRAY || r->count != count)
         return task_fail(t, ERR_PROTO, "script workers_claim returned something else");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        runs[i]->claimed = r->items[i]->integer > 0;
         start_workers(runs[i], r->items[i]->integer - has[i]);
+    }
     return 0;
 }
 
@@ -435,7 +438,7 @@ static int beat(struct task *t, struct crew *c)
 static void close_idle(struct crew *c, struct crew_run **runs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans &&
+        if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans && !runs[i]->claimed &&
             till_idle(&runs[i]->till)) {
             map_del(c->runs, runs[i]->name);
             run_free(runs[i]);

@@ -53,6 +53,7 @@ struct crew_run {
     int64_t want;  /* our share; of this round */
     bool listed;   /* in sys:running; of this round */
     bool orphans;  /* a worker has left units behind */
+    bool claimed;  /* Redis may count workers of it on this node */
     bool pausing;  /* somebody writes that it pauses itself */
     int64_t reaped_ms;
 };
