@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/keys.h"
+#include "engine/run_state.h"
 
 #define EACH_MS         1000
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
@@ -148,15 +149,43 @@ static void forget_lost(struct task *t, struct alerts *a, const struct alerts_fo
             return; /* in the next round */
 }
 
+/* One row for each user, however many runs there are. While MySQL is known to be away it is not
+ * asked: the watcher would wait for it in every round. */
+static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_list *out)
+{
+    struct sql_rows r;
+    if (a->blind_ms >= 0)
+        return;
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    int err = sql_call(t, a->options.node->sql, &r,
+                       "SELECT uid, MIN(query_id), MIN(reason) FROM query_log WHERE archived = 0"
+                       " AND status = 'PAUSED' AND (reason = ? OR reason LIKE ?)"
+                       " GROUP BY uid ORDER BY MIN(changed_at), uid LIMIT ?",
+                       sql_text(STR(RUN_REASON_ACCOUNT)), sql_text(STR(RUN_REASON_UNRECORDED "%")),
+                       sql_int(ALERTS_PAUSED_MAX));
+    task_deadline_restore(t, old);
+    if (err)
+        return;
+    out->known = true;
+    out->count = r.count;
+    out->list = ARENA_ARRAY(task_arena(t), struct alerts_paused, r.count + 1);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, i);
+        out->list[i] = (struct alerts_paused){cell[0].i, cell[1].s, cell[2].s};
+    }
+}
+
 static int watch(struct task *t, struct alerts *a)
 {
+    struct alerts_paused_list paused = {.known = false};
+    read_paused(t, a, &paused); /* first: the overview is good until the next wait */
     const struct overview_data *d;
     struct alerts_found found = {.news = false};
     int err = overview_wait(t, a->options.overview, a->looked, &d);
     if (err)
         return err;
     a->looked = d->number;
-    alerts_watch(t, a, d, &found);
+    alerts_watch(t, a, d, &paused, &found);
     note(t, a, found.news);
     forget_lost(t, a, &found);
     if (!task_canceled(t))

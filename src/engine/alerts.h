@@ -1,7 +1,9 @@
 /* alerts.h -- tells people what they must know: by a webhook, and in the log.
  *
- * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL ("billing"), money that
- * is not where it belongs ("drift"), the stores ("redis", "mysql"), nodes that fell silent ("node:<id>").
+ * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL
+ * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves because
+ * their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"), nodes that fell
+ * silent ("node:<id>").
  *
  * Each is an episode: one message when it begins, one when it is over, however many nodes there are and whichever of them die
  * meanwhile. So one node at a time watches, and what it has told is kept where its successor finds it:

@@ -8,6 +8,8 @@
 
 #define ALERT_NAME_CHARS_MAX 80
 #define ALERT_TEXT_CHARS_MAX 300
+#define ALERTS_STORE_MS      2000 /* a store has so long to answer */
+#define ALERTS_PAUSED_MAX    20   /* users; those who wait longest come first */
 
 struct episode {
     char name[ALERT_NAME_CHARS_MAX], text[ALERT_TEXT_CHARS_MAX];
@@ -42,12 +44,23 @@ MUST_CHECK int alerts_load(struct task *t, struct alerts *a);
 /* To both stores, if they answer; false: one of them does not. */
 bool alerts_save(struct task *t, struct alerts *a);
 
+/* A user of whom runs have paused themselves for the ledger's sake, and one of those runs. */
+struct alerts_paused {
+    int64_t uid;
+    struct str qid, reason;
+};
+struct alerts_paused_list {
+    bool known; /* MySQL has answered */
+    size_t count;
+    struct alerts_paused *list; /* in the task's arena */
+};
+
 struct alerts_found {
     bool news;        /* something has begun or ended */
     struct str *lost; /* incarnations that need not be listed any more, in the task's arena */
     size_t lost_count;
 };
-/* alerts_watch.c: what is so, by the overview. Does not wait. */
+/* alerts_watch.c: what is so, by the overview and the runs that paused themselves. Does not wait. */
 void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
-                  struct alerts_found *out);
+                  const struct alerts_paused_list *paused, struct alerts_found *out);
 #endif

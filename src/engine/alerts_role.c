@@ -9,7 +9,6 @@
 
 #define LEASE_MS 10000
 #define RENEW_MS 3000
-#define STORE_MS 2000
 #define WATCH    "alerts.watch"
 #define EPISODES "alerts.episodes"
 
@@ -43,7 +42,7 @@ void alerts_part(struct task *t, struct alerts *a)
     if (!a->watching)
         return;
     a->watching = false;
-    int64_t old = task_deadline(t, STORE_MS);
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
     if (a->locked)
         lock_drop(t, &a->lock);
     a->locked = false;
@@ -88,10 +87,10 @@ void alerts_take_role(struct task *t, struct alerts *a)
     bool ours = a->watching;
     if (a->blind_ms < 0 && a->taken_ms >= 0 && now_ms - a->taken_ms < RENEW_MS)
         return;
-    int64_t old = task_deadline(t, STORE_MS);
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
     int err = take_lease(t, a, &ours);
     task_deadline_restore(t, old);
-    old = task_deadline(t, STORE_MS);
+    old = task_deadline(t, ALERTS_STORE_MS);
     if (err) {
         without_mysql(t, a, now_ms);
     } else {
@@ -138,7 +137,7 @@ bool alerts_save(struct task *t, struct alerts *a)
 {
     const struct node *n = a->options.node;
     struct str json = episodes_json(t, a);
-    int64_t old = task_deadline(t, STORE_MS);
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
     int mysql = sql_call(t, n->sql, NULL,
                          "INSERT INTO setting (name, value, version, changed_at)"
                          " VALUES (?, ?, 0, UTC_TIMESTAMP(3)) ON DUPLICATE KEY UPDATE"
@@ -146,7 +145,7 @@ bool alerts_save(struct task *t, struct alerts *a)
                          " changed_at = VALUES(changed_at)",
                          sql_text(STR(EPISODES)), sql_text(json));
     task_deadline_restore(t, old);
-    old = task_deadline(t, STORE_MS);
+    old = task_deadline(t, ALERTS_STORE_MS);
     int redis = redis_call(t, n->redis, key_alerts, NULL, STR("SET"), key_alerts, json);
     task_deadline_restore(t, old);
     return !mysql && !redis;
@@ -170,7 +169,7 @@ static const struct json *parsed(struct task *t, struct str text)
 static int note_in_mysql(struct task *t, const struct node *n, const struct json **out)
 {
     struct sql_rows r;
-    int64_t old = task_deadline(t, STORE_MS);
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
     int err = sql_call(t, n->sql, &r, "SELECT value FROM setting WHERE name = ?",
                        sql_text(STR(EPISODES)));
     task_deadline_restore(t, old);
@@ -182,7 +181,7 @@ static int note_in_mysql(struct task *t, const struct node *n, const struct json
 static int note_in_redis(struct task *t, const struct node *n, const struct json **out)
 {
     const struct redis_reply *r;
-    int64_t old = task_deadline(t, STORE_MS);
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
     int err = redis_call(t, n->redis, key_alerts, &r, STR("GET"), key_alerts);
     task_deadline_restore(t, old);
     if (!err)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/keys.h"
 #include "engine/members.h"
+#include "engine/run_state.h"
 #include "engine/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
@@ -149,6 +150,24 @@ static void reset(struct task *t)
     close_side(t, &s, true);
 }
 
+static void say_state(struct task *t, struct side *s, const char *qid, const char *state)
+{
+    check(sql_call(t, s->node.sql, NULL, "UPDATE query_log SET status = ? WHERE query_id = ?",
+                   sql_text(str_of(state)), sql_text(str_of(qid))) == 0);
+}
+
+/* Two of user 7 and one of user 8 wait for the operator, and one of user 9 for money. */
+static void add_runs(struct task *t, struct side *s)
+{
+    check(sql_call(t, s->node.sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, search_params, status, reason) VALUES"
+                   " ('run1', 7, '{}', 'PAUSED', ?), ('run2', 7, '{}', 'PAUSED', ?),"
+                   " ('run3', 8, '{}', 'PAUSED', ?), ('run4', 9, '{}', 'PAUSED', ?)",
+                   sql_text(STR(RUN_REASON_UNRECORDED ": one")),
+                   sql_text(STR(RUN_REASON_UNRECORDED ": two")), sql_text(STR(RUN_REASON_ACCOUNT)),
+                   sql_text(STR(RUN_REASON_FUNDS))) == 0);
+}
+
 /* --- tests --- */
 
 static void test_kinds(struct task *t, void *arg)
@@ -194,6 +213,15 @@ static void test_kinds(struct task *t, void *arg)
     expect(t, "begun key:4;", "one that was refused");
     keys[1].refused = false;
     expect(t, "ended key:4;", "and is not any more");
+    add_runs(t, &a);
+    expect(t, "begun verdicts:7;begun verdicts:8;",
+           "verdicts that cannot be recorded: once for each user, however many runs");
+    ok(strstr(last, "user 8") && strstr(last, RUN_REASON_ACCOUNT), "which user, and why");
+    say_state(t, &a, "run1", "RUNNING");
+    expect(t, "", "one of two runs is resumed");
+    say_state(t, &a, "run2", "CANCELLED");
+    say_state(t, &a, "run3", "RUNNING");
+    expect(t, "ended verdicts:7;ended verdicts:8;", "all are");
     close_side(t, &a, false);
     close_side(t, &b, false);
 }

@@ -89,6 +89,20 @@ static bool watch_money(struct task *t, struct alerts *a, const struct overview_
     return news;
 }
 
+static bool watch_paused(struct task *t, struct alerts *a, const struct alerts_paused_list *paused)
+{
+    bool news = false;
+    if (!paused->known)
+        keep(a, "verdicts:");
+    for (size_t i = 0; i < paused->count; i++) {
+        const struct alerts_paused *p = &paused->list[i];
+        news |= is_so(t, a, str_printf(task_arena(t), "verdicts:%lld", (long long)p->uid).p,
+                      "run %.*s of user %lld is paused until its ledger is repaired: %.*s",
+                      STR_ARG(p->qid), (long long)p->uid, STR_ARG(p->reason));
+    }
+    return news;
+}
+
 static bool watch_keys(struct task *t, struct alerts *a, const struct overview_data *d)
 {
     bool news = false;
@@ -144,13 +158,14 @@ static bool known_to_be_over(const struct episode *e, const struct overview_data
 }
 
 void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
-                  struct alerts_found *out)
+                  const struct alerts_paused_list *paused, struct alerts_found *out)
 {
     for (size_t i = 0; i < a->count; i++)
         a->list[i].seen = false;
     bool news = watch_stores(t, a, d);
     if (d->redis.up) {
         news |= watch_money(t, a, d);
+        news |= watch_paused(t, a, paused);
         news |= watch_keys(t, a, d);
         news |= watch_nodes(t, a, d, out);
     }

@@ -178,21 +178,49 @@ static int reap(struct task *t, struct crew_run *r)
 
 /* --- which runs there are --- */
 
-/* Once for all workers of the run on this node. */
+/* Why a run pauses itself; the words of any other error are those of the task. */
+static const char *pause_reason(struct task *t, int why)
+{
+    if (why == ERR_FUNDS)
+        return RUN_REASON_FUNDS;
+    if (why == ERR_INTERNAL)
+        return RUN_REASON_ACCOUNT;
+    struct str s = str_printf(task_arena(t), RUN_REASON_UNRECORDED ": %s",
+                              *task_error(t) ? task_error(t) : err_name(why));
+    if (s.n > RUN_REASON_BYTES_MAX)
+        s.n = RUN_REASON_BYTES_MAX;
+    s.n = str_utf8_prefix(s); /* a ledger that is broken may quote anything; its column may not */
+    return str_z(task_arena(t), s);
+}
+
+/* It is paused, or does not run any more, or this node ends. */
+static bool pause_is_settled(int err)
+{
+    return !err || err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_CANCELED;
+}
+
+/* Once for all workers of the run on this node. Until the pause is written, however long that takes,
+ * the run gets no workers here: each would ask the AI in vain. */
 static void pause_run(struct task *t, void *arg, int why)
 {
     struct crew_run *r = arg;
-    const char *reason = why == ERR_FUNDS ? RUN_REASON_FUNDS : RUN_REASON_ACCOUNT;
     enum run_state state;
-    int err = 0;
     if (r->pausing)
         return;
-    r->pausing = true; /* until then it gets no workers: each would ask the AI in vain */
-    while (!err && err_may_pass(err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE,
-                                                  reason, &state)))
-        err = task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS));
-    if (err && err != ERR_CONFLICT)
-        log_warn("run", "%.*s cannot pause itself: %s", STR_ARG(r->run.id.qid), task_error(t));
+    r->pausing = true;
+    const char *reason = pause_reason(t, why);
+    struct arena_mark mark = arena_mark(task_arena(t));
+    for (int err, last = 0;; last = err) {
+        arena_reset(task_arena(t), mark);
+        err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state);
+        if (pause_is_settled(err))
+            break;
+        if (err != last)
+            log_warn("run", "%.*s has no workers here until its pause is written: %s",
+                     STR_ARG(r->run.id.qid), task_error(t));
+        if (task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS)))
+            break;
+    }
     r->pausing = false;
 }
 

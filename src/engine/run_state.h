@@ -46,8 +46,10 @@ bool run_state_charges(enum run_state s);
 #define RUN_REASON_BANNED  "the account is banned"
 #define RUN_REASON_ADMIN   "ended by an administrator"
 #define RUN_REASON_EXPIRED "it was paused for seven days"
+/* Followed by ": " and what the ledger says. */
+#define RUN_REASON_UNRECORDED "its verdicts cannot be recorded"
 
-#define RUN_REASON_CODES "funds|account|banned|admin|expired|other"
+#define RUN_REASON_CODES "funds|account|banned|admin|expired|unrecorded|other"
 /* NULL: there is no reason. */
 const char *run_reason_code(struct str reason);
 #endif

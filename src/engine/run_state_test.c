@@ -37,6 +37,8 @@ int main(void)
        "who charges");
     is_str(str_of(run_reason_code(STR(RUN_REASON_FUNDS))), STR("funds"), "why it was paused");
     is_str(str_of(run_reason_code(STR(RUN_REASON_EXPIRED))), STR("expired"), "or ended");
+    is_str(str_of(run_reason_code(STR(RUN_REASON_UNRECORDED ": not JSON"))), STR("unrecorded"),
+           "with what the ledger says");
     is_str(str_of(run_reason_code(STR("no such journal"))), STR("other"), "or has failed");
     ok(!run_reason_code(STR("")) && !run_reason_code(STR_NULL), "or none of these");
     return tap_done();

@@ -104,10 +104,10 @@ static void serve(struct task *t, struct till *x)
     if (count == 0) /* whoever gave it has taken it back */
         return;
     enum charge_outcome *out = ARENA_ARRAY(task_arena(t), enum charge_outcome, count);
-    int err = charge(t, x, &batch, count, out), refusal = err == ERR_INTERNAL ? err : 0;
-    if (err && err != ERR_CANCELED)
-        log_warn("till", "%zu verdicts of run %.*s are not recorded: %s", count,
-                 STR_ARG(list_entry(batch.next, struct till_record, link)->charge.qid),
+    int err = charge(t, x, &batch, count, out), refusal = err == ERR_CANCELED ? 0 : err;
+    if (refusal)
+        log_warn("till", "%zu verdicts of run %.*s are not recorded, the run pauses itself: %s",
+                 count, STR_ARG(list_entry(batch.next, struct till_record, link)->charge.qid),
                  task_error(t));
     for (size_t i = 0; i < count; i++) {
         int verdict = err ? err : verdict_on(out[i]);
@@ -180,8 +180,10 @@ int till_give(struct task *t, struct till *x, struct till_slip *s, const struct 
 {
     check(!s->record);
     const char *problem = charge_problem(c); /* here, so that it does not spoil the others' call */
-    if (problem)
+    if (problem) {
+        x->refused(t, x->arg, task_fail(t, ERR_INVALID, "%s", problem));
         return task_fail(t, ERR_INVALID, "%s", problem);
+    }
     s->record = record_new(s, c);
     list_push(&x->line, &s->record->link);
     x->count++;

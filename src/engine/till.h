@@ -10,7 +10,9 @@
  *   3. Before a worker hands in its next one, till_wait tells what became of the last one: it is never more than one verdict
  *      ahead.
  *
- * Too little money, or stores that contradict each other about it: the clerk says so at once, and the run pauses itself. */
+ * A verdict that cannot be recorded for a lasting reason (too little money, a ledger that cannot be
+ * loaded, not a charge) pauses its run at once: otherwise the run's next workers would ask the AI
+ * about the same papers without end, and each answer costs. */
 #ifndef ENGINE_TILL_H
 #define ENGINE_TILL_H
 
@@ -25,7 +27,8 @@ struct till {
         *group; /* of the clerks; all but what follows the blank line is set by the owner */
     struct ledger *ledger;
     int64_t *judged, *failed; /* metrics: papers that were recorded */
-    /* Called by a clerk. err: ERR_FUNDS or ERR_INTERNAL. May wait. */
+    /* Called by a clerk, or within till_give. err: any that does not pass by itself; but for
+     * ERR_FUNDS, task_error has the words. May wait. */
     void (*refused)(struct task *t, void *arg, int err);
     void *arg;
 
@@ -51,7 +54,7 @@ bool till_idle(const struct till *x); /* it may be forgotten */
  * others: it was refused. */
 MUST_CHECK int till_wait(struct task *t, struct till *x, struct till_slip *s);
 /* After till_wait. c's strings are copied, but for qid, which must stay as long as the till is not idle. ERR_INVALID: not a
- * charge. ERR_LIMIT: there is nobody who could record it. */
+ * charge; refused has been called. ERR_LIMIT: there is nobody who could record it. */
 MUST_CHECK int till_give(struct task *t, struct till *x, struct till_slip *s,
                          const struct charge *c);
 /* The worker ends. Waits for its last one even if the task is cancelled, unless *cut_off: then it is dropped if no clerk has

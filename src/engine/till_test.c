@@ -11,12 +11,13 @@ struct desk {
     int64_t uid;
     struct str qid;
     int next, written, refusals, refusal, errors[-ERR_LAST + 1];
+    char words[400]; /* of the last refusal */
 };
 
 static void refused(struct task *t, void *arg, int err)
 {
-    (void)t;
     struct desk *d = arg;
+    snprintf(d->words, sizeof d->words, "%s", task_error(t));
     d->refusals++;
     d->refusal = err;
 }
@@ -170,6 +171,7 @@ static void test_meanwhile(struct task *t, void *arg)
        "and a failure as one");
     c.doi = STR("");
     is_int(till_give(t, &d.till, &s, &c), ERR_INVALID, "what is no charge is not taken");
+    ok(d.refusals == 1 && d.refusal == ERR_INVALID, "the run is told");
     is_int(give(t, &d, &s, 42, 10), 0, "and harms nobody");
     till_leave(t, &d.till, &s, &stays);
     is_int(results(t, &d), 42, "whoever leaves waits for its last one");
@@ -196,6 +198,30 @@ static void test_funds(struct task *t, void *arg)
     is_int(give(t, &d, &s[0], 5, 1), 0, "after a run was terminated");
     is_int(till_wait(t, &d.till, &s[0]), ERR_CLOSED, "nothing is taken");
     ok(results(t, &d) == 1 && d.refusals == 1, "nor told");
+    close_desk(t, &d);
+}
+
+/* A record that is no record: the balance cannot be loaded, and no repeat heals that. */
+static void test_ledger_broken(struct task *t, void *arg)
+{
+    (void)arg;
+    struct desk d;
+    open_desk(t, &d, 1000);
+    struct till_slip s[3] = {{0}};
+    struct str queue = key_billing_queue(task_arena(t), d.uid);
+    say(t, &d.n, STR("RPUSH"), queue, STR("not JSON"), STR_NULL);
+    for (int i = 0; i < 3; i++)
+        check(give(t, &d, &s[i], i, 10) == 0);
+    for (int i = 0; i < 3; i++)
+        is_int(till_wait(t, &d.till, &s[i]), ERR_REFUSED, "a verdict is refused");
+    check(group_join(t, &d.clerks) == 0);
+    ok(d.refusals == 1 && d.refusal == ERR_REFUSED && *d.words, "the run is told once, and why: %s",
+       d.words);
+    ok(results(t, &d) == 0 && judged == 0, "nothing is recorded");
+    say(t, &d.n, STR("DEL"), queue, STR_NULL, STR_NULL);
+    ok(give(t, &d, &s[0], 0, 10) == 0 && till_wait(t, &d.till, &s[0]) == 0 && d.refusals == 1,
+       "when the record is gone verdicts are recorded");
+    is_int(in_redis(t, &d.n, d.uid), 990, "and charged");
     close_desk(t, &d);
 }
 
@@ -252,6 +278,7 @@ int main(void)
     tap_task(test_many, NULL, true);
     tap_task(test_meanwhile, NULL, true);
     tap_task(test_funds, NULL, true);
+    tap_task(test_ledger_broken, NULL, true);
     tap_task(test_redis_away, NULL, true);
     tap_task(test_cut_off, NULL, true);
     return stop_stores();
