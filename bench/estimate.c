@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "engine/catalog.h"
-#include "engine/config.h"
-#include "engine/stores.h"
+#include "engine/setup/config.h"
+#include "engine/setup/stores.h"
 
 #define ROUNDS   201
 #define JOURNALS 500

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/ai_private.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/keyring.h"
 #include "wire/http_client.h"
 

@@ -4,7 +4,7 @@
 #define ENGINE_AI_FIXTURE_H
 
 #include "engine/ai.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/keyring.h"
 #include "wire/http_client.h"
 

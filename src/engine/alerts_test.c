@@ -9,7 +9,7 @@
 #include "engine/keys.h"
 #include "engine/members.h"
 #include "engine/run_state.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

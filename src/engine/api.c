@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "engine/address.h"
+#include "engine/setup/address.h"
 #include "engine/admin.h"
 #include "engine/api_private.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/ledger.h"
 
 struct served {

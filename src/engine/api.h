@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "engine/admin_audit.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "engine/session.h"
 #include "wire/http_server.h"
 

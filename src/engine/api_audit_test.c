@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/address.h"
+#include "engine/setup/address.h"
 #include "engine/admin.h"
 #include "engine/api.h"
 #include "engine/api_fixture.h"

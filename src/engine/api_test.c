@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/address.h"
+#include "engine/setup/address.h"
 #include "engine/admin.h"
 #include "engine/api_fixture.h"
 #include "engine/api_private.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/ledger.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/address.h"
+#include "engine/setup/address.h"
 #include "engine/attempts_local.h"
 #include "engine/keys.h"
 #include "engine/scripts.h"

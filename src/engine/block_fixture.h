@@ -8,7 +8,7 @@
 #include "corpus/paper.h"
 #include "engine/block.h"
 #include "engine/keys.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

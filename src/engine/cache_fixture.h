@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "engine/cache.h"
 #include "engine/keys.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "engine/user.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "engine/catalog_private.h"
 #include "engine/keys.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -14,7 +14,7 @@
 #define ENGINE_CONTROLS_H
 
 #include "engine/admin_audit.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 
 #define CONTROL_ID_CHARS_MAX 48 /* "host-3fa2-0"; longer names of hosts are cut */
 

@@ -8,7 +8,7 @@
 #include "engine/block.h"
 #include "engine/crew.h"
 #include "engine/members.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "engine/run.h"
 #include "engine/till.h"
 #include "engine/work.h"

@@ -9,7 +9,7 @@
 #include "engine/keys.h"
 #include "engine/lock.h"
 #include "engine/members.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "engine/run_row.h"
 #include "engine/scripts.h"
 #include "engine/switches.h"

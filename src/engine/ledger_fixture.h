@@ -10,7 +10,7 @@
 #include "engine/charge.h"
 #include "engine/keys.h"
 #include "engine/ledger_private.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -7,7 +7,7 @@
 #define ENGINE_OVERVIEW_H
 
 #include "engine/keyring.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 
 #define OVERVIEW_EACH_MS      1000
 #define OVERVIEW_IDLE_EACH_MS 5000

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/keys.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "engine/scripts.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"

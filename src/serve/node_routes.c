@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
-#include "engine/schema_migrations.h"
+#include "engine/setup/schema_migrations.h"
 #include "engine/warm.h"
 
 #define IGNORED_BODY_MAX (64 * 1024) /* of a request to nowhere */

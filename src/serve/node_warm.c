@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "engine/keys.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "engine/warm.h"
 #include "serve/node_health.h"
 

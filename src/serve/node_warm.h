@@ -9,7 +9,7 @@
 #ifndef SERVE_NODE_WARM_H
 #define SERVE_NODE_WARM_H
 
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "loop/task.h"
 
 struct node_warm;

@@ -2,7 +2,7 @@
 
 #include "app/account/ledger.h"
 #include "engine/api_login.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/ledger.h"
 #include "engine/password.h"
 #include "engine/switches.h"

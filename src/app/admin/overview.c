@@ -7,7 +7,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "engine/controls.h"
 
 #define STREAM_MS 60000

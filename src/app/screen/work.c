@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "engine/block.h"
 #include "engine/keys.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 
 #define POINT_CENTS 100
 

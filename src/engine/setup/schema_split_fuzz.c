@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "engine/schema_split.h"
+#include "engine/setup/schema_split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

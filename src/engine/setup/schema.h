@@ -12,10 +12,10 @@
  *   - two at once on the same database: the second waits for the first (GET_LOCK), then has
  *     nothing to do;
  *   - tables that others made are neither used nor changed nor dropped. */
-#ifndef ENGINE_SCHEMA_H
-#define ENGINE_SCHEMA_H
+#ifndef ENGINE_SETUP_SCHEMA_H
+#define ENGINE_SETUP_SCHEMA_H
 
-#include "engine/schema_migrations.h"
+#include "engine/setup/schema_migrations.h"
 #include "wire/sql.h"
 
 #define SCHEMA_LOCK_WAIT_S 10

@@ -9,10 +9,10 @@
  *   redis/  mariadb/   their data
  *   sample/            the papers that were made up and loaded at the first start
  *   log/               what they say, and what was said while tables and sample were made */
-#ifndef ENGINE_STORES_H
-#define ENGINE_STORES_H
+#ifndef ENGINE_SETUP_STORES_H
+#define ENGINE_SETUP_STORES_H
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 #define STORES_MYSQL_USER     "millrace"
 #define STORES_MYSQL_DATABASE "millrace"

@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
-#include "engine/address.h"
+#include "engine/setup/address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

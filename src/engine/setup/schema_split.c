@@ -1,4 +1,4 @@
-#include "engine/schema_split.h"
+#include "engine/setup/schema_split.h"
 
 #include "base/buf.h"
 #include "base/err.h"

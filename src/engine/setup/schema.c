@@ -1,7 +1,7 @@
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 
 #include "base/buf.h"
-#include "engine/schema_split.h"
+#include "engine/setup/schema_split.h"
 
 /* A lock is the server's, not the database's, and its name has at most 64 bytes. MySQL 9.6
  * has moved MD5 and SHA1 into a component; SHA2 is on MySQL 8, 9 and MariaDB. */

@@ -1,6 +1,6 @@
 /* schema_migrations.h -- the files of schema/ as they were when this program was built. */
-#ifndef ENGINE_SCHEMA_MIGRATIONS_H
-#define ENGINE_SCHEMA_MIGRATIONS_H
+#ifndef ENGINE_SETUP_SCHEMA_MIGRATIONS_H
+#define ENGINE_SETUP_SCHEMA_MIGRATIONS_H
 
 #include <stddef.h>
 #include <stdint.h>

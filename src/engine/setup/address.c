@@ -1,4 +1,4 @@
-#include "engine/address.h"
+#include "engine/setup/address.h"
 
 #include <arpa/inet.h>
 

@@ -5,8 +5,8 @@
  * the client's. From anybody else the header means nothing.
  *
  * IPv4 addresses are the same as IPv6 addresses that carry them (::ffff:1.2.3.4). */
-#ifndef ENGINE_ADDRESS_H
-#define ENGINE_ADDRESS_H
+#ifndef ENGINE_SETUP_ADDRESS_H
+#define ENGINE_SETUP_ADDRESS_H
 
 #include "base/str.h"
 

@@ -1,7 +1,7 @@
-#include "engine/schema_split.h"
+#include "engine/setup/schema_split.h"
 
 #include "base/err.h"
-#include "engine/schema_migrations.h"
+#include "engine/setup/schema_migrations.h"
 #include "tests/tap.h"
 
 /* All statements of a file, joined by "|"; "!" at the end when it is refused. */

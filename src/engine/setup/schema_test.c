@@ -1,4 +1,4 @@
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 
 #include "base/log.h"
 #include "tests/mariadb.h"

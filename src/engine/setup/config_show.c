@@ -1,6 +1,6 @@
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/config_table.h"
+#include "engine/setup/config_table.h"
 
 #define VALUE_COLUMNS_MAX 40
 

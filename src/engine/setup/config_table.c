@@ -1,10 +1,10 @@
-#include "engine/config_table.h"
+#include "engine/setup/config_table.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
 
-#include "engine/address.h"
+#include "engine/setup/address.h"
 #include "engine/user.h"
 #include "wire/redis.h"
 #include "wire/sql.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 #define VARIABLES_MAX 16
 

@@ -2,8 +2,8 @@
  *
  * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; the rest
  * borrows. Background tasks belong to group, and end when it is cancelled. */
-#ifndef ENGINE_NODE_H
-#define ENGINE_NODE_H
+#ifndef ENGINE_SETUP_NODE_H
+#define ENGINE_SETUP_NODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

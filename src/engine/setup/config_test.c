@@ -1,4 +1,4 @@
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "engine/config_table.h"
+#include "engine/setup/config_table.h"
 #include "tests/tap.h"
 
 static struct arena arena;

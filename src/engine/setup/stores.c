@@ -1,4 +1,4 @@
-#include "engine/stores.h"
+#include "engine/setup/stores.h"
 
 #include <errno.h>
 #include <fcntl.h>

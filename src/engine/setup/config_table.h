@@ -1,8 +1,8 @@
 /* config_table.h -- the settings themselves; config.c reads them, config_show.c prints them. */
-#ifndef ENGINE_CONFIG_TABLE_H
-#define ENGINE_CONFIG_TABLE_H
+#ifndef ENGINE_SETUP_CONFIG_TABLE_H
+#define ENGINE_SETUP_CONFIG_TABLE_H
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 enum setting_kind {
     SETTING_TEXT,

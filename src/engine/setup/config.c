@@ -1,4 +1,4 @@
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/nearest.h"
-#include "engine/config_table.h"
+#include "engine/setup/config_table.h"
 
 #define SHOWN_BYTES_MAX 80 /* of a wrong value in a message */
 

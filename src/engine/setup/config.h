@@ -6,8 +6,8 @@
  *
  * A key is written "mysql.url" here, {"mysql": {"url": …}} in the file and
  * MILLRACE_MYSQL_URL in the environment. An empty variable counts as not set. */
-#ifndef ENGINE_CONFIG_H
-#define ENGINE_CONFIG_H
+#ifndef ENGINE_SETUP_CONFIG_H
+#define ENGINE_SETUP_CONFIG_H
 
 #include <sys/socket.h>
 

@@ -2,8 +2,8 @@
  *
  * Knows strings, quoted names and comments, so that a semicolon inside of them ends nothing.
  * There is no DELIMITER: migrations create no procedures. */
-#ifndef ENGINE_SCHEMA_SPLIT_H
-#define ENGINE_SCHEMA_SPLIT_H
+#ifndef ENGINE_SETUP_SCHEMA_SPLIT_H
+#define ENGINE_SETUP_SCHEMA_SPLIT_H
 
 #include "base/str.h"
 
