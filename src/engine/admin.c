@@ -1,6 +1,6 @@
 #include "engine/admin.h"
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/session.h"
 #include "engine/user.h"
 

@@ -7,7 +7,7 @@
 #define ENGINE_ADMIN_H
 
 #include "engine/admin_audit.h"
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 
 #define ADMINS_MAX 1000
 

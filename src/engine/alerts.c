@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/run_state.h"
 
 #define EACH_MS         1000

@@ -3,7 +3,7 @@
 #define ENGINE_ALERTS_PRIVATE_H
 
 #include "engine/alerts.h"
-#include "engine/lock.h"
+#include "engine/store/lock.h"
 #include "wire/http_client.h"
 
 #define ALERT_NAME_CHARS_MAX 80

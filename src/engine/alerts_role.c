@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/alerts_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define LEASE_MS 10000
 #define RENEW_MS 3000

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/members.h"
 #include "engine/run_state.h"
 #include "engine/setup/schema.h"

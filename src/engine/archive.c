@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "engine/archive_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define EACH_MS        2000

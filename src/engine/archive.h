@@ -25,7 +25,7 @@
 #define ENGINE_ARCHIVE_H
 
 #include "base/metrics.h"
-#include "engine/lock.h"
+#include "engine/store/lock.h"
 #include "engine/results.h"
 
 #define ARCHIVE_AFTER_MS 5000

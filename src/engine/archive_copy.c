@@ -1,6 +1,6 @@
 /* One run, from Redis to MySQL: steps 1 to 3 of archive.h. */
 #include "engine/archive_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 static int restarted(struct task *t)
 {

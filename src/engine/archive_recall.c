@@ -1,6 +1,6 @@
 /* An archived run that shall go on, and has left Redis: it is brought back first. */
 #include "engine/archive_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/results_private.h"
 #include "engine/run_row.h"
 #include "engine/scripts.h"

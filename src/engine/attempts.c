@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "engine/setup/address.h"
 #include "engine/attempts_local.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define ID_BYTES      33

@@ -1,7 +1,7 @@
 #include "engine/attempts.h"
 
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/audit_private.h"
-#include "engine/keys.h"
-#include "engine/lock.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
 #include "engine/scripts.h"
 
 #define KNOWN_MAX 1000000 /* users that are remembered */

@@ -1,6 +1,6 @@
 /* Results against charges. */
 #include "engine/audit_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define CHARGES_MAX 1000 /* looked at in one go */
 

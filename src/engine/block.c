@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/block_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define POLL_MS        50  /* who waits for another node's build looks this often */
 #define CONFLICTS_MAX  3   /* builds that were begun and lost */

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "corpus/paper.h"
 #include "engine/block_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 #include "loop/offload.h"
 

@@ -7,7 +7,7 @@
 #include "corpus/pack.h"
 #include "corpus/paper.h"
 #include "engine/block.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"

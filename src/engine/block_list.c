@@ -1,6 +1,6 @@
 /* Which blocks there are, and what is in them. */
 #include "engine/block_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define TRIES_MAX    3   /* a block that is damaged each time after it was built */
 #define JOURNALS_MAX 200 /* in one statement */

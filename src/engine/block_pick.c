@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/block_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that everybody shares */
 #define ASKS_MAX       3    /* a block that is damaged each time after it was built */

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "corpus/pack.h"
 #include "engine/block.h"
-#include "engine/lock.h"
+#include "engine/store/lock.h"
 #include "loop/sync.h"
 
 /* Of real entries, level 3 makes 36 % at 9 us each, 6 makes 34 % at 31 us, 9 makes 33 % at 55 us. Filling

@@ -2,8 +2,8 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "engine/keys.h"
-#include "engine/lock.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
 #include "engine/scripts.h"
 #include "loop/loop.h"
 

@@ -6,7 +6,7 @@
 #ifndef ENGINE_CATALOG_H
 #define ENGINE_CATALOG_H
 
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 

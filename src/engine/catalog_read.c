@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/catalog_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 /* Up to so many years are asked for by name; for more it is cheaper to take all that there are. */
 #define YEARS_BY_NAME_MAX 20

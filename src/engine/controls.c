@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/ai.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/switches.h"
 #include "wire/redis.h"
 

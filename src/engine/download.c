@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/download_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define AWAIT_POLL_MS   40

@@ -1,5 +1,5 @@
 #include "engine/download_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "loop/offload.h"
 
 struct build {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "engine/download_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define POLL_MS     200 /* how long a download of another node may wait for us */

@@ -1,6 +1,6 @@
 #include "engine/history.h"
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/run_live.h"
 
 #define LOADED_AT_ONCE 1000

@@ -1,8 +1,8 @@
 #include "engine/keeper.h"
 
 #include "base/log.h"
-#include "engine/keys.h"
-#include "engine/lock.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
 #include "engine/run_row.h"
 
 #define EACH_MS     2000

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "engine/keyring_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 static void make_metrics(struct keyring *k, struct metrics *m)

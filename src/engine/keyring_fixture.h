@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "engine/keyring_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"

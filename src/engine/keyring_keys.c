@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "engine/keyring_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define LOOK_EACH_MS  500  /* what an admin changes is so within a second */

@@ -1,7 +1,7 @@
 /* The one task of a node that talks to Redis about permits (1). */
 #include "base/log.h"
 #include "engine/keyring_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define BEAT_MS      1000 /* a call at least (6) */

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "engine/keyring_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define PERIOD_COMMANDS KEYRING_CAPS
 #define KEY_COMMANDS    (2 + PERIOD_COMMANDS)

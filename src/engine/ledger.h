@@ -31,7 +31,7 @@
 #ifndef ENGINE_LEDGER_H
 #define ENGINE_LEDGER_H
 
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 
 #define LEDGER_CENTS_MAX         99999999999 /* of one move: 999,999,999.99 */
 #define LEDGER_REQUEST_BYTES_MAX 64

@@ -1,4 +1,4 @@
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 
 #define USERS_MAX 1000 /* of the announced, in one round trip */

@@ -16,7 +16,7 @@
  * nobody else is taking it just now. */
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/scripts.h"
 

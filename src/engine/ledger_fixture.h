@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "engine/charge.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"

@@ -1,6 +1,6 @@
 /* Money that is moved in MySQL first, and then carried over to Redis. */
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/scripts.h"
 

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/scripts.h"
 

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger_private.h"
 #include "engine/scripts.h"
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 /* --- what is said --- */

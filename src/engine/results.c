@@ -1,6 +1,6 @@
 #include "engine/results.h"
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/results_private.h"
 
 /* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */

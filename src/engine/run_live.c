@@ -1,6 +1,6 @@
 #include "engine/run_live.h"
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 static void take(const struct redis_reply *r, struct run_row *row)
 {

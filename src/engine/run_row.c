@@ -1,7 +1,7 @@
 #include "engine/run_row.h"
 
 #include "base/json.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 static struct str text_of(const struct sql_value *v)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 /* Runs a script of one run and gives the integer it returns. */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 

@@ -1,7 +1,7 @@
 #include "engine/session.h"
 
 #include "base/sha256.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 #include "engine/session_private.h"
 

@@ -16,7 +16,7 @@
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
 
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 
 #define SESSION_TTL_MS            (7LL * 24 * 3600 * 1000)
 #define SESSION_ADMIN_TTL_MS      (12LL * 3600 * 1000)

@@ -8,7 +8,7 @@
  * If Redis does not answer, 2 and 3 are left to whoever settles what is stale. */
 #include "base/log.h"
 #include "engine/admin_audit.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 #include "engine/session_private.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "engine/scripts.h"
 #include "tests/mariadb.h"

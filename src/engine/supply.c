@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "engine/crew_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 #define LOT_US         1000000
 #define LOT_PAPERS_MIN 4

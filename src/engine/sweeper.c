@@ -1,7 +1,7 @@
 #include "engine/sweeper.h"
 
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 /* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */

@@ -10,7 +10,7 @@
 #ifndef ENGINE_SWEEPER_H
 #define ENGINE_SWEEPER_H
 
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "engine/ledger.h"
 
 #define SWEEPER_EACH_MS  10000

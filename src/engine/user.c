@@ -1,6 +1,6 @@
 #include "engine/user.h"
 
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/ledger.h"
 
 #define COLUMNS "uid, username, password, permission, banned, version"

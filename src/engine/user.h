@@ -6,7 +6,7 @@
 #define ENGINE_USER_H
 
 #include "engine/admin_audit.h"
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "engine/password.h"
 
 #define USER_NAME_CHARS_MIN     3

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "corpus/paper.h"
 #include "engine/crew_private.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/result.h"
 
 #define BACKOFF_MS 50   /* a unit is done, and a store is away */

@@ -20,7 +20,7 @@
 #include "engine/attempts.h"
 #include "engine/audit.h"
 #include "engine/block.h"
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "engine/catalog.h"
 #include "engine/setup/config.h"
 #include "engine/controls.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "engine/warm.h"
 #include "serve/node_health.h"

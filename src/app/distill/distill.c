@@ -1,7 +1,7 @@
 #include "app/distill/distill.h"
 
 #include "base/map.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/run_row.h"
 
 /* --- what there is to distil --- */

@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "engine/block.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/setup/node.h"
 
 #define POINT_CENTS 100

@@ -1,11 +1,11 @@
 /* cache_fixture.h -- what the tests of the cache have in common: a real MariaDB, a real Redis with
  * its AOF, nodes, and a kind of record whose loads can be counted, slowed down and made to fail. */
-#ifndef ENGINE_CACHE_FIXTURE_H
-#define ENGINE_CACHE_FIXTURE_H
+#ifndef ENGINE_STORE_CACHE_FIXTURE_H
+#define ENGINE_STORE_CACHE_FIXTURE_H
 
 #include "base/log.h"
-#include "engine/cache.h"
-#include "engine/keys.h"
+#include "engine/store/cache.h"
+#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "engine/user.h"
 #include "tests/mariadb.h"

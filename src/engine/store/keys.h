@@ -2,8 +2,8 @@
  *
  * Each comment says what lives there and until when. A key has a native TTL only if MySQL can
  * rebuild it, or losing it costs no more than a repeat. Names are made in a, with a NUL behind. */
-#ifndef ENGINE_KEYS_H
-#define ENGINE_KEYS_H
+#ifndef ENGINE_STORE_KEYS_H
+#define ENGINE_STORE_KEYS_H
 
 #include "base/str.h"
 
@@ -24,7 +24,7 @@ struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
 /* hash: the same while it is built, 10 minutes */
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token);
 
-/* --- records of users and admins, rebuilt from MySQL; engine/cache.c, engine/session.c --- */
+/* --- records of users and admins, rebuilt from MySQL; engine/store/cache.c, engine/session.c --- */
 
 extern const struct str key_expiry;    /* sorted set: uid -> when it is swept, ms since 1970 */
 extern const struct str key_cache_run; /* string: run id of the Redis whose records are trusted */

@@ -1,9 +1,9 @@
 /* cache_private.h -- what the files of the cache share. */
-#ifndef ENGINE_CACHE_PRIVATE_H
-#define ENGINE_CACHE_PRIVATE_H
+#ifndef ENGINE_STORE_CACHE_PRIVATE_H
+#define ENGINE_STORE_CACHE_PRIVATE_H
 
 #include "base/map.h"
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "loop/sync.h"
 
 /* A row that was deleted; no row has so many changes, and Lua's numbers are exact up to here. */

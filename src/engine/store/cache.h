@@ -16,8 +16,8 @@
  * in the same transaction (cache_mark_stale), and after Redis is back nothing of that user is
  * read from there before it was dropped. A Redis that was restarted may have lost its last second:
  * everybody who has a deadline there counts as changed. */
-#ifndef ENGINE_CACHE_H
-#define ENGINE_CACHE_H
+#ifndef ENGINE_STORE_CACHE_H
+#define ENGINE_STORE_CACHE_H
 
 #include "base/metrics.h"
 #include "wire/redis.h"

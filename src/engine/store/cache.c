@@ -1,10 +1,10 @@
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/cache_private.h"
-#include "engine/keys.h"
+#include "engine/store/cache_private.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 
 #define LOADS_MAX  3 /* of a row that is changed again and again while it is read */

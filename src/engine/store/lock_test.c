@@ -1,4 +1,4 @@
-#include "engine/lock.h"
+#include "engine/store/lock.h"
 
 #include "base/log.h"
 #include "tests/store.h"

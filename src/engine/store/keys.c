@@ -1,4 +1,4 @@
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 
 const struct str key_tags = {"sys:tags:info", 13};
 const struct str key_journals = {"sys:journals:info", 17};

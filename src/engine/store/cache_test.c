@@ -1,8 +1,8 @@
 /* Records between a real MariaDB and a real Redis, while both of them answer. */
 #include <stdio.h>
 
-#include "engine/cache_fixture.h"
-#include "engine/cache_private.h"
+#include "engine/store/cache_fixture.h"
+#include "engine/store/cache_private.h"
 
 static void test_keys(struct task *t, void *arg)
 {

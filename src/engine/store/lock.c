@@ -1,4 +1,4 @@
-#include "engine/lock.h"
+#include "engine/store/lock.h"
 
 #include "base/sha256.h"
 #include "engine/scripts.h"

@@ -2,8 +2,8 @@
  *
  * A lock saves work, it does not guard data: its holder may stall until it has expired. So whatever
  * is written under a lock is written by a script that looks at the token once more. */
-#ifndef ENGINE_LOCK_H
-#define ENGINE_LOCK_H
+#ifndef ENGINE_STORE_LOCK_H
+#define ENGINE_STORE_LOCK_H
 
 #include "wire/redis.h"
 
