@@ -1,8 +1,8 @@
 #include "engine/admin_acts.h"
 
 #include "engine/ledger.h"
-#include "engine/session.h"
-#include "engine/user.h"
+#include "engine/people/session.h"
+#include "engine/people/user.h"
 
 /* --- money --- */
 

@@ -1,9 +1,9 @@
 /* admin_acts.h -- what is done to users and takes more than a row: by an admin over HTTP, or by the operator at the command
- * line. All of it is noted (admin_audit.h). */
+ * line. All of it is noted (admin_log.h). */
 #ifndef ENGINE_ADMIN_ACTS_H
 #define ENGINE_ADMIN_ACTS_H
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/run.h"
 
 /* Money is given, or taken. Errors as those of ledger_recharge and ledger_deduct. A recharge is noted in its transaction; money that

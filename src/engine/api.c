@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 #include "engine/setup/address.h"
-#include "engine/admin.h"
+#include "engine/people/admin.h"
 #include "engine/api_private.h"
 #include "engine/setup/config.h"
 #include "engine/ledger.h"

@@ -8,14 +8,14 @@
  * null there is no value, and a body that was not sent counts as {}.
  *
  * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What an admin
- * may change is noted (admin_audit.h): by its handler when it is done, here when it is refused. */
+ * may change is noted (admin_log.h): by its handler when it is done, here when it is refused. */
 #ifndef ENGINE_API_H
 #define ENGINE_API_H
 
 #include "base/json.h"
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/setup/node.h"
-#include "engine/session.h"
+#include "engine/people/session.h"
 #include "wire/http_server.h"
 
 #define API_COOKIE       "millrace_session"

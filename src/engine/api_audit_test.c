@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "engine/setup/address.h"
-#include "engine/admin.h"
+#include "engine/people/admin.h"
 #include "engine/api.h"
 #include "engine/api_fixture.h"
 #include "tests/tap.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 
 /* The last note, as one line. */
 static char noted[1000];

@@ -1,7 +1,7 @@
 #include "engine/api_login.h"
 
 #include "base/sha256.h"
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #define NAME_ASKED_MAX 64 /* characters of a name that somebody tries */
 

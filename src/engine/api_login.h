@@ -4,7 +4,7 @@
 #define ENGINE_API_LOGIN_H
 
 #include "engine/api.h"
-#include "engine/attempts.h"
+#include "engine/people/attempts.h"
 
 extern const struct api_field api_login_body[];     /* username, password */
 extern const struct api_field api_login_reply[];    /* uid, username, token */

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "engine/setup/address.h"
-#include "engine/admin.h"
+#include "engine/people/admin.h"
 #include "engine/api_fixture.h"
 #include "engine/api_private.h"
 #include "engine/setup/config.h"

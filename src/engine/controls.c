@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "engine/ai.h"
 #include "engine/store/keys.h"
-#include "engine/switches.h"
+#include "engine/people/switches.h"
 #include "wire/redis.h"
 
 #define DRAINED        "drained:"

@@ -13,7 +13,7 @@
 #ifndef ENGINE_CONTROLS_H
 #define ENGINE_CONTROLS_H
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/setup/node.h"
 
 #define CONTROL_ID_CHARS_MAX 48 /* "host-3fa2-0"; longer names of hosts are cut */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #define REAP_MS        2000 /* leases of nodes that died */
 #define SETTLE_MS      50   /* managing again, however much happens */

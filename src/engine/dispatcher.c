@@ -12,8 +12,8 @@
 #include "engine/setup/node.h"
 #include "engine/run_row.h"
 #include "engine/scripts.h"
-#include "engine/switches.h"
-#include "engine/user.h"
+#include "engine/people/switches.h"
+#include "engine/people/user.h"
 #include "engine/work.h"
 
 #define EACH_MS            200

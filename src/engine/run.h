@@ -11,7 +11,7 @@
 #define ENGINE_RUN_H
 
 #include "base/json.h"
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/catalog.h"
 #include "engine/ledger.h"
 #include "engine/run_units.h"

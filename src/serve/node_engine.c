@@ -17,7 +17,7 @@
 #include "engine/alerts.h"
 #include "engine/api.h"
 #include "engine/archive.h"
-#include "engine/attempts.h"
+#include "engine/people/attempts.h"
 #include "engine/audit.h"
 #include "engine/block.h"
 #include "engine/store/cache.h"
@@ -32,10 +32,10 @@
 #include "engine/ledger.h"
 #include "engine/members.h"
 #include "engine/overview.h"
-#include "engine/password.h"
-#include "engine/session.h"
+#include "engine/people/password.h"
+#include "engine/people/session.h"
 #include "engine/sweeper.h"
-#include "engine/switches.h"
+#include "engine/people/switches.h"
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {

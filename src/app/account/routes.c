@@ -4,9 +4,9 @@
 #include "engine/api_login.h"
 #include "engine/setup/config.h"
 #include "engine/ledger.h"
-#include "engine/password.h"
-#include "engine/switches.h"
-#include "engine/user.h"
+#include "engine/people/password.h"
+#include "engine/people/switches.h"
+#include "engine/people/user.h"
 
 /* --- register --- */
 

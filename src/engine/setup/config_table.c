@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 
 #include "engine/setup/address.h"
-#include "engine/user.h"
+#include "engine/people/user.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 

@@ -7,7 +7,7 @@
 #include "engine/store/cache.h"
 #include "engine/store/keys.h"
 #include "engine/setup/schema.h"
-#include "engine/user.h"
+#include "engine/people/user.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -24,7 +24,7 @@ struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
 /* hash: the same while it is built, 10 minutes */
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token);
 
-/* --- records of users and admins, rebuilt from MySQL; engine/store/cache.c, engine/session.c --- */
+/* --- records of users and admins, rebuilt from MySQL; engine/store/cache.c, engine/people/session.c --- */
 
 extern const struct str key_expiry;    /* sorted set: uid -> when it is swept, ms since 1970 */
 extern const struct str key_cache_run; /* string: run id of the Redis whose records are trusted */
@@ -36,7 +36,7 @@ struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours 
 struct str key_admin_sessions(struct arena *a, int64_t uid);   /* set: sids */
 struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours */
 
-/* --- failed log-ins, registrations: no TTL, a limit must not be evicted; engine/attempts.c sweeps them --- */
+/* --- failed log-ins, registrations: no TTL, a limit must not be evicted; engine/people/attempts.c sweeps them --- */
 
 extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
 extern const struct str key_registrations; /* the same, of registrations */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/ledger.h"
-#include "engine/password.h"
-#include "engine/user.h"
+#include "engine/people/password.h"
+#include "engine/people/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"

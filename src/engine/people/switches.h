@@ -3,10 +3,10 @@
  * Every node reads the table twice a second, so a change is effective everywhere within a second, and
  * needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps a
  * slow reader from bringing an old value back. */
-#ifndef ENGINE_SWITCHES_H
-#define ENGINE_SWITCHES_H
+#ifndef ENGINE_PEOPLE_SWITCHES_H
+#define ENGINE_PEOPLE_SWITCHES_H
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 
 enum switch_name {
     SWITCH_REGISTRATION, /* anybody may register */

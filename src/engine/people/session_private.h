@@ -1,8 +1,8 @@
 /* session_private.h -- what the files of sessions share. */
-#ifndef ENGINE_SESSION_PRIVATE_H
-#define ENGINE_SESSION_PRIVATE_H
+#ifndef ENGINE_PEOPLE_SESSION_PRIVATE_H
+#define ENGINE_PEOPLE_SESSION_PRIVATE_H
 
-#include "engine/session.h"
+#include "engine/people/session.h"
 
 /* What differs between users and admins. */
 struct session_home {

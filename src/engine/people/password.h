@@ -4,8 +4,8 @@
  * queue is bounded; what does not fit is refused with ERR_BUSY. Registrations have
  * PASSWORD_NEW_WAITING_MAX places, all others PASSWORD_WAITING_MAX: neither can take the other's. Helper
  * threads run at a lower priority than the loop, so that a flood of log-ins does not slow down others. */
-#ifndef ENGINE_PASSWORD_H
-#define ENGINE_PASSWORD_H
+#ifndef ENGINE_PEOPLE_PASSWORD_H
+#define ENGINE_PEOPLE_PASSWORD_H
 
 #include "base/str.h"
 #include "loop/task.h"

@@ -5,8 +5,8 @@
  * sweeper of this module removes old ones). While Redis does not answer each node counts by itself,
  * so that a guess is never free. A name counts whether or not there is such a user; of IPv6 a whole
  * network counts as one address (address_subject). */
-#ifndef ENGINE_ATTEMPTS_H
-#define ENGINE_ATTEMPTS_H
+#ifndef ENGINE_PEOPLE_ATTEMPTS_H
+#define ENGINE_PEOPLE_ATTEMPTS_H
 
 #include "base/metrics.h"
 #include "wire/redis.h"

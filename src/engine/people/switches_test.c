@@ -1,4 +1,4 @@
-#include "engine/switches.h"
+#include "engine/people/switches.h"
 
 #include "base/buf.h"
 #include "base/log.h"

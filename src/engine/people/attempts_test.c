@@ -1,4 +1,4 @@
-#include "engine/attempts.h"
+#include "engine/people/attempts.h"
 
 #include "base/log.h"
 #include "engine/store/keys.h"

@@ -1,4 +1,4 @@
-#include "engine/session.h"
+#include "engine/people/session.h"
 
 #include <stdio.h>
 

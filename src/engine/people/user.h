@@ -2,12 +2,12 @@
  *
  * Owns table user_info but for its money, and user:<uid>:info. Names are unique after NFKC and case
  * folding. Whatever changes is in MySQL before anybody is told. */
-#ifndef ENGINE_USER_H
-#define ENGINE_USER_H
+#ifndef ENGINE_PEOPLE_USER_H
+#define ENGINE_PEOPLE_USER_H
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/store/cache.h"
-#include "engine/password.h"
+#include "engine/people/password.h"
 
 #define USER_NAME_CHARS_MIN     3
 #define USER_NAME_CHARS_MAX     32

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

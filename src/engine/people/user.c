@@ -1,4 +1,4 @@
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #include "engine/store/keys.h"
 #include "engine/ledger.h"

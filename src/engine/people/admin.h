@@ -3,10 +3,10 @@
  * Owns table admin_info and admin:<uid>:info, which lacks the password. Names are as those of users, and
  * unique among admins. Always true: once there is a super admin there always is one. Whoever removes or
  * demotes one locks all admins, so that two cannot remove each other. */
-#ifndef ENGINE_ADMIN_H
-#define ENGINE_ADMIN_H
+#ifndef ENGINE_PEOPLE_ADMIN_H
+#define ENGINE_PEOPLE_ADMIN_H
 
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 #include "engine/store/cache.h"
 
 #define ADMINS_MAX 1000

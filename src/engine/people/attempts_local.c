@@ -1,10 +1,10 @@
-#include "engine/attempts_local.h"
+#include "engine/people/attempts_local.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/map.h"
-#include "engine/attempts.h"
+#include "engine/people/attempts.h"
 
 #define TALLY_ROOM     4    /* attempts of a new subject; then twice as many */
 #define SWEEP_AGAIN_MS 1000 /* a full table is not searched at every attempt */

@@ -1,4 +1,4 @@
-#include "engine/admin_audit.h"
+#include "engine/people/admin_log.h"
 
 #include "base/buf.h"
 #include "base/json.h"

@@ -1,12 +1,12 @@
-/* admin_audit.h -- what admins did: who, when, from where, what, to whom, before and after, and what
+/* admin_log.h -- what admins did: who, when, from where, what, to whom, before and after, and what
  * came of it. In table admin_audit. (audit.h is about money.)
  *
  * Rows are only ever added: no statement of millrace changes or removes one, which tests/tidy.py
  * checks. Whatever changes MySQL is noted in the same transaction, so that neither happens without the
  * other. What goes through Redis, or takes several transactions, is noted before as begun and
  * afterwards as done. Refusals are noted once they are decided. */
-#ifndef ENGINE_ADMIN_AUDIT_H
-#define ENGINE_ADMIN_AUDIT_H
+#ifndef ENGINE_PEOPLE_ADMIN_LOG_H
+#define ENGINE_PEOPLE_ADMIN_LOG_H
 
 #include "wire/sql.h"
 

@@ -1,10 +1,10 @@
 /* Admins and their audit log on real stores. */
-#include "engine/admin.h"
+#include "engine/people/admin.h"
 
 #include <stdio.h>
 
 #include "engine/store/cache_fixture.h"
-#include "engine/session.h"
+#include "engine/people/session.h"
 
 static const struct str hash = {"$2b$12$secretsecretsecret", 25};
 static const struct admin_deed root = {

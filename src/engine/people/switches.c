@@ -1,4 +1,4 @@
-#include "engine/switches.h"
+#include "engine/people/switches.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* attempts_local.h -- the counts of a node that has no Redis: per subject the times of its attempts.
  * Never waits. The memory is bounded: ATTEMPTS_LOCAL_MAX subjects (attempts.h). */
-#ifndef ENGINE_ATTEMPTS_LOCAL_H
-#define ENGINE_ATTEMPTS_LOCAL_H
+#ifndef ENGINE_PEOPLE_ATTEMPTS_LOCAL_H
+#define ENGINE_PEOPLE_ATTEMPTS_LOCAL_H
 
 #include "base/check.h"
 #include "base/str.h"

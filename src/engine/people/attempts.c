@@ -1,11 +1,11 @@
-#include "engine/attempts.h"
+#include "engine/people/attempts.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/setup/address.h"
-#include "engine/attempts_local.h"
+#include "engine/people/attempts_local.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
 

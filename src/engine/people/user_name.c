@@ -4,7 +4,7 @@
 #include <uninorm.h>
 #include <unistr.h>
 
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #define NAME_BYTES_MAX 255 /* of a name and of its folded form: what their columns hold */
 

@@ -13,8 +13,8 @@
  *   - a session that is in Redis is in its owner's set, where cache.c finds it, and a user's session
  *     has a deadline like all that the user has there. So whoever removes the set drops the sessions
  *     first. */
-#ifndef ENGINE_SESSION_H
-#define ENGINE_SESSION_H
+#ifndef ENGINE_PEOPLE_SESSION_H
+#define ENGINE_PEOPLE_SESSION_H
 
 #include "engine/store/cache.h"
 

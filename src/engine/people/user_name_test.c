@@ -1,4 +1,4 @@
-#include "engine/user.h"
+#include "engine/people/user.h"
 #include "tests/tap.h"
 
 static const struct {

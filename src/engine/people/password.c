@@ -1,4 +1,4 @@
-#include "engine/password.h"
+#include "engine/people/password.h"
 
 #include <crypt.h>
 #include <stdlib.h>
