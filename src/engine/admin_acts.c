@@ -1,6 +1,6 @@
 #include "engine/admin_acts.h"
 
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/people/session.h"
 #include "engine/people/user.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "engine/alerts_private.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/members.h"
 
 static struct episode *find(struct alerts *a, const char *name)

@@ -8,7 +8,7 @@
 #include "engine/people/admin.h"
 #include "engine/api_private.h"
 #include "engine/setup/config.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 struct served {
     struct api *api;

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/nearest.h"
 #include "engine/api_private.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "wire/http_server/http_uri.h"
 
 #define NAME_BYTES_SHOWN 64 /* of an unknown member, in the message about it */

@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "engine/api_private.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "wire/http_server/http_uri.h"
 
 #define END                                                                                        \

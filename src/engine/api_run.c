@@ -1,6 +1,6 @@
 #include "engine/api_run.h"
 
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #define COUNT .most = INT32_MAX
 

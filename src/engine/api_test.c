@@ -9,7 +9,7 @@
 #include "engine/api_fixture.h"
 #include "engine/api_private.h"
 #include "engine/setup/config.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 

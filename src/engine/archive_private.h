@@ -4,7 +4,7 @@
 #define ENGINE_ARCHIVE_PRIVATE_H
 
 #include "engine/archive.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 
 #define ARCHIVE_BATCH 2000 /* results, about: as many as HSCAN gives */
 

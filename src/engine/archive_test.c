@@ -1,5 +1,5 @@
 /* Runs that have ended go to MySQL: whole, once, whatever dies on the way, and only then leave Redis. */
-#include "engine/audit.h"
+#include "engine/money/audit.h"
 #include "engine/results_fixture.h"
 #include "engine/run_row.h"
 

@@ -1,7 +1,7 @@
 /* Downloads on real stores: leases, workers that die or are slow, limits, ends of life, large files. */
 #include "engine/download_private.h"
 
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 #include "engine/scripts.h"
 
 #define PAPERS   1200

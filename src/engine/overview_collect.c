@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "engine/alerts.h"
 #include "engine/store/keys.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/overview_private.h"
 #include "engine/run.h"
 

@@ -12,7 +12,7 @@
 #define ENGINE_RESULTS_H
 
 #include "engine/block.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/result.h"
 #include "engine/run.h"
 

@@ -3,7 +3,7 @@
 #define ENGINE_RESULTS_FIXTURE_H
 
 #include "engine/archive_private.h"
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 #include "engine/results_private.h"
 
 static inline struct results results_of(struct node *n)

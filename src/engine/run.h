@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "engine/people/admin_log.h"
 #include "engine/catalog.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/run_units.h"
 
 #define RUN_QUEUED_MAX       100 /* of one user */

@@ -2,7 +2,7 @@
 #include "engine/run.h"
 
 #include "engine/keeper.h"
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 
 static struct catalog catalog;
 

@@ -16,7 +16,7 @@
 #ifndef ENGINE_TILL_H
 #define ENGINE_TILL_H
 
-#include "engine/charge.h"
+#include "engine/money/charge.h"
 #include "loop/task.h"
 
 #define TILL_PATIENCE_MS 10

@@ -1,5 +1,5 @@
 /* Verdicts on their way into the ledger: together, while their workers go on, and whatever the stores do. */
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 #include "engine/till.h"
 
 static int64_t judged, failed;

@@ -3,7 +3,7 @@
 #include "app/account/ledger.h"
 #include "engine/api_login.h"
 #include "engine/setup/config.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"

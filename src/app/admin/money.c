@@ -1,6 +1,6 @@
 /* A user's money: what comes, what is taken, what happened to it. */
-#include "engine/ledger.h"
-#include "engine/statement.h"
+#include "engine/money/ledger.h"
+#include "engine/money/statement.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"

@@ -4,7 +4,7 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 #include "engine/admin_acts.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/people/password.h"
 
 /* --- finding --- */

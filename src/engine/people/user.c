@@ -1,7 +1,7 @@
 #include "engine/people/user.h"
 
 #include "engine/store/keys.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #define COLUMNS "uid, username, password, permission, banned, version"
 

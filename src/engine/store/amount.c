@@ -1,5 +1,5 @@
 /* Amounts as people write them. */
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #define WHOLE_DIGITS_MAX 9
 

@@ -1,5 +1,5 @@
 /* Whatever is read as an amount is in its bounds and reads the same when it is written again. */
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

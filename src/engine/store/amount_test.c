@@ -1,5 +1,5 @@
 /* Amounts as people write them. */
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "tests/tap.h"
 
 static const struct {

@@ -43,7 +43,7 @@ extern const struct str key_registrations; /* the same, of registrations */
 /* sorted set: attempts -> when, ms. realm: struct attempt; what: "name", "address" */
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
 
-/* --- money: no TTL, MySQL may not have it yet; engine/ledger.c --- */
+/* --- money: no TTL, MySQL may not have it yet; engine/money/ledger.c --- */
 
 struct str key_balance(struct arena *a, int64_t uid);       /* string: cents; swept */
 struct str key_ledger(struct arena *a, int64_t uid);        /* hash: run, seq, synced, move */
@@ -56,7 +56,7 @@ extern const struct str key_audited;    /* string: when one was last completed, 
 extern const struct str
     key_drift; /* string: cents that it found to be off, and in how many places */
 
-/* --- runs: no TTL until archived, then 7 days; engine/run_units.c, engine/charge.c --- */
+/* --- runs: no TTL until archived, then 7 days; engine/run_units.c, engine/money/charge.c --- */
 
 /* hash: state, reason, total_blocks, finished_blocks, papers, relevant, failed, cost */
 struct str key_query_status(struct arena *a, int64_t uid, struct str qid);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/user.h"
 #include "tool/db/db.h"

@@ -4,7 +4,7 @@
 
 #include "base/sha256.h"
 #include "engine/admin_acts.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/session.h"
 #include "engine/people/user.h"

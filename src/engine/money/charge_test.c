@@ -1,5 +1,5 @@
 /* Papers that are charged: every outcome, together and alone, by one node and by two. */
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 
 static int64_t progress(struct task *t, struct node *n, int64_t uid, struct str qid)
 {

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define READS_MAX  5    /* in each of which Redis was another one afterwards */

@@ -1,7 +1,7 @@
 /* Money that is moved in MySQL first, and then carried over to Redis. */
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define MAKE_TRIES  3  /* of a transaction that was not confirmed */

@@ -2,8 +2,8 @@
  * (BIL-4). Whatever was lost, every paper can be judged again, and is paid for once. */
 #include <stdlib.h>
 
-#include "engine/audit.h"
-#include "engine/ledger_fixture.h"
+#include "engine/money/audit.h"
+#include "engine/money/ledger_fixture.h"
 
 static const char *const aof[] = {"--appendonly", "yes", "--auto-aof-rewrite-percentage", "0",
                                   NULL};

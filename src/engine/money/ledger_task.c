@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define EACH_MS      200

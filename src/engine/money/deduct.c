@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define ROUNDS_MAX 60

@@ -1,11 +1,11 @@
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 /* A row is read again when a move or a sync came in between. That many in a row are no accident. */

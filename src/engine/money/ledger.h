@@ -27,9 +27,9 @@
  * that row together with the user's, and writes only records that it read in the same run: what was
  * read from a Redis that has died since cannot come to MySQL behind the loader's back. Charges that came
  * to MySQL before, and whose results Redis has lost, are made good before the balance is loaded
- * (ledger_repair.c): the result comes back, or a reversal, which is a move, gives the money back. */
-#ifndef ENGINE_LEDGER_H
-#define ENGINE_LEDGER_H
+ * (repair.c): the result comes back, or a reversal, which is a move, gives the money back. */
+#ifndef ENGINE_MONEY_LEDGER_H
+#define ENGINE_MONEY_LEDGER_H
 
 #include "engine/store/cache.h"
 

@@ -1,7 +1,7 @@
 /* Money while stores and nodes die. */
 #include <stdlib.h>
 
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 
 static int note(struct task *t, struct sql *c, void *arg)
 {

@@ -1,10 +1,10 @@
-#include "engine/charge.h"
+#include "engine/money/charge.h"
 
 #include "base/buf.h"
 #include "base/json.h"
 #include "corpus/doi.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */

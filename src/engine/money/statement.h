@@ -2,8 +2,8 @@
  *
  * Two counters number its rows (ledger.h), so a place in the order is a number of each; a page is two ranges of the
  * primary key, merged by time. What Redis has charged comes here with the next sync. */
-#ifndef ENGINE_STATEMENT_H
-#define ENGINE_STATEMENT_H
+#ifndef ENGINE_MONEY_STATEMENT_H
+#define ENGINE_MONEY_STATEMENT_H
 
 #include "wire/sql.h"
 

@@ -1,7 +1,7 @@
 /* What users have in Redis ends after their deadline, and not before MySQL has their money. */
-#include "engine/sweeper.h"
+#include "engine/money/sweeper.h"
 
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 
 static struct sweeper sweeper_of(struct node *n)
 {

@@ -10,7 +10,7 @@
  *
  * Ids are not ordered. But the one that is written is that of a server that answers while the row is
  * locked, so an id that has been replaced cannot come back: its server is dead. */
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 
 #define FENCE_NAME "ledger.redis_run"
 #define ANSWER_MS  1000 /* Redis, while the row is locked */

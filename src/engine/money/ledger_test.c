@@ -1,5 +1,5 @@
 /* Money between two stores that both stand. */
-#include "engine/ledger_fixture.h"
+#include "engine/money/ledger_fixture.h"
 #include "engine/scripts.h"
 
 /* --- many calls at once --- */

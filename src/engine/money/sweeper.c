@@ -1,4 +1,4 @@
-#include "engine/sweeper.h"
+#include "engine/money/sweeper.h"
 
 #include "base/log.h"
 #include "engine/store/keys.h"

@@ -1,9 +1,9 @@
 /* audit_private.h -- what the files of the audit share. */
-#ifndef ENGINE_AUDIT_PRIVATE_H
-#define ENGINE_AUDIT_PRIVATE_H
+#ifndef ENGINE_MONEY_AUDIT_PRIVATE_H
+#define ENGINE_MONEY_AUDIT_PRIVATE_H
 
-#include "engine/audit.h"
-#include "engine/ledger_private.h"
+#include "engine/money/audit.h"
+#include "engine/money/ledger_private.h"
 
 struct audit_state {
     const struct audit *audit;

@@ -1,6 +1,6 @@
 /* The audit finds what is off, to the cent, and nothing else. */
-#include "engine/audit.h"
-#include "engine/ledger_fixture.h"
+#include "engine/money/audit.h"
+#include "engine/money/ledger_fixture.h"
 
 struct found {
     int count;

@@ -7,11 +7,11 @@
  *   2. a script drops the user's other records, but for the version of user:<uid>:info;
  *   3. another takes the deadline away, unless it was renewed meanwhile.
  * Any number of nodes may sweep: what one has done the other finds done. */
-#ifndef ENGINE_SWEEPER_H
-#define ENGINE_SWEEPER_H
+#ifndef ENGINE_MONEY_SWEEPER_H
+#define ENGINE_MONEY_SWEEPER_H
 
 #include "engine/store/cache.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #define SWEEPER_EACH_MS  10000
 #define SWEEPER_AT_ONCE  100

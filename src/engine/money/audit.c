@@ -1,10 +1,10 @@
-#include "engine/audit.h"
+#include "engine/money/audit.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/map.h"
-#include "engine/audit_private.h"
+#include "engine/money/audit_private.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
 #include "engine/scripts.h"

@@ -1,10 +1,10 @@
 /* ledger_private.h -- what the files of the ledger share. The halves of a step are functions of their
  * own, so that tests can end between any two of them. */
-#ifndef ENGINE_LEDGER_PRIVATE_H
-#define ENGINE_LEDGER_PRIVATE_H
+#ifndef ENGINE_MONEY_LEDGER_PRIVATE_H
+#define ENGINE_MONEY_LEDGER_PRIVATE_H
 
 #include "base/map.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "loop/sync.h"
 
 #define LEDGER_RUN_BYTES     41             /* a run id of Redis, with a NUL */
@@ -67,18 +67,18 @@ MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, co
  * is older than Redis. */
 void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
 
-/* ledger_repair.c: for each charge up to billed_seq whose result this run of Redis lacks, the result or the
+/* repair.c: for each charge up to billed_seq whose result this run of Redis lacks, the result or the
  * money is given back. *repaired: billed_seq; it stays as it is if Redis is another one by now. Safe to
  * repeat. */
 MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run,
                              int64_t *repaired);
 
-/* ledger_fence.c: the run of Redis that MySQL takes records of. */
+/* fence.c: the run of Redis that MySQL takes records of. */
 MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, char run[LEDGER_RUN_BYTES]);
 /* In a transaction: is it this one? It stays so until the transaction ends. */
 MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const char *run, bool *holds);
 
-/* ledger_move.c */
+/* move.c */
 const char *ledger_move_problem(const struct ledger_move *m); /* NULL: none */
 /* A request_id in MySQL. */
 struct ledger_request {
@@ -98,7 +98,7 @@ MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
 /* The other half: applies moves up to move_no, and takes the row of the outbox away. */
 MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, int64_t move_no);
 
-/* ledger_deduct.c. What was seen in Redis before MySQL was asked. */
+/* deduct.c. What was seen in Redis before MySQL was asked. */
 struct ledger_look {
     bool loaded;
     char run[LEDGER_RUN_BYTES];
@@ -121,7 +121,7 @@ MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct
 MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
                            const struct ledger_look *look, int64_t *status);
 
-/* ledger_sync.c */
+/* sync.c */
 struct ledger_record {
     int64_t seq, at_ms, cents;
     struct str kind, qid, doi, request_id; /* p == NULL: none */

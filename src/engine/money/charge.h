@@ -10,10 +10,10 @@
  *     replaces it.
  * In the status, finished counts verdicts and failures, as the progress does; failed those without a
  * verdict; cost is in cents. */
-#ifndef ENGINE_CHARGE_H
-#define ENGINE_CHARGE_H
+#ifndef ENGINE_MONEY_CHARGE_H
+#define ENGINE_MONEY_CHARGE_H
 
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 #define CHARGE_MANY_MAX         100 /* papers in one call */
 #define CHARGE_QID_BYTES_MAX    64

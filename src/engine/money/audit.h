@@ -14,10 +14,10 @@
  * billing_log only grows. So the background check, which runs for ever, adds up what is new since it last found a
  * user to be right, and looks for results of new charges only, until Redis was restarted; everything is read
  * again when the node starts, and by whoever asks for an audit. */
-#ifndef ENGINE_AUDIT_H
-#define ENGINE_AUDIT_H
+#ifndef ENGINE_MONEY_AUDIT_H
+#define ENGINE_MONEY_AUDIT_H
 
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 
 struct audit_finding {
     int64_t uid;

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
 
 #define ANSWER_MS 1000 /* Redis, while the row is locked */

@@ -1,5 +1,5 @@
 /* Results against charges. */
-#include "engine/audit_private.h"
+#include "engine/money/audit_private.h"
 #include "engine/store/keys.h"
 
 #define CHARGES_MAX 1000 /* looked at in one go */

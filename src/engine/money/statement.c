@@ -1,4 +1,4 @@
-#include "engine/statement.h"
+#include "engine/money/statement.h"
 
 /* Where a page begins: below these numbers. */
 struct place {

@@ -1,15 +1,15 @@
 /* ledger_fixture.h -- what the tests of money have in common: a real MariaDB, a real Redis, nodes, and
  * the question whether every cent is where it belongs. */
-#ifndef ENGINE_LEDGER_FIXTURE_H
-#define ENGINE_LEDGER_FIXTURE_H
+#ifndef ENGINE_MONEY_LEDGER_FIXTURE_H
+#define ENGINE_MONEY_LEDGER_FIXTURE_H
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "engine/charge.h"
+#include "engine/money/charge.h"
 #include "engine/store/keys.h"
-#include "engine/ledger_private.h"
+#include "engine/money/ledger_private.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
