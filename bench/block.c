@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "corpus/paper.h"
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/setup/config.h"
 #include "engine/setup/stores.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/catalog.h"
+#include "engine/papers/catalog.h"
 #include "engine/setup/config.h"
 #include "engine/setup/stores.h"
 

@@ -10,7 +10,7 @@
 #include "corpus/pack.h"
 #include "corpus/paper.h"
 #include "engine/ai_private.h"
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 #include "engine/result.h"
 
 #define PAPERS_MAX  20000

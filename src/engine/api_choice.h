@@ -4,7 +4,7 @@
 
 #include "corpus/paper.h"
 #include "engine/api.h"
-#include "engine/catalog.h"
+#include "engine/papers/catalog.h"
 
 #define API_CHOICE_BYTES_MAX (1024 * 1024) /* of a body with all journals there can be */
 

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "corpus/bibtex.h"
 #include "engine/ai.h"
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/crew.h"
 #include "engine/members.h"
 #include "engine/setup/node.h"

@@ -11,7 +11,7 @@
 #ifndef ENGINE_RESULTS_H
 #define ENGINE_RESULTS_H
 
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/money/ledger.h"
 #include "engine/result.h"
 #include "engine/run.h"

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "engine/people/admin_log.h"
-#include "engine/catalog.h"
+#include "engine/papers/catalog.h"
 #include "engine/money/ledger.h"
 #include "engine/run_units.h"
 

@@ -6,7 +6,7 @@
 #include "app/screen/work.h"
 
 #include "base/map.h"
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/store/keys.h"
 #include "engine/setup/node.h"
 

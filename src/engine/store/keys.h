@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* --- the catalog: no TTL; engine/catalog.c --- */
+/* --- the catalog: no TTL; engine/papers/catalog.c --- */
 
 extern const struct str key_tags;     /* hash: tag -> type */
 extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
@@ -16,7 +16,7 @@ extern const struct str key_catalog_lock;                         /* string: who
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
 
-/* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/block.c --- */
+/* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/papers/block.c --- */
 
 struct str key_block(struct arena *a, struct str journal, int64_t year); /* hash: DOI -> paper */
 /* string: who builds it, 30 s */

@@ -1,11 +1,11 @@
 /* block_private.h -- what the files of the blocks share. */
-#ifndef ENGINE_BLOCK_PRIVATE_H
-#define ENGINE_BLOCK_PRIVATE_H
+#ifndef ENGINE_PAPERS_BLOCK_PRIVATE_H
+#define ENGINE_PAPERS_BLOCK_PRIVATE_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "corpus/pack.h"
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/store/lock.h"
 #include "loop/sync.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/catalog_private.h"
+#include "engine/papers/catalog_private.h"
 #include "engine/store/keys.h"
 
 /* Up to so many years are asked for by name; for more it is cheaper to take all that there are. */

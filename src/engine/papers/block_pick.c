@@ -2,7 +2,7 @@
  * built, and asked again. */
 #include <stdlib.h>
 
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 
 #define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that everybody shares */

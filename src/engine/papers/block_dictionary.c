@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 
 #define IDLE_MAX       8    /* packers kept; each holds a megabyte or so */
 #define UNKNOWN_FOR_MS 5000 /* a number that MySQL lacks is not asked for again */

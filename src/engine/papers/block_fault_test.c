@@ -1,6 +1,6 @@
 /* Blocks that several build at once, and builders that stall, die or lose a store. */
-#include "engine/block_fixture.h"
-#include "engine/block_private.h"
+#include "engine/papers/block_fixture.h"
+#include "engine/papers/block_private.h"
 #include "engine/scripts.h"
 
 /* One call on a task of its own. */

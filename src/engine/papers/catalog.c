@@ -1,4 +1,4 @@
-#include "engine/catalog.h"
+#include "engine/papers/catalog.h"
 
 #include "base/json.h"
 #include "base/map.h"

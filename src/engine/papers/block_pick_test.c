@@ -1,5 +1,5 @@
 /* Papers picked out of many blocks. */
-#include "engine/block_fixture.h"
+#include "engine/papers/block_fixture.h"
 
 static struct block_pick want(struct task *t, int64_t year, int64_t i)
 {

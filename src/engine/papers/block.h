@@ -20,8 +20,8 @@
  *     filled together do not end together;
  *   - values packed with an older dictionary stay readable: table zstd_dictionary keeps all of
  *     them, and one that is not known yet is fetched when it is met. */
-#ifndef ENGINE_BLOCK_H
-#define ENGINE_BLOCK_H
+#ifndef ENGINE_PAPERS_BLOCK_H
+#define ENGINE_PAPERS_BLOCK_H
 
 #include "base/metrics.h"
 #include "wire/redis.h"

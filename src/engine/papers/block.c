@@ -1,8 +1,8 @@
-#include "engine/block.h"
+#include "engine/papers/block.h"
 
 #include <stdlib.h>
 
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 
 #define POLL_MS        50  /* who waits for another node's build looks this often */

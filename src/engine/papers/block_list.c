@@ -1,5 +1,5 @@
 /* Which blocks there are, and what is in them. */
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 
 #define TRIES_MAX    3   /* a block that is damaged each time after it was built */

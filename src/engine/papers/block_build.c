@@ -3,7 +3,7 @@
  * memory for one batch. */
 #include "base/log.h"
 #include "corpus/paper.h"
-#include "engine/block_private.h"
+#include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
 #include "loop/offload.h"

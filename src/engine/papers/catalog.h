@@ -3,8 +3,8 @@
  * Owns sys:tags:info, sys:tag_journals:*, sys:journals:* and contentlist_year_number:*. They have
  * no TTL. Loading replaces all of them in one step, so that a reader sees the old catalog or the
  * new one, and drops keys of tags and journals that are gone. */
-#ifndef ENGINE_CATALOG_H
-#define ENGINE_CATALOG_H
+#ifndef ENGINE_PAPERS_CATALOG_H
+#define ENGINE_PAPERS_CATALOG_H
 
 #include "engine/store/cache.h"
 #include "wire/redis.h"

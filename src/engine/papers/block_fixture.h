@@ -1,12 +1,12 @@
 /* block_fixture.h -- what the tests of blocks have in common: a real MariaDB, a real Redis, and
  * nodes. A node here is what blocks need of one: a connection to Redis, a pool, a struct blocks. */
-#ifndef ENGINE_BLOCK_FIXTURE_H
-#define ENGINE_BLOCK_FIXTURE_H
+#ifndef ENGINE_PAPERS_BLOCK_FIXTURE_H
+#define ENGINE_PAPERS_BLOCK_FIXTURE_H
 
 #include "base/log.h"
 #include "corpus/pack.h"
 #include "corpus/paper.h"
-#include "engine/block.h"
+#include "engine/papers/block.h"
 #include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"

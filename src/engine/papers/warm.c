@@ -1,4 +1,4 @@
-#include "engine/warm.h"
+#include "engine/papers/warm.h"
 
 #include <stdio.h>
 

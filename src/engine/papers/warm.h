@@ -1,11 +1,11 @@
 /* warm.h -- fills Redis from MySQL: the catalog first, then every block that is missing or out of
  * date. `millrace db warm` does it once; a node does it when it starts, and again when Redis was
  * away. Several may do it at once: each block is built by one of them. */
-#ifndef ENGINE_WARM_H
-#define ENGINE_WARM_H
+#ifndef ENGINE_PAPERS_WARM_H
+#define ENGINE_PAPERS_WARM_H
 
-#include "engine/block.h"
-#include "engine/catalog.h"
+#include "engine/papers/block.h"
+#include "engine/papers/catalog.h"
 
 enum warm_state { WARM_WAITING, WARM_CATALOG, WARM_BLOCKS, WARM_DONE, WARM_FAILED };
 

@@ -1,7 +1,7 @@
 /* Blocks between a real MariaDB and a real Redis, while nothing goes wrong there. */
 #include <stdlib.h>
 
-#include "engine/block_fixture.h"
+#include "engine/papers/block_fixture.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
 

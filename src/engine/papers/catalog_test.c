@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "engine/catalog_private.h"
+#include "engine/papers/catalog_private.h"
 #include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"

@@ -2,10 +2,10 @@
  *
  * A year is four digits. Other names among the years, and numbers below zero, count as nothing,
  * wherever they were read. */
-#ifndef ENGINE_CATALOG_PRIVATE_H
-#define ENGINE_CATALOG_PRIVATE_H
+#ifndef ENGINE_PAPERS_CATALOG_PRIVATE_H
+#define ENGINE_PAPERS_CATALOG_PRIVATE_H
 
-#include "engine/catalog.h"
+#include "engine/papers/catalog.h"
 
 #define CATALOG_YEAR_MIN 1000
 #define CATALOG_YEAR_MAX 9999

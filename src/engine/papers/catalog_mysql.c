@@ -2,7 +2,7 @@
  * out is left out here: tags of no type, and journals that are not in contentlist. */
 #include "base/json.h"
 #include "base/map.h"
-#include "engine/catalog_private.h"
+#include "engine/papers/catalog_private.h"
 
 /* Lists of one length are one prepared statement: what is left over is NULL, which equals nothing. */
 #define MARKS_16      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
