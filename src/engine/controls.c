@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/store/keys.h"
 #include "engine/people/switches.h"
 #include "wire/redis.h"

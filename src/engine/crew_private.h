@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "corpus/bibtex.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/papers/block.h"
 #include "engine/crew.h"
 #include "engine/members.h"

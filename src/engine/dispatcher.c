@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/keeper.h"
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
 #include "engine/members.h"

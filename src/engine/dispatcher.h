@@ -13,7 +13,7 @@
  *      its row, put its units in its list, and list it with its workers.
  *
  * Each step may be repeated, and two dispatchers at once, while a lock changes hands, do no harm: the limits themselves are
- * kept by the key pool (keyring.h) and by the claims of the crews. */
+ * kept by the key pool (permits.h) and by the claims of the crews. */
 #ifndef ENGINE_DISPATCHER_H
 #define ENGINE_DISPATCHER_H
 

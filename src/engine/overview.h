@@ -6,7 +6,7 @@
 #ifndef ENGINE_OVERVIEW_H
 #define ENGINE_OVERVIEW_H
 
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 #include "engine/setup/node.h"
 
 #define OVERVIEW_EACH_MS      1000

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
 #include "engine/setup/stores.h"

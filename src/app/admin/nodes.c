@@ -1,5 +1,5 @@
 /* What is told to nodes: to take no work, to read the prompt again. */
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/controls.h"
 
 #include "app/admin/call.h"

@@ -1,7 +1,7 @@
 #include "app/screen/routes.h"
 
 #include "app/screen/screen.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/api_choice.h"
 #include "engine/api_run.h"
 #include "engine/archive.h"

@@ -106,7 +106,7 @@ struct str key_download_status(struct arena *a, int64_t uid, struct str task); /
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
                               int64_t n); /* string of 1 MB; 5 minutes */
 
-/* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/keyring.c --- */
+/* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/ai/permits.c --- */
 
 extern const struct str key_keyring;    /* hash: run, at, since */
 extern const struct str key_key_errors; /* hash: number -> when, whether refused, what; the last */

@@ -1,16 +1,16 @@
-/* keyring_fixture.h -- what the tests of the key pool have in common: real stores, nodes, workers that
+/* permits_fixture.h -- what the tests of the key pool have in common: real stores, nodes, workers that
  * send, and the question whether any minute had more than it may.
  *
  * A minute is 480 slots, of which a test may say how long they are. */
-#ifndef ENGINE_KEYRING_FIXTURE_H
-#define ENGINE_KEYRING_FIXTURE_H
+#ifndef ENGINE_AI_PERMITS_FIXTURE_H
+#define ENGINE_AI_PERMITS_FIXTURE_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "engine/keyring_private.h"
+#include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"

@@ -1,5 +1,5 @@
 -- Takes back what was not used, then leases what is wanted, all or none per request: a place in the
--- window of requests, one in the window of tokens, and one in each cap. engine/keyring_private.h
+-- window of requests, one in the window of tokens, and one in each cap. engine/ai/permits_private.h
 -- tells the story; its numbers are those of the comments here.
 -- KEYS: the ring; then for each key its window and its counts of the minute, day and month.
 -- ARGV: ms of a slot; slots that count; 1 if no permit was ever given; requests wanted; tokens of

@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "engine/keyring_private.h"
+#include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
 
 #define PERIOD_COMMANDS KEYRING_CAPS
@@ -14,7 +14,7 @@ struct str keyring_error_text(struct task *t, bool refused, const char *text)
     return str_printf(task_arena(t), "%s %s", refused ? "refused" : "rests", text);
 }
 
-/* As lua/keyring_lease.lua has it: the calendar, in UTC. */
+/* As engine/ai/keyring_lease.lua has it: the calendar, in UTC. */
 static int64_t period_start(size_t period, int64_t now_s)
 {
     time_t now = (time_t)now_s;

@@ -1,9 +1,9 @@
-/* ai_private.h -- what ai.c, ai_prompt.c, ai_verdict.c and ai_words.c share. */
-#ifndef ENGINE_AI_PRIVATE_H
-#define ENGINE_AI_PRIVATE_H
+/* ai_private.h -- what ai.c, prompt.c, verdict.c and words.c share. */
+#ifndef ENGINE_AI_AI_PRIVATE_H
+#define ENGINE_AI_AI_PRIVATE_H
 
 #include "base/buf.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 
 /* --- prompts --- */
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "engine/ai_private.h"
+#include "engine/ai/ai_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

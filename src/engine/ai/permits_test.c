@@ -1,4 +1,4 @@
-#include "engine/keyring_fixture.h"
+#include "engine/ai/permits_fixture.h"
 
 static int64_t now_us(struct task *t)
 {

@@ -1,4 +1,4 @@
-#include "engine/keyring_private.h"
+#include "engine/ai/permits_private.h"
 
 /* --- what goes back --- */
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "engine/ai_fixture.h"
-#include "engine/ai_private.h"
+#include "engine/ai/ai_fixture.h"
+#include "engine/ai/ai_private.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 

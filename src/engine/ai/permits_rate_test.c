@@ -1,5 +1,5 @@
 /* Limits are used, and never more than that. */
-#include "engine/keyring_fixture.h"
+#include "engine/ai/permits_fixture.h"
 
 static int64_t now_us(struct task *t)
 {

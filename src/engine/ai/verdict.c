@@ -1,6 +1,6 @@
 #include "base/bytes16.h"
 #include "base/json.h"
-#include "engine/ai_private.h"
+#include "engine/ai/ai_private.h"
 
 #define OBJECTS_TRIED_MAX 32 /* braces in prose that may begin one */
 

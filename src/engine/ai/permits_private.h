@@ -1,4 +1,4 @@
-/* keyring_private.h -- how limits hold over all nodes without a script per request.
+/* permits_private.h -- how limits hold over all nodes without a script per request.
  *
  *   1. A node leases: one script gives it some requests and tokens of some keys, which count from that
  *      moment on. One lease call is under way per node; whoever waits meanwhile is in the next one.
@@ -34,11 +34,11 @@
  *      given for 2 s; after that the tokens count in full.
  *
  * A key that rests has the time in its hash. A key that was refused rests too, while MySQL is told. */
-#ifndef ENGINE_KEYRING_PRIVATE_H
-#define ENGINE_KEYRING_PRIVATE_H
+#ifndef ENGINE_AI_PERMITS_PRIVATE_H
+#define ENGINE_AI_PERMITS_PRIVATE_H
 
 #include "base/list.h"
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 
 #define KEYRING_SLOT_MS          125
 #define KEYRING_SLOTS_PER_SECOND 8
@@ -131,10 +131,10 @@ void keyring_give_back(struct keyring *k, int64_t now_us, struct keyring_key *ke
                        const struct keyring_return *r);
 /* Lots that are too old to be handed out, and all of a key (NULL: of none), go back. */
 void keyring_clear_lots(struct keyring *k, int64_t now_us, const struct keyring_key *of);
-/* keyring_state.c: the last error of a key, for all to see. */
+/* permits_state.c: the last error of a key, for all to see. */
 struct str keyring_error_text(struct task *t, bool refused, const char *text);
 void keyring_wake(struct keyring *k);
-void keyring_pump(struct task *t, void *arg); /* keyring_lease.c */
+void keyring_pump(struct task *t, void *arg); /* permits_lease.c */
 /* One call to Redis. Fresh: no permit was ever given (7). */
 MUST_CHECK int keyring_lease(struct task *t, struct keyring *k, bool fresh);
 #endif

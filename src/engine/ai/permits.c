@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/keyring_private.h"
+#include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
 

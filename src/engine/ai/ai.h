@@ -4,7 +4,7 @@
  * anything that speaks OpenAI's chat completions. What is the same for all papers of a run comes first
  * in the prompt, so that providers' prefix caches work.
  *
- * A call needs a permit of the key pool (keyring.h), which it waits for; afterwards the permit is
+ * A call needs a permit of the key pool (permits.h), which it waits for; afterwards the permit is
  * settled with the tokens that were used. Tried again, at most AI_ATTEMPTS_MAX times in all, with
  * exponential backoff and jitter: 408, 429, 5xx, cut connections, time-outs, replies that
  * cannot be read. 401 and 403 are the key's fault: another one is tried at once, a few times. Everything
@@ -12,8 +12,8 @@
  *
  * A verdict is never guessed: what a model says in other forms than asked for is understood where it can
  * only mean one thing, and asked for again otherwise. Keys are in no log and in no message. */
-#ifndef ENGINE_AI_H
-#define ENGINE_AI_H
+#ifndef ENGINE_AI_AI_H
+#define ENGINE_AI_AI_H
 
 #include "base/metrics.h"
 #include "base/str.h"

@@ -1,11 +1,11 @@
 /* ai_fixture.h -- a key pool for tests of the AI's calls: never full, and remembers what it was told. It is
  * linked instead of the real one. */
-#ifndef ENGINE_AI_FIXTURE_H
-#define ENGINE_AI_FIXTURE_H
+#ifndef ENGINE_AI_AI_FIXTURE_H
+#define ENGINE_AI_AI_FIXTURE_H
 
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 #include "engine/setup/config.h"
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 #include "wire/http_client.h"
 
 struct keyring {

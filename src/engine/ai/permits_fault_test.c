@@ -1,5 +1,5 @@
 /* Redis dies, forgets, and comes back: no minute may have more than the limit. */
-#include "engine/keyring_fixture.h"
+#include "engine/ai/permits_fixture.h"
 
 static int64_t now_us(struct task *t)
 {

@@ -1,6 +1,6 @@
 /* The one task of a node that talks to Redis about permits (1). */
 #include "base/log.h"
-#include "engine/keyring_private.h"
+#include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
 

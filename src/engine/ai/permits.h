@@ -1,4 +1,4 @@
-/* keyring.h -- the keys of the AI service, and how much each may still be used (SCR-9, SCR-10).
+/* permits.h -- the keys of the AI service, and how much each may still be used (SCR-9, SCR-10).
  *
  * Every key of api_list has limits: requests and tokens in any 60 s (rpm_limit, tpm_limit), and caps for the
  * minute, day and month. They hold over all nodes together, on Redis' clock, and the two limits are
@@ -12,8 +12,8 @@
  *   - what surely was not sent is given back at once; what may have been sent stays counted;
  *   - after Redis was restarted, what it may have forgotten counts as if all had been used;
  *   - with work waiting, at least 97 % of the limits are used, and evenly. */
-#ifndef ENGINE_KEYRING_H
-#define ENGINE_KEYRING_H
+#ifndef ENGINE_AI_PERMITS_H
+#define ENGINE_AI_PERMITS_H
 
 #include "base/metrics.h"
 #include "wire/redis.h"

@@ -1,12 +1,12 @@
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/ai_private.h"
+#include "engine/ai/ai_private.h"
 #include "engine/setup/config.h"
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 #include "wire/http_client.h"
 
 #define BACKOFF_MS     500

@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "engine/ai_private.h"
+#include "engine/ai/ai_private.h"
 #include "tests/tap.h"
 
 static struct arena arena;
