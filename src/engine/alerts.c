@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/store/keys.h"
-#include "engine/run_state.h"
+#include "engine/runs/state.h"
 
 #define EACH_MS         1000
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "engine/store/keys.h"
 #include "engine/members.h"
-#include "engine/run_state.h"
+#include "engine/runs/state.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"

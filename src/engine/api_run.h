@@ -3,7 +3,7 @@
 #define ENGINE_API_RUN_H
 
 #include "engine/api.h"
-#include "engine/history.h"
+#include "engine/runs/history.h"
 
 #define API_RUN_STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"
 

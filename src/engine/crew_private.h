@@ -9,7 +9,7 @@
 #include "engine/crew.h"
 #include "engine/members.h"
 #include "engine/setup/node.h"
-#include "engine/run.h"
+#include "engine/runs/run.h"
 #include "engine/till.h"
 #include "engine/work.h"
 #include "loop/sync.h"

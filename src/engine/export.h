@@ -12,7 +12,7 @@
 #ifndef ENGINE_EXPORT_H
 #define ENGINE_EXPORT_H
 
-#include "engine/results.h"
+#include "engine/runs/results.h"
 
 enum export_format { EXPORT_CSV, EXPORT_BIB, EXPORT_RIS };
 

@@ -2,7 +2,7 @@
  *
  * Every node gives a sign of life in MEMBER_BEAT_MS, by a script, on Redis' clock. Who was silent for
  * MEMBER_SILENT_MS is dead: its units go back, its workers count no more. A node that was only slow
- * can do no harm then, because units are leased (run_units.h).
+ * can do no harm then, because units are leased (units.h).
  *
  * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: nobody could be
  * heard before. */

@@ -6,7 +6,7 @@
 #include "engine/store/keys.h"
 #include "engine/money/ledger.h"
 #include "engine/overview_private.h"
-#include "engine/run.h"
+#include "engine/runs/run.h"
 
 #define STORE_MS      2000
 #define SLOW_EACH_MS  5000

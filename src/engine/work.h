@@ -6,7 +6,7 @@
 #define ENGINE_WORK_H
 
 #include "base/json.h"
-#include "engine/run_units.h"
+#include "engine/runs/units.h"
 
 struct node;
 

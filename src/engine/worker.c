@@ -5,7 +5,7 @@
 #include "corpus/paper.h"
 #include "engine/crew_private.h"
 #include "engine/store/keys.h"
-#include "engine/result.h"
+#include "engine/runs/result.h"
 
 #define BACKOFF_MS 50   /* a unit is done, and a store is away */
 #define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */

@@ -3,7 +3,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/admin_acts.h"
+#include "engine/runs/admin_acts.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/map.h"
 #include "engine/store/keys.h"
-#include "engine/run_row.h"
+#include "engine/runs/row.h"
 
 /* --- what there is to distil --- */
 

@@ -9,7 +9,7 @@
 #ifndef APP_DISTILL_DISTILL_H
 #define APP_DISTILL_DISTILL_H
 
-#include "engine/run.h"
+#include "engine/runs/run.h"
 #include "engine/work.h"
 
 #define DISTILL_KIND         "distill"

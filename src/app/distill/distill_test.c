@@ -2,7 +2,7 @@
 #include "app/distill/distill.h"
 
 #include "engine/money/ledger_fixture.h"
-#include "engine/run_row.h"
+#include "engine/runs/row.h"
 
 static struct catalog catalog;
 

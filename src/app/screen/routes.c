@@ -4,7 +4,7 @@
 #include "engine/ai/ai.h"
 #include "engine/api_choice.h"
 #include "engine/api_run.h"
-#include "engine/archive.h"
+#include "engine/runs/archive.h"
 
 #define LIMIT_DEFAULT 20
 

@@ -56,7 +56,7 @@ extern const struct str key_audited;    /* string: when one was last completed, 
 extern const struct str
     key_drift; /* string: cents that it found to be off, and in how many places */
 
-/* --- runs: no TTL until archived, then 7 days; engine/run_units.c, engine/money/charge.c --- */
+/* --- runs: no TTL until archived, then 7 days; engine/runs/units.c, engine/money/charge.c --- */
 
 /* hash: state, reason, total_blocks, finished_blocks, papers, relevant, failed, cost */
 struct str key_query_status(struct arena *a, int64_t uid, struct str qid);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "engine/admin_acts.h"
+#include "engine/runs/admin_acts.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/session.h"
