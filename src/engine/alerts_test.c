@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/members.h"
+#include "engine/crew/members.h"
 #include "engine/runs/state.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"

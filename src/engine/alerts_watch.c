@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "engine/alerts_private.h"
 #include "engine/money/ledger.h"
-#include "engine/members.h"
+#include "engine/crew/members.h"
 
 static struct episode *find(struct alerts *a, const char *name)
 {

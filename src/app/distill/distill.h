@@ -10,7 +10,7 @@
 #define APP_DISTILL_DISTILL_H
 
 #include "engine/runs/run.h"
-#include "engine/work.h"
+#include "engine/crew/work.h"
 
 #define DISTILL_KIND         "distill"
 #define DISTILL_CHUNK_PAPERS 100

@@ -82,7 +82,7 @@ struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n);
  * parts. False: it is none. */
 bool key_block_read(struct str name, struct str *journal, int64_t *year, struct str *slice);
 
-/* --- who works at what: no TTL, kept true by every node; engine/dispatcher.c, engine/crew.c --- */
+/* --- who works at what: no TTL, kept true by every node; engine/crew/dispatcher.c, engine/crew/crew.c --- */
 
 extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
 extern const struct str key_nodes;      /* sorted set: incarnation -> last sign of life, ms */

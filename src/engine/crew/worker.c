@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "corpus/paper.h"
-#include "engine/crew_private.h"
+#include "engine/crew/crew_private.h"
 #include "engine/store/keys.h"
 #include "engine/runs/result.h"
 

@@ -1,5 +1,5 @@
 /* Who lives, who does what share, and that nobody has more workers than permitted; on a real Redis. */
-#include "engine/members.h"
+#include "engine/crew/members.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * The engine queues, starts, pauses and ends runs, leases units, asks the AI and charges. An application says
  * how a run is split into units, and which papers a unit has. */
-#ifndef ENGINE_WORK_H
-#define ENGINE_WORK_H
+#ifndef ENGINE_CREW_WORK_H
+#define ENGINE_CREW_WORK_H
 
 #include "base/json.h"
 #include "engine/runs/units.h"

@@ -14,8 +14,8 @@
  *
  * Each step may be repeated, and two dispatchers at once, while a lock changes hands, do no harm: the limits themselves are
  * kept by the key pool (permits.h) and by the claims of the crews. */
-#ifndef ENGINE_DISPATCHER_H
-#define ENGINE_DISPATCHER_H
+#ifndef ENGINE_CREW_DISPATCHER_H
+#define ENGINE_CREW_DISPATCHER_H
 
 #include "loop/task.h"
 

@@ -6,8 +6,8 @@
  *
  * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: nobody could be
  * heard before. */
-#ifndef ENGINE_MEMBERS_H
-#define ENGINE_MEMBERS_H
+#ifndef ENGINE_CREW_MEMBERS_H
+#define ENGINE_CREW_MEMBERS_H
 
 #include "wire/redis.h"
 

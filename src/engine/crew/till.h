@@ -13,8 +13,8 @@
  * A verdict that cannot be recorded for a lasting reason (too little money, a ledger that cannot be
  * loaded, not a charge) pauses its run at once: otherwise the run's next workers would ask the AI
  * about the same papers without end, and each answer costs. */
-#ifndef ENGINE_TILL_H
-#define ENGINE_TILL_H
+#ifndef ENGINE_CREW_TILL_H
+#define ENGINE_CREW_TILL_H
 
 #include "engine/money/charge.h"
 #include "loop/task.h"

@@ -1,4 +1,4 @@
-#include "engine/till.h"
+#include "engine/crew/till.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "engine/members.h"
+#include "engine/crew/members.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,17 +1,17 @@
 /* crew_private.h -- what the files of the crew share. */
-#ifndef ENGINE_CREW_PRIVATE_H
-#define ENGINE_CREW_PRIVATE_H
+#ifndef ENGINE_CREW_CREW_PRIVATE_H
+#define ENGINE_CREW_CREW_PRIVATE_H
 
 #include "base/map.h"
 #include "corpus/bibtex.h"
 #include "engine/ai/ai.h"
 #include "engine/papers/block.h"
-#include "engine/crew.h"
-#include "engine/members.h"
+#include "engine/crew/crew.h"
+#include "engine/crew/members.h"
 #include "engine/setup/node.h"
 #include "engine/runs/run.h"
-#include "engine/till.h"
-#include "engine/work.h"
+#include "engine/crew/till.h"
+#include "engine/crew/work.h"
 #include "loop/sync.h"
 
 struct crew {

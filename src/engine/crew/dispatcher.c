@@ -1,4 +1,4 @@
-#include "engine/dispatcher.h"
+#include "engine/crew/dispatcher.h"
 
 #include <stdlib.h>
 
@@ -8,13 +8,13 @@
 #include "engine/ai/permits.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
-#include "engine/members.h"
+#include "engine/crew/members.h"
 #include "engine/setup/node.h"
 #include "engine/runs/row.h"
 #include "engine/scripts.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
-#include "engine/work.h"
+#include "engine/crew/work.h"
 
 #define EACH_MS            200
 #define LOCK_MS            3000

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/crew_private.h"
+#include "engine/crew/crew_private.h"
 #include "engine/store/keys.h"
 
 #define LOT_US         1000000

@@ -1,4 +1,4 @@
-#include "engine/crew_private.h"
+#include "engine/crew/crew_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

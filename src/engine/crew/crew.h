@@ -2,7 +2,7 @@
  *
  * The dispatcher says in Redis how many workers a run may have. Every node takes its share of them, and asks
  * for each before it starts it: all nodes together never have more workers of a user than the user's
- * permission (lua/workers_claim.lua). How one run goes, seen from here:
+ * permission (engine/crew/workers_claim.lua). How one run goes, seen from here:
  *
  *   1. It is listed in sys:running: a share of its workers is claimed, and they start.
  *   2. A worker takes a unit, judges its papers one by one, and takes the next (worker.c). Finding none, it
@@ -15,8 +15,8 @@
  *
  * News of pauses and ends is looked for every CREW_NEWS_MS. A Redis that was restarted may have forgotten
  * some: until the dispatcher has rebuilt its queue from MySQL nobody works. */
-#ifndef ENGINE_CREW_H
-#define ENGINE_CREW_H
+#ifndef ENGINE_CREW_CREW_H
+#define ENGINE_CREW_CREW_H
 
 #include "loop/task.h"
 
