@@ -70,8 +70,8 @@ struct node {
     int place;            /* among the nodes of its supervisor; whoever follows it has it again */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
     bool draining;        /* it ends: no new work, no new requests */
-    bool drained;         /* by an admin: no new work, but it serves; engine/controls.h */
-    const char *id;       /* of its place; engine/controls.h */
+    bool drained;         /* by an admin: no new work, but it serves; engine/watch/controls.h */
+    const char *id;       /* of its place; engine/watch/controls.h */
     int64_t resident_bytes, late_us; /* as last measured */
 };
 #endif

@@ -87,7 +87,7 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
 extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
 extern const struct str key_nodes;      /* sorted set: incarnation -> last sign of life, ms */
 extern const struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
-/* hash: likewise, of those who fell silent; until it was reported (engine/alerts.c) */
+/* hash: likewise, of those who fell silent; until it was reported (engine/watch/alerts.c) */
 extern const struct str key_nodes_lost;
 extern const struct str key_news;       /* stream: runs whose state was changed; the last 1,000 */
 extern const struct str key_dispatched; /* string: run id of the Redis whose queue is whole */
@@ -114,7 +114,7 @@ struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, 
 /* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
 
-/* --- alerts: a copy of what table setting has, for when MySQL is away; engine/alerts.c --- */
+/* --- alerts: a copy of what table setting has, for when MySQL is away; engine/watch/alerts.c --- */
 
 extern const struct str key_alerts;      /* string: episodes that are not over, as JSON */
 extern const struct str key_alerts_lock; /* string: who sends them while MySQL is away, 30 s */

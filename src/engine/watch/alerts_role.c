@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/alerts_private.h"
+#include "engine/watch/alerts_private.h"
 #include "engine/store/keys.h"
 
 #define LEASE_MS 10000

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "engine/overview_private.h"
+#include "engine/watch/overview_private.h"
 
 #define KEYS_SHOWN 20 /* slots of the page are few */
 

@@ -3,8 +3,8 @@
  * Each node collects it for itself, over all nodes, from the stores: every second while somebody looks, which all who look
  * share, and every five seconds otherwise, for /metrics and for the alerts. A store that does not answer is down in the
  * next one; what it would have told is 0 or empty then. */
-#ifndef ENGINE_OVERVIEW_H
-#define ENGINE_OVERVIEW_H
+#ifndef ENGINE_WATCH_OVERVIEW_H
+#define ENGINE_WATCH_OVERVIEW_H
 
 #include "engine/ai/permits.h"
 #include "engine/setup/node.h"

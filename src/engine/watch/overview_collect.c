@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "engine/alerts.h"
+#include "engine/watch/alerts.h"
 #include "engine/store/keys.h"
 #include "engine/money/ledger.h"
-#include "engine/overview_private.h"
+#include "engine/watch/overview_private.h"
 #include "engine/runs/run.h"
 
 #define STORE_MS      2000

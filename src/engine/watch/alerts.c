@@ -1,4 +1,4 @@
-#include "engine/alerts_private.h"
+#include "engine/watch/alerts_private.h"
 
 #include <stdlib.h>
 

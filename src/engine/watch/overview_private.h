@@ -1,8 +1,8 @@
 /* overview_private.h -- what the files of the overview share. */
-#ifndef ENGINE_OVERVIEW_PRIVATE_H
-#define ENGINE_OVERVIEW_PRIVATE_H
+#ifndef ENGINE_WATCH_OVERVIEW_PRIVATE_H
+#define ENGINE_WATCH_OVERVIEW_PRIVATE_H
 
-#include "engine/overview.h"
+#include "engine/watch/overview.h"
 #include "loop/sync.h"
 
 struct overview_metrics;

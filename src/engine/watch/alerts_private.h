@@ -1,8 +1,8 @@
 /* alerts_private.h -- what the files of the alerts share. */
-#ifndef ENGINE_ALERTS_PRIVATE_H
-#define ENGINE_ALERTS_PRIVATE_H
+#ifndef ENGINE_WATCH_ALERTS_PRIVATE_H
+#define ENGINE_WATCH_ALERTS_PRIVATE_H
 
-#include "engine/alerts.h"
+#include "engine/watch/alerts.h"
 #include "engine/store/lock.h"
 #include "wire/http_client.h"
 

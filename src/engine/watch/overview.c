@@ -1,4 +1,4 @@
-#include "engine/overview_private.h"
+#include "engine/watch/overview_private.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/alerts_private.h"
+#include "engine/watch/alerts_private.h"
 #include "engine/money/ledger.h"
 #include "engine/crew/members.h"
 

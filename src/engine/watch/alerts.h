@@ -19,10 +19,10 @@
  *
  * The message is a POST of {"event": "begun" | "ended", "alert", "text", "since", "at", "seconds"}; any status from 200 to
  * 299 is a receipt. */
-#ifndef ENGINE_ALERTS_H
-#define ENGINE_ALERTS_H
+#ifndef ENGINE_WATCH_ALERTS_H
+#define ENGINE_WATCH_ALERTS_H
 
-#include "engine/overview.h"
+#include "engine/watch/overview.h"
 
 #define ALERTS_MAX 64 /* episodes at once; more have to wait */
 

@@ -1,6 +1,6 @@
 /* Once for each episode, whoever watches: on real stores. The overview and the webhook are made up: what is defined below is
  * linked instead of the real ones. */
-#include "engine/alerts_private.h"
+#include "engine/watch/alerts_private.h"
 
 #include <stdio.h>
 

@@ -10,8 +10,8 @@
  *
  * A node's id is that of its place: host, folder of its data, number among the nodes there. Who is started in place of one that
  * died has the same, and so has who follows it after a reload: for a moment there are two then. */
-#ifndef ENGINE_CONTROLS_H
-#define ENGINE_CONTROLS_H
+#ifndef ENGINE_WATCH_CONTROLS_H
+#define ENGINE_WATCH_CONTROLS_H
 
 #include "engine/people/admin_log.h"
 #include "engine/setup/node.h"

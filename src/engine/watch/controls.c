@@ -1,4 +1,4 @@
-#include "engine/controls.h"
+#include "engine/watch/controls.h"
 
 #include <inttypes.h>
 #include <limits.h>
