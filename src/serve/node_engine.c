@@ -15,7 +15,7 @@
 #include "engine/setup/address.h"
 #include "engine/ai/ai.h"
 #include "engine/watch/alerts.h"
-#include "engine/api.h"
+#include "engine/api/api.h"
 #include "engine/runs/archive.h"
 #include "engine/people/attempts.h"
 #include "engine/money/audit.h"

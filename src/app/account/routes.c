@@ -1,7 +1,7 @@
 #include "app/account/routes.h"
 
 #include "app/account/ledger.h"
-#include "engine/api_login.h"
+#include "engine/api/login.h"
 #include "engine/setup/config.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"

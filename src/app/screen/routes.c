@@ -2,8 +2,8 @@
 
 #include "app/screen/screen.h"
 #include "engine/ai/ai.h"
-#include "engine/api_choice.h"
-#include "engine/api_run.h"
+#include "engine/api/choice.h"
+#include "engine/api/run.h"
 #include "engine/runs/archive.h"
 
 #define LIMIT_DEFAULT 20

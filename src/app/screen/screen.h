@@ -2,7 +2,7 @@
 #ifndef APP_SCREEN_SCREEN_H
 #define APP_SCREEN_SCREEN_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 #include "engine/runs/results.h"
 #include "engine/runs/run.h"
 

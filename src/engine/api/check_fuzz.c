@@ -1,7 +1,7 @@
 /* Input: a body, then, after a NUL, a query. Whatever fits must be what the table says. */
 #include <stdint.h>
 
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 #include "engine/money/ledger.h"
 #include "wire/http_server/http_uri.h"
 

@@ -1,4 +1,4 @@
-#include "engine/api_login.h"
+#include "engine/api/login.h"
 
 #include "base/sha256.h"
 #include "engine/people/user.h"

@@ -1,4 +1,4 @@
-#include "engine/api_run.h"
+#include "engine/api/run.h"
 
 #include "engine/money/ledger.h"
 

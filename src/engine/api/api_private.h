@@ -1,9 +1,9 @@
 /* api_private.h -- what the files of the API share. */
-#ifndef ENGINE_API_PRIVATE_H
-#define ENGINE_API_PRIVATE_H
+#ifndef ENGINE_API_API_PRIVATE_H
+#define ENGINE_API_API_PRIVATE_H
 
 #include "base/buf.h"
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 /* "journals[3]", "must have 1 to 64 characters". */
 struct api_problem {

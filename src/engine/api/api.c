@@ -1,4 +1,4 @@
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/time.h"
 #include "engine/setup/address.h"
 #include "engine/people/admin.h"
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 #include "engine/setup/config.h"
 #include "engine/money/ledger.h"
 

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 #include "tests/tap.h"
 
 #define END                                                                                        \

@@ -1,4 +1,4 @@
-#include "engine/api_choice.h"
+#include "engine/api/choice.h"
 
 #include "base/map.h"
 

@@ -1,8 +1,8 @@
-/* api_run.h -- runs, as users and admins are shown them. */
+/* run.h -- runs, as users and admins are shown them. */
 #ifndef ENGINE_API_RUN_H
 #define ENGINE_API_RUN_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 #include "engine/runs/history.h"
 
 #define API_RUN_STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"

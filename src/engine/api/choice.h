@@ -1,9 +1,9 @@
-/* api_choice.h -- journals and years, as several routes take them. */
+/* choice.h -- journals and years, as several routes take them. */
 #ifndef ENGINE_API_CHOICE_H
 #define ENGINE_API_CHOICE_H
 
 #include "corpus/paper.h"
-#include "engine/api.h"
+#include "engine/api/api.h"
 #include "engine/papers/catalog.h"
 
 #define API_CHOICE_BYTES_MAX (1024 * 1024) /* of a body with all journals there can be */

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/nearest.h"
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 #include "engine/money/ledger.h"
 #include "wire/http_server/http_uri.h"
 

@@ -1,6 +1,6 @@
 /* api_fixture.h -- an audit log for tests of the API, made up: what is defined here is linked instead of the real one. */
-#ifndef ENGINE_API_FIXTURE_H
-#define ENGINE_API_FIXTURE_H
+#ifndef ENGINE_API_API_FIXTURE_H
+#define ENGINE_API_API_FIXTURE_H
 
 #include <stdio.h>
 

@@ -9,8 +9,8 @@
  *
  * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What an admin
  * may change is noted (admin_log.h): by its handler when it is done, here when it is refused. */
-#ifndef ENGINE_API_H
-#define ENGINE_API_H
+#ifndef ENGINE_API_API_H
+#define ENGINE_API_API_H
 
 #include "base/json.h"
 #include "engine/people/admin_log.h"

@@ -1,6 +1,6 @@
 /* What admins did and tried, for the audit log. */
 #include "base/log.h"
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 
 #define NOTE_MS 5000 /* how long a refusal waits for its note */
 

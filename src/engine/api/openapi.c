@@ -1,7 +1,7 @@
 /* The table as an OpenAPI 3.1 document. */
 #include <stdio.h>
 
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 
 enum place { IN_QUERY, IN_BODY, IN_REPLY };
 

@@ -1,9 +1,9 @@
-/* api_login.h -- logging in, as users and admins do it: guesses are counted, sessions begin and are
+/* login.h -- logging in, as users and admins do it: guesses are counted, sessions begin and are
  * listed. What differs is whose table the password is in. */
 #ifndef ENGINE_API_LOGIN_H
 #define ENGINE_API_LOGIN_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 #include "engine/people/attempts.h"
 
 extern const struct api_field api_login_body[];     /* username, password */

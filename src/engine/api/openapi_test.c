@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/api_private.h"
+#include "engine/api/api_private.h"
 #include "tests/tap.h"
 
 #define END                                                                                        \
