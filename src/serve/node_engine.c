@@ -26,7 +26,7 @@
 #include "engine/watch/controls.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/dispatcher.h"
-#include "engine/download.h"
+#include "app/download/downloads.h"
 #include "engine/runs/keeper.h"
 #include "engine/ai/permits.h"
 #include "engine/money/ledger.h"

@@ -96,7 +96,7 @@ extern const struct str key_keeper_lock;     /* string: who looks after runs, 10
 /* hash: "<qid>:<incarnation>" -> workers of that run on that node */
 struct str key_workers(struct arena *a, int64_t uid);
 
-/* --- downloads: losing one costs a repeat; engine/download.c --- */
+/* --- downloads: losing one costs a repeat; app/download/downloads.c --- */
 
 extern const struct str key_download_queue; /* list: "<uid>:<task>"; until taken */
 extern const struct str key_download_taken; /* sorted set: the same -> end of its lease, ms */

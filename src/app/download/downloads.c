@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/download_private.h"
+#include "app/download/downloads_private.h"
 #include "engine/store/keys.h"
 #include "engine/scripts.h"
 

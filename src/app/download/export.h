@@ -9,8 +9,8 @@
  *   RIS      corpus/ris.h.
  *
  * A paper that has left the corpus since is still in the file, with what its result knows. */
-#ifndef ENGINE_EXPORT_H
-#define ENGINE_EXPORT_H
+#ifndef APP_DOWNLOAD_EXPORT_H
+#define APP_DOWNLOAD_EXPORT_H
 
 #include "engine/runs/results.h"
 

@@ -1,14 +1,14 @@
-/* download_private.h -- what the files of downloads know of each other.
+/* downloads_private.h -- what the files of downloads know of each other.
  *
- *   download.c        asking for one, looking at it, sending it
- *   download_build.c  rows of a run to pieces of a file
- *   download_piece.c  pieces as Redis holds them
- *   download_work.c   the workers
- *   download_name.c   what its file is called */
-#ifndef ENGINE_DOWNLOAD_PRIVATE_H
-#define ENGINE_DOWNLOAD_PRIVATE_H
+ *   downloads.c        asking for one, looking at it, sending it
+ *   build.c  rows of a run to pieces of a file
+ *   piece.c  pieces as Redis holds them
+ *   work.c   the workers
+ *   name.c   what its file is called */
+#ifndef APP_DOWNLOAD_DOWNLOADS_PRIVATE_H
+#define APP_DOWNLOAD_DOWNLOADS_PRIVATE_H
 
-#include "engine/download.h"
+#include "app/download/downloads.h"
 #include "loop/sync.h"
 
 struct downloads {

@@ -1,4 +1,4 @@
-#include "engine/export.h"
+#include "app/download/export.h"
 
 #include <stdlib.h>
 

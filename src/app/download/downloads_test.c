@@ -1,5 +1,5 @@
 /* Downloads on real stores: leases, workers that die or are slow, limits, ends of life, large files. */
-#include "engine/download_private.h"
+#include "app/download/downloads_private.h"
 
 #include "engine/money/ledger_fixture.h"
 #include "engine/scripts.h"

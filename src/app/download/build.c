@@ -1,4 +1,4 @@
-#include "engine/download_private.h"
+#include "app/download/downloads_private.h"
 #include "engine/store/keys.h"
 #include "loop/offload.h"
 

@@ -1,4 +1,4 @@
-/* download.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
+/* downloads.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
  *
  *   1. download_create notes what is wanted as download:<uid>:<id>:status, PENDING, and puts "<uid>:<id>" into
  *      download_queue. Between the two steps the node may die: the status ends by itself. A Redis that comes back older may
@@ -14,10 +14,10 @@
  * A file above DOWNLOAD_HELD_BYTES_MAX, or of a user who has much held already, is READY without being held:
  * it is built while it is sent. All of this goes over a connection to Redis of its own, so that
  * large values do not stand in the way of what is short and urgent. */
-#ifndef ENGINE_DOWNLOAD_H
-#define ENGINE_DOWNLOAD_H
+#ifndef APP_DOWNLOAD_DOWNLOADS_H
+#define APP_DOWNLOAD_DOWNLOADS_H
 
-#include "engine/export.h"
+#include "app/download/export.h"
 
 #define DOWNLOAD_WORKERS         10 /* per node */
 #define DOWNLOAD_ID_BYTES        33 /* 32 hexadecimal digits and NUL: nobody guesses one */
@@ -97,7 +97,7 @@ typedef int download_begin_fn(struct task *t, void *arg);
 MUST_CHECK int download_send(struct task *t, struct downloads *d, const struct download *file,
                              download_begin_fn *begin, download_fn *fn, void *arg);
 
-/* download_name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is special to a
+/* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is special to a
  * file system or a shell, or turns text around. */
 struct str download_name(struct arena *a, struct str question, int64_t wall_ms,
                          const struct download_wish *w);

@@ -1,5 +1,5 @@
 #include "base/time.h"
-#include "engine/download.h"
+#include "app/download/downloads.h"
 
 #define WORDS_CHARS_MAX 48
 

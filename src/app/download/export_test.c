@@ -1,4 +1,4 @@
-#include "engine/export.h"
+#include "app/download/export.h"
 
 #include "corpus/csv.h"
 #include "tests/tap.h"

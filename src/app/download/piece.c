@@ -1,5 +1,5 @@
 #include "corpus/pack.h"
-#include "engine/download_private.h"
+#include "app/download/downloads_private.h"
 #include "loop/offload.h"
 
 #define LEVEL                                                                                      \
