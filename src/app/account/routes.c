@@ -2,11 +2,11 @@
 
 #include "app/account/ledger.h"
 #include "engine/api/login.h"
-#include "engine/setup/config.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
+#include "engine/setup/config.h"
 
 /* --- register --- */
 

@@ -3,9 +3,9 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/runs/admin_acts.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
+#include "engine/runs/admin_acts.h"
 
 /* --- finding --- */
 

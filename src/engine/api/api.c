@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "engine/setup/address.h"
-#include "engine/people/admin.h"
 #include "engine/api/api_private.h"
-#include "engine/setup/config.h"
 #include "engine/money/ledger.h"
+#include "engine/people/admin.h"
+#include "engine/setup/address.h"
+#include "engine/setup/config.h"
 
 struct served {
     struct api *api;

@@ -14,8 +14,8 @@
 
 #include "base/json.h"
 #include "engine/people/admin_log.h"
-#include "engine/setup/node.h"
 #include "engine/people/session.h"
+#include "engine/setup/node.h"
 #include "wire/http_server.h"
 
 #define API_COOKIE       "millrace_session"

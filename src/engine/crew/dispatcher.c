@@ -4,17 +4,17 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "engine/runs/keeper.h"
 #include "engine/ai/permits.h"
-#include "engine/store/keys.h"
-#include "engine/store/lock.h"
 #include "engine/crew/members.h"
-#include "engine/setup/node.h"
-#include "engine/runs/row.h"
-#include "engine/scripts.h"
+#include "engine/crew/work.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
-#include "engine/crew/work.h"
+#include "engine/runs/keeper.h"
+#include "engine/runs/row.h"
+#include "engine/scripts.h"
+#include "engine/setup/node.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
 
 #define EACH_MS            200
 #define LOCK_MS            3000

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "engine/store/keys.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 /* --- what is said --- */
 

@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/money/audit_private.h"
+#include "engine/scripts.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
-#include "engine/scripts.h"
 
 #define KNOWN_MAX 1000000 /* users that are remembered */
 #define USERS_MAX 1000    /* of one page */

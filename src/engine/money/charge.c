@@ -3,9 +3,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "corpus/doi.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 #define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
 #define ANNOUNCE_MS 20000 /* ledger_task forgets after 60 s */

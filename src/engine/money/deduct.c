@@ -16,9 +16,9 @@
  * nobody else is taking it just now. */
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 #define ROUNDS_MAX 60
 #define PAUSE_MS   100

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "engine/money/charge.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/setup/schema.h"
+#include "engine/store/keys.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -1,8 +1,8 @@
 /* Money that is moved in MySQL first, and then carried over to Redis. */
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 #define MAKE_TRIES  3  /* of a transaction that was not confirmed */
 #define CARRIES_MAX 50 /* rounds, each of which gets further or meets a loader */

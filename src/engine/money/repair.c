@@ -16,9 +16,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 #define ANSWER_MS 1000 /* Redis, while the row is locked */
 

@@ -10,8 +10,8 @@
 #ifndef ENGINE_MONEY_SWEEPER_H
 #define ENGINE_MONEY_SWEEPER_H
 
-#include "engine/store/cache.h"
 #include "engine/money/ledger.h"
+#include "engine/store/cache.h"
 
 #define SWEEPER_EACH_MS  10000
 #define SWEEPER_AT_ONCE  100

@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 #define READS_MAX  5    /* in each of which Redis was another one afterwards */
 #define SLICE_ROWS 2500 /* of a batch: what is made for them is in the cache when it is sent */

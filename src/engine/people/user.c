@@ -1,7 +1,7 @@
 #include "engine/people/user.h"
 
-#include "engine/store/keys.h"
 #include "engine/money/ledger.h"
+#include "engine/store/keys.h"
 
 #define COLUMNS "uid, username, password, permission, banned, version"
 

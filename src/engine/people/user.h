@@ -6,8 +6,8 @@
 #define ENGINE_PEOPLE_USER_H
 
 #include "engine/people/admin_log.h"
-#include "engine/store/cache.h"
 #include "engine/people/password.h"
+#include "engine/store/cache.h"
 
 #define USER_NAME_CHARS_MIN     3
 #define USER_NAME_CHARS_MAX     32

@@ -25,8 +25,8 @@
 #define ENGINE_RUNS_ARCHIVE_H
 
 #include "base/metrics.h"
-#include "engine/store/lock.h"
 #include "engine/runs/results.h"
+#include "engine/store/lock.h"
 
 #define ARCHIVE_AFTER_MS 5000
 #define ARCHIVE_TTL_MS   (7LL * 24 * 3600 * 1000)

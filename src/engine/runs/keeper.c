@@ -1,9 +1,9 @@
 #include "engine/runs/keeper.h"
 
 #include "base/log.h"
+#include "engine/runs/row.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
-#include "engine/runs/row.h"
 
 #define EACH_MS     2000
 #define LOCK_MS     10000

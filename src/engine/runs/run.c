@@ -2,9 +2,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/runs/row.h"
 #include "engine/scripts.h"
+#include "engine/store/keys.h"
 
 struct str run_name(struct arena *a, struct run_id id)
 {

@@ -1,8 +1,8 @@
 /* Runs as their users see them, on real stores: what is promised is in MySQL, and Redis hears of it. */
 #include "engine/runs/run.h"
 
-#include "engine/runs/keeper.h"
 #include "engine/money/ledger_fixture.h"
+#include "engine/runs/keeper.h"
 
 static struct catalog catalog;
 

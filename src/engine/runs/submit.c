@@ -1,8 +1,8 @@
 /* How a run begins: its row, then Redis. */
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/runs/run.h"
 #include "engine/runs/row.h"
+#include "engine/runs/run.h"
 
 /* --- the question --- */
 

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <netinet/in.h>
 
-#include "engine/setup/address.h"
 #include "engine/people/user.h"
+#include "engine/setup/address.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 

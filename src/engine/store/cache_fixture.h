@@ -4,10 +4,10 @@
 #define ENGINE_STORE_CACHE_FIXTURE_H
 
 #include "base/log.h"
+#include "engine/people/user.h"
+#include "engine/setup/schema.h"
 #include "engine/store/cache.h"
 #include "engine/store/keys.h"
-#include "engine/setup/schema.h"
-#include "engine/people/user.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

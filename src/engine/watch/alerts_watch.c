@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/watch/alerts_private.h"
-#include "engine/money/ledger.h"
 #include "engine/crew/members.h"
+#include "engine/money/ledger.h"
+#include "engine/watch/alerts_private.h"
 
 static struct episode *find(struct alerts *a, const char *name)
 {

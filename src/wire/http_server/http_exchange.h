@@ -24,10 +24,10 @@
 #include "base/list.h"
 #include "base/time.h"
 #include "loop/watch.h"
+#include "wire/http_server.h"
 #include "wire/http_server/http_chunk.h"
 #include "wire/http_server/http_parse.h"
 #include "wire/http_server/http_route.h"
-#include "wire/http_server.h"
 #include "wire/http_server/http_status.h"
 
 /* Output beyond this leaves at once. */
