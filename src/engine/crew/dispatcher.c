@@ -11,10 +11,10 @@
 #include "engine/people/user.h"
 #include "engine/runs/keeper.h"
 #include "engine/runs/row.h"
-#include "engine/scripts.h"
 #include "engine/setup/node.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
+#include "engine/store/scripts.h"
 
 #define EACH_MS            200
 #define LOCK_MS            3000
@@ -171,8 +171,7 @@ static int remove_run(struct task *t, struct dispatcher *d, struct entry *e, str
     err = redis_call(t, r, info, &created, STR("HGET"), info, STR("created"));
     if (err || created->type != REDIS_STRING)
         return err;
-    const struct str argv[] = {key_queue, key_running, e->name, created->str, STR("1")};
-    return redis_script_run(t, r, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+    return run_line_up(t, r, e->name, created->str, true);
 }
 
 /* No more workers than units, nor than the permission is now; and more of them, if there is room. */

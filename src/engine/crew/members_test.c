@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 

@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/money/audit_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
+#include "engine/store/scripts.h"
 
 #define KNOWN_MAX 1000000 /* users that are remembered */
 #define USERS_MAX 1000    /* of one page */
@@ -108,7 +109,7 @@ static void report_difference(struct task *t, struct audit_state *s, int64_t uid
 {
     struct arena *a = task_arena(t);
     const char *want = arena_printf(a, "%s%s", expected < 0 ? "-" : "",
-                                    ledger_decimal(a, expected < 0 ? -expected : expected).p);
+                                    amount_decimal(a, expected < 0 ? -expected : expected).p);
     audit_report(s, &(struct audit_finding){
                         .uid = uid,
                         .what = what,
@@ -116,7 +117,7 @@ static void report_difference(struct task *t, struct audit_state *s, int64_t uid
                         .found = found,
                         .cents = found > expected ? found - expected : expected - found,
                         .detail = arena_printf(a, "%s: %s is expected, %s is there", detail, want,
-                                               ledger_decimal(a, found).p)});
+                                               amount_decimal(a, found).p)});
 }
 
 static void report_money(struct task *t, struct audit_state *s, const struct audit_row *row,

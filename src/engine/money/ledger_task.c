@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define EACH_MS      200
 #define EACH_MS_MAX  5000 /* while a store is away */

@@ -1,8 +1,8 @@
 #include "engine/money/sweeper.h"
 
 #include "base/log.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 /* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */
 static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms)

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "engine/runs/archive_private.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define EACH_MS        2000
 #define LOCK_MS        30000

@@ -2,8 +2,8 @@
 #include "engine/runs/archive_private.h"
 #include "engine/runs/results_private.h"
 #include "engine/runs/row.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define ON_DISK_MS 2000 /* Redis writes its file once a second */
 

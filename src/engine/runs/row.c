@@ -1,8 +1,8 @@
 #include "engine/runs/row.h"
 
 #include "base/json.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 static struct str text_of(const struct sql_value *v)
 {

@@ -12,9 +12,9 @@
  * already. So its run id is kept in Redis itself; where it is another one, everybody who has
  * anything in Redis is marked, once, before that Redis is trusted. */
 #include "base/log.h"
-#include "engine/scripts.h"
 #include "engine/store/cache_private.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define ROUND_MS  1000
 #define LOOK_MS   100 /* so soon is a new connection noticed */
