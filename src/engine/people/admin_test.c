@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "engine/people/cache_fixture.h"
 #include "engine/people/session.h"
-#include "engine/store/cache_fixture.h"
 
 static const struct str hash = {"$2b$12$secretsecretsecret", 25};
 static const struct admin_deed root = {

@@ -13,7 +13,6 @@
 #define USER_NAME_CHARS_MAX     32
 #define USER_PASSWORD_BYTES_MIN 8
 #define USER_PASSWORD_BYTES_MAX PASSWORD_BYTES_MAX
-#define USER_PERMISSION_MAX     1000
 
 struct user {
     int64_t uid;
