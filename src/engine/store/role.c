@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 struct role_state {
+    struct list link; /* of roles */
     struct role role;
     struct roles *roles;
     struct role_turn turn;
@@ -16,8 +17,7 @@ struct role_state {
 struct roles {
     struct redis *redis;
     const bool *draining;
-    struct role_state *list;
-    size_t count;
+    struct list list; /* struct role_state, owned */
 };
 
 struct roles *roles_new(struct redis *r, const bool *draining)
@@ -25,12 +25,14 @@ struct roles *roles_new(struct redis *r, const bool *draining)
     struct roles *x = check_memory(calloc(1, sizeof *x));
     x->redis = r;
     x->draining = draining;
+    list_init(&x->list);
     return x;
 }
 
 void roles_free(struct roles *x)
 {
-    free(x->list);
+    for (struct list *it; (it = list_pop(&x->list));)
+        free(list_entry(it, struct role_state, link));
     free(x);
 }
 
@@ -129,21 +131,17 @@ static void role_task(struct task *t, void *arg)
     } while (!task_canceled(t) && pause(t, s, err) != ERR_CANCELED);
 }
 
-void roles_start(struct roles *x, struct group *g, const struct role *table, size_t count)
+void roles_go(struct roles *x, struct group *g, const struct role *r)
 {
-    check(!x->list && count > 0);
-    x->list = check_memory(calloc(count, sizeof *x->list));
-    x->count = count;
-    for (size_t i = 0; i < count; i++) {
-        check(table[i].each_ms > 0 && (!table[i].lock || table[i].lock_ms > 0));
-        x->list[i] =
-            (struct role_state){.role = table[i], .roles = x, .pause_ms = table[i].each_ms};
-        check(task_go(g, table[i].name, role_task, &x->list[i]) == 0);
-    }
+    check(r->each_ms > 0 && (!r->lock || r->lock_ms > 0));
+    struct role_state *s = check_memory(malloc(sizeof *s));
+    *s = (struct role_state){.role = *r, .roles = x, .pause_ms = r->each_ms};
+    list_push(&x->list, &s->link);
+    check(task_go(g, r->name, role_task, s) == 0);
 }
 
 void roles_part(struct task *t, struct roles *x)
 {
-    for (size_t i = 0; i < x->count; i++)
-        let_go(t, &x->list[i]);
+    list_each (it, &x->list)
+        let_go(t, list_entry(it, struct role_state, link));
 }

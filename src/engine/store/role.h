@@ -44,8 +44,8 @@ struct role {
 /* draining is borrowed: once it is true, roles with a lock let it go and rest. */
 struct roles *roles_new(struct redis *r, const bool *draining);
 void roles_free(struct roles *x);
-/* Starts each in g. The table is copied. */
-void roles_start(struct roles *x, struct group *g, const struct role *table, size_t count);
+/* Starts one in g. *r is copied. */
+void roles_go(struct roles *x, struct group *g, const struct role *r);
 /* After the group has ended: lets go of all locks, in one attempt each. */
 void roles_part(struct task *t, struct roles *x);
 

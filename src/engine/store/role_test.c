@@ -55,7 +55,7 @@ static void start(struct side *s)
                               .lock_ms = LOCK_MS,
                               .complaint = "nothing is counted",
                               .elsewhere = note_elsewhere};
-    roles_start(s->roles, &s->group, &role, 1);
+    roles_go(s->roles, &s->group, &role);
 }
 
 static void end(struct task *t, struct side *s)
