@@ -119,8 +119,11 @@ struct node_engine *node_engine_new(struct node *n)
     n->catalog = &e->catalog;
     e->sweeper = (struct sweeper){
         .redis = n->redis, .cache = n->cache, .ledger = n->ledger, .metrics = n->metrics};
-    e->audit = (struct audit){
-        .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
+    e->audit = (struct audit){.redis = n->redis,
+                              .sql = n->sql,
+                              .ledger = n->ledger,
+                              .metrics = n->metrics,
+                              .memory = audit_memory_new()};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
     make_workers(e);
     make_controls(e);
@@ -134,6 +137,7 @@ void node_engine_free(struct node_engine *e)
     overview_free(n->overview);
     controls_free(n->controls);
     roles_free(e->roles);
+    audit_memory_free(e->audit.memory);
     crew_free(e->crew);
     dispatcher_free(e->dispatcher);
     ai_free(n->ai);
@@ -188,12 +192,9 @@ static void start_roles(struct node_engine *e)
         void *arg;
     } roles[] = {
         {"cache", cache_task, n->cache},
-        {"ledger", ledger_task, n->ledger},
         {"sessions", session_task, n->cache},
         {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches},
-        {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},
         {"keyring", keyring_task, n->keyring},
         {"archive", archive_task, &e->archive},
         {"downloads", downloads_task, n->downloads},

@@ -9,7 +9,7 @@
 #include "engine/store/scripts.h"
 
 #define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
-#define ANNOUNCE_MS 20000 /* ledger_task forgets after 60 s */
+#define ANNOUNCE_MS 20000 /* ledger_round forgets after 60 s */
 
 /* --- one call --- */
 

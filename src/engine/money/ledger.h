@@ -33,6 +33,7 @@
 
 #include "engine/store/amount.h"
 #include "engine/store/cache.h"
+#include "engine/store/role.h"
 
 #define LEDGER_REQUEST_BYTES_MAX 64
 
@@ -93,7 +94,7 @@ MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
 /* Records of all users that are not in MySQL yet: nobody but Redis is asked, so it is known while MySQL is away. */
 MUST_CHECK int ledger_backlog(struct task *t, struct ledger *l, int64_t *records);
 
-/* For ever: drains the outbox, syncs the queues of all users that have records. A task_fn with a
- * struct ledger. Any number of nodes may run it. */
-void ledger_task(struct task *t, void *arg);
+/* Drains the outbox, syncs the queues of all users that have records. arg: a struct ledger. Any
+ * number of nodes may do it. */
+role_fn ledger_role;
 #endif

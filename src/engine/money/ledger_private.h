@@ -31,7 +31,7 @@ struct ledger {
     struct waitq loaded;
     char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
-    /* Users whom ledger_task could not serve: uid -> struct trouble, owned. */
+    /* Users whom ledger_round could not serve: uid -> struct trouble, owned. */
     struct map *troubled;
 };
 
@@ -139,6 +139,6 @@ MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledge
 struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
 MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
 
-/* ledger_task.c: one round. The error is the first that concerns everybody. */
+/* ledger_role.c: one round. The error is the first that concerns everybody. */
 MUST_CHECK int ledger_round(struct task *t, struct ledger *l);
 #endif

@@ -2,6 +2,7 @@
 #include "engine/money/ledger_fixture.h"
 #include "engine/store/amount.h"
 #include "engine/store/scripts.h"
+#include "tests/role.h"
 
 /* --- many calls at once --- */
 
@@ -367,7 +368,7 @@ static void test_many_records(struct task *t, void *arg)
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 2; i++)
-        check(task_go(&g, "ledger", ledger_task, n[i].ledger) == 0);
+        role_in(&g, ledger_role, n[i].ledger, 200);
     for (int i = 0; i < 500 && queued(t, &n[0], uid); i++)
         pause_ms(t, 10);
     group_cancel(&g);
