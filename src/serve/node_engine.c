@@ -196,7 +196,6 @@ static void start_roles(struct node_engine *e)
         {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches},
         {"keyring", keyring_task, n->keyring},
-        {"archive", archive_task, &e->archive},
         {"downloads", downloads_task, n->downloads},
         {"overview", overview_task, n->overview},
         {"alerts", alerts_task, n->alerts},
@@ -241,7 +240,6 @@ void node_engine_part(struct task *t, struct node_engine *e)
 {
     int64_t old = task_deadline(t, PART_MS);
     roles_part(t, e->roles);
-    archive_part(t, &e->archive);
     alerts_part(t, e->node->alerts);
     if (e->started && e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);
