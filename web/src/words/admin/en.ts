@@ -26,12 +26,10 @@ const words = {
         active: "active",
         since: "Registered",
         noneHint: "No user's name begins so.",
-        pick: "Choose a user to see and change their account.",
         recharge: "Recharge",
         deduct: "Deduct",
         amount: "Amount, like 100.00",
         badAmount: "An amount has digits and at most two decimals.",
-        move: "Money",
         limits: "Papers judged at once",
         limitsHint: "0: may not start screenings",
         ban: "Ban",
@@ -61,7 +59,6 @@ const words = {
         edit: "Change",
         turnOn: "Switch on",
         turnOff: "Switch off",
-        none: "No keys yet",
         noneHint: "Without one the simulated AI answers, or nobody does.",
     },
     switches: {
@@ -73,7 +70,7 @@ const words = {
         names: { registration: "Registration", new_runs: "Starting of runs" },
         about: { registration: "Anybody may register.", new_runs: "Runs that wait are started." },
     },
-    admins: { add: "Add an admin", role: "Role", remove: "Remove", removeTitle: "Remove {name}?", removeText: "Their sessions end at once.", onlySuper: "Only super admins look after admins.", promote: "Make super admin", demote: "Make admin" },
+    admins: { add: "Add an admin", role: "Role", remove: "Remove", removeTitle: "Remove {name}?", removeText: "Their sessions end at once.", promote: "Make super admin", demote: "Make admin" },
     audit: { at: "When", who: "Who", what: "What", whom: "To", outcome: "Outcome", why: "Reason", change: "Change", admin: "Admin", action: "Action, like user.recharge", csv: "Export as CSV", terminal: "command line", outcomes: { done: "done", begun: "begun", repeated: "repeated", refused: "refused", failed: "failed" } },
     overview: {
         unavailable: "This server has no overview.",
@@ -117,7 +114,6 @@ const words = {
         admins: "admins",
         keys: "AI keys",
         keyState: { active: "active", resting: "resting", refused: "refused", disabled: "disabled" },
-        alerts: "Alerts",
         noAlerts: "All is well.",
     },
 };

@@ -28,12 +28,10 @@ const words: AdminWords = {
         active: "正常",
         since: "注册时间",
         noneHint: "没有以此开头的用户名。",
-        pick: "选择一位用户，查看并修改其账户。",
         recharge: "充值",
         deduct: "扣除",
         amount: "金额，例如 100.00",
         badAmount: "金额须为数字，最多两位小数。",
-        move: "资金",
         limits: "并行判断篇数",
         limitsHint: "0：不能发起筛选",
         ban: "封禁",
@@ -63,7 +61,6 @@ const words: AdminWords = {
         edit: "修改",
         turnOn: "启用",
         turnOff: "停用",
-        none: "还没有密钥",
         noneHint: "没有密钥时由模拟 AI 应答，或无人应答。",
     },
     switches: {
@@ -75,7 +72,7 @@ const words: AdminWords = {
         names: { registration: "用户注册", new_runs: "启动任务" },
         about: { registration: "任何人都可以注册账户。", new_runs: "排队中的任务会自动开始。" },
     },
-    admins: { add: "添加管理员", role: "角色", remove: "移除", removeTitle: "移除 {name}？", removeText: "其会话立即结束。", onlySuper: "只有超级管理员可以管理管理员。", promote: "设为超级管理员", demote: "设为普通管理员" },
+    admins: { add: "添加管理员", role: "角色", remove: "移除", removeTitle: "移除 {name}？", removeText: "其会话立即结束。", promote: "设为超级管理员", demote: "设为普通管理员" },
     audit: { at: "时间", who: "操作者", what: "操作", whom: "对象", outcome: "结果", why: "原因", change: "变化", admin: "管理员", action: "操作，例如 user.recharge", csv: "导出 CSV", terminal: "命令行", outcomes: { done: "完成", begun: "已开始", repeated: "重复请求", refused: "被拒绝", failed: "失败" } },
     overview: {
         unavailable: "此服务器没有总览。",
@@ -119,7 +116,6 @@ const words: AdminWords = {
         admins: "管理员",
         keys: "AI 密钥",
         keyState: { active: "可用", resting: "冷却中", refused: "被拒绝", disabled: "已停用" },
-        alerts: "告警",
         noAlerts: "一切正常。",
     },
 };
