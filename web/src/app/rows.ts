@@ -55,7 +55,7 @@ class RowElement {
     fill(r: Result | undefined, words: RowWords, anew: boolean) {
         if (r === this.shown && !anew) return;
         this.shown = r;
-        const kind = !r ? "waiting" : r.relevant ? "relevant" : r.relevant === null ? "failed" : "irrelevant";
+        const kind = !r ? "waiting" : r.relevant ? "relevant" : r.relevant == null ? "failed" : "irrelevant";
         if (kind !== this.kind || anew) {
             this.kind = kind;
             this.el.className = `line ${kind}`;
