@@ -1,7 +1,7 @@
-/* The results of a run, fetched page after page as far as somebody looks.
+/* The results of a run, fetched page after page as far as the table is scrolled.
  *
- * While a run is alive new ones come behind the last; the last page is asked for again then. Once it is archived the
- * server has another order, says "restarted" to whoever comes with an old cursor, and we begin anew. */
+ * A run that goes on adds results behind the last one: the last page is then asked for again. An archived run has
+ * another order: the server answers an old cursor with "restarted", and the feed begins anew. */
 import { ref, shallowRef } from "vue";
 import { get, type Replies, type Result } from "@/common/api";
 
@@ -11,7 +11,7 @@ export type Verdict = "all" | "relevant" | "irrelevant" | "failed";
 type Page = Replies["GET /api/queries/{id}/results"];
 
 export class ResultFeed {
-    readonly rows: Result[] = []; /* only ever changed here; whoever shows it follows `changed` */
+    readonly rows: Result[] = []; /* only changed here; views follow `changed` */
     readonly changed = shallowRef({ from: 0, count: 0 }); /* rows from that one on; how many there are */
     readonly loading = ref(false);
     readonly failed = shallowRef<unknown>(null);
