@@ -89,7 +89,7 @@ export interface Replies {
             query_id: string;
             state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
             reason?: string | null;
-            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "other" | null;
+            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
             question: string;
             papers: number;
             finished: number;
@@ -113,7 +113,7 @@ export interface Replies {
         query_id: string;
         state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
         reason?: string | null;
-        reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "other" | null;
+        reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
         question: string;
         papers: number;
         finished: number;
@@ -266,7 +266,7 @@ export interface Replies {
             query_id: string;
             state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
             reason?: string | null;
-            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "other" | null;
+            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
             question: string;
             papers: number;
             finished: number;
