@@ -393,6 +393,22 @@ static void test_swallowed_unsent(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* A server that has replied in HTTP/2 and then falls silent is not taken for one of HTTP/1.1. */
+static void test_mute(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct http_response r;
+    fixture_open(&f, t);
+    is_int(post(&f, t, "/leave-after", STR("x"), &r), 0, "a reply in HTTP/2");
+    f.server.mute = true;
+    is_int(post_within(&f, t, "/ok", 20000), ERR_UNAVAILABLE, "no settings: nothing was sent");
+    f.server.mute = false;
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the next connection");
+    is_int(r.http_version, 20, "speaks HTTP/2 again");
+    fixture_close(&f, t);
+}
+
 static void test_goaway_at_once(struct task *t, void *arg)
 {
     (void)arg;
@@ -469,8 +485,8 @@ int main(void)
     tap_task(test_replies, NULL, true);
     tap_task(test_windows, NULL, true);
     tap_task(test_limits, NULL, true);
-    tap_task(test_many, NULL, true);
-    tap_task(test_crowded, NULL, true);
+    tap_task(test_many, NULL, false);
+    tap_task(test_crowded, NULL, false);
     tap_task(test_refused, NULL, true);
     tap_task(test_leaving, NULL, true);
     tap_task(test_lost, NULL, true);
@@ -479,6 +495,7 @@ int main(void)
     tap_task(test_swallowed, NULL, false);
     tap_task(test_slow, NULL, false);
     tap_task(test_swallowed_unsent, NULL, false);
+    tap_task(test_mute, NULL, false);
     tap_task(test_goaway_at_once, NULL, false);
     tap_task(test_h1, NULL, true);
     tap_task(test_nobody, NULL, true);

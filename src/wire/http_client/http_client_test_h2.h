@@ -23,6 +23,7 @@ struct h2_server {
     uint32_t streams_max, window; /* its settings; 0: the usual */
     bool swallows;                /* every request */
     bool leaves;                  /* sends GOAWAY with its settings */
+    bool mute;                    /* accepts, and neither reads nor writes */
     size_t accepted, requests, busy, busiest, refusals, closed;
     struct list conns;
 };
