@@ -1,4 +1,4 @@
-/* The client against a real server that stops, dies, loads, becomes a replica or locks us out. */
+/* The client against a real server that stops, dies, loads, becomes a replica or refuses logins. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -62,7 +62,7 @@ struct call {
     int err;
     int64_t took_ms;
     bool ended;
-    struct str reply; /* the caller's to free */
+    struct str reply; /* the caller frees it */
 };
 
 static struct call call_of(struct redis *r, struct str command, struct str word)
@@ -202,12 +202,12 @@ static void dead_connection(struct task *t, void *arg)
     hasty.deadline_ms = 20;
     go(&g, &hasty);
     check(group_join(t, &g) == 0);
-    ok(goes_down(t, f->redis, 2000), "also when nobody waits any more for what is due");
+    ok(goes_down(t, f->redis, 2000), "also when all calls for the replies due have given up");
     kill(f->store.pid, SIGCONT);
     close_redis(t, f);
 }
 
-/* A waiter knows whether its command can have run. */
+/* The error says whether a command can have run. */
 static void sent_or_not(struct task *t, void *arg)
 {
     struct fixture *f = arg;
@@ -227,7 +227,7 @@ static void sent_or_not(struct task *t, void *arg)
     check(task_sleep(t, 50) == 0);
     store_redis_kill(&f->store);
     check(group_join(t, &g) == 0);
-    is_int(small.err, ERR_UNCERTAIN, "sent, so nobody knows");
+    is_int(small.err, ERR_UNCERTAIN, "sent, so uncertain");
     bool sure = true;
     for (int i = 0; i < 5; i++)
         sure &= large[i].err == ERR_UNAVAILABLE;
@@ -317,7 +317,7 @@ static void killed_under_load(struct task *t, void *arg)
         char run_id[41];
         memcpy(run_id, redis_run_id(f->redis).p, 40);
         uint64_t epoch = redis_epoch(f->redis);
-        if (round == 1) { /* with commands in hand that it will not answer */
+        if (round == 1) { /* with commands sent that it will not answer */
             kill(f->store.pid, SIGSTOP);
             check(task_sleep(t, 20) == 0);
         }

@@ -81,7 +81,7 @@ void redis_queue_fail_all(struct redis *r)
     struct redis_queue *q = &r->queue;
     for (; q->head != q->tail; q->head++) {
         struct redis_wait *w = place_at(q, q->head)->wait;
-        /* A command the kernel has not taken whole cannot have been understood by anybody. */
+        /* A command that the kernel has not taken whole cannot have run. */
         if (w)
             finish(w, r->written < w->first_end ? ERR_UNAVAILABLE : ERR_UNCERTAIN);
     }

@@ -223,7 +223,7 @@ static void scripts(struct task *t, void *arg)
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("SCRIPT"), STR("FLUSH")) == 0);
     start_many(t, &g, add_once, callers, 200);
     check(group_join(t, &g) == 0);
-    is_int(done, 400, "the server forgot it and nobody noticed");
+    is_int(done, 400, "the server forgot it and no call failed");
     is_int(calls_of(t, f->redis, STR("script|load")), 2, "it was told once more, not 200 times");
     is_int(value_of(t, f->redis, STR("added")), 1200, "each call ran exactly once");
 
