@@ -23,7 +23,7 @@ static int64_t now(struct task *t)
     return loop_now_us(task_loop(t)) / 1000;
 }
 
-/* The loop stands still meanwhile, and its clock with it. */
+/* Blocks the loop, and its clock with it. */
 static void restart(struct task *t)
 {
     mariadb_restart(&server);
@@ -52,7 +52,7 @@ static int64_t number(struct task *t, struct sql_pool *p, const char *statement)
     return r.cells[0].i;
 }
 
-/* Takes minutes. The server looks after a sleeping statement now and then, but not after this. */
+/* Takes minutes. The server checks the socket during SLEEP, but not during this. */
 #define WORK "SELECT BENCHMARK(1000000000, MD5('x'))"
 #define RUNNING                                                                                    \
     "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT BENCHMARK%'"
@@ -73,7 +73,7 @@ static void test_down(struct task *t, void *arg)
     struct sql_pool *p = pool_of(t, 6);
     stop(t);
     int64_t since = now(t);
-    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "nobody listens");
+    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "no server listens");
     ok(strstr(task_error(t), "Can't connect"), "with the reason: %s", task_error(t));
     for (int i = 0; i < 1000; i++)
         check(sql_call(t, p, NULL, "SELECT 1") == ERR_UNAVAILABLE);
@@ -97,7 +97,7 @@ static void test_down(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-/* Takes connections, but says nothing. */
+/* Accepts connections and sends nothing. */
 static void test_mute(struct task *t, void *arg)
 {
     (void)arg;
@@ -146,7 +146,7 @@ static void test_deadline(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-/* The number of a connection may have passed to somebody else. */
+/* The connection's id may meanwhile belong to another client. */
 static void test_kills_no_other(struct task *t, void *arg)
 {
     (void)arg;
@@ -156,7 +156,8 @@ static void test_kills_no_other(struct task *t, void *arg)
     while (atomic_load(&p->server->kills) > 0)
         check(task_sleep(t, 5) == 0);
     check(task_sleep(t, 20) == 0);
-    is_int(number(t, p, "SELECT CONNECTION_ID()"), id, "who runs something else is spared");
+    is_int(number(t, p, "SELECT CONNECTION_ID()"), id,
+           "a connection that runs something else is spared");
     sql_pool_free(p);
 }
 
@@ -201,7 +202,7 @@ static void tick_task(struct task *t, void *arg)
     }
 }
 
-/* Cutting a connection off must not wait for a server that says nothing, in whichever phase. */
+/* Closing a connection must not wait for a silent server, in any phase. */
 static void test_loop_runs_on(struct task *t, void *arg)
 {
     (void)arg;
@@ -453,8 +454,8 @@ static void test_killed_under_load(struct task *t, void *arg)
     }
     l.stop = true;
     check(group_join(t, &g) == 0);
-    is_int(l.finished, WORKERS, "nobody hangs");
-    ok(l.longest_ms < 1500, "nobody waited for longer than %d ms", (int)l.longest_ms);
+    is_int(l.finished, WORKERS, "no worker hangs");
+    ok(l.longest_ms < 1500, "no call waited for longer than %d ms", (int)l.longest_ms);
     int64_t expected = l.failed[-ERR_UNAVAILABLE] + l.failed[-ERR_UNCERTAIN], all = 0;
     for (int i = 0; i <= -ERR_LAST; i++)
         all += l.failed[i];

@@ -6,8 +6,8 @@
 #include "wire/sql/sql_conn.h"
 
 #define BINARY_CHARSET 63
-/* A server on this machine fills the socket faster than we empty it, so that no wait occurs.
- * Others want to run too. */
+/* A server on this machine fills the socket faster than it is read, so that no wait occurs: yield
+ * to other tasks. */
 #define ROWS_PER_TURN 256
 
 enum column_kind { COLUMN_INT, COLUMN_FLOAT, COLUMN_REAL, COLUMN_TEXT, COLUMN_BLOB };
@@ -114,7 +114,7 @@ static int read_cell(struct task *t, MYSQL_STMT *stmt, unsigned int at, const st
     }
     switch (k->kind) {
     case COLUMN_INT:
-        /* Nothing of ours is that large; as a negative number it would be believed. */
+        /* Above INT64_MAX: would silently turn negative. */
         if (k->i < 0 && (k->field->flags & UNSIGNED_FLAG))
             return task_fail(t, ERR_LIMIT, "column %s holds a number above 9223372036854775807",
                              k->field->name);
@@ -149,7 +149,7 @@ static int next_row(struct task *t, struct sql *c, struct sql_statement *s, bool
     *more = got == 0 || got == MYSQL_DATA_TRUNCATED;
     if (*more || got == MYSQL_NO_DATA)
         return 0;
-    /* The library knows why on the connection only. */
+    /* The library keeps the reason on the connection only. */
     unsigned int code = mysql_errno(c->db);
     c->broken = c->broken || code == 0;
     return sql_fail(t, c, code, mysql_error(c->db), s->text.p, true);
@@ -181,7 +181,7 @@ static int fetch_all(struct task *t, struct sql *c, struct sql_statement *s,
         if (!err && n % ROWS_PER_TURN == 0)
             err = let_others_run(t);
         if (err) {
-            c->broken = true; /* the rest of the rows is on its way */
+            c->broken = true; /* the other rows are still being sent */
             return err;
         }
     }

@@ -54,7 +54,7 @@ static int prepare_new(struct task *t, struct sql *c, struct str text, MYSQL_STM
               mysql_stmt_prepare_cont(&bad, stmt, ready));
     if (bad) {
         int err = sql_fail(t, c, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), text.p, false);
-        mysql_stmt_close(stmt); /* not known to the server: says nothing to it */
+        mysql_stmt_close(stmt); /* unknown to the server: sends nothing */
         return err;
     }
     *out = stmt;
@@ -161,7 +161,7 @@ static int check_count(struct task *t, const struct sql_statement *s, size_t arg
     return task_fail(t, ERR_INTERNAL, "%zu values for a statement of %zu", argc, wanted);
 }
 
-/* A server that is sent too much hangs up in the middle, and nobody knows why. */
+/* A server that is sent too much closes the connection without a reason. */
 static int check_bytes(struct task *t, const struct sql *c, size_t argc,
                        const struct sql_value *argv)
 {

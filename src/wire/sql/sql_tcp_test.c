@@ -58,7 +58,7 @@ static void test_login(struct task *t, void *arg)
        task_error(t));
     is_int(try(t, url_of(t, LOGIN, "no.such.host.invalid", "")), ERR_UNAVAILABLE, "no such name");
     ok(strstr(task_error(t), "cannot find no.such.host.invalid"), "%s", task_error(t));
-    is_int(try(t, "mysql://mill@127.0.0.1:1/test"), ERR_UNAVAILABLE, "nobody listens there");
+    is_int(try(t, "mysql://mill@127.0.0.1:1/test"), ERR_UNAVAILABLE, "no server listens there");
     ok(strstr(task_error(t), "127.0.0.1"), "%s", task_error(t));
 
     const char *with_password =

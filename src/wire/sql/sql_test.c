@@ -182,7 +182,8 @@ static void test_results(struct task *t, void *arg)
     ok(r.count == 3 && sql_row(&r, 2)[0].i == 3 && sql_row(&r, 2)[1].i == 8, "row by row");
     check(sql_call(t, p, &r, "SELECT id FROM n WHERE v = ?", sql_int(1000)) == 0);
     ok(r.count == 0 && r.columns == 1, "no row");
-    is_int(sql_call(t, p, NULL, "SELECT id, v, REPEAT('x', 100) FROM n"), 0, "rows nobody wants");
+    is_int(sql_call(t, p, NULL, "SELECT id, v, REPEAT('x', 100) FROM n"), 0,
+           "rows that are dropped");
     check(sql_call(t, p, &r, "SELECT ? + seq FROM seq_1_to_10000", sql_int(1)) == 0);
     ok(r.count == 10000 && sql_row(&r, 9999)[0].i == 10001, "ten thousand rows");
     is_int(sql_call(t, p, &r, "SELECT REPEAT('x', 1000000) FROM seq_1_to_100"), ERR_LIMIT,
@@ -314,7 +315,7 @@ static int walk_row(struct task *t, const struct sql_value *cells, void *arg)
         w->pages_start = pages();
     if (w->rows % 1000 == 0 && pages() > w->pages_most)
         w->pages_most = pages();
-    if (w->rows % 25000 == 0) { /* other things in between, over the same pool too */
+    if (w->rows % 25000 == 0) { /* other calls in between, over the same pool too */
         check(task_sleep(t, 20) == 0);
         check(number(t, w->p, "SELECT 1") == 1);
     }
@@ -388,7 +389,7 @@ static void count_turns(struct task *t, void *arg)
         h->turns++;
 }
 
-/* Rows that are there already need no waiting; others must get their turn all the same. */
+/* Rows that have arrived already need no waiting; other tasks must still run in between. */
 static void test_turns(struct task *t, void *arg)
 {
     (void)arg;
