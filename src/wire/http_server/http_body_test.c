@@ -370,7 +370,7 @@ static void gone(struct task *t, void *arg)
     client_close(&f.client);
     check(task_sleep(t, 10) == 0);
     log_capture(NULL);
-    is_int((int64_t)log.len, 0, "a client that leaves is no failure of ours");
+    is_int((int64_t)log.len, 0, "a client that leaves is no failure of the server");
     buf_release(&log);
     is_int((int64_t)http_server_connections(f.site.server), 0, "a client that left is let go");
     is_int(site_metric(&f.site, "millrace_http_connections"), 0, "the gauge agrees");

@@ -70,7 +70,7 @@ struct str http_cookie_find(struct str cookies, struct str name)
     return STR_NULL;
 }
 
-/* "q=0", "q=0.000": the one weight that matters, for it means "not that one". */
+/* "q=0", "q=0.000": not acceptable. Other weights are ignored. */
 static bool weight_is_zero(struct str weight)
 {
     weight = str_trim(weight);

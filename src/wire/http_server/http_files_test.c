@@ -109,7 +109,7 @@ static int serve_long(struct task *t, struct http_exchange *x, void *ctx)
     return http_reply_file(t, x, ctx, STR("app.js"));
 }
 
-/* As a caller might that does not decode as it should. */
+/* Like a caller that forgets to decode. */
 static int serve_header(struct task *t, struct http_exchange *x, void *ctx)
 {
     return http_reply_file(t, x, ctx, http_header(x, "x-path"));
@@ -309,7 +309,7 @@ static void ranges(struct task *t, void *arg)
     close_all(t, &f);
 }
 
-/* Makes this process one whose kernel has no openat2. */
+/* Makes openat2 fail in this process, as on old kernels. */
 static void forbid_openat2(void)
 {
     struct sock_filter code[] = {

@@ -13,7 +13,7 @@ static bool needs_decoding(struct str raw, bool plus)
     return raw.n && (memchr(raw.p, '%', raw.n) || (plus && memchr(raw.p, '+', raw.n)));
 }
 
-/* One character of raw at *i, which moves on. -1: there is none that may stand there. */
+/* The next decoded byte of raw at *i, which advances. -1: invalid. */
 static int next_byte(struct str raw, size_t *i, bool plus)
 {
     char c = raw.p[(*i)++];
