@@ -49,7 +49,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
     if (err && (err > 0 || err < ERR_LAST))
         err = ERR_INTERNAL; /* on_piece may return anything */
     int64_t **slot = err ? &m->errors[-err] : &m->replies[class];
-    if (!*slot) /* made when first met: most errors never are */
+    if (!*slot) /* made when first needed */
         *slot = counter(c, err ? err_name(err) : classes[class]);
     metric_add(*slot, 1);
     if (m->seconds)
@@ -58,7 +58,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
 
 /* --- life --- */
 
-/* Begins what was submitted and takes back what was given up, in curl's room: the loop's stack. */
+/* Begins submitted transfers and removes abandoned ones, on the loop's stack like all of curl. */
 static void pump(void *arg)
 {
     struct http_client *c = arg;
@@ -155,7 +155,7 @@ size_t http_client_in_flight(const struct http_client *c)
 
 /* --- a call --- */
 
-/* After a deadline or a cancellation. While curl knows our memory we cannot leave. */
+/* After a deadline or a cancellation. Waits until curl no longer uses the transfer's memory. */
 static int give_up(struct task *t, struct httpc_transfer *x, int err)
 {
     list_del(&x->link);
@@ -187,7 +187,7 @@ static int run(struct task *t, struct httpc_transfer *x)
     return x->done ? x->err : give_up(t, x, err);
 }
 
-/* Says what happened, in our words where curl's would tell about its own inside. */
+/* The error text: curl's, unless that describes its internals. */
 static void explain(struct task *t, const struct httpc_transfer *x, int err)
 {
     const char *why = x->problem;
@@ -198,7 +198,7 @@ static void explain(struct task *t, const struct httpc_transfer *x, int err)
     else if (err == ERR_UNCERTAIN && (x->stopped_by || !why[0]))
         why = HTTPC_LOST;
     else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
-        return; /* whoever chose that error has said why */
+        return; /* the callback that returned it has set the text */
     if (why[0])
         task_fail(t, err, "%s: %s", x->host->origin, why);
 }

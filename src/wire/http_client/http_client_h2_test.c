@@ -1,4 +1,4 @@
-/* Calls over HTTP/2, to a server on the test's own loop that does what the path asks for. */
+/* Calls over HTTP/2. */
 #include "tests/tap.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_test_h2.h"
@@ -86,7 +86,7 @@ static void spoil(struct task *t, void *arg)
 {
     struct buf *b = arg;
     check(task_sleep(t, 0) == 0);
-    memset(b->p, 'x', b->cap); /* the maker of a body may use its memory again */
+    memset(b->p, 'x', b->cap); /* body_fn's memory may be reused after the wait */
 }
 
 static void test_windows(struct task *t, void *arg)
@@ -130,7 +130,7 @@ static void test_limits(struct task *t, void *arg)
     is_int(call_with(&f, t, "/big", c, &r), ERR_LIMIT, "a reply that is too long");
     size_t seen = 0;
     c = (struct http_call){.method = "GET", .on_piece = count_piece, .arg = &seen};
-    is_int(call_with(&f, t, "/big", c, &r), ERR_NOT_FOUND, "who takes pieces may have had enough");
+    is_int(call_with(&f, t, "/big", c, &r), ERR_NOT_FOUND, "on_piece may stop a reply");
     is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the connection goes on");
     is_int((int64_t)f.server.accepted, 1, "as before");
     is_int((int64_t)f.server.busy, 0, "and nothing is left on it");
@@ -201,7 +201,7 @@ static void test_refused(struct task *t, void *arg)
     is_int((int64_t)f.server.requests, 3, "until it is taken");
     is_int(post(&f, t, "/refuse", STR("x"), &r), ERR_UNAVAILABLE, "but not for ever");
     is_int((int64_t)f.server.requests, 7, "four times in all");
-    is_int(post(&f, t, "/reset", STR("x"), &r), ERR_UNCERTAIN, "who knows what a reset means");
+    is_int(post(&f, t, "/reset", STR("x"), &r), ERR_UNCERTAIN, "after a reset it is uncertain");
     is_int((int64_t)f.server.requests, 8, "it is not sent again");
     fixture_close(&f, t);
 }
@@ -275,7 +275,7 @@ static void test_given_up(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* A server that does not read: calls wait in our own memory, and those that are given up there leave nothing behind. */
+/* A server that does not read: calls wait in memory; those given up there are freed. */
 static void send_much(struct task *t, void *arg)
 {
     struct stalled *s = arg;
@@ -431,7 +431,7 @@ static void test_goaway_at_once(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* --- who speaks what --- */
+/* --- HTTP/1.1, no server, idle --- */
 
 static void test_h1(struct task *t, void *arg)
 {
@@ -451,8 +451,8 @@ static void test_h1(struct task *t, void *arg)
     peer_close(t, &p);
 }
 
-/* Nobody listens: all who wait are told at once, not one after the other. */
-static void test_nobody(struct task *t, void *arg)
+/* Without a server all waiting calls fail at once, not one after the other. */
+static void test_no_server(struct task *t, void *arg)
 {
     (void)arg;
     struct many m = {.path = "/ok"};
@@ -461,7 +461,7 @@ static void test_nobody(struct task *t, void *arg)
     int64_t began_ms = loop_now_ms(task_loop(t));
     run_many(t, &m, 100);
     is_int((int64_t)m.bad, 100, "without a server no call succeeds");
-    ok(loop_now_ms(task_loop(t)) - began_ms < 1000, "and nobody waits");
+    ok(loop_now_ms(task_loop(t)) - began_ms < 1000, "and no call waits");
     http_client_free(m.f.client);
 }
 
@@ -474,7 +474,7 @@ static void test_idle(struct task *t, void *arg)
     is_int(post(&f, t, "/ok", STR("x"), &r), 0, "a connection");
     ok(!list_empty(&f.server.conns), "is kept");
     check(task_sleep(t, 60000) == 0);
-    ok(list_empty(&f.server.conns), "and closed when nobody has used it for long");
+    ok(list_empty(&f.server.conns), "and closed when unused for long");
     is_int(post(&f, t, "/ok", STR("x"), &r), 0, "another call has a new one");
     is_int((int64_t)f.server.accepted, 2, "the second");
     fixture_close(&f, t);
@@ -498,7 +498,7 @@ int main(void)
     tap_task(test_mute, NULL, false);
     tap_task(test_goaway_at_once, NULL, false);
     tap_task(test_h1, NULL, true);
-    tap_task(test_nobody, NULL, true);
+    tap_task(test_no_server, NULL, true);
     tap_task(test_idle, NULL, false);
     return tap_done();
 }

@@ -56,7 +56,7 @@ void httpc_host_free(struct httpc_host *h)
     free(h);
 }
 
-/* Forgets the host that has been unused for longest. */
+/* Drops the host that has been unused for longest. */
 static bool make_room(struct http_client *c)
 {
     list_each (it, &c->hosts) {
@@ -158,7 +158,7 @@ void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x)
     httpc_host_start_waiting(h);
 }
 
-/* Takes back what has not been sent yet; its place in the queue is before all others. */
+/* Moves transfers that have not been sent yet back to the front of the host's queue. */
 static void take_back(struct httpc_shard *s)
 {
     for (struct list *it = s->transfers.prev, *before; it != &s->transfers; it = before) {
@@ -171,7 +171,7 @@ static void take_back(struct httpc_shard *s)
     }
 }
 
-/* The shards there are keep their few connections; what has to wait goes to larger ones. */
+/* Existing shards keep their few connections; waiting transfers go to new, larger ones. */
 void httpc_host_change_to_h1(struct httpc_host *h)
 {
     if (h->h1_only)

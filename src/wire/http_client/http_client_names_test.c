@@ -1,4 +1,4 @@
-/* Looking up names, with a getaddrinfo of our own that libcurl would call too if it tried. */
+/* Looking up names, with a fake getaddrinfo that libcurl would call too if it tried. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netdb.h>
@@ -138,7 +138,7 @@ static void test_no_lookup(struct task *t, void *arg)
     is_int(call_name(t, &f, "localhost", "/ok"), 0, "localhost");
     is_int(call_name(t, &f, "LOCALHOST", "/ok"), 0, "LOCALHOST");
     is_int(call_name(t, &f, "api.localhost", "/ok"), 0, "api.localhost");
-    is_int(call_name(t, &f, "[::1]", "/ok"), ERR_UNAVAILABLE, "an IPv6 address, where nobody is");
+    is_int(call_name(t, &f, "[::1]", "/ok"), ERR_UNAVAILABLE, "an IPv6 address without a server");
     is_int(lookups, 0, "need no lookup");
     fixture_close(&f, t);
 }
@@ -206,7 +206,7 @@ static void test_moved(struct task *t, void *arg)
     (void)arg;
     struct fixture f;
     fixture_open(&f, t);
-    address_of_api = inet_addr("255.255.255.255"); /* nobody can connect to that */
+    address_of_api = inet_addr("255.255.255.255"); /* no connection is possible */
     is_int(call_name(t, &f, "api.test", "/ok"), ERR_UNAVAILABLE, "no connection: %s",
            task_error(t));
     address_of_api = htonl(INADDR_LOOPBACK);

@@ -1,4 +1,4 @@
-/* What a server can do to a call over a plain connection. */
+/* Misbehaving servers on plain connections. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ static void let_settle(struct task *t)
     check(task_sleep(t, 20) == 0);
 }
 
-/* Sockets of ours that lead to a port. */
+/* Sockets of this process connected to a port. */
 static int connected_to(int port)
 {
     int found = 0;
@@ -165,7 +165,7 @@ static void test_too_much(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* A server of our own for what the peer does not do: one connection, then act. */
+/* A server for what the peer does not do: one connection, then act. */
 struct server {
     int fd, port;
     struct watch watch;
@@ -335,7 +335,7 @@ static void test_closed_while_idle(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* A first reply, then nobody listens any more, and the second request dies. */
+/* A first reply, then the listener closes, and the second request's connection ends. */
 static int die_for_good(struct task *t, struct server *s, struct watch *w)
 {
     int err = read_some(t, w);
@@ -410,9 +410,9 @@ static void test_ipv6(struct task *t, void *arg)
     ok(str_find(buf_str(&p.last), str_printf(task_arena(t), "\r\nHost: [::1]:%d\r\n", p.port)) > 0,
        "keeps its brackets");
     call.url = arena_printf(task_arena(t), "http://localhost:%d/ok", p.port);
-    is_int(http_call(t, c, &call, &r), 0, "a second address, where nobody is at the first");
+    is_int(http_call(t, c, &call, &r), 0, "a second address, without a server at the first");
     call.url = arena_printf(task_arena(t), "http://127.0.0.1:%d/ok", p.port);
-    is_int(http_call(t, c, &call, &r), ERR_UNAVAILABLE, "nobody there: %s", task_error(t));
+    is_int(http_call(t, c, &call, &r), ERR_UNAVAILABLE, "no server: %s", task_error(t));
     http_client_free(c);
     peer_close(t, &p);
 }
@@ -522,7 +522,7 @@ static void test_stages_before(struct task *t, void *arg)
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    for (int i = 0; i < 4; i++) { /* no room is left: the kernel drops who comes now */
+    for (int i = 0; i < 4; i++) { /* the backlog is full: the kernel drops further connections */
         fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fill[i], (struct sockaddr *)&a, sizeof a);
     }
@@ -560,7 +560,7 @@ static int swallow_slowly(void *arg, struct str piece)
     return 0;
 }
 
-/* In a process of its own, or it would have to wait itself. */
+/* In a process of its own: on this loop it would have to wait. */
 static pid_t start_flood(int listener)
 {
     static char piece[65536];
@@ -580,7 +580,7 @@ static pid_t start_flood(int listener)
     return pid;
 }
 
-/* A server that is always ready must not keep a call from its deadline, nor the others waiting. */
+/* A server that is always ready must not keep a call from its deadline, nor other tasks waiting. */
 static void test_flood(struct task *t, void *arg)
 {
     (void)arg;

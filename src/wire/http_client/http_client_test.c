@@ -1,4 +1,4 @@
-/* Calls over plain connections and the same through libcurl: both keep the same promises. */
+/* Calls over plain connections and the same through libcurl: both behave alike. */
 #include "wire/http_client.h"
 
 #include <arpa/inet.h>
@@ -71,7 +71,7 @@ static void test_requests(struct task *t, void *arg)
     is_str(r.content_type, STR("text/plain"), "its type");
     ok(last_has(&f, "GET /ok HTTP/1.1\r\n"), "no body means GET");
     ok(!last_has(&f, "Accept-Encoding"), "no compression is asked for");
-    ok(last_has(&f, "User-Agent: millrace/"), "it says who it is");
+    ok(last_has(&f, "User-Agent: millrace/"), "it names itself");
 
     is_int(post(&f, t, "/echo", str_from("a\0b", 3), &r), 0, "POST");
     is_str(r.body, str_from("a\0b", 3), "all bytes of the body come back");
@@ -120,7 +120,7 @@ static void test_methods_and_headers(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* The server answers a HEAD like a GET, so its body must be passed over with the connection. */
+/* The server sends a body even to HEAD, so the connection must be closed. */
 static void test_head(struct task *t, void *arg)
 {
     (void)arg;
@@ -239,14 +239,14 @@ static void test_failures(struct task *t, void *arg)
     is_int((int64_t)f.peer.requests, 5, "as many requests as calls");
     is_int(r.status, 77, "a failed call leaves the response alone");
 
-    int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, but nobody listens */
+    int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, but not listening */
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
     check(bind(fd, (struct sockaddr *)&a, n) == 0);
     check(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
     struct http_call call = {
         .url = arena_printf(task_arena(t), "http://127.0.0.1:%d/x?key=secret", ntohs(a.sin_port))};
-    is_int(http_call(t, f.client, &call, &r), ERR_UNAVAILABLE, "nobody listens");
+    is_int(http_call(t, f.client, &call, &r), ERR_UNAVAILABLE, "no server listens");
     ok(strstr(task_error(t), "127.0.0.1") && !strstr(task_error(t), "secret"),
        "the message names the host only: %s", task_error(t));
     close(fd);
@@ -261,7 +261,8 @@ static int silent_listener(int *port, int fill[], int count)
     check(bind(fd, (struct sockaddr *)&a, n) == 0 && listen(fd, 0) == 0);
     check(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
     *port = ntohs(a.sin_port);
-    for (int i = 0; i < count; i++) { /* no room is left: the kernel drops who comes now */
+    for (int i = 0; i < count;
+         i++) { /* the backlog is full: the kernel drops further connections */
         fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fill[i], (struct sockaddr *)&a, n);
     }
@@ -394,7 +395,7 @@ static void test_socket(struct task *t, void *arg)
         socklen_t n = sizeof ms;
         check(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &n) == 0);
         ok(ms > 0, "a peer that vanished is noticed after %d ms", ms);
-        ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "a program we become does not inherit it");
+        ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "it is closed on exec");
     }
     is_int(found, 1, "one socket was looked at");
     fixture_close(&f, t);
@@ -425,7 +426,7 @@ static void test_several_shards(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* The connection is closed while nobody uses it: found out before anything is sent. */
+/* An idle connection is closed: noticed before anything is sent. */
 static void test_stale_connection(struct task *t, void *arg)
 {
     (void)arg;
@@ -494,7 +495,7 @@ static void test_idle(struct task *t, void *arg)
     check(task_sleep(t, 25000) == 0);
     burst_run(t, &b, 100);
     check(task_sleep(t, 20000) == 0);
-    ok(f.peer.open >= 100 && f.peer.open < 300, "those that nobody used are closed: %zu are left",
+    ok(f.peer.open >= 100 && f.peer.open < 300, "unused ones are closed: %zu are left",
        f.peer.open);
     check(task_sleep(t, 30000) == 0);
     is_int((int64_t)f.peer.open, 0, "later the others");
@@ -675,7 +676,7 @@ int main(void)
     files.rlim_cur = files.rlim_max;
     check(setrlimit(RLIMIT_NOFILE, &files) == 0);
     run_all();
-    by_curl = true; /* what https:// goes through */
+    by_curl = true; /* as https:// does */
     run_all();
     return tap_done();
 }

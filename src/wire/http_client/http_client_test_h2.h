@@ -1,4 +1,4 @@
-/* http_client_test_h2.h -- a plain HTTP/2 server on the test's own loop; the path says what it does.
+/* http_client_test_h2.h -- an HTTP/2 server on the test's own loop; the path says what it does.
  *
  *   /ok             200 "hello"
  *   /slow           the same after 50 ms

@@ -1,4 +1,4 @@
-/* http_client_test_peer.h -- a server on the test's own loop that does what the path asks for.
+/* http_client_test_peer.h -- an HTTP/1.1 server on the test's loop; the path says what it does.
  *
  *   /ok             "hello", keeps the connection
  *   /echo           the body it was sent
@@ -13,7 +13,7 @@
  *   /die            reads the request and closes
  *   /half           closes after 10 of 100 bytes
  *   /garbage        no HTTP
- *   /leave          "hello", then closes without a word
+ *   /leave          "hello", then closes without Connection: close
  *   /second-dies    "hello" to the first request of a connection; reads the second and closes
  *   /hint           "103 Early Hints", then 429 with "Retry-After: 7"
  *   /retry-date     429 with the date of a minute from now

@@ -97,7 +97,7 @@ static void servers_open(struct servers *s)
 
 static void servers_close(struct servers *s)
 {
-    fclose(s->in); /* its end is theirs */
+    fclose(s->in); /* ends the servers */
     fclose(s->out);
     int status;
     check(waitpid(s->pid, &status, 0) == s->pid);
@@ -143,7 +143,7 @@ static int post(struct task *t, struct fixture *f, const char *path, struct str 
     return http_call(t, f->client, &call, r);
 }
 
-/* What the server has seen; -1 if it cannot be asked. */
+/* A number of the server's statistics; -1: no answer. */
 static int64_t seen(struct task *t, struct fixture *f, const char *what)
 {
     struct http_call call = {.url = url_of(t, f, "/stats")};
@@ -242,8 +242,8 @@ static void test_h2_cold(struct task *t, void *arg)
     http_client_free(other.client);
 }
 
-/* Calls wait inside curl for longer than connecting may take: no reason to fail. The first call
- * lets curl know how many the server takes; what is sent before that, the server refuses. */
+/* Calls may wait inside curl for longer than connect_ms. The first call brings the server's limit
+ * of streams; calls sent before that are refused. */
 static void test_narrow_server(struct task *t, void *arg)
 {
     struct fixture f;
@@ -361,7 +361,7 @@ static void test_h1_only(struct task *t, void *arg)
     http_client_free(f.client);
 }
 
-/* --- whom it trusts --- */
+/* --- certificates --- */
 
 static void expect_refused(struct task *t, const struct servers *s, const char *server,
                            const char *ca_file, const char *what)
@@ -380,7 +380,7 @@ static void test_trust(struct task *t, void *arg)
     struct servers *s = arg;
     const char *ca = in_dir(t, s, "ca.crt");
     expect_refused(t, s, "h2", NULL, "unknown to the system");
-    expect_refused(t, s, "h2", in_dir(t, s, "other_ca.crt"), "signed by somebody else");
+    expect_refused(t, s, "h2", in_dir(t, s, "other_ca.crt"), "signed by another authority");
     expect_refused(t, s, "wrong_host", ca, "for another host");
     expect_refused(t, s, "expired", ca, "expired");
     expect_refused(t, s, "self_signed", ca, "signed by itself");
