@@ -138,7 +138,7 @@ static void stopped_server(struct task *t, void *arg)
     check(task_sleep(t, 300) == 0);
     ok(hasty.ended && hasty.err == ERR_TIMEOUT, "a deadline ends the wait");
     ok(between(hasty.took_ms, 140, 340), "in time (%lld ms)", (long long)hasty.took_ms);
-    ok(!patient.ended, "who has time waits on");
+    ok(!patient.ended, "a call with time left waits on");
     kill(f->store.pid, SIGCONT);
     check(group_join(t, &g) == 0);
     ok(answered(&patient, STR("patient")), "and gets its own reply, not those given up");
@@ -376,7 +376,7 @@ static void full_pipeline(struct task *t, void *arg)
     close_redis(t, f);
 }
 
-/* A server that does not read must not fill our memory. */
+/* A server that does not read must not fill the memory of the client. */
 static void full_buffer(struct task *t, void *arg)
 {
     struct fixture *f = arg;
@@ -458,7 +458,7 @@ static void becomes_replica(struct task *t, void *arg)
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("SET"), STR("k"), STR("v")), ERR_UNAVAILABLE,
            "a replica does not write");
     ok(str_starts(str_of(task_error(t)), STR("READONLY ")), "and says why");
-    ok(goes_down(t, f->redis, 1000), "so it is no server for us");
+    ok(goes_down(t, f->redis, 1000), "so the connection is closed");
     check(task_sleep(t, 300) == 0);
     ok(!redis_up(f->redis), "as long as it is one");
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")), ERR_UNAVAILABLE, "calls fail");

@@ -1,4 +1,4 @@
-/* The connection. The link task connects, reads and reconnects with backoff; a second one writes. */
+/* The connection. The link task connects, reads, reconnects with backoff; a second one writes. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

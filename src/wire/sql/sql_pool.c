@@ -1,7 +1,8 @@
 /* A call takes a permit, first come, first served, then an idle connection or a new one.
  *
  * While the server is down no call waits for it (circuit breaker): after a failed attempt calls
- * fail at once until the backoff has passed, then one probes while the others still fail at once. */
+ * fail at once until the backoff has passed, then one probes while the others still fail at
+ * once. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -153,7 +153,7 @@ static void test_types(struct task *t, void *arg)
     is_int(r.cells[6].type, SQL_TEXT, "a text");
     ok(r.cells[7].type == SQL_BLOB && r.cells[7].s.n == 2, "a binary string");
     ok(r.cells[8].type == SQL_REAL && r.cells[8].d == 1.5, "a float");
-    ok(r.cells[10].type == SQL_INT && r.cells[10].i == INT64_MAX, "the largest number we take");
+    ok(r.cells[10].type == SQL_INT && r.cells[10].i == INT64_MAX, "the largest number that fits");
 
     is_int(sql_call(t, p, &r, "SELECT CAST(9223372036854775808 AS UNSIGNED) AS huge"), ERR_LIMIT,
            "a larger one is an error");
