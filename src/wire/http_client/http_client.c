@@ -111,13 +111,11 @@ static struct http_client_options with_defaults(const struct http_client_options
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
 {
     check(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); /* counts its users */
-    struct http_client *c = calloc(1, sizeof *c);
-    if (!c)
-        check_no_memory();
+    struct http_client *c = check_memory(calloc(1, sizeof *c));
     c->loop = l;
     c->options = with_defaults(o);
-    if (o->ca_file && !(c->ca_file = strdup(o->ca_file)))
-        check_no_memory();
+    if (o->ca_file)
+        c->ca_file = check_memory(strdup(o->ca_file));
     c->receive = check_memory(malloc(PLAIN_RECEIVE_BYTES));
     buf_init(&c->request);
     c->host_by_origin = map_new();
@@ -203,14 +201,15 @@ static void explain(struct task *t, const struct httpc_transfer *x, int err)
         task_fail(t, err, "%s: %s", x->host->origin, why);
 }
 
-static void take_reply(struct task *t, struct httpc_transfer *x, struct http_response *out)
+struct http_response httpc_response(const struct http_reply_head *h,
+                                    const struct http_reply_body *b)
 {
-    *out = (struct http_response){
-        .status = x->head.status,
-        .body = str_dup(task_arena(t), buf_str(&x->body)),
-        .content_type = x->head.content_type,
-        .retry_after_ms = x->head.retry_after_ms,
-        .http_version = x->head.version,
+    return (struct http_response){
+        .status = h->status,
+        .body = b->p ? str_from(b->p, b->n) : STR(""),
+        .content_type = h->content_type,
+        .retry_after_ms = h->retry_after_ms,
+        .http_version = h->version,
     };
 }
 
@@ -227,18 +226,16 @@ static int call_by_curl(struct task *t, struct http_client *c, const struct http
     struct httpc_transfer x = {.client = c, .task = t, .call = &whole};
     x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
     list_init(&x.link);
-    buf_init(&x.body);
     http_reply_head_init(&x.head);
     int err = httpc_request_prepare(t, &x);
-    if (!err) {
-        err = run(t, &x);
-        if (err)
-            explain(t, &x, err);
-        else
-            take_reply(t, &x, out);
-        httpc_host_put(x.host);
-    }
-    buf_release(&x.body);
+    if (err)
+        return err;
+    err = run(t, &x);
+    if (err)
+        explain(t, &x, err);
+    else
+        *out = httpc_response(&x.head, &x.body);
+    httpc_host_put(x.host);
     return err;
 }
 

@@ -220,21 +220,29 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
 
 /* --- the call --- */
 
-static int attempt(struct task *t, struct httpc_h2_call *x)
+static int begin(struct task *t, struct httpc_h2_call *x)
 {
     const struct http_call *call = x->ask->call;
     struct str body = call->body;
     int err = call->body_fn ? call->body_fn(t, call->arg, &body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
-    if (!err && !x->done && !nghttp2_session_check_request_allowed(x->conn->wire.session)) {
+    if (err || x->done) /* the connection ended while the body was made */
+        return err;
+    if (!nghttp2_session_check_request_allowed(x->conn->wire.session)) {
         x->untouched = true;
         httpc_h2_finish(x, ERR_UNAVAILABLE, "the server takes no more calls");
+        return 0;
     }
-    if (!err && !x->done) /* else the connection ended while the body was made */
-        err = submit(t, x, body);
+    err = submit(t, x, body);
     if (!err && call->body_fn && x->unsent.n > 0) /* valid only until the next wait */
         x->unsent = str_dup(task_arena(t), x->unsent);
+    return err;
+}
+
+static int attempt(struct task *t, struct httpc_h2_call *x)
+{
+    int err = begin(t, x);
     while (!err && !x->done)
         err = task_wait(t);
     if (x->done)
@@ -252,17 +260,6 @@ static bool may_repeat(const struct httpc_h2_call *x)
                                         httpc_method_repeatable(x->ask->method)));
 }
 
-static void take_reply(const struct httpc_h2_call *x, struct http_response *out)
-{
-    *out = (struct http_response){
-        .status = x->head.status,
-        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
-        .content_type = x->head.content_type,
-        .retry_after_ms = x->head.retry_after_ms,
-        .http_version = x->head.version,
-    };
-}
-
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
 {
     for (int tries = 1;; tries++) {
@@ -278,7 +275,7 @@ int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *o
             continue;
         *answered = !err;
         if (!err)
-            take_reply(&x, out);
+            *out = httpc_response(&x.head, &x.body);
         return err;
     }
 }

@@ -5,24 +5,14 @@
 #define BACKOFF_MS_MIN 50
 #define BACKOFF_MS_MAX 5000
 
-static char *copy(const char *s)
-{
-    char *p = strdup(s);
-    if (!p)
-        check_no_memory();
-    return p;
-}
-
 static struct httpc_host *host_new(struct http_client *c, bool tls, const char *name,
                                    const char *port, struct str origin)
 {
-    struct httpc_host *h = calloc(1, sizeof *h);
-    if (!h)
-        check_no_memory();
+    struct httpc_host *h = check_memory(calloc(1, sizeof *h));
     h->client = c;
-    h->origin = copy(origin.p);
-    h->name = copy(name);
-    h->port = copy(port);
+    h->origin = check_memory(strdup(origin.p));
+    h->name = check_memory(strdup(name));
+    h->port = check_memory(strdup(port));
     h->authority = strcmp(port, "80") == 0 ? h->name : strstr(h->origin, "//") + 2;
     h->tls = tls;
     list_init(&h->waiting);

@@ -116,16 +116,12 @@ static void run(struct task *t, void *arg)
 
 static int start(struct task *t, struct httpc_host *h)
 {
-    struct httpc_lookup *k = calloc(1, sizeof *k);
-    if (!k)
-        check_no_memory();
+    struct httpc_lookup *k = check_memory(calloc(1, sizeof *k));
     group_init(&k->group, task_loop(t));
     timer_init(&k->reaper, task_loop(t), lookup_free, k);
     k->host = h;
-    k->name = strdup(h->name);
-    k->port = strdup(h->port);
-    if (!k->name || !k->port)
-        check_no_memory();
+    k->name = check_memory(strdup(h->name));
+    k->port = check_memory(strdup(h->port));
     int err = task_go(&k->group, "http name", run, k);
     if (err) {
         lookup_free(k);

@@ -256,8 +256,8 @@ int httpc_still_wanted(struct task *t)
 
 static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
 {
-    int err =
-        x->ask->call->body_fn ? x->ask->call->body_fn(t, x->ask->call->arg, &x->sent_body) : 0;
+    const struct http_call *call = x->ask->call;
+    int err = call->body_fn ? call->body_fn(t, call->arg, &x->sent_body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
     if (!err) {
@@ -300,17 +300,6 @@ static int run(struct task *t, struct plain_call *x)
 
 /* --- the call --- */
 
-static void take_reply(const struct plain_call *x, struct http_response *out)
-{
-    *out = (struct http_response){
-        .status = x->reply.head.status,
-        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
-        .content_type = x->reply.head.content_type,
-        .retry_after_ms = x->reply.head.retry_after_ms,
-        .http_version = x->reply.head.version,
-    };
-}
-
 static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_response *out)
 {
     struct plain_call x = {.ask = ask, .sent_body = ask->call->body};
@@ -320,7 +309,7 @@ static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_respons
     err = run(t, &x);
     sem_put(&ask->host->permits);
     if (!err)
-        take_reply(&x, out);
+        *out = httpc_response(&x.reply.head, &x.body);
     return err;
 }
 

@@ -41,6 +41,7 @@
 #include "wire/http2/http2_link.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_reply.h"
+#include "wire/http_server/http_field.h"
 
 #define HOSTS_MAX            256
 #define SHARD_H1_CONNECTIONS 256
@@ -78,7 +79,7 @@ struct httpc_transfer {
     int stopped_by; /* the error for which a callback stopped curl */
     struct http_reply_head head;
     size_t head_bytes, body_bytes;
-    struct buf body;
+    struct http_reply_body body;
 
     bool done;
     int err; /* once done */
@@ -308,6 +309,10 @@ MUST_CHECK int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_
 void httpc_h2_callbacks(nghttp2_session_callbacks *to); /* for requests' bodies and replies */
 int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f);
 void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem);
+
+/* http_client.c */
+struct http_response httpc_response(const struct http_reply_head *h,
+                                    const struct http_reply_body *b);
 
 /* http_client_request.c */
 /* Method and headers; the URL is not looked at. */

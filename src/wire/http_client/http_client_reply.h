@@ -28,11 +28,6 @@ struct http_reply_body {
 void http_reply_body_add(struct http_reply_body *b, struct arena *a, struct str piece,
                          uint64_t ahead);
 
-/* A header name or method; never empty. */
-bool http_token_valid(struct str s);
-/* Everything but control characters, as in the value of a header. */
-bool http_value_valid(struct str s);
-
 /* The value of a Retry-After header as time from now, 0 if it lies in the past; -1 if it is neither
  * seconds nor a date. */
 int64_t http_retry_after_ms(struct str value, int64_t wall_ms);

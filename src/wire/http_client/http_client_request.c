@@ -116,9 +116,7 @@ static bool is_plain(const char *url)
 static int find_host(struct task *t, struct httpc_transfer *x)
 {
     struct arena *a = task_arena(t);
-    CURLU *url = curl_url();
-    if (!url)
-        check_no_memory();
+    CURLU *url = check_memory(curl_url());
     char *scheme = NULL, *name = NULL, *port = NULL;
     bool valid = is_plain(x->call->url) &&
                  curl_url_set(url, CURLUPART_URL, x->call->url, CURLU_DISALLOW_USER) == CURLUE_OK &&

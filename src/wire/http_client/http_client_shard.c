@@ -13,9 +13,7 @@ static CURL *handle_get(struct http_client *c)
 {
     if (c->spare_count > 0)
         return c->spare[--c->spare_count];
-    CURL *easy = curl_easy_init();
-    if (!easy)
-        check_no_memory();
+    CURL *easy = check_memory(curl_easy_init());
     return easy;
 }
 
@@ -89,9 +87,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
         return 0;
     }
     if (!p) {
-        p = malloc(sizeof *p);
-        if (!p)
-            check_no_memory();
+        p = check_memory(malloc(sizeof *p));
         poller_init(p, s->host->client->loop, fd, on_ready, s);
         check(curl_multi_assign(s->multi, fd, p) == CURLM_OK);
     }
@@ -122,14 +118,10 @@ static int on_timer(CURLM *multi, long ms, void *arg)
 struct httpc_shard *httpc_shard_new(struct httpc_host *h, size_t connections)
 {
     struct http_client *c = h->client;
-    struct httpc_shard *s = calloc(1, sizeof *s);
-    if (!s)
-        check_no_memory();
+    struct httpc_shard *s = check_memory(calloc(1, sizeof *s));
     s->host = h;
     s->connections = connections;
-    s->multi = curl_multi_init();
-    if (!s->multi)
-        check_no_memory();
+    s->multi = check_memory(curl_multi_init());
     list_init(&s->transfers);
     timer_init(&s->timer, c->loop, on_time, s);
     s->idle_since_ms = loop_now_ms(c->loop);

@@ -64,7 +64,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
         return stop(x, ERR_LIMIT);
     x->body_bytes += n;
     if (!x->call->on_piece || x->head.status / 100 != 2) {
-        buf_add(&x->body, p, n);
+        http_reply_body_add(&x->body, task_arena(x->task), str_from(p, n), UINT64_MAX);
         return n;
     }
     int err = x->call->on_piece(x->call->arg, str_from(p, n));

@@ -28,9 +28,7 @@ void http_conn_gone(void *conn)
 
 struct http_conn *http_conn_new(struct http_server *s, int fd)
 {
-    struct http_conn *c = calloc(1, sizeof(*c));
-    if (!c)
-        check_no_memory();
+    struct http_conn *c = check_memory(calloc(1, sizeof(*c)));
     c->server = s;
     watch_init(&c->watch, s->loop, fd);
     c->watch.on_gone = http_conn_gone;

@@ -2,6 +2,43 @@
 
 #include <time.h>
 
+#include "base/bytes16.h"
+
+static const bool is_token[256] = {
+    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
+    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
+};
+
+size_t http_token_bytes(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && is_token[(unsigned char)s.p[n]])
+        n++;
+    return n;
+}
+
+bool http_token_valid(struct str s)
+{
+    return s.n > 0 && http_token_bytes(s) == s.n;
+}
+
+static bool values16(const char *p)
+{
+    bytes16 v = bytes16_load(p);
+    return !bytes16_bits(((v >= 0) & (v < ' ') & (v != '\t')) | (v == 0x7F));
+}
+
+bool http_value_valid(struct str s)
+{
+    for (size_t i = 0; s.n < 16 && i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7F)
+            return false;
+    for (size_t i = 0; s.n - i >= 16; i += 16)
+        if (!values16(s.p + i))
+            return false;
+    return s.n < 16 || values16(s.p + s.n - 16); /* the rest, overlapping */
+}
+
 bool http_list_has(struct str list, struct str token)
 {
     while (list.p)

@@ -1,4 +1,4 @@
-/* http_field.h -- the values of request headers. Pure; malformed counts as absent, except where a
+/* http_field.h -- header names and values. Pure; malformed counts as absent, except where a
  * function says otherwise. */
 #ifndef WIRE_HTTP_FIELD_H
 #define WIRE_HTTP_FIELD_H
@@ -6,6 +6,13 @@
 #include <stdint.h>
 
 #include "base/str.h"
+
+/* A header name or method; never empty. */
+bool http_token_valid(struct str s);
+size_t http_token_bytes(struct str s); /* at its beginning */
+
+/* The value of a header: all but control characters. Bytes above ASCII are passed on. */
+bool http_value_valid(struct str s);
 
 /* Connection: whether the comma-separated list has the token, in any case. */
 bool http_list_has(struct str list, struct str token);

@@ -28,9 +28,7 @@ struct http_files *http_files_new(const char *root)
     int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    struct http_files *f = malloc(sizeof(*f));
-    if (!f)
-        check_no_memory();
+    struct http_files *f = check_memory(malloc(sizeof(*f)));
     f->root = fd;
     return f;
 }

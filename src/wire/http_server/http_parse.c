@@ -1,22 +1,11 @@
 #include "wire/http_server/http_parse.h"
 
-#include "base/bytes16.h"
 #include "wire/http_server/http_field.h"
 
 #define METHOD_BYTES_MAX 20
 /* More digits could overflow. */
 #define LENGTH_DIGITS_MAX 15
 
-static const bool is_token[256] = {
-    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
-    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
-};
-/* All but control characters. Bytes above ASCII have no meaning and are passed on. */
-static const bool is_value[256] = {
-    ['\t'] = 1,
-    [' ' ... '~'] = 1,
-    [0x80 ... 0xFF] = 1,
-};
 static const bool is_path[256] = {
     ['!'] = 1, ['$' ... ';'] = 1, ['='] = 1, ['@' ... 'Z'] = 1,
     ['_'] = 1, ['a' ... 'z'] = 1, ['~'] = 1,
@@ -29,35 +18,12 @@ static const bool is_query[256] = {
     ['?' ... '~'] = 1,
 };
 
-/* How many bytes at the beginning are in the table. */
-static size_t span(const bool table[256], struct str s)
+static bool all(const bool table[256], struct str s)
 {
     size_t n = 0;
     while (n < s.n && table[(unsigned char)s.p[n]])
         n++;
-    return n;
-}
-
-static bool all(const bool table[256], struct str s)
-{
-    return span(table, s) == s.n;
-}
-
-static bool values16(const char *p) /* all of sixteen bytes are is_value */
-{
-    bytes16 v = bytes16_load(p);
-    return !bytes16_bits(((v >= 0) & (v < ' ') & (v != '\t')) | (v == 0x7F));
-}
-
-/* The same as all(is_value, s). */
-static bool all_values(struct str s)
-{
-    if (s.n < 16)
-        return all(is_value, s);
-    for (size_t i = 0; s.n - i >= 16; i += 16)
-        if (!values16(s.p + i))
-            return false;
-    return values16(s.p + s.n - 16); /* the rest, overlapping */
+    return n == s.n;
 }
 
 static enum http_verdict bad(struct http_parser *p, enum http_refusal why, const char *message)
@@ -225,11 +191,11 @@ static enum http_verdict take_field(struct http_parser *p, struct str line)
 {
     if (p->head.field_count == p->limits.fields)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
-    size_t n = span(is_token, line);
+    size_t n = http_token_bytes(line);
     /* Folded lines end here, too: they begin with a blank, and no name does. */
     if (n == 0 || n == line.n || line.p[n] != ':')
         return bad_request(p, "bad header name");
-    if (!all_values(line)) /* a name has no such byte either, and long runs are faster */
+    if (!http_value_valid(line)) /* a name has no such byte either, and long runs are faster */
         return bad_request(p, "a header has a control character in it");
     return add_field(p, str_from(line.p, n), str_trim(str_from(line.p + n + 1, line.n - n - 1)));
 }
@@ -306,9 +272,9 @@ enum http_verdict http_parse_field(struct http_parser *p, struct str name, struc
         return bad(p, HTTP_HEADERS_TOO_LARGE, "the headers are too large");
     if (p->head.field_count == p->limits.fields)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
-    if (name.n == 0 || !all(is_token, name))
+    if (!http_token_valid(name))
         return bad_request(p, "bad header name");
-    if (!all_values(value))
+    if (!http_value_valid(value))
         return bad_request(p, "a header has a control character in it");
     return add_field(p, name, str_trim(value));
 }

@@ -27,9 +27,7 @@ struct http_router {
 
 struct http_router *http_router_new(void)
 {
-    struct http_router *r = calloc(1, sizeof(*r));
-    if (!r)
-        check_no_memory();
+    struct http_router *r = check_memory(calloc(1, sizeof(*r)));
     arena_init(&r->arena);
     return r;
 }

@@ -60,9 +60,7 @@ static void register_counts(struct http_server *s)
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o)
 {
-    struct http_server *s = calloc(1, sizeof(*s));
-    if (!s)
-        check_no_memory();
+    struct http_server *s = check_memory(calloc(1, sizeof(*s)));
     s->loop = l;
     s->options = *o;
     s->router = http_router_new();

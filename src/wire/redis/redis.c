@@ -52,9 +52,7 @@ static void copy_options(struct redis *r, const struct redis_options *o)
 
 struct redis *redis_open(struct group *g, const struct redis_options *o)
 {
-    struct redis *r = calloc(1, sizeof(*r));
-    if (!r)
-        check_no_memory();
+    struct redis *r = check_memory(calloc(1, sizeof(*r)));
     r->loop = g->loop;
     r->opened_ms = loop_now_ms(g->loop);
     arena_init(&r->arena);

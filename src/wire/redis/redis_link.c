@@ -269,10 +269,9 @@ static int shake_hands(struct task *t, struct redis *r)
         say(r, 3, (struct str[]){STR("AUTH"), u->user, u->password});
     else if (u->password.p)
         say(r, 2, (struct str[]){STR("AUTH"), u->password});
-    char db[24];
-    int n = snprintf(db, sizeof(db), "%lld", (long long)u->db);
+    char db[STR_INT_BYTES];
     if (u->db)
-        say(r, 2, (struct str[]){STR("SELECT"), str_from(db, (size_t)n)});
+        say(r, 2, (struct str[]){STR("SELECT"), str_digits(db, u->db)});
     say(r, 1, (struct str[]){STR("INFO")});
 
     const struct redis_reply *reply;

@@ -13,9 +13,7 @@ static void grow(struct redis_queue *q)
 {
     struct redis_queue bigger = *q;
     bigger.cap = q->cap ? 2 * q->cap : CAP_MIN;
-    bigger.ring = malloc(bigger.cap * sizeof(*bigger.ring));
-    if (!bigger.ring)
-        check_no_memory();
+    bigger.ring = check_memory(malloc(bigger.cap * sizeof(*bigger.ring)));
     for (uint64_t n = q->head; n != q->tail; n++)
         *place_at(&bigger, n) = *place_at(q, n);
     free(q->ring);

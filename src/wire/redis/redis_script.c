@@ -1,6 +1,4 @@
 /* Scripts: loaded once per connection (SCRIPT LOAD), run by hash (EVALSHA). */
-#include <stdio.h>
-
 #include "base/log.h"
 #include "wire/redis/redis_private.h"
 
@@ -102,10 +100,9 @@ int redis_script_run(struct task *t, struct redis *r, const struct redis_script 
     (void)key;
     redis_enter(r);
     struct known_script *k = find(r, s);
-    char count[24];
-    int n = snprintf(count, sizeof(count), "%zu", key_count);
+    char count[STR_INT_BYTES];
     const struct str head[] = {STR("EVALSHA"), str_from(k->sha, SHA_BYTES),
-                               str_from(count, (size_t)n)};
+                               str_digits(count, (int64_t)key_count)};
     struct redis_command c = {.head_count = 3, .head = head, .argc = argc, .argv = argv};
     return redis_leave(r, run(t, r, k, &c, out));
 }

@@ -108,9 +108,7 @@ int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
 
 static struct sql *conn_new(struct sql_pool *p)
 {
-    struct sql *c = calloc(1, sizeof *c);
-    if (!c)
-        check_no_memory();
+    struct sql *c = check_memory(calloc(1, sizeof *c));
     c->pool = p;
     c->fd = -1;
     c->fresh = true;

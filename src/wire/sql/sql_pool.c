@@ -45,9 +45,7 @@ static void register_metrics(struct sql_pool *p, struct metrics *m)
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o)
 {
     signal(SIGPIPE, SIG_IGN); /* the library raises it when it speaks TLS */
-    struct sql_pool *p = calloc(1, sizeof *p);
-    if (!p)
-        check_no_memory();
+    struct sql_pool *p = check_memory(calloc(1, sizeof *p));
     p->loop = l;
     p->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS_DEFAULT;
     p->statement_ms = o->statement_ms ? o->statement_ms : STATEMENT_MS_DEFAULT;

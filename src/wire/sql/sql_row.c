@@ -70,10 +70,8 @@ static void bind_column(MYSQL_BIND *b, struct column *k)
 /* The columns may differ from one execution to the next: SELECT ? has the type of the value. */
 static struct column *bind_columns(MYSQL_STMT *stmt, size_t count)
 {
-    struct column *columns = calloc(count, sizeof *columns);
-    MYSQL_BIND *binds = calloc(count, sizeof *binds);
-    if (!columns || !binds)
-        check_no_memory();
+    struct column *columns = check_memory(calloc(count, sizeof *columns));
+    MYSQL_BIND *binds = check_memory(calloc(count, sizeof *binds));
     const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
     for (size_t i = 0; i < count; i++) {
         columns[i].field = &fields[i];
@@ -193,9 +191,7 @@ int sql_fetch(struct task *t, struct sql *c, struct sql_statement *s, sql_row_fn
     if (count == 0)
         return 0;
     struct column *columns = bind_columns(s->stmt, count);
-    struct sql_value *cells = calloc(count, sizeof *cells);
-    if (!cells)
-        check_no_memory();
+    struct sql_value *cells = check_memory(calloc(count, sizeof *cells));
     int err = fetch_all(t, c, s, columns, cells, row, arg);
     free(cells);
     free(columns);

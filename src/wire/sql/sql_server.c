@@ -18,9 +18,7 @@
 
 struct sql_server *sql_server_new(const char *url, const char *password, int64_t connect_ms)
 {
-    struct sql_server *s = calloc(1, sizeof *s);
-    if (!s)
-        check_no_memory();
+    struct sql_server *s = check_memory(calloc(1, sizeof *s));
     arena_init(&s->arena);
     check(!sql_url_parse(&s->arena, url, &s->url)); /* the configuration was checked */
     const char *from = password && !s->url.password[0] ? password : s->url.password;
@@ -51,9 +49,7 @@ static void set_tls(const struct sql_url *u, MYSQL *db)
 
 MYSQL *sql_server_handle(const struct sql_server *s)
 {
-    MYSQL *db = mysql_init(NULL);
-    if (!db)
-        check_no_memory();
+    MYSQL *db = check_memory(mysql_init(NULL));
     const unsigned int no_infile = 0,
                        protocol = s->url.socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
     const my_bool no = 0;
@@ -168,9 +164,7 @@ void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *
         atomic_fetch_sub(&s->kills, 1);
         return; /* the server is in trouble anyway */
     }
-    struct kill *k = calloc(1, sizeof *k);
-    if (!k)
-        check_no_memory();
+    struct kill *k = check_memory(calloc(1, sizeof *k));
     k->server = s;
     k->thread_id = thread_id;
     copy_beginning(k->running, statement);

@@ -45,9 +45,7 @@ static int close_oldest(struct task *t, struct sql *c)
 
 static int prepare_new(struct task *t, struct sql *c, struct str text, MYSQL_STMT **out)
 {
-    MYSQL_STMT *stmt = mysql_stmt_init(c->db);
-    if (!stmt)
-        check_no_memory();
+    MYSQL_STMT *stmt = check_memory(mysql_stmt_init(c->db));
     int bad = 0;
     c->running = text.p;
     SQL_AWAIT(t, c, mysql_stmt_prepare_start(&bad, stmt, text.p, text.n),
@@ -81,12 +79,9 @@ int sql_prepare(struct task *t, struct sql *c, const char *text, struct sql_stat
         err = prepare_new(t, c, key, &stmt);
     if (err)
         return err;
-    s = calloc(1, sizeof *s);
-    char *copy = strdup(text);
-    if (!s || !copy)
-        check_no_memory();
+    s = check_memory(calloc(1, sizeof *s));
     s->stmt = stmt;
-    s->text = str_of(copy);
+    s->text = str_of(check_memory(strdup(text)));
     map_set(c->by_text, s->text, s);
     list_push(&c->statements, &s->link);
     *out = s;
@@ -128,9 +123,7 @@ static void bind(MYSQL_BIND *b, const struct sql_value *v)
 static void bind_all(MYSQL_STMT *stmt, size_t argc, const struct sql_value *argv)
 {
     MYSQL_BIND few[BINDS_ON_STACK];
-    MYSQL_BIND *binds = argc <= BINDS_ON_STACK ? few : malloc(argc * sizeof *binds);
-    if (!binds)
-        check_no_memory();
+    MYSQL_BIND *binds = argc <= BINDS_ON_STACK ? few : check_memory(malloc(argc * sizeof *binds));
     for (size_t i = 0; i < argc; i++)
         bind(&binds[i], &argv[i]);
     check(mysql_stmt_bind_param(stmt, binds) == 0);

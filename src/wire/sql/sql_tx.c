@@ -41,14 +41,14 @@ static int run_body(struct task *t, struct sql *c, struct tx *x)
 {
     x->begun = true;
     int err = x->body(t, c, x->arg);
+    if (err)
+        return err;
     /* A body that ignores a failed statement must not have the rest of its work committed. */
-    if (!err && c->doomed)
-        err = task_fail(t, ERR_CONFLICT, "the transaction has been rolled back");
-    if (!err && c->broken)
-        err = task_fail(t, ERR_UNAVAILABLE, "the connection was lost");
-    if (!err && task_canceled(t))
-        err = ERR_CANCELED;
-    return err;
+    if (c->doomed)
+        return task_fail(t, ERR_CONFLICT, "the transaction has been rolled back");
+    if (c->broken)
+        return task_fail(t, ERR_UNAVAILABLE, "the connection was lost");
+    return task_canceled(t) ? ERR_CANCELED : 0;
 }
 
 static int run_once(struct task *t, struct sql *c, struct tx *x)
