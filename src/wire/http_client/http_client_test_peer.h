@@ -42,6 +42,8 @@ struct peer {
 void peer_open(struct peer *p, struct loop *l);
 void peer_open_ipv6(struct peer *p, struct loop *l); /* on [::1] only */
 void peer_close(struct task *t, struct peer *p);
+/* Runs fn(arg) in so many tasks at once, and waits for all. */
+void crowd(struct task *t, size_t count, task_fn *fn, void *arg);
 /* The URL of a path, in t's arena. */
 const char *peer_url(struct task *t, const struct peer *p, const char *path);
 #endif
