@@ -4,38 +4,13 @@
 
 #include "base/log.h"
 #include "loop/timer.h"
-#include "tests/store.h"
 #include "tests/tap.h"
-#include "wire/redis.h"
-
-struct fixture {
-    struct store_redis store;
-    struct metrics *metrics;
-    struct group group; /* of the handle */
-    struct redis *redis;
-};
-
-static void open_with(struct task *t, struct fixture *f, struct redis_options o)
-{
-    group_init(&f->group, task_loop(t));
-    if (!o.url)
-        o.url = f->store.url_unix;
-    o.name = "hot";
-    o.metrics = f->metrics;
-    f->redis = redis_open(&f->group, &o);
-    check(f->redis);
-}
+#include "wire/redis/redis_harness.h"
 
 static void open_and_ping(struct task *t, struct fixture *f, struct redis_options o)
 {
     open_with(t, f, o);
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")) == 0);
-}
-
-static void close_redis(struct task *t, struct fixture *f)
-{
-    redis_close(f->redis);
-    check(group_join(t, &f->group) == 0);
 }
 
 static bool comes_up(struct task *t, struct redis *r, int64_t within_ms)
@@ -523,15 +498,6 @@ static void locked_out(struct task *t, void *arg)
     ok(str_find(buf_str(&lines), STR("secret")) < 0 && str_find(buf_str(&lines), STR("wrong")) < 0,
        "passwords are not logged");
     buf_release(&lines);
-}
-
-static void with_server(task_fn *fn, const char *const *extra)
-{
-    struct fixture f = {.metrics = metrics_open(-1, 1, 0)};
-    store_redis_start(&f.store, extra);
-    tap_task(fn, &f, true);
-    store_redis_stop(&f.store);
-    metrics_close(f.metrics);
 }
 
 int main(void)

@@ -7,17 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
-
-static struct mariadb server;
-
-static struct sql_pool *pool_of(struct task *t, size_t connections)
-{
-    return sql_pool_new(task_loop(t),
-                        &(struct sql_options){.url = server.url, .connections_max = connections});
-}
+#include "wire/sql/sql_harness.h"
 
 static void must(struct task *t, struct sql_pool *p, const char *statement)
 {
@@ -25,14 +15,6 @@ static void must(struct task *t, struct sql_pool *p, const char *statement)
     if (err)
         printf("# %s: %s\n", statement, task_error(t));
     check(err == 0);
-}
-
-static int64_t number(struct task *t, struct sql_pool *p, const char *statement)
-{
-    struct sql_rows r;
-    check(sql_argv(t, p, statement, 0, NULL, &r) == 0);
-    check(r.count == 1 && r.cells[0].type == SQL_INT);
-    return r.cells[0].i;
 }
 
 static struct str text(struct task *t, struct sql_pool *p, const char *statement)
@@ -410,8 +392,7 @@ static void test_metrics(struct task *t, void *arg)
 {
     (void)arg;
     struct metrics *m = metrics_open(-1, 1, 0);
-    struct sql_pool *p =
-        sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .metrics = m});
+    struct sql_pool *p = pool_with(t, (struct sql_options){.metrics = m});
     for (int i = 0; i < 3; i++)
         must(t, p, "DO 1");
     check(sql_call(t, p, NULL, "SELECT nope") == ERR_REFUSED);
@@ -448,13 +429,8 @@ static void set_up(struct task *t, void *arg)
 
 int main(void)
 {
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    mariadb_start(&server, NULL);
     task_fn *const tests[] = {set_up,     test_session, test_numbers, test_bytes,
                               test_types, test_results, test_errors,  test_cache,
                               test_each,  test_turns,   test_metrics};
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tap_task(tests[i], NULL, true);
-    mariadb_release(&server);
-    return tap_done();
+    return run_tests(NULL, sizeof tests / sizeof tests[0], tests);
 }

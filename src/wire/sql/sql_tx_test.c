@@ -3,23 +3,13 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
-
-static struct mariadb server;
+#include "wire/sql/sql_harness.h"
 
 /* Blocks the loop, and its clock with it; then the backoff passes. */
 static void restart(struct task *t)
 {
     mariadb_restart(&server);
     check(task_yield(t) == 0 && task_sleep(t, 100) == 0);
-}
-
-static struct sql_pool *pool_of(struct task *t, size_t connections)
-{
-    return sql_pool_new(task_loop(t),
-                        &(struct sql_options){.url = server.url, .connections_max = connections});
 }
 
 static int64_t value_of(struct task *t, struct sql_pool *p, int64_t id)
