@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/bytes16.h"
+#include "wire/http_server/http_uri.h"
 
 static const bool is_token[256] = {
     ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
@@ -52,12 +53,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(char c)
-{
-    char lower = (char)(c | 0x20);
-    return is_digit(c) || (lower >= 'a' && lower <= 'f');
-}
-
 static bool is_name_char(char c)
 {
     char lower = (char)(c | 0x20);
@@ -66,7 +61,7 @@ static bool is_name_char(char c)
 
 static bool is_ipv6_char(char c)
 {
-    return is_hex(c) || c == ':' || c == '.';
+    return http_hex_digit(c) >= 0 || c == ':' || c == '.';
 }
 
 /* Bytes of the address part; 0 when it is none. */

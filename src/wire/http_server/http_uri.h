@@ -8,6 +8,10 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+int http_hex_digit(char c); /* its value; -1: it is none */
+/* The next decoded byte of raw at *i, which advances. -1: invalid. */
+int http_uri_byte(struct str raw, size_t *i, bool plus);
+
 /* Decodes %XX, and '+' as a space if plus is set. *out borrows raw when there is nothing to decode,
  * else it lies in a. False, *out unchanged: a '%' without two hex digits, a NUL, not UTF-8. */
 bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out);
