@@ -12,7 +12,7 @@
  * that a hostile object does not cost quadratic time. */
 #define NAMES_COMPARED_MAX 32
 
-/* Exponents beyond this count as this: no text is so long that its digits could make up for it. */
+/* Larger exponents are clamped to this: no text has enough digits to compensate. */
 #define EXPONENT_MAX 1000000000000000000
 
 /* On failure p stays where the text went wrong. */
@@ -147,8 +147,8 @@ static bool skip_beyond_ascii(struct reader *r)
     return true;
 }
 
-/* At something that is not plain. True when it stands for itself, and past it; false at a quote, at
- * a backslash, and where the text is wrong: then there is a message. */
+/* At a byte that is not plain. True: skipped characters beyond ASCII. False: at a quote or a
+ * backslash, or the text is wrong and the message set. */
 static bool skip_unplain(struct reader *r)
 {
     if (r->p == r->end)
@@ -160,7 +160,7 @@ static bool skip_unplain(struct reader *r)
     return skip_beyond_ascii(r);
 }
 
-/* Moves over everything that stands for itself. The caller sees a quote or a backslash next. */
+/* Skips everything that needs no decoding; a quote or a backslash follows. */
 static bool skip_literal(struct reader *r)
 {
     do
@@ -192,7 +192,7 @@ static bool is_escaped(const char *p, const char *from) /* by an odd number of b
     return (p - q) % 2 != 0;
 }
 
-/* The first quote that no backslash makes part of the string; end when there is none. */
+/* The first quote that is not escaped; end when there is none. */
 static const char *closing_quote(const char *from, const char *end)
 {
     const char *p = from;

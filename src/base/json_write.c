@@ -21,14 +21,14 @@ static void add_escaped_byte(struct buf *out, char c)
     buf_printf(out, "\\u%04x", (unsigned char)c);
 }
 
-/* Valid UTF-8 up to the first byte that cannot stand in a string as it is; what is left. */
+/* Appends s, valid UTF-8, up to the first byte that needs an escape; returns the rest. */
 static struct str add_as_is(struct buf *out, struct str s)
 {
     char *at = buf_reserve(out, s.n + 16);
     size_t i = 0;
     for (; s.n - i >= 16; i += 16) {
         bytes16 v = bytes16_load(s.p + i);
-        memcpy(at + i, &v, sizeof(v)); /* what is too much of it is overwritten */
+        memcpy(at + i, &v, sizeof(v)); /* bytes behind the mark are overwritten later */
         uint32_t marks = bytes16_bits(bytes16_within(v, 0, 0x1F) | (v == '"') | (v == '\\'));
         if (marks) {
             i += (size_t)__builtin_ctz(marks);
@@ -213,6 +213,6 @@ void jw_real(struct json_writer *w, double v)
     uselocale(former);
     freelocale(c);
     jw_raw(w, str_of(text));
-    if (!strpbrk(text, ".e")) /* what was a real stays one */
+    if (!strpbrk(text, ".e")) /* so that it reads back as JSON_REAL */
         buf_add_lit(w->out, ".0");
 }

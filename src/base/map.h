@@ -1,7 +1,7 @@
 /* map.h -- hash map from byte strings to pointers. Keys are copied, values are borrowed.
  *
- * Open addressing with SipHash under a key of its own, so that outsiders who
- * choose the keys cannot choose the collisions. */
+ * Open addressing with SipHash under a random key per map, so that keys chosen by a client cannot
+ * force collisions. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 

@@ -38,7 +38,7 @@ struct metrics {
     struct slab *slabs;
     int nodes;
     int node;             /* -1 for readers */
-    int used;             /* slots of our slab */
+    int used;             /* slots of slab node */
     struct map *by_name;  /* "name{labels}" to the value */
     struct list unshared; /* values that are on no page */
     bool full_logged;
@@ -55,7 +55,7 @@ size_t metrics_bytes(int nodes)
 static void *map_page(int fd, size_t bytes)
 {
     if (fd >= 0) {
-        /* Touching a mapping beyond the end of its file kills: the first user makes room. */
+        /* Touching a mapping beyond the end of its file is a SIGBUS: the first user extends it. */
         struct stat st;
         check(fstat(fd, &st) == 0);
         if ((size_t)st.st_size < bytes)
@@ -123,7 +123,10 @@ static int64_t *unshared_value(struct metrics *m, const char *name)
 {
     if (m->node >= 0 && !m->full_logged) {
         m->full_logged = true;
-        log_warn("metrics", "no room on the page for %s; more may be missing from it", name);
+        log_warn("metrics",
+                 "%s is not exported: the page is full or its labels are too long; later metrics "
+                 "may be missing too",
+                 name);
     }
     struct unshared *u = check_memory(calloc(1, sizeof(*u)));
     list_push(&m->unshared, &u->link);
@@ -225,7 +228,7 @@ void histogram_add_us(struct histogram *h, int64_t us)
 
 /* --- rendering --- */
 
-/* A slot as it was when we looked: its node may go and its successor clear the slab meanwhile. */
+/* A copy of a slot: its node may end and a successor clear the slab meanwhile. */
 struct sample {
     int node, index;
     struct slot slot;
@@ -254,8 +257,8 @@ static struct sample *take_samples(const struct metrics *m, size_t *count)
                 cap = cap ? cap * 2 : 256;
                 samples = check_memory(reallocarray(samples, cap, sizeof(*samples)));
             }
-            /* Slots are taken in order: behind a free one there is nothing, and looking there
-             * would make the whole page part of our memory. */
+            /* Slots are taken in order: all behind a free one are free, and reading them would
+             * fault in the whole page. */
             if (!take_sample(&m->slabs[node].slots[i], &samples[n]))
                 break;
             samples[n].node = node;

@@ -1,9 +1,9 @@
 /* metrics.h -- counters that every node of this machine can read.
  *
  * The page is shared memory made by the supervisor, with a slab per node.
- * A node writes its own slab only; whichever node is asked for /metrics renders
- * all of them. Slots carry their own names, so that nodes of two binaries can
- * stand side by side during a reload. Values are single 64-bit words: no locks.
+ * A node writes its own slab only; any node renders all of them for /metrics.
+ * Slots carry their own names, so that nodes of two binaries can share the page
+ * during a reload. Values are single 64-bit words: no locks.
  * Registering the same name and labels again returns the same slot. */
 #ifndef BASE_METRICS_H
 #define BASE_METRICS_H
@@ -19,7 +19,7 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 
 /* fd: a file of shared memory, made metrics_bytes(nodes) long if it is shorter; -1 for a private
  * page (tests, single processes). The caller keeps fd and may close it afterwards.
- * node: whose slab this process writes; -1 for readers. Opening a slab clears it. */
+ * node: the slab this process writes; -1 for readers. Opening a slab clears it. */
 struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);

@@ -36,7 +36,7 @@ bool str_ieq(struct str a, struct str b)
         for (; a.n - i >= 8; i += 8)
             if (!same8(a.p + i, b.p + i))
                 return false;
-        return same8(a.p + a.n - 8, b.p + a.n - 8); /* the rest, and some once more */
+        return same8(a.p + a.n - 8, b.p + a.n - 8); /* the last 8, some of them again */
     }
     for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
@@ -100,7 +100,7 @@ bool str_to_i64(struct str s, int64_t *out)
     size_t i = negative;
     if (i == s.n)
         return false;
-    /* Counted downwards: the negative side is the longer one. */
+    /* Accumulated as a negative number: INT64_MIN has no positive counterpart. */
     int64_t v = 0;
     for (; i < s.n; i++) {
         if (s.p[i] < '0' || s.p[i] > '9')
@@ -118,7 +118,7 @@ bool str_eq_secret(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
-    volatile unsigned char differ = 0; /* volatile: the loop must not learn to stop early */
+    volatile unsigned char differ = 0; /* volatile: the compiler must not stop the loop early */
     for (size_t i = 0; i < a.n; i++)
         differ = (unsigned char)(differ | (unsigned char)(a.p[i] ^ b.p[i]));
     return differ == 0;
@@ -151,9 +151,9 @@ size_t str_utf8_step(struct str s)
     return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
 }
 
-/* Bytes of whole characters among the sixteen at p, which begin with one; 0 when they may be wrong.
- * What it knows is where a character must go on. Leading bytes that are never right, or not before
- * every byte that continues (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */
+/* Bytes of the whole characters in the sixteen bytes at p, which start with one; 0 when they may be
+ * invalid. It checks where continuation bytes stand. Leading bytes that are never valid, or not
+ * with every continuation byte (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */
 static size_t utf8_step16(const char *p)
 {
     bytes16 v = bytes16_load(p);

@@ -46,7 +46,7 @@ struct str str_cut(struct str *rest, char sep);
 /* Decimal integers, whole string, no sign but '-', no spaces. False leaves *out alone. */
 bool str_to_i64(struct str s, int64_t *out);
 
-/* Does not leak through timing where two secrets of equal length differ. */
+/* For secrets: constant time for equal lengths. */
 bool str_eq_secret(struct str a, struct str b);
 
 size_t str_utf8_prefix(struct str s); /* bytes up to the first that is not valid UTF-8 */
@@ -60,7 +60,7 @@ struct str str_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
 #define STR_INT_BYTES 20
 struct str str_digits(char space[STR_INT_BYTES], int64_t v); /* in decimal, at the end of space */
 struct str str_int(struct arena *a, int64_t v);
-/* All of them, one behind the other: for what is built too often to be printed. */
+/* The concatenation: cheaper than str_printf on hot paths. */
 struct str str_join(struct arena *a, size_t count, const struct str *parts);
 #define STR_JOIN(a, ...)                                                                           \
     str_join((a), sizeof((struct str[]){__VA_ARGS__}) / sizeof(struct str),                        \
