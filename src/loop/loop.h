@@ -17,7 +17,7 @@ struct event_base;
 
 struct loop_options {
     /* Time stands still while tasks run and jumps to the next timer when all of them wait:
-     * tests of hours take milliseconds and always go the same way. */
+     * tests of hours take milliseconds and are deterministic. */
     bool virtual_time;
     uint64_t seed;       /* 0: from the kernel */
     int offload_threads; /* 0: two */
@@ -37,7 +37,7 @@ int64_t loop_wall_ms(const struct loop *l); /* since 1970, UTC */
 uint64_t loop_random(struct loop *l); /* for jitter and sampling, not for secrets */
 /* Unguessable bytes from the kernel, or from the seed if one was given. */
 void loop_secret(struct loop *l, void *out, size_t n);
-/* base shortened by up to a half, at random: for backoff. */
+/* base_ms shortened by up to a half, at random: for backoff. */
 int64_t loop_jitter(struct loop *l, int64_t base_ms);
 
 size_t loop_task_count(const struct loop *l);

@@ -42,7 +42,7 @@ static void tell_sanitizers(struct stack *s)
 {
     s->id = (unsigned int)VALGRIND_STACK_REGISTER(s->low, s->low + s->bytes);
 #ifdef WITH_ASAN
-    /* LeakSanitizer does not look into mappings of its own accord. */
+    /* LeakSanitizer does not scan mappings by itself. */
     __lsan_register_root_region(s->low, STACK_BYTES);
 #endif
 }
@@ -91,7 +91,7 @@ struct stack *stack_get(struct stack_pool *p, size_t block_bytes)
 
 void stack_put(struct stack_pool *p, struct stack *s)
 {
-    size_t in_use = p->mapped_count - p->free_count - 1; /* tasks that come and go in waves */
+    size_t in_use = p->mapped_count - p->free_count - 1; /* load comes in waves */
     if (p->free_count >= STACKS_KEPT_MAX && p->free_count >= in_use) {
         unmap(p, s);
         return;

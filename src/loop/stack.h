@@ -32,8 +32,8 @@ struct stack_home {
     size_t bytes;
 };
 
-#define STACKS_KEPT_MAX                                                                            \
-    1024 /* free stacks beyond this, and beyond as many as are in use, are unmapped */
+/* Free stacks beyond this, and beyond as many as are in use, are unmapped. */
+#define STACKS_KEPT_MAX 1024
 
 void stack_pool_init(struct stack_pool *p);
 void stack_pool_release(struct stack_pool *p);

@@ -30,7 +30,7 @@ int waitq_wait(struct task *t, struct waitq *q)
     bool woken = list_empty(&w.link);
     list_del(&w.link);
     if (err && woken)
-        wake_first(&q->waiters); /* the wake-up was meant for somebody who can use it */
+        wake_first(&q->waiters); /* this waiter cannot use the wake-up: pass it on */
     return err;
 }
 
@@ -59,7 +59,7 @@ bool sem_try(struct sem *s)
     return true;
 }
 
-/* A permit is handed to the first waiter directly, so nobody can overtake it. */
+/* A permit is handed to the first waiter directly, so no other task can overtake it. */
 void sem_put(struct sem *s)
 {
     if (list_empty(&s->waiters))

@@ -10,7 +10,7 @@ struct waitq {
     struct list waiters;
 };
 void waitq_init(struct waitq *q);
-MUST_CHECK int waitq_wait(struct task *t, struct waitq *q); /* may return 0 for no reason */
+MUST_CHECK int waitq_wait(struct task *t, struct waitq *q); /* may wake spuriously */
 void waitq_wake_one(struct waitq *q);
 void waitq_wake_all(struct waitq *q);
 

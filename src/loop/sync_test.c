@@ -41,8 +41,8 @@ static void test_sem(struct task *t, void *arg)
         check(task_go(&g, "impatient", impatient, &r) == 0);
     check(group_join(t, &g) == 0);
     is_int(r.most, 3, "never more inside than permits");
-    is_int(r.served, 20, "everybody who waits is served");
-    is_int(r.errs, 5, "who cannot wait times out");
+    is_int(r.served, 20, "every waiter is served");
+    is_int(r.errs, 5, "a waiter past its deadline times out");
     is_int((int64_t)r.sem.free, 3, "all permits are back");
     ok(sem_try(&r.sem) && sem_try(&r.sem) && sem_try(&r.sem) && !sem_try(&r.sem), "sem_try");
 }

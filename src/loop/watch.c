@@ -19,8 +19,8 @@ static void notice_gone(struct watch *w)
         w->on_gone(w->arg);
 }
 
-/* libevent reports a reset as readable and writable, not as closed. Nobody is reading, so
- * look whether there is anything to read at all. */
+/* libevent reports a reset as readable and writable, not as closed. No task is reading, so peek
+ * whether there is anything to read. */
 static bool was_reset(const struct watch *w)
 {
     char c;
@@ -33,7 +33,7 @@ static void on_event(int fd, short what, void *arg)
     (void)fd;
     struct watch *w = arg;
     if (what & EV_CLOSED)
-        what |= EV_READ; /* the reader shall see the end */
+        what |= EV_READ; /* so that the reader sees the end */
     if (what & EV_READ)
         w->ready |= WATCH_READ;
     if (what & EV_WRITE)
@@ -97,8 +97,8 @@ int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got)
             return err;
         ssize_t r = read(w->fd, p, n);
         if (r >= 0) {
-            /* A short read has emptied a socket: the next byte brings a new edge. A pipe's end
-             * may have come with the same edge, so only EAGAIN tells there. */
+            /* A short read has emptied a socket: the next byte brings a new edge. The end of a
+             * pipe may have come with the same edge, so only EAGAIN is proof there. */
             if ((size_t)r < n && r > 0 && !w->gone && w->socket)
                 watch_drained(w, WATCH_READ);
             *got = (size_t)r;

@@ -1,8 +1,8 @@
 /* watch.h -- waiting for file descriptors.
  *
- * A watch is registered once, edge-triggered, and remembers readiness: whoever
- * reads or writes until EAGAIN (or gets fewer bytes than asked for) says so
- * with watch_drained(), and only then does the next wait really wait.
+ * A watch is registered once, edge-triggered, and remembers readiness: code that
+ * reads or writes until EAGAIN (or gets fewer bytes than asked for) calls
+ * watch_drained(), and only then does the next wait block.
  * At most one task reads and one writes at a time. Does not own the fd. */
 #ifndef LOOP_WATCH_H
 #define LOOP_WATCH_H
@@ -19,7 +19,7 @@ struct watch {
     struct loop *loop;
     int fd;
     int ready;   /* WATCH_ bits that may succeed without waiting */
-    bool gone;   /* the far end has hung up */
+    bool gone;   /* the peer has closed or reset the connection */
     bool socket; /* not a pipe */
     struct task *reader, *writer;
     struct event *ev;
