@@ -162,7 +162,7 @@ static bool is_comment(const struct bibtex *b)
  * on, UNSURE that the window must grow first. */
 
 /* Fields right behind an entry belong to it: a closing brace too many cut them off. The entry has
- * been given out by now, so it is only told. */
+ * been returned by now, so they are only reported. */
 static enum verdict look_for_strays(struct bibtex *b, struct str w, bool last)
 {
     const char *begin = w.p + b->at, *p = begin, *end = w.p + w.n;
@@ -281,9 +281,9 @@ static enum verdict take_mark(struct bibtex *b, struct str w, bool last, bool *c
     if (v != YES)
         return v;
     b->head_at = b->at;
-    /* A comment that begins with an entry hides it and those behind it, if only it ends. One with
-     * other text was not closed: what somebody wrote is rather read than lost. With a parenthesis,
-     * that of the next entry might end it. */
+    /* A comment that begins with an entry hides it and those behind it, provided that it ends. One
+     * with other text counts as not closed, so that no entry is lost; so does one in parentheses,
+     * which that of the next entry might end. */
     const char *text = scan_skip_space(w.p + b->body, p);
     if (is_comment(b) && b->open == '{' && text == p)
         return NO;
@@ -359,7 +359,7 @@ bool bibtex_take(struct bibtex *b, struct str raw)
     return bibtex_parse_fields(b, &c, &key) && !memchr(key.p, '}', key.n);
 }
 
-/* Gives the first n bytes back and counts places from behind them. */
+/* Marks the first n bytes as used; offsets count from behind them. */
 static size_t use_up(struct bibtex *b, struct str w, size_t n)
 {
     (void)line_of(b, w, n);

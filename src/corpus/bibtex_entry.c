@@ -1,4 +1,4 @@
-/* Key and fields of an entry whose ends are known, so that no mistake leaves it. */
+/* Key and fields of an entry whose ends are known, so that damage stays inside it. */
 #include <stdlib.h>
 
 #include "corpus/bibtex_private.h"
@@ -82,7 +82,7 @@ static bool add_field(struct bibtex *b, struct cursor *c, const struct field *f)
     return true;
 }
 
-/* Behind a value only a comma is right; a field that just begins is forgiven. */
+/* Behind a value stands a comma; the name of the next field is accepted too. */
 static bool parse_comma(struct bibtex *b, struct cursor *c, struct str name)
 {
     c->p = scan_skip_space(c->p, c->end);
@@ -166,7 +166,7 @@ static bool fill(struct bibtex *b, struct bibtex_entry *e)
         fits = get(b, STR("date"), &date);
         e->year = date.p ? four_digits(date) : e->year;
     }
-    /* As they were defined: an @string may have been defined anew between two that use it. */
+    /* In order of definition: an @string may be redefined between two that use it. */
     if (b->used_count > 1)
         qsort(b->used, b->used_count, sizeof(b->used[0]), by_order);
     e->macros = b->used;

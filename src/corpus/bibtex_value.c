@@ -1,6 +1,6 @@
 /* Values: value = piece ('#' piece)*, a piece being {text}, "text", a number or the name of an
- * @string. A value is stepped over once to find its end; only those that somebody wants are put
- * together, and copied only if they are not in the file as they are wanted. */
+ * @string. A value is skipped once to find its end; only requested values are put together, and
+ * copied only if they differ from the text. */
 #include "corpus/bibtex_private.h"
 
 enum piece_kind { BRACED, QUOTED, WORD };

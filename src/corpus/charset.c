@@ -15,7 +15,7 @@
  *    where two meet (ção) they look like rare characters.
  * 4. The rest is Windows-1252. Sequences that are valid UTF-8 are still read as such: files glued
  *    together from several exports have both. */
-#define STRAY 10 /* so many good characters to a bad one */
+#define STRAY 10 /* valid characters per invalid one */
 
 struct census {
     size_t utf8_good, utf8_bad;
@@ -179,7 +179,7 @@ static void note_repair(struct charset_text *out, size_t at)
         out->first_repaired = at;
 }
 
-/* A single stray byte in UTF-8 was pasted from Windows; half a character cannot be known. */
+/* A single stray byte in UTF-8 was pasted from Windows; half a character cannot be recovered. */
 static void repair(struct output *o, struct str broken, bool is_1252)
 {
     if (!is_1252 && broken.n > 1) {

@@ -28,7 +28,7 @@ static bool is_word(char c)
     return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
 }
 
-/* Reading a field happens in two steps: undress() takes LaTeX and HTML off, cut() finds the DOI in
+/* Reading a field happens in two steps: undress() removes LaTeX and HTML, cut() finds the DOI in
  * what remains. text_plain() would not do, because it turns -- and _{2} into something else. */
 
 static size_t take_escape(struct str s, char *out, size_t *out_n)
@@ -43,7 +43,7 @@ static size_t take_escape(struct str s, char *out, size_t *out_n)
             *out_n = 1;
             return words[i].name.n;
         }
-    *out_n = 0; /* the escaped character speaks for itself */
+    *out_n = 0; /* the escaped character follows as it is */
     return 1;
 }
 

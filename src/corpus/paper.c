@@ -153,8 +153,7 @@ int64_t paper_digest(const struct paper *p)
     static const uint8_t key[16] = "millrace paper 1";
     const struct str parts[] = {p->doi, p->journal, p->strings, p->bib};
     enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
-    uint64_t
-        words[2 * PARTS + 1]; /* a length and a hash of each, so that none flows into another */
+    uint64_t words[2 * PARTS + 1]; /* a length and a hash of each, so that parts cannot merge */
     for (size_t i = 0; i < PARTS; i++) {
         words[2 * i] = htole64(parts[i].n);
         words[2 * i + 1] = htole64(siphash(key, parts[i]));
@@ -186,7 +185,7 @@ static struct str copy(struct arena *a, struct str s)
     return s.p ? str_dup(a, s) : s;
 }
 
-/* Values are lent by the reader or lie in its text, and text_plain may pass them on. */
+/* Values belong to the reader or its text, and text_plain may return them as they are. */
 static struct str plain(struct arena *a, struct str value)
 {
     struct str text = text_plain(a, value);
@@ -216,7 +215,7 @@ int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex, struc
                      struct str *abstract)
 {
     struct bibtex_entry e;
-    /* Mostly there are no @strings before the entry, which was looked through when it was stored. */
+    /* Mostly it is the entry alone, without @strings, checked when it was stored. */
     int err = bibtex_take(b, bibtex) ? 0 : read_entry(b, bibtex, &e);
     if (err)
         return err;

@@ -127,7 +127,7 @@ static struct str cut_name(struct str *rest)
     return trim_blanks(s);
 }
 
-/* Pieces between commas, or words between blanks, outside of braces. The last takes what is too many. */
+/* Pieces between commas, or words between blanks, outside of braces. The last takes the rest. */
 static size_t split(struct str s, bool at_commas, struct str *out, size_t max)
 {
     size_t count = 0, begin = 0;
@@ -160,8 +160,8 @@ static void put_person(struct writer *w, const char *tag, struct str last, struc
     put(w, tag, name);
 }
 
-/* "Ludwig van Beethoven": the last name begins with the first small word, or is the last word. A body in braces is
- * one word. */
+/* "Ludwig van Beethoven": the last name begins with the first word in lower case, or is the last
+ * word. A group in braces is one word. */
 static void put_words(struct writer *w, const char *tag, struct str name)
 {
     struct str words[NAME_WORDS_MAX];
@@ -196,8 +196,8 @@ static void put_names(struct writer *w, const char *tag, struct str names)
 
 /* --- other fields --- */
 
-/* Where two pages are joined, and how many bytes that takes; 0: nowhere. A single hyphen joins only if no other is
- * there: "E12-3" may be one page. */
+/* Where a dash joins two pages, and its bytes; 0: nowhere. A hyphen joins only if it is the only
+ * one: "E12-3-4" may be one page. */
 static size_t find_dash(struct str s, size_t *at)
 {
     static const struct str dashes[] = {
@@ -229,7 +229,7 @@ static void put_pages(struct writer *w)
     put_latex(w, "EP", str_from(pages.p + at + n, pages.n - at - n));
 }
 
-/* An address means what it says: only escapes and braces go. */
+/* In an address only escapes and braces are LaTeX. */
 static void put_address(struct writer *w, struct str url)
 {
     if (url.n == 0)

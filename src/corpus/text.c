@@ -24,8 +24,8 @@ struct plain {
     size_t script_at;
 };
 
-/* A byte is special when its bits meet those of the byte behind it: most special bytes meet every
- * byte, but spaces, hyphens and quotes only their like. */
+/* A byte is special when here[byte] & behind[next byte]: most special bytes match any next byte,
+ * spaces, hyphens and quotes only their like. */
 enum { ALWAYS = 1, BLANK = 2, HYPHEN = 4, OPENING = 8, CLOSING = 16 };
 
 static const uint8_t here[256] = {
@@ -201,7 +201,7 @@ static void put_script(struct plain *t, bool raised)
         text_out_script(&t->out, at, raised);
 }
 
-/* At ^ or _. Outside formulas people write 10^-15 and file_2, and mean it. */
+/* At ^ or _. Outside formulas a number is raised (10^-15), all else is literal (file_2). */
 static void caret_or_underscore(struct plain *t)
 {
     bool raised = *t->p++ == '^';
@@ -286,7 +286,7 @@ static void put_fraction(struct plain *t)
     text_out_enclose(&t->out, at);
 }
 
-/* Names such as log must not grow together with their neighbours. */
+/* Names such as log must not merge with their neighbours. */
 static void put_symbol(struct plain *t, const char *out)
 {
     bool name = is_letter(out[0]);
@@ -367,7 +367,7 @@ static void word_command(struct plain *t)
 
 static void entity(struct plain *t);
 
-/* Behind a backslash: a sign. One that means nothing is read by itself. */
+/* Behind a backslash: a sign. An unknown one is left for the caller to read. */
 static void sign_command(struct plain *t)
 {
     char c = *t->p;

@@ -1,4 +1,4 @@
-/* text_table.h -- what LaTeX commands, accents, HTML entities and tags stand for. Private to text.c. */
+/* text_table.h -- what LaTeX commands, accents, HTML entities and tags mean. Private to text.c. */
 #ifndef CORPUS_TEXT_TABLE_H
 #define CORPUS_TEXT_TABLE_H
 

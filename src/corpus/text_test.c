@@ -125,7 +125,7 @@ static void white_space(void)
     arena_release(&a);
 }
 
-/* Recursion, growth and time are bounded, whatever comes. */
+/* Recursion, growth and time are bounded for any input. */
 static void floods(void)
 {
     static const char *const pieces[] = {
