@@ -381,9 +381,9 @@ static bool is_repeated(const struct json *j, const struct json *latest, struct 
         *names = map_new();
         json_each (other, j)
             if (other != latest)
-                map_set(*names, other->key, *names); /* any value will do */
+                map_add(*names, other->key);
     }
-    return map_set(*names, latest->key, *names) != NULL;
+    return !map_add(*names, latest->key);
 }
 
 static bool read_name(struct reader *r, struct json *j, struct json *member, struct map **names)
