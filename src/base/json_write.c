@@ -33,20 +33,20 @@ static struct str add_as_is(struct buf *out, struct str s)
         if (marks) {
             i += (size_t)__builtin_ctz(marks);
             buf_added(out, i);
-            return str_from(s.p + i, s.n - i);
+            return str_skip(s, i);
         }
     }
     for (; i < s.n && (unsigned char)s.p[i] >= 0x20 && s.p[i] != '"' && s.p[i] != '\\'; i++)
         at[i] = s.p[i];
     buf_added(out, i);
-    return str_from(s.p + i, s.n - i);
+    return str_skip(s, i);
 }
 
 struct str json_escape_line(struct buf *out, struct str s)
 {
     while (s.n && (s = add_as_is(out, s)).n && (unsigned char)*s.p >= 0x20) {
         add_escaped_byte(out, *s.p);
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     }
     return s;
 }
@@ -55,7 +55,7 @@ static void escape_valid(struct buf *out, struct str s)
 {
     while ((s = json_escape_line(out, s)).n) {
         add_escaped_byte(out, *s.p);
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     }
 }
 
@@ -65,7 +65,7 @@ void json_escape(struct buf *out, struct str s)
     while ((n = str_utf8_prefix(s)) < s.n) {
         escape_valid(out, str_from(s.p, n));
         buf_add_lit(out, "\xEF\xBF\xBD");
-        s = str_from(s.p + n + 1, s.n - n - 1);
+        s = str_skip(s, n + 1);
     }
     escape_valid(out, s);
 }

@@ -101,7 +101,7 @@ static void add_message(struct buf *line, struct str message, size_t tail_bytes,
             buf_add_lit(line, ELLIPSIS);
             return;
         }
-        message = str_from(message.p + step, message.n - step);
+        message = str_skip(message, step);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -116,7 +117,7 @@ void metric_label(struct buf *labels, const char *name, struct str value)
 static bool is_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:");
-    return n > 0 && s[n] == '\0' && !(s[0] >= '0' && s[0] <= '9');
+    return n > 0 && s[n] == '\0' && !ascii_is_digit(s[0]);
 }
 
 static int64_t *unshared_value(struct metrics *m, const char *name)

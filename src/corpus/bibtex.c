@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 #define TYPE_MAX   64  /* letters of a type, spaces behind it, spaces before a head: no more */
@@ -64,10 +65,8 @@ static void forget_macros(struct bibtex *b)
 {
     if (b->macro_count == 0)
         return;
-    struct str name;
-    void *macro;
-    for (size_t at = 0; map_next(b->macros, &at, &name, &macro); at = 0)
-        map_del(b->macros, name);
+    map_free(b->macros);
+    b->macros = map_new();
     static const struct arena_mark all;
     arena_reset(&b->macro_arena, all);
     b->macro_count = b->macro_bytes = 0;
@@ -95,8 +94,7 @@ void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, 
 
 static bool is_type_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
 }
 
 /* Is the '@' at p the head of an entry? */

@@ -1,6 +1,7 @@
 /* Key and fields of an entry whose ends are known, so that damage stays inside it. */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 static bool drop(struct bibtex *b, const struct cursor *c, const char *at, const char *reason)
@@ -29,7 +30,7 @@ static struct field *find_field(struct bibtex *b, struct str name, uint64_t sign
 static bool is_field(const char *p, const char *end)
 {
     const char *name = p;
-    while (p < end && ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')))
+    while (p < end && ascii_is_letter(*p))
         p++;
     return p > name && (p = scan_skip_space(p, end)) < end && *p == '=';
 }
@@ -39,7 +40,7 @@ static bool has_value(const char *p, const char *end)
 {
     p = memchr(p, '=', (size_t)(end - p));
     p = scan_skip_space(p + 1, end);
-    return p < end && (*p == '{' || *p == '"' || (*p >= '0' && *p <= '9'));
+    return p < end && (*p == '{' || *p == '"' || ascii_is_digit(*p));
 }
 
 /* A key may hold anything but a comma, and may be missing with its comma or without. */
@@ -142,7 +143,7 @@ static struct str four_digits(struct str s)
 {
     size_t run = 0;
     for (size_t i = 0; i < s.n; i++) {
-        run = s.p[i] >= '0' && s.p[i] <= '9' ? run + 1 : 0;
+        run = ascii_is_digit(s.p[i]) ? run + 1 : 0;
         if (run == 4)
             return str_from(s.p + i - 3, 4);
     }

@@ -1,6 +1,7 @@
 /* Values: value = piece ('#' piece)*, a piece being {text}, "text", a number or the name of an
  * @string. A value is skipped once to find its end; only requested values are put together, and
  * copied only if they differ from the text. */
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 enum piece_kind { BRACED, QUOTED, WORD };
@@ -126,23 +127,17 @@ static bool skip_hash(struct cursor *c)
     return true;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 static struct str lower_name(struct str name, char space[BIBTEX_MACRO_NAME_MAX])
 {
     for (size_t i = 0; i < name.n; i++)
-        space[i] = lower(name.p[i]);
+        space[i] = ascii_lower(name.p[i]);
     return str_from(space, name.n);
 }
 
 static struct bibtex_macro *find_macro(const struct bibtex *b, struct str name)
 {
     char space[BIBTEX_MACRO_NAME_MAX];
-    if (b->macro_count == 0 || name.n == 0 || name.n > sizeof(space) ||
-        (name.p[0] >= '0' && name.p[0] <= '9'))
+    if (b->macro_count == 0 || name.n == 0 || name.n > sizeof(space) || ascii_is_digit(name.p[0]))
         return NULL;
     return map_get(b->macros, lower_name(name, space));
 }
@@ -221,17 +216,9 @@ static char *collapse(char *out, struct str s)
     return out;
 }
 
-static struct str trim(struct str s)
-{
-    const char *p = scan_skip_space(s.p, s.p + s.n), *end = s.p + s.n;
-    while (end > p && scan_is_space(end[-1]))
-        end--;
-    return str_from(p, (size_t)(end - p));
-}
-
 static struct str collapsed(struct arena *a, struct str s)
 {
-    s = trim(s);
+    s = str_trim_if(s, scan_is_space);
     const char *end = s.p + s.n;
     if (scan_blank(s.p, end) == end)
         return s;

@@ -32,8 +32,4 @@ const char *charset_name(enum charset c); /* "UTF-8", "GB18030", … */
 
 /* The code point of a byte in Windows-1252; U+FFFD for the five bytes it leaves open. */
 uint32_t charset_1252(unsigned char c);
-
-/* Writes a code point as UTF-8 and returns its length; surrogates and what lies beyond Unicode
- * become U+FFFD. */
-size_t charset_put(char out[4], uint32_t code);
 #endif

@@ -2,6 +2,7 @@
 
 #include <endian.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -11,16 +12,11 @@
 
 /* --- from an entry --- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The first run of exactly four digits: of "c2024", "{2024}" or "2024a", but not of "20240501". */
 static struct str four_digits(struct str s)
 {
     for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
-        for (n = 0; i + n < s.n && is_digit(s.p[i + n]);)
+        for (n = 0; i + n < s.n && ascii_is_digit(s.p[i + n]);)
             n++;
         if (n == 4)
             return str_from(s.p + i, n);
@@ -53,7 +49,7 @@ static struct str doi_address(struct str s)
     for (size_t i = 0; i + host_n <= s.n; i++) {
         bool begins = i == 0 || s.p[i - 1] == '/' || s.p[i - 1] == '.' || s.p[i - 1] == ' ';
         if (begins && str_ieq(str_from(s.p + i, host_n), str_from(host, host_n)))
-            return str_from(s.p + i, s.n - i);
+            return str_skip(s, i);
     }
     return STR_NULL;
 }
@@ -166,11 +162,7 @@ int64_t paper_digest(const struct paper *p)
 
 struct str paper_bibtex(struct arena *a, const struct paper *p)
 {
-    if (p->strings.n == 0)
-        return p->bib;
-    char *all = arena_alloc(a, p->strings.n + p->bib.n);
-    char *end = mempcpy(mempcpy(all, p->strings.p, p->strings.n), p->bib.p, p->bib.n);
-    return str_from(all, (size_t)(end - all));
+    return p->strings.n ? STR_JOIN(a, p->strings, p->bib) : p->bib;
 }
 
 static int read_entry(struct bibtex *b, struct str bibtex, struct bibtex_entry *e)

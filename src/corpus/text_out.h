@@ -1,5 +1,5 @@
 /* text_out.h -- the plain text being written, and edits of what was written last: an argument is
- * rendered first, then its result is accented, raised or enclosed. Private to text.c.
+ * rendered first, then its result is accented, raised or enclosed. For text.c and charset.c.
  *
  * Always true: valid UTF-8, provided that what is put is. */
 #ifndef CORPUS_TEXT_OUT_H

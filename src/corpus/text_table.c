@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
+
 /* All rows begin with their name, so one comparison serves the four tables. */
 static int by_name(const void *key, const void *row)
 {
@@ -19,7 +21,7 @@ const struct text_command *text_command_find(struct str name)
     const struct text_command *found = FIND(command, name);
     if (found || !str_starts(name, STR("text")) || name.n == 4)
         return found;
-    struct str rest = str_from(name.p + 4, name.n - 4);
+    struct str rest = str_skip(name, 4);
     return FIND(command, rest);
 }
 
@@ -40,7 +42,7 @@ const struct text_tag *text_tag_find(struct str name)
     if (name.n > sizeof(lower))
         return NULL;
     for (size_t i = 0; i < name.n; i++)
-        lower[i] = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] | 0x20) : name.p[i];
+        lower[i] = ascii_lower(name.p[i]);
     struct str wanted = str_from(lower, name.n);
     return FIND(tag, wanted);
 }
