@@ -40,7 +40,6 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_int(struct buf *b, int64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 
 /* Inline: a constant n compiles to plain stores. */
 static inline void buf_add_short(struct buf *b, const void *p, size_t n)

@@ -94,26 +94,6 @@ void metrics_close(struct metrics *m)
 
 /* --- registering --- */
 
-/* A quote is escaped in the values of labels, but not in help texts. */
-static void add_escaped(struct buf *out, struct str s, bool quotes)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (c == '\\' || c == '\n' || (quotes && c == '"'))
-            buf_add_char(out, '\\');
-        buf_add_char(out, c == '\n' ? 'n' : c);
-    }
-}
-
-void metric_label(struct buf *labels, const char *name, struct str value)
-{
-    if (labels->len)
-        buf_add_char(labels, ',');
-    buf_printf(labels, "%s=\"", name);
-    add_escaped(labels, value, true);
-    buf_add_char(labels, '"');
-}
-
 static bool is_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:");
@@ -288,7 +268,11 @@ static void render_head(struct buf *out, const struct slot *s)
         [PART_SUM] = "histogram",
     };
     buf_printf(out, "# HELP %s ", s->name);
-    add_escaped(out, str_of(s->help), false);
+    for (const char *c = s->help; *c; c++) {
+        if (*c == '\\' || *c == '\n')
+            buf_add_char(out, '\\');
+        buf_add_char(out, *c == '\n' ? 'n' : *c);
+    }
     buf_printf(out, "\n# TYPE %s %s\n", s->name, types[s->kind]);
 }
 

@@ -24,14 +24,11 @@ struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);
 
-/* labels: `code="200"` or ""; metric_label writes those whose values are not constants.
+/* labels: `code="200"` or "", escaped as Prometheus wants it.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
  * once. Readers get private metrics always. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help);
-
-/* Appends name="value", escaped, after a comma if labels are there already. */
-void metric_label(struct buf *labels, const char *name, struct str value);
 
 static inline void metric_add(int64_t *slot, int64_t n)
 {

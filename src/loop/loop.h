@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 struct loop;
-struct event_base;
 
 #define TIME_NEVER INT64_MAX
 
@@ -26,9 +25,7 @@ struct loop_options {
 struct loop *loop_new(const struct loop_options *o); /* o may be NULL */
 void loop_free(struct loop *l);                      /* no task may be left */
 
-/* Returns when the last task has ended or after loop_stop. */
-void loop_run(struct loop *l);
-void loop_stop(struct loop *l);
+void loop_run(struct loop *l); /* returns when the last task has ended */
 
 int64_t loop_now_ms(const struct loop *l);  /* monotonic, as of this turn */
 int64_t loop_now_us(const struct loop *l);  /* monotonic, read now; for measuring */
@@ -44,6 +41,4 @@ size_t loop_task_count(const struct loop *l);
 
 /* fn runs on the loop's own stack when the signal arrives: it must not wait. */
 void loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg), void *arg);
-
-struct event_base *loop_base(struct loop *l); /* for the rest of this room */
 #endif

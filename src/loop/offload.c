@@ -90,10 +90,8 @@ static void start_threads(struct offload_pool *p, int threads)
 
 static struct offload_pool *pool_new(struct loop *l)
 {
-    struct offload_pool *p =
-        calloc(1, sizeof *p + (size_t)l->offload_threads * sizeof p->threads[0]);
-    if (!p)
-        check_no_memory();
+    size_t bytes = (size_t)l->offload_threads * sizeof(pthread_t);
+    struct offload_pool *p = check_memory(calloc(1, sizeof *p + bytes));
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);
     list_init(&p->queued);

@@ -34,8 +34,7 @@ struct chan {
 void chan_init(struct chan *c, size_t cap);
 void chan_release(struct chan *c);
 MUST_CHECK int chan_send(struct task *t, struct chan *c, void *p); /* ERR_CLOSED after chan_close */
-MUST_CHECK bool chan_try_send(struct chan *c, void *p);            /* false: full or closed */
-MUST_CHECK int chan_recv(struct task *t, struct chan *c,
-                         void **out); /* ERR_CLOSED: closed and empty */
+/* ERR_CLOSED: closed and empty. */
+MUST_CHECK int chan_recv(struct task *t, struct chan *c, void **out);
 void chan_close(struct chan *c);
 #endif

@@ -47,8 +47,8 @@ struct task {
     void *aside_arg;
     task_fn *fn;
     void *arg;
-    const char *name;
-    char *error; /* owned; NULL until a call fails: saves room in the stack's first page */
+    const char *name; /* for debuggers */
+    char *error;      /* owned; NULL until a call fails: saves room in the stack's first page */
 };
 
 struct joiner {
@@ -285,11 +285,6 @@ struct loop *task_loop(const struct task *t)
 struct arena *task_arena(struct task *t)
 {
     return &t->arena;
-}
-
-const char *task_name(const struct task *t)
-{
-    return t->name;
 }
 
 bool task_canceled(const struct task *t)

@@ -39,13 +39,12 @@ void group_cancel(struct group *g); /* also whatever is started in it later */
  * group is cancelled, the wait goes on until it is empty, and the error is returned. */
 MUST_CHECK int group_join(struct task *t, struct group *g);
 
-/* Starts a task in g; it first runs in the next turn. name is a constant, for logs. The new
- * task has no deadline. ERR_LIMIT when no stack can be had; nothing was started then. */
+/* Starts a task in g; it first runs in the next turn. name is a constant, for debuggers. The
+ * new task has no deadline. ERR_LIMIT when no stack can be had; nothing was started then. */
 MUST_CHECK int task_go(struct group *g, const char *name, task_fn *fn, void *arg);
 
 struct loop *task_loop(const struct task *t);
 struct arena *task_arena(struct task *t);
-const char *task_name(const struct task *t);
 bool task_canceled(const struct task *t);
 void task_cancel(struct task *t);
 

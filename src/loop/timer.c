@@ -65,9 +65,7 @@ static void make_room(struct loop *l)
     if (l->timer_count + 1 < l->timer_cap)
         return;
     l->timer_cap = l->timer_cap ? 2 * l->timer_cap : 64;
-    l->timers = realloc(l->timers, l->timer_cap * sizeof *l->timers);
-    if (!l->timers)
-        check_no_memory();
+    l->timers = check_memory(realloc(l->timers, l->timer_cap * sizeof *l->timers));
 }
 
 void timer_set(struct timer *tm, int64_t at_ms)

@@ -7,8 +7,6 @@
 #ifndef LOOP_WATCH_H
 #define LOOP_WATCH_H
 
-#include <sys/uio.h>
-
 #include "loop/task.h"
 
 enum { WATCH_READ = 1, WATCH_WRITE = 2 };
@@ -38,8 +36,7 @@ static inline void watch_drained(struct watch *w, int events)
 
 /* Reads what is there, at least one byte; *got == 0 means the end. ERR_CLOSED on a reset. */
 MUST_CHECK int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got);
-/* Writes all of it, or fails with ERR_CLOSED, ERR_TIMEOUT, ERR_CANCELED. iov is used up. */
-MUST_CHECK int watch_writev(struct task *t, struct watch *w, struct iovec *iov, int n);
+/* Writes all of it, or fails with ERR_CLOSED, ERR_TIMEOUT, ERR_CANCELED. */
 MUST_CHECK int watch_write(struct task *t, struct watch *w, const void *p, size_t n);
 
 /* A level-triggered callback on the loop's own stack, for libraries that bring their own state
