@@ -292,6 +292,7 @@ static enum verdict look_for_end(struct bibtex *b, struct str w, bool last, bool
 {
     size_t limit = b->start + BIBTEX_ENTRY_BYTES_MAX;
     const char *end = w.p + (limit < w.n ? limit : w.n);
+    check(w.p[b->start] == '@' && b->start < b->body && b->body <= b->at);
     b->type = str_from(w.p + b->start + 1, 0);
     while (is_type_char(b->type.p[b->type.n]))
         b->type.n++;
@@ -360,6 +361,7 @@ bool bibtex_take(struct bibtex *b, struct str raw)
 /* Marks the first n bytes as used; offsets count from behind them. */
 static size_t use_up(struct bibtex *b, struct str w, size_t n)
 {
+    check(n <= b->at && b->at <= w.n);
     (void)line_of(b, w, n);
     b->at -= n;
     b->line_at -= n;
@@ -382,6 +384,7 @@ static size_t spent(const struct bibtex *b)
 enum bibtex_step bibtex_next(struct bibtex *b, struct str w, bool last, struct bibtex_entry *e,
                              size_t *used)
 {
+    check(b->at <= w.n); /* the window holds all that was not used up */
     b->field_count = 0;
     for (;;) {
         enum verdict v;

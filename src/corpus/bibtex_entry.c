@@ -39,6 +39,7 @@ static bool is_field(const char *p, const char *end)
 static bool has_value(const char *p, const char *end)
 {
     p = memchr(p, '=', (size_t)(end - p));
+    check(p); /* is_field has seen it */
     p = scan_skip_space(p + 1, end);
     return p < end && (*p == '{' || *p == '"' || ascii_is_digit(*p));
 }

@@ -129,6 +129,7 @@ static bool skip_hash(struct cursor *c)
 
 static struct str lower_name(struct str name, char space[BIBTEX_MACRO_NAME_MAX])
 {
+    check(name.n <= BIBTEX_MACRO_NAME_MAX);
     for (size_t i = 0; i < name.n; i++)
         space[i] = ascii_lower(name.p[i]);
     return str_from(space, name.n);
@@ -201,6 +202,7 @@ const char *bibtex_skip_value(struct bibtex *b, struct cursor *c, struct field *
 static char *collapse(char *out, struct str s)
 {
     const char *p = s.p, *end = s.p + s.n;
+    check(s.n > 0 && !scan_is_space(s.p[0])); /* so that out[-1] is there */
     while (p < end) {
         const char *q = scan_blank(p, end);
         memcpy(out, p, (size_t)(q - p));
@@ -250,7 +252,7 @@ struct str bibtex_expand(struct bibtex *b, struct arena *a, const struct field *
     if (n > max)
         return STR_NULL;
     char *whole = arena_alloc(a, n + 1);
-    join(b, f, whole);
+    check(join(b, f, whole) == n);
     return collapsed(a, str_from(whole, n));
 }
 
@@ -278,6 +280,7 @@ static void define(struct bibtex *b, struct str name, struct str value, struct s
         b->macro_count};
     b->macro_count++;
     b->macro_bytes += raw.n + value.n;
+    check(b->macro_bytes <= BIBTEX_MACROS_BYTES_MAX);
     char space[BIBTEX_MACRO_NAME_MAX];
     map_set(b->macros, lower_name(name, space), m);
 }

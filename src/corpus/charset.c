@@ -224,5 +224,6 @@ int charset_to_utf8(struct arena *a, struct str bytes, struct charset_text *out)
 const char *charset_name(enum charset c)
 {
     static const char *const names[] = {"UTF-8", "UTF-16LE", "UTF-16BE", "GB18030", "Windows-1252"};
+    check(c < sizeof(names) / sizeof(names[0]));
     return names[c];
 }

@@ -47,6 +47,7 @@ static struct str undress(struct arena *a, struct str s)
             n = out_n = 1;
             out[len] = s.p[0];
         }
+        check(out_n <= n);
         len += out_n;
     }
     return str_from(out, len);
@@ -175,6 +176,7 @@ bool doi_normal(struct arena *a, struct str raw, struct str *out)
     if (str_find(before, STR("://")) >= 0 || str_find(before, STR("doi.org/")) >= 0)
         found = str_lower(a, cut(decode_percent(a, s), true));
     char kept[DOI_BYTES_MAX];
+    check(found.n <= sizeof(kept));
     if (found.n)
         memcpy(kept, found.p, found.n);
     arena_reset(a, mark);
@@ -188,6 +190,7 @@ bool doi_normal(struct arena *a, struct str raw, struct str *out)
 static uint32_t decode(struct str c) /* one valid character */
 {
     static const unsigned char mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    check(c.n > 0 && c.n < sizeof(mask));
     uint32_t code = (unsigned char)c.p[0] & mask[c.n];
     for (size_t i = 1; i < c.n; i++)
         code = code << 6 | ((unsigned char)c.p[i] & 0x3F);
@@ -224,8 +227,8 @@ static uint32_t small_letter(uint32_t c)
  * unless gap is 0: a title reads the same without, but issue 1-2 is not issue 12. */
 static struct str fold(struct arena *a, struct str text, char gap)
 {
-    char *out = arena_alloc(a, text.n + 4);
-    size_t len = 0;
+    size_t len = 0, cap = text.n + 4;
+    char *out = arena_alloc(a, cap);
     bool apart = false;
     while (text.n) {
         size_t n = str_utf8_step(text);
@@ -239,6 +242,7 @@ static struct str fold(struct arena *a, struct str text, char gap)
             out[len++] = ascii_lower(*c.p);
         else if (counts)
             len += str_utf8_put(out + len, small_letter(decode(c)));
+        check(len + text.n <= cap); /* small letters take no more bytes than capitals */
     }
     return str_from(out, len);
 }

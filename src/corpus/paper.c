@@ -37,6 +37,7 @@ static struct str join_strings(struct arena *a, const struct bibtex_entry *e)
         p = mempcpy(p, raw.p, raw.n);
         *p++ = '\n';
     }
+    check(p == all + n);
     return str_from(all, n);
 }
 
@@ -224,6 +225,7 @@ int paper_split_bibtex(struct arena *a, struct bibtex *b, struct str bibtex, str
     int err = read_entry(b, bibtex, &e);
     if (err)
         return err;
+    check(e.raw.p >= bibtex.p && e.raw.p + e.raw.n <= bibtex.p + bibtex.n);
     *strings = str_from(bibtex.p, (size_t)(e.raw.p - bibtex.p));
     *bib = e.raw;
     return 0;

@@ -51,6 +51,7 @@ static void put(struct writer *w, const char *tag, struct str value)
 {
     if (value.n == 0)
         return;
+    check(strlen(tag) == 2);
     buf_add(w->out, tag, 2);
     buf_add_lit(w->out, "  - ");
     while (value.n) {
@@ -157,6 +158,7 @@ static void put_words(struct writer *w, const char *tag, struct str name)
 {
     struct str words[NAME_WORDS_MAX];
     size_t count = split(name, false, words, NAME_WORDS_MAX), last = count - 1;
+    check(count > 0); /* cut_name has trimmed it, and it is not empty */
     for (size_t i = count - 1; i-- > 0;)
         if (words[i].p[0] >= 'a' && words[i].p[0] <= 'z')
             last = i;

@@ -116,6 +116,7 @@ static void argument(struct plain *t)
         command(t);
     } else {
         size_t n = str_utf8_step(rest(t));
+        check(n > 0); /* text_plain has repaired the text */
         text_put(&t->out, t->p, n);
         t->p += n;
     }
@@ -259,6 +260,7 @@ static void dollar(struct plain *t)
 
 static void end_formula(struct plain *t)
 {
+    check(t->math && t->math_end);
     const char *after = t->math_end + t->math_end_n;
     if (t->p < after)
         t->p = after;

@@ -108,6 +108,7 @@ static size_t entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_
 
 size_t html_entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_n)
 {
+    check(s.n > 0 && s.p[0] == '&');
     size_t n = entity(str_skip(s, 1), out, out_n);
     if (n == 0)
         return 0;

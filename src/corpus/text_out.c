@@ -36,6 +36,7 @@ void text_put_space(struct text_out *o)
 /* Puts s in the place of old_n bytes of the output. */
 static void splice(struct text_out *o, size_t at, size_t old_n, struct str s)
 {
+    check(at + old_n <= o->len);
     size_t tail = o->len - at - old_n;
     if (s.n > old_n)
         text_put(o, s.p, s.n - old_n); /* makes room */
@@ -47,6 +48,7 @@ static void splice(struct text_out *o, size_t at, size_t old_n, struct str s)
 
 struct str text_out_from(const struct text_out *o, size_t at)
 {
+    check(at <= o->len);
     return str_from(o->p + at, o->len - at);
 }
 
@@ -81,6 +83,7 @@ static struct str composed(const struct text_accent *accent, struct str base)
 bool text_out_accent(struct text_out *o, size_t at, char name)
 {
     const struct text_accent *accent = text_accent_find(name);
+    check(accent); /* every name in command.tsv and text.c is in accent.tsv */
     while (at < o->len && o->p[at] == ' ')
         at++;
     if (at == o->len)
