@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 enum err {
-    ERR_CANCELED = -1,    /* the task was told to stop */
+    ERR_CANCELED = -1,    /* the task was cancelled */
     ERR_TIMEOUT = -2,     /* the task's deadline passed */
     ERR_IO = -3,          /* the operating system refused; errno text is in the message */
     ERR_CLOSED = -4,      /* the peer closed the connection */
@@ -39,7 +39,7 @@ static inline bool err_may_pass(int err)
     return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_BUSY;
 }
 
-/* A store is away or the task shall stop: a loop over a list need not try the next item. */
+/* A store is away or the task is cancelled: a loop over a list need not try the next item. */
 static inline bool err_is_outage(int err)
 {
     return err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN || err == ERR_TIMEOUT ||

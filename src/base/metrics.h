@@ -24,7 +24,7 @@ struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);
 
-/* labels: `code="200"` or "", escaped as Prometheus wants it.
+/* labels: `code="200"` or "", escaped as Prometheus requires.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
  * once. Readers get private metrics always. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
@@ -39,7 +39,7 @@ static inline void metric_set(int64_t *slot, int64_t v)
     __atomic_store_n(slot, v, __ATOMIC_RELAXED);
 }
 
-/* A histogram of durations with fixed buckets, 100 µs to 60 s, as Prometheus wants it. Freeing
+/* A histogram of durations with fixed buckets, 100 µs to 60 s, in the form of Prometheus. Freeing
  * it leaves its numbers on the page. */
 struct histogram;
 struct histogram *histogram_new(struct metrics *m, const char *name, const char *help);

@@ -1,4 +1,4 @@
-/* sanitize.h -- defines WITH_ASAN under AddressSanitizer; gcc and clang tell it differently. */
+/* sanitize.h -- defines WITH_ASAN under AddressSanitizer; gcc and clang announce it differently. */
 #ifndef BASE_SANITIZE_H
 #define BASE_SANITIZE_H
 

@@ -1,4 +1,4 @@
-/* Where entries begin and end. Braces alone decide, for BibTeX wants them balanced even in quotes;
+/* Where entries begin and end. Braces alone decide, for BibTeX requires balance even in quotes;
  * only in a parenthesised entry quotes count too, for they may hide a ')'.
  *
  *            "@type{"              closed

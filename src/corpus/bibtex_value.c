@@ -46,8 +46,8 @@ static const char *skip_braced(struct cursor *c, struct piece *piece)
     return NULL;
 }
 
-/* Does the quote at p end its value? What follows tells; exports forget that quotes must not stand
- * inside quotes, and write \" too. */
+/* Does the quote at p end its value? What follows decides: exports write quotes inside quotes,
+ * which BibTeX forbids, and \" too. */
 static bool quote_ends(const struct cursor *c, const char *p)
 {
     p = scan_skip_space(p + 1, c->end);

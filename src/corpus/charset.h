@@ -1,6 +1,6 @@
 /* charset.h -- which encoding a file is in, and its text as UTF-8.
  *
- * A file is one encoding, told by its byte order mark or else by all of its bytes: a stray byte in
+ * A file has one encoding, known by its byte order mark or by all of its bytes: a stray byte in
  * a file of UTF-8 is repaired alone and counted, and never turns the whole file into something
  * else. What cannot be repaired becomes U+FFFD. The result is always valid UTF-8 without a byte
  * order mark. */

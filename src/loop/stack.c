@@ -119,7 +119,7 @@ void stack_prepare(struct stack *s, void (*fn)(void *arg), void *arg)
 {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)(s->low + s->bytes) & ~(uintptr_t)15);
 #if defined(__x86_64__)
-    sp -= 9; /* seven are popped: stack_start calls from an aligned stack, as the ABI wants */
+    sp -= 9; /* seven are popped: stack_start calls from an aligned stack, as the ABI requires */
     memset(sp, 0, 9 * sizeof *sp);
     sp[3] = (uintptr_t)arg; /* r12 */
     sp[4] = (uintptr_t)fn;  /* rbx */
