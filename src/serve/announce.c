@@ -30,8 +30,8 @@ static const char *program(struct task *t, const struct supervisor *s)
 {
     char here[PATH_MAX];
     size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
-    bool below = n > 1 && strncmp(s->binary, here, n) == 0 && s->binary[n] == '/';
-    const char *path = s->binary + (below ? n + 1 : 0);
+    bool below = n > 1 && strncmp(s->shared.binary, here, n) == 0 && s->shared.binary[n] == '/';
+    const char *path = s->shared.binary + (below ? n + 1 : 0);
     return below && !strchr(path, '/') ? arena_printf(task_arena(t), "./%s", path) : path;
 }
 

@@ -88,7 +88,7 @@ _Noreturn static void become(const struct birth *b)
         write_pid(b->pid_fd);
     if ((!s->dir || chdir(s->dir) == 0) && arrange_files(b)) {
         default_signals();
-        execv(s->path, s->argv);
+        execv(s->path, (char *const *)(uintptr_t)s->argv);
     }
     int error = errno;
     ssize_t ignored = write(report, &error, sizeof error);
@@ -156,6 +156,36 @@ static int spawn(const struct child_spec *s, pid_t *pid)
     return error;
 }
 
+/* --- waiting --- */
+
+void supervision_init(struct supervision *s, struct loop *l, const char *binary)
+{
+    *s = (struct supervision){.loop = l, .binary = binary};
+    waitq_init(&s->changed);
+}
+
+void supervision_wake(struct supervision *s)
+{
+    waitq_wake_all(&s->changed);
+}
+
+void supervision_wait(struct task *t, struct supervision *s, int64_t at_ms)
+{
+    check(!task_canceled(t)); /* or the caller's loop would spin */
+    int64_t now = loop_now_ms(s->loop);
+    int64_t old = task_deadline(t, at_ms > now ? at_ms - now : 0);
+    int err = waitq_wait(t, &s->changed);
+    (void)err; /* the caller tests its clock and its conditions anyway */
+    task_deadline_restore(t, old);
+}
+
+void supervision_pause(struct task *t, struct supervision *s, int64_t ms, const bool *stop)
+{
+    int64_t until = loop_now_ms(s->loop) + ms;
+    while (!*stop && loop_now_ms(s->loop) < until)
+        supervision_wait(t, s, until);
+}
+
 /* --- watching --- */
 
 static void on_end(void *arg, int fd, int events)
@@ -170,27 +200,21 @@ static void on_end(void *arg, int fd, int events)
         waitpid(c->pid, &c->status, 0);
     }
     child_release(c);
-    waitq_wake_all(c->changed);
+    supervision_wake(c->shared);
 }
 
-int child_adopt(struct child *c, struct loop *l, struct waitq *changed, pid_t pid)
+int child_adopt(struct child *c, struct supervision *shared, pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return ERR_NOT_FOUND;
-    *c = (struct child){.pid = pid,
-                        .running = true,
-                        .status = -1,
-                        .started_ms = loop_now_ms(l),
-                        .loop = l,
-                        .changed = changed,
-                        .pidfd = fd};
-    poller_init(&c->poller, l, fd, on_end, c);
+    *c = (struct child){.shared = shared, .pid = pid, .running = true, .status = -1, .pidfd = fd};
+    poller_init(&c->poller, shared->loop, fd, on_end, c);
     poller_set(&c->poller, WATCH_READ);
     return 0;
 }
 
-int child_start(struct child *c, struct loop *l, struct waitq *changed, const struct child_spec *s,
+int child_start(struct child *c, struct supervision *shared, const struct child_spec *s,
                 struct arena *a, const char **why)
 {
     pid_t pid = 0;
@@ -198,7 +222,7 @@ int child_start(struct child *c, struct loop *l, struct waitq *changed, const st
     int error = spawn(s, &pid);
     if (error)
         return refuse(a, s, error, why);
-    check(child_adopt(c, l, changed, pid) == 0); /* ours: it is there until we wait for it */
+    check(child_adopt(c, shared, pid) == 0); /* ours: it is there until we wait for it */
     return 0;
 }
 
@@ -219,31 +243,22 @@ void child_signal(struct child *c, int signo)
         syscall(SYS_pidfd_send_signal, c->pidfd, signo, NULL, 0);
 }
 
-void wait_change(struct task *t, struct waitq *q, int64_t at_ms)
-{
-    check(!task_canceled(t)); /* or the caller's loop would spin */
-    int64_t now = loop_now_ms(task_loop(t));
-    int64_t old = task_deadline(t, at_ms > now ? at_ms - now : 0);
-    int err = waitq_wait(t, q);
-    (void)err; /* the caller looks at its clock and its conditions anyway */
-    task_deadline_restore(t, old);
-}
-
-void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+void child_finish(struct task *t, struct child *c, int64_t grace_ms, int level)
 {
     if (!c->running)
         return;
-    int64_t kill_at = loop_now_ms(c->loop) + grace_ms;
-    while (c->running && loop_now_ms(c->loop) < kill_at && *hurry < level)
-        wait_change(t, c->changed, kill_at);
+    struct supervision *s = c->shared;
+    int64_t kill_at = loop_now_ms(s->loop) + grace_ms;
+    while (c->running && loop_now_ms(s->loop) < kill_at && s->hurry < level)
+        supervision_wait(t, s, kill_at);
     if (!c->running)
         return;
     log_warn("child", "process %d does not end; killing it", (int)c->pid);
     child_signal(c, SIGKILL);
-    int64_t say_at = loop_now_ms(c->loop) + KILLED_WAIT_MS;
+    int64_t say_at = loop_now_ms(s->loop) + KILLED_WAIT_MS;
     while (c->running) {
-        wait_change(t, c->changed, say_at);
-        if (c->running && loop_now_ms(c->loop) >= say_at) {
+        supervision_wait(t, s, say_at);
+        if (c->running && loop_now_ms(s->loop) >= say_at) {
             /* Stuck in the kernel, on a broken disk for instance. A second store on the same data
              * would be worse than waiting. */
             log_error("child", "process %d cannot be killed; waiting for it", (int)c->pid);
@@ -252,10 +267,10 @@ void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *
     }
 }
 
-void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+void child_stop(struct task *t, struct child *c, int64_t grace_ms, int level)
 {
     child_signal(c, SIGTERM);
-    child_finish(t, c, grace_ms, hurry, level);
+    child_finish(t, c, grace_ms, level);
 }
 
 /* --- the rest --- */

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
+#include "base/sha256.h"
 #include "base/str.h"
 
 #define SECRET_BYTES 24
@@ -237,20 +239,14 @@ int datadir_secret(struct arena *a, struct loop *l, const char *dir, const char 
                    const char **secret, const char **why)
 {
     const char *path = arena_printf(a, "%s/secret/%s", dir, store);
-    char text[2 * SECRET_BYTES + 2] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t n = read(fd, text, sizeof text - 1);
-        close(fd);
-        if (n == 2 * SECRET_BYTES + 1) {
-            *secret = str_z(a, str_from(text, 2 * SECRET_BYTES));
-            return 0;
-        }
+    char text[2 * SECRET_BYTES + 1];
+    if (file_head(path, text, sizeof text).n == sizeof text) {
+        *secret = str_z(a, str_from(text, 2 * SECRET_BYTES));
+        return 0;
     }
-    unsigned char bytes[SECRET_BYTES];
+    uint8_t bytes[SECRET_BYTES];
     loop_secret(l, bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    hex_write(bytes, sizeof bytes, text);
     *secret = arena_strdup(a, text);
     return datadir_write(a, path, arena_printf(a, "%s\n", text), why);
 }

@@ -46,7 +46,7 @@ static struct member *take_seat(struct task *t, struct fleet *f, int place)
             *m = (struct member){.fleet = f, .used = true, .place = place, .ready_fd = -1};
             return m;
         }
-        wait_change(t, f->changed, TIME_NEVER); /* for old nodes to end */
+        supervision_wait(t, f->shared, TIME_NEVER); /* for old nodes to end */
     }
     return NULL;
 }
@@ -66,7 +66,7 @@ static void leave_seat(struct member *m)
     /* Opening a slab clears it: the numbers of a node go with it. */
     metrics_close(metrics_open(m->fleet->metrics_fd, METRICS_NODES_MAX, index_of(m)));
     m->used = false;
-    waitq_wake_all(m->fleet->changed);
+    supervision_wake(m->fleet->shared);
 }
 
 /* --- one node --- */
@@ -87,7 +87,7 @@ static void on_ready(void *arg, int fd, int events)
     if (m->ready && !str_eq(line, STR("ready")))
         log_warn("serve", "node %d serves, but %.*s", index_of(m), STR_ARG(line));
     stop_listening(m);
-    waitq_wake_all(m->fleet->changed);
+    supervision_wake(m->fleet->shared);
 }
 
 static int start_node(struct task *t, struct member *m)
@@ -98,29 +98,25 @@ static int start_node(struct task *t, struct member *m)
     int ready[2];
     if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
-    char *argv[] = {arena_strdup(a, "millrace"),
-                    arena_strdup(a, "node"),
-                    arena_strdup(a, "--index"),
-                    arena_printf(a, "%d", index_of(m)),
-                    arena_strdup(a, "--place"),
-                    arena_printf(a, "%d", m->place),
-                    NULL};
+    const char *index = arena_printf(a, "%d", index_of(m));
+    const char *place = arena_printf(a, "%d", m->place);
+    const char *argv[] = {"millrace", "node", "--index", index, "--place", place, NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
-    struct child_spec spec = {.path = f->binary,
+    struct child_spec spec = {.path = f->shared->binary,
                               .argv = argv,
                               .out_fd = -1,
                               .err_fd = -1,
                               .fds = fds,
                               .fd_count = sizeof fds / sizeof *fds,
                               .death_signal = SIGTERM};
-    int err = child_start(&m->child, f->loop, f->changed, &spec, a, &why);
+    int err = child_start(&m->child, f->shared, &spec, a, &why);
     close(ready[1]);
     if (err) {
         close(ready[0]);
         return task_fail(t, err, "%s", why);
     }
     m->ready_fd = ready[0];
-    poller_init(&m->ready_poller, f->loop, ready[0], on_ready, m);
+    poller_init(&m->ready_poller, f->shared->loop, ready[0], on_ready, m);
     poller_set(&m->ready_poller, WATCH_READ);
     return 0;
 }
@@ -129,18 +125,18 @@ static int start_node(struct task *t, struct member *m)
 static void attend(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
-    int64_t ready_by = loop_now_ms(f->loop) + READY_MS;
+    int64_t ready_by = loop_now_ms(task_loop(t)) + READY_MS;
     while (m->child.running && !f->stop) {
-        if (!m->ready && loop_now_ms(f->loop) >= ready_by) {
+        if (!m->ready && loop_now_ms(task_loop(t)) >= ready_by) {
             log_error("serve", "node %d is not ready after %d s", index_of(m), READY_MS / 1000);
             child_signal(&m->child, SIGKILL);
             ready_by = TIME_NEVER;
         }
-        wait_change(t, f->changed, m->ready ? TIME_NEVER : ready_by);
+        supervision_wait(t, f->shared, m->ready ? TIME_NEVER : ready_by);
     }
     if (m->child.running) {
         m->draining = true;
-        child_stop(t, &m->child, f->drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
+        child_stop(t, &m->child, f->drain_ms + NODE_DRAIN_SLACK_MS, HURRY_LEVEL);
     }
 }
 
@@ -148,7 +144,7 @@ static int64_t run_once(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
     struct task_scope scope = task_scope(t);
-    int64_t began = loop_now_ms(f->loop);
+    int64_t began = loop_now_ms(task_loop(t));
     if (start_node(t, m)) {
         log_error("serve", "node %d: %s", index_of(m), task_error(t));
         f->failures++;
@@ -160,7 +156,7 @@ static int64_t run_once(struct task *t, struct member *m)
                       child_outcome(&m->child, task_arena(t)));
     }
     task_scope_end(t, scope);
-    return loop_now_ms(f->loop) - began;
+    return loop_now_ms(task_loop(t)) - began;
 }
 
 static void keep(struct task *t, void *arg)
@@ -172,9 +168,7 @@ static void keep(struct task *t, void *arg)
     while ((m = take_seat(t, f, place))) {
         int64_t ran_ms = run_once(t, m);
         leave_seat(m);
-        int64_t until = loop_now_ms(f->loop) + backoff_next(&backoff, ran_ms);
-        while (!f->stop && loop_now_ms(f->loop) < until)
-            wait_change(t, f->changed, until);
+        supervision_pause(t, f->shared, backoff_next(&backoff, ran_ms), &f->stop);
     }
 }
 
@@ -185,7 +179,7 @@ void fleet_adopt(struct fleet *f, pid_t pid, int index, bool draining)
     check(index >= 0 && index < METRICS_NODES_MAX);
     struct member *m = &f->members[index];
     *m = (struct member){.fleet = f, .old = true, .draining = draining, .ready_fd = -1};
-    m->used = child_adopt(&m->child, f->loop, f->changed, pid) == 0;
+    m->used = child_adopt(&m->child, f->shared, pid) == 0;
 }
 
 static void retire(struct task *t, void *arg)
@@ -193,11 +187,11 @@ static void retire(struct task *t, void *arg)
     struct member *m = arg;
     struct fleet *f = m->fleet;
     while (m->child.running && !m->draining && !f->stop && fleet_ready(f) < f->wanted)
-        wait_change(t, f->changed, TIME_NEVER);
+        supervision_wait(t, f->shared, TIME_NEVER);
     if (!m->draining)
         child_signal(&m->child, SIGTERM);
     m->draining = true;
-    child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
+    child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, HURRY_LEVEL);
     leave_seat(m);
 }
 

@@ -23,10 +23,7 @@ struct member {
 };
 
 struct fleet {
-    struct loop *loop;
-    struct waitq *changed;
-    const int *hurry;
-    const char *binary;
+    struct supervision *shared;
     int listen_fd, metrics_fd, config_fd;
     int64_t drain_ms, old_drain_ms; /* of the nodes adopted: what they were started with */
     int wanted;

@@ -1,13 +1,13 @@
 #include "serve/node_process.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "engine/ai.h"
@@ -41,17 +41,14 @@ struct process {
 
 static int read_config(struct process *p, const char **why)
 {
-    struct stat st;
-    if (fstat(NODE_FD_CONFIG, &st) < 0 || fstat(NODE_FD_LISTEN, &st) < 0) {
+    struct str text;
+    if (fcntl(NODE_FD_LISTEN, F_GETFD) < 0 ||
+        file_read_fd(&p->arena, NODE_FD_CONFIG, CONFIG_FILE_BYTES_MAX, &text)) {
         *why = "\"node\" is started by \"serve\" only";
         return ERR_INVALID;
     }
-    check(fstat(NODE_FD_CONFIG, &st) == 0);
-    char *text = arena_alloc(&p->arena, (size_t)st.st_size + 1);
-    check(pread(NODE_FD_CONFIG, text, (size_t)st.st_size, 0) == st.st_size);
     close(NODE_FD_CONFIG);
-    int err = config_parse(&p->arena, "settings", str_from(text, (size_t)st.st_size), NULL,
-                           &p->config, why);
+    int err = config_parse(&p->arena, "settings", text, NULL, &p->config, why);
     if (!err && (*why = ai_config_problem(&p->arena, &p->config)))
         err = ERR_INVALID;
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);

@@ -30,9 +30,7 @@ struct node_warm {
 
 struct node_warm *node_warm_new(struct node *n)
 {
-    struct node_warm *w = calloc(1, sizeof *w);
-    if (!w)
-        check_no_memory();
+    struct node_warm *w = check_memory(calloc(1, sizeof *w));
     w->node = n;
     w->database = -1;
     n->warm = &w->progress;

@@ -60,20 +60,19 @@ static int start(struct task *t, const struct provision *p, const struct command
                  struct child *child)
 {
     struct arena *a = task_arena(t);
-    char *argv[WORDS_MAX + 2] = {arena_strdup(a, "millrace")};
-    for (size_t i = 0; c->words[i]; i++)
-        argv[i + 1] = arena_strdup(a, c->words[i]);
+    const char *argv[WORDS_MAX + 2] = {"millrace"};
+    memcpy(argv + 1, c->words, sizeof c->words);
     const char *why = NULL;
     /* The environment outranks the settings, but says the same: they were read from it. Killed
      * with us, so that the next start finds nobody at work. */
-    struct child_spec spec = {.path = p->binary,
+    struct child_spec spec = {.path = p->shared->binary,
                               .argv = argv,
                               .out_fd = log_fd,
                               .err_fd = log_fd,
                               .fds = &p->settings_fd,
                               .fd_count = 1,
                               .death_signal = SIGKILL};
-    int err = child_start(child, p->loop, p->changed, &spec, a, &why);
+    int err = child_start(child, p->shared, &spec, a, &why);
     if (err)
         log_line(c->level, "serve", "%s", why);
     return err;
@@ -82,10 +81,10 @@ static int start(struct task *t, const struct provision *p, const struct command
 static int finish(struct task *t, const struct provision *p, const struct command *c,
                   struct child *child)
 {
-    while (child->running && !*p->stops)
-        wait_change(t, p->changed, TIME_NEVER);
+    while (child->running && !p->shared->stops)
+        supervision_wait(t, p->shared, TIME_NEVER);
     if (child->running) {
-        child_stop(t, child, STOP_MS, p->hurry, HURRY_LEVEL);
+        child_stop(t, child, STOP_MS, HURRY_LEVEL);
         return ERR_CANCELED;
     }
     if (child->status == 0)
@@ -99,7 +98,7 @@ static int run_command(struct task *t, const struct provision *p, const struct c
 {
     struct child child = {0};
     const char *path = log_path(t, p);
-    if (*p->stops)
+    if (p->shared->stops)
         return ERR_CANCELED;
     /* Appended to by the child, read by us. */
     int log_fd = child_log_open(path), read_fd = open(path, O_RDONLY | O_CLOEXEC);

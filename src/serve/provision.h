@@ -20,12 +20,8 @@
 #include "wire/sql.h"
 
 struct provision {
-    struct loop *loop; /* all of it borrowed */
-    struct waitq *changed;
-    const int *stops; /* other than 0: end at once */
-    const int *hurry;
-    const char *binary;
-    const char *data_dir; /* absolute */
+    struct supervision *shared; /* all of it borrowed; stops other than 0: end at once */
+    const char *data_dir;       /* absolute */
     const struct config *config;
     int settings_fd; /* the same, as config_write gives them */
 

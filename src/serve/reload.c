@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,14 +27,14 @@ static int compare(struct task *t, const struct supervisor *s, const struct conf
 /* Lets the program on disk read the settings; what it says goes to fd. */
 static int start_check(struct task *t, struct supervisor *s, int fd, struct child *c)
 {
-    struct arena *a = task_arena(t);
     const char *file = s->options->config_file, *why = NULL;
-    char *argv[] = {arena_strdup(a, "millrace"),         arena_strdup(a, "config"),
-                    arena_strdup(a, "--check"),          file ? arena_strdup(a, "--config") : NULL,
-                    file ? arena_strdup(a, file) : NULL, NULL};
-    struct child_spec spec = {
-        .path = s->binary, .argv = argv, .out_fd = fd, .err_fd = -1, .death_signal = 9};
-    int err = child_start(c, s->loop, &s->changed, &spec, a, &why);
+    const char *argv[] = {"millrace", "config", "--check", file ? "--config" : NULL, file, NULL};
+    struct child_spec spec = {.path = s->shared.binary,
+                              .argv = argv,
+                              .out_fd = fd,
+                              .err_fd = -1,
+                              .death_signal = SIGKILL};
+    int err = child_start(c, &s->shared, &spec, task_arena(t), &why);
     return err ? task_fail(t, err, "%s", why) : 0;
 }
 
@@ -46,17 +47,17 @@ static int check_program(struct task *t, struct supervisor *s)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
     int err = start_check(t, s, out[1], &c);
     close(out[1]);
-    child_finish(t, &c, CHECK_MS, &s->hurry, 1);
+    child_finish(t, &c, CHECK_MS, 1);
     ssize_t n = read(out[0], reply, sizeof reply - 1);
     close(out[0]);
     if (err)
         return err;
     if (c.status != 0)
-        return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->binary,
+        return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->shared.binary,
                          child_outcome(&c, task_arena(t)));
     /* Exit status 0 alone could be anybody's. */
     if (!str_starts(str_from(reply, n > 0 ? (size_t)n : 0), STR("millrace ")))
-        return task_fail(t, ERR_REFUSED, "%s is not millrace", s->binary);
+        return task_fail(t, ERR_REFUSED, "%s is not millrace", s->shared.binary);
     return 0;
 }
 
@@ -85,7 +86,7 @@ static int hold_signals(struct task *t, const struct supervisor *s)
     handover_shut_signals();
     for (int i = 0; i < 2 && !err; i++)
         err = task_yield(t);
-    if (!err && s->stops)
+    if (!err && s->shared.stops)
         err = task_fail(t, ERR_CANCELED, "we are stopping");
     if (err)
         handover_open_signals();
@@ -116,8 +117,8 @@ static int try_reload(struct task *t, struct supervisor *s)
     }
     fill(s, &h); /* nothing waits from here on: it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
-    handover_exec(&h, s->binary, s->options->argv);
-    err = task_fail(t, ERR_IO, "%s: %s", s->binary, strerror(errno));
+    handover_exec(&h, s->shared.binary, s->options->argv);
+    err = task_fail(t, ERR_IO, "%s: %s", s->shared.binary, strerror(errno));
     if (h.listen_fd != s->listen_fd)
         close(h.listen_fd);
     return err;

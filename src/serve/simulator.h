@@ -8,11 +8,7 @@
 #include "serve/child.h"
 
 struct simulator {
-    struct loop *loop;
-    struct waitq *changed;
-    const int *hurry;
-    const char *binary;
-
+    struct supervision *shared;
     bool stop;    /* set by the owner: end it */
     int port;     /* 0 until it listens; given after a reload */
     int failures; /* in a row: starts that came to nothing */

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "serve/datadir.h"
@@ -42,7 +43,7 @@ int store_fail(struct store *s, int err, const char *fmt, ...)
 static void set_state(struct store *s, enum store_state state)
 {
     s->state = state;
-    waitq_wake_all(s->changed);
+    supervision_wake(s->shared);
 }
 
 static const char *log_path(struct task *t, const struct store *s)
@@ -77,7 +78,7 @@ static int start_logged(struct task *t, struct store *s, struct child_spec *spec
         return store_fail(s, ERR_IO, "%s: %s", log, strerror(errno));
     s->log_start = lseek(fd, 0, SEEK_END);
     spec->out_fd = spec->err_fd = fd;
-    int err = child_start(&s->child, task_loop(t), s->changed, spec, task_arena(t), &why);
+    int err = child_start(&s->child, s->shared, spec, task_arena(t), &why);
     if (err)
         store_fail(s, err, "%s", why);
     close(fd);
@@ -90,10 +91,10 @@ int store_run(struct task *t, struct store *s, struct child_spec *spec)
     if (err)
         return err;
     while (s->child.running && !s->stop)
-        wait_change(t, s->changed, TIME_NEVER);
+        supervision_wait(t, s->shared, TIME_NEVER);
     if (s->stop) {
         child_signal(&s->child, SIGKILL);
-        child_finish(t, &s->child, STOP_MS, s->hurry, HURRY_LEVEL);
+        child_finish(t, &s->child, STOP_MS, HURRY_LEVEL);
         return ERR_CANCELED;
     }
     if (s->child.status == 0)
@@ -131,14 +132,10 @@ static bool adopt(struct task *t, struct store *s)
 {
     char text[32];
     int64_t pid;
-    int fd = open(pid_path(t, s), O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    if (fd >= 0)
-        close(fd);
-    struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
+    struct str rest = file_head(pid_path(t, s), text, sizeof text);
     if (!str_to_i64(str_cut(&rest, '\n'), &pid) || pid <= 1 || pid > INT_MAX)
         return false;
-    if (child_adopt(&s->child, task_loop(t), s->changed, (pid_t)pid))
+    if (child_adopt(&s->child, s->shared, (pid_t)pid))
         return false;
     /* From here on the number cannot be given to another process unnoticed. */
     if (is_ours(t, s, (pid_t)pid))
@@ -162,7 +159,7 @@ static void shut_down(struct task *t, struct store *s, int64_t grace_ms)
 {
     if (s->kind->hang_up)
         s->kind->hang_up(s);
-    child_stop(t, &s->child, grace_ms, s->hurry, HURRY_LEVEL);
+    child_stop(t, &s->child, grace_ms, HURRY_LEVEL);
     unlink(pid_path(t, s));
 }
 
@@ -173,7 +170,7 @@ static bool may_break_off(const struct store *s, int64_t now_ms, int64_t *patien
         return false;
     if (*patience_ms == TIME_NEVER)
         *patience_ms = now_ms + START_FIRST_MS;
-    return !s->kind->start_first || now_ms >= *patience_ms || *s->hurry >= HURRY_LEVEL;
+    return !s->kind->start_first || now_ms >= *patience_ms || s->shared->hurry >= HURRY_LEVEL;
 }
 
 /* Until it answers. */
@@ -202,7 +199,7 @@ static int come_up(struct task *t, struct store *s, int64_t limit_ms)
                      err == ERR_BUSY ? "it loads its data" : "it does not answer yet");
             say_at += STILL_MS;
         }
-        wait_change(t, s->changed, loop_now_ms(l) + START_LOOK_MS);
+        supervision_wait(t, s->shared, loop_now_ms(l) + START_LOOK_MS);
     }
 }
 
@@ -249,7 +246,7 @@ static void attend(struct task *t, struct store *s)
     int64_t ask_at = loop_now_ms(task_loop(t)) + ASK_EVERY_MS;
     while (s->child.running && !s->stop && silent < SILENT_MAX) {
         if (loop_now_ms(task_loop(t)) < ask_at) {
-            wait_change(t, s->changed, ask_at);
+            supervision_wait(t, s->shared, ask_at);
             continue;
         }
         int err = ask(t, s);
@@ -311,13 +308,6 @@ static void show_log(struct task *t, const struct store *s)
         show_lines(s, all, STR(""));
 }
 
-static void pause_before_restart(struct task *t, struct store *s, int64_t ms)
-{
-    int64_t until = loop_now_ms(task_loop(t)) + ms;
-    while (!s->stop && loop_now_ms(task_loop(t)) < until)
-        wait_change(t, s->changed, until);
-}
-
 static int check_socket_path(struct task *t, struct store *s)
 {
     struct sockaddr_un address;
@@ -354,7 +344,7 @@ static void keep(struct task *t, void *arg)
         if (!s->was_ready || s->stop)
             break;
         int64_t ran_ms = loop_now_ms(task_loop(t)) - began;
-        pause_before_restart(t, s, backoff_next(&backoff, ran_ms));
+        supervision_pause(t, s->shared, backoff_next(&backoff, ran_ms), &s->stop);
     }
     set_state(s, s->stop ? STORE_OFF : STORE_FAILED);
 }

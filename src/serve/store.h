@@ -45,8 +45,7 @@ struct store {
     const char *data_dir; /* absolute */
     const struct system_user *user;
     size_t nodes; /* that will connect */
-    struct waitq *changed;
-    const int *hurry;
+    struct supervision *shared;
 
     enum store_state state;
     bool stop;      /* set by the owner: end it */
@@ -60,7 +59,7 @@ struct store {
     struct sql_pool *sql; /* MariaDB, for asking; NULL while not connected */
 };
 
-/* Starts the store's task in g; the fields up to hurry must be set. */
+/* Starts the store's task in g; the fields up to shared must be set. */
 MUST_CHECK int store_go(struct store *s, struct group *g);
 
 /* Stops a process that an earlier supervisor left, if there is one; for stores that are not started. */

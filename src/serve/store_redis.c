@@ -67,12 +67,12 @@ static int command(struct task *t, struct store *s, struct child_spec *spec)
 {
     struct arena *a = task_arena(t);
     const char *why = NULL;
-    char *file = arena_printf(a, "%s/secret/redis.conf", s->data_dir);
+    const char *file = arena_printf(a, "%s/secret/redis.conf", s->data_dir);
     int err = datadir_write(a, file, settings(t, s), &why);
     if (err)
         return store_fail(s, err, "%s", why);
-    char **argv = ARENA_ARRAY(a, char *, 3);
-    argv[0] = arena_strdup(a, "redis-server"); /* what it is called decides what it is */
+    const char **argv = ARENA_ARRAY(a, const char *, 3);
+    argv[0] = "redis-server"; /* what it is called decides what it is */
     argv[1] = file;
     spec->path = s->program;
     spec->argv = argv;

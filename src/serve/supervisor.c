@@ -104,10 +104,10 @@ static void warn_about_machine(const struct supervisor *s)
 static void on_stop(void *arg)
 {
     struct supervisor *s = arg;
-    if (s->stops++ > 0)
+    if (s->shared.stops++ > 0)
         log_warn("serve", "hurrying");
-    s->hurry = s->stops - 1;
-    waitq_wake_all(&s->changed);
+    s->shared.hurry = s->shared.stops - 1;
+    supervision_wake(&s->shared);
 }
 
 static void on_reload(void *arg)
@@ -119,15 +119,15 @@ static void on_reload(void *arg)
         return;
     }
     s->reload = true;
-    waitq_wake_all(&s->changed);
+    supervision_wake(&s->shared);
 }
 
 static void take_signals(struct supervisor *s)
 {
     signal(SIGPIPE, SIG_IGN);
-    loop_on_signal(s->loop, SIGTERM, on_stop, s);
-    loop_on_signal(s->loop, SIGINT, on_stop, s);
-    loop_on_signal(s->loop, SIGHUP, on_reload, s);
+    loop_on_signal(s->shared.loop, SIGTERM, on_stop, s);
+    loop_on_signal(s->shared.loop, SIGINT, on_stop, s);
+    loop_on_signal(s->shared.loop, SIGHUP, on_reload, s);
     handover_open_signals();
 }
 
@@ -140,8 +140,7 @@ static void prepare_store(struct supervisor *s, struct store *store, const struc
                             .data_dir = s->dir.path,
                             .user = &s->user,
                             .nodes = (size_t)s->nodes,
-                            .changed = &s->changed,
-                            .hurry = &s->hurry,
+                            .shared = &s->shared,
                             .was_ready = s->reloaded};
 }
 
@@ -157,15 +156,15 @@ static int start_stores(struct task *t, struct supervisor *s)
         return ERR_LIMIT;
     if (!*s->config.mysql_url && store_go(&s->mariadb, &s->stores))
         return ERR_LIMIT;
-    while (!s->stops && s->redis.state != STORE_FAILED && s->mariadb.state != STORE_FAILED &&
+    while (!s->shared.stops && s->redis.state != STORE_FAILED && s->mariadb.state != STORE_FAILED &&
            !(is_settled(&s->redis) && is_settled(&s->mariadb)))
-        wait_change(t, &s->changed, TIME_NEVER);
+        supervision_wait(t, &s->shared, TIME_NEVER);
     const struct store *failed = s->redis.state == STORE_FAILED     ? &s->redis
                                  : s->mariadb.state == STORE_FAILED ? &s->mariadb
                                                                     : NULL;
     if (failed)
         return fail(s, ERR_IO, failed->problem);
-    return s->stops ? ERR_CANCELED : 0;
+    return s->shared.stops ? ERR_CANCELED : 0;
 }
 
 /* Stops stores that these settings do not need, but that run: left by a supervisor that was
@@ -198,7 +197,7 @@ static int migrate(struct task *t, struct supervisor *s, struct provision *p)
 {
     for (;;) {
         int err = provision_migrate(t, p);
-        if (!err || s->stops)
+        if (!err || s->shared.stops)
             return err;
         if (!s->reloaded)
             return fail(s, err,
@@ -206,10 +205,10 @@ static int migrate(struct task *t, struct supervisor *s, struct provision *p)
                         "why");
         log_error("serve", "not migrated: no new nodes, %d old ones go on; the next try is in %d s",
                   fleet_old(&s->fleet), MIGRATE_AGAIN_MS / 1000);
-        int64_t until = loop_now_ms(s->loop) + MIGRATE_AGAIN_MS;
-        while (!s->stops && !s->reload && loop_now_ms(s->loop) < until)
-            wait_change(t, &s->changed, until);
-        if (s->stops)
+        int64_t until = loop_now_ms(s->shared.loop) + MIGRATE_AGAIN_MS;
+        while (!s->shared.stops && !s->reload && loop_now_ms(s->shared.loop) < until)
+            supervision_wait(t, &s->shared, until);
+        if (s->shared.stops)
             return ERR_CANCELED;
         if (s->reload) {
             s->reload = false;
@@ -223,11 +222,7 @@ static int fill_stores(struct task *t, struct supervisor *s)
 {
     if (*s->config.mysql_url)
         return 0;
-    struct provision p = {.loop = s->loop,
-                          .changed = &s->changed,
-                          .stops = &s->stops,
-                          .hurry = &s->hurry,
-                          .binary = s->binary,
+    struct provision p = {.shared = &s->shared,
                           .data_dir = s->dir.path,
                           .config = &s->config,
                           .settings_fd = make_config_file(&s->config)};
@@ -244,15 +239,8 @@ static int fill_stores(struct task *t, struct supervisor *s)
 /* What this process has already, when its program was replaced. */
 static int take_over(struct supervisor *s)
 {
-    s->sim = (struct simulator){.loop = s->loop,
-                                .changed = &s->changed,
-                                .hurry = &s->hurry,
-                                .binary = s->binary,
-                                .port = s->before.sim_port};
-    s->fleet = (struct fleet){.loop = s->loop,
-                              .changed = &s->changed,
-                              .hurry = &s->hurry,
-                              .binary = s->binary,
+    s->sim = (struct simulator){.shared = &s->shared, .port = s->before.sim_port};
+    s->fleet = (struct fleet){.shared = &s->shared,
                               .listen_fd = s->listen_fd,
                               .metrics_fd = s->metrics_fd,
                               .config_fd = -1,
@@ -275,13 +263,13 @@ static int start_simulator(struct task *t, struct supervisor *s)
         return 0;
     if (!s->before.sim_pid && simulator_go(&s->sim, &s->sims, 0))
         return ERR_LIMIT;
-    while (!s->sim.port && !s->stops && (s->reloaded || s->sim.failures < FAILURES_MAX))
-        wait_change(t, &s->changed, TIME_NEVER);
-    if (!s->sim.port && !s->stops)
+    while (!s->sim.port && !s->shared.stops && (s->reloaded || s->sim.failures < FAILURES_MAX))
+        supervision_wait(t, &s->shared, TIME_NEVER);
+    if (!s->sim.port && !s->shared.stops)
         return fail(s, ERR_IO, "the simulated AI cannot be started");
     s->config.ai_url = arena_printf(&s->arena, "http://127.0.0.1:%d/v1", s->sim.port);
     s->simulated = true;
-    return s->stops ? ERR_CANCELED : 0;
+    return s->shared.stops ? ERR_CANCELED : 0;
 }
 
 static int start_nodes(struct supervisor *s)
@@ -298,7 +286,7 @@ static void tidy_up(struct task *t, struct supervisor *s)
 {
     if (!s->simulated) {
         s->sim.stop = true;
-        waitq_wake_all(&s->changed);
+        supervision_wake(&s->shared);
     }
     clear_stores(t, s);
     if (s->reloaded)
@@ -309,7 +297,7 @@ static void tidy_up(struct task *t, struct supervisor *s)
 static int attend(struct task *t, struct supervisor *s)
 {
     bool announced = false, tidy = false;
-    while (!s->stops) {
+    while (!s->shared.stops) {
         if (!announced && fleet_ready(&s->fleet) > 0) {
             announced = true;
             supervisor_announce(t, s);
@@ -327,23 +315,26 @@ static int attend(struct task *t, struct supervisor *s)
             supervisor_reload(t, s);
             continue;
         }
-        wait_change(t, &s->changed, TIME_NEVER);
+        supervision_wait(t, &s->shared, TIME_NEVER);
     }
     return 0;
+}
+
+static void join(struct task *t, struct supervisor *s, struct group *g)
+{
+    supervision_wake(&s->shared);
+    check(group_join(t, g) == 0);
 }
 
 static void stop_all(struct task *t, struct supervisor *s)
 {
     close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
     s->fleet.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->fleet_group) == 0);
+    join(t, s, &s->fleet_group);
     s->sim.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->sims) == 0);
+    join(t, s, &s->sims);
     s->redis.stop = s->mariadb.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->stores) == 0);
+    join(t, s, &s->stores);
     clear_stores(t, s);
 }
 
@@ -372,12 +363,12 @@ static void live(struct task *t, void *arg)
         err = start_all(t, s);
     if (!err)
         err = attend(t, s);
-    if (err && !s->stops)
+    if (err && !s->shared.stops)
         log_error("serve", "%s", s->problem ? s->problem : err_name(err));
-    s->status = s->stops ? 0 : 1;
+    s->status = s->shared.stops ? 0 : 1;
     if (!settled)
         return;
-    if (s->stops)
+    if (s->shared.stops)
         log_info("serve", "stopping: nodes first, then the stores");
     stop_all(t, s);
     log_info("serve", "stopped");
@@ -385,17 +376,16 @@ static void live(struct task *t, void *arg)
 
 static void run(struct supervisor *s)
 {
-    s->loop = loop_new(NULL);
-    waitq_init(&s->changed);
-    group_init(&s->stores, s->loop);
-    group_init(&s->sims, s->loop);
-    group_init(&s->fleet_group, s->loop);
+    supervision_init(&s->shared, loop_new(NULL), program_path(&s->arena));
+    group_init(&s->stores, s->shared.loop);
+    group_init(&s->sims, s->shared.loop);
+    group_init(&s->fleet_group, s->shared.loop);
     struct group self;
-    group_init(&self, s->loop);
+    group_init(&self, s->shared.loop);
     take_signals(s);
     check(task_go(&self, "supervisor", live, s) == 0);
-    loop_run(s->loop);
-    loop_free(s->loop);
+    loop_run(s->shared.loop);
+    loop_free(s->shared.loop);
 }
 
 static int find_terminal(void)
@@ -424,7 +414,6 @@ int supervisor_main(const struct serve_options *o)
     const char *why = NULL;
     arena_init(&s.arena);
     s.reloaded = handover_take(&s.arena, &s.before);
-    s.binary = program_path(&s.arena);
     s.terminal_fd = find_terminal();
     if (serve_settings(&s.arena, o, &s.config, &why)) {
         fprintf(stderr, "millrace: %s\n", why);

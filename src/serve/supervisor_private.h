@@ -14,7 +14,6 @@ struct supervisor {
     const struct serve_options *options;
     struct arena arena;
     struct config config;
-    const char *binary; /* the program on disk */
     struct system_user user;
     struct datadir dir;
     int listen_fd, metrics_fd;
@@ -25,11 +24,8 @@ struct supervisor {
     int64_t sample_papers; /* made-up papers in the private MariaDB */
     struct handover before;
 
-    struct loop *loop;
-    struct waitq changed; /* woken by everything: whoever waits looks at what matters to it */
-    int stops;            /* SIGTERM and SIGINT so far */
-    int hurry;            /* 1: nodes are killed, 2: stores too */
-    bool reload;          /* SIGHUP */
+    struct supervision shared;
+    bool reload; /* SIGHUP */
 
     struct group stores, sims, fleet_group;
     struct store redis, mariadb;
