@@ -16,20 +16,17 @@ int serve_main(int argc, char **argv)
 {
     struct serve_options o = {.argv = argv};
     const struct opt opts[] = {
-        {"config", "FILE", "settings to use; default: config.json if it exists",
-         .text = &o.config_file},
+        OPT_CONFIG(&o.config_file),
         {"nodes", "N", "processes that serve; default: one per core", .text = &o.nodes},
         {"listen", "ADDR:PORT", "where to listen; default: 127.0.0.1:8080", .text = &o.listen},
     };
     struct command c = {"serve", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     if (status >= 0)
         return status;
 
     /* What a reload will be called with: argv as the shell gave it, program name first. */
-    char **whole = calloc((size_t)argc + 2, sizeof *whole);
-    if (!whole)
-        check_no_memory();
+    char **whole = check_memory(calloc((size_t)argc + 2, sizeof *whole));
     whole[0] = "millrace";
     for (int i = 0; i < argc; i++)
         whole[i + 1] = argv[i];
@@ -49,7 +46,7 @@ int node_main(int argc, char **argv)
     };
     struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
                         opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     /* A supervisor that was started before the program was replaced knows of no places. */
     return status >= 0 ? status : node_process((int)index, (int)(place < 0 ? index : place));
 }

@@ -93,9 +93,9 @@ int audit_main(int argc, char **argv)
     struct output o = {0};
     const struct opt opts[] = {
         {"json", NULL, "one JSON object instead of lines", .flag = &o.json},
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
     };
     struct command c = {"audit", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     return status >= 0 ? status : db_run_redis(file, STATEMENT_MS, run, &o);
 }

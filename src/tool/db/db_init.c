@@ -107,19 +107,15 @@ int db_init_main(int argc, char **argv)
 {
     struct options o = {.data = NULL};
     const struct opt opts[] = {
-        {"data", "DIR", "the folder to load", .text = &o.data},
+        {"data", "DIR", "the folder to load", .text = &o.data, .needed = true},
         {"report", "FILE", "also write the report to FILE, as JSON", .text = &o.report},
         {"all", NULL, "list every journal, not only the first", .flag = &o.all},
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &o.config},
+        OPT_CONFIG(&o.config),
     };
     struct command c = {"db init", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     if (status >= 0)
         return status;
-    if (!o.data) {
-        fprintf(stderr, "millrace db init: --data DIR is missing; see --help\n");
-        return 2;
-    }
     /* Batches come and go by the thousand: what one frees the next one takes, without the kernel. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);

@@ -58,12 +58,12 @@ int db_migrate_main(int argc, char **argv)
     const char *file = NULL;
     bool check_only = false;
     const struct opt opts[] = {
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
         {"check", NULL, "change nothing; exit status 1 if something is missing",
          .flag = &check_only},
     };
     struct command c = {"db migrate", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     return status >= 0 ? status
                        : db_run(file, STATEMENT_MS, check_only ? only_look : migrate, NULL);
 }

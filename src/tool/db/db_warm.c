@@ -140,9 +140,9 @@ int db_warm_main(int argc, char **argv)
          .flag = &o.rebuild},
         {"verify", NULL, "then read all papers back from Redis and compare them with MySQL",
          .flag = &o.verify},
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
     };
     struct command c = {"db warm", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     return status >= 0 ? status : db_run_redis(file, STATEMENT_MS, run, &o);
 }

@@ -33,12 +33,6 @@ int sample_complain(const char *path, const char *why)
     return ERR_IO;
 }
 
-static int wrong(const char *why)
-{
-    fprintf(stderr, "millrace sample: %s; see --help\n", why);
-    return 2;
-}
-
 /* -1 to go on, else the exit status. */
 static int read_options(int argc, char **argv, struct sample_options *o)
 {
@@ -50,14 +44,9 @@ static int read_options(int argc, char **argv, struct sample_options *o)
         {"force", NULL, "make an earlier sample in DIR anew", .flag = &o->force},
     };
     struct command c = {"sample", "DIR", about, opts, sizeof(opts) / sizeof(opts[0])};
-    struct operands dirs;
-    int status = opt_parse(&c, argc, argv, &dirs);
-    if (status >= 0)
-        return status;
-    if (dirs.n != 1)
-        return wrong(dirs.n ? "more than one directory" : "the directory is missing");
-    o->dir = dirs.v[0];
-    return -1;
+    int status = opt_parse(&c, argc, argv);
+    o->dir = argv[1];
+    return status;
 }
 
 static int make(const struct sample_options *o, struct loop *l)

@@ -54,7 +54,8 @@ static int read_options(int argc, char **argv, struct setup *u)
 {
     struct sim_options *o = &u->options;
     const struct opt opts[] = {
-        {"listen", "ADDR:PORT", "where to listen; port 0 takes a free one", .text = &o->listen},
+        {"listen", "ADDR:PORT", "where to listen; port 0 takes a free one", .text = &o->listen,
+         .needed = true},
         {"latency-ms", "N", "time to answer (default 0)", .number = &o->latency_ms,
          .most = 3600000},
         {"jitter-ms", "N", "up to this much more (default 0)", .number = &o->jitter_ms,
@@ -81,7 +82,7 @@ static int read_options(int argc, char **argv, struct setup *u)
          .number = &u->seed, .most = INT64_MAX},
     };
     struct command c = {"sim", NULL, about, opts, sizeof(opts) / sizeof(opts[0])};
-    return opt_parse(&c, argc, argv, NULL);
+    return opt_parse(&c, argc, argv);
 }
 
 static bool address_fits(const char *address)
@@ -95,8 +96,6 @@ static bool address_fits(const char *address)
 static int check_options(struct setup *u)
 {
     const char *address = u->options.listen;
-    if (!address)
-        return complain("--listen", "is missing; see --help");
     if (!address_fits(address))
         return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
     struct str bad;
