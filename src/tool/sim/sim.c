@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "engine/config.h"
 #include "serve/listener.h"
@@ -107,45 +108,20 @@ static int check_options(struct setup *u)
 
 /* --- files --- */
 
-static bool read_whole(struct arena *a, FILE *f, struct str *out)
-{
-    char *p = NULL;
-    size_t n = 0, cap = 0;
-    for (;;) {
-        if (n == cap) {
-            if (cap > FILE_BYTES_MAX)
-                return false;
-            size_t larger = cap ? cap * 2 : 65536;
-            p = arena_grow(a, p, cap, larger);
-            cap = larger;
-        }
-        size_t got = fread(p + n, 1, cap - n, f);
-        if (got == 0)
-            break;
-        n += got;
-    }
-    *out = str_from(p, n);
-    return !ferror(f);
-}
-
 static int read_file(struct arena *a, const char *path, struct str *out)
 {
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return complain(path, strerror(errno));
-    bool fine = read_whole(a, f, out);
-    fclose(f);
-    return fine ? 0 : complain(path, "cannot be read, or is too large");
+    int err = file_read(a, path, FILE_BYTES_MAX, out);
+    return err ? complain(path, err == ERR_LIMIT ? "is too large" : strerror(errno)) : 0;
 }
 
-static int load_labels(struct arena *a, const char *path, struct sim_labels **out)
+static int load_labels(struct arena *a, const char *path, struct map **out)
 {
     struct str text;
     int err = read_file(a, path, &text);
     if (err)
         return err;
     const char *why;
-    *out = sim_labels_new(a, text, &why);
+    *out = sim_labels_read(a, text, &why);
     return *out ? 0 : complain(path, why);
 }
 
@@ -157,9 +133,7 @@ static int load_keys(struct arena *a, const char *path, struct map **out)
         return err;
     *out = map_new();
     while (text.p) {
-        struct str line = str_trim(str_cut(&text, '\n'));
-        if (str_ends(line, STR("\r")))
-            line.n--;
+        struct str line = sim_trim(str_cut(&text, '\n'));
         if (line.n)
             map_set(*out, line, *out); /* any value will do */
     }
@@ -256,7 +230,7 @@ static void sim_init(struct sim *s)
 
 static void sim_release(struct sim *s)
 {
-    sim_labels_free(s->labels);
+    map_free(s->labels);
     map_free(s->keys);
     sim_stats_release(&s->stats);
     sim_brief_release(&s->brief);

@@ -30,13 +30,13 @@
 #define TOOL_SIM_H
 
 #include "loop/sync.h"
-#include "tool/sim/sim_brief.h"
+#include "tool/sim/sim_chat.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_limit.h"
 #include "tool/sim/sim_stats.h"
 
 struct http_server;
-struct sim_labels;
+struct map;
 
 #define SIM_BODY_BYTES_MAX    (8 * 1024 * 1024)
 #define SIM_EMBED_INPUTS_MAX  2048
@@ -54,8 +54,8 @@ struct sim_options {
 
 struct sim {
     struct sim_options options;
-    struct sim_labels *labels; /* NULL: none */
-    struct map *keys;          /* those that may call; NULL: any */
+    struct map *labels; /* NULL: none */
+    struct map *keys;   /* those that may call; NULL: any */
     struct sim_stats stats;
     uint64_t count;         /* requests so far: what faults are chosen by */
     struct waitq quit;      /* stalled requests wait here; woken by a drain */

@@ -5,9 +5,22 @@
 #define TOOL_SIM_CHAT_H
 
 #include "base/json.h"
-#include "tool/sim/sim_brief.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_verdict.h"
+#include "tool/sim/sim_words.h"
+
+/* What a system message says. Nearly every call brings the same one as the call before: a brief
+ * keeps it, and the words of its question. */
+struct sim_brief {
+    struct buf text; /* of the message */
+    int64_t tokens;
+    struct str question;       /* in text; p == NULL: it has none */
+    struct sim_word_set words; /* of the question, in arena */
+    struct arena arena;
+};
+
+void sim_brief_init(struct sim_brief *b);
+void sim_brief_release(struct sim_brief *b);
 
 struct sim_chat { /* what a request asks for; borrows its JSON */
     struct str model;
@@ -33,7 +46,7 @@ struct sim_answer {
 
 /* The verdict on the paper, or an echo where there is none. FAULT_FENCED and FAULT_UNREADABLE
  * spoil it. The content is left in into, whose earlier content goes. */
-void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out);
 
 /* number makes the id; created is in seconds since 1970. Both append. */

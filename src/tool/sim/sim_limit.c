@@ -26,9 +26,7 @@ static struct sim_slot *slot(const struct sim_window *w, size_t i)
 static void grow(struct sim_window *w)
 {
     size_t cap = w->cap ? w->cap * 2 : CAP_MIN;
-    struct sim_slot *ring = malloc(cap * sizeof(*ring));
-    if (!ring)
-        check_no_memory();
+    struct sim_slot *ring = check_memory(malloc(cap * sizeof(*ring)));
     for (size_t i = 0; i < w->count; i++)
         ring[i] = *slot(w, i);
     free(w->ring);

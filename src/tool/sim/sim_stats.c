@@ -58,9 +58,7 @@ struct sim_key *sim_stats_key(struct sim_stats *s, struct str key)
     struct sim_key *k = map_get(s->keys, key);
     if (k || map_count(s->keys) == SIM_KEYS_MAX)
         return k;
-    k = calloc(1, sizeof(*k));
-    if (!k)
-        check_no_memory();
+    k = check_memory(calloc(1, sizeof(*k)));
     sim_window_init(&k->arrived);
     sim_window_init(&k->granted);
     map_set(s->keys, key, k);

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-struct sim_labels;
+struct map;
 struct sim_word_set;
 
 struct sim_prompt {
@@ -28,7 +28,7 @@ struct sim_verdict {
 
 /* False when the prompt holds no paper to judge: no question, or neither title nor abstract.
  * A labelled DOI needs nothing else. labels may be NULL. */
-bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_labels *labels,
+bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct map *labels,
                  struct sim_verdict *out);
 
 #define SIM_REASON_CHARACTERS_MAX 200

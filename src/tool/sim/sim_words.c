@@ -329,6 +329,32 @@ uint64_t sim_word_hash(struct str word, uint64_t seed)
     return h ^ h >> 29;
 }
 
+/* --- pieces of text --- */
+
+struct str sim_clip(struct str s, size_t n)
+{
+    if (s.n <= n)
+        return s;
+    size_t back = 0; /* no character has more than four bytes */
+    while (back < 3 && back < n && ((unsigned char)s.p[n - back] & 0xC0) == 0x80)
+        back++;
+    return str_from(s.p, n - back);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct str sim_trim(struct str s)
+{
+    while (s.n && is_space(s.p[0]))
+        s = str_from(s.p + 1, s.n - 1);
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
 /* --- tokens --- */
 
 static bool is_ascii(const unsigned char *p) /* all of a block */

@@ -39,6 +39,11 @@ bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct 
 /* 64-bit hash of a word that is the same in both cases. */
 uint64_t sim_word_hash(struct str word, uint64_t seed);
 
+/* The longest beginning of s within n bytes that does not split a character. */
+struct str sim_clip(struct str s, size_t n);
+/* Without blanks, tabs and line ends around it. */
+struct str sim_trim(struct str s);
+
 /* Estimated tokens: a quarter per ASCII character, a whole one per character from U+3000 on
  * (Chinese, Japanese, Korean), a half per other character; rounded up. */
 int64_t sim_tokens(struct str text);
