@@ -1,5 +1,3 @@
-#include "tool/sample/sample_text.h"
-
 #include "base/check.h"
 #include "tool/sample/sample_paper.h"
 
