@@ -12,6 +12,7 @@
 #ifndef TOOL_DB_INIT_H
 #define TOOL_DB_INIT_H
 
+#include "base/map.h"
 #include "corpus/paper.h"
 #include "tool/db/db.h"
 #include "tool/db/init_report.h"
@@ -68,6 +69,14 @@ int64_t init_changed_ns(const struct stat *st);
 /* One string for two names. They hold no control characters, so NUL keeps them apart. */
 struct str init_pair_key(struct arena *a, struct str first, struct str second);
 
+/* Room for one more behind the `count` items of p, which come from here only. */
+void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes);
+
+/* Bytes of a file as UTF-8, in a. A conversion is reported. As charset_to_utf8, with the name of the
+ * charset in *charset. */
+MUST_CHECK int init_to_utf8(struct arena *a, struct init_report *r, const char *path,
+                            struct str bytes, struct str *out, const char **charset);
+
 /* --- 2. to 4. --- */
 
 struct init {
@@ -76,6 +85,9 @@ struct init {
     struct init_report *report;
     struct progress progress;
 };
+
+/* Adds to out what a statement with one column of text selects. */
+MUST_CHECK int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out);
 
 MUST_CHECK int init_keys(struct task *t, struct init *in);
 MUST_CHECK int init_journals(struct task *t, struct init *in); /* contentlist */

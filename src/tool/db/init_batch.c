@@ -18,12 +18,7 @@ void init_batch_free(struct init_batch *b)
 
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest)
 {
-    if (b->done_count == b->done_cap) {
-        size_t cap = b->done_cap ? b->done_cap * 2 : 16;
-        b->done =
-            arena_grow(&b->arena, b->done, b->done_cap * sizeof *b->done, cap * sizeof *b->done);
-        b->done_cap = cap;
-    }
+    b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
     b->done[b->done_count++] = (struct init_done){f, digest};
 }
 
@@ -170,10 +165,8 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
         n++;
         note_change(t, s, &p->paper, 1, p->digest);
     }
-
-    return n == 0 ? 0
-                  : sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
-                             "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
+    return sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
+                    "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
 }
 
 static int write_changes(struct task *t, struct sql *c, struct storing *s)
@@ -193,13 +186,10 @@ static int write_changes(struct task *t, struct sql *c, struct storing *s)
                                         sql_int(d->digest)};
         memcpy(cells + n++ * 4, row, sizeof row);
     }
-
-    int err =
-        n == 0 ? 0
-               : sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
-                          "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
-                          " digest = digest ^ VALUES(digest)",
-                          4, n, cells, NULL);
+    int err = sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
+                       "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
+                       " digest = digest ^ VALUES(digest)",
+                       4, n, cells, NULL);
     return err || !shrunk ? err : sql_on(t, c, NULL, "DELETE FROM corpus_block WHERE papers = 0");
 }
 
@@ -212,15 +202,11 @@ static int write_done(struct task *t, struct sql *c, const struct init_batch *b)
                                         sql_int(f->changed_ns), sql_int(b->done[i].digest)};
         memcpy(cells + i * 5, row, sizeof row);
     }
-
-    return b->done_count == 0
-               ? 0
-               : sql_bulk(t, c,
-                          "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest) "
-                          "VALUES",
-                          "ON DUPLICATE KEY UPDATE bytes = VALUES(bytes),"
-                          " changed_ns = VALUES(changed_ns), digest = VALUES(digest)",
-                          5, b->done_count, cells, NULL);
+    return sql_bulk(t, c,
+                    "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest) VALUES",
+                    "ON DUPLICATE KEY UPDATE bytes = VALUES(bytes),"
+                    " changed_ns = VALUES(changed_ns), digest = VALUES(digest)",
+                    5, b->done_count, cells, NULL);
 }
 
 /* Run again after a deadlock, so it begins from the start. */

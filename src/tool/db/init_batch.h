@@ -5,7 +5,6 @@
 #ifndef TOOL_DB_INIT_BATCH_H
 #define TOOL_DB_INIT_BATCH_H
 
-#include "base/map.h"
 #include "tool/db/init.h"
 
 #define INIT_BATCH_PAPERS 2000
@@ -36,7 +35,7 @@ struct init_batch {
     struct init_paper *papers;
     size_t count, bytes;
     struct init_done *done;
-    size_t done_count, done_cap;
+    size_t done_count;
 };
 
 struct init_batch *init_batch_new(void);

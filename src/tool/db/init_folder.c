@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/file.h"
 #include "corpus/charset.h"
 #include "tool/db/init_folder_private.h"
 
@@ -25,7 +25,7 @@ int folder_fail(struct folder_reading *f, int err, const char *name, const char 
     return err;
 }
 
-void *folder_room(struct arena *a, void *p, size_t count, size_t item_bytes)
+void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes)
 {
     if (count & (count - 1)) /* it is doubled whenever a power of two is full */
         return p;
@@ -94,7 +94,7 @@ static int read_names(struct folder_reading *f, const char *name, DIR *d, struct
             continue;
         if (out->count == ENTRIES_MAX)
             return folder_fail(f, ERR_INVALID, name, "holds more than %d names", ENTRIES_MAX);
-        out->names = folder_room(f->arena, out->names, out->count, sizeof *out->names);
+        out->names = init_room(f->arena, out->names, out->count, sizeof *out->names);
         out->names[out->count++] = arena_strdup(f->arena, e->d_name);
     }
     if (errno)
@@ -153,7 +153,7 @@ static int add_file(struct folder_reading *f, struct str journal, const char *sh
     struct init_folder *out = f->out;
     if (out->file_count == ENTRIES_MAX)
         return folder_fail(f, ERR_INVALID, "Data", "holds more than %d .bib files", ENTRIES_MAX);
-    out->files = folder_room(f->arena, out->files, out->file_count, sizeof *out->files);
+    out->files = init_room(f->arena, out->files, out->file_count, sizeof *out->files);
     const char *path = full_path(f, shown);
     out->files[out->file_count++] = (struct init_file){
         .journal = journal,
@@ -193,7 +193,7 @@ static int read_journal(struct folder_reading *f, const char *name)
         return 0;
     }
     struct init_folder *out = f->out;
-    out->journals = folder_room(f->arena, out->journals, out->journal_count, sizeof *out->journals);
+    out->journals = init_room(f->arena, out->journals, out->journal_count, sizeof *out->journals);
     out->journals[out->journal_count++] = str_of(name);
     struct listing files;
     int err = list(f, shown, &files);
@@ -221,6 +221,25 @@ static int read_data(struct folder_reading *f)
 
 /* --- text --- */
 
+int init_to_utf8(struct arena *a, struct init_report *r, const char *path, struct str bytes,
+                 struct str *out, const char **charset)
+{
+    struct charset_text text;
+    int err = charset_to_utf8(a, bytes, &text);
+    *charset = charset_name(text.charset);
+    if (err)
+        return err;
+    if (text.charset != CHARSET_UTF8)
+        init_report_problem(r, path, 0, false, "converted to UTF-8",
+                            str_printf(a, "from %s", *charset));
+    if (text.repaired)
+        init_report_problem(
+            r, path, 0, false, "bytes repaired",
+            str_printf(a, "%zu places, the first at byte %zu", text.repaired, text.first_repaired));
+    *out = text.utf8;
+    return 0;
+}
+
 static int read_bytes(struct folder_reading *f, const char *name, int fd, struct str *out)
 {
     struct stat st;
@@ -228,20 +247,10 @@ static int read_bytes(struct folder_reading *f, const char *name, int fd, struct
         return folder_fail(f, ERR_IO, name, "cannot be looked at: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
         return folder_fail(f, ERR_INVALID, name, "is no regular file");
-    if (st.st_size > TEXT_BYTES_MAX)
+    int err = file_read_fd(f->arena, fd, TEXT_BYTES_MAX, out);
+    if (err == ERR_LIMIT)
         return folder_fail(f, ERR_INVALID, name, "is larger than %d MB", TEXT_BYTES_MAX >> 20);
-    size_t size = (size_t)st.st_size, n = 0;
-    char *p = arena_alloc(f->arena, size + 1);
-    ssize_t got;
-    do {
-        got = read(fd, p + n, size - n);
-        if (got > 0)
-            n += (size_t)got;
-    } while ((got > 0 && n < size) || (got < 0 && errno == EINTR));
-    if (got < 0)
-        return folder_fail(f, ERR_IO, name, "cannot be read: %s", strerror(errno));
-    *out = str_from(p, n);
-    return 0;
+    return err ? folder_fail(f, err, name, "cannot be read: %s", strerror(errno)) : 0;
 }
 
 int folder_text(struct folder_reading *f, const char *name, struct str *out)
@@ -253,25 +262,13 @@ int folder_text(struct folder_reading *f, const char *name, struct str *out)
     if (fd < 0)
         return folder_fail(f, ERR_IO, name, "cannot be opened: %s", strerror(errno));
     struct str bytes;
+    const char *charset;
     int err = read_bytes(f, name, fd, &bytes);
     close(fd);
-    if (err)
-        return err;
-    struct charset_text text;
-    if (charset_to_utf8(f->arena, bytes, &text))
-        return folder_fail(f, ERR_INVALID, name,
-                           "is %s, which this machine cannot convert; save "
-                           "it as UTF-8",
-                           charset_name(text.charset));
-    if (text.charset != CHARSET_UTF8)
-        init_report_problem(f->report, name, 0, false, "converted to UTF-8",
-                            str_printf(f->arena, "from %s", charset_name(text.charset)));
-    if (text.repaired)
-        init_report_problem(f->report, name, 0, false, "bytes repaired",
-                            str_printf(f->arena, "%zu places, the first at byte %zu", text.repaired,
-                                       text.first_repaired));
-    *out = text.utf8;
-    return 0;
+    if (!err && init_to_utf8(f->arena, f->report, name, bytes, out, &charset))
+        err = folder_fail(f, ERR_INVALID, name,
+                          "is %s, which this machine cannot convert; save it as UTF-8", charset);
+    return err;
 }
 
 /* --- APIKey/ --- */
@@ -304,7 +301,7 @@ static int add_keys(struct folder_reading *f, struct map *seen, const char *show
             continue;
         if (out->key_count == KEYS_MAX)
             return folder_fail(f, ERR_INVALID, "APIKey", "holds more than %d keys", KEYS_MAX);
-        out->keys = folder_room(f->arena, out->keys, out->key_count, sizeof *out->keys);
+        out->keys = init_room(f->arena, out->keys, out->key_count, sizeof *out->keys);
         out->keys[out->key_count++] = (struct init_key){.key = key, .name = name};
     }
     return 0;

@@ -26,7 +26,4 @@ MUST_CHECK int folder_text(struct folder_reading *f, const char *name, struct st
 
 /* The three tables of PaperAndTagInfo/. */
 MUST_CHECK int folder_tables(struct folder_reading *f);
-
-/* Room for one more behind the `count` items of p, which come from here only. */
-void *folder_room(struct arena *a, void *p, size_t count, size_t item_bytes);
 #endif

@@ -1,5 +1,4 @@
 /* The three tables of PaperAndTagInfo/. Columns are found by their names. */
-#include "base/map.h"
 #include "corpus/csv.h"
 #include "tool/db/init_folder_private.h"
 
@@ -53,7 +52,7 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
         return "the price is no whole number from 0 to 1000000";
     if (!is_new(seen, cells[0]))
         return "this name stands in an earlier row";
-    out->rows = folder_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
+    out->rows = init_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
     out->rows[out->row_count++] = (struct init_journal_row){
         .name = cells[0],
         .full_name = cells[1],
@@ -67,7 +66,7 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
 static void add_to(struct folder_reading *f, struct init_pair **v, size_t *count,
                    const struct str *cells, int64_t line)
 {
-    *v = folder_room(f->arena, *v, *count, sizeof **v);
+    *v = init_room(f->arena, *v, *count, sizeof **v);
     (*v)[(*count)++] = (struct init_pair){cells[0], cells[1], line};
 }
 

@@ -1,5 +1,4 @@
 /* contentlist: what InfoList.Paper.csv says, and every folder of Data/. */
-#include "base/map.h"
 #include "tool/db/init.h"
 
 #define PRICE_ASSUMED 1
@@ -66,8 +65,6 @@ static void add_folder(struct job *j, struct str name)
 
 static int write_rows(struct task *t, struct sql *c, const struct job *j)
 {
-    if (j->row_count == 0)
-        return 0;
     return sql_bulk(t, c,
                     "INSERT INTO contentlist (Name, FullName, DataRange, UpdateDate, Price) VALUES",
                     "ON DUPLICATE KEY UPDATE FullName = VALUES(FullName),"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/map.h"
 #include "corpus/doi.h"
 #include "loop/sync.h"
 #include "tool/db/init_batch.h"

@@ -20,6 +20,14 @@ struct init_counts {
     int64_t bare;      /* of those accepted: without an abstract */
 };
 
+/* The same by number, for those who go through them in this order. */
+#define INIT_COUNTS (sizeof(struct init_counts) / sizeof(int64_t))
+extern const char *const init_count_names[INIT_COUNTS];
+static inline int64_t *init_count(struct init_counts *c, size_t i)
+{
+    return &c->read + i;
+}
+
 struct init_report;
 
 struct init_report *init_report_new(void);

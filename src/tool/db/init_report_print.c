@@ -86,16 +86,7 @@ static void put_totals(const struct init_report *r)
 
 /* --- journals --- */
 
-#define COLUMNS 6
-static const char *const titles[COLUMNS] = {"read",      "stored",    "updated",
-                                            "unchanged", "duplicate", "rejected"};
-
-static int64_t number(const struct init_counts *c, int column)
-{
-    const int64_t v[COLUMNS] = {c->read,      c->stored,    c->updated,
-                                c->unchanged, c->duplicate, c->rejected};
-    return v[column];
-}
+#define COLUMNS 6 /* the first of init_count_names */
 
 static void add_name(struct buf *b, struct str name, int width)
 {
@@ -104,7 +95,7 @@ static void add_name(struct buf *b, struct str name, int width)
         buf_add_char(b, ' ');
 }
 
-static int name_width(const struct init_journal *const *v, size_t n)
+static int name_width(struct init_journal *const *v, size_t n)
 {
     int width = (int)strlen("journal");
     for (size_t i = 0; i < n; i++) {
@@ -115,13 +106,13 @@ static int name_width(const struct init_journal *const *v, size_t n)
     return width;
 }
 
-static void put_table(const struct init_journal *const *v, size_t n)
+static void put_table(struct init_journal *const *v, size_t n)
 {
     int width = name_width(v, n), widths[COLUMNS];
-    for (int k = 0; k < COLUMNS; k++) {
-        widths[k] = (int)strlen(titles[k]);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        widths[k] = (int)strlen(init_count_names[k]);
         for (size_t i = 0; i < n; i++) {
-            int digits = snprintf(NULL, 0, "%lld", (long long)number(&v[i]->counts, k));
+            int digits = snprintf(NULL, 0, "%lld", (long long)*init_count(&v[i]->counts, k));
             if (digits > widths[k])
                 widths[k] = digits;
         }
@@ -129,13 +120,13 @@ static void put_table(const struct init_journal *const *v, size_t n)
     struct buf b;
     buf_init(&b);
     add_name(&b, STR("journal"), width);
-    for (int k = 0; k < COLUMNS; k++)
-        buf_printf(&b, "  %*s", widths[k], titles[k]);
+    for (size_t k = 0; k < COLUMNS; k++)
+        buf_printf(&b, "  %*s", widths[k], init_count_names[k]);
     buf_add_char(&b, '\n');
     for (size_t i = 0; i < n; i++) {
         add_name(&b, v[i]->name, width);
-        for (int k = 0; k < COLUMNS; k++)
-            buf_printf(&b, "  %*lld", widths[k], (long long)number(&v[i]->counts, k));
+        for (size_t k = 0; k < COLUMNS; k++)
+            buf_printf(&b, "  %*lld", widths[k], (long long)*init_count(&v[i]->counts, k));
         buf_add_char(&b, '\n');
     }
     printf("\n%.*s", STR_ARG(buf_str(&b)));
@@ -145,7 +136,7 @@ static void put_table(const struct init_journal *const *v, size_t n)
 static void put_journals(struct arena *a, const struct init_report *r, bool all)
 {
     size_t n;
-    const struct init_journal **v = init_report_journals(a, r, &n);
+    struct init_journal **v = init_report_journals(a, r, &n);
     size_t shown = all || n < JOURNALS_SHOWN ? n : JOURNALS_SHOWN;
     if (n == 0)
         return;

@@ -33,8 +33,8 @@ struct init_report {
 };
 
 /* Journals where anything was read, by name. In a. */
-const struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
-                                                 size_t *count);
+struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
+                                           size_t *count);
 /* The most frequent first. In a. */
 const struct init_reason **init_report_reasons(struct arena *a, const struct init_report *r,
                                                size_t *count);

@@ -1,6 +1,5 @@
 /* Step 3, the end: contentlist_year_number says of each journal what corpus_block says. */
 #include "base/json.h"
-#include "base/map.h"
 #include "tool/db/init.h"
 
 struct years {
@@ -104,7 +103,7 @@ static int update(struct task *t, struct sql *c, void *arg)
     int err = read_old(t, c, y);
     if (!err)
         err = compare(t, c, y);
-    if (!err && y->n)
+    if (!err)
         err = sql_bulk(t, c, "INSERT INTO contentlist_year_number (Name, YearNumberJson) VALUES",
                        "ON DUPLICATE KEY UPDATE YearNumberJson = VALUES(YearNumberJson)", 2, y->n,
                        y->v, NULL);
