@@ -54,11 +54,21 @@ static void print_parts(struct supervisor *s, const char *url)
 {
     struct arena *a = &s->arena;
     const struct config *c = &s->config;
+    const char *mysql = *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB";
+    const char *redis = *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis";
+    if (c->log_format == LOG_JSON) {
+        log_info("serve",
+                 "millrace is ready at %s; nodes: %d; MySQL: %s; Redis: %s; data: %s; made-up "
+                 "papers: %lld; AI: %s",
+                 url, s->nodes, mysql, redis, s->dir.path, (long long)s->sample_papers,
+                 s->simulated ? "simulated, its answers are made up"
+                              : config_mask_url(a, c->ai_url));
+        return;
+    }
     printf("\nmillrace is ready at %s\n\n", url);
     printf("  nodes   %d\n", s->nodes);
-    printf("  MySQL   %s\n",
-           *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB");
-    printf("  Redis   %s\n", *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis");
+    printf("  MySQL   %s\n", mysql);
+    printf("  Redis   %s\n", redis);
     if (!*c->mysql_url || !*c->redis_url)
         printf("  data    %s\n", s->dir.path);
     if (s->sample_papers)
@@ -72,8 +82,8 @@ static void print_parts(struct supervisor *s, const char *url)
 
 /* --- who may log in --- */
 
-/* Whether what we print is collected: by the journal, or with JSON for other programs. People may not
- * see it there, but whoever reads logs does. */
+/* Whether output is kept: by the journal, or as JSON by another program. Passwords shown there could
+ * be read by everyone who may read logs. */
 static bool is_collected(const struct config *c)
 {
     const char *journal = getenv("JOURNAL_STREAM");
@@ -112,20 +122,28 @@ static bool show(struct task *t, struct supervisor *s, const char *url,
                    binary, binary) > 0;
 }
 
-/* As long as somebody may look for the passwords of the first start. */
+/* As long as an account has the password of the first start. */
 static void print_reminder(struct task *t, const struct supervisor *s,
                            const struct first_accounts *f)
 {
     if (!f->user.ours && !f->admin.ours)
         return;
-    printf("  The first start showed the passwords of %s. For a new one:\n",
-           !f->admin.ours  ? "\"" FIRST_USER "\""
-           : !f->user.ours ? "\"" FIRST_ADMIN "\""
-                           : "\"" FIRST_USER "\" and \"" FIRST_ADMIN "\"");
+    const char *binary = program(t, s);
+    const char *names = !f->admin.ours  ? "\"" FIRST_USER "\""
+                        : !f->user.ours ? "\"" FIRST_ADMIN "\""
+                                        : "\"" FIRST_USER "\" and \"" FIRST_ADMIN "\"";
+    if (s->config.log_format == LOG_JSON) {
+        log_info("serve",
+                 "the first start showed the passwords of %s; for a new one: %s user password "
+                 "NAME, %s admin password NAME",
+                 names, binary, binary);
+        return;
+    }
+    printf("  The first start showed the passwords of %s. For a new one:\n", names);
     if (f->user.ours)
-        printf("    %s user password " FIRST_USER "\n", program(t, s));
+        printf("    %s user password " FIRST_USER "\n", binary);
     if (f->admin.ours)
-        printf("    %s admin password " FIRST_ADMIN "\n", program(t, s));
+        printf("    %s admin password " FIRST_ADMIN "\n", binary);
     printf("\n");
 }
 
@@ -143,10 +161,10 @@ static int print_accounts(struct task *t, struct supervisor *s, struct sql_pool 
     if (!f->wanted)
         print_reminder(t, s, f);
     else if (is_collected(&s->config))
-        printf("  Nobody can log in as an admin yet, as passwords are not shown where logs are "
-               "kept:\n"
-               "    %s admin add NAME --super\n\n",
-               program(t, s));
+        log_warn("serve",
+                 "no admin can log in yet, because passwords are not shown where logs are kept; "
+                 "to add one: %s admin add NAME --super",
+                 program(t, s));
     else if (show(t, s, url, f))
         return first_accounts_shown(t, sql);
     else
