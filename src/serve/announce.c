@@ -1,4 +1,4 @@
-/* What people see when the server is up. */
+/* What a start prints when the server is ready, and the first accounts. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define ACCOUNTS_MS 10000 /* for MariaDB, and for two passwords to be hashed */
 #define RULE        "  ----------------------------------------------------------------------\n"
 
-/* --- what it runs on --- */
+/* --- the parts --- */
 
 /* 3000 as "3,000". */
 static const char *grouped(struct arena *a, int64_t n)
@@ -25,7 +25,7 @@ static const char *grouped(struct arena *a, int64_t n)
                     : arena_printf(a, "%s,%03lld", grouped(a, n / 1000), (long long)(n % 1000));
 }
 
-/* As one types it here: "build/millrace". */
+/* The path of the program, relative to the working directory: "build/millrace". */
 static const char *program(struct task *t, const struct supervisor *s)
 {
     char here[PATH_MAX];
@@ -80,10 +80,10 @@ static void print_parts(struct supervisor *s, const char *url)
     fflush(stdout);
 }
 
-/* --- who may log in --- */
+/* --- the first accounts --- */
 
-/* Whether output is kept: by the journal, or as JSON by another program. Passwords shown there could
- * be read by everyone who may read logs. */
+/* Whether output is kept, by the journal or as JSON by another program. All readers of the logs
+ * could read passwords there. */
 static bool is_collected(const struct config *c)
 {
     const char *journal = getenv("JOURNAL_STREAM");
@@ -107,7 +107,7 @@ static bool print_account(const char *who, const char *url, const char *page, co
                                     who, url, page, name, a->password) > 0;
 }
 
-/* Past stdio, which would keep what it has printed. */
+/* Not through stdio, whose buffer would keep the passwords in memory. */
 static bool show(struct task *t, struct supervisor *s, const char *url,
                  const struct first_accounts *f)
 {
@@ -147,7 +147,7 @@ static void print_reminder(struct task *t, const struct supervisor *s,
     printf("\n");
 }
 
-/* Where passwords are not shown none are made. */
+/* Where passwords cannot be shown, no accounts are made. */
 static int make_accounts(struct task *t, struct supervisor *s, struct sql_pool *sql,
                          struct first_accounts *f)
 {
@@ -168,12 +168,12 @@ static int print_accounts(struct task *t, struct supervisor *s, struct sql_pool 
     else if (show(t, s, url, f))
         return first_accounts_shown(t, sql);
     else
-        return task_fail(t, ERR_IO, "their passwords could not be shown");
+        return task_fail(t, ERR_IO, "the passwords could not be shown");
     fflush(stdout);
     return 0;
 }
 
-/* The accounts come first, so that all of it stands together on the screen. */
+/* Accounts are made before anything is printed, so that the banner stays in one piece. */
 static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql, const char *url)
 {
     struct first_accounts f;
@@ -185,7 +185,7 @@ static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql
     explicit_bzero(&f, sizeof f);
     task_deadline_restore(t, old);
     if (err)
-        log_warn("serve", "the accounts of the first start: %s; the next start tries again",
+        log_warn("serve", "cannot make the first accounts: %s; the next start tries again",
                  *task_error(t) ? task_error(t) : err_name(err));
 }
 
@@ -206,7 +206,8 @@ void supervisor_announce(struct task *t, struct supervisor *s)
     } else {
         print_parts(s, url);
         if (why)
-            log_warn("serve", "the accounts of the first start: %s", why);
+            log_warn("serve", "cannot make the first accounts: %s; the next start tries again",
+                     why);
     }
     task_scope_end(t, scope);
 }

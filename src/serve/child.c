@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 #define LOG_BYTES_MAX    (16 * 1024 * 1024)
-#define HIGH_FD          100 /* above all numbers that a child gets */
+#define HIGH_FD          100 /* above all descriptors that a child gets */
 #define KILLED_WAIT_MS   10000
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  10000
@@ -54,7 +54,7 @@ static bool arrange_files(const struct birth *b)
         return false;
     if ((s->out_fd >= 0 && dup2(s->out_fd, 1) < 0) || (s->err_fd >= 0 && dup2(s->err_fd, 2) < 0))
         return false;
-    /* Also what libraries opened without close-on-exec. */
+    /* Libraries may have opened files without close-on-exec. */
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         return false;
     for (size_t i = 0; i < s->fd_count; i++)
@@ -80,9 +80,9 @@ _Noreturn static void become(const struct birth *b)
     if (s->death_signal) {
         prctl(PR_SET_PDEATHSIG, s->death_signal);
         if (getppid() != b->parent)
-            _exit(1); /* it died before the line above */
+            _exit(1); /* the parent died before prctl */
     }
-    /* report_fd may have a number that arrange_files gives away. */
+    /* report_fd may have a number that arrange_files assigns. */
     int report = fcntl(b->report_fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (b->pid_fd >= 0)
         write_pid(b->pid_fd);
@@ -98,7 +98,7 @@ _Noreturn static void become(const struct birth *b)
 
 /* --- starting --- */
 
-/* 0 when the program runs, else the errno of the child. Ends as soon as exec has closed the pipe. */
+/* 0 when the program runs, else the errno of the child. Returns when exec has closed the pipe. */
 static int read_report(int fd)
 {
     int error = 0;
@@ -115,7 +115,7 @@ static int refuse(struct arena *a, const struct child_spec *s, int error, const 
     return ERR_IO;
 }
 
-/* Signals wait meanwhile: a handler must not run in the new process. */
+/* With signals blocked: a handler must not run in the new process. */
 static pid_t fork_quietly(const struct birth *b)
 {
     sigset_t all, old;
@@ -194,7 +194,7 @@ static void on_end(void *arg, int fd, int events)
     struct child *c = arg;
     siginfo_t info = {0};
     c->status = -1;
-    /* Before it is waited for, its number and that of its group cannot be anybody else's. */
+    /* Until waitpid its pid and process group cannot be reused. */
     if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOWAIT) == 0) {
         kill(-c->pid, SIGKILL);
         waitpid(c->pid, &c->status, 0);
@@ -222,7 +222,7 @@ int child_start(struct child *c, struct supervision *shared, const struct child_
     int error = spawn(s, &pid);
     if (error)
         return refuse(a, s, error, why);
-    check(child_adopt(c, shared, pid) == 0); /* ours: it is there until we wait for it */
+    check(child_adopt(c, shared, pid) == 0); /* a child exists until waitpid */
     return 0;
 }
 
@@ -253,15 +253,17 @@ void child_finish(struct task *t, struct child *c, int64_t grace_ms, int level)
         supervision_wait(t, s, kill_at);
     if (!c->running)
         return;
-    log_warn("child", "process %d does not end; killing it", (int)c->pid);
+    log_warn("child", "process %d has not ended in time; killing it", (int)c->pid);
     child_signal(c, SIGKILL);
     int64_t say_at = loop_now_ms(s->loop) + KILLED_WAIT_MS;
     while (c->running) {
         supervision_wait(t, s, say_at);
         if (c->running && loop_now_ms(s->loop) >= say_at) {
-            /* Stuck in the kernel, on a broken disk for instance. A second store on the same data
-             * would be worse than waiting. */
-            log_error("child", "process %d cannot be killed; waiting for it", (int)c->pid);
+            /* It hangs in the kernel, on a broken disk for instance. A second store on the same
+             * data would be worse than waiting. */
+            log_error("child",
+                      "process %d was killed but has not ended; waiting for it, look at its disk",
+                      (int)c->pid);
             say_at += KILLED_WAIT_MS;
         }
     }
@@ -273,7 +275,7 @@ void child_stop(struct task *t, struct child *c, int64_t grace_ms, int level)
     child_finish(t, c, grace_ms, level);
 }
 
-/* --- the rest --- */
+/* --- outcome, log, backoff --- */
 
 const char *child_outcome(const struct child *c, struct arena *a)
 {

@@ -261,7 +261,8 @@ static void test_strangers(struct task *t, void *arg)
     ok(!c.running, "and stopped, and its end is noticed");
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("an unknown outcome"), "without outcome");
     ok(soon_gone(t, pids[1]), "it has ended");
-    is_int(child_adopt(&c, &shared, 0x3fffffff), ERR_NOT_FOUND, "nobody can be adopted");
+    is_int(child_adopt(&c, &shared, 0x3fffffff), ERR_NOT_FOUND,
+           "a pid without a process cannot be adopted");
 }
 
 static void test_children(struct task *t, void *arg)

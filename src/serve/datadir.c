@@ -30,7 +30,7 @@ static int fail(struct arena *a, const char *path, const char *what, const char 
 
 typedef int visit_fn(int parent, const char *name, bool folder, void *arg);
 
-/* Calls fn for every entry of a folder, insides first, without following links. Stops when fn does
+/* Calls fn for every entry of a folder, depth first, without following links. Stops when fn does
  * not return 0, and returns that. */
 static int walk(int parent, const char *name, int depth, visit_fn *fn, void *arg)
 {
@@ -110,7 +110,7 @@ static int claim(struct arena *a, const char *path, struct owner o, const char *
 {
     struct stat st;
     if (stat(path, &st) < 0)
-        return fail(a, path, "cannot look at the data directory", why);
+        return fail(a, path, "cannot stat the data directory", why);
     if (!S_ISDIR(st.st_mode)) {
         *why = arena_printf(a, "%s: is not a folder, and cannot be the data directory", path);
         return ERR_INVALID;
@@ -209,7 +209,7 @@ int datadir_space(struct arena *a, const char *path, int64_t bytes, const char *
 {
     struct statvfs st;
     if (statvfs(path, &st) < 0)
-        return fail(a, path, "cannot look at the disk", why);
+        return fail(a, path, "cannot read the free space", why);
     int64_t free_bytes = (int64_t)st.f_bavail * (int64_t)st.f_frsize;
     if (free_bytes >= bytes)
         return 0;

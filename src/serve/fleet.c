@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "serve/node_process.h"
 
-#define READY_MS    60000 /* for a new node to serve */
+#define READY_MS    60000 /* from the start of a node until it serves */
 #define HURRY_LEVEL 1     /* nodes are killed by the second Ctrl-C */
 
 static int index_of(const struct member *m)
@@ -34,9 +34,9 @@ int fleet_old(const struct fleet *f)
     return n;
 }
 
-/* --- seats --- */
+/* --- indexes --- */
 
-static struct member *take_seat(struct task *t, struct fleet *f, int place)
+static struct member *take_index(struct task *t, struct fleet *f, int place)
 {
     while (!f->stop) {
         for (int i = 0; i < METRICS_NODES_MAX; i++) {
@@ -51,7 +51,7 @@ static struct member *take_seat(struct task *t, struct fleet *f, int place)
     return NULL;
 }
 
-static void stop_listening(struct member *m)
+static void close_ready(struct member *m)
 {
     if (m->ready_fd < 0)
         return;
@@ -60,10 +60,10 @@ static void stop_listening(struct member *m)
     m->ready_fd = -1;
 }
 
-static void leave_seat(struct member *m)
+static void release_index(struct member *m)
 {
-    stop_listening(m);
-    /* Opening a slab clears it: the numbers of a node go with it. */
+    close_ready(m);
+    /* Opening a slab clears it: metrics end with their node. */
     metrics_close(metrics_open(m->fleet->metrics_fd, METRICS_NODES_MAX, index_of(m)));
     m->used = false;
     supervision_wake(m->fleet->shared);
@@ -86,7 +86,7 @@ static void on_ready(void *arg, int fd, int events)
         m->fleet->failures = 0;
     if (m->ready && !str_eq(line, STR("ready")))
         log_warn("serve", "node %d serves, but %.*s", index_of(m), STR_ARG(line));
-    stop_listening(m);
+    close_ready(m);
     supervision_wake(m->fleet->shared);
 }
 
@@ -121,14 +121,15 @@ static int start_node(struct task *t, struct member *m)
     return 0;
 }
 
-/* Until it has ended, by itself or because the fleet stops. */
-static void attend(struct task *t, struct member *m)
+/* Returns when it has ended, by itself or because the fleet stops. */
+static void watch(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
     int64_t ready_by = loop_now_ms(task_loop(t)) + READY_MS;
     while (m->child.running && !f->stop) {
         if (!m->ready && loop_now_ms(task_loop(t)) >= ready_by) {
-            log_error("serve", "node %d is not ready after %d s", index_of(m), READY_MS / 1000);
+            log_error("serve", "node %d is not ready after %d s; killing it", index_of(m),
+                      READY_MS / 1000);
             child_signal(&m->child, SIGKILL);
             ready_by = TIME_NEVER;
         }
@@ -146,14 +147,14 @@ static int64_t run_once(struct task *t, struct member *m)
     struct task_scope scope = task_scope(t);
     int64_t began = loop_now_ms(task_loop(t));
     if (start_node(t, m)) {
-        log_error("serve", "node %d: %s", index_of(m), task_error(t));
+        log_error("serve", "cannot start node %d: %s; trying again", index_of(m), task_error(t));
         f->failures++;
     } else {
-        attend(t, m);
+        watch(t, m);
         f->failures += !m->ready && !f->stop;
         if (!f->stop)
-            log_error("serve", "node %d, pid %d, has ended with %s", index_of(m), (int)m->child.pid,
-                      child_outcome(&m->child, task_arena(t)));
+            log_error("serve", "node %d, pid %d, has ended with %s; starting another", index_of(m),
+                      (int)m->child.pid, child_outcome(&m->child, task_arena(t)));
     }
     task_scope_end(t, scope);
     return loop_now_ms(task_loop(t)) - began;
@@ -162,17 +163,17 @@ static int64_t run_once(struct task *t, struct member *m)
 static void keep(struct task *t, void *arg)
 {
     struct fleet *f = arg;
-    int place = f->started++; /* the one that follows it has it again */
+    int place = f->started++; /* restarted nodes keep it */
     struct backoff backoff = {0};
     struct member *m;
-    while ((m = take_seat(t, f, place))) {
+    while ((m = take_index(t, f, place))) {
         int64_t ran_ms = run_once(t, m);
-        leave_seat(m);
+        release_index(m);
         supervision_pause(t, f->shared, backoff_next(&backoff, ran_ms), &f->stop);
     }
 }
 
-/* --- the generation before --- */
+/* --- earlier generations --- */
 
 void fleet_adopt(struct fleet *f, pid_t pid, int index, bool draining)
 {
@@ -192,7 +193,7 @@ static void retire(struct task *t, void *arg)
         child_signal(&m->child, SIGTERM);
     m->draining = true;
     child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, HURRY_LEVEL);
-    leave_seat(m);
+    release_index(m);
 }
 
 int fleet_go_old(struct fleet *f, struct group *g)

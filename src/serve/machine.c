@@ -13,7 +13,7 @@
 
 #define MAPPINGS_OTHER 2000 /* libraries, heap, helper threads */
 
-/* Calls fn with the folder of our cgroup and of every one above it. controller is "memory" or
+/* Calls fn with the folder of this process's cgroup and of all above it. controller is "memory" or
  * "cpu" where each has a tree of its own (version 1), "" where all share one (version 2). */
 static void each_cgroup(struct str controller, void (*fn)(const char *folder, void *arg), void *arg)
 {

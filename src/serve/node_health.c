@@ -48,7 +48,7 @@ void health_probe(struct task *t, const struct node *n, struct health *out)
     probe(t, n, ask_mysql, &out->mysql);
 }
 
-/* --- ourselves --- */
+/* --- the process --- */
 
 struct vitals {
     struct node *node;

@@ -13,7 +13,7 @@
 #define CHECK_MS    20000
 #define REPLY_BYTES 256
 
-/* What may not change while we run. */
+/* Settings that cannot change without a restart. */
 static int compare(struct task *t, const struct supervisor *s, const struct config *fresh)
 {
     char dir[PATH_MAX];
@@ -24,7 +24,7 @@ static int compare(struct task *t, const struct supervisor *s, const struct conf
     return 0;
 }
 
-/* Lets the program on disk read the settings; what it says goes to fd. */
+/* Has the program on disk check the settings; its output goes to fd. */
 static int start_check(struct task *t, struct supervisor *s, int fd, struct child *c)
 {
     const char *file = s->options->config_file, *why = NULL;
@@ -55,7 +55,7 @@ static int check_program(struct task *t, struct supervisor *s)
     if (c.status != 0)
         return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->shared.binary,
                          child_outcome(&c, task_arena(t)));
-    /* Exit status 0 alone could be anybody's. */
+    /* Any program may exit with 0. */
     if (!str_starts(str_from(reply, n > 0 ? (size_t)n : 0), STR("millrace ")))
         return task_fail(t, ERR_REFUSED, "%s is not millrace", s->shared.binary);
     return 0;
@@ -68,7 +68,7 @@ static void fill(const struct supervisor *s, struct handover *h)
     h->metrics_fd = s->metrics_fd;
     h->sim_pid = s->sim.child.running ? s->sim.child.pid : 0;
     h->sim_port = s->sim.port;
-    /* Nodes of an earlier reload may still be draining, and have more time. */
+    /* Nodes of an earlier reload may still be draining, with a longer drain_ms. */
     bool older = fleet_old(&s->fleet) > 0 && s->fleet.old_drain_ms > s->fleet.drain_ms;
     h->drain_ms = older ? s->fleet.old_drain_ms : s->fleet.drain_ms;
     for (int i = 0; i < METRICS_NODES_MAX; i++) {
@@ -78,8 +78,8 @@ static void fill(const struct supervisor *s, struct handover *h)
     }
 }
 
-/* From here on signals wait for the new program. One that came a moment ago may have been caught and not been told to us yet, and
- * the loop that would tell does not survive: it gets its turn first. */
+/* Blocks signals until the new program runs. The loop may have caught one that its handler has not
+ * seen yet, and does not survive exec: it gets two turns first. */
 static int hold_signals(struct task *t, const struct supervisor *s)
 {
     int err = 0;
@@ -87,7 +87,7 @@ static int hold_signals(struct task *t, const struct supervisor *s)
     for (int i = 0; i < 2 && !err; i++)
         err = task_yield(t);
     if (!err && s->shared.stops)
-        err = task_fail(t, ERR_CANCELED, "we are stopping");
+        err = task_fail(t, ERR_CANCELED, "the supervisor is stopping");
     if (err)
         handover_open_signals();
     return err;
@@ -115,7 +115,7 @@ static int try_reload(struct task *t, struct supervisor *s)
         handover_open_signals();
         return err;
     }
-    fill(s, &h); /* nothing waits from here on: it stays true */
+    fill(s, &h); /* no wait from here on, so it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
     handover_exec(&h, s->shared.binary, s->options->argv);
     err = task_fail(t, ERR_IO, "%s: %s", s->shared.binary, strerror(errno));

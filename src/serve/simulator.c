@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define LISTEN_MS 20000 /* for it to say where it listens */
+#define LISTEN_MS 20000 /* until it has printed its address */
 #define STOP_MS   2000
 
 /* "millrace sim listens at http://127.0.0.1:9100" */
@@ -23,8 +23,8 @@ static bool parse_port(struct str line, int *port)
     return v > 0 && v < 65536;
 }
 
-/* The first line it prints; its end ends the wait too. */
-static int hear_port(struct task *t, int fd, int *port)
+/* Reads the port from the first line it prints. ERR_CLOSED when it ends before. */
+static int read_port(struct task *t, int fd, int *port)
 {
     struct watch w;
     char text[256];
@@ -64,8 +64,8 @@ static int start(struct task *t, struct simulator *s)
     close(out[1]);
     if (err)
         task_fail(t, err, "%s", why);
-    else if ((err = hear_port(t, out[0], &s->port)) != 0)
-        task_fail(t, err, "it did not say where it listens");
+    else if ((err = read_port(t, out[0], &s->port)) != 0)
+        task_fail(t, err, "it printed no address");
     close(out[0]);
     s->failures = err ? s->failures + 1 : 0;
     return err;

@@ -16,16 +16,16 @@
 #include "base/str.h"
 #include "serve/datadir.h"
 
-#define ADOPT_MS       10000  /* for a process that was found */
-#define START_MS       600000 /* for a new one: repairing a large database takes its time */
+#define ADOPT_MS       10000  /* until an adopted process answers */
+#define START_MS       600000 /* until a new one does: a large database may need a repair */
 #define START_FIRST_MS 10000  /* see store_kind.start_first */
 #define START_LOOK_MS  50
-#define STILL_MS       15000 /* between two lines that say it is not up yet */
-#define ASK_MS         3000  /* for one answer */
+#define STILL_MS       15000 /* between two log lines that it is not up yet */
+#define ASK_MS         3000  /* for one probe */
 #define ASK_EVERY_MS   2000
 #define SILENT_MAX     3
-#define STOP_MS        60000 /* a database may have much to write */
-#define SILENT_STOP_MS 10000 /* for one that does not answer */
+#define STOP_MS        60000 /* a database may have to flush much */
+#define SILENT_STOP_MS 10000 /* of one that does not answer */
 #define SPACE_BYTES    (32 * 1024 * 1024)
 #define LOG_BYTES      16384
 #define TAIL_LINES     6
@@ -103,7 +103,7 @@ int store_run(struct task *t, struct store *s, struct child_spec *spec)
                       child_outcome(&s->child, task_arena(t)), log_path(t, s));
 }
 
-/* --- a process that is there already --- */
+/* --- a process that runs already --- */
 
 static struct str link_target(struct task *t, pid_t pid, const char *name)
 {
@@ -113,7 +113,7 @@ static struct str link_target(struct task *t, pid_t pid, const char *name)
     return n < 0 ? STR("") : str_dup(task_arena(t), str_from(target, (size_t)n));
 }
 
-/* Its program and its working folder must be ours: a number alone may belong to anybody now. */
+/* Program and working directory must be those of the store: the pid may have been reused. */
 static bool is_ours(struct task *t, const struct store *s, pid_t pid)
 {
     struct str exe = link_target(t, pid, "exe");
@@ -137,7 +137,7 @@ static bool adopt(struct task *t, struct store *s)
         return false;
     if (child_adopt(&s->child, s->shared, (pid_t)pid))
         return false;
-    /* From here on the number cannot be given to another process unnoticed. */
+    /* The pidfd is open: from here on a reuse of the pid cannot go unnoticed. */
     if (is_ours(t, s, (pid_t)pid))
         return true;
     child_release(&s->child);
@@ -163,8 +163,8 @@ static void shut_down(struct task *t, struct store *s, int64_t grace_ms)
     unlink(pid_path(t, s));
 }
 
-/* Whether a start that is no longer wanted may be broken off. */
-static bool may_break_off(const struct store *s, int64_t now_ms, int64_t *patience_ms)
+/* Whether a start that is no longer wanted may be aborted. */
+static bool may_abort(const struct store *s, int64_t now_ms, int64_t *patience_ms)
 {
     if (!s->stop)
         return false;
@@ -173,14 +173,14 @@ static bool may_break_off(const struct store *s, int64_t now_ms, int64_t *patien
     return !s->kind->start_first || now_ms >= *patience_ms || s->shared->hurry >= HURRY_LEVEL;
 }
 
-/* Until it answers. */
+/* Waits until it answers. */
 static int come_up(struct task *t, struct store *s, int64_t limit_ms)
 {
     struct loop *l = task_loop(t);
     int64_t give_up_at = loop_now_ms(l) + limit_ms, say_at = loop_now_ms(l) + STILL_MS;
     int64_t patience_ms = TIME_NEVER;
     for (;;) {
-        if (may_break_off(s, loop_now_ms(l), &patience_ms))
+        if (may_abort(s, loop_now_ms(l), &patience_ms))
             return ERR_CANCELED;
         if (!s->child.running)
             return store_fail(s, ERR_CLOSED, "the private %s did not start (%s); see %s",
@@ -212,7 +212,7 @@ static int launch(struct task *t, struct store *s)
     struct child_spec spec = {.pid_path = pid_path(t, s)};
     spec.dir = arena_printf(task_arena(t), "%s/%s", s->data_dir, s->kind->folder);
     err = s->kind->command(t, s, &spec);
-    unlink(s->socket_path); /* of one that was killed */
+    unlink(s->socket_path); /* left by one that was killed */
     if (!err)
         err = start_logged(t, s, &spec);
     if (!err)
@@ -229,7 +229,8 @@ static int bring_up(struct task *t, struct store *s)
         }
         if (s->stop)
             return ERR_CANCELED;
-        log_warn("store", "a %s was running, pid %d, but does not answer; stopping it",
+        log_warn("store",
+                 "a %s was running, pid %d, but does not answer; stopping it and starting another",
                  s->kind->title, (int)s->child.pid);
         shut_down(t, s, SILENT_STOP_MS);
     }
@@ -237,10 +238,10 @@ static int bring_up(struct task *t, struct store *s)
     return err ? err : come_up(t, s, START_MS);
 }
 
-/* --- looking after it --- */
+/* --- watching --- */
 
-/* Until it ends, falls silent or shall stop. */
-static void attend(struct task *t, struct store *s)
+/* Returns when it has ended, does not answer or has to stop. */
+static void watch(struct task *t, struct store *s)
 {
     int silent = 0;
     int64_t ask_at = loop_now_ms(task_loop(t)) + ASK_EVERY_MS;
@@ -265,7 +266,7 @@ static void run_once(struct task *t, struct store *s)
     if (!err) {
         s->was_ready = true;
         set_state(s, STORE_READY);
-        attend(t, s);
+        watch(t, s);
     }
     bool ended = !s->child.running;
     if (!s->stop)
@@ -273,14 +274,14 @@ static void run_once(struct task *t, struct store *s)
     shut_down(t, s, s->stop && !err ? STOP_MS : SILENT_STOP_MS);
     if (!s->stop && !err)
         log_error("store", "%s %s%s", s->kind->title,
-                  ended ? "has ended with " : "was silent and has been stopped: ",
+                  ended ? "has ended with " : "did not answer and was stopped: ",
                   child_outcome(&s->child, task_arena(t)));
     else if (!s->stop)
         log_error("store", "%s", s->problem);
     task_scope_end(t, scope);
 }
 
-/* Prints the lines that have word in them, at most TAIL_LINES; how many there were. */
+/* Logs the lines that have word in them, at most TAIL_LINES; how many there were. */
 static int show_lines(const struct store *s, struct str text, struct str word)
 {
     int shown = 0;
@@ -288,13 +289,13 @@ static int show_lines(const struct store *s, struct str text, struct str word)
         struct str line = str_cut(&text, '\n');
         if (!line.n || str_find(line, word) < 0)
             continue;
-        log_error("store", "%s says: %.*s", s->kind->title, STR_ARG(line));
+        log_error("store", "%s logged: %.*s", s->kind->title, STR_ARG(line));
         shown++;
     }
     return shown;
 }
 
-/* What an operator would look up next: the errors in the log of the last start, or all of it. */
+/* What an operator needs next: the errors in the log of the last start, or else all of it. */
 static void show_log(struct task *t, const struct store *s)
 {
     char *text = arena_alloc(task_arena(t), LOG_BYTES);
@@ -321,8 +322,8 @@ static int check_socket_path(struct task *t, struct store *s)
     if (strpbrk(s->socket_path, " ?\"'\\\t\n"))
         return store_fail(
             s, ERR_INVALID,
-            "%s: has a space, a quote or a question mark in it; the private %s cannot live "
-            "there: set another data_dir",
+            "%s: has a space, a quote or a question mark in it, which the private %s does not "
+            "take: set another data_dir",
             s->socket_path, s->kind->title);
     return 0;
 }

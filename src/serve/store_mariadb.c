@@ -37,17 +37,17 @@ static int fill_folder(struct task *t, struct store *s, const char *folder)
         return store_fail(s, err, "%s", why);
     if (store_find_program(t, "mariadb-install-db", &program))
         return store_fail(s, ERR_NOT_FOUND, "mariadb-install-db is not installed");
-    /* Without --user: with it, the script changes owners outside our folder. Bootstrapping runs as
-     * whoever we are, root included. */
+    /* Without --user: with it, the script changes owners outside of the folder. It runs as the user
+     * of this process, root included. */
     const char *argv[] = {
         program,
         "--no-defaults",
-        "--force", /* does not look up the name of this machine */
+        "--force", /* skips the lookup of the host name */
         "--skip-test-db",
         "--skip-name-resolve",
         arena_printf(a, "--auth-root-socket-user=%s", s->user->name),
         arena_printf(a, "--datadir=%s", folder),
-        /* In a shared one, every other mariadbd that starts would remove our tables. */
+        /* In a shared one, every other mariadbd that starts would remove its tables. */
         arena_printf(a, "--tmpdir=%s/mariadb/tmp", s->data_dir),
         NULL,
     };
@@ -57,8 +57,8 @@ static int fill_folder(struct task *t, struct store *s, const char *folder)
 }
 
 /* Built aside and renamed when complete, so that an interrupted first start leaves nothing that
- * looks like a database. The name is new each time: what a killed supervisor had begun may still be
- * writing to the old one. */
+ * looks like a database. The name is new each time: a process of a killed supervisor may still
+ * write to the old one. */
 static int make_database(struct task *t, struct store *s)
 {
     struct arena *a = task_arena(t);
@@ -78,7 +78,7 @@ static int make_database(struct task *t, struct store *s)
     return err;
 }
 
-/* Run by every start, so that a lost password file is made good. */
+/* Run by every start, so that a lost password file is replaced. */
 static int write_init_file(struct task *t, struct store *s, const char *path)
 {
     const char *why = NULL;
@@ -151,7 +151,7 @@ static int ping(struct task *t, struct store *s)
 {
     if (!s->sql) {
         if (access(s->socket_path, F_OK) < 0)
-            return ERR_UNAVAILABLE; /* not worth a line in the log, as a try would be */
+            return ERR_UNAVAILABLE; /* a failed connection would be logged */
         struct sql_options o = {.url = stores_mysql_url(task_arena(t), s->data_dir),
                                 .password = s->secret,
                                 .connections_max = 1};

@@ -29,7 +29,7 @@ static const char *program_path(struct arena *a)
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
     check(n > 0 && n < (ssize_t)sizeof path);
     struct str s = str_from(path, (size_t)n);
-    if (str_ends(s, STR(" (deleted)"))) /* replaced since we started */
+    if (str_ends(s, STR(" (deleted)"))) /* replaced since the start */
         s.n -= sizeof " (deleted)" - 1;
     return str_z(a, s);
 }
@@ -57,7 +57,7 @@ static int fail(struct supervisor *s, int err, const char *why)
     return err;
 }
 
-/* Everything that needs root comes first; nothing has been started if it fails. */
+/* What needs root comes first; nothing has been started if it fails. */
 static int settle(struct task *t, struct supervisor *s)
 {
     struct arena *a = &s->arena;
@@ -78,7 +78,7 @@ static int settle(struct task *t, struct supervisor *s)
     return err;
 }
 
-/* The process has it all, from before its program was replaced. */
+/* After exec: the process has all of it already. */
 static int settle_again(struct supervisor *s)
 {
     s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
@@ -105,7 +105,8 @@ static void on_stop(void *arg)
 {
     struct supervisor *s = arg;
     if (s->shared.stops++ > 0)
-        log_warn("serve", "hurrying");
+        log_warn("serve", "told to stop again: killing the nodes%s",
+                 s->shared.stops > 2 ? " and the stores" : "");
     s->shared.hurry = s->shared.stops - 1;
     supervision_wake(&s->shared);
 }
@@ -113,7 +114,7 @@ static void on_stop(void *arg)
 static void on_reload(void *arg)
 {
     struct supervisor *s = arg;
-    /* The same signal tells that the terminal we were started from is gone. */
+    /* The same signal is sent when the terminal it was started from is closed. */
     if (s->terminal_fd >= 0 && tcgetpgrp(s->terminal_fd) < 0) {
         on_stop(s);
         return;
@@ -149,7 +150,7 @@ static bool is_settled(const struct store *store)
     return store->state != STORE_STARTING && store->state != STORE_DOWN;
 }
 
-/* Returns when both are ready, one has failed, or we shall stop. */
+/* Returns when both are ready, one has failed, or the supervisor has to stop. */
 static int start_stores(struct task *t, struct supervisor *s)
 {
     if (!*s->config.redis_url && store_go(&s->redis, &s->stores))
@@ -167,8 +168,8 @@ static int start_stores(struct task *t, struct supervisor *s)
     return s->shared.stops ? ERR_CANCELED : 0;
 }
 
-/* Stops stores that these settings do not need, but that run: left by a supervisor that was
- * killed, or needed by the settings before a reload. The nodes of that time must be gone. */
+/* Stops stores that run although these settings do not use them: left by a supervisor that was
+ * killed, or in use before a reload. The nodes of that time must have ended. */
 static void clear_stores(struct task *t, struct supervisor *s)
 {
     if (*s->config.redis_url)
@@ -177,9 +178,9 @@ static void clear_stores(struct task *t, struct supervisor *s)
         store_clear(t, &s->mariadb);
 }
 
-/* --- what is in them --- */
+/* --- their content --- */
 
-/* The settings as children shall see them: a file that changes on disk means nothing to them. */
+/* The settings for children, who must not see later changes of the file on disk. */
 static int make_config_file(const struct config *c)
 {
     struct buf b;
@@ -191,8 +192,8 @@ static int make_config_file(const struct config *c)
     return fd;
 }
 
-/* After a reload the old nodes serve until new ones do. So a migration that fails is tried again;
- * SIGHUP meanwhile takes another program. */
+/* After a reload the old nodes serve until new ones do, so a migration that fails is retried;
+ * SIGHUP meanwhile loads another program. */
 static int migrate(struct task *t, struct supervisor *s, struct provision *p)
 {
     for (;;) {
@@ -200,9 +201,7 @@ static int migrate(struct task *t, struct supervisor *s, struct provision *p)
         if (!err || s->shared.stops)
             return err;
         if (!s->reloaded)
-            return fail(s, err,
-                        "the private MariaDB could not be migrated; the lines above tell "
-                        "why");
+            return fail(s, err, "the private MariaDB could not be migrated; see the lines above");
         log_error("serve", "not migrated: no new nodes, %d old ones go on; the next try is in %d s",
                   fleet_old(&s->fleet), MIGRATE_AGAIN_MS / 1000);
         int64_t until = loop_now_ms(s->shared.loop) + MIGRATE_AGAIN_MS;
@@ -217,7 +216,7 @@ static int migrate(struct task *t, struct supervisor *s, struct provision *p)
     }
 }
 
-/* A configured MySQL is filled by operators, never by us. */
+/* A configured MySQL is filled by operators only. */
 static int fill_stores(struct task *t, struct supervisor *s)
 {
     if (*s->config.mysql_url)
@@ -236,7 +235,7 @@ static int fill_stores(struct task *t, struct supervisor *s)
 
 /* --- the simulated AI and the nodes --- */
 
-/* What this process has already, when its program was replaced. */
+/* Adopts what this process had before exec. */
 static int take_over(struct supervisor *s)
 {
     s->sim = (struct simulator){.shared = &s->shared, .port = s->before.sim_port};
@@ -256,7 +255,7 @@ static int take_over(struct supervisor *s)
     return err;
 }
 
-/* One that runs but is no longer wanted ends with the old nodes, who use it: see attend. */
+/* One that runs but is no longer configured ends with the old nodes, which use it: see attend. */
 static int start_simulator(struct task *t, struct supervisor *s)
 {
     if (*s->config.ai_url)
@@ -279,9 +278,9 @@ static int start_nodes(struct supervisor *s)
     return fleet_go(&s->fleet, &s->fleet_group);
 }
 
-/* --- the life of a supervisor --- */
+/* --- running --- */
 
-/* The old nodes have ended, and with them the need for what only they used. */
+/* The old nodes have ended: stops what only they used. */
 static void tidy_up(struct task *t, struct supervisor *s)
 {
     if (!s->simulated) {
@@ -293,7 +292,7 @@ static void tidy_up(struct task *t, struct supervisor *s)
         log_info("serve", "the old nodes have ended");
 }
 
-/* Until somebody wants us to stop, or nodes cannot be started at all. */
+/* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
     bool announced = false, tidy = false;
@@ -301,10 +300,10 @@ static int attend(struct task *t, struct supervisor *s)
         if (!announced && fleet_ready(&s->fleet) > 0) {
             announced = true;
             supervisor_announce(t, s);
-            continue; /* it waits: what changed meanwhile has woken nobody here */
+            continue; /* it waits, and may have missed a wake-up meanwhile */
         }
         if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
-            return fail(s, ERR_IO, "nodes end before they serve; the lines above tell why");
+            return fail(s, ERR_IO, "nodes end before they serve; see the lines above");
         if (!tidy && fleet_old(&s->fleet) == 0) {
             tidy = true;
             tidy_up(t, s);
