@@ -4,7 +4,7 @@
 #include "tool/db/db.h"
 #include "tool/opt.h"
 
-#define STATEMENT_MS (6 * 3600 * 1000) /* an index on five million papers takes its time */
+#define STATEMENT_MS (6 * 3600 * 1000) /* an index on five million papers is slow */
 
 static const char about[] =
     "Creates the tables of millrace in MySQL, or brings those of an older millrace up to date.\n"

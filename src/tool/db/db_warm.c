@@ -12,10 +12,9 @@
 #define LOOK_MS        100
 
 static const char about[] =
-    "Fills Redis from MySQL: tags, journals, prices, papers per year, then the papers themselves "
-    "in\n"
-    "blocks of one journal and year. Only what is missing or out of date is done; run it after\n"
-    "\"millrace db init\" while a server runs. A server that starts does the same by itself.";
+    "Fills Redis from MySQL: tags, journals, prices, papers per year, then the papers in blocks\n"
+    "of one journal and year. Only what is missing or out of date is written; run it after\n"
+    "\"millrace db init\" while a server runs. A server does the same when it starts.";
 
 struct options {
     bool rebuild, verify;
@@ -33,7 +32,7 @@ static void warm(struct task *t, void *arg)
     w->err = warm_run(t, &w->options, &w->progress);
 }
 
-/* Draws until the other task is done. */
+/* Shows progress until the other task is done. */
 static void watch(struct task *t, struct warming *w)
 {
     struct progress bar;

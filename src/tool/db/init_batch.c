@@ -39,7 +39,7 @@ struct storing {
     struct map *changes; /* block -> struct change */
 };
 
-/* --- who owns what --- */
+/* --- ownership --- */
 
 static int compare(struct str a, struct str b)
 {
@@ -94,7 +94,7 @@ static int read_stored(struct task *t, struct sql *c, const struct init_batch *b
 {
     struct arena *a = task_arena(t);
     struct sql_value *dois = ARENA_ARRAY(a, struct sql_value, INIT_BATCH_PAPERS);
-    /* Always as many placeholders, so that the statement is prepared once. */
+    /* A fixed number of placeholders, so that the statement is prepared once. */
     for (size_t i = 0; i < INIT_BATCH_PAPERS; i++)
         dois[i] = sql_text(b->papers[i < b->count ? i : 0].paper.doi);
     static const char head[] = "SELECT DOI, Bib FROM paperinfo WHERE DOI IN (";
@@ -108,8 +108,8 @@ static int read_stored(struct task *t, struct sql *c, const struct init_batch *b
     return sql_on_argv(t, c, query, INIT_BATCH_PAPERS, dois, out);
 }
 
-/* As if nothing were stored yet. Papers come in the order of their files, so the first one of a
- * DOI is its owner among those of the batch. */
+/* The outcome in an empty database. Papers come in the order of their files, so the first one of a
+ * DOI is its owner within the batch. */
 static void judge_alone(struct init_paper *p, struct map *mine)
 {
     const struct init_paper *first = map_get(mine, p->paper.doi);
@@ -138,7 +138,7 @@ static int judge_all(struct task *t, struct sql *c, struct storing *s)
         struct paper stored;
         err = paper_read_json(task_arena(t), row[0].s, row[1].s, &stored);
         if (err) {
-            err = task_fail(t, err, "paperinfo: the row of %.*s is not one of ours",
+            err = task_fail(t, err, "paperinfo: the row of %.*s was not written by millrace",
                             STR_ARG(row[0].s));
             break;
         }
@@ -209,7 +209,7 @@ static int write_done(struct task *t, struct sql *c, const struct init_batch *b)
                     5, b->done_count, cells, NULL);
 }
 
-/* Run again after a deadlock, so it begins from the start. */
+/* Runs again after a deadlock, so it resets what it collects. */
 static int store(struct task *t, struct sql *c, void *arg)
 {
     struct storing *s = arg;

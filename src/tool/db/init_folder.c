@@ -27,7 +27,7 @@ int folder_fail(struct folder_reading *f, int err, const char *name, const char 
 
 void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes)
 {
-    if (count & (count - 1)) /* it is doubled whenever a power of two is full */
+    if (count & (count - 1)) /* doubled whenever a power of two is full */
         return p;
     size_t cap = count ? 2 * count : 1;
     return arena_grow(a, p, count * item_bytes, cap * item_bytes);
@@ -50,7 +50,7 @@ static void lost(struct folder_reading *f, const char *name, const char *reason)
 
 /* --- names --- */
 
-/* Blanks at the ends are not visible, and the cells of tables are trimmed. */
+/* Blanks at the ends are invisible, and the cells of tables are trimmed. */
 const char *folder_name_problem(struct str name)
 {
     if (name.n == 0)
@@ -114,29 +114,29 @@ static int list(struct folder_reading *f, const char *name, struct listing *out)
     return err;
 }
 
-/* Whether there is such a folder. One that is missing is noted. */
+/* Whether there is such a folder. A missing one is noted. */
 static int find_part(struct folder_reading *f, const char *name, bool *found)
 {
     struct stat st;
     *found = false;
     if (stat(full_path(f, name), &st) < 0) {
         if (errno != ENOENT)
-            return folder_fail(f, ERR_IO, name, "cannot be looked at: %s", strerror(errno));
-        note(f, name, "is not there; nothing is changed that comes from it");
+            return folder_fail(f, ERR_IO, name, "cannot be accessed: %s", strerror(errno));
+        note(f, name, "is missing; its tables are left unchanged");
         return 0;
     }
     if (!S_ISDIR(st.st_mode))
-        return folder_fail(f, ERR_INVALID, name, "is no folder");
+        return folder_fail(f, ERR_INVALID, name, "is not a folder");
     *found = true;
     return 0;
 }
 
-/* Reports what cannot be looked at. */
+/* False, and reported, when it cannot be accessed. */
 static bool look(struct folder_reading *f, const char *name, struct stat *st)
 {
     if (stat(full_path(f, name), st) == 0)
         return true;
-    init_report_problem(f->report, name, 0, true, "cannot be looked at", str_of(strerror(errno)));
+    init_report_problem(f->report, name, 0, true, "cannot be accessed", str_of(strerror(errno)));
     return false;
 }
 
@@ -244,9 +244,9 @@ static int read_bytes(struct folder_reading *f, const char *name, int fd, struct
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return folder_fail(f, ERR_IO, name, "cannot be looked at: %s", strerror(errno));
+        return folder_fail(f, ERR_IO, name, "cannot be accessed: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return folder_fail(f, ERR_INVALID, name, "is no regular file");
+        return folder_fail(f, ERR_INVALID, name, "is not a regular file");
     int err = file_read_fd(f->arena, fd, TEXT_BYTES_MAX, out);
     if (err == ERR_LIMIT)
         return folder_fail(f, ERR_INVALID, name, "is larger than %d MB", TEXT_BYTES_MAX >> 20);
@@ -295,7 +295,7 @@ static int add_keys(struct folder_reading *f, struct map *seen, const char *show
         if (key.n == 0 || key.p[0] == '#')
             continue;
         const char *problem = key_problem(key);
-        if (problem) /* it may be a key nevertheless, so it is not shown */
+        if (problem) /* it may be a real key, so it is not shown */
             init_report_problem(f->report, shown, line, true, problem, STR(""));
         if (problem || map_set(seen, key, seen)) /* any value will do */
             continue;
@@ -343,7 +343,7 @@ static int read_keys(struct folder_reading *f)
     return err;
 }
 
-/* --- all of it --- */
+/* --- the whole folder --- */
 
 static int find_dir(struct folder_reading *f)
 {
@@ -355,7 +355,7 @@ static int find_dir(struct folder_reading *f)
     }
     if (S_ISDIR(st.st_mode))
         return 0;
-    *f->why = arena_printf(f->arena, "%s is no folder", f->dir);
+    *f->why = arena_printf(f->arena, "%s is not a folder", f->dir);
     return ERR_INVALID;
 }
 
@@ -370,10 +370,11 @@ static int read_all(struct folder_reading *f)
     if (!err)
         err = find_part(f, "APIKey", &keys);
     if (!err && !data && !tables && !keys) {
-        *f->why = arena_printf(f->arena,
-                               "%s is no data folder: it has neither Data/, PaperAndTagInfo/ nor "
-                               "APIKey/",
-                               f->dir);
+        *f->why =
+            arena_printf(f->arena,
+                         "%s is not a data folder: it has neither Data/, PaperAndTagInfo/ nor "
+                         "APIKey/",
+                         f->dir);
         return ERR_INVALID;
     }
     if (!err && keys)

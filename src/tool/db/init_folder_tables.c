@@ -17,8 +17,8 @@ struct table {
                        int64_t line);
 };
 
-/* The same row once more: nothing is lost with it. */
-static const char twice[] = "this pair stands in an earlier row";
+/* A repeated row: nothing is lost without it. */
+static const char twice[] = "an earlier row has this pair";
 
 /* --- rows --- */
 
@@ -49,9 +49,9 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
             return "a cell of more than 65535 bytes";
     int64_t price;
     if (!str_to_i64(cells[4], &price) || price < 0 || price > PRICE_MAX)
-        return "the price is no whole number from 0 to 1000000";
+        return "the price is not a whole number from 0 to 1000000";
     if (!is_new(seen, cells[0]))
-        return "this name stands in an earlier row";
+        return "an earlier row has this name";
     out->rows = init_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
     out->rows[out->row_count++] = (struct init_journal_row){
         .name = cells[0],
@@ -77,9 +77,9 @@ static const char *add_tag(struct folder_reading *f, struct map *seen, const str
     if (problem)
         return problem;
     if (folder_name_problem(cells[1]))
-        return "no type, or one that is no good";
+        return "the type is missing or invalid";
     if (!is_new(seen, cells[0]))
-        return "this tag stands in an earlier row";
+        return "an earlier row has this tag";
     add_to(f, &f->out->tags, &f->out->tag_count, cells, line);
     return NULL;
 }
@@ -172,7 +172,7 @@ static int read_table(struct folder_reading *f, const struct table *table, bool 
     *found = text.p != NULL;
     if (!*found) {
         init_report_problem(f->report, table->name, 0, false,
-                            "is not there; nothing is changed that comes from it", STR(""));
+                            "is missing; its tables are left unchanged", STR(""));
         return 0;
     }
     struct csv *c = ARENA_NEW(f->arena, struct csv);

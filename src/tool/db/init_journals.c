@@ -1,4 +1,4 @@
-/* contentlist: what InfoList.Paper.csv says, and every folder of Data/. */
+/* contentlist: the rows of InfoList.Paper.csv, and every folder of Data/. */
 #include "tool/db/init.h"
 
 #define PRICE_ASSUMED 1
@@ -103,6 +103,6 @@ int init_journals(struct task *t, struct init *in)
     for (size_t i = 0; i < j.assumed_count; i++)
         init_report_problem(
             in->report, arena_printf(task_arena(t), "Data/%.*s", STR_ARG(j.assumed[i])), 0, false,
-            "no good row in InfoList.Paper.csv; price 1 is assumed", STR(""));
+            "no valid row in InfoList.Paper.csv; price 1 is assumed", STR(""));
     return 0;
 }

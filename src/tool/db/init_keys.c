@@ -1,4 +1,5 @@
-/* api_list. A key that is there already keeps its row: limits and switches are the operator's. */
+/* api_list. An existing key keeps its row, with the limits and switches that an operator has
+ * set. */
 #include "tool/db/init.h"
 
 struct job {

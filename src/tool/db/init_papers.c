@@ -11,7 +11,7 @@
 #include "tool/db/init_source.h"
 
 #define BATCHES_AHEAD 2
-#define YIELD_EACH    64 /* papers: the database must not wait for us to look at its answer */
+#define YIELD_EACH    64 /* papers: the task that stores must get its turn */
 
 struct known_file { /* a row of corpus_file */
     int64_t bytes, changed_ns, digest;
@@ -61,7 +61,7 @@ static bool looks_the_same(const struct known_file *k, const struct init_file *f
     return k && k->bytes == f->bytes && k->changed_ns == f->changed_ns;
 }
 
-/* All names, and how much there is to read. */
+/* Collects all names and sums up the bytes to read. */
 static void survey(struct task *t, struct papers *p)
 {
     const struct init_folder *folder = &p->init->folder;
@@ -87,7 +87,7 @@ static int send_batch(struct task *t, struct papers *p)
     return err;
 }
 
-/* Copies what the reader lends into the batch. */
+/* Copies from the buffers of the reader into the batch. */
 static void put_paper(struct papers *p, const struct init_file *f, const struct paper *paper,
                       const struct bibtex_entry *e, struct init_counts *counts)
 {
@@ -124,7 +124,7 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
     } else if (!init_seen_add(&p->seen, paper.doi)) {
         counts->duplicate++;
         init_report_problem(p->init->report, f->shown, (int64_t)e->line, false,
-                            "this DOI stands in the same file before", paper.doi);
+                            "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
     }
@@ -170,7 +170,7 @@ static bool still_the_same(const struct init_file *f)
            init_changed_ns(&st) == f->changed_ns;
 }
 
-/* The world's errors concern this file alone; what is returned ends everything. */
+/* Errors of this file are reported, and reading goes on; a returned error ends the command. */
 static int read_file(struct task *t, struct papers *p, const struct init_file *f)
 {
     struct init_totals *totals = init_report_totals(p->init->report);
@@ -185,7 +185,7 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
     if (!err && k && k->digest == look.digest && k->bytes == f->bytes) {
         totals->files_unchanged++;
         p->bytes_read += f->bytes;
-        init_batch_add_done(p->batch, f, look.digest); /* only its time is another */
+        init_batch_add_done(p->batch, f, look.digest); /* only its time has changed */
         return 0;
     }
     struct init_counts *counts = init_report_journal(p->init->report, f->journal);
@@ -234,7 +234,7 @@ static void count_outcome(struct task *t, struct papers *p, const struct init_pa
     ++*counts[q->outcome];
     if (q->outcome == INIT_DUPLICATE)
         init_report_problem(p->init->report, q->file->shown, q->line, false,
-                            "this DOI stands in another file",
+                            "another file has this DOI",
                             str_printf(task_arena(t), "%.*s: %.*s/%.*s", STR_ARG(q->paper.doi),
                                        STR_ARG(q->owner_journal), STR_ARG(q->owner_file)));
 }

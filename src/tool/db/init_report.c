@@ -5,7 +5,7 @@
 #include "tool/db/init_report_private.h"
 
 #define ABOUT_BYTES_MAX 200
-#define NOTES_MAX       (INIT_PROBLEMS_MAX / 2) /* so that they cannot crowd out what was lost */
+#define NOTES_MAX       (INIT_PROBLEMS_MAX / 2) /* so that they cannot displace losses */
 
 const char *const init_count_names[INIT_COUNTS] = {"read",      "stored",   "updated", "unchanged",
                                                    "duplicate", "rejected", "made_up", "bare"};

@@ -1,4 +1,4 @@
-/* init_report.h -- what `db init` did: for people at its end, and as JSON for programs.
+/* init_report.h -- the report of `db init`: printed at its end, and as JSON.
  *
  * Counts every entry exactly once: read = stored + updated + unchanged + duplicate + rejected. */
 #ifndef TOOL_DB_INIT_REPORT_H
@@ -6,21 +6,21 @@
 
 #include "base/str.h"
 
-#define INIT_PROBLEMS_MAX   10000 /* kept with their place; more are only counted */
-#define INIT_PROBLEMS_SHOWN 20    /* at the end, to people */
+#define INIT_PROBLEMS_MAX   10000 /* kept with path and line; more are only counted */
+#define INIT_PROBLEMS_SHOWN 20    /* printed at the end */
 
 struct init_counts {
     int64_t read;
     int64_t stored;    /* new */
     int64_t updated;   /* changed since they were stored, or now owned by another file */
     int64_t unchanged; /* stored already */
-    int64_t duplicate; /* the same DOI stands in an earlier place */
+    int64_t duplicate; /* an earlier entry has the DOI */
     int64_t rejected;  /* with a problem each */
     int64_t made_up;   /* of those accepted: without a DOI */
     int64_t bare;      /* of those accepted: without an abstract */
 };
 
-/* The same by number, for those who go through them in this order. */
+/* The same by index. */
 #define INIT_COUNTS (sizeof(struct init_counts) / sizeof(int64_t))
 extern const char *const init_count_names[INIT_COUNTS];
 static inline int64_t *init_count(struct init_counts *c, size_t i)
@@ -33,10 +33,9 @@ struct init_report;
 struct init_report *init_report_new(void);
 void init_report_free(struct init_report *r);
 
-/* Something to know, at a place: "Data/NATURE/2024.bib:17: no year (entry smith2024)". line 0: the whole
- * file. reason is a constant, problems are counted by it; about (may be empty) says what it is
- * about. path and about are copied, and about is cut where it is long. lost: something was left out
- * because of it. */
+/* Adds a problem: "Data/NATURE/2024.bib:17: no year (entry smith2024)". line 0: the whole file.
+ * reason is a constant, and problems are counted by it; about (may be empty) names the entry. path
+ * and about are copied, a long about is cut. lost: something was left out; else it is a note. */
 void init_report_problem(struct init_report *r, const char *path, int64_t line, bool lost,
                          const char *reason, struct str about);
 

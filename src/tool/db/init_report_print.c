@@ -4,7 +4,7 @@
 #include "tool/db/init_report_private.h"
 
 #define JOURNALS_SHOWN 40
-#define NAME_CELLS_MAX 40 /* longer names push their numbers aside */
+#define NAME_CELLS_MAX 40 /* longer names shift their numbers */
 
 /* --- text from outside --- */
 
@@ -25,7 +25,7 @@ static bool is_control(struct str c)
                         between(c, "\xE2\x81\xA6", "\xE2\x81\xA9"));
 }
 
-/* Nothing that a terminal would obey, on one line. */
+/* On one line, without characters that control a terminal. */
 static void add_shown(struct buf *b, struct str s)
 {
     while (s.n) {
@@ -177,7 +177,7 @@ static void put_problem(const struct init_problem *p)
     buf_release(&b);
 }
 
-/* As many as may still be shown; returns how many that were. */
+/* Prints at most `most`; returns how many it printed. */
 static size_t put_problems_that(const struct init_report *r, bool lost, size_t most)
 {
     size_t shown = 0;
@@ -210,7 +210,7 @@ void init_report_print(const struct init_report *r, bool all_journals)
     put_totals(r);
     put_journals(&a, r, all_journals);
     put_reasons(reasons, n, true, "left out");
-    put_reasons(reasons, n, false, "to know");
+    put_reasons(reasons, n, false, "notes");
     put_problems(r);
     arena_release(&a);
 }

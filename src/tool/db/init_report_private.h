@@ -1,4 +1,4 @@
-/* init_report_private.h -- what a report holds, for the two that write it out. */
+/* init_report_private.h -- the data of a report, for the two that write it out. */
 #ifndef TOOL_DB_INIT_REPORT_PRIVATE_H
 #define TOOL_DB_INIT_REPORT_PRIVATE_H
 
@@ -32,7 +32,7 @@ struct init_report {
     int64_t left_out; /* problems beyond the limit, or notes beyond theirs */
 };
 
-/* Journals where anything was read, by name. In a. */
+/* Journals of which entries were read, by name. In a. */
 struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
                                            size_t *count);
 /* The most frequent first. In a. */

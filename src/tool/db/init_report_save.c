@@ -153,7 +153,7 @@ static int save(struct arena *a, const char *path, struct str text)
     struct stat st;
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
         return replace(a, path, text);
-    int fd = open(path, O_WRONLY | O_CLOEXEC); /* /dev/stdout and its kin are not to be replaced */
+    int fd = open(path, O_WRONLY | O_CLOEXEC); /* devices such as /dev/stdout are not replaced */
     return fd < 0 ? ERR_IO : write_and_close(fd, text);
 }
 

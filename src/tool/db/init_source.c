@@ -11,14 +11,14 @@
 #define LOOK_BYTES (1 << 20)
 #define UTF8_TAIL  3 /* bytes of a character that a piece may end with */
 
-/* --- the look --- */
+/* --- scanning --- */
 
-/* Digest and encoding of pieces as they come. Each piece is hashed under the digest before it. */
+/* Digest and encoding, piece by piece. Each piece is hashed under the digest of the one before. */
 struct looking {
     uint64_t digest, pieces;
     bool utf8;
     char *bytes;
-    size_t kept; /* at the front of bytes: a character that is not whole yet */
+    size_t kept; /* at the front of bytes: an incomplete character */
 };
 
 /* How many bytes at the end are the beginning of a character. */
@@ -74,7 +74,7 @@ int init_source_look(const char *path, struct init_look *out)
     return n < 0 ? ERR_IO : 0;
 }
 
-/* --- the reading --- */
+/* --- reading --- */
 
 struct init_source {
     const struct init_file *file;

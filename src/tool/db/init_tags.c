@@ -1,5 +1,5 @@
-/* info_tag and info_paper_with_tag hold what InfoList.Tag.csv and InfoList.PaperWithTag.csv say, and
- * nothing else. A table whose file is missing is left alone, but for pairs of tags that are gone. */
+/* Makes info_tag and info_paper_with_tag equal to InfoList.Tag.csv and InfoList.PaperWithTag.csv. A
+ * table whose file is missing is left alone, except that pairs of deleted tags are deleted. */
 #include "tool/db/init.h"
 
 struct refused {
@@ -9,7 +9,7 @@ struct refused {
 
 struct job {
     const struct init_folder *folder;
-    struct map *tags;     /* that are there in the end */
+    struct map *tags;     /* all, after the step */
     struct map *journals; /* of contentlist */
     struct refused *refused;
     size_t refused_count;
@@ -162,7 +162,7 @@ static int delete_pairs(struct task *t, struct sql *c, struct job *j, const stru
     return delete_all(t, c, "DELETE FROM info_paper_with_tag WHERE id IN " LIST, gone, n);
 }
 
-/* Only what is missing is sent: a row that is refused as a duplicate would use up a number. */
+/* Inserts only missing pairs: a row refused as a duplicate would use up an id. */
 static int add_pairs(struct task *t, struct sql *c, struct job *j,
                      const struct init_pair *const *chosen, size_t count, const struct map *kept)
 {

@@ -1,4 +1,4 @@
-/* init_test_folder.h -- real folders for tests, and a look into reports. */
+/* init_test_folder.h -- real folders for tests, and access to reports. */
 #ifndef TOOL_DB_INIT_TEST_FOLDER_H
 #define TOOL_DB_INIT_TEST_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* Step 3, the end: contentlist_year_number says of each journal what corpus_block says. */
+/* Step 3, the end: contentlist_year_number is derived from corpus_block. */
 #include "base/json.h"
 #include "tool/db/init.h"
 
@@ -27,7 +27,7 @@ static struct str numbers(struct arena *a, const struct sql_rows *r, size_t firs
     return text;
 }
 
-/* As objects: MySQL 8 spaces and orders them in its own way. */
+/* Compared as objects: MySQL 8 changes blanks and order. */
 static bool same_numbers(struct arena *a, struct str x, struct str y)
 {
     const struct json *jx, *jy;
@@ -81,7 +81,7 @@ static int compare(struct task *t, struct sql *c, struct years *y)
     return 0;
 }
 
-/* What is left of the old rows has no papers any more. */
+/* Rows that are left in old belong to journals without papers. */
 static int remove_rest(struct task *t, struct sql *c, const struct years *y)
 {
     size_t at = 0;
