@@ -16,21 +16,21 @@
 #include "tool/tool.h"
 #include "wire/http_server.h"
 
-#define CONNECTIONS_MAX   30000 /* each has a stack: twice as many mappings, of 65,530 by default */
+#define CONNECTIONS_MAX   30000 /* a stack each, with two mappings; the kernel allows 65,530 */
 #define IDLE_MS           600000
 #define HANDLER_MARGIN_MS 60000
 #define FILE_BYTES_MAX    (256 * 1024 * 1024)
 
 static const char about[] =
-    "Answers as an AI service does: chat completions and embeddings in OpenAI's format, with\n"
-    "verdicts that depend on the prompt only, and with the latency, limits and failures asked "
-    "for.\n"
+    "Simulates an AI service: chat completions and embeddings in OpenAI's format, with\n"
+    "verdicts that depend on the prompt only, and with configurable latency, limits and\n"
+    "failures.\n"
     "\n"
-    "  POST /v1/chat/completions   also as a stream       GET  /stats        what has happened\n"
-    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  begin anew\n"
+    "  POST /v1/chat/completions   also as a stream       GET  /stats        counters\n"
+    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  resets them\n"
     "  GET  /v1/models                                    GET  /healthz\n"
     "\n"
-    "Speaks HTTP/1.1, and HTTP/2 with clients that begin so (curl --http2-prior-knowledge).\n"
+    "Speaks HTTP/1.1, and HTTP/2 with prior knowledge (curl --http2-prior-knowledge).\n"
     "\n"
     "Examples:\n"
     "  millrace sim --listen 127.0.0.1:9100\n"
@@ -38,7 +38,7 @@ static const char about[] =
     "  millrace sim --listen [::1]:9100 --rate-limit 600 --tokens-limit 200000 --keys keys.txt\n"
     "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000";
 
-struct setup { /* the command line, and what came of it */
+struct setup { /* the command line */
     struct sim_options options;
     const char *fail_kinds, *labels_file, *keys_file;
     int64_t seed;
@@ -77,9 +77,9 @@ static int read_options(int argc, char **argv, struct setup *u)
          .number = &o->limit.tokens_max, .most = INT64_MAX},
         {"labels", "FILE", "CSV lines doi,0 or doi,1: verdicts that outrank the rule",
          .text = &u->labels_file},
-        {"keys", "FILE", "one key per line: nobody else may call", .text = &u->keys_file},
+        {"keys", "FILE", "one key per line; all others get 401", .text = &u->keys_file},
         {"http1", NULL, "do not speak HTTP/2", .flag = &o->http1},
-        {"seed", "N", "for failures and jitter (default 0: another one each time)",
+        {"seed", "N", "for failures and jitter (default 0: a new one each time)",
          .number = &u->seed, .most = INT64_MAX},
     };
     struct command c = {"sim", NULL, about, opts, sizeof(opts) / sizeof(opts[0])};
@@ -169,7 +169,7 @@ static int listen_and_serve(struct task *t, struct run *r)
     int err = listener_open(t, r->sim->options.listen, 0, &fd);
     if (err)
         return complain("--listen", task_error(t));
-    /* A parent reads the port from this line. */
+    /* A supervisor reads the port from this line. */
     printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
     fflush(stdout);
     err = http_server_run(t, r->server, fd);
@@ -183,7 +183,7 @@ static void serve(struct task *t, void *arg)
     r->err = listen_and_serve(t, r);
 }
 
-/* The first signal drains, the second does not wait for anybody. */
+/* The first signal drains, the second cancels all requests. */
 static void on_signal(void *arg)
 {
     struct run *r = arg;

@@ -104,7 +104,7 @@ static int reply_whole(struct task *t, struct sim_call *c, const struct sim_repl
     return r->stream ? reply_stream(t, c, r) : http_reply(t, c->x, 200, r->type, r->body);
 }
 
-/* Stands still until the time is over or the server drains. */
+/* Sends nothing until stall_ms are over or the server drains. */
 static int stall(struct task *t, struct sim_call *c)
 {
     int64_t old = task_deadline(t, c->sim->options.stall_ms);
@@ -153,10 +153,10 @@ static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r
 static int reply_limited(struct task *t, struct sim_call *c)
 {
     set_retry_after(t, c, c->sim->options.retry_after_s);
-    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached, as if by others.");
+    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached by other clients.");
 }
 
-static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
+static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     c->outcome = OUTCOME_FAULT;
     switch (c->fate.fault) {
@@ -174,12 +174,12 @@ static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
         return trickle(t, c, r);
-    default: /* the body is spoilt already */
+    default: /* the body has the fault already */
         return reply_whole(t, c, r);
     }
 }
 
-/* The reply of a call that was asleep has left, or nobody waits for it any more. */
+/* A delayed reply was sent, or its client has gone. */
 static void on_reply(void *sim, int err)
 {
     struct sim *s = sim;
@@ -203,7 +203,7 @@ int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
         if (err)
             return err;
     }
-    return c->fate.fault == FAULT_NONE ? reply_whole(t, c, r) : suffer(t, c, r);
+    return c->fate.fault == FAULT_NONE ? reply_whole(t, c, r) : reply_faulty(t, c, r);
 }
 
 /* --- all of it --- */
@@ -243,7 +243,7 @@ int sim_call_run(struct task *t, struct sim *s, struct http_exchange *x, sim_ans
     struct sim_call c = {.sim = s, .x = x, .number = ++s->count, .outcome = OUTCOME_OK};
     c.fate = sim_fault_pick(&s->options.faults, c.number);
     sim_stats_begin(&s->stats);
-    /* The answer is for this client alone, and a request that sleeps on is not in flight. */
+    /* A request whose client has gone ends at once, and is no longer in flight. */
     http_cancel_when_gone(x);
     int err = answer_body(t, &c, answer);
     if (c.asleep)

@@ -17,7 +17,7 @@ struct sim_call {
     uint64_t number;
     struct sim_fate fate;
     enum sim_outcome outcome;
-    bool asleep; /* its reply is due later, and its outcome with it */
+    bool asleep; /* the reply is sent later, and the outcome counted then */
 };
 
 /* Answers with body, if the caller has a key; counts the outcome. */
@@ -33,17 +33,17 @@ struct sim_usage {
     int64_t prompt_tokens, completion_tokens;
 };
 
-/* Where a reply's body is written: empty, and the call's own until its end. An error takes it, too. */
+/* The buffer for a reply's body: empty, and valid until the call ends. An error reply reuses it. */
 struct buf *sim_call_buf(struct sim_call *c);
 
 struct sim_reply {
     const char *type;
-    struct str body; /* must last: waits lie ahead */
+    struct str body; /* must stay valid over waits */
     bool stream;
 };
 
-/* Takes a place in the window, lets the latency pass, then replies as the call's fate has it. Over
- * the limits: replies 429. */
+/* Takes a place in the window, waits for the latency, then replies, with the fault of the call if
+ * it has one. Over the limits: replies 429. */
 MUST_CHECK int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
                                 const struct sim_reply *r);
 #endif

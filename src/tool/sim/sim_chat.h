@@ -1,6 +1,6 @@
 /* sim_chat.h -- chat completions: reading a request, finding the answer, writing the reply.
  *
- * Nothing here waits or depends on anything but its arguments. */
+ * Pure functions of their arguments, the brief included. */
 #ifndef TOOL_SIM_CHAT_H
 #define TOOL_SIM_CHAT_H
 
@@ -9,8 +9,8 @@
 #include "tool/sim/sim_verdict.h"
 #include "tool/sim/sim_words.h"
 
-/* What a system message says. Nearly every call brings the same one as the call before: a brief
- * keeps it, and the words of its question. */
+/* A parsed system message. Nearly every call has the same one as the call before: a brief caches it
+ * and the words of its question. */
 struct sim_brief {
     struct buf text; /* of the message */
     int64_t tokens;
@@ -33,8 +33,8 @@ struct sim_chat { /* what a request asks for; borrows its JSON */
     bool wants_json; /* response_format asks for an object */
 };
 
-/* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow the
- * brief, which any other reading changes. */
+/* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow from
+ * the brief, until the next call. */
 MUST_CHECK int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *body,
                              struct sim_chat *out, const char **why);
 
@@ -44,8 +44,8 @@ struct sim_answer {
     bool cut_short; /* at tokens_max */
 };
 
-/* The verdict on the paper, or an echo where there is none. FAULT_FENCED and FAULT_UNREADABLE
- * spoil it. The content is left in into, whose earlier content goes. */
+/* The verdict on the paper, or an echo where there is none; changed by FAULT_FENCED and
+ * FAULT_UNREADABLE. The content is in into, whose earlier content is dropped. */
 void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out);
 

@@ -1,4 +1,4 @@
-/* sim_labels.h -- verdicts given beforehand, by DOI.
+/* sim_labels.h -- given verdicts, by DOI.
  *
  * CSV lines `doi,1` (relevant) or `doi,0`. Empty lines and lines that begin with
  * `#` are skipped, so is a heading whose first column is `doi`. DOIs are compared

@@ -35,7 +35,7 @@ static void grow(struct sim_window *w)
     w->head = 0;
 }
 
-/* Forgets what no longer counts. */
+/* Drops slots that have left the window. */
 static void slide(struct sim_window *w, int64_t now_ms)
 {
     while (w->count && slot(w, 0)->at_ms <= now_ms - SIM_WINDOW_MS) {

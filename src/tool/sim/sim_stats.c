@@ -81,7 +81,8 @@ void sim_stats_end(struct sim_stats *s, enum sim_outcome outcome, enum sim_fault
         s->faults[fault]++;
 }
 
-/* Somebody may have pointed a client with real keys at us. Those are long; names in tests are not. */
+/* Real keys, from a client with the wrong URL, are masked: they are long, names in tests are
+ * not. */
 static void write_key_name(struct json_writer *w, struct str name)
 {
     struct arena a;

@@ -56,7 +56,7 @@ void sim_prompt_read(struct sim_prompt *out, struct str message)
         size_t label_n = 0;
         struct str *field = field_of(out, line, &label_n);
         if (field && (field->p || field == open))
-            field = NULL; /* a paper that says "Title: …" once more is only talking */
+            field = NULL; /* a second "Title: …" is text of the paper */
         if (open && (field || sim_trim(line).n == 0)) {
             *open = sim_trim(str_from(start, (size_t)(end - start)));
             open = NULL;

@@ -1,7 +1,7 @@
-/* sim_verdict.h -- finds the question and the paper in a prompt, and says whether they fit.
+/* sim_verdict.h -- finds the question and the paper in a prompt, and judges whether it is relevant.
  *
- * The prompt's side of the contract is told in sim.h. Everything here is a pure
- * function of its input: the same prompt gets the same verdict, always. */
+ * sim.h has the format of prompts. Everything here is a pure function of its input: the same prompt
+ * always gets the same verdict. */
 #ifndef TOOL_SIM_VERDICT_H
 #define TOOL_SIM_VERDICT_H
 

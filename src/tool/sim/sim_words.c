@@ -200,12 +200,12 @@ void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str que
 
 /* --- matching ---
  *
- * A paper is some 250 words, nearly none of which is in the set, and the branches of next_word
- * cannot be foreseen. So text is looked at in blocks of 64 bytes: a bit for each byte that belongs
- * to a word, from which the words of four bytes or more fall out by shifting. Only those whose
+ * A paper has some 250 words, nearly none of which is in the set, and the branches of next_word
+ * cannot be predicted. So text is scanned in blocks of 64 bytes: a bit for each byte that belongs
+ * to a word, from which shifts yield the starts of words of four bytes or more. Only those whose
  * beginning passes the filter are read as words. Characters beyond ASCII are gaps when the set has
- * none of them: what looks like a word beside one is looked at again if it passes the filter. Else
- * words with any in or around them are read one by one. */
+ * none of them: a word beside one is read again if it passes the filter. Otherwise words with any
+ * in or around them are read one by one. */
 
 #define BLOCK_BYTES 64
 

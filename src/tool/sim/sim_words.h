@@ -1,4 +1,4 @@
-/* sim_words.h -- what a text is made of, as the simulated AI sees it: words and tokens.
+/* sim_words.h -- words and tokens of a text, as the simulated AI counts them.
  *
  * A word is a longest run of letters and digits; two neighbouring Han characters
  * are a word of their own, for every such pair. A word counts for relevance when
@@ -26,7 +26,7 @@ struct sim_word_set {
     struct str *slots; /* open addressing; n == 0 is free */
     size_t mask;
     bool wide;          /* some word has more than ASCII in it */
-    uint64_t filter[8]; /* a bit per word's beginning: turns most words of a paper away */
+    uint64_t filter[8]; /* a bit per word's beginning: rejects most words of a paper */
 };
 
 /* More of a question than this is not read, so that a set stays small. */
