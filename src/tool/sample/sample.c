@@ -12,15 +12,15 @@
 #define PAPERS_MAX 100000000
 
 static const char about[] =
-    "Makes up a collection of papers to try the system with: journals of eight disciplines, tags,\n"
-    "prices, 15 years of BibTeX, and keys that open nothing. The same number and the same seed\n"
-    "give the same bytes. About 1.6 kB per paper.\n"
+    "Generates a collection of made-up papers: journals of eight disciplines, tags, prices,\n"
+    "15 years of BibTeX, and keys that no AI service accepts. The same number and the same\n"
+    "seed give the same bytes. About 1.6 kB per paper.\n"
     "\n"
     "  DIR/Data/<Journal>/<Journal>-<year>.bib\n"
     "  DIR/PaperAndTagInfo/InfoList.Paper.csv, InfoList.Tag.csv, InfoList.PaperWithTag.csv\n"
     "  DIR/APIKey/sample.txt\n"
     "\n"
-    "DIR is made if it is missing. One that holds anything but a sample is refused.\n"
+    "DIR is created if it is missing. One that holds anything but a sample is refused.\n"
     "\n"
     "Examples:\n"
     "  millrace sample var/sample\n"
@@ -41,7 +41,7 @@ static int read_options(int argc, char **argv, struct sample_options *o)
          .most = PAPERS_MAX},
         {"seed", "S", "another seed, other papers (default 1)", .number = &o->seed,
          .most = INT64_MAX},
-        {"force", NULL, "make an earlier sample in DIR anew", .flag = &o->force},
+        {"force", NULL, "replace an earlier sample in DIR", .flag = &o->force},
     };
     struct command c = {"sample", "DIR", about, opts, sizeof(opts) / sizeof(opts[0])};
     int status = opt_parse(&c, argc, argv);
@@ -74,7 +74,7 @@ static int prepare_and_make(const struct sample_options *o)
     if (err)
         return err;
     if (found == SAMPLE_DIR_PRESENT) {
-        printf("%s: this sample is there already; nothing was replaced\n", o->dir);
+        printf("%s: has this sample already; nothing was replaced\n", o->dir);
         return 0;
     }
     struct loop *l = loop_new(NULL); /* for its clock */
@@ -89,6 +89,6 @@ int sample_main(int argc, char **argv)
     int status = read_options(argc, argv, &o);
     if (status >= 0)
         return status;
-    signal(SIGXFSZ, SIG_IGN); /* a size limit is an error like any other, with a path */
+    signal(SIGXFSZ, SIG_IGN); /* a size limit is reported like any other error */
     return prepare_and_make(&o) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 #include "tool/sample/sample_paper.h"
 
-/* Journals come from different exporters, and those write differently. */
+/* The files of a journal come from one exporter, and exporters format differently. */
 struct style {
     const char *entry;        /* what an entry begins with */
     const char *open, *close; /* around a value */
@@ -97,7 +97,7 @@ static void add_issue(struct buf *b, const struct style *s, struct sample_random
     buf_add_lit(b, ",\n");
 }
 
-/* 10.5555 is the prefix that is kept for tests: these resolve nowhere. */
+/* 10.5555 is the prefix reserved for tests: these DOIs do not resolve. */
 static void add_doi(struct buf *b, const struct style *s, const char *code, int year,
                     int64_t serial)
 {
@@ -114,7 +114,7 @@ static void add_doi(struct buf *b, const struct style *s, const char *code, int 
 void sample_paper(struct buf *b, struct sample_random *r, const struct sample_journal *j, int year,
                   int64_t serial)
 {
-    /* The code is as good as a number, and a journal keeps its exporter. */
+    /* By the code, so that a journal has the same style in all years. */
     const struct style *s = &styles[(unsigned char)j->code[0] % 3];
     struct sample_theme t = sample_theme(r, j);
     add_z(b, s->entry);

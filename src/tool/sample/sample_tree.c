@@ -12,7 +12,7 @@
 #include "tool/sample/sample_paper.h"
 
 #define KEYS              8
-#define PAPERS_PER_GLANCE 64 /* at the clock */
+#define PAPERS_PER_GLANCE 64 /* between two looks at the clock */
 #define SPILL_BYTES       (256 * 1024)
 #define UPDATE_DATE       "10/31/2025"
 
@@ -26,7 +26,7 @@ struct tree {
     const struct sample_options *options;
     struct progress *progress;
     struct sample_total *total;
-    struct arena arena; /* paths; a few kilobytes, whatever the number of papers */
+    struct arena arena; /* paths: a few kilobytes for any number of papers */
 };
 
 /* --- the tables --- */
@@ -218,8 +218,8 @@ static int64_t all_shares(void)
     return sum;
 }
 
-/* A file ends at the number of papers that its shares and all before it are worth, so that the
- * rounded counts add up. */
+/* Each file gets the rounded total up to and including its share, minus the papers written before:
+ * the rounded counts add up. */
 static int write_journal(struct tree *t, const struct sample_journal *j, int64_t *shares,
                          int64_t of)
 {
