@@ -64,8 +64,8 @@ static int hash_password(struct task *t, struct account *a)
 
 /* --- the stores --- */
 
-/* Until its first look at Redis, the cache does not trust it. Where that fails, a server tells
- * Redis later. */
+/* Waits until the cache has checked that Redis may be written. If it cannot, a running server
+ * writes the change to Redis later. */
 static void settle(struct task *t, const struct cache *c)
 {
     for (int i = 0; i < 100 && !cache_trusts_redis(c); i++)

@@ -1,5 +1,6 @@
-/* account.h -- what `millrace user` and `millrace admin` share: a name, a password from the terminal
- * or standard input, the stores, and a cache, through which running servers learn of a change. */
+/* account.h -- what `millrace user` and `millrace admin` share: a name, a password from the
+ * terminal or standard input, the stores, and a cache, through which running servers see a
+ * change. */
 #ifndef TOOL_ACCOUNT_H
 #define TOOL_ACCOUNT_H
 
@@ -14,7 +15,7 @@
 
 struct account {
     bool sets_password;
-    bool mysql_only; /* no server has to learn of it */
+    bool mysql_only; /* running servers have nothing of it in Redis */
     /* What is wrong with the command line, NULL: nothing. May be NULL. */
     const char *(*problem)(struct account *a, char **operands);
     /* Does it; what it prints is flushed. An error is reported with task_error. */

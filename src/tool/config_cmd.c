@@ -25,7 +25,7 @@ int config_main(int argc, char **argv)
     bool check_only = false, markdown = false;
     const struct opt opts[] = {
         {"config", "FILE", "settings to read; default: config.json if it exists", .text = &file},
-        {"check", NULL, "only say whether they can be used", .flag = &check_only},
+        {"check", NULL, "only check that they are valid", .flag = &check_only},
         {"markdown", NULL, "print the reference of all settings instead", .flag = &markdown},
     };
     struct command cmd = {

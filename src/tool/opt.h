@@ -11,7 +11,7 @@
  *     if (status >= 0)
  *         return status;
  *
- * What is wrong is said on standard error; nobody has to print anything. */
+ * opt_parse itself reports mistakes on standard error. */
 #ifndef TOOL_OPT_H
 #define TOOL_OPT_H
 

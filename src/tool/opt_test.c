@@ -64,7 +64,7 @@ static void wrong(const char *args, const char *operands)
 
 int main(void)
 {
-    check(freopen("/dev/null", "w", stderr)); /* what is wrong is not for the reader of this test */
+    check(freopen("/dev/null", "w", stderr)); /* the mistakes are wanted here */
 
     struct parsed p = parse("", NULL);
     is_int(p.status, -1, "nothing: go on");

@@ -10,7 +10,7 @@
 static const char about[] =
     "Runs the server: nodes, and where nothing else is configured a private MariaDB, a private\n"
     "Redis and a simulated AI. SIGHUP reloads settings and program without dropping a\n"
-    "connection; SIGTERM or Ctrl-C finishes what is under way and stops.";
+    "connection; SIGTERM or Ctrl-C finishes requests in progress and stops.";
 
 int serve_main(int argc, char **argv)
 {
@@ -25,7 +25,7 @@ int serve_main(int argc, char **argv)
     if (status >= 0)
         return status;
 
-    /* What a reload will be called with: argv as the shell gave it, program name first. */
+    /* For exec at a reload: the whole command line, program name first. */
     char **whole = check_memory(calloc((size_t)argc + 2, sizeof *whole));
     whole[0] = "millrace";
     for (int i = 0; i < argc; i++)
@@ -41,12 +41,12 @@ int node_main(int argc, char **argv)
     int64_t index = 0, place = -1;
     const struct opt opts[] = {
         {"index", "N", "its slab of the metrics", .number = &index, .most = METRICS_NODES_MAX - 1},
-        {"place", "N", "which of the nodes it is; whoever follows it is the same", .number = &place,
+        {"place", "N", "id of its slot; a restarted node has the same", .number = &place,
          .most = METRICS_NODES_MAX - 1},
     };
     struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
                         opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);
-    /* A supervisor that was started before the program was replaced knows of no places. */
+    /* A supervisor of an older version passes no --place. */
     return status >= 0 ? status : node_process((int)index, (int)(place < 0 ? index : place));
 }

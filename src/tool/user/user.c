@@ -15,14 +15,13 @@ static const char add_about[] = "Adds a user, who may log in. " ACCOUNT_PASSWORD
                                 "\n"
                                 "  millrace user add asher --balance 100.00 --permission 4\n"
                                 "  millrace user add asher < password.txt";
-static const char money_about[] = "Moves money, at most once for a request id: after an error, "
-                                  "repeat it with the same id. It is\n"
-                                  "done then if it was not, and not done twice if it was. Without "
-                                  "--request an id is made up and\n"
-                                  "shown.";
-static const char ban_about[] = "Takes effect on every node at once. A ban ends all sessions and "
-                                "pauses all runs; its end lets\n"
-                                "the user in again, who may resume them. It is in the audit log.";
+static const char money_about[] =
+    "Moves money, at most once for a request id: after an error, repeat it with the same id,\n"
+    "and it is done if it was not, and not done twice if it was. Without --request an id is\n"
+    "made up and shown.";
+static const char ban_about[] =
+    "Takes effect on every node at once. A ban ends all sessions and pauses all runs; its end\n"
+    "lets the user log in again and resume them. Both are in the audit log.";
 static const char password_about[] = "Ends all their sessions, too.\n" ACCOUNT_PASSWORD_ABOUT ".";
 
 struct options {
