@@ -68,7 +68,7 @@ static int run_steps(struct task *t, struct init *in)
 
 static int finish(struct init *in, const struct options *o)
 {
-    const struct init_totals *totals = init_report_totals(in->report);
+    const struct init_totals *totals = &in->report->totals;
     init_report_print(in->report, o->all);
     if (totals->blocks_changed || totals->journals_changed || totals->tags_changed ||
         totals->pairs_changed)
@@ -93,7 +93,7 @@ static int init(struct task *t, struct db *d)
         fprintf(stderr, "millrace db init: %s\n", why);
     else
         status = run_steps(t, &in);
-    init_report_totals(in.report)->seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
+    in.report->totals.seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
     if (status == 0)
         status = finish(&in, o);
     init_report_free(in.report);

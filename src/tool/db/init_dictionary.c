@@ -92,7 +92,7 @@ static int train(struct task *t, struct init *in, int64_t papers)
     if (err == ERR_EXISTS) /* trained before, on the same papers */
         return 0;
     if (!err)
-        init_report_totals(in->report)->dictionary = pack_number(dictionary);
+        in->report->totals.dictionary = pack_number(dictionary);
     return err;
 }
 

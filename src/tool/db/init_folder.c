@@ -397,7 +397,7 @@ int init_folder_read(struct arena *a, const char *dir, struct init_report *r,
     int err = read_all(&f);
     if (err)
         return err;
-    struct init_totals *totals = init_report_totals(r);
+    struct init_totals *totals = &r->totals;
     totals->keys_found = (int64_t)read.key_count;
     totals->journals_found = (int64_t)read.row_count;
     totals->tags = (int64_t)read.tag_count;

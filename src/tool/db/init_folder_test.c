@@ -211,7 +211,7 @@ static void test_journals(void)
     ok(lost(PAPER_CSV, 10, "an earlier row has this name"), "twice");
     ok(lost(PAPER_CSV, 11, "a row that cannot be read"), "too few cells");
     is_str(test_problem(report, PAPER_CSV, 11)->about, STR("2 cells, the header has 6"), "why");
-    is_int(init_report_totals(report)->journals_found, 3, "counted");
+    is_int(report->totals.journals_found, 3, "counted");
     end();
 }
 
@@ -287,7 +287,7 @@ static void test_gbk(void)
        "by the names of columns");
     ok(noted(PAIR_CSV, 4, "an earlier row has this pair"), "a pair twice does no harm");
     ok(lost(PAIR_CSV, 5, "no name") && lost(PAIR_CSV, 6, "no name"), "half pairs");
-    ok(init_report_totals(report)->tags == 2 && init_report_totals(report)->pairs == 2, "counted");
+    ok(report->totals.tags == 2 && report->totals.pairs == 2, "counted");
     end();
 }
 
@@ -333,7 +333,7 @@ static void test_keys(void)
     ok(lost("APIKey/dir.txt", 0, "not a regular file"), "a folder");
     ok(!shows(STR("short")) && !shows(STR("words")) && !shows(STR("sk-")) && !shows(STR("kkk")),
        "none is ever shown");
-    is_int(init_report_totals(report)->keys_found, 4, "counted");
+    is_int(report->totals.keys_found, 4, "counted");
     end();
 }
 

@@ -99,7 +99,7 @@ int init_journals(struct task *t, struct init *in)
     int err = sql_tx(t, in->db->sql, run, &j);
     if (err)
         return err;
-    init_report_totals(in->report)->journals_changed = (int64_t)j.row_count;
+    in->report->totals.journals_changed = (int64_t)j.row_count;
     for (size_t i = 0; i < j.assumed_count; i++)
         init_report_problem(
             in->report, arena_printf(task_arena(t), "Data/%.*s", STR_ARG(j.assumed[i])), 0, false,

@@ -40,6 +40,6 @@ int init_keys(struct task *t, struct init *in)
         return 0;
     int err = sql_tx(t, in->db->sql, run, &j);
     if (!err)
-        init_report_totals(in->report)->keys_new = (int64_t)j.added;
+        in->report->totals.keys_new = (int64_t)j.added;
     return err;
 }

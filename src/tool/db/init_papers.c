@@ -156,7 +156,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
 
 static void lose_file(struct papers *p, const struct init_file *f, int err)
 {
-    init_report_totals(p->init->report)->files_failed++;
+    p->init->report->totals.files_failed++;
     init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
                         str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
                                : err == ERR_IO  ? strerror(errno)
@@ -173,7 +173,7 @@ static bool still_the_same(const struct init_file *f)
 /* Errors of this file are reported, and reading goes on; a returned error ends the command. */
 static int read_file(struct task *t, struct papers *p, const struct init_file *f)
 {
-    struct init_totals *totals = init_report_totals(p->init->report);
+    struct init_totals *totals = &p->init->report->totals;
     const struct known_file *k = known(t, p, f);
     struct init_look look;
     struct init_source *source;
@@ -270,7 +270,7 @@ static int load(struct task *t, struct papers *p)
         group_cancel(&g);
     int joined = group_join(t, &g);
     progress_end(&p->init->progress);
-    init_report_totals(p->init->report)->blocks_changed = (int64_t)map_count(p->blocks);
+    p->init->report->totals.blocks_changed = (int64_t)map_count(p->blocks);
     return err ? err : joined ? joined : p->err;
 }
 

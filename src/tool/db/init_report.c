@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "tool/db/init_report_private.h"
-
 #define ABOUT_BYTES_MAX 200
 #define NOTES_MAX       (INIT_PROBLEMS_MAX / 2) /* so that they cannot displace losses */
 
@@ -134,11 +132,6 @@ struct init_journal **init_report_journals(struct arena *a, const struct init_re
             v[n++] = v[i];
     *count = n;
     return v;
-}
-
-struct init_totals *init_report_totals(struct init_report *r)
-{
-    return &r->totals;
 }
 
 struct init_counts init_report_sum(const struct init_report *r)

@@ -4,7 +4,7 @@
 #ifndef TOOL_DB_INIT_REPORT_H
 #define TOOL_DB_INIT_REPORT_H
 
-#include "base/str.h"
+#include "base/map.h"
 
 #define INIT_PROBLEMS_MAX   10000 /* kept with path and line; more are only counted */
 #define INIT_PROBLEMS_SHOWN 20    /* printed at the end */
@@ -28,7 +28,42 @@ static inline int64_t *init_count(struct init_counts *c, size_t i)
     return &c->read + i;
 }
 
-struct init_report;
+struct init_totals {
+    int64_t files_read, files_unchanged, files_failed;
+    int64_t keys_found, keys_new;
+    int64_t journals_found, journals_changed; /* rows of InfoList.Paper.csv */
+    int64_t tags, tags_changed, pairs, pairs_changed;
+    int64_t blocks_changed; /* journal and year */
+    int64_t dictionary;     /* number of one that was trained; 0: none was */
+    double seconds;
+};
+
+struct init_problem {
+    struct str path, about;
+    const char *reason;
+    int64_t line;
+    bool lost;
+};
+
+struct init_reason {
+    const char *text;
+    int64_t lost, noted;
+};
+
+struct init_journal {
+    struct str name;
+    struct init_counts counts;
+};
+
+struct init_report {
+    struct arena arena; /* everything below but the maps */
+    struct init_totals totals;
+    struct map *journals; /* name: struct init_journal */
+    struct map *reasons;  /* text: struct init_reason */
+    struct init_problem *problems;
+    size_t problem_count, noted_count;
+    int64_t left_out; /* problems beyond the limit, or notes beyond theirs */
+};
 
 struct init_report *init_report_new(void);
 void init_report_free(struct init_report *r);
@@ -42,17 +77,14 @@ void init_report_problem(struct init_report *r, const char *path, int64_t line, 
 /* The numbers of one journal, made when first asked for; valid until the report is freed. */
 struct init_counts *init_report_journal(struct init_report *r, struct str journal);
 
-struct init_totals {
-    int64_t files_read, files_unchanged, files_failed;
-    int64_t keys_found, keys_new;
-    int64_t journals_found, journals_changed; /* rows of InfoList.Paper.csv */
-    int64_t tags, tags_changed, pairs, pairs_changed;
-    int64_t blocks_changed; /* journal and year */
-    int64_t dictionary;     /* number of one that was trained; 0: none was */
-    double seconds;
-};
-struct init_totals *init_report_totals(struct init_report *r);
 struct init_counts init_report_sum(const struct init_report *r);
+
+/* Journals of which entries were read, by name. In a. */
+struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
+                                           size_t *count);
+/* The most frequent first. In a. */
+const struct init_reason **init_report_reasons(struct arena *a, const struct init_report *r,
+                                               size_t *count);
 
 void init_report_print(const struct init_report *r, bool all_journals); /* to standard output */
 /* ERR_IO with errno. Written aside and renamed. */

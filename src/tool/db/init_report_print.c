@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 #define JOURNALS_SHOWN 40
 #define NAME_CELLS_MAX 40 /* longer names shift their numbers */

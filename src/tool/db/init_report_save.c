@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 /* --- as JSON --- */
 

@@ -72,13 +72,13 @@ static struct init_report *made(void)
     init_report_journal(r, STR("CELL"))->updated = 1;
     init_report_journal(r, STR("CELL"))->made_up = 1;
     init_report_journal(r, STR("EMPTY"));
-    *init_report_totals(r) = (struct init_totals){.files_read = 7,
-                                                  .keys_found = 5,
-                                                  .keys_new = 2,
-                                                  .pairs_changed = 11,
-                                                  .blocks_changed = 9,
-                                                  .dictionary = 77,
-                                                  .seconds = 1.5};
+    r->totals = (struct init_totals){.files_read = 7,
+                                     .keys_found = 5,
+                                     .keys_new = 2,
+                                     .pairs_changed = 11,
+                                     .blocks_changed = 9,
+                                     .dictionary = 77,
+                                     .seconds = 1.5};
     init_report_problem(r, "Data/CELL/a.bib", 3, false, "converted", STR("from GB18030"));
     init_report_problem(r, "Data/NATURE/2024.bib", 17, true, "no year", STR("entry smith2024"));
     init_report_problem(r, "Data/NATURE/2024.bib", 19, true, "no year", STR_NULL);

@@ -221,7 +221,7 @@ int init_tags(struct task *t, struct init *in)
     int err = sql_tx(t, in->db->sql, run, &j);
     if (err)
         return err;
-    struct init_totals *totals = init_report_totals(in->report);
+    struct init_totals *totals = &in->report->totals;
     totals->tags = j.tag_count;
     totals->tags_changed = j.tags_changed;
     totals->pairs = j.pair_count;

@@ -2,7 +2,7 @@
 #ifndef TOOL_DB_INIT_TEST_FOLDER_H
 #define TOOL_DB_INIT_TEST_FOLDER_H
 
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 struct test_folder {
     char dir[64]; /* below /tmp */
