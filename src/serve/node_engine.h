@@ -1,4 +1,4 @@
-/* node_engine.h -- the parts of the engine that a node has: made, set to work, taken apart. */
+/* node_engine.h -- the parts of the engine in a node: made, started, drained, freed. */
 #ifndef SERVE_NODE_ENGINE_H
 #define SERVE_NODE_ENGINE_H
 
@@ -8,18 +8,19 @@
 
 struct node_engine;
 
-/* Fills in n what stands on its stores: loop, group, config, redis, sql, client, metrics, index and place must be set, and
- * the config must be without problems. */
+/* Makes the parts and sets their members of n: loop, group, config, redis, sql, client, metrics,
+ * index and place must be set, and the config must be valid. */
 struct node_engine *node_engine_new(struct node *n);
 void node_engine_free(struct node_engine *e); /* after n->group has ended */
 /* Adds the routes of all applications to n->http. */
 void node_engine_serve(struct node_engine *e);
-/* Learns what admins have told nodes, before anything else is done. If MySQL does not answer, the roles learn it later. */
+/* Reads switches and drains from MySQL before the node does anything. If MySQL does not answer, the
+ * roles read them later. */
 void node_engine_prepare(struct task *t, struct node_engine *e);
-/* Starts the background roles, in n->group: at once, or when MySQL has tables. */
+/* Starts the background roles in n->group: at once, or as soon as MySQL has tables. */
 void node_engine_go(struct node_engine *e);
-/* Ends work that is under way, in at most ms, while they still run. */
+/* Finishes work in progress, in at most ms, while the roles still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
-/* After they have ended, while Redis is still there. */
+/* Releases leases: after the roles have ended, while Redis is still connected. */
 void node_engine_part(struct task *t, struct node_engine *e);
 #endif
