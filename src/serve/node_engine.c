@@ -1,4 +1,4 @@
-#include "serve/node_engine_private.h"
+#include "serve/node_engine.h"
 
 #include <stdlib.h>
 #include <unistd.h>

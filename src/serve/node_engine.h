@@ -3,10 +3,29 @@
 #define SERVE_NODE_ENGINE_H
 
 #include "base/arena.h"
+#include "engine/money/audit.h"
+#include "engine/money/sweeper.h"
+#include "engine/papers/catalog.h"
+#include "engine/runs/archive.h"
+#include "engine/runs/run.h"
 #include "engine/setup/node.h"
-#include "loop/task.h"
+#include "engine/store/role.h"
 
-struct node_engine;
+struct node_engine {
+    struct node *node;
+    bool tables;  /* MySQL has them, or did not answer */
+    bool started; /* the roles are */
+    struct arena arena;
+    struct catalog catalog;
+    struct sweeper sweeper;
+    struct audit audit;
+    struct archive archive;
+    struct runs runs;
+    struct roles *roles;
+    struct dispatcher *dispatcher;
+    struct crew *crew;
+    struct api *api;
+};
 
 /* Makes the parts and sets their members of n: loop, group, config, redis, sql, client, metrics,
  * index and place must be set, and the config must be valid. */
@@ -19,6 +38,7 @@ void node_engine_serve(struct node_engine *e);
 void node_engine_prepare(struct task *t, struct node_engine *e);
 /* Starts the background roles in n->group: at once, or as soon as MySQL has tables. */
 void node_engine_go(struct node_engine *e);
+void node_roles_start(struct node_engine *e); /* node_roles.c: all of them */
 /* Finishes work in progress, in at most ms, while the roles still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
 /* Releases leases: after the roles have ended, while Redis is still connected. */
