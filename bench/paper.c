@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "corpus/pack.h"
 #include "corpus/paper.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
 #include "engine/papers/block_private.h"
 #include "engine/runs/result.h"
 

@@ -14,6 +14,7 @@
 #include "app/screen/work.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 #include "engine/ai/permits.h"
 #include "engine/api/api.h"
 #include "engine/crew/crew.h"
@@ -76,11 +77,15 @@ static void make_workers(struct node_engine *e)
     n->works = works;
     n->keyring = keyring_new(
         &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
-    int err = ai_new(
-        &e->arena,
-        &(struct ai_options){
-            .client = n->client, .keyring = n->keyring, .config = n->config, .metrics = n->metrics},
-        &n->ai, &why);
+    n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
+                                        .url = n->config->ai_url,
+                                        .path = AI_CHAT_PATH,
+                                        .timeout_ms = n->config->ai_timeout_ms,
+                                        .client = n->client,
+                                        .keyring = n->keyring,
+                                        .metrics = n->metrics});
+    check(n->ai); /* the supervisor has put in the address of the simulated AI */
+    int err = judge_new(&e->arena, n->ai, n->config, &n->judge, &why);
     if (err)
         log_error("node", "%s", why); /* it was fine a moment ago */
     check(!err);
@@ -147,6 +152,7 @@ void node_engine_free(struct node_engine *e)
     overview_free(n->overview);
     controls_free(n->controls);
     crew_free(e->crew);
+    judge_free(n->judge);
     ai_free(n->ai);
     keyring_free(n->keyring);
     api_free(e->api);

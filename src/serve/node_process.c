@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
 #include "engine/setup/stores.h"
@@ -52,7 +52,7 @@ static int read_config(struct process *p, const char **why)
     close(NODE_FD_CONFIG);
     int err = config_parse(&p->arena, "settings", str_from(text, (size_t)st.st_size), NULL,
                            &p->config, why);
-    if (!err && (*why = ai_config_problem(&p->arena, &p->config)))
+    if (!err && (*why = judge_config_problem(&p->arena, &p->config)))
         err = ERR_INVALID;
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
 }

@@ -1,7 +1,7 @@
 #include "app/distill/routes.h"
 
 #include "app/distill/distill.h"
-#include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 #include "engine/store/amount.h"
 
 static struct run_id original_of(const struct api_call *c)

@@ -1,7 +1,7 @@
 #include "app/screen/routes.h"
 
 #include "app/screen/screen.h"
-#include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 #include "engine/api/choice.h"
 #include "engine/api/run.h"
 #include "engine/runs/archive.h"

@@ -5,7 +5,6 @@
 
 #include "engine/ai/ai.h"
 #include "engine/ai/permits.h"
-#include "engine/setup/config.h"
 #include "wire/http_client.h"
 
 struct keyring {
@@ -56,19 +55,16 @@ void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int stat
     k->refused_status = status;
 }
 
-/* An AI at url, with the defaults of everything else. */
-static inline struct ai *open_ai(struct task *t, struct http_client *client, struct keyring *k,
-                                 struct metrics *m, const char *url, int64_t timeout_ms)
+/* A chat service at url. */
+static inline struct ai *open_ai(struct http_client *client, struct keyring *k, struct metrics *m,
+                                 const char *url, int64_t timeout_ms)
 {
-    struct arena *a = task_arena(t);
-    struct config *c = ARENA_NEW(a, struct config);
-    const char *why = "";
-    check(config_parse(a, "none", STR_NULL, NULL, c, &why) == 0);
-    c->ai_url = url;
-    c->ai_timeout_ms = timeout_ms;
-    struct ai_options o = {.client = client, .keyring = k, .config = c, .metrics = m};
-    struct ai *ai;
-    check(ai_new(a, &o, &ai, &why) == 0);
-    return ai;
+    return ai_new(&(struct ai_options){.service = AI_CHAT,
+                                       .url = url,
+                                       .path = AI_CHAT_PATH,
+                                       .timeout_ms = timeout_ms,
+                                       .client = client,
+                                       .keyring = k,
+                                       .metrics = m});
 }
 #endif

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "corpus/doi.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
 
 #define PLACE           "{{question}}"
 #define MESSAGES_TOKENS 32 /* what roles and borders cost */

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "corpus/doi.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
 #include "tests/tap.h"
 
 static struct arena arena;

@@ -1,6 +1,5 @@
-#include "base/bytes16.h"
-#include "base/json.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
+#include "engine/ai/reply.h"
 
 #define OBJECTS_TRIED_MAX 32 /* braces in prose that may begin one */
 
@@ -35,62 +34,6 @@ static void add(struct finding *f, struct finding more)
     if (f->word == AI_WORD_NONE)
         f->reason = more.reason;
     f->word = ai_word_and(f->word, more.word);
-}
-
-/* --- one line for people --- */
-
-/* Bytes of a control character, or of one that breaks lines, that s begins with; 0: none. */
-static size_t control_at(struct str s)
-{
-    unsigned char c = (unsigned char)s.p[0];
-    if (c < 0x20 || c == 0x7F)
-        return 1;
-    if (c == 0xC2 && s.n >= 2 && (unsigned char)s.p[1] < 0xA0)
-        return 2;
-    return str_starts(s, STR("\u2028")) || str_starts(s, STR("\u2029")) ? 3 : 0;
-}
-
-/* Bytes that s begins with and that become a space. */
-static size_t blank_at(struct str s)
-{
-    size_t control = control_at(s);
-    return control ? control : s.p[0] == ' ' || str_utf8_step(s) == 0;
-}
-
-/* Bytes of ASCII without control characters that s begins with; most are enough. */
-static size_t ascii_at(struct str s, size_t most)
-{
-    size_t end = s.n < most ? s.n : most, n = 0;
-    for (; end - n >= 16; n += 16) {
-        bytes16 v = bytes16_load(s.p + n);
-        uint32_t marks = bytes16_bits(bytes16_within(v, INT8_MIN, 0x1F) | (v == 0x7F));
-        if (marks)
-            return n + (size_t)__builtin_ctz(marks);
-    }
-    while (n < end && s.p[n] >= 0x20 && s.p[n] < 0x7F)
-        n++;
-    return n;
-}
-
-struct str ai_line(struct arena *a, struct str s)
-{
-    while (s.n && blank_at(s))
-        s = skip(s, blank_at(s));
-    char *line = arena_alloc(a, s.n + 1), *end = line;
-    for (size_t chars = 0, step; s.n && chars < AI_REASON_CHARS_MAX; s = skip(s, step)) {
-        size_t ascii = ascii_at(s, AI_REASON_CHARS_MAX - chars);
-        if (!ascii && (step = blank_at(s)) > 0) {
-            *end++ = ' ';
-        } else {
-            step = ascii ? ascii : str_utf8_step(s);
-            end = mempcpy(end, s.p, step);
-        }
-        chars += ascii ? ascii : 1;
-    }
-    while (end > line && end[-1] == ' ')
-        end--;
-    *end = '\0';
-    return str_from(line, (size_t)(end - line));
 }
 
 /* --- objects --- */
@@ -327,20 +270,10 @@ static struct str content_of(const struct json *reply)
     return json_str(content);
 }
 
-static int64_t tokens_of(const struct json *reply)
-{
-    int64_t tokens;
-    bool said = json_int(json_get(json_get(reply, "usage"), "total_tokens"), &tokens);
-    return said && tokens > 0 && tokens <= AI_TOKENS_MAX ? tokens : -1;
-}
-
 void ai_verdict_read(struct arena *a, struct str body, struct ai_reply *out)
 {
-    *out = (struct ai_reply){.reason = STR(""), .tokens = -1};
-    const struct json *reply;
-    if (body.n > AI_REPLY_BYTES_MAX || json_parse(a, trim(body), &reply, NULL))
-        return;
-    out->tokens = tokens_of(reply);
+    *out = (struct ai_reply){.reason = STR("")};
+    const struct json *reply = ai_reply_parse(a, body, &out->tokens);
     struct str content = content_of(reply);
     if (content.n == 0 || content.n > AI_CONTENT_BYTES_MAX)
         return;
@@ -349,18 +282,4 @@ void ai_verdict_read(struct arena *a, struct str body, struct ai_reply *out)
     out->relevant = f.word == AI_WORD_YES;
     if (out->readable)
         out->reason = ai_line(a, f.reason);
-}
-
-struct str ai_complaint(struct arena *a, struct str body)
-{
-    const struct json *reply;
-    if (body.n > AI_REPLY_BYTES_MAX || json_parse(a, trim(body), &reply, NULL))
-        return STR("");
-    const struct json *error = json_get(reply, "error");
-    struct str text = json_str(json_get(error, "message"));
-    if (!text.p)
-        text = json_str(error);
-    if (!text.p)
-        text = json_str(json_get(reply, "message"));
-    return text.p ? ai_line(a, text) : STR("");
 }

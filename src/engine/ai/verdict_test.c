@@ -1,5 +1,6 @@
 #include "base/json.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
+#include "engine/ai/reply.h"
 #include "tests/tap.h"
 
 static struct arena arena;
@@ -296,30 +297,15 @@ static void test_long(void)
     is_int(outcome_of(&r), UNREADABLE, "too long to be looked at");
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
                                 STR_ARG(repeated("很", 300))));
-    is_str(r.reason, repeated("很", AI_REASON_CHARS_MAX), "a reason is cut between characters");
+    is_str(r.reason, repeated("很", AI_LINE_CHARS_MAX), "a reason is cut between characters");
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
-                                STR_ARG(repeated("😀", AI_REASON_CHARS_MAX))));
-    is_str(r.reason, repeated("😀", AI_REASON_CHARS_MAX), "and stays whole up to the limit");
+                                STR_ARG(repeated("😀", AI_LINE_CHARS_MAX))));
+    is_str(r.reason, repeated("😀", AI_LINE_CHARS_MAX), "and stays whole up to the limit");
     ai_verdict_read(&arena, reply_with(STR("{\"relevant\": true, \"reason\": \"cut"), "length"),
                     &r);
     is_int(outcome_of(&r), YES, "finish_reason length after the verdict");
     ai_verdict_read(&arena, reply_with(STR("{\"reason\": \"yes"), "length"), &r);
     is_int(outcome_of(&r), UNREADABLE, "finish_reason length before it");
-}
-
-static void test_complaints(void)
-{
-    is_str(ai_complaint(&arena, STR("{\"error\": {\"message\": \"no such\\nmodel \"}}")),
-           STR("no such model"), "what OpenAI says");
-    is_str(ai_complaint(&arena, STR("{\"error\": \"no such model\"}")), STR("no such model"),
-           "an error that is text");
-    is_str(ai_complaint(&arena, STR("{\"message\": \"no such model\"}")), STR("no such model"),
-           "only a message");
-    is_str(ai_complaint(&arena, STR("{\"error\": {\"message\": 5}}")), STR(""), "a number");
-    is_str(ai_complaint(&arena, STR("<html>")), STR(""), "no JSON");
-    is_str(ai_complaint(&arena, STR("{\"error\": [\"a\"]}")), STR(""), "a list");
-    struct str body = str_printf(&arena, "{\"error\": \"%.*s\"}", STR_ARG(repeated("é", 1000)));
-    is_str(ai_complaint(&arena, body), repeated("é", AI_REASON_CHARS_MAX), "a long one is cut");
 }
 
 int main(void)
@@ -328,7 +314,6 @@ int main(void)
     test_table();
     test_bodies();
     test_long();
-    test_complaints();
     arena_release(&arena);
     return tap_done();
 }

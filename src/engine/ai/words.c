@@ -1,7 +1,7 @@
 /* Verdicts in words. A model that was asked for JSON and says something else is believed only when it can be
  * misunderstood by nobody: the word stands where an answer stands, and something that ends
  * it follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
-#include "engine/ai/ai_private.h"
+#include "engine/ai/judge_private.h"
 
 static struct str skip(struct str s, size_t n)
 {

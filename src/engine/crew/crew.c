@@ -261,7 +261,7 @@ static struct crew_run *run_open(struct crew *c, struct str name, struct str par
         return NULL;
     }
     struct str question = json_str(json_get(r->run.params, "question"));
-    r->question = ai_question_new(&r->arena, c->node->ai, question.p ? question : STR(""));
+    r->question = judge_question_new(&r->arena, c->node->judge, question.p ? question : STR(""));
     map_set(c->runs, r->name, r);
     return r;
 }
@@ -446,7 +446,7 @@ static int beat(struct task *t, struct crew *c)
     struct member_note note = {.self = {.takes = !n->draining && !n->drained},
                                .id = str_of(n->id ? n->id : ""),
                                .drained = n->drained,
-                               .prompt = str_of(ai_prompt_mark(n->ai)),
+                               .prompt = str_of(judge_prompt_mark(n->judge)),
                                .resident_bytes = n->resident_bytes,
                                .late_us = n->late_us,
                                .tasks = (int64_t)loop_task_count(n->loop)};

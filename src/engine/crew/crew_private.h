@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "corpus/bibtex.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/members.h"
 #include "engine/crew/till.h"

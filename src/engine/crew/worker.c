@@ -47,16 +47,17 @@ static int read_paper(struct task *t, void *arg, struct ai_paper *out)
 }
 
 /* The AI's verdict, or why there is none. Other than 0: there may be one later. */
-static int judge(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
-                 struct result *out)
+static int judge_it(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
+                    struct result *out)
 {
     struct crew_run *r = w->run;
-    struct ai *ai = r->crew->node->ai;
+    struct judge *judge = r->crew->node->judge;
     struct packed_paper paper = {.crew = r->crew, .doi = p->doi, .bytes = packed};
     struct ai_source source = {read_paper, &paper};
     struct ai_verdict verdict;
     int err;
-    while ((err = ai_judge(t, ai, r->question, &source, &w->in_hand, &verdict)) == ERR_UNAVAILABLE)
+    while ((err = judge_paper(t, judge, r->question, &source, &w->in_hand, &verdict)) ==
+           ERR_UNAVAILABLE)
         if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
             break;
     out->failed = err == ERR_REFUSED || err == ERR_PROTO;
@@ -93,7 +94,7 @@ static int work_on_paper(struct task *t, struct worker *w, const struct work_pap
                          struct str packed)
 {
     struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
-    int err = judge(t, w, p, packed, &result);
+    int err = judge_it(t, w, p, packed, &result);
     w->in_hand = true; /* also if it failed: that is recorded, too */
     if (!err)
         err = record(t, w, p, &result);

@@ -22,6 +22,7 @@ struct downloads;
 struct group;
 struct http_client;
 struct http_server;
+struct judge;
 struct keyring;
 struct ledger;
 struct loop;
@@ -60,7 +61,8 @@ struct node {
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
     struct keyring *keyring;
-    struct ai *ai;
+    struct ai *ai; /* the chat service */
+    struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;
     const struct members *members;   /* all nodes that live */

@@ -1,6 +1,8 @@
 /* The engine's AI calls against the simulated AI: the prompts of one are what the other reads, whatever
  * fails on the way the verdicts are right, and what is reserved covers what is used. */
 #include "engine/ai/ai_fixture.h"
+#include "engine/ai/judge.h"
+#include "engine/setup/config.h"
 #include "tests/tap.h"
 #include "tool/sim/sim.h"
 #include "wire/http_server/http_harness.h"
@@ -15,6 +17,7 @@ struct world {
     struct keyring keyring;
     struct metrics *metrics;
     struct ai *ai;
+    struct judge *judge;
     const struct ai_question *question;
 };
 
@@ -29,12 +32,17 @@ static void world_open(struct task *t, struct world *w, const char *question)
     sim_routes(w->site.server, &sim);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1", w->site.port);
-    w->ai = open_ai(t, w->client, &w->keyring, w->metrics, url, 2000);
-    w->question = ai_question_new(task_arena(t), w->ai, str_of(question));
+    w->ai = open_ai(w->client, &w->keyring, w->metrics, url, 2000);
+    struct config c;
+    const char *why;
+    check(config_parse(task_arena(t), "none", STR_NULL, NULL, &c, &why) == 0);
+    check(judge_new(task_arena(t), w->ai, &c, &w->judge, &why) == 0);
+    w->question = judge_question_new(task_arena(t), w->judge, str_of(question));
 }
 
 static void world_close(struct task *t, struct world *w)
 {
+    judge_free(w->judge);
     ai_free(w->ai);
     http_client_free(w->client);
     site_close(t, &w->site);
@@ -78,14 +86,15 @@ static void test_verdicts(struct task *t, void *arg)
     sim = (struct sim){.count = 0};
     world_open(t, &w, "Which catalysts are used,\n\nfor 电解水 and the like?");
     for (size_t i = 0; i < KINDS; i++) {
-        struct ai_verdict v = {.attempts = 0};
+        struct ai_verdict v = {.relevant = false};
         int64_t before = w.keyring.tokens_used;
+        int taken = w.keyring.taken;
         bool in_hand;
         const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-        is_int(ai_judge(t, w.ai, w.question, &source, &in_hand, &v), 0, "a paper %s",
+        is_int(judge_paper(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
-        is_int(v.attempts, 1, "at once");
+        is_int(w.keyring.taken - taken, 1, "at once");
         ok(v.reason.n > 0, "with a reason: %.*s", STR_ARG(v.reason));
         int64_t used = w.keyring.tokens_used - before;
         ok(used > 100 && used <= w.keyring.tokens_reserved, "%lld tokens of %lld", (long long)used,
@@ -107,7 +116,7 @@ static void judge_one(struct task *t, void *arg)
     struct ai_verdict v;
     bool in_hand;
     const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-    int err = ai_judge(t, c->w->ai, c->w->question, &source, &in_hand, &v);
+    int err = judge_paper(t, c->w->judge, c->w->question, &source, &in_hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;

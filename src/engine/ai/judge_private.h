@@ -1,9 +1,9 @@
-/* ai_private.h -- what ai.c, prompt.c, verdict.c and words.c share. */
-#ifndef ENGINE_AI_AI_PRIVATE_H
-#define ENGINE_AI_AI_PRIVATE_H
+/* judge_private.h -- what judge.c, prompt.c, verdict.c and words.c share. */
+#ifndef ENGINE_AI_JUDGE_PRIVATE_H
+#define ENGINE_AI_JUDGE_PRIVATE_H
 
 #include "base/buf.h"
-#include "engine/ai/ai.h"
+#include "engine/ai/judge.h"
 
 /* --- prompts --- */
 
@@ -36,9 +36,7 @@ int64_t ai_prompt_write(const struct ai_question *q, const struct ai_paper *p, s
 
 /* --- verdicts --- */
 
-#define AI_REPLY_BYTES_MAX   (1024 * 1024)
 #define AI_CONTENT_BYTES_MAX (32 * 1024) /* of what the model says; nobody asked for more */
-#define AI_TOKENS_MAX        1000000 /* of one call; services that claim more are not believed */
 
 struct ai_reply {
     bool readable; /* there is a verdict, for sure */
@@ -48,11 +46,6 @@ struct ai_reply {
 };
 /* The body of a reply with status 200. Borrows body. */
 void ai_verdict_read(struct arena *a, struct str body, struct ai_reply *out);
-/* One line of at most AI_REASON_CHARS_MAX characters: trimmed, control characters are spaces. */
-struct str ai_line(struct arena *a, struct str s);
-/* What a service says is wrong, from the body of an error, as such a line; "" if it says nothing. */
-struct str ai_complaint(struct arena *a, struct str body);
-
 enum ai_word { AI_WORD_NONE, AI_WORD_YES, AI_WORD_NO, AI_WORD_CONTRADICTION };
 
 /* The verdict that a text begins with, or gives after "Answer:" and the like. *reason is what follows one
