@@ -14,7 +14,7 @@
 #include "app/screen/work.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
-#include "engine/ai/judge.h"
+#include "engine/judge/judge.h"
 #include "engine/ai/permits.h"
 #include "engine/api/api.h"
 #include "engine/crew/crew.h"
@@ -85,7 +85,9 @@ static void make_workers(struct node_engine *e)
                                         .keyring = n->keyring,
                                         .metrics = n->metrics});
     check(n->ai); /* the supervisor has put in the address of the simulated AI */
-    int err = judge_new(&e->arena, n->ai, n->config, &n->judge, &why);
+    int err = judge_new(
+        &e->arena, &(struct judge_options){.ai = n->ai, .blocks = n->blocks, .config = n->config},
+        &n->judge, &why);
     if (err)
         log_error("node", "%s", why); /* it was fine a moment ago */
     check(!err);

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/ai/judge.h"
+#include "engine/judge/judge.h"
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
 #include "engine/setup/stores.h"

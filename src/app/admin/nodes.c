@@ -1,5 +1,5 @@
 /* What is told to nodes: to take no work, to read the prompt again. */
-#include "engine/ai/judge.h"
+#include "engine/judge/judge.h"
 #include "engine/watch/controls.h"
 
 #include "app/admin/call.h"

@@ -33,8 +33,6 @@ struct crew *crew_new(struct node *n)
     list_init(&c->hungry);
     waitq_init(&c->changed);
     c->runs = map_new();
-    c->reader = bibtex_new(NULL, NULL);
-    arena_init(&c->scratch);
     buf_init(&c->json);
     c->worker_gauge =
         metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
@@ -58,8 +56,6 @@ void crew_free(struct crew *c)
     for (size_t at = 0; map_next(c->runs, &at, &name, &run);)
         run_free(run);
     map_free(c->runs);
-    bibtex_free(c->reader);
-    arena_release(&c->scratch);
     buf_release(&c->json);
     free(c);
 }

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "corpus/paper.h"
 #include "engine/crew/crew_private.h"
 #include "engine/runs/result.h"
 #include "engine/store/keys.h"
@@ -12,51 +11,15 @@
 
 /* --- one paper --- */
 
-struct packed_paper {
-    struct crew *crew;
-    struct str doi, bytes; /* as blocks have them */
-    struct str bibtex;
-    struct ai_paper *shown;
-    int err;
-};
-
-static void read_shown(void *arg)
-{
-    struct packed_paper *p = arg;
-    struct crew *c = p->crew;
-    p->err =
-        paper_read_shown(&c->scratch, c->reader, p->bibtex, &p->shown->title, &p->shown->abstract);
-}
-
-/* What the AI is shown of it, until the next wait. ERR_PROTO: it cannot be read. */
-static int read_paper(struct task *t, void *arg, struct ai_paper *out)
-{
-    struct packed_paper *p = arg;
-    struct crew *c = p->crew;
-    out->doi = p->doi;
-    p->shown = out;
-    if (!p->bytes.p)
-        return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
-    arena_reset(&c->scratch, (struct arena_mark){0});
-    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &p->bibtex);
-    if (!err)
-        task_aside(t, read_shown, p);
-    if (!err && p->err)
-        err = task_fail(t, ERR_PROTO, "the paper cannot be read");
-    return err == ERR_NOT_FOUND ? ERR_PROTO : err;
-}
-
 /* The AI's verdict, or why there is none. Other than 0: there may be one later. */
 static int judge_it(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
                     struct result *out)
 {
     struct crew_run *r = w->run;
     struct judge *judge = r->crew->node->judge;
-    struct packed_paper paper = {.crew = r->crew, .doi = p->doi, .bytes = packed};
-    struct ai_source source = {read_paper, &paper};
-    struct ai_verdict verdict;
+    struct verdict verdict;
     int err;
-    while ((err = judge_paper(t, judge, r->question, &source, &w->in_hand, &verdict)) ==
+    while ((err = judge_paper(t, judge, r->question, p->doi, packed, &w->in_hand, &verdict)) ==
            ERR_UNAVAILABLE)
         if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
             break;

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/ai/judge.h"
+#include "engine/judge/judge.h"
 #include "engine/people/switches.h"
 #include "engine/store/keys.h"
 #include "wire/redis.h"

@@ -1,7 +1,7 @@
 /* The engine's AI calls against the simulated AI: the prompts of one are what the other reads, whatever
  * fails on the way the verdicts are right, and what is reserved covers what is used. */
 #include "engine/ai/ai_fixture.h"
-#include "engine/ai/judge.h"
+#include "engine/judge/judge_private.h"
 #include "engine/setup/config.h"
 #include "tests/tap.h"
 #include "tool/sim/sim.h"
@@ -18,7 +18,7 @@ struct world {
     struct metrics *metrics;
     struct ai *ai;
     struct judge *judge;
-    const struct ai_question *question;
+    const struct judge_question *question;
 };
 
 static void world_open(struct task *t, struct world *w, const char *question)
@@ -36,7 +36,8 @@ static void world_open(struct task *t, struct world *w, const char *question)
     struct config c;
     const char *why;
     check(config_parse(task_arena(t), "none", STR_NULL, NULL, &c, &why) == 0);
-    check(judge_new(task_arena(t), w->ai, &c, &w->judge, &why) == 0);
+    check(judge_new(task_arena(t), &(struct judge_options){.ai = w->ai, .config = &c}, &w->judge,
+                    &why) == 0);
     w->question = judge_question_new(task_arena(t), w->judge, str_of(question));
 }
 
@@ -53,7 +54,7 @@ static void world_close(struct task *t, struct world *w)
 }
 
 static const struct {
-    struct ai_paper paper;
+    struct prompt_paper paper;
     bool relevant;
     const char *why;
 } papers[] = {
@@ -72,10 +73,10 @@ static const struct {
 };
 #define KINDS (sizeof papers / sizeof *papers)
 
-static int given(struct task *t, void *arg, struct ai_paper *out)
+static int given(struct task *t, void *arg, struct prompt_paper *out)
 {
     (void)t;
-    *out = *(const struct ai_paper *)arg;
+    *out = *(const struct prompt_paper *)arg;
     return 0;
 }
 
@@ -86,12 +87,12 @@ static void test_verdicts(struct task *t, void *arg)
     sim = (struct sim){.count = 0};
     world_open(t, &w, "Which catalysts are used,\n\nfor 电解水 and the like?");
     for (size_t i = 0; i < KINDS; i++) {
-        struct ai_verdict v = {.relevant = false};
+        struct verdict v = {.relevant = false};
         int64_t before = w.keyring.tokens_used;
         int taken = w.keyring.taken;
         bool in_hand;
-        const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-        is_int(judge_paper(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
+        const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+        is_int(judge_shown(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
         is_int(w.keyring.taken - taken, 1, "at once");
@@ -113,10 +114,10 @@ static void judge_one(struct task *t, void *arg)
 {
     struct crowd *c = arg;
     size_t i = c->next++ % KINDS;
-    struct ai_verdict v;
+    struct verdict v;
     bool in_hand;
-    const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-    int err = judge_paper(t, c->w->judge, c->w->question, &source, &in_hand, &v);
+    const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+    int err = judge_shown(t, c->w->judge, c->w->question, &source, &in_hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;

@@ -1,11 +1,11 @@
-#include "engine/ai/judge_private.h"
+#include "engine/judge/verdict.h"
 #include "engine/ai/reply.h"
 
 #define OBJECTS_TRIED_MAX 32 /* braces in prose that may begin one */
 
 /* What was found in a part of the text. */
 struct finding {
-    enum ai_word word;
+    enum word word;
     struct str reason; /* as it was written */
 };
 
@@ -31,39 +31,39 @@ static struct str trim(struct str s)
 
 static void add(struct finding *f, struct finding more)
 {
-    if (f->word == AI_WORD_NONE)
+    if (f->word == WORD_NONE)
         f->reason = more.reason;
-    f->word = ai_word_and(f->word, more.word);
+    f->word = word_and(f->word, more.word);
 }
 
 /* --- objects --- */
 
 /* A value that is there and says nothing is no verdict, and nothing else is looked for. */
-static enum ai_word word_of_text(struct str s)
+static enum word word_of_text(struct str s)
 {
     struct str reason;
-    enum ai_word word = ai_words_read(s, &reason);
-    return word == AI_WORD_NONE ? AI_WORD_CONTRADICTION : word;
+    enum word word = words_read(s, &reason);
+    return word == WORD_NONE ? WORD_CONTRADICTION : word;
 }
 
-static enum ai_word word_of(const struct json *j)
+static enum word word_of(const struct json *j)
 {
     int64_t number;
     bool truth;
     if (json_bool(j, &truth))
-        return truth ? AI_WORD_YES : AI_WORD_NO;
+        return truth ? WORD_YES : WORD_NO;
     if (json_int(j, &number))
-        return number == 1 ? AI_WORD_YES : number == 0 ? AI_WORD_NO : AI_WORD_CONTRADICTION;
-    return j->type == JSON_STRING ? word_of_text(j->s) : AI_WORD_CONTRADICTION;
+        return number == 1 ? WORD_YES : number == 0 ? WORD_NO : WORD_CONTRADICTION;
+    return j->type == JSON_STRING ? word_of_text(j->s) : WORD_CONTRADICTION;
 }
 
 /* An object that has no "relevant" is none of ours. */
 static struct finding finding_of(const struct json *object)
 {
-    struct finding f = {AI_WORD_NONE, STR("")};
+    struct finding f = {WORD_NONE, STR("")};
     json_each (j, object) {
         if (str_ieq(j->key, STR("relevant")))
-            f.word = ai_word_and(f.word, word_of(j));
+            f.word = word_and(f.word, word_of(j));
         else if (str_ieq(j->key, STR("reason")) && j->type == JSON_STRING)
             f.reason = j->s;
     }
@@ -74,14 +74,14 @@ static struct finding read_object(struct arena *a, struct str text)
 {
     const struct json *j;
     if (json_parse(a, text, &j, NULL) || j->type != JSON_OBJECT)
-        return (struct finding){AI_WORD_NONE, STR("")};
+        return (struct finding){WORD_NONE, STR("")};
     return finding_of(j);
 }
 
 /* ```json … ```, any number of them. */
 static struct finding read_fences(struct arena *a, struct str text)
 {
-    struct finding f = {AI_WORD_NONE, STR("")};
+    struct finding f = {WORD_NONE, STR("")};
     for (int tried = 0; tried < OBJECTS_TRIED_MAX; tried++) {
         ptrdiff_t at = str_find(text, STR("```"));
         if (at < 0)
@@ -119,7 +119,7 @@ static size_t object_bytes(struct str s)
 
 static struct finding read_prose(struct arena *a, struct str text)
 {
-    struct finding f = {AI_WORD_NONE, STR("")};
+    struct finding f = {WORD_NONE, STR("")};
     for (int tried = 0; tried < OBJECTS_TRIED_MAX && text.n; tried++) {
         const char *brace = memchr(text.p, '{', text.n);
         if (!brace)
@@ -128,7 +128,7 @@ static struct finding read_prose(struct arena *a, struct str text)
         size_t n = object_bytes(text);
         struct finding found = n ? read_object(a, str_from(text.p, n)) : (struct finding){0};
         add(&f, found);
-        text = skip(text, found.word == AI_WORD_NONE ? 1 : n);
+        text = skip(text, found.word == WORD_NONE ? 1 : n);
     }
     return f;
 }
@@ -181,19 +181,19 @@ static bool find_name(struct str s, struct str name, size_t *from, struct str *v
 }
 
 /* The value's end must be there: what is cut could have gone on. */
-static enum ai_word loose_word(struct str value)
+static enum word loose_word(struct str value)
 {
     size_t quote = quote_at(value), n = 0;
     value = skip(value, quote);
     while (n < value.n && !quote_at(skip(value, n)) && !strchr(",}\n", value.p[n]))
         n++;
     if (n == value.n || (quote && !quote_at(skip(value, n))))
-        return AI_WORD_CONTRADICTION;
+        return WORD_CONTRADICTION;
     struct str text = trim(str_from(value.p, n));
     if (!quote && str_eq(text, STR("1")))
-        return AI_WORD_YES;
+        return WORD_YES;
     if (!quote && str_eq(text, STR("0")))
-        return AI_WORD_NO;
+        return WORD_NO;
     return word_of_text(text);
 }
 
@@ -224,12 +224,12 @@ static struct str loose_reason(struct arena *a, struct str text)
 
 static struct finding read_loose(struct arena *a, struct str text)
 {
-    struct finding f = {AI_WORD_NONE, STR("")};
+    struct finding f = {WORD_NONE, STR("")};
     size_t from = 0;
     struct str value;
     while (find_name(text, STR("relevant"), &from, &value))
-        f.word = ai_word_and(f.word, loose_word(value));
-    if (f.word == AI_WORD_YES || f.word == AI_WORD_NO)
+        f.word = word_and(f.word, loose_word(value));
+    if (f.word == WORD_YES || f.word == WORD_NO)
         f.reason = loose_reason(a, text);
     return f;
 }
@@ -249,14 +249,14 @@ static struct finding read_content(struct arena *a, struct str content)
 {
     struct str text = skip_thoughts(trim(content));
     struct finding f = read_object(a, text);
-    if (f.word == AI_WORD_NONE)
+    if (f.word == WORD_NONE)
         f = read_fences(a, text);
-    if (f.word == AI_WORD_NONE)
+    if (f.word == WORD_NONE)
         f = read_prose(a, text);
-    if (f.word == AI_WORD_NONE)
+    if (f.word == WORD_NONE)
         f = read_loose(a, text);
-    if (f.word == AI_WORD_NONE)
-        f.word = ai_words_read(text, &f.reason);
+    if (f.word == WORD_NONE)
+        f.word = words_read(text, &f.reason);
     return f;
 }
 
@@ -270,16 +270,16 @@ static struct str content_of(const struct json *reply)
     return json_str(content);
 }
 
-void ai_verdict_read(struct arena *a, struct str body, struct ai_reply *out)
+void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
 {
-    *out = (struct ai_reply){.reason = STR("")};
+    *out = (struct verdict_reply){.reason = STR("")};
     const struct json *reply = ai_reply_parse(a, body, &out->tokens);
     struct str content = content_of(reply);
-    if (content.n == 0 || content.n > AI_CONTENT_BYTES_MAX)
+    if (content.n == 0 || content.n > VERDICT_CONTENT_BYTES_MAX)
         return;
     struct finding f = read_content(a, content);
-    out->readable = f.word == AI_WORD_YES || f.word == AI_WORD_NO;
-    out->relevant = f.word == AI_WORD_YES;
+    out->readable = f.word == WORD_YES || f.word == WORD_NO;
+    out->relevant = f.word == WORD_YES;
     if (out->readable)
         out->reason = ai_line(a, f.reason);
 }

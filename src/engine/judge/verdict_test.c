@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "engine/ai/judge_private.h"
+#include "engine/judge/verdict.h"
 #include "engine/ai/reply.h"
 #include "tests/tap.h"
 
@@ -8,7 +8,7 @@ static struct arena arena;
 enum want { YES, NO, UNREADABLE };
 static const char *const want_names[] = {"relevant", "not relevant", "unreadable"};
 
-static enum want outcome_of(const struct ai_reply *r)
+static enum want outcome_of(const struct verdict_reply *r)
 {
     if (!r->readable)
         return UNREADABLE;
@@ -46,10 +46,10 @@ static struct str reply_with(struct str content, const char *finish)
     return reply;
 }
 
-static struct ai_reply read_content(struct str content)
+static struct verdict_reply read_content(struct str content)
 {
-    struct ai_reply r;
-    ai_verdict_read(&arena, reply_with(content, "stop"), &r);
+    struct verdict_reply r;
+    verdict_read(&arena, reply_with(content, "stop"), &r);
     return r;
 }
 
@@ -216,7 +216,7 @@ static void test_table(void)
 {
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
         struct str content = str_of(replies[i].content);
-        struct ai_reply r = read_content(content);
+        struct verdict_reply r = read_content(content);
         is_str(str_of(want_names[outcome_of(&r)]), str_of(want_names[replies[i].want]), "%s",
                shown(content));
         if (replies[i].reason)
@@ -265,8 +265,8 @@ static const struct {
 static void test_bodies(void)
 {
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        struct ai_reply r;
-        ai_verdict_read(&arena, str_of(bodies[i].body), &r);
+        struct verdict_reply r;
+        verdict_read(&arena, str_of(bodies[i].body), &r);
         ok(outcome_of(&r) == bodies[i].want, "%s is %s", bodies[i].body,
            want_names[bodies[i].want]);
         is_int(r.tokens, bodies[i].tokens, "and its tokens");
@@ -286,14 +286,17 @@ static struct str repeated(const char *text, size_t n)
 
 static void test_long(void)
 {
-    struct str braces = repeated("{", AI_CONTENT_BYTES_MAX), said = repeated("very ", 5000);
-    is_int(outcome_of(&(struct ai_reply[]){read_content(braces)}[0]), UNREADABLE, "braces only");
-    struct str quotes = repeated("\"relevant\":", AI_CONTENT_BYTES_MAX / 11);
-    is_int(outcome_of(&(struct ai_reply[]){read_content(quotes)}[0]), UNREADABLE, "names only");
-    struct ai_reply r =
+    struct str braces = repeated("{", VERDICT_CONTENT_BYTES_MAX), said = repeated("very ", 5000);
+    is_int(outcome_of(&(struct verdict_reply[]){read_content(braces)}[0]), UNREADABLE,
+           "braces only");
+    struct str quotes = repeated("\"relevant\":", VERDICT_CONTENT_BYTES_MAX / 11);
+    is_int(outcome_of(&(struct verdict_reply[]){read_content(quotes)}[0]), UNREADABLE,
+           "names only");
+    struct verdict_reply r =
         read_content(str_printf(&arena, "%.*s {\"relevant\": true}", STR_ARG(said)));
     is_int(outcome_of(&r), YES, "after 25 KB of prose");
-    r = read_content(str_printf(&arena, "yes. %.*s", STR_ARG(repeated("a", AI_CONTENT_BYTES_MAX))));
+    r = read_content(
+        str_printf(&arena, "yes. %.*s", STR_ARG(repeated("a", VERDICT_CONTENT_BYTES_MAX))));
     is_int(outcome_of(&r), UNREADABLE, "too long to be looked at");
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
                                 STR_ARG(repeated("很", 300))));
@@ -301,10 +304,9 @@ static void test_long(void)
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
                                 STR_ARG(repeated("😀", AI_LINE_CHARS_MAX))));
     is_str(r.reason, repeated("😀", AI_LINE_CHARS_MAX), "and stays whole up to the limit");
-    ai_verdict_read(&arena, reply_with(STR("{\"relevant\": true, \"reason\": \"cut"), "length"),
-                    &r);
+    verdict_read(&arena, reply_with(STR("{\"relevant\": true, \"reason\": \"cut"), "length"), &r);
     is_int(outcome_of(&r), YES, "finish_reason length after the verdict");
-    ai_verdict_read(&arena, reply_with(STR("{\"reason\": \"yes"), "length"), &r);
+    verdict_read(&arena, reply_with(STR("{\"reason\": \"yes"), "length"), &r);
     is_int(outcome_of(&r), UNREADABLE, "finish_reason length before it");
 }
 
