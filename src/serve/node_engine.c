@@ -7,11 +7,11 @@
 #include "app/admin/routes.h"
 #include "app/catalog/routes.h"
 #include "app/distill/routes.h"
-#include "app/distill/work.h"
+#include "app/distill/application.h"
 #include "app/download/downloads.h"
 #include "app/download/routes.h"
 #include "app/screen/routes.h"
-#include "app/screen/work.h"
+#include "app/screen/application.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
 #include "engine/judge/judge.h"
@@ -44,7 +44,8 @@ static const struct api_application applications[] = {
     {"download", download_routes}, {"screen", screen_routes},   ADMIN_APPLICATIONS,
 };
 
-static const struct work *const works[] = {&screen_work, &distill_work, NULL};
+static const struct application *const run_applications[] = {&screen_application,
+                                                             &distill_application, NULL};
 
 #define LOOK_MS        2000 /* MySQL hangs: we start without having looked */
 #define TABLES_LOOK_MS 1000
@@ -74,7 +75,7 @@ static void make_workers(struct node_engine *e)
     e->archive = (struct archive){
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
-    n->works = works;
+    n->applications = run_applications;
     n->keyring = keyring_new(
         &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,

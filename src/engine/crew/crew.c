@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/ai/ai.h"
+#include "engine/judge/judge.h"
 #include "engine/people/user.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -246,18 +248,17 @@ static struct crew_run *run_open(struct crew *c, struct str name, struct str par
         problem = "its parameters cannot be read";
         if (!json_parse(&r->arena, str_dup(&r->arena, params), &r->run.params, NULL)) {
             problem = NULL;
-            r->work = work_for(c->node->works, r->run.params);
+            r->app = application_for(c->node->applications, r->run.params);
         }
     }
-    if (!problem && !r->work)
+    if (!problem && !r->app)
         problem = "this version does not know its kind";
     if (problem) {
         log_error("crew", "run %.*s: %s", STR_ARG(name), problem);
         run_free(r);
         return NULL;
     }
-    struct str question = json_str(json_get(r->run.params, "question"));
-    r->question = judge_question_new(&r->arena, c->node->judge, question.p ? question : STR(""));
+    r->opened = r->app->open(&r->arena, c->node, &r->run);
     map_set(c->runs, r->name, r);
     return r;
 }

@@ -3,12 +3,10 @@
 #define ENGINE_CREW_CREW_PRIVATE_H
 
 #include "base/map.h"
-#include "engine/ai/ai.h"
-#include "engine/judge/judge.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/members.h"
 #include "engine/crew/till.h"
-#include "engine/crew/work.h"
+#include "engine/crew/application.h"
 #include "engine/papers/block.h"
 #include "engine/runs/run.h"
 #include "engine/setup/node.h"
@@ -40,9 +38,9 @@ struct crew_run {
     struct crew *crew;
     struct arena arena;
     struct str name;
-    struct work_run run;
-    const struct work *work;
-    const struct judge_question *question;
+    struct app_run run;
+    const struct application *app;
+    const void *opened; /* what app made for its papers */
     struct till till;
     struct list workers;
     int64_t count; /* of them */
@@ -81,8 +79,8 @@ struct work_unit {
 
 /* Some of them, fetched together. */
 struct lot_paper {
-    struct work_paper paper; /* its strings are the unit's */
-    struct str packed;       /* as blocks have it; p == NULL: not in the corpus any more */
+    struct app_paper paper; /* its strings are the unit's */
+    struct str packed;      /* as blocks have it; p == NULL: not in the corpus any more */
 };
 
 struct lot {

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "engine/ai/permits.h"
 #include "engine/crew/members.h"
-#include "engine/crew/work.h"
+#include "engine/crew/application.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
 #include "engine/runs/keeper.h"
@@ -219,28 +219,28 @@ static int see_to_running(struct task *t, struct dispatcher *d)
 /* --- runs that wait --- */
 
 static int read_run(struct task *t, struct dispatcher *d, const struct entry *e,
-                    struct work_run *run, const struct work **work)
+                    struct app_run *run, const struct application **app)
 {
     struct str key = key_query_info(task_arena(t), e->id.uid, e->id.qid);
     const struct redis_reply *r;
     int err = redis_call(t, d->node->redis, key, &r, STR("HGET"), key, STR("search_params"));
     if (err)
         return err;
-    *run = (struct work_run){.id = e->id};
+    *run = (struct app_run){.id = e->id};
     if (r->type != REDIS_STRING || json_parse(task_arena(t), r->str, &run->params, NULL))
         return task_fail(t, ERR_INVALID, "its parameters cannot be read");
-    *work = work_for(d->node->works, run->params);
-    return *work ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
+    *app = application_for(d->node->applications, run->params);
+    return *app ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
 }
 
 static int split(struct task *t, struct dispatcher *d, const struct entry *e, struct str **units,
                  size_t *count)
 {
-    struct work_run run;
-    const struct work *work;
-    int err = read_run(t, d, e, &run, &work);
+    struct app_run run;
+    const struct application *app;
+    int err = read_run(t, d, e, &run, &app);
     if (!err)
-        err = work->split(t, d->node, &run, units, count);
+        err = app->split(t, d->node, &run, units, count);
     if (!err && *count == 0)
         err = task_fail(t, ERR_INVALID, "none of its papers are in the corpus");
     return err;

@@ -5,36 +5,33 @@
 #include "engine/crew/crew_private.h"
 #include "engine/runs/result.h"
 #include "engine/store/keys.h"
+#include "loop/backoff.h"
 
 #define BACKOFF_MS 50   /* a unit is done, and a store is away */
-#define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */
+#define NO_KEY_MS  2000 /* there is no key that can be used: look again */
 
 /* --- one paper --- */
 
-/* The AI's verdict, or why there is none. Other than 0: there may be one later. */
-static int judge_it(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
-                    struct result *out)
+/* The result, or why there is none. Other than 0: there may be one later. */
+static int judge(struct task *t, struct worker *w, const struct app_paper *p, struct str packed,
+                 struct result *out)
 {
-    struct crew_run *r = w->run;
-    struct judge *judge = r->crew->node->judge;
-    struct verdict verdict;
+    const struct crew_run *r = w->run;
+    struct backoff backoff = {.ms = NO_KEY_MS};
     int err;
-    while ((err = judge_paper(t, judge, r->question, p->doi, packed, &w->in_hand, &verdict)) ==
+    while ((err = r->app->judge(t, r->crew->node, r->opened, p, packed, &w->in_hand, out)) ==
            ERR_UNAVAILABLE)
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
+        if ((err = backoff_wait(t, &backoff)))
             break;
     out->failed = err == ERR_REFUSED || err == ERR_PROTO;
-    if (out->failed)
-        out->reason = str_dup(task_arena(t), str_of(task_error(t)));
-    if (err)
-        return out->failed ? 0 : err;
-    out->relevant = verdict.relevant;
-    out->reason = verdict.reason;
+    if (!out->failed)
+        return err;
+    out->reason = str_dup(task_arena(t), str_of(task_error(t)));
     return 0;
 }
 
 /* It is recorded and charged while the AI thinks about the next one. */
-static int record(struct task *t, struct worker *w, const struct work_paper *p,
+static int record(struct task *t, struct worker *w, const struct app_paper *p,
                   const struct result *result)
 {
     struct crew_run *r = w->run;
@@ -53,11 +50,11 @@ static int record(struct task *t, struct worker *w, const struct work_paper *p,
                                       .failed = result->failed});
 }
 
-static int work_on_paper(struct task *t, struct worker *w, const struct work_paper *p,
+static int work_on_paper(struct task *t, struct worker *w, const struct app_paper *p,
                          struct str packed)
 {
     struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
-    int err = judge_it(t, w, p, packed, &result);
+    int err = judge(t, w, p, packed, &result);
     w->in_hand = true; /* also if it failed: that is recorded, too */
     if (!err)
         err = record(t, w, p, &result);
@@ -106,7 +103,7 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
 
 /* --- all of them --- */
 
-static int work(struct task *t, struct worker *w)
+static int work_on_lots(struct task *t, struct worker *w)
 {
     int err = 0;
     while (!err && !w->leaves) {
@@ -126,7 +123,7 @@ void worker_task(struct task *t, void *arg)
     struct worker *w = arg;
     struct crew_run *r = w->run;
     w->task = t;
-    int err = work(t, w);
+    int err = work_on_lots(t, w);
     till_leave(t, &r->till, &w->slip, &w->cut_off);
     if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED && err != ERR_FUNDS)
         log_warn("crew", "a worker of run %.*s gives up: %s", STR_ARG(r->run.id.qid),

@@ -11,6 +11,7 @@
 struct address_list;
 struct ai;
 struct alerts;
+struct application;
 struct archive;
 struct attempts;
 struct blocks;
@@ -35,7 +36,6 @@ struct runs;
 struct sql_pool;
 struct switches;
 struct warm_progress;
-struct work;
 
 struct node {
     struct loop *loop;
@@ -65,8 +65,8 @@ struct node {
     struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;
-    const struct members *members;   /* all nodes that live */
-    const struct work *const *works; /* of the applications; ends with NULL */
+    const struct members *members;                 /* all nodes that live */
+    const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
     int place;            /* among the nodes of its supervisor; whoever follows it has it again */
