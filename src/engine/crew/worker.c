@@ -46,8 +46,9 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
                                       .doi = p->doi,
                                       .cents = result->failed ? 0 : p->cents,
                                       .result = buf_str(&r->crew->json),
-                                      .relevant = result->relevant,
-                                      .failed = result->failed});
+                                      .outcome = result->failed     ? OUTCOME_FAILED
+                                                 : result->relevant ? OUTCOME_HIT
+                                                                    : OUTCOME_MISS});
 }
 
 static int work_on_paper(struct task *t, struct worker *w, const struct app_paper *p,

@@ -28,6 +28,8 @@ static inline struct str doi_of(struct task *t, int i)
 static inline struct charge verdict_of(struct task *t, struct run_id id, int i, char kind)
 {
     struct arena *a = task_arena(t);
+    enum outcome outcome;
+    check(outcome_read(kind, &outcome));
     struct result r = {.block_key = key_block(a, i % 2 ? STR("A: B") : STR("Zoo"), 2000 + i % 2),
                        .failed = kind == 'f',
                        .relevant = kind == 'r',
@@ -39,8 +41,7 @@ static inline struct charge verdict_of(struct task *t, struct run_id id, int i, 
                        .qid = id.qid,
                        .doi = doi_of(t, i),
                        .cents = kind == 'f' ? 0 : 10,
-                       .relevant = kind == 'r',
-                       .failed = kind == 'f',
+                       .outcome = outcome,
                        .result = str_dup(a, buf_str(&json))};
     buf_release(&json);
     return c;
