@@ -127,8 +127,9 @@ static void come_back(struct bench *b, int last)
         b->sum += r.tokens;
         if (last < 1)
             continue;
-        struct result result = {
-            .block_key = STR("meta:Some Journal:2020"), .relevant = r.relevant, .reason = r.reason};
+        struct result result = {.block_key = STR("meta:Some Journal:2020"),
+                                .outcome = r.relevant ? OUTCOME_HIT : OUTCOME_MISS,
+                                .reason = r.reason};
         buf_clear(&b->page);
         result_write(&b->page, &result);
         b->sum += (int64_t)b->page.len;

@@ -17,7 +17,7 @@ int judged_paper(struct task *t, const struct node *n, const void *question,
     int err = judge_paper(t, n->judge, question, paper->doi, packed, in_hand, &v);
     if (err)
         return err;
-    out->relevant = v.relevant;
+    out->outcome = v.relevant ? OUTCOME_HIT : OUTCOME_MISS;
     out->reason = v.reason;
     return 0;
 }

@@ -23,9 +23,9 @@ static int judge(struct task *t, struct worker *w, const struct app_paper *p, st
            ERR_UNAVAILABLE)
         if ((err = backoff_wait(t, &backoff)))
             break;
-    out->failed = err == ERR_REFUSED || err == ERR_PROTO;
-    if (!out->failed)
+    if (err != ERR_REFUSED && err != ERR_PROTO)
         return err;
+    out->outcome = OUTCOME_FAILED;
     out->reason = str_dup(task_arena(t), str_of(task_error(t)));
     return 0;
 }
@@ -44,17 +44,16 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
                      &(struct charge){.uid = r->run.id.uid,
                                       .qid = r->run.id.qid,
                                       .doi = p->doi,
-                                      .cents = result->failed ? 0 : p->cents,
+                                      .cents = result->outcome == OUTCOME_FAILED ? 0 : p->cents,
                                       .result = buf_str(&r->crew->json),
-                                      .outcome = result->failed     ? OUTCOME_FAILED
-                                                 : result->relevant ? OUTCOME_HIT
-                                                                    : OUTCOME_MISS});
+                                      .outcome = result->outcome});
 }
 
 static int work_on_paper(struct task *t, struct worker *w, const struct app_paper *p,
                          struct str packed)
 {
-    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
+    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year),
+                            .outcome = OUTCOME_FAILED};
     int err = judge(t, w, p, packed, &result);
     w->in_hand = true; /* also if it failed: that is recorded, too */
     if (!err)
