@@ -76,14 +76,14 @@ static void make_workers(struct node_engine *e)
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
     n->applications = run_applications;
-    n->keyring = keyring_new(
-        &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->permits = permits_new(
+        &(struct permits_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
                                         .path = AI_CHAT_PATH,
                                         .timeout_ms = n->config->ai_timeout_ms,
                                         .client = n->client,
-                                        .keyring = n->keyring,
+                                        .permits = n->permits,
                                         .metrics = n->metrics});
     check(n->ai); /* the supervisor has put in the address of the simulated AI */
     int err = judge_new(
@@ -157,7 +157,7 @@ void node_engine_free(struct node_engine *e)
     crew_free(e->crew);
     judge_free(n->judge);
     ai_free(n->ai);
-    keyring_free(n->keyring);
+    permits_free(n->permits);
     api_free(e->api);
     switches_free(n->switches);
     attempts_free(n->registrations);
@@ -214,7 +214,7 @@ static void start_roles(struct node_engine *e)
         {"switches", switches_task, n->switches},
         {"sweeper", sweeper_task, &e->sweeper},
         {"audit", audit_task, &e->audit},
-        {"keyring", keyring_task, n->keyring},
+        {"keyring", permits_task, n->permits},
         {"dispatcher", dispatcher_task, n},
         {"keeper", keeper_task, &e->runs},
         {"archive", archive_task, &e->archive},
@@ -263,6 +263,6 @@ void node_engine_part(struct task *t, struct node_engine *e)
     archive_part(t, &e->archive);
     alerts_part(t, e->node->alerts);
     if (e->started && e->node->members->count == 0) /* we were the last */
-        keyring_close(t, e->node->keyring);
+        permits_close(t, e->node->permits);
     task_deadline_restore(t, old);
 }

@@ -19,7 +19,7 @@
 struct ai {
     struct arena arena; /* of url */
     struct http_client *client;
-    struct keyring *keyring;
+    struct permits *permits;
     const char *url;
     int64_t timeout_ms;
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
@@ -68,7 +68,7 @@ struct ai *ai_new(const struct ai_options *o)
     arena_init(&ai->arena);
     buf_init(&ai->page);
     ai->client = o->client;
-    ai->keyring = o->keyring;
+    ai->permits = o->permits;
     ai->url = url_of(&ai->arena, o);
     ai->timeout_ms = o->timeout_ms;
     open_metrics(ai, o);
@@ -104,7 +104,7 @@ struct asking {
 /* The permit's end: the tokens used are told to the key pool, and counted. */
 static void settle(struct task *t, struct asking *q, const struct permit *p, int64_t tokens)
 {
-    keyring_settle(t, q->ai->keyring, p, tokens);
+    permits_settle(t, q->ai->permits, p, tokens);
     q->answer.tokens += tokens;
     metric_add(q->ai->tokens, tokens);
 }
@@ -159,7 +159,7 @@ static enum fate refused(struct task *t, struct asking *q, const struct permit *
 static enum fate key_refused(struct task *t, struct asking *q, const struct permit *p, int status)
 {
     settle(t, q, p, 0);
-    keyring_refused(t, q->ai->keyring, p->key_id, status);
+    permits_refused(t, q->ai->permits, p->key_id, status);
     q->problem = "refuses our keys";
     return ++q->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
 }
@@ -176,7 +176,7 @@ static enum fate read_reply(struct task *t, struct asking *q, const struct permi
         return refused(t, q, p, r);
     settle(t, q, p, p->tokens);
     if (r->status == 429)
-        keyring_cool(t, q->ai->keyring, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
+        permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
     return again(q, arena_printf(task_arena(t), "answered with status %d", r->status));
 }
 
@@ -185,7 +185,7 @@ static int read_error(struct task *t, struct asking *q, const struct permit *p, 
                       enum fate *fate)
 {
     if (err == ERR_UNAVAILABLE || err == ERR_BUSY || err == ERR_INVALID)
-        keyring_unused(t, q->ai->keyring, p);
+        permits_unused(t, q->ai->permits, p);
     else
         settle(t, q, p, p->tokens);
     if (err == ERR_CANCELED || (err == ERR_TIMEOUT && task_time_left_ms(t) <= 0))
@@ -255,13 +255,13 @@ static int attempt(struct task *t, struct asking *q, enum fate *fate)
 {
     struct permit p;
     struct http_response r;
-    struct keyring *ring = q->ai->keyring;
+    struct permits *ring = q->ai->permits;
     int err = write_page(t, q);
     if (err)
         return err;
-    while (!(err = keyring_take(t, ring, q->tokens_reserved, &p)) &&
+    while (!(err = permits_take(t, ring, q->tokens_reserved, &p)) &&
            !permit_valid(&p, task_loop(t)))
-        keyring_unused(t, ring, &p); /* the task was woken too late for it */
+        permits_unused(t, ring, &p); /* the task was woken too late for it */
     if (err)
         return err;
     *q->in_hand = true;

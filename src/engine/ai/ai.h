@@ -19,7 +19,7 @@
 
 struct ai;
 struct http_client;
-struct keyring;
+struct permits;
 
 #define AI_ATTEMPTS_MAX 4
 /* Services, and where below their base address they answer. */
@@ -33,7 +33,7 @@ struct ai_options {
     const char *url, *path;     /* base address, and what follows it; copied */
     int64_t timeout_ms;         /* of one attempt */
     struct http_client *client; /* this and all below borrowed */
-    struct keyring *keyring;    /* of this service */
+    struct permits *permits;    /* of this service */
     struct metrics *metrics;    /* calls by outcome, tokens, latency */
 };
 /* NULL: url is empty, there is no such service. */

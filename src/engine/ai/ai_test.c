@@ -46,7 +46,7 @@ struct scenario {
 
     /* what did */
     struct site site;
-    struct keyring keyring;
+    struct permits permits;
     struct http_client *client;
     int got, seen;
     struct ai_answer answer;
@@ -199,7 +199,7 @@ static void ask_task(struct task *t, void *arg)
     struct group g;
     struct canceling c = {t, s};
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1/", s->site.port);
-    struct ai *ai = open_ai(s->client, &s->keyring, metrics, url, s->timeout_ms);
+    struct ai *ai = open_ai(s->client, &s->permits, metrics, url, s->timeout_ms);
     group_init(&g, task_loop(t));
     if (s->cancel)
         check(task_go(&g, "cancel", cancel_later, &c) == 0);
@@ -217,7 +217,7 @@ static void run(struct task *t, void *arg)
     buf_init(&s->last);
     buf_init(&s->auth);
     s->timeout_ms = s->timeout_ms ? s->timeout_ms : 15000;
-    s->keyring = (struct keyring){.keys = s->keys, .prefix = s->prefix};
+    s->permits = (struct permits){.keys = s->keys, .prefix = s->prefix};
     s->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     site_open_tcp(t, &s->site, (struct http_options){.behind_tls = false}, routes, 1, s);
     if (s->requests == 0 && s->unused) /* nobody is there: the port answers no more */
@@ -452,13 +452,13 @@ static void report_answer(const struct scenario *s)
 {
     is_int(s->answer.attempts, s->attempts, "%s: attempts", s->name);
     is_str(s->read, STR("mice"), "%s: the answer was read", s->name);
-    is_int(s->answer.tokens, s->keyring.tokens_used, "%s: the tokens of all attempts", s->name);
+    is_int(s->answer.tokens, s->permits.tokens_used, "%s: the tokens of all attempts", s->name);
     ok(s->answer.latency_us > 0, "%s: latency", s->name);
 }
 
 static void report(struct scenario *s)
 {
-    const struct keyring *k = &s->keyring;
+    const struct permits *k = &s->permits;
     is_int(s->got, s->err, "%s: outcome", s->name);
     if (!s->err)
         report_answer(s);
@@ -511,10 +511,10 @@ static void test_metrics(void)
         bool stopped = s->err == ERR_CANCELED || (s->err == ERR_TIMEOUT && s->steps[0] == STALL);
         good += s->err == 0;
         failed += s->err == ERR_REFUSED;
-        requests += s->keyring.taken - stopped;
-        tokens += s->keyring.tokens_used;
+        requests += s->permits.taken - stopped;
+        tokens += s->permits.tokens_used;
     }
-    requests += named("cancelled between calls")->keyring.taken; /* its only call was over */
+    requests += named("cancelled between calls")->permits.taken; /* its only call was over */
     is_int(rendered("millrace_ai_calls_total{outcome=\"ok\""), good, "calls that are fine");
     is_int(rendered("millrace_ai_calls_total{outcome=\"failed\""), failed, "calls that failed");
     is_int(rendered("millrace_ai_calls_total{outcome=\"retry\""), requests - good - failed,
@@ -540,9 +540,9 @@ static void test_scenarios(struct task *t, void *arg)
     for (size_t i = 0; i < SCENARIOS; i++)
         report(&scenarios[i]);
     ok(str_find(buf_str(&log), STR("secret")) < 0, "no key is logged");
-    is_int(named("503, 408, 429, then an answer")->keyring.cool_ms, 7000, "Retry-After");
-    is_int(named("429 without a time")->keyring.cool_ms, 0, "no Retry-After");
-    is_int(named("a bad key, then a good one")->keyring.refused_status, 401, "what was refused");
+    is_int(named("503, 408, 429, then an answer")->permits.cool_ms, 7000, "Retry-After");
+    is_int(named("429 without a time")->permits.cool_ms, 0, "no Retry-After");
+    is_int(named("a bad key, then a good one")->permits.refused_status, 401, "what was refused");
     is_str(buf_str(&named("a bad key, then a good one")->auth), STR("Bearer sk-secret-2"),
            "another key at once");
     test_metrics();
@@ -611,7 +611,7 @@ static void test_shared_page(struct task *t, void *arg)
 {
     (void)arg;
     static const struct http_route echoes[] = {{"POST", "/chat/completions", echo, BODY_BYTES}};
-    struct keyring keys = {.keys = 1};
+    struct permits keys = {.keys = 1};
     struct site site;
     struct group g;
     struct metrics *m = metrics_open(-1, 1, 0);

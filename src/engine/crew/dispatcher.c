@@ -42,7 +42,7 @@ struct dispatcher {
     struct entry *running;
     size_t running_count;
     int64_t latency_us, tokens; /* of a call, on average */
-    struct keyring_load load;
+    struct permits_load load;
 };
 
 /* --- what there is --- */
@@ -126,7 +126,7 @@ static int64_t use_of(const struct dispatcher *d, int64_t workers)
 /* What runs may not show in the window yet, and what has ended still does: the larger one counts. */
 static bool fits(const struct dispatcher *d, int64_t workers)
 {
-    const struct keyring_load *l = &d->load;
+    const struct permits_load *l = &d->load;
     int64_t planned = 0;
     for (size_t i = 0; i < d->running_count; i++)
         planned += use_of(d, d->running[i].workers);
@@ -151,7 +151,7 @@ static int read_rates(struct task *t, struct dispatcher *d)
         }
     d->latency_us = nodes ? most(latency_us / nodes, 1) : LATENCY_US_DEFAULT;
     d->tokens = nodes ? most(tokens / nodes, 1) : TOKENS_DEFAULT;
-    return keyring_load(t, d->node->keyring, &d->load);
+    return permits_load(t, d->node->permits, &d->load);
 }
 
 /* --- runs that have workers --- */

@@ -21,7 +21,7 @@
 
 struct node;
 
-/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, keyring, applications, and
+/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, permits, applications, and
  * switches, if any: SWITCH_NEW_RUNS has runs wait that were never started. */
 void dispatcher_task(struct task *t, void *arg);
 #endif

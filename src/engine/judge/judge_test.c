@@ -21,7 +21,7 @@ struct world {
     struct buf last;
     struct site site;
     struct http_client *client;
-    struct keyring keyring;
+    struct permits permits;
     struct metrics *metrics;
     struct config config;
     struct ai *ai;
@@ -49,13 +49,13 @@ static const struct http_route routes[] = {{"POST", "/chat/completions", answer,
 static void world_open(struct task *t, struct world *w, const char *const *answers)
 {
     const char *why;
-    *w = (struct world){.answers = answers, .keyring = {.keys = 1}};
+    *w = (struct world){.answers = answers, .permits = {.keys = 1}};
     buf_init(&w->last);
     w->metrics = metrics_open(-1, 1, 0);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     site_open_tcp(t, &w->site, (struct http_options){.behind_tls = false}, routes, 1, w);
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d", w->site.port);
-    w->ai = open_ai(w->client, &w->keyring, w->metrics, url, 15000);
+    w->ai = open_ai(w->client, &w->permits, w->metrics, url, 15000);
     check(config_parse(task_arena(t), "none", STR_NULL, NULL, &w->config, &why) == 0);
     check(judge_new(task_arena(t), &(struct judge_options){.ai = w->ai, .config = &w->config},
                     &w->judge, &why) == 0);
@@ -108,7 +108,7 @@ static void test_verdict(struct task *t, void *arg)
     ok(v.relevant, "is read");
     is_str(v.reason, STR("mice"), "and its reason");
     is_int(w.seen, 2, "a reply without one is asked for again");
-    is_int(w.keyring.tokens_used, 47, "both are paid for");
+    is_int(w.permits.tokens_used, 47, "both are paid for");
     ok(str_find(buf_str(&w.last), STR("Title: On mice\\n\\nAbstract: We report\\n\\nDOI: 10.1/x")) >
            0,
        "the paper is sent");
@@ -151,7 +151,7 @@ static void test_unreadable(struct task *t, void *arg)
         is_str(str_of(task_error(t)), str_of(papers[i].error), "is what the user is told");
     }
     is_int(w.seen, 0, "the AI is not asked");
-    is_int(w.keyring.taken, 0, "and no permit is taken");
+    is_int(w.permits.taken, 0, "and no permit is taken");
     world_close(t, &w);
 }
 

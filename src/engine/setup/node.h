@@ -24,7 +24,7 @@ struct group;
 struct http_client;
 struct http_server;
 struct judge;
-struct keyring;
+struct permits;
 struct ledger;
 struct loop;
 struct members;
@@ -60,7 +60,7 @@ struct node {
     const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
-    struct keyring *keyring;
+    struct permits *permits;
     struct ai *ai; /* the chat service */
     struct judge *judge;
     const struct runs *runs;

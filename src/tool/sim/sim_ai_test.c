@@ -14,7 +14,7 @@ static struct sim sim;
 struct world {
     struct site site;
     struct http_client *client;
-    struct keyring keyring;
+    struct permits permits;
     struct metrics *metrics;
     struct ai *ai;
     struct judge *judge;
@@ -23,7 +23,7 @@ struct world {
 
 static void world_open(struct task *t, struct world *w, const char *question)
 {
-    *w = (struct world){.keyring = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
+    *w = (struct world){.permits = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
     sim_stats_init(&sim.stats);
     waitq_init(&sim.quit);
     sim_brief_init(&sim.brief);
@@ -32,7 +32,7 @@ static void world_open(struct task *t, struct world *w, const char *question)
     sim_routes(w->site.server, &sim);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1", w->site.port);
-    w->ai = open_ai(w->client, &w->keyring, w->metrics, url, 2000);
+    w->ai = open_ai(w->client, &w->permits, w->metrics, url, 2000);
     struct config c;
     const char *why;
     check(config_parse(task_arena(t), "none", STR_NULL, NULL, &c, &why) == 0);
@@ -88,18 +88,18 @@ static void test_verdicts(struct task *t, void *arg)
     world_open(t, &w, "Which catalysts are used,\n\nfor 电解水 and the like?");
     for (size_t i = 0; i < KINDS; i++) {
         struct verdict v = {.relevant = false};
-        int64_t before = w.keyring.tokens_used;
-        int taken = w.keyring.taken;
+        int64_t before = w.permits.tokens_used;
+        int taken = w.permits.taken;
         bool in_hand;
         const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
         is_int(judge_shown(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
-        is_int(w.keyring.taken - taken, 1, "at once");
+        is_int(w.permits.taken - taken, 1, "at once");
         ok(v.reason.n > 0, "with a reason: %.*s", STR_ARG(v.reason));
-        int64_t used = w.keyring.tokens_used - before;
-        ok(used > 100 && used <= w.keyring.tokens_reserved, "%lld tokens of %lld", (long long)used,
-           (long long)w.keyring.tokens_reserved);
+        int64_t used = w.permits.tokens_used - before;
+        ok(used > 100 && used <= w.permits.tokens_reserved, "%lld tokens of %lld", (long long)used,
+           (long long)w.permits.tokens_reserved);
     }
     world_close(t, &w);
 }
@@ -144,8 +144,8 @@ static void test_faults(struct task *t, void *arg)
     is_int(c.wrong, 0, "no fault makes a wrong verdict");
     ok(c.failed <= PAPERS / 10, "few papers fail for good: %d", c.failed);
     is_int(c.right + c.failed, PAPERS, "every paper has an outcome");
-    is_int(w.keyring.taken, w.keyring.settled, "every permit is settled");
-    is_int(sim.stats.requests, w.keyring.taken, "and there is one for every request");
+    is_int(w.permits.taken, w.permits.settled, "every permit is settled");
+    is_int(sim.stats.requests, w.permits.taken, "and there is one for every request");
     sim.stats.faults[FAULT_TIMEOUT] += sim.stats.outcomes[OUTCOME_GONE]; /* we did not wait */
     for (int f = FAULT_NONE + 1; f < FAULT_COUNT; f++)
         ok(sim.stats.faults[f] > 0, "there was a fault of the kind %s",
