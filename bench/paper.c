@@ -9,7 +9,8 @@
 #include "base/time.h"
 #include "corpus/pack.h"
 #include "corpus/paper.h"
-#include "engine/ai/ai_private.h"
+#include "engine/judge/prompt.h"
+#include "engine/judge/verdict.h"
 #include "engine/papers/block_private.h"
 #include "engine/runs/result.h"
 
@@ -20,7 +21,7 @@ struct bench {
     struct arena kept, scratch;
     struct bibtex *reader;
     struct pack *pack;
-    const struct ai_question *question;
+    const struct judge_question *question;
     struct buf page;
     size_t count;
     struct str doi[PAPERS_MAX], bibtex[PAPERS_MAX], packed[PAPERS_MAX], reply[PAPERS_MAX];
@@ -101,7 +102,7 @@ static void go_out(struct bench *b, int last)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct str bibtex;
-        struct ai_paper shown = {.doi = b->doi[i]};
+        struct prompt_paper shown = {.doi = b->doi[i]};
         arena_reset(&b->scratch, (struct arena_mark){0});
         check(pack_get(b->pack, &b->scratch, b->packed[i], &bibtex, NULL) == 0);
         b->sum += bibtex.p[bibtex.n / 2];
@@ -112,22 +113,23 @@ static void go_out(struct bench *b, int last)
         if (last < 2)
             continue;
         buf_clear(&b->page);
-        b->sum += ai_prompt_write(b->question, &shown, &b->page);
+        b->sum += prompt_write(b->question, &shown, &b->page);
     }
 }
 
 static void come_back(struct bench *b, int last)
 {
     for (size_t i = 0; i < b->count; i++) {
-        struct ai_reply r;
+        struct verdict_reply r;
         arena_reset(&b->scratch, (struct arena_mark){0});
-        ai_verdict_read(&b->scratch, b->reply[i], &r);
+        verdict_read(&b->scratch, b->reply[i], &r);
         check(r.readable);
         b->sum += r.tokens;
         if (last < 1)
             continue;
-        struct result result = {
-            .block_key = STR("meta:Some Journal:2020"), .relevant = r.relevant, .reason = r.reason};
+        struct result result = {.block_key = STR("meta:Some Journal:2020"),
+                                .outcome = r.relevant ? OUTCOME_HIT : OUTCOME_MISS,
+                                .reason = r.reason};
         buf_clear(&b->page);
         result_write(&b->page, &result);
         b->sum += (int64_t)b->page.len;
@@ -164,13 +166,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s ROUNDS FILE.bib...\n", argv[0]);
         return 2;
     }
-    struct ai_prompt prompt;
+    struct prompt prompt;
     const char *why;
     b.pack = pack_new();
     b.reader = bibtex_new(NULL, NULL);
-    check(ai_prompt_load(&b.kept, "", &prompt, &why) == 0);
-    b.question = ai_prompt_question(&b.kept, &prompt, &(struct ai_model){"some-model", 0, 200},
-                                    STR("Is it about nickel catalysts?"));
+    check(prompt_load(&b.kept, "", &prompt, &why) == 0);
+    b.question = prompt_question(&b.kept, &prompt, &(struct prompt_model){"some-model", 0, 200},
+                                 STR("Is it about nickel catalysts?"));
     for (int i = 2; i < argc; i++)
         add_papers(&b, argv[i]);
     pack_papers(&b);

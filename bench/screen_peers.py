@@ -135,11 +135,11 @@ def tree_mb(pids):
 
 def prompt_head():
     """The request as millrace writes it, up to the text about the paper."""
-    source = read(f"{HERE}/../src/engine/ai_prompt.c")
+    source = read(f"{HERE}/../src/engine/judge/prompt.c")
     text = re.search(r"built_in\[\] =\n(.*?);\n", source, re.S)[1].replace("PLACE", '"{{question}}"')
     text = "".join(json.loads(piece) for piece in re.findall(r'"(?:[^"\\]|\\.)*"', text))
     if text.count("{{question}}") != 1:
-        raise Trouble("src/engine/ai/prompt.c has no prompt any more that this can read")
+        raise Trouble("src/engine/judge/prompt.c has no prompt any more that this can read")
     said = text.replace("{{question}}", QUESTION)
     request = {"model": "default", "temperature": 0, "max_tokens": 200,
                "messages": [{"role": "system", "content": said}, {"role": "user", "content": ""}]}

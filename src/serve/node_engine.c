@@ -6,12 +6,12 @@
 #include "app/account/routes.h"
 #include "app/admin/routes.h"
 #include "app/catalog/routes.h"
+#include "app/distill/application.h"
 #include "app/distill/routes.h"
-#include "app/distill/work.h"
 #include "app/download/downloads.h"
 #include "app/download/routes.h"
+#include "app/screen/application.h"
 #include "app/screen/routes.h"
-#include "app/screen/work.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
 #include "engine/ai/permits.h"
@@ -19,6 +19,7 @@
 #include "engine/crew/crew.h"
 #include "engine/crew/dispatcher.h"
 #include "engine/crew/members.h"
+#include "engine/judge/judge.h"
 #include "engine/money/audit.h"
 #include "engine/money/ledger.h"
 #include "engine/money/sweeper.h"
@@ -42,7 +43,8 @@ static const struct api_application applications[] = {
     {"download", download_routes}, {"screen", screen_routes},   ADMIN_APPLICATIONS,
 };
 
-static const struct work *const works[] = {&screen_work, &distill_work, NULL};
+static const struct application *const run_applications[] = {&screen_application,
+                                                             &distill_application, NULL};
 
 #define LOOK_MS        2000 /* if MySQL hangs, the node starts without its answer */
 #define TABLES_LOOK_MS 1000
@@ -58,14 +60,20 @@ static void make_workers(struct node_engine *e)
     e->archive = (struct archive){
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
-    n->works = works;
-    n->keyring = keyring_new(
-        &(struct keyring_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
-    int err = ai_new(
-        &e->arena,
-        &(struct ai_options){
-            .client = n->client, .keyring = n->keyring, .config = n->config, .metrics = n->metrics},
-        &n->ai, &why);
+    n->applications = run_applications;
+    n->permits = permits_new(
+        &(struct permits_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
+                                        .url = n->config->ai_url,
+                                        .path = AI_CHAT_PATH,
+                                        .timeout_ms = n->config->ai_timeout_ms,
+                                        .client = n->client,
+                                        .permits = n->permits,
+                                        .metrics = n->metrics});
+    check(n->ai); /* the supervisor has put in the address of the simulated AI */
+    int err = judge_new(
+        &e->arena, &(struct judge_options){.ai = n->ai, .blocks = n->blocks, .config = n->config},
+        &n->judge, &why);
     if (err)
         log_error("node", "%s", why); /* the supervisor has checked the same settings */
     check(!err);
@@ -140,8 +148,9 @@ void node_engine_free(struct node_engine *e)
     audit_memory_free(e->audit.memory);
     crew_free(e->crew);
     dispatcher_free(e->dispatcher);
+    judge_free(n->judge);
     ai_free(n->ai);
-    keyring_free(n->keyring);
+    permits_free(n->permits);
     api_free(e->api);
     switches_free(n->switches);
     attempts_free(n->registrations);
@@ -196,7 +205,7 @@ static void start_roles(struct node_engine *e)
         {"sessions", session_task, n->cache},
         {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches},
-        {"keyring", keyring_task, n->keyring},
+        {"permits", permits_task, n->permits},
         {"downloads", downloads_task, n->downloads},
         {"overview", overview_task, n->overview},
         {"alerts", alerts_task, n->alerts},
@@ -242,6 +251,6 @@ void node_engine_part(struct task *t, struct node_engine *e)
     roles_part(t, e->roles);
     alerts_part(t, e->node->alerts);
     if (e->started && e->node->members->count == 0) /* this was the last node */
-        keyring_close(t, e->node->keyring);
+        permits_close(t, e->node->permits);
     task_deadline_restore(t, old);
 }

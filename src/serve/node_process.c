@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/ai/ai.h"
+#include "engine/judge/judge.h"
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
 #include "engine/setup/stores.h"
@@ -49,7 +49,7 @@ static int read_config(struct process *p, const char **why)
     }
     close(NODE_FD_CONFIG);
     int err = config_parse(&p->arena, "settings", text, NULL, &p->config, why);
-    if (!err && (*why = ai_config_problem(&p->arena, &p->config)))
+    if (!err && (*why = judge_config_problem(&p->arena, &p->config)))
         err = ERR_INVALID;
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
 }

@@ -1,4 +1,4 @@
-/* Keys of the AI service: added, limited, switched on and off. Every node's keyring reads the table twice a
+/* Keys of the AI service: added, limited, switched on and off. Every node's permits reads the table twice a
  * second. Nobody is shown a key again once it is here. */
 #include "engine/ai/permits.h"
 
@@ -144,7 +144,7 @@ static int insert(struct task *t, struct sql *c, void *arg)
     int err = sql_on(t, c, &r, "SELECT api_index FROM api_list ORDER BY api_index FOR UPDATE");
     if (err)
         return err;
-    x->full = r.count >= KEYRING_KEYS_MAX;
+    x->full = r.count >= PERMITS_KEYS_MAX;
     if (x->full)
         return ERR_FORBIDDEN; /* not ERR_CONFLICT, for which a transaction is tried again */
     err = write_key(t, c,
@@ -185,7 +185,7 @@ static int add(struct task *t, struct api_call *c, struct json_writer *w)
     if (err == ERR_EXISTS)
         return task_fail(t, ERR_EXISTS, "this key is there already");
     if (err == ERR_FORBIDDEN && x.full)
-        return task_fail(t, ERR_CONFLICT, "there are %d keys already", KEYRING_KEYS_MAX);
+        return task_fail(t, ERR_CONFLICT, "there are %d keys already", PERMITS_KEYS_MAX);
     if (!err)
         jw_put_int(w, "id", x.key.id);
     return err;
@@ -229,7 +229,7 @@ static int change(struct task *t, struct api_call *c, struct json_writer *w)
         return err;
     bool decided;
     if (api_bool(c, "active", &decided))
-        keyring_forget_error(t, c->node->keyring, x.key.id);
+        permits_forget_error(t, c->node->permits, x.key.id);
     jw_put_int(w, "id", x.key.id);
     put_members(t, w, &x.key);
     return 0;

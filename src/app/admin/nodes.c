@@ -1,5 +1,5 @@
 /* What is told to nodes: to take no work, to read the prompt again. */
-#include "engine/ai/ai.h"
+#include "engine/judge/judge.h"
 #include "engine/watch/controls.h"
 
 #include "app/admin/call.h"
@@ -32,7 +32,7 @@ static int reload(struct task *t, struct api_call *c, struct json_writer *w)
     struct admin_deed d = admin_deed_of(c);
     int err = control_reload(t, c->node->controls, &d);
     if (!err)
-        jw_put_str(w, "prompt", str_of(ai_prompt_mark(c->node->ai)));
+        jw_put_str(w, "prompt", str_of(judge_prompt_mark(c->node->judge)));
     return err;
 }
 

@@ -30,7 +30,7 @@ static void put_rate(struct json_writer *w, const char *name, int64_t used, int6
     jw_put_int(w, "used", used);
     jw_put_int(w, "limit", limit);
     jw_key(w, STR("slots"));
-    put_ints(w, slots, KEYRING_SECONDS);
+    put_ints(w, slots, PERMITS_SECONDS);
     jw_end_object(w);
 }
 
@@ -126,7 +126,7 @@ static void put_billing(struct json_writer *w, const struct overview_data *d, in
     jw_end_object(w);
 }
 
-static const char *state_word(const struct keyring_state *k)
+static const char *state_word(const struct permits_state *k)
 {
     if (k->refused)
         return "refused";
@@ -135,9 +135,9 @@ static const char *state_word(const struct keyring_state *k)
     return k->rests_ms ? "resting" : "active";
 }
 
-static void put_key(struct json_writer *w, const struct keyring_state *k)
+static void put_key(struct json_writer *w, const struct permits_state *k)
 {
-    static const char *const periods[KEYRING_CAPS] = {"minute", "day", "month"};
+    static const char *const periods[PERMITS_CAPS] = {"minute", "day", "month"};
     jw_object(w);
     jw_put_int(w, "id", k->id);
     jw_put_str(w, "key", k->shown);
@@ -150,7 +150,7 @@ static void put_key(struct json_writer *w, const struct keyring_state *k)
     jw_put_int(w, "tokens_limit", k->tokens_limit);
     jw_key(w, STR("caps"));
     jw_array(w);
-    for (size_t i = 0; i < KEYRING_CAPS; i++) {
+    for (size_t i = 0; i < PERMITS_CAPS; i++) {
         jw_object(w);
         jw_put_str(w, "period", str_of(periods[i]));
         jw_put_int(w, "used", k->calls[i]);
@@ -183,7 +183,7 @@ static void put_alerts(struct json_writer *w, const struct overview_alert *list,
 
 static void put_all(struct json_writer *w, const struct node *n, const struct overview_data *d)
 {
-    const struct keyring_load *l = &d->load;
+    const struct permits_load *l = &d->load;
     api_put_time(w, "at", d->at_ms);
     put_rate(w, "rpm", l->requests_used, l->requests_limit, l->requests);
     put_rate(w, "tpm", l->tokens_used, l->tokens_limit, l->tokens);

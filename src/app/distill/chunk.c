@@ -6,12 +6,12 @@
 
 /* --- names --- */
 
-static bool paper_count(const struct work_run *run, int64_t *out)
+static bool paper_count(const struct app_run *run, int64_t *out)
 {
     return json_int(json_get(run->params, "papers"), out) && *out > 0;
 }
 
-int distill_chunks(struct task *t, const struct work_run *run, struct str **names, size_t *count)
+int distill_chunks(struct task *t, const struct app_run *run, struct str **names, size_t *count)
 {
     struct arena *a = task_arena(t);
     int64_t papers;
@@ -25,14 +25,14 @@ int distill_chunks(struct task *t, const struct work_run *run, struct str **name
 }
 
 struct chunk {
-    const struct work_run *run;
+    const struct app_run *run;
     struct str key;
     int64_t first; /* number of its first paper */
     size_t papers; /* it has */
 };
 
 /* Which number a name ends with; it must be the name of that chunk. */
-static int chunk_of(struct task *t, const struct work_run *run, struct str name, struct chunk *out)
+static int chunk_of(struct task *t, const struct app_run *run, struct str name, struct chunk *out)
 {
     size_t digits = 0;
     int64_t number = -1, papers = 0;
@@ -51,15 +51,15 @@ static int chunk_of(struct task *t, const struct work_run *run, struct str name,
 
 /* --- papers --- */
 
-static int64_t cents_of(const struct work_run *run, struct str journal)
+static int64_t cents_of(const struct app_run *run, struct str journal)
 {
-    int64_t price = work_price(run, journal);
+    int64_t price = app_price(run, journal);
     return price < 0 ? -1 : price * DISTILL_CENTS;
 }
 
 /* before: the paper in front of it, NULL for the first; neighbours have one journal mostly. */
 static int make_paper(struct task *t, const struct chunk *c, struct str doi, struct str block,
-                      const struct work_paper *before, struct work_paper *out)
+                      const struct app_paper *before, struct app_paper *out)
 {
     struct str slice;
     out->doi = doi;
@@ -74,7 +74,7 @@ static int make_paper(struct task *t, const struct chunk *c, struct str doi, str
 
 /* *found is false if Redis has not all of them. */
 static int read_redis(struct task *t, struct redis *redis, const struct chunk *c,
-                      struct work_paper *papers, bool *found)
+                      struct app_paper *papers, bool *found)
 {
     const struct redis_reply *r;
     *found = false;
@@ -104,7 +104,7 @@ static int write_redis(struct task *t, struct redis *redis, const struct chunk *
 }
 
 static int read_mysql(struct task *t, struct sql_pool *sql, const struct chunk *c,
-                      struct work_paper *papers, struct sql_rows *rows)
+                      struct app_paper *papers, struct sql_rows *rows)
 {
     int err = sql_call(t, sql, rows,
                        "SELECT doi, block_key FROM distill_paper WHERE query_id = ?"
@@ -121,7 +121,7 @@ static int read_mysql(struct task *t, struct sql_pool *sql, const struct chunk *
 }
 
 int distill_chunk_read(struct task *t, struct redis *redis, struct sql_pool *sql,
-                       const struct work_run *run, struct str name, struct work_paper **papers,
+                       const struct app_run *run, struct str name, struct app_paper **papers,
                        size_t *count)
 {
     struct chunk c;
@@ -130,7 +130,7 @@ int distill_chunk_read(struct task *t, struct redis *redis, struct sql_pool *sql
     int err = chunk_of(t, run, name, &c);
     if (err)
         return err;
-    struct work_paper *out = ARENA_ARRAY(task_arena(t), struct work_paper, c.papers);
+    struct app_paper *out = ARENA_ARRAY(task_arena(t), struct app_paper, c.papers);
     err = read_redis(t, redis, &c, out, &found);
     if (!err && !found)
         err = read_mysql(t, sql, &c, out, &rows);

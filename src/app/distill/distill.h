@@ -9,7 +9,7 @@
 #ifndef APP_DISTILL_DISTILL_H
 #define APP_DISTILL_DISTILL_H
 
-#include "engine/crew/work.h"
+#include "engine/crew/application.h"
 #include "engine/runs/run.h"
 
 #define DISTILL_KIND         "distill"
@@ -34,10 +34,10 @@ MUST_CHECK int distill_submit(struct task *t, const struct runs *r, struct run_i
 /* --- chunks --- */
 
 /* Their names, which are those of the run's units. ERR_INVALID: the run is no distillation. */
-MUST_CHECK int distill_chunks(struct task *t, const struct work_run *run, struct str **names,
+MUST_CHECK int distill_chunks(struct task *t, const struct app_run *run, struct str **names,
                               size_t *count);
 /* The papers of one: from Redis, else from MySQL, and then they are in Redis again. */
 MUST_CHECK int distill_chunk_read(struct task *t, struct redis *redis, struct sql_pool *sql,
-                                  const struct work_run *run, struct str name,
-                                  struct work_paper **papers, size_t *count);
+                                  const struct app_run *run, struct str name,
+                                  struct app_paper **papers, size_t *count);
 #endif

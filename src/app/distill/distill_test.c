@@ -93,10 +93,10 @@ static int64_t cost_of(struct task *t, struct node *n, struct run_id original)
 }
 
 /* As the engine has it. */
-static struct work_run run_of(struct task *t, struct node *n, struct run_id id)
+static struct app_run run_of(struct task *t, struct node *n, struct run_id id)
 {
     struct sql_rows r;
-    struct work_run run = {.id = id};
+    struct app_run run = {.id = id};
     check(sql_call(t, n->sql, &r, "SELECT search_params FROM query_log WHERE query_id = ?",
                    sql_text(id.qid)) == 0 &&
           r.count == 1 && json_parse(task_arena(t), r.cells[0].s, &run.params, NULL) == 0);
@@ -106,14 +106,14 @@ static struct work_run run_of(struct task *t, struct node *n, struct run_id id)
 /* "<last digits of the DOI>=<cents> …" of all chunks; "!" and an error. */
 static struct str papers_of(struct task *t, struct node *n, struct run_id id)
 {
-    struct work_run run = run_of(t, n, id);
+    struct app_run run = run_of(t, n, id);
     struct str *chunks;
     size_t count, papers;
     struct buf b;
     buf_init(&b);
     int err = distill_chunks(t, &run, &chunks, &count);
     for (size_t i = 0; !err && i < count; i++) {
-        struct work_paper *p;
+        struct app_paper *p;
         err = distill_chunk_read(t, n->redis, n->sql, &run, chunks[i], &p, &papers);
         buf_printf(&b, "%s", i ? "| " : "");
         for (size_t k = 0; !err && k < papers; k++) {
@@ -284,7 +284,7 @@ static void test_chunks(struct task *t, void *arg)
     struct node n;
     struct run_id id;
     struct str *names;
-    struct work_paper *papers;
+    struct app_paper *papers;
     size_t count = 0, size = 0, sum = 0;
     int64_t cents = 0;
     open_empty(t, &n);
@@ -293,7 +293,7 @@ static void test_chunks(struct task *t, void *arg)
     add_results(t, &n, original, "J1", 0, 150, 1);
     add_results(t, &n, original, "J7", 1000, 151, 1);
     check(submit(t, &n, original, &id) == 0);
-    struct work_run run = run_of(t, &n, id);
+    struct app_run run = run_of(t, &n, id);
     is_int(distill_chunks(t, &run, &names, &count), 0, "301 papers");
     is_int((int64_t)count, 4, "are four chunks");
     for (size_t i = 0; i < count; i++) {
@@ -318,7 +318,7 @@ static void test_chunks(struct task *t, void *arg)
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
         is_int(distill_chunk_read(t, n.redis, n.sql, &run, strange[i], &papers, &size), ERR_PROTO,
                "'%.*s' is no unit of it", STR_ARG(strange[i]));
-    struct work_run screening = run_of(t, &n, original);
+    struct app_run screening = run_of(t, &n, original);
     is_int(distill_chunks(t, &screening, &names, &count), ERR_INVALID,
            "a run without papers of its own has none");
     close_node(t, &n);

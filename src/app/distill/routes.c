@@ -1,7 +1,7 @@
 #include "app/distill/routes.h"
 
 #include "app/distill/distill.h"
-#include "engine/ai/ai.h"
+#include "engine/judge/prompt.h"
 #include "engine/store/amount.h"
 
 static struct run_id original_of(const struct api_call *c)
@@ -47,7 +47,7 @@ static const struct api_field estimate_reply[] = {
 };
 static const struct api_field submit_body[] = {
     ORIGINAL,
-    {"question", API_TEXT, .least = 1, .most = AI_QUESTION_CHARS_MAX,
+    {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
     API_END,
 };

@@ -106,7 +106,7 @@ int download_build(struct task *t, struct downloads *d, const struct download_wi
     b.export = export_new(w->format, &b.out);
     int err = get_turn(t, &b);
     if (!err)
-        err = results_each(t, &r, w->run, !w->all, take_rows, &b);
+        err = results_each(t, &r, w->run, w->all ? RESULTS_ALL : RESULTS_HIT, take_rows, &b);
     if (!err)
         err = hand_on(t, &b, 0);
     end_turn(&b);

@@ -63,9 +63,14 @@ static void add_header(struct export *e)
 
 static struct str verdict(const struct result *r)
 {
-    if (r->failed)
+    switch (r->outcome) {
+    case OUTCOME_HIT:
+        return STR("relevant");
+    case OUTCOME_MISS:
+        return STR("not relevant");
+    default:
         return STR("failed");
-    return r->relevant ? STR("relevant") : STR("not relevant");
+    }
 }
 
 /* Excel takes what is longer for further rows: a paper of three thousand authors would break the table. */

@@ -19,8 +19,9 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
         const struct paper_row *p = &papers[i];
         struct result_row row = {
             .doi = str_of(p->doi),
-            .result = {.failed = p->failed,
-                       .relevant = p->relevant,
+            .result = {.outcome = p->failed     ? OUTCOME_FAILED
+                                  : p->relevant ? OUTCOME_HIT
+                                                : OUTCOME_MISS,
                        .reason = p->reason ? str_of(p->reason) : STR("")},
             .journal = STR("NATURE"),
             .year = 2024,

@@ -33,7 +33,7 @@ static struct str title_of(struct task *t, struct bibtex *b, struct str bibtex)
 
 void screen_put_result(struct json_writer *w, const struct result_row *row, struct str title)
 {
-    bool failed = row->result.failed;
+    bool failed = row->result.outcome == OUTCOME_FAILED;
     jw_put_str(w, "doi", row->doi);
     jw_put_str(w, "title", title);
     jw_put_str(w, "journal", row->journal);
@@ -42,7 +42,7 @@ void screen_put_result(struct json_writer *w, const struct result_row *row, stru
     if (failed)
         jw_null(w);
     else
-        jw_bool(w, row->result.relevant);
+        jw_bool(w, row->result.outcome == OUTCOME_HIT);
     jw_put_str(w, "reason", failed ? STR_NULL : row->result.reason);
     jw_put_str(w, "error", failed ? row->result.reason : STR_NULL);
 }
@@ -73,15 +73,15 @@ static int read_kind(struct task *t, struct api_call *c, enum results_kind *out)
         const char *name;
         enum results_kind kind;
     } verdicts[] = {
-        {"relevant", RESULTS_RELEVANT}, {"irrelevant", RESULTS_NOT}, {"failed", RESULTS_FAILED}};
+        {"relevant", RESULTS_HIT}, {"irrelevant", RESULTS_MISS}, {"failed", RESULTS_FAILED}};
     struct str verdict = api_text(c, "verdict");
     bool relevant = false;
     api_bool(c, "relevant", &relevant);
-    *out = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
+    *out = relevant ? RESULTS_HIT : RESULTS_ALL;
     for (size_t i = 0; verdict.p && i < sizeof verdicts / sizeof *verdicts; i++)
         if (str_eq(verdict, str_of(verdicts[i].name)))
             *out = verdicts[i].kind;
-    if (relevant && *out != RESULTS_RELEVANT)
+    if (relevant && *out != RESULTS_HIT)
         return api_refuse(t, c, "verdict", "relevant=1 asks for another one");
     return 0;
 }

@@ -1,9 +1,9 @@
 #include "app/screen/routes.h"
 
 #include "app/screen/screen.h"
-#include "engine/ai/ai.h"
 #include "engine/api/choice.h"
 #include "engine/api/run.h"
+#include "engine/judge/prompt.h"
 #include "engine/runs/archive.h"
 
 #define LIMIT_DEFAULT 20
@@ -111,7 +111,7 @@ static int list_runs(struct task *t, struct api_call *c, struct json_writer *w)
 
 static const struct api_field list_query[] = {API_RUNS_QUERY_FIELDS("20"), API_END};
 static const struct api_field submit_body[] = {
-    {"question", API_TEXT, .least = 1, .most = AI_QUESTION_CHARS_MAX,
+    {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
     API_CHOICE_FIELDS,
     API_END,

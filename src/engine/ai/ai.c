@@ -3,121 +3,76 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/sha256.h"
-#include "engine/ai/ai_private.h"
 #include "engine/ai/permits.h"
-#include "engine/setup/config.h"
+#include "engine/ai/reply.h"
+#include "loop/backoff.h"
 #include "wire/http_client.h"
 
 #define BACKOFF_MS     500
 #define BACKOFF_MS_MAX 8000
-/* Keys that are refused for one paper. Not more: a proxy that dislikes a paper's text says 403, too, and
+/* Keys that are refused for one request. Not more: a proxy that dislikes its text says 403, too, and
  * must not cost us every key. */
-#define KEYS_REFUSED_MAX  4
-#define AVERAGED_CALLS    64 /* about */
-#define PROMPT_MARK_CHARS 12
-#define PAGE_KEPT_BYTES   65536
+#define KEYS_REFUSED_MAX 4
+#define AVERAGED_CALLS   64 /* about */
+#define PAGE_KEPT_BYTES  65536
 
 struct ai {
-    struct arena arena; /* of the strings */
+    struct arena arena; /* of url */
     struct http_client *client;
-    struct keyring *keyring;
+    struct permits *permits;
     const char *url;
-    struct ai_model model;
     int64_t timeout_ms;
-    const char *prompt_file;
-    struct arena prompt_arena;
-    struct ai_prompt prompt;
-    char prompt_mark[PROMPT_MARK_CHARS + 1];
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
     struct histogram *latency;
-    struct buf page;   /* where requests are written: one for all, since nobody waits meanwhile */
-    uint64_t page_of;  /* whose request is in it: the number of a struct judging */
-    uint64_t judgings; /* so far */
+    struct buf page;  /* where requests are written: one for all, since no task waits meanwhile */
+    uint64_t page_of; /* the number of the struct asking whose request is in it */
+    uint64_t askings; /* so far */
     int64_t sum_us, sum_tokens; /* moving averages, times AVERAGED_CALLS */
 };
 
-static const char *url_of(struct arena *a, const char *base)
+static const char *url_of(struct arena *a, const struct ai_options *o)
 {
-    struct str url = str_of(base);
+    struct str url = str_of(o->url);
     while (str_ends(url, STR("/")))
         url.n--;
-    return arena_printf(a, "%.*s/chat/completions", STR_ARG(url));
+    return arena_printf(a, "%.*s%s", STR_ARG(url), o->path);
 }
 
-static void open_metrics(struct ai *ai, struct metrics *m)
+/* Those of the chat have had no label before there were other services. */
+static void open_metrics(struct ai *ai, const struct ai_options *o)
 {
+    struct metrics *m = o->metrics;
+    struct arena *a = &ai->arena;
     const char *name = "millrace_ai_calls_total", *help = "Calls to the AI service.";
-    ai->calls_ok = metric(m, METRIC_COUNTER, name, "outcome=\"ok\"", help);
-    ai->calls_retry = metric(m, METRIC_COUNTER, name, "outcome=\"retry\"", help);
-    ai->calls_failed = metric(m, METRIC_COUNTER, name, "outcome=\"failed\"", help);
-    ai->tokens = metric(m, METRIC_COUNTER, "millrace_ai_tokens_total", "",
+    bool chat = strcmp(o->service, AI_CHAT) == 0;
+    const char *label = chat ? "" : arena_printf(a, "service=\"%s\"", o->service);
+    const char *before = chat ? "" : arena_printf(a, "%s,", label);
+    const char *latency = chat ? "millrace_ai_latency_seconds"
+                               : arena_printf(a, "millrace_ai_%s_latency_seconds", o->service);
+    ai->calls_ok =
+        metric(m, METRIC_COUNTER, name, arena_printf(a, "%soutcome=\"ok\"", before), help);
+    ai->calls_retry =
+        metric(m, METRIC_COUNTER, name, arena_printf(a, "%soutcome=\"retry\"", before), help);
+    ai->calls_failed =
+        metric(m, METRIC_COUNTER, name, arena_printf(a, "%soutcome=\"failed\"", before), help);
+    ai->tokens = metric(m, METRIC_COUNTER, "millrace_ai_tokens_total", label,
                         "Tokens used, those reserved where the service did not say.");
-    ai->latency = histogram_new(m, "millrace_ai_latency_seconds",
-                                "From a call to the AI service to its verdict.");
+    ai->latency = histogram_new(m, latency, "From a call to the AI service to its answer.");
 }
 
-const char *ai_config_problem(struct arena *a, const struct config *c)
+struct ai *ai_new(const struct ai_options *o)
 {
-    struct ai_prompt checked;
-    const char *why = NULL;
-    return ai_prompt_load(a, c->ai_prompt_file, &checked, &why) ? why : NULL;
-}
-
-static void take_prompt(struct ai *ai, const struct ai_prompt *p)
-{
-    struct arena old = ai->prompt_arena;
-    char hex[SHA256_HEX_BYTES];
-    arena_init(&ai->prompt_arena);
-    struct arena *a = &ai->prompt_arena;
-    ai->prompt = (struct ai_prompt){str_dup(a, p->before), str_dup(a, p->after)};
-    struct str both = str_printf(a, "%.*s{{}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
-    sha256_hex(both, hex);
-    memcpy(ai->prompt_mark, hex, PROMPT_MARK_CHARS);
-    arena_release(&old);
-}
-
-int ai_reload(struct arena *a, struct ai *ai, const char **why)
-{
-    struct ai_prompt fresh;
-    int err = ai_prompt_load(a, ai->prompt_file, &fresh, why);
-    if (!err)
-        take_prompt(ai, &fresh);
-    return err;
-}
-
-const char *ai_prompt_mark(const struct ai *ai)
-{
-    return ai->prompt_mark;
-}
-
-int ai_new(struct arena *a, const struct ai_options *o, struct ai **out, const char **why)
-{
-    const struct config *c = o->config;
-    struct ai_prompt checked;
-    if (!*c->ai_url) {
-        *why = "ai.url is empty";
-        return ERR_INVALID;
-    }
-    int err = ai_prompt_load(a, c->ai_prompt_file, &checked, why);
-    if (err)
-        return err;
+    if (!*o->url)
+        return NULL;
     struct ai *ai = check_memory(calloc(1, sizeof *ai));
     arena_init(&ai->arena);
     buf_init(&ai->page);
     ai->client = o->client;
-    ai->keyring = o->keyring;
-    ai->url = url_of(&ai->arena, c->ai_url);
-    ai->model.name = arena_strdup(&ai->arena, c->ai_model);
-    ai->model.temperature_milli = c->ai_temperature_milli;
-    ai->model.max_tokens = c->ai_max_tokens;
-    ai->timeout_ms = c->ai_timeout_ms;
-    ai->prompt_file = arena_strdup(&ai->arena, c->ai_prompt_file);
-    arena_init(&ai->prompt_arena);
-    take_prompt(ai, &checked);
-    open_metrics(ai, o->metrics);
-    *out = ai;
-    return 0;
+    ai->permits = o->permits;
+    ai->url = url_of(&ai->arena, o);
+    ai->timeout_ms = o->timeout_ms;
+    open_metrics(ai, o);
+    return ai;
 }
 
 void ai_free(struct ai *ai)
@@ -126,14 +81,8 @@ void ai_free(struct ai *ai)
         return;
     histogram_free(ai->latency);
     buf_release(&ai->page);
-    arena_release(&ai->prompt_arena);
     arena_release(&ai->arena);
     free(ai);
-}
-
-const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai, struct str question)
-{
-    return ai_prompt_question(a, &ai->prompt, &ai->model, question);
 }
 
 /* --- one attempt --- */
@@ -141,29 +90,28 @@ const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai, 
 /* What became of an attempt, besides the codes that end everything. */
 enum fate { FATE_DONE, FATE_AGAIN, FATE_OTHER_KEY, FATE_FINAL };
 
-struct judging {
+struct asking {
     struct ai *ai;
     uint64_t number;
-    const struct ai_question *question;
-    const struct ai_source *source;
+    const struct ai_request *request;
     int64_t tokens_reserved;
-    struct ai_verdict verdict;
+    struct ai_answer answer;
     const char *problem; /* of the last attempt: "the AI service …"; in the task's arena */
     int keys_refused;
     bool *in_hand;
 };
 
-/* The permit's end: what was used is told to the key pool, and counted. */
-static void settle(struct task *t, struct judging *j, const struct permit *p, int64_t tokens)
+/* The permit's end: the tokens used are told to the key pool, and counted. */
+static void settle(struct task *t, struct asking *q, const struct permit *p, int64_t tokens)
 {
-    keyring_settle(t, j->ai->keyring, p, tokens);
-    j->verdict.tokens += tokens;
-    metric_add(j->ai->tokens, tokens);
+    permits_settle(t, q->ai->permits, p, tokens);
+    q->answer.tokens += tokens;
+    metric_add(q->ai->tokens, tokens);
 }
 
-static enum fate again(struct judging *j, const char *problem)
+static enum fate again(struct asking *q, const char *problem)
 {
-    j->problem = problem;
+    q->problem = problem;
     return FATE_AGAIN;
 }
 
@@ -179,112 +127,109 @@ void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
     *tokens = ai->sum_tokens / AVERAGED_CALLS;
 }
 
-static enum fate read_verdict(struct task *t, struct judging *j, const struct permit *p,
-                              struct str body)
+static enum fate read_answer(struct task *t, struct asking *q, const struct permit *p,
+                             struct str body)
 {
-    struct ai_reply r;
-    ai_verdict_read(task_arena(t), body, &r);
-    settle(t, j, p, r.tokens < 0 ? p->tokens : r.tokens);
-    if (!r.readable)
-        return again(j, "sent a reply that has no verdict in it");
-    j->verdict.relevant = r.relevant;
-    j->verdict.reason = r.reason;
-    histogram_add_us(j->ai->latency, j->verdict.latency_us);
-    move_average(&j->ai->sum_us, j->verdict.latency_us);
-    move_average(&j->ai->sum_tokens, r.tokens < 0 ? p->tokens : r.tokens);
+    int64_t tokens = -1;
+    int err = q->request->read(t, q->request->arg, body, &tokens);
+    if (tokens < 0)
+        tokens = p->tokens;
+    settle(t, q, p, tokens);
+    if (err)
+        return again(q, arena_printf(task_arena(t), "sent %s", task_error(t)));
+    histogram_add_us(q->ai->latency, q->answer.latency_us);
+    move_average(&q->ai->sum_us, q->answer.latency_us);
+    move_average(&q->ai->sum_tokens, tokens);
     return FATE_DONE;
 }
 
 /* Final, in the service's words, unless it repeats the key. */
-static enum fate refused(struct task *t, struct judging *j, const struct permit *p,
+static enum fate refused(struct task *t, struct asking *q, const struct permit *p,
                          const struct http_response *r)
 {
     struct arena *a = task_arena(t);
     struct str words = ai_complaint(a, r->body);
-    settle(t, j, p, 0);
+    settle(t, q, p, 0);
     if (words.n == 0 || str_find(words, p->api_key) >= 0)
         words = str_printf(a, "status %d", r->status);
-    j->problem = arena_printf(a, "refuses the request: %.*s", STR_ARG(words));
+    q->problem = arena_printf(a, "refuses the request: %.*s", STR_ARG(words));
     return FATE_FINAL;
 }
 
-static enum fate key_refused(struct task *t, struct judging *j, const struct permit *p, int status)
+static enum fate key_refused(struct task *t, struct asking *q, const struct permit *p, int status)
 {
-    settle(t, j, p, 0);
-    keyring_refused(t, j->ai->keyring, p->key_id, status);
-    j->problem = "refuses our keys";
-    return ++j->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
+    settle(t, q, p, 0);
+    permits_refused(t, q->ai->permits, p->key_id, status);
+    q->problem = "refuses our keys";
+    return ++q->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
 }
 
 /* An error that came after the request was taken in may have cost all that it could. */
-static enum fate read_reply(struct task *t, struct judging *j, const struct permit *p,
+static enum fate read_reply(struct task *t, struct asking *q, const struct permit *p,
                             const struct http_response *r)
 {
     if (r->status == 200)
-        return read_verdict(t, j, p, r->body);
+        return read_answer(t, q, p, r->body);
     if (r->status == 401 || r->status == 403)
-        return key_refused(t, j, p, r->status);
+        return key_refused(t, q, p, r->status);
     if (r->status != 408 && r->status != 429 && r->status < 500)
-        return refused(t, j, p, r);
-    settle(t, j, p, p->tokens);
+        return refused(t, q, p, r);
+    settle(t, q, p, p->tokens);
     if (r->status == 429)
-        keyring_cool(t, j->ai->keyring, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
-    return again(j, arena_printf(task_arena(t), "answered with status %d", r->status));
+        permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
+    return again(q, arena_printf(task_arena(t), "answered with status %d", r->status));
 }
 
 /* There was no reply. Other than 0 ends everything: the task was cancelled, or is out of time. */
-static int read_error(struct task *t, struct judging *j, const struct permit *p, int err,
+static int read_error(struct task *t, struct asking *q, const struct permit *p, int err,
                       enum fate *fate)
 {
     if (err == ERR_UNAVAILABLE || err == ERR_BUSY || err == ERR_INVALID)
-        keyring_unused(t, j->ai->keyring, p);
+        permits_unused(t, q->ai->permits, p);
     else
-        settle(t, j, p, p->tokens);
+        settle(t, q, p, p->tokens);
     if (err == ERR_CANCELED || (err == ERR_TIMEOUT && task_time_left_ms(t) <= 0))
         return err;
     log_debug("ai", "%s", task_error(t));
     *fate = FATE_AGAIN;
     if (err == ERR_INVALID) {
-        j->problem = "cannot be called: its address or a key is malformed";
+        q->problem = "cannot be called: its address or a key is malformed";
         *fate = FATE_FINAL;
     } else if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
-        j->problem = "cannot be reached";
+        q->problem = "cannot be reached";
     } else if (err == ERR_TIMEOUT) {
-        j->problem = "did not answer in time";
+        q->problem = "did not answer in time";
     } else {
-        j->problem = err == ERR_UNCERTAIN ? "cut the connection" : "sent a reply that is no HTTP";
+        q->problem = err == ERR_UNCERTAIN ? "cut the connection" : "sent a reply that is no HTTP";
     }
     return 0;
 }
 
-/* Puts the request on the page, unless it is there still. */
-static int write_page(struct task *t, struct judging *j)
+/* Puts the request on the page, unless it still is there. write may wait before it clears the page;
+ * if it fails afterwards, the page has the request of no task. */
+static int write_page(struct task *t, struct asking *q)
 {
-    struct ai *ai = j->ai;
-    if (ai->page_of == j->number)
+    struct ai *ai = q->ai;
+    if (ai->page_of == q->number)
         return 0;
-    struct ai_paper p;
-    int err = j->source->read(t, j->source->arg, &p);
-    if (err)
-        return err;
     buf_clear(&ai->page);
     buf_shrink(&ai->page, PAGE_KEPT_BYTES);
-    j->tokens_reserved = ai_prompt_write(j->question, &p, &ai->page);
-    ai->page_of = j->number;
-    return 0;
+    int err = q->request->write(t, q->request->arg, &ai->page, &q->tokens_reserved);
+    ai->page_of = err ? 0 : q->number;
+    return err;
 }
 
 static int make_body(struct task *t, void *arg, struct str *out)
 {
-    struct judging *j = arg;
-    int err = write_page(t, j);
-    *out = buf_str(&j->ai->page);
+    struct asking *q = arg;
+    int err = write_page(t, q);
+    *out = buf_str(&q->ai->page);
     return err;
 }
 
-static int call(struct task *t, struct judging *j, const struct permit *p, struct http_response *r)
+static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
 {
-    struct ai *ai = j->ai;
+    struct ai *ai = q->ai;
     struct str headers[] = {
         STR("Content-Type: application/json"),
         STR_JOIN(task_arena(t), STR("Authorization: Bearer "), p->api_key),
@@ -295,47 +240,41 @@ static int call(struct task *t, struct judging *j, const struct permit *p, struc
         .headers = headers,
         .header_count = sizeof headers / sizeof *headers,
         .body_fn = make_body,
-        .arg = j,
+        .arg = q,
         .reply_bytes_max = AI_REPLY_BYTES_MAX,
     };
     int64_t old = task_deadline(t, ai->timeout_ms);
     int64_t start_us = loop_now_us(task_loop(t));
     int err = http_call(t, ai->client, &c, r);
-    j->verdict.latency_us = loop_now_us(task_loop(t)) - start_us;
+    q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     task_deadline_restore(t, old);
     return err;
 }
 
-static int attempt(struct task *t, struct judging *j, enum fate *fate)
+static int attempt(struct task *t, struct asking *q, enum fate *fate)
 {
     struct permit p;
     struct http_response r;
-    struct keyring *ring = j->ai->keyring;
-    int err = write_page(t, j);
+    struct permits *ring = q->ai->permits;
+    int err = write_page(t, q);
     if (err)
         return err;
-    while (!(err = keyring_take(t, ring, j->tokens_reserved, &p)) &&
+    while (!(err = permits_take(t, ring, q->tokens_reserved, &p)) &&
            !permit_valid(&p, task_loop(t)))
-        keyring_unused(t, ring, &p); /* we were woken too late for it */
+        permits_unused(t, ring, &p); /* the task was woken too late for it */
     if (err)
         return err;
-    *j->in_hand = true;
-    err = call(t, j, &p, &r);
+    *q->in_hand = true;
+    err = call(t, q, &p, &r);
     if (err)
-        err = read_error(t, j, &p, err, fate);
+        err = read_error(t, q, &p, err, fate);
     else
-        *fate = read_reply(t, j, &p, &r);
-    *j->in_hand = !err && *fate == FATE_DONE;
+        *fate = read_reply(t, q, &p, &r);
+    *q->in_hand = !err && *fate == FATE_DONE;
     return err;
 }
 
 /* --- all of them --- */
-
-static int back_off(struct task *t, int attempts)
-{
-    int64_t ms = BACKOFF_MS << (attempts - 1);
-    return task_sleep(t, loop_jitter(task_loop(t), ms < BACKOFF_MS_MAX ? ms : BACKOFF_MS_MAX));
-}
 
 static void count(struct ai *ai, enum fate fate)
 {
@@ -345,41 +284,37 @@ static void count(struct ai *ai, enum fate fate)
                1);
 }
 
-static int judge(struct task *t, struct judging *j)
+static int ask(struct task *t, struct asking *q)
 {
+    struct backoff backoff = {.ms = BACKOFF_MS, .ms_max = BACKOFF_MS_MAX};
     for (;;) {
         enum fate fate = FATE_FINAL;
-        int err = attempt(t, j, &fate);
+        int err = attempt(t, q, &fate);
         if (err)
             return err;
         if (fate != FATE_OTHER_KEY)
-            j->verdict.attempts++;
-        bool last = j->verdict.attempts == AI_ATTEMPTS_MAX;
-        count(j->ai, fate == FATE_AGAIN && last ? FATE_FINAL : fate);
+            q->answer.attempts++;
+        bool last = q->answer.attempts == AI_ATTEMPTS_MAX;
+        count(q->ai, fate == FATE_AGAIN && last ? FATE_FINAL : fate);
         if (fate == FATE_DONE)
             return 0;
         if (fate == FATE_FINAL)
-            return task_fail(t, ERR_REFUSED, "the AI service %s", j->problem);
+            return task_fail(t, ERR_REFUSED, "the AI service %s", q->problem);
         if (last)
-            return task_fail(t, ERR_REFUSED, "the AI service %s, after %d attempts", j->problem,
+            return task_fail(t, ERR_REFUSED, "the AI service %s, after %d attempts", q->problem,
                              AI_ATTEMPTS_MAX);
-        err = fate == FATE_AGAIN ? back_off(t, j->verdict.attempts) : 0;
+        err = fate == FATE_AGAIN ? backoff_wait(t, &backoff) : 0;
         if (err)
             return err;
     }
 }
 
-int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_source *s,
-             bool *in_hand, struct ai_verdict *out)
+int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, bool *in_hand,
+           struct ai_answer *out)
 {
-    struct judging j = {.ai = ai,
-                        .number = ++ai->judgings,
-                        .question = q,
-                        .source = s,
-                        .verdict = {.reason = STR("")},
-                        .in_hand = in_hand};
-    int err = judge(t, &j);
+    struct asking asking = {.ai = ai, .number = ++ai->askings, .request = q, .in_hand = in_hand};
+    int err = ask(t, &asking);
     if (!err)
-        *out = j.verdict;
+        *out = asking.answer;
     return err;
 }

@@ -1,84 +1,73 @@
-/* ai.h -- asks the AI about one paper, and reads what it says.
+/* ai.h -- asks a service that speaks OpenAI's HTTP API: one call, for whatever is asked (SCR-11).
  *
- * Knows prompts, verdicts, and what is worth another try; knows nothing of runs and money. The service is
- * anything that speaks OpenAI's chat completions. What is the same for all papers of a run comes first
- * in the prompt, so that providers' prefix caches work.
+ * A struct ai is one service: chat completions, embeddings. The caller writes the request and reads
+ * the reply; permits, retries, refused keys and HTTP are here. Knows nothing of papers, prompts,
+ * runs and money.
  *
- * A call needs a permit of the key pool (permits.h), which it waits for; afterwards the permit is
- * settled with the tokens that were used. Tried again, at most AI_ATTEMPTS_MAX times in all, with
- * exponential backoff and jitter: 408, 429, 5xx, cut connections, time-outs, replies that
- * cannot be read. 401 and 403 are the key's fault: another one is tried at once, a few times. Everything
- * else is final.
- *
- * A verdict is never guessed: what a model says in other forms than asked for is understood where it can
- * only mean one thing, and asked for again otherwise. Keys are in no log and in no message. */
+ * A call needs a permit of the service's keys (permits.h), and waits for it; afterwards the permit
+ * is settled with the tokens that were used. At most AI_ATTEMPTS_MAX attempts, with exponential
+ * backoff and jitter: after 408, 429, 5xx, cut connections, time-outs, and replies that cannot be
+ * read. 401 and 403 are the fault of the key: another key is tried at once, a few times. Any other
+ * status is final. No key is in a log line or a message. */
 #ifndef ENGINE_AI_AI_H
 #define ENGINE_AI_AI_H
 
+#include "base/buf.h"
 #include "base/metrics.h"
 #include "base/str.h"
 #include "loop/task.h"
 
 struct ai;
-struct config;
 struct http_client;
-struct keyring;
+struct permits;
 
-#define AI_ATTEMPTS_MAX       4
-#define AI_REASON_CHARS_MAX   200
-#define AI_QUESTION_CHARS_MAX 4000
-#define AI_ABSTRACT_BYTES_MAX 20000 /* of a prompt; more is cut */
+#define AI_ATTEMPTS_MAX 4
+/* Services, and where below their base address they answer. */
+#define AI_CHAT           "chat"
+#define AI_CHAT_PATH      "/chat/completions"
+#define AI_EMBEDDING      "embedding"
+#define AI_EMBEDDING_PATH "/embeddings"
 
 struct ai_options {
-    struct http_client *client; /* all borrowed */
-    struct keyring *keyring;
-    const struct config *config; /* ai.*; needed by ai_new only */
-    struct metrics *metrics;     /* calls by outcome, tokens, latency */
+    const char *service;        /* its name */
+    const char *url, *path;     /* base address, and what follows it; copied */
+    int64_t timeout_ms;         /* of one attempt */
+    struct http_client *client; /* this and all below borrowed */
+    struct permits *permits;    /* of this service */
+    struct metrics *metrics;    /* calls by outcome, tokens, latency */
 };
-/* What is wrong with ai.prompt_file, in a; NULL: nothing. */
-const char *ai_config_problem(struct arena *a, const struct config *c);
-/* ERR_INVALID, ERR_IO with *why (in a): no address, or the prompt file cannot be used. */
-MUST_CHECK int ai_new(struct arena *a, const struct ai_options *o, struct ai **out,
-                      const char **why);
+/* NULL: url is empty, there is no such service. */
+struct ai *ai_new(const struct ai_options *o);
 void ai_free(struct ai *ai);
-/* Reads ai.prompt_file again. ERR_INVALID, ERR_IO with *why (in a): it cannot be used, and the old one stays. Questions that
- * were made before stay as they are: a run that a node is at is judged to its end as it was begun there. */
-MUST_CHECK int ai_reload(struct arena *a, struct ai *ai, const char **why);
-/* Tells instructions apart: some hexadecimal digits. */
-const char *ai_prompt_mark(const struct ai *ai);
 
-/* What is the same for all papers of a run, made once. In a. A question that is longer than
- * AI_QUESTION_CHARS_MAX is cut. */
-struct ai_question;
-const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai,
-                                          struct str question);
-
-struct ai_paper {
-    struct str doi, title, abstract; /* as doi.h and text.h give them; the last two may be absent */
-};
-
-/* Where a paper comes from. read is called for each attempt, and what it gives is good until the task waits: nothing of a
- * paper is held while the AI thinks. Errors of it are passed on. */
-struct ai_source {
-    int (*read)(struct task *t, void *arg, struct ai_paper *out);
+/* What is asked. Both functions are called for each attempt. */
+struct ai_request {
+    /* The body, into *body, and the tokens that the request may use at most. body is shared by all
+     * requests of the service, so that nothing of a request is held while the service thinks: waits
+     * come first, then buf_clear(body), then no wait until the return. Other than 0 ends the call
+     * with that error. */
+    int (*write)(struct task *t, void *arg, struct buf *body, int64_t *tokens);
+    /* The body of a reply with status 200. *tokens_used is -1, and stays so if the reply does not
+     * tell. ERR_PROTO: it cannot be read, and the service is asked again; task_error completes "the
+     * service sent …". No other errors. */
+    int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
 };
 
-struct ai_verdict {
-    bool relevant;
-    struct str reason;  /* in the task's arena */
-    int64_t tokens;     /* of all attempts; what was reserved, where the service did not say */
-    int64_t latency_us; /* of the last one, without the wait for its permit */
+struct ai_answer {
+    int64_t tokens;     /* of all attempts; what was reserved, where the service did not tell */
+    int64_t latency_us; /* of the last attempt, without the wait for its permit */
     int attempts;       /* refused keys do not count */
 };
 
-/* 0: *out is filled. ERR_CANCELED: the task was. ERR_TIMEOUT: its own deadline passed. ERR_REFUSED: failed for
- * good, and task_error says why in a few words for the user. ERR_UNAVAILABLE: there is no key that could be
- * used, now or later. Replies lie in the task's arena: judge each paper in a scope of its own. *in_hand is set while a
- * call is under way, and stays set if it brings a verdict: to cancel the task then wastes it. */
-MUST_CHECK int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q,
-                        const struct ai_source *s, bool *in_hand, struct ai_verdict *out);
+/* 0: read was content, *out is filled. ERR_CANCELED: the task was. ERR_TIMEOUT: its own deadline
+ * passed. ERR_REFUSED: failed for good, and task_error says why in a few words for the user.
+ * ERR_UNAVAILABLE: there is no key that could be used, now or later. Replies lie in the task's
+ * arena: ask each question in a scope of its own. *in_hand is set while a call is under way, and
+ * stays set after success: to cancel the task then wastes the answer. */
+MUST_CHECK int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, bool *in_hand,
+                      struct ai_answer *out);
 
-/* Moving averages over the last calls that brought a verdict; 0 before the first. */
+/* Moving averages over the last successful calls; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);
 #endif

@@ -1,24 +1,25 @@
-/* Asking the AI: a service on the loop that does what a list of steps says, and a key pool that remembers. */
-#include <stdio.h>
+/* Asking the AI: a service on the loop that does what a list of steps says, and a key pool that
+ * remembers. All scenarios go on at the same time. */
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "engine/ai/ai_fixture.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/reply.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 
 #define STEPS_MAX  6
-#define TOKENS     42 /* of the service's replies */
+#define TOKENS     42  /* of the service's replies */
+#define RESERVED   100 /* of a request */
+#define CROWD      50
 #define BODY_BYTES (1024 * 1024)
 #define CANCEL_MS  100 /* shorter than the first back-off */
 
 enum step {
     END,
-    GOOD,     /* relevant, with a reason */
-    EMPTY,    /* a reply without a verdict */
+    GOOD,     /* an answer */
+    EMPTY,    /* a reply without one */
     GARBAGE,  /* no JSON */
     HALF,     /* half of the reply's JSON */
     ENDLESS,  /* more than a reply may have */
@@ -45,20 +46,18 @@ struct scenario {
 
     /* what did */
     struct site site;
-    struct keyring keyring;
+    struct permits permits;
     struct http_client *client;
     int got, seen;
-    struct ai_verdict verdict;
-    struct str said, reason;
+    struct ai_answer answer;
+    struct str said, read;
     struct buf last, auth;
 };
 
 static struct metrics *metrics;
+static struct arena arena;
 
-#define REPLY                                                                                      \
-    "{\"choices\":[{\"message\":{\"content\":\"{\\\"relevant\\\":true,\\\"reason\\\":"             \
-    "\\\"mice\\\"}\"}}],"                                                                          \
-    "\"usage\":{\"total_tokens\":42}}"
+#define REPLY "{\"answer\":\"mice\",\"usage\":{\"total_tokens\":42}}"
 
 static int reply_status(struct task *t, struct http_exchange *x, int status)
 {
@@ -70,7 +69,7 @@ static int cut(struct task *t, struct http_exchange *x, bool late)
 {
     int err = late ? http_stream_begin(t, x, 200, "application/json") : 0;
     if (late && !err)
-        err = http_stream_write(t, x, STR("{\"choices\":"));
+        err = http_stream_write(t, x, STR("{\"answer\":"));
     http_abort(x);
     return err;
 }
@@ -96,7 +95,7 @@ static int act(struct task *t, struct http_exchange *x, int step, struct str aut
         return http_reply(t, x, 200, "application/json", STR(REPLY));
     case EMPTY:
         return http_reply(t, x, 200, "application/json",
-                          STR("{\"choices\":[],\"usage\":{\"total_tokens\":42}}"));
+                          STR("{\"answers\":[],\"usage\":{\"total_tokens\":42}}"));
     case GARBAGE:
         return http_reply(t, x, 200, "text/html", STR("<html>It works</html>"));
     case HALF:
@@ -139,24 +138,43 @@ static const struct http_route routes[] = {
     {"POST", "/v1/chat/completions", handle, BODY_BYTES},
 };
 
-static const struct ai_paper paper = {STR("10.1/x"), STR("On mice"), STR("We report …")};
-
-static int given(struct task *t, void *arg, struct ai_paper *out)
+static struct str request_of(struct arena *a, const char *name)
 {
-    (void)t;
-    *out = *(const struct ai_paper *)arg;
+    return str_printf(a, "{\"ask\":\"%s\"}", name);
+}
+
+/* Writes the page only after a wait, as a caller does that must fetch something first. */
+static int write_request(struct task *t, void *arg, struct buf *body, int64_t *tokens)
+{
+    struct scenario *s = arg;
+    int err = task_yield(t);
+    if (err)
+        return err;
+    buf_clear(body);
+    buf_add_str(body, request_of(task_arena(t), s->name));
+    *tokens = RESERVED;
     return 0;
 }
 
-static void judge(struct task *t, struct scenario *s, struct ai *ai)
+static int read_answer(struct task *t, void *arg, struct str body, int64_t *tokens_used)
 {
-    const struct ai_source source = {given, (void *)(uintptr_t)&paper};
-    const struct ai_question *q = ai_question_new(task_arena(t), ai, STR("Mice?"));
+    struct scenario *s = arg;
+    const struct json *reply = ai_reply_parse(task_arena(t), body, tokens_used);
+    struct str answer = json_str(json_get(reply, "answer"));
+    if (!answer.p)
+        return task_fail(t, ERR_PROTO, "a reply without an answer");
+    s->read = str_of(strndup(answer.p, answer.n));
+    return 0;
+}
+
+static void ask_for(struct task *t, struct scenario *s, struct ai *ai)
+{
+    const struct ai_request q = {write_request, read_answer, s};
     int64_t old = s->deadline_ms ? task_deadline(t, s->deadline_ms) : TIME_NEVER;
-    s->verdict.attempts = -1;
+    s->answer.attempts = -1;
     bool in_hand = false;
-    s->got = ai_judge(t, ai, q, &source, &in_hand, &s->verdict);
-    check(in_hand == (s->got == 0)); /* a verdict is, and nothing else */
+    s->got = ai_ask(t, ai, &q, &in_hand, &s->answer);
+    check(in_hand == (s->got == 0)); /* an answer is, and nothing else */
     task_deadline_restore(t, old);
 }
 
@@ -175,21 +193,20 @@ static void cancel_later(struct task *t, void *arg)
 }
 
 /* On its own: the scenario's task is the one that is cancelled, not the one that cleans up. */
-static void judge_task(struct task *t, void *arg)
+static void ask_task(struct task *t, void *arg)
 {
     struct scenario *s = arg;
     struct group g;
     struct canceling c = {t, s};
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1/", s->site.port);
-    struct ai *ai = open_ai(t, s->client, &s->keyring, metrics, url, s->timeout_ms);
+    struct ai *ai = open_ai(s->client, &s->permits, metrics, url, s->timeout_ms);
     group_init(&g, task_loop(t));
     if (s->cancel)
         check(task_go(&g, "cancel", cancel_later, &c) == 0);
-    judge(t, s, ai);
+    ask_for(t, s, ai);
     int ignored = group_join(t, &g); /* it is cancelled, as it should be */
     (void)ignored;
     s->said = str_of(strdup(task_error(t)));
-    s->reason = str_of(strdup(s->verdict.reason.p ? s->verdict.reason.p : ""));
     ai_free(ai);
 }
 
@@ -200,13 +217,13 @@ static void run(struct task *t, void *arg)
     buf_init(&s->last);
     buf_init(&s->auth);
     s->timeout_ms = s->timeout_ms ? s->timeout_ms : 15000;
-    s->keyring = (struct keyring){.keys = s->keys, .prefix = s->prefix};
+    s->permits = (struct permits){.keys = s->keys, .prefix = s->prefix};
     s->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     site_open_tcp(t, &s->site, (struct http_options){.behind_tls = false}, routes, 1, s);
     if (s->requests == 0 && s->unused) /* nobody is there: the port answers no more */
         check(shutdown(s->site.fd, SHUT_RDWR) == 0);
     group_init(&g, task_loop(t));
-    check(task_go(&g, "judge", judge_task, s) == 0);
+    check(task_go(&g, "ask", ask_task, s) == 0);
     check(group_join(t, &g) == 0);
     http_client_free(s->client);
     site_close(t, &s->site);
@@ -215,8 +232,8 @@ static void run(struct task *t, void *arg)
 #define AFTER ", after 4 attempts"
 
 static struct scenario scenarios[] = {
-    {"a verdict", {GOOD}, 2, .attempts = 1, .requests = 1, .settled = 1, .tokens_known = TOKENS},
-    {"500, then a verdict",
+    {"an answer", {GOOD}, 2, .attempts = 1, .requests = 1, .settled = 1, .tokens_known = TOKENS},
+    {"500, then an answer",
      {500, GOOD},
      2,
      .attempts = 2,
@@ -224,7 +241,7 @@ static struct scenario scenarios[] = {
      .settled = 2,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"503, 408, 429, then a verdict",
+    {"503, 408, 429, then an answer",
      {503, 408, RETRY, GOOD},
      2,
      .attempts = 4,
@@ -250,7 +267,7 @@ static struct scenario scenarios[] = {
      .cooled = 1,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"garbage, then a verdict",
+    {"garbage, then an answer",
      {GARBAGE, GOOD},
      2,
      .attempts = 2,
@@ -258,7 +275,7 @@ static struct scenario scenarios[] = {
      .settled = 2,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"half a reply, then a verdict",
+    {"half a reply, then an answer",
      {HALF, GOOD},
      2,
      .attempts = 2,
@@ -266,22 +283,22 @@ static struct scenario scenarios[] = {
      .settled = 2,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"no verdict, then one",
+    {"no answer, then one",
      {EMPTY, GOOD},
      2,
      .attempts = 2,
      .requests = 2,
      .settled = 2,
      .tokens_known = 2 * TOKENS},
-    {"never a verdict",
+    {"never an answer",
      {EMPTY, EMPTY, EMPTY, EMPTY, GOOD},
      2,
      .err = ERR_REFUSED,
      .requests = 4,
      .settled = 4,
      .tokens_known = 4 * TOKENS,
-     .error = "the AI service sent a reply that has no verdict in it" AFTER},
-    {"too long a reply, then a verdict",
+     .error = "the AI service sent a reply without an answer" AFTER},
+    {"too long a reply, then an answer",
      {ENDLESS, GOOD},
      2,
      .attempts = 2,
@@ -289,7 +306,7 @@ static struct scenario scenarios[] = {
      .settled = 2,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"a cut, then a verdict",
+    {"a cut, then an answer",
      {CUT, GOOD},
      2,
      .attempts = 2,
@@ -297,7 +314,7 @@ static struct scenario scenarios[] = {
      .settled = 2,
      .tokens_known = TOKENS,
      .reserved = 1},
-    {"a cut within a reply, then a verdict",
+    {"a cut within a reply, then an answer",
      {CUT_LATE, GOOD},
      2,
      .attempts = 2,
@@ -313,7 +330,7 @@ static struct scenario scenarios[] = {
      .settled = 4,
      .reserved = 4,
      .error = "the AI service cut the connection" AFTER},
-    {"a stall, then a verdict",
+    {"a stall, then an answer",
      {STALL, GOOD},
      2,
      .timeout_ms = 600,
@@ -431,26 +448,27 @@ static struct scenario scenarios[] = {
 };
 #define SCENARIOS (sizeof scenarios / sizeof *scenarios)
 
-static void report_verdict(const struct scenario *s)
+static void report_answer(const struct scenario *s)
 {
-    is_int(s->verdict.attempts, s->attempts, "%s: attempts", s->name);
-    ok(s->verdict.relevant, "%s: relevant", s->name);
-    is_str(s->reason, STR("mice"), "%s: reason", s->name);
-    is_int(s->verdict.tokens, s->keyring.tokens_used, "%s: the tokens of all attempts", s->name);
-    ok(s->verdict.latency_us > 0, "%s: latency", s->name);
+    is_int(s->answer.attempts, s->attempts, "%s: attempts", s->name);
+    is_str(s->read, STR("mice"), "%s: the answer was read", s->name);
+    is_int(s->answer.tokens, s->permits.tokens_used, "%s: the tokens of all attempts", s->name);
+    ok(s->answer.latency_us > 0, "%s: latency", s->name);
 }
 
 static void report(struct scenario *s)
 {
-    const struct keyring *k = &s->keyring;
+    const struct permits *k = &s->permits;
     is_int(s->got, s->err, "%s: outcome", s->name);
     if (!s->err)
-        report_verdict(s);
+        report_answer(s);
     else
-        is_int(s->verdict.attempts, -1, "%s: no verdict is made up", s->name);
+        is_int(s->answer.attempts, -1, "%s: no answer is made up", s->name);
     if (s->error)
         is_str(s->said, str_of(s->error), "%s: what the user is told", s->name);
     is_int(s->seen, s->requests, "%s: requests", s->name);
+    if (s->seen)
+        is_str(buf_str(&s->last), request_of(&arena, s->name), "%s: the request was sent", s->name);
     is_int(k->settled, s->settled, "%s: permits settled", s->name);
     is_int(k->unused, s->unused, "%s: permits given back", s->name);
     is_int(k->taken, k->settled + k->unused, "%s: no permit is forgotten", s->name);
@@ -493,10 +511,10 @@ static void test_metrics(void)
         bool stopped = s->err == ERR_CANCELED || (s->err == ERR_TIMEOUT && s->steps[0] == STALL);
         good += s->err == 0;
         failed += s->err == ERR_REFUSED;
-        requests += s->keyring.taken - stopped;
-        tokens += s->keyring.tokens_used;
+        requests += s->permits.taken - stopped;
+        tokens += s->permits.tokens_used;
     }
-    requests += named("cancelled between calls")->keyring.taken; /* its only call was over */
+    requests += named("cancelled between calls")->permits.taken; /* its only call was over */
     is_int(rendered("millrace_ai_calls_total{outcome=\"ok\""), good, "calls that are fine");
     is_int(rendered("millrace_ai_calls_total{outcome=\"failed\""), failed, "calls that failed");
     is_int(rendered("millrace_ai_calls_total{outcome=\"retry\""), requests - good - failed,
@@ -522,72 +540,94 @@ static void test_scenarios(struct task *t, void *arg)
     for (size_t i = 0; i < SCENARIOS; i++)
         report(&scenarios[i]);
     ok(str_find(buf_str(&log), STR("secret")) < 0, "no key is logged");
-    is_int(named("503, 408, 429, then a verdict")->keyring.cool_ms, 7000, "Retry-After");
-    is_int(named("429 without a time")->keyring.cool_ms, 0, "no Retry-After");
-    is_int(named("a bad key, then a good one")->keyring.refused_status, 401, "what was refused");
+    is_int(named("503, 408, 429, then an answer")->permits.cool_ms, 7000, "Retry-After");
+    is_int(named("429 without a time")->permits.cool_ms, 0, "no Retry-After");
+    is_int(named("a bad key, then a good one")->permits.refused_status, 401, "what was refused");
     is_str(buf_str(&named("a bad key, then a good one")->auth), STR("Bearer sk-secret-2"),
            "another key at once");
-    ok(str_find(buf_str(&named("a verdict")->last), STR("Title: On mice\\n\\nAbstract: We")) > 0,
-       "the paper was sent");
     test_metrics();
     metrics_close(metrics);
     buf_release(&log);
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    check(f && fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
-static void test_reload(struct task *t, const struct ai_options *o, struct config *c)
-{
-    struct arena *a = task_arena(t);
-    char path[] = "/tmp/millrace-prompt-XXXXXX";
-    const char *why = NULL;
-    struct ai *ai;
-    int fd = mkstemp(path);
-    check(fd >= 0 && close(fd) == 0);
-    write_file(path, "Old: {{question}}");
-    c->ai_prompt_file = path;
-    check(ai_new(a, o, &ai, &why) == 0);
-    const char *before = arena_strdup(a, ai_prompt_mark(ai));
-    const struct ai_question *old = ai_question_new(a, ai, STR("Wet?"));
-    write_file(path, "New: {{question}}");
-    is_int(ai_reload(a, ai, &why), 0, "a prompt is read again");
-    const struct ai_question *q = ai_question_new(a, ai, STR("Wet?"));
-    ok(str_find(q->head, STR("New: Wet?")) > 0, "for questions that are made from now on");
-    ok(str_find(old->head, STR("Old: Wet?")) > 0, "others stay as they are");
-    const char *mark = arena_strdup(a, ai_prompt_mark(ai));
-    ok(strlen(mark) == 12 && strcmp(mark, before) != 0, "the two are told apart");
-    write_file(path, "None");
-    is_int(ai_reload(a, ai, &why), ERR_INVALID, "one that cannot be used");
-    ok(strstr(why, "has no {{question}}") != NULL, "says why");
-    check(unlink(path) == 0);
-    is_int(ai_reload(a, ai, &why), ERR_IO, "one that is gone");
-    is_str(str_of(ai_prompt_mark(ai)), str_of(mark), "leave the last good one");
-    ai_free(ai);
-}
-
 static void test_new(struct task *t, void *arg)
 {
-    (void)arg;
-    struct arena *a = task_arena(t);
-    struct config c;
-    const char *why = "";
-    struct ai *ai = NULL;
+    (void)t, (void)arg;
     struct metrics *m = metrics_open(-1, 1, 0);
-    check(config_parse(a, "none", STR_NULL, NULL, &c, &why) == 0);
-    struct ai_options o = {.config = &c, .metrics = m};
-    is_int(ai_new(a, &o, &ai, &why), ERR_INVALID, "no address");
-    is_str(str_of(why), STR("ai.url is empty"), "and why");
-    c.ai_url = "http://127.0.0.1/v1";
-    c.ai_prompt_file = "/nowhere/prompt.txt";
-    is_int(ai_new(a, &o, &ai, &why), ERR_IO, "no prompt file");
-    is_str(str_of(why), STR("ai.prompt_file: /nowhere/prompt.txt: No such file or directory"),
-           "and why");
-    ok(!ai, "nothing was made");
-    test_reload(t, &o, &c);
+    ok(!open_ai(NULL, NULL, m, "", 1000), "no address, no service");
+    metrics_close(m);
+}
+
+/* --- one page for all --- */
+
+struct crowd {
+    struct ai *ai;
+    int next, wrong;
+};
+
+struct crowd_member {
+    int number;
+    struct str got;
+};
+
+static int write_number(struct task *t, void *arg, struct buf *body, int64_t *tokens)
+{
+    int err = task_yield(t);
+    if (err)
+        return err;
+    buf_clear(body);
+    buf_printf(body, "%d", ((const struct crowd_member *)arg)->number);
+    *tokens = RESERVED;
+    return 0;
+}
+
+static int read_number(struct task *t, void *arg, struct str body, int64_t *tokens_used)
+{
+    (void)t, (void)tokens_used;
+    ((struct crowd_member *)arg)->got = body;
+    return 0;
+}
+
+static void ask_number(struct task *t, void *arg)
+{
+    struct crowd *c = arg;
+    struct crowd_member m = {.number = c->next++};
+    const struct ai_request q = {write_number, read_number, &m};
+    struct ai_answer answer;
+    bool in_hand;
+    check(ai_ask(t, c->ai, &q, &in_hand, &answer) == 0);
+    c->wrong += !str_eq(m.got, str_int(task_arena(t), m.number));
+}
+
+static int echo(struct task *t, struct http_exchange *x, void *ctx)
+{
+    (void)ctx;
+    struct str body;
+    int err = http_body(t, x, &body);
+    return err ? err : http_reply(t, x, 200, "application/json", body);
+}
+
+static void test_shared_page(struct task *t, void *arg)
+{
+    (void)arg;
+    static const struct http_route echoes[] = {{"POST", "/chat/completions", echo, BODY_BYTES}};
+    struct permits keys = {.keys = 1};
+    struct site site;
+    struct group g;
+    struct metrics *m = metrics_open(-1, 1, 0);
+    struct http_client *client =
+        http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
+    site_open_tcp(t, &site, (struct http_options){.behind_tls = false}, echoes, 1, NULL);
+    const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d", site.port);
+    struct crowd c = {.ai = open_ai(client, &keys, m, url, 15000)};
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < CROWD; i++)
+        check(task_go(&g, "ask", ask_number, &c) == 0);
+    check(group_join(t, &g) == 0);
+    is_int(c.wrong, 0, "no task sends the request of another");
+    ai_free(c.ai);
+    http_client_free(client);
+    site_close(t, &site);
     metrics_close(m);
 }
 
@@ -596,14 +636,17 @@ static void release(struct scenario *s)
     buf_release(&s->last);
     buf_release(&s->auth);
     free((char *)(uintptr_t)s->said.p);
-    free((char *)(uintptr_t)s->reason.p);
+    free((char *)(uintptr_t)s->read.p);
 }
 
 int main(void)
 {
+    arena_init(&arena);
     tap_task(test_new, NULL, false);
+    tap_task(test_shared_page, NULL, true);
     tap_task(test_scenarios, NULL, true);
     for (size_t i = 0; i < SCENARIOS; i++)
         release(&scenarios[i]);
+    arena_release(&arena);
     return tap_done();
 }

@@ -5,10 +5,10 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-static void make_metrics(struct keyring *k, struct metrics *m)
+static void make_metrics(struct permits *k, struct metrics *m)
 {
-    k->permits = metric(m, METRIC_COUNTER, "millrace_keyring_permits_total", "",
-                        "Permits to ask the AI service that were given to workers.");
+    k->given = metric(m, METRIC_COUNTER, "millrace_keyring_permits_total", "",
+                      "Permits to ask the AI service that were given to workers.");
     k->waits = metric(m, METRIC_COUNTER, "millrace_keyring_waits_total", "",
                       "Permits that had to be waited for.");
     k->rests = metric(m, METRIC_COUNTER, "millrace_keyring_rests_total", "",
@@ -27,19 +27,19 @@ static void make_metrics(struct keyring *k, struct metrics *m)
                              "Tokens that the active keys allow in a minute.");
 }
 
-struct keyring *keyring_new(const struct keyring_options *o)
+struct permits *permits_new(const struct permits_options *o)
 {
-    struct keyring *k = check_memory(calloc(1, sizeof *k));
+    struct permits *k = check_memory(calloc(1, sizeof *k));
     k->redis = o->redis;
     k->sql = o->sql;
-    k->slot_ms = o->slot_ms ? o->slot_ms : KEYRING_SLOT_MS;
+    k->slot_ms = o->slot_ms ? o->slot_ms : PERMITS_SLOT_MS;
     list_init(&k->waiting);
     list_init(&k->large);
     make_metrics(k, o->metrics);
     return k;
 }
 
-void keyring_free(struct keyring *k)
+void permits_free(struct permits *k)
 {
     check(list_empty(&k->waiting) && list_empty(&k->large) && !k->pump);
     for (size_t i = 0; i < k->key_count; i++) {
@@ -50,7 +50,7 @@ void keyring_free(struct keyring *k)
     free(k);
 }
 
-struct keyring_key *keyring_find(struct keyring *k, int64_t id)
+struct permits_key *permits_find(struct permits *k, int64_t id)
 {
     for (size_t i = 0; i < k->key_count; i++)
         if (k->keys[i]->id == id)
@@ -58,7 +58,7 @@ struct keyring_key *keyring_find(struct keyring *k, int64_t id)
     return NULL;
 }
 
-void keyring_wake(struct keyring *k)
+void permits_wake(struct permits *k)
 {
     if (k->pump && !k->calling) /* it looks for more by itself after a call */
         task_wake(k->pump);
@@ -68,14 +68,14 @@ void keyring_wake(struct keyring *k)
 enum {
     LOAD_RESTING,
     LOAD_REQUESTS,
-    LOAD_TOKENS = LOAD_REQUESTS + KEYRING_SECONDS,
-    LOAD_NUMBERS = LOAD_TOKENS + KEYRING_SECONDS
+    LOAD_TOKENS = LOAD_REQUESTS + PERMITS_SECONDS,
+    LOAD_NUMBERS = LOAD_TOKENS + PERMITS_SECONDS
 };
 
-static void read_load(const struct redis_reply *r, struct keyring_load *l)
+static void read_load(const struct redis_reply *r, struct permits_load *l)
 {
     l->keys_resting = r->items[LOAD_RESTING]->integer;
-    for (size_t i = 0; i < KEYRING_SECONDS; i++) {
+    for (size_t i = 0; i < PERMITS_SECONDS; i++) {
         l->requests[i] = r->items[LOAD_REQUESTS + i]->integer;
         l->tokens[i] = r->items[LOAD_TOKENS + i]->integer;
         l->requests_used += l->requests[i];
@@ -83,40 +83,42 @@ static void read_load(const struct redis_reply *r, struct keyring_load *l)
     }
 }
 
-int keyring_load(struct task *t, struct keyring *k, struct keyring_load *out)
+int permits_load(struct task *t, struct permits *k, struct permits_load *out)
 {
     struct arena *a = task_arena(t);
-    struct keyring_load l = {0};
-    struct str *argv = ARENA_ARRAY(a, struct str, KEYRING_KEYS_MAX + 3);
+    struct permits_load l = {0};
+    struct str *windows = ARENA_ARRAY(a, struct str, PERMITS_KEYS_MAX);
     size_t n = 0;
     for (size_t i = 0; i < k->key_count; i++) {
-        const struct keyring_key *key = k->keys[i];
+        const struct permits_key *key = k->keys[i];
         l.keys_disabled += !key->active && key->listed;
         if (!key->active)
             continue;
         l.requests_limit += key->rpm;
         l.tokens_limit += key->tpm;
-        argv[n++] = key_window(a, key->id);
+        windows[n++] = key_window(a, key->id);
     }
     l.keys_active = (int64_t)n;
-    argv[n] = str_int(a, k->slot_ms);
-    argv[n + 1] = str_int(a, KEYRING_SLOTS);
-    argv[n + 2] = str_int(a, KEYRING_SLOTS_PER_SECOND);
     const struct redis_reply *r;
-    int err = redis_script_run(t, k->redis, &script_keyring_load, key_keyring, n, n + 3, argv, &r);
+    int err = n == 0 ? 0
+                     : SCRIPT(t, k->redis, permits_load, &r, .slot_ms = str_int(a, k->slot_ms),
+                              .slots = str_int(a, PERMITS_SLOTS),
+                              .per_second = str_int(a, PERMITS_SLOTS_PER_SECOND),
+                              .windows = {windows, n});
     if (err)
         return err;
-    if (r->type != REDIS_ARRAY || r->count != LOAD_NUMBERS)
+    if (n > 0 && (r->type != REDIS_ARRAY || r->count != LOAD_NUMBERS))
         return task_fail(t, ERR_PROTO, "the windows of the keys cannot be read");
-    read_load(r, &l);
+    if (n > 0)
+        read_load(r, &l);
     *out = l;
     return 0;
 }
 
-void keyring_close(struct task *t, struct keyring *k)
+void permits_close(struct task *t, struct permits *k)
 {
     struct str run = str_dup(task_arena(t), redis_run_id(k->redis));
     if (run.n &&
-        redis_call(t, k->redis, key_keyring, NULL, STR("HSET"), key_keyring, STR("clean"), run))
+        redis_call(t, k->redis, key_permits, NULL, STR("HSET"), key_permits, STR("clean"), run))
         log_debug("keyring", "the end is not noted: %s", task_error(t));
 }

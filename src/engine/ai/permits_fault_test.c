@@ -8,8 +8,8 @@ static int64_t now_us(struct task *t)
 
 static int64_t counted_in_redis(struct task *t, struct node *n)
 {
-    struct keyring_load l;
-    check(keyring_load(t, n->keyring, &l) == 0);
+    struct permits_load l;
+    check(permits_load(t, n->permits, &l) == 0);
     return l.requests_used;
 }
 
@@ -17,7 +17,7 @@ static int64_t next_within(struct task *t, struct node *n, int64_t ms)
 {
     struct permit p = {0};
     int64_t old = task_deadline(t, ms);
-    int err = keyring_take(t, n->keyring, 1, &p);
+    int err = permits_take(t, n->permits, 1, &p);
     task_deadline_restore(t, old);
     return err ? err : p.key_id;
 }
@@ -64,7 +64,7 @@ static void test_forgets_all(struct task *t, void *arg)
     for (size_t i = 0; i < record.count; i++)
         if (record.sends[i].at_us > back && record.sends[i].at_us < first)
             first = record.sends[i].at_us;
-    ok(first - back < (KEYRING_SLOTS + 40) * SLOT_MS * 1000, "after a minute, not later: %lld ms",
+    ok(first - back < (PERMITS_SLOTS + 40) * SLOT_MS * 1000, "after a minute, not later: %lld ms",
        (long long)((first - back) / 1000));
     close_node(t, &a);
     close_node(t, &b);
@@ -90,7 +90,7 @@ static void test_forgets_some(struct task *t, void *arg)
     is_int(counted_in_redis(t, &n), 100, "the minute is full");
     is_int(next_within(t, &n, 400 * SLOT_MS), 1, "then what is known to be old");
     int64_t ms = (now_us(t) - saved) / 1000;
-    ok(ms >= KEYRING_MINUTE_SLOTS * SLOT_MS && ms <= 540 * SLOT_MS, "in time: %lld ms",
+    ok(ms >= PERMITS_MINUTE_SLOTS * SLOT_MS && ms <= 540 * SLOT_MS, "in time: %lld ms",
        (long long)ms);
     close_node(t, &n);
 }
@@ -144,7 +144,7 @@ static int64_t after_the_end(struct task *t, bool in_order)
     group_cancel(&n.tasks);
     check(group_join(t, &n.tasks) == 0);
     if (in_order)
-        keyring_close(t, n.keyring);
+        permits_close(t, n.permits);
     pause_ms(t, 1200); /* it is on disk */
     restart(t, &n, durable);
     close_node(t, &n);
@@ -162,7 +162,7 @@ static void test_bound(struct task *t, void *arg)
 {
     (void)arg;
     static const char *const durable[] = {"--appendonly", "yes", NULL};
-    struct keyring_load l;
+    struct permits_load l;
     struct node n;
     make_node(t, &n, 0);
     restart(t, &n, durable);
@@ -174,11 +174,11 @@ static void test_bound(struct task *t, void *arg)
         struct permit p;
         check(next_within(t, &n, 500) == 1);
         if (large)
-            check(keyring_take(t, n.keyring, 100000, &p) == 0);
+            check(permits_take(t, n.permits, 100000, &p) == 0);
         pause_ms(t, 1500);
         restart(t, &n, durable);
         int64_t permit = next_within(t, &n, 4000);
-        check(keyring_load(t, n.keyring, &l) == 0);
+        check(permits_load(t, n.permits, &l) == 0);
         is_int(permit, large ? ERR_TIMEOUT : 1, large ? "not if one was" : "no minute of waiting");
         ok(l.requests_used > 50000 && l.requests_used < 60000,
            "half of the requests, and 4 s: %lld", (long long)l.requests_used);
@@ -202,7 +202,7 @@ static void take_one(struct task *t, void *arg)
 {
     struct node *n = arg;
     struct permit p;
-    if (keyring_take(t, n->keyring, 1, &p) == 0)
+    if (permits_take(t, n->permits, 1, &p) == 0)
         record.count++;
 }
 
@@ -215,7 +215,7 @@ static void test_away(struct task *t, void *arg)
     add_key(t, 1, 1000, 1000000);
     open_node(t, &n, SLOT_MS);
     struct permit p;
-    check(keyring_take(t, n.keyring, 1, &p) == 0);
+    check(permits_take(t, n.permits, 1, &p) == 0);
     check(redis_call(t, n.redis, STR_NULL, NULL, STR("SAVE")) == 0);
     store_redis_kill(&store);
     record.count = 0;
@@ -224,8 +224,8 @@ static void test_away(struct task *t, void *arg)
         check(task_go(&g, "take", take_one, &n) == 0);
     pause_ms(t, 500);
     is_int((int64_t)record.count, 0, "without Redis nobody gets a permit");
-    keyring_settle(t, n.keyring, &p, 1);
-    keyring_cool(t, n.keyring, 1, 1000);
+    permits_settle(t, n.permits, &p, 1);
+    permits_cool(t, n.permits, 1, 1000);
     store_redis_spawn(&store, NULL);
     check(group_join(t, &g) == 0);
     is_int((int64_t)record.count, 10, "when it is back all do");
@@ -242,7 +242,7 @@ static void test_without_mysql(struct task *t, void *arg)
     open_node(t, &n, SLOT_MS);
     check(next_within(t, &n, 500) == 1);
     mariadb_kill(&server);
-    keyring_refused(t, n.keyring, 1, 401);
+    permits_refused(t, n.permits, 1, 401);
     is_int(next_within(t, &n, 500), 2, "a refused key is not used, though MySQL is away");
     mariadb_restart(&server);
     int64_t active = 1;

@@ -28,7 +28,7 @@ struct node {
     struct group group, tasks;
     struct redis *redis;
     struct sql_pool *sql;
-    struct keyring *keyring;
+    struct permits *permits;
 };
 
 static inline void pause_ms(struct task *t, int64_t ms)
@@ -36,7 +36,7 @@ static inline void pause_ms(struct task *t, int64_t ms)
     check(task_sleep(t, ms) == 0);
 }
 
-/* Its keyring_task is not started yet. */
+/* Its permits_task is not started yet. */
 static inline void make_node(struct task *t, struct node *n, int64_t slot_ms)
 {
     group_init(&n->group, task_loop(t));
@@ -44,15 +44,15 @@ static inline void make_node(struct task *t, struct node *n, int64_t slot_ms)
     n->redis = redis_open(&n->group, &(struct redis_options){.url = store.url_unix, .name = "hot"});
     check(n->redis);
     n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
-    n->keyring = keyring_new(&(struct keyring_options){
+    n->permits = permits_new(&(struct permits_options){
         .redis = n->redis, .sql = n->sql, .metrics = metrics, .slot_ms = slot_ms});
 }
 
 static inline void open_node(struct task *t, struct node *n, int64_t slot_ms)
 {
     make_node(t, n, slot_ms);
-    check(task_go(&n->tasks, "keyring", keyring_task, n->keyring) == 0);
-    while (!n->keyring->begun)
+    check(task_go(&n->tasks, "keyring", permits_task, n->permits) == 0);
+    while (!n->permits->begun)
         pause_ms(t, 2);
 }
 
@@ -60,7 +60,7 @@ static inline void close_node(struct task *t, struct node *n)
 {
     group_cancel(&n->tasks);
     check(group_join(t, &n->tasks) == 0);
-    keyring_free(n->keyring);
+    permits_free(n->permits);
     sql_pool_free(n->sql);
     redis_close(n->redis);
     check(group_join(t, &n->group) == 0);
@@ -150,19 +150,19 @@ static inline void send_now(struct task *t, struct record *r, const struct permi
 static inline void work(struct task *t, void *arg)
 {
     const struct worker *w = arg;
-    struct keyring *k = w->node->keyring;
+    struct permits *k = w->node->permits;
     for (int err = 0; !err;) {
         struct task_scope scope = task_scope(t);
         struct permit p;
-        err = keyring_take(t, k, w->tokens, &p);
+        err = permits_take(t, k, w->tokens, &p);
         if (!err && !permit_valid(&p, task_loop(t))) {
             w->record->stale++;
-            keyring_unused(t, k, &p);
+            permits_unused(t, k, &p);
         } else if (!err) {
             send_now(t, w->record, &p, w->used);
             if (w->hold_ms)
                 err = task_sleep(t, w->hold_ms);
-            keyring_settle(t, k, &p, w->used);
+            permits_settle(t, k, &p, w->used);
         }
         task_scope_end(t, scope);
     }
@@ -195,7 +195,7 @@ static inline int64_t weight(const struct send *s, int64_t key_id, bool tokens)
 static inline int64_t most_in_a_minute(struct record *r, int64_t slot_ms, int64_t key_id,
                                        bool tokens)
 {
-    int64_t sum = 0, most = 0, minute_us = KEYRING_MINUTE_SLOTS * slot_ms * 1000;
+    int64_t sum = 0, most = 0, minute_us = PERMITS_MINUTE_SLOTS * slot_ms * 1000;
     qsort(r->sends, r->count, sizeof r->sends[0], by_time);
     for (size_t i = 0, old = 0; i < r->count; i++) {
         sum += weight(&r->sends[i], key_id, tokens);
@@ -210,7 +210,7 @@ static inline int64_t most_in_a_minute(struct record *r, int64_t slot_ms, int64_
 static inline int64_t fewest_in_a_minute(const struct record *r, int64_t slot_ms, int64_t from_us,
                                          int64_t to_us, bool tokens)
 {
-    int64_t minute_us = KEYRING_MINUTE_SLOTS * slot_ms * 1000, fewest = INT64_MAX;
+    int64_t minute_us = PERMITS_MINUTE_SLOTS * slot_ms * 1000, fewest = INT64_MAX;
     for (int64_t at = from_us; at + minute_us <= to_us; at += slot_ms * 1000) {
         int64_t sum = 0;
         for (size_t i = 0; i < r->count; i++)

@@ -16,16 +16,16 @@
 
 /* --- rest and refusal --- */
 
-/* error: as keyring_error_text makes it. */
-static void rest_everywhere(struct task *t, struct keyring *k, int64_t key_id, int64_t ms,
+/* error: as permits_error_text makes it. */
+static void rest_everywhere(struct task *t, struct permits *k, int64_t key_id, int64_t ms,
                             struct str error)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
     int64_t old = task_deadline(t, RESTED_MS);
-    struct str key = key_window(task_arena(t), key_id);
-    const struct str argv[] = {key, key_key_errors, str_int(task_arena(t), ms),
-                               str_int(task_arena(t), key_id), error};
-    int err = redis_script_run(t, k->redis, &script_keyring_rest, key, 2, 5, argv, NULL);
+    struct arena *a = task_arena(t);
+    int err = SCRIPT(t, k->redis, permits_rest, NULL, .window = key_window(a, key_id),
+                     .errors = key_key_errors, .ms = str_int(a, ms), .id = str_int(a, key_id),
+                     .error = error);
     task_deadline_restore(t, old);
     if (err) {
         log_warn("keyring", "other nodes do not know that key %lld rests: %s", (long long)key_id,
@@ -34,9 +34,9 @@ static void rest_everywhere(struct task *t, struct keyring *k, int64_t key_id, i
     }
 }
 
-void keyring_cool(struct task *t, struct keyring *k, int64_t key_id, int64_t retry_after_ms)
+void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t retry_after_ms)
 {
-    struct keyring_key *key = keyring_find(k, key_id);
+    struct permits_key *key = permits_find(k, key_id);
     check(key);
     int64_t ms = retry_after_ms < REST_MS_LEAST ? REST_MS_LEAST : retry_after_ms;
     if (ms > REST_MS_MAX)
@@ -44,34 +44,34 @@ void keyring_cool(struct task *t, struct keyring *k, int64_t key_id, int64_t ret
     int64_t now_us = loop_now_us(task_loop(t)), until_us = now_us + ms * 1000;
     if (until_us > key->rests_until_us)
         key->rests_until_us = until_us;
-    keyring_clear_lots(k, now_us, key);
+    permits_clear_lots(k, now_us, key);
     metric_add(k->rests, 1);
     const char *text =
         arena_printf(task_arena(t), "status 429: it rests for %lld ms", (long long)ms);
-    rest_everywhere(t, k, key_id, ms, keyring_error_text(t, false, text));
+    rest_everywhere(t, k, key_id, ms, permits_error_text(t, false, text));
 }
 
 /* Limits of all keys that are used, and who waits for what then. */
-static void count_keys(struct keyring *k)
+static void count_keys(struct permits *k)
 {
     int64_t most = 0;
     for (size_t i = 0; i < k->key_count; i++) {
-        const struct keyring_key *key = k->keys[i];
+        const struct permits_key *key = k->keys[i];
         if (key->active && key->tpm > most)
             most = key->tpm;
     }
     k->tpm_max = most;
     if (most == 0 && k->looked)
-        keyring_fail_waiters(k, ERR_UNAVAILABLE);
+        permits_fail_waiters(k, ERR_UNAVAILABLE);
     else
-        keyring_sort_waiters(k);
+        permits_sort_waiters(k);
 }
 
 /* Safe to repeat. The key in the row may have been replaced since. */
-static int tell_refused(struct task *t, struct keyring *k, struct keyring_key *key)
+static int tell_refused(struct task *t, struct permits *k, struct permits_key *key)
 {
     const char *text = arena_printf(task_arena(t), "status %d: it was switched off", key->status);
-    rest_everywhere(t, k, key->id, REFUSED_MS, keyring_error_text(t, true, text));
+    rest_everywhere(t, k, key->id, REFUSED_MS, permits_error_text(t, true, text));
     int err = sql_call(t, k->sql, NULL,
                        "UPDATE api_list SET is_active = 0 WHERE api_index = ? AND api_key = ?",
                        sql_int(key->id), sql_text(str_of(key->api_key)));
@@ -80,9 +80,9 @@ static int tell_refused(struct task *t, struct keyring *k, struct keyring_key *k
     return err;
 }
 
-void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int status)
+void permits_refused(struct task *t, struct permits *k, int64_t key_id, int status)
 {
-    struct keyring_key *key = keyring_find(k, key_id);
+    struct permits_key *key = permits_find(k, key_id);
     check(key);
     if (!key->active)
         return; /* several requests were under way */
@@ -93,7 +93,7 @@ void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int stat
     log_error("keyring",
               "the AI service refuses key %lld (%s) with status %d: it is switched off in api_list",
               (long long)key_id, log_secret(task_arena(t), str_of(key->api_key)), status);
-    keyring_clear_lots(k, loop_now_us(task_loop(t)), key);
+    permits_clear_lots(k, loop_now_us(task_loop(t)), key);
     count_keys(k);
     const char *text = arena_strdup(task_arena(t), task_error(t));
     if (tell_refused(t, k, key))
@@ -102,10 +102,10 @@ void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int stat
 
 /* --- looks at api_list --- */
 
-static struct keyring_key *known_key(struct keyring *k, int64_t id)
+static struct permits_key *known_key(struct permits *k, int64_t id)
 {
-    struct keyring_key *key = keyring_find(k, id);
-    if (key || k->key_count == KEYRING_KEYS_MAX)
+    struct permits_key *key = permits_find(k, id);
+    if (key || k->key_count == PERMITS_KEYS_MAX)
         return key;
     key = check_memory(calloc(1, sizeof *key));
     key->id = id;
@@ -118,13 +118,13 @@ static int64_t cap_of(const struct sql_value *v)
     return v->type == SQL_NULL ? -1 : v->i < 0 ? 0 : v->i;
 }
 
-static void learn_key(struct keyring *k, const struct sql_value *row)
+static void learn_key(struct permits *k, const struct sql_value *row)
 {
-    struct keyring_key *key = known_key(k, row[0].i);
+    struct permits_key *key = known_key(k, row[0].i);
     if (!key) {
         if (!k->crowded)
             log_warn("keyring", "api_list has more than %d keys: the rest is not used",
-                     KEYRING_KEYS_MAX);
+                     PERMITS_KEYS_MAX);
         k->crowded = true;
         return;
     }
@@ -140,30 +140,30 @@ static void learn_key(struct keyring *k, const struct sql_value *row)
     key->tpm = row[3].i;
     key->listed = true;
     key->active = row[4].i != 0 && !key->refused && key->rpm > 0 && key->tpm > 0;
-    for (size_t c = 0; c < KEYRING_CAPS; c++)
+    for (size_t c = 0; c < PERMITS_CAPS; c++)
         key->caps[c] = cap_of(&row[5 + c]);
 }
 
 /* What can do something for those who wait. */
-static int64_t signature(const struct keyring *k)
+static int64_t signature(const struct permits *k)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < k->key_count; i++) {
-        const struct keyring_key *key = k->keys[i];
+        const struct permits_key *key = k->keys[i];
         sum = sum * 31 + (uint64_t)key->active;
         sum = sum * 31 + (uint64_t)key->rpm;
         sum = sum * 31 + (uint64_t)key->tpm;
-        for (size_t c = 0; c < KEYRING_CAPS; c++)
+        for (size_t c = 0; c < PERMITS_CAPS; c++)
             sum = sum * 31 + (uint64_t)key->caps[c];
     }
     return (int64_t)sum;
 }
 
-static int look_at_keys(struct task *t, struct keyring *k)
+static int look_at_keys(struct task *t, struct permits *k)
 {
     struct sql_rows r;
     for (size_t i = 0; i < k->key_count; i++) {
-        struct keyring_key *key = k->keys[i];
+        struct permits_key *key = k->keys[i];
         int err = key->refused ? tell_refused(t, k, key) : 0;
         if (err)
             return err;
@@ -181,23 +181,23 @@ static int look_at_keys(struct task *t, struct keyring *k)
         learn_key(k, sql_row(&r, i));
     for (size_t i = 0; i < k->key_count; i++)
         if (!k->keys[i]->active)
-            keyring_clear_lots(k, loop_now_us(task_loop(t)), k->keys[i]);
+            permits_clear_lots(k, loop_now_us(task_loop(t)), k->keys[i]);
     k->looked = true;
     count_keys(k);
     if (signature(k) != before) {
         k->ask_again_us = 0;
-        keyring_wake(k);
+        permits_wake(k);
     }
     return 0;
 }
 
 /* (7) */
-static int begin(struct task *t, struct keyring *k)
+static int begin(struct task *t, struct permits *k)
 {
     struct sql_rows r;
     int err = sql_call(t, k->sql, &r, "SELECT 1 FROM setting WHERE name = ?", sql_text(STR(BEGUN)));
     if (!err && r.count == 0) {
-        err = keyring_lease(t, k, true);
+        err = permits_lease(t, k, true);
         if (!err)
             err = sql_call(t, k->sql, NULL,
                            "INSERT IGNORE INTO setting (name, value, version, changed_at)"
@@ -207,11 +207,11 @@ static int begin(struct task *t, struct keyring *k)
     if (err)
         return err;
     k->begun = true;
-    keyring_wake(k);
+    permits_wake(k);
     return 0;
 }
 
-static void look(struct task *t, struct keyring *k)
+static void look(struct task *t, struct permits *k)
 {
     struct task_scope scope = task_scope(t);
     (void)task_deadline(t, LOOK_MS);
@@ -224,12 +224,12 @@ static void look(struct task *t, struct keyring *k)
     task_scope_end(t, scope);
 }
 
-void keyring_task(struct task *t, void *arg)
+void permits_task(struct task *t, void *arg)
 {
-    struct keyring *k = arg;
+    struct permits *k = arg;
     struct group g;
     group_init(&g, task_loop(t));
-    while (task_go(&g, "keyring", keyring_pump, k))
+    while (task_go(&g, "keyring", permits_pump, k))
         if (task_sleep(t, LOOK_EACH_MS))
             return;
     do

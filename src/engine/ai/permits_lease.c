@@ -9,7 +9,6 @@
 #define DEMAND_LEAST 20 /* in a tenth of a second: fewer are not leased in advance */
 #define RETRY_MS     100
 #define RETURNS_MAX  1000 /* of one call */
-#define HEAD_ARGS    9
 #define KEY_ARGS     6
 #define RETURN_ARGS  4
 #define REPLY_HEAD   6
@@ -23,13 +22,13 @@ struct wanted {
 
 /* What a call has told, in case that it must be told again. */
 struct told {
-    struct keyring_key *key;
-    struct keyring_return what;
+    struct permits_key *key;
+    struct permits_return what;
 };
 
 /* --- what is needed --- */
 
-static void measure(struct keyring *k, int64_t now_us)
+static void measure(struct permits *k, int64_t now_us)
 {
     int64_t us = now_us - k->measured_us;
     if (us < MEASURE_US)
@@ -41,19 +40,19 @@ static void measure(struct keyring *k, int64_t now_us)
     k->measured_us = now_us;
 }
 
-static bool wants_advance(const struct keyring *k, int64_t now_us)
+static bool wants_advance(const struct permits *k, int64_t now_us)
 {
     return k->demand >= DEMAND_LEAST && k->stock < k->demand / 5 && now_us >= k->advance_again_us;
 }
 
-static struct wanted wanted(const struct keyring *k, int64_t now_us)
+static struct wanted wanted(const struct permits *k, int64_t now_us)
 {
     struct wanted w = {0};
     if (!k->begun)
         return w;
     int64_t sum = 0;
     list_each (it, &k->waiting) {
-        int64_t tokens = list_entry(it, struct keyring_waiter, in)->tokens;
+        int64_t tokens = list_entry(it, struct permits_waiter, in)->tokens;
         if (w.requests++ == 0)
             w.head = tokens;
         else
@@ -61,19 +60,19 @@ static struct wanted wanted(const struct keyring *k, int64_t now_us)
     }
     w.each = w.requests > 1 ? (sum + w.requests - 2) / (w.requests - 1) : k->demand_tokens;
     if (!list_empty(&k->large))
-        w.large = list_entry(k->large.next, struct keyring_waiter, in)->tokens;
+        w.large = list_entry(k->large.next, struct permits_waiter, in)->tokens;
     if (wants_advance(k, now_us))
         w.advance = k->demand / 2;
-    if (w.advance > KEYRING_ADVANCE_MAX)
-        w.advance = KEYRING_ADVANCE_MAX;
+    if (w.advance > PERMITS_ADVANCE_MAX)
+        w.advance = PERMITS_ADVANCE_MAX;
     return w;
 }
 
 /* When the next call is due; us. */
-static int64_t due_us(const struct keyring *k, int64_t now_us)
+static int64_t due_us(const struct permits *k, int64_t now_us)
 {
     int64_t due = k->called_us + BEAT_MS * 1000;
-    int64_t returns = k->return_since_us + keyring_slot_us(k) * 2 / 5; /* 50 ms */
+    int64_t returns = k->return_since_us + permits_slot_us(k) * 2 / 5; /* 50 ms */
     if (k->return_count && returns < due)
         due = returns;
     bool waits = !list_empty(&k->waiting) || !list_empty(&k->large);
@@ -82,7 +81,7 @@ static int64_t due_us(const struct keyring *k, int64_t now_us)
     if (k->begun && wants_advance(k, now_us))
         due = now_us;
     int64_t old =
-        k->lot_count ? k->lots[0].begun_us + KEYRING_STOCK_SLOTS * keyring_slot_us(k) : due;
+        k->lot_count ? k->lots[0].begun_us + PERMITS_STOCK_SLOTS * permits_slot_us(k) : due;
     if (old < due)
         due = old;
     return due;
@@ -90,62 +89,51 @@ static int64_t due_us(const struct keyring *k, int64_t now_us)
 
 /* --- the call --- */
 
-static size_t add_keys(struct arena *a, const struct keyring *k, struct str *argv)
+static struct script_list windows_of(struct arena *a, const struct permits *k)
 {
+    struct str *keys = ARENA_ARRAY(a, struct str, k->key_count * KEYS_OF_KEY + 1);
     size_t n = 0;
-    argv[n++] = key_keyring;
     for (size_t i = 0; i < k->key_count; i++) {
         int64_t id = k->keys[i]->id;
-        argv[n++] = key_window(a, id);
-        argv[n++] = key_api_limit(a, id, "minute");
-        argv[n++] = key_api_limit(a, id, "day");
-        argv[n++] = key_api_limit(a, id, "month");
+        keys[n++] = key_window(a, id);
+        keys[n++] = key_api_limit(a, id, "minute");
+        keys[n++] = key_api_limit(a, id, "day");
+        keys[n++] = key_api_limit(a, id, "month");
     }
-    return n;
+    return (struct script_list){keys, n};
 }
 
-static size_t add_limits(struct arena *a, const struct keyring *k, struct str *argv)
+static size_t add_limits(struct arena *a, const struct permits *k, struct str *argv)
 {
     size_t n = 0;
     for (size_t i = 0; i < k->key_count; i++) {
-        const struct keyring_key *key = k->keys[i];
+        const struct permits_key *key = k->keys[i];
         argv[n++] = key->active ? STR("1") : STR("0");
         argv[n++] = str_int(a, key->rpm);
         argv[n++] = str_int(a, key->tpm);
-        for (size_t c = 0; c < KEYRING_CAPS; c++)
+        for (size_t c = 0; c < PERMITS_CAPS; c++)
             argv[n++] = str_int(a, key->caps[c]);
     }
     return n;
 }
 
-static size_t add_head(struct arena *a, const struct keyring *k, bool fresh, const struct wanted *w,
-                       struct str *argv)
-{
-    const int64_t numbers[HEAD_ARGS] = {k->slot_ms,  KEYRING_SLOTS, fresh,
-                                        w->requests, w->head,       w->each,
-                                        w->advance,  w->large,      (int64_t)k->key_count};
-    for (size_t i = 0; i < HEAD_ARGS; i++)
-        argv[i] = str_int(a, numbers[i]);
-    return HEAD_ARGS;
-}
-
 /* They count as told from here on. */
-static size_t collect_returns(struct keyring *k, struct told *told)
+static size_t collect_returns(struct permits *k, struct told *told)
 {
     size_t n = 0;
     for (size_t i = 0; i < k->key_count; i++)
-        for (size_t s = 0; k->return_count && s < KEYRING_SLOTS && n < RETURNS_MAX; s++) {
-            struct keyring_return *x = &k->keys[i]->returns[s];
+        for (size_t s = 0; k->return_count && s < PERMITS_SLOTS && n < RETURNS_MAX; s++) {
+            struct permits_return *x = &k->keys[i]->returns[s];
             if (!x->waiting)
                 continue;
             told[n++] = (struct told){k->keys[i], *x};
-            *x = (struct keyring_return){0};
+            *x = (struct permits_return){0};
             k->return_count--;
         }
     return n;
 }
 
-static size_t add_returns(struct arena *a, const struct keyring *k, const struct told *told,
+static size_t add_returns(struct arena *a, const struct permits *k, const struct told *told,
                           size_t count, struct str *argv)
 {
     size_t n = 0, at = 0;
@@ -162,34 +150,34 @@ static size_t add_returns(struct arena *a, const struct keyring *k, const struct
 
 /* A call failed. What was surely not told is told again. If nobody knows, what is to be counted is told
  * again, and what is to be given back is not: both errs on the side of the limit. */
-static void untell(struct keyring *k, int64_t now_us, int err, const struct told *told,
+static void untell(struct permits *k, int64_t now_us, int err, const struct told *told,
                    size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct keyring_return r = told[i].what;
+        struct permits_return r = told[i].what;
         if (err != ERR_UNAVAILABLE && err != ERR_BUSY) {
             r.requests = 0;
             if (r.tokens > 0)
                 r.tokens = 0;
         }
-        keyring_give_back(k, now_us, told[i].key, &r);
+        permits_give_back(k, now_us, told[i].key, &r);
     }
 }
 
-static void give_to_large(struct keyring *k, const struct keyring_lot *lot)
+static void give_to_large(struct permits *k, const struct permits_lot *lot)
 {
-    struct keyring_waiter *w =
-        list_empty(&k->large) ? NULL : list_entry(k->large.next, struct keyring_waiter, in);
+    struct permits_waiter *w =
+        list_empty(&k->large) ? NULL : list_entry(k->large.next, struct permits_waiter, in);
     if (!w || w->tokens > lot->tokens) { /* has gone away meanwhile */
-        keyring_give_back(k, lot->begun_us, lot->key,
-                          &(struct keyring_return){
+        permits_give_back(k, lot->begun_us, lot->key,
+                          &(struct permits_return){
                               .slot = lot->slot, .requests = lot->requests, .tokens = lot->tokens});
         return;
     }
     *w->out = (struct permit){.key_id = lot->key->id,
                               .slot = lot->slot,
                               .tokens = lot->tokens,
-                              .until_us = lot->begun_us + KEYRING_VALID_SLOTS * keyring_slot_us(k)};
+                              .until_us = lot->begun_us + PERMITS_VALID_SLOTS * permits_slot_us(k)};
     w->key = lot->key;
     w->done = true;
     list_del(&w->in);
@@ -197,27 +185,27 @@ static void give_to_large(struct keyring *k, const struct keyring_lot *lot)
 }
 
 /* Lots live for two slots, so a key has no more than three of them. */
-static void add_lot(struct keyring *k, const struct keyring_lot *lot)
+static void add_lot(struct permits *k, const struct permits_lot *lot)
 {
     k->stock += lot->requests;
     for (size_t i = 0; i < k->lot_count; i++) {
-        struct keyring_lot *x = &k->lots[i];
+        struct permits_lot *x = &k->lots[i];
         if (x->key == lot->key && x->slot == lot->slot) {
             x->requests += lot->requests;
             x->tokens += lot->tokens;
             return; /* as old as the older one */
         }
     }
-    check(k->lot_count < KEYRING_LOTS_MAX);
+    check(k->lot_count < PERMITS_LOTS_MAX);
     k->lots[k->lot_count++] = *lot;
 }
 
-static void learn_leases(struct keyring *k, const struct redis_reply *r, int64_t begun_us)
+static void learn_leases(struct permits *k, const struct redis_reply *r, int64_t begun_us)
 {
     for (size_t i = REPLY_HEAD; i + REPLY_LEASE <= r->count; i += REPLY_LEASE) {
         const struct redis_reply *const *v = r->items + i;
         check(v[0]->integer >= 1 && v[0]->integer <= (int64_t)k->key_count);
-        struct keyring_lot lot = {.key = k->keys[v[0]->integer - 1],
+        struct permits_lot lot = {.key = k->keys[v[0]->integer - 1],
                                   .slot = v[1]->integer,
                                   .requests = v[2]->integer,
                                   .tokens = v[3]->integer,
@@ -230,7 +218,7 @@ static void learn_leases(struct keyring *k, const struct redis_reply *r, int64_t
     }
 }
 
-static void learn(struct keyring *k, const struct redis_reply *r, const struct wanted *w,
+static void learn(struct permits *k, const struct redis_reply *r, const struct wanted *w,
                   int64_t begun_us, int64_t now_us)
 {
     metric_set(k->requests_used, r->items[1]->integer);
@@ -242,34 +230,44 @@ static void learn(struct keyring *k, const struct redis_reply *r, const struct w
     int64_t got = k->stock - stock;
     if (got < w->requests + w->advance)
         k->advance_again_us = now_us + MEASURE_US;
-    keyring_serve(k, now_us, true);
-    keyring_clear_lots(k, now_us, NULL);
+    permits_serve(k, now_us, true);
+    permits_clear_lots(k, now_us, NULL);
     /* Too few for all: that is all there was. Else those who wait came later, or need more. */
     bool none = got < w->requests || (w->large && r->count == REPLY_HEAD);
     k->ask_again_us = now_us + (none ? r->items[0]->integer * 1000 : 0);
 }
 
-int keyring_lease(struct task *t, struct keyring *k, bool fresh)
+static int call_script(struct task *t, struct permits *k, bool fresh, const struct wanted *w,
+                       const struct told *told, size_t told_count, const struct redis_reply **r)
 {
     struct arena *a = task_arena(t);
+    struct str *further =
+        ARENA_ARRAY(a, struct str, k->key_count * KEY_ARGS + told_count * RETURN_ARGS + 1);
+    size_t n = add_limits(a, k, further);
+    n += add_returns(a, k, told, told_count, further + n);
+    int err =
+        SCRIPT(t, k->redis, permits_lease, r, .ring = key_permits, .windows = windows_of(a, k),
+               .slot_ms = str_int(a, k->slot_ms), .slots = str_int(a, PERMITS_SLOTS),
+               .fresh = str_int(a, fresh), .requests = str_int(a, w->requests),
+               .head = str_int(a, w->head), .each = str_int(a, w->each),
+               .advance = str_int(a, w->advance), .large = str_int(a, w->large),
+               .count = str_int(a, (int64_t)k->key_count), .further = {further, n});
+    if (!err && ((*r)->type != REDIS_ARRAY || (*r)->count < REPLY_HEAD))
+        err = task_fail(t, ERR_PROTO, "script permits_lease returned something else");
+    return err;
+}
+
+int permits_lease(struct task *t, struct permits *k, bool fresh)
+{
     int64_t begun_us = loop_now_us(task_loop(t));
-    keyring_clear_lots(k, begun_us, NULL);
+    permits_clear_lots(k, begun_us, NULL);
     struct wanted w = wanted(k, begun_us);
-    struct told *told = ARENA_ARRAY(a, struct told, RETURNS_MAX);
+    struct told *told = ARENA_ARRAY(task_arena(t), struct told, RETURNS_MAX);
     size_t told_count = collect_returns(k, told);
-    struct str *argv = ARENA_ARRAY(a, struct str,
-                                   1 + HEAD_ARGS + k->key_count * (KEYS_OF_KEY + KEY_ARGS) +
-                                       told_count * RETURN_ARGS);
-    size_t keys = add_keys(a, k, argv), n = keys;
-    n += add_head(a, k, fresh, &w, argv + n);
-    n += add_limits(a, k, argv + n);
-    n += add_returns(a, k, told, told_count, argv + n);
     const struct redis_reply *r = NULL;
     metric_add(k->calls, 1);
     k->called_us = begun_us;
-    int err = redis_script_run(t, k->redis, &script_keyring_lease, key_keyring, keys, n, argv, &r);
-    if (!err && (r->type != REDIS_ARRAY || r->count < REPLY_HEAD))
-        err = task_fail(t, ERR_PROTO, "the script of leases answers with something else");
+    int err = call_script(t, k, fresh, &w, told, told_count, &r);
     int64_t now_us = loop_now_us(task_loop(t));
     if (err)
         untell(k, now_us, err, told, told_count);
@@ -288,11 +286,11 @@ static int wait_for(struct task *t, int64_t us)
     return err == ERR_CANCELED ? err : 0;
 }
 
-static int call(struct task *t, struct keyring *k)
+static int call(struct task *t, struct permits *k)
 {
     struct task_scope scope = task_scope(t);
     k->calling = true;
-    int err = keyring_lease(t, k, false);
+    int err = permits_lease(t, k, false);
     k->calling = false;
     if (err && err != ERR_CANCELED && !k->deaf)
         log_warn("keyring", "no permits are to be had: %s", task_error(t));
@@ -301,9 +299,9 @@ static int call(struct task *t, struct keyring *k)
     return err ? task_sleep(t, loop_jitter(task_loop(t), RETRY_MS)) : 0;
 }
 
-void keyring_pump(struct task *t, void *arg)
+void permits_pump(struct task *t, void *arg)
 {
-    struct keyring *k = arg;
+    struct permits *k = arg;
     int err = 0;
     k->pump = t;
     while (!err) {

@@ -40,58 +40,58 @@
 #include "base/list.h"
 #include "engine/ai/permits.h"
 
-#define KEYRING_SLOT_MS          125
-#define KEYRING_SLOTS_PER_SECOND 8
-#define KEYRING_MINUTE_SLOTS     480
-#define KEYRING_VALID_SLOTS      6
-#define KEYRING_WAY_SLOTS        2
-#define KEYRING_SLOTS            (KEYRING_MINUTE_SLOTS + KEYRING_VALID_SLOTS + KEYRING_WAY_SLOTS + 1)
-#define KEYRING_STOCK_SLOTS      2 /* a lease is handed out for so long, */
-#define KEYRING_LEFT_SLOTS       2 /* and to those who waited for it, if it is valid for so long */
-#define KEYRING_LOTS_MAX         (4 * KEYRING_KEYS_MAX)
-#define KEYRING_ADVANCE_MAX      20000 /* requests */
+#define PERMITS_SLOT_MS          125
+#define PERMITS_SLOTS_PER_SECOND 8
+#define PERMITS_MINUTE_SLOTS     480
+#define PERMITS_VALID_SLOTS      6
+#define PERMITS_WAY_SLOTS        2
+#define PERMITS_SLOTS            (PERMITS_MINUTE_SLOTS + PERMITS_VALID_SLOTS + PERMITS_WAY_SLOTS + 1)
+#define PERMITS_STOCK_SLOTS      2 /* a lease is handed out for so long, */
+#define PERMITS_LEFT_SLOTS       2 /* and to those who waited for it, if it is valid for so long */
+#define PERMITS_LOTS_MAX         (4 * PERMITS_KEYS_MAX)
+#define PERMITS_ADVANCE_MAX      20000 /* requests */
 
 /* What goes back to a slot. */
-struct keyring_return {
+struct permits_return {
     int64_t slot, requests, tokens; /* tokens: negative where more were used than reserved */
     bool waiting;                   /* to be told */
 };
 
-struct keyring_key {
+struct permits_key {
     int64_t id;
     char *api_key, *name;
-    int64_t rpm, tpm, caps[KEYRING_CAPS]; /* caps: -1 for none */
+    int64_t rpm, tpm, caps[PERMITS_CAPS]; /* caps: -1 for none */
     bool active;                          /* as api_list says, and not refused since */
     bool listed;                          /* in api_list */
     bool refused;                         /* api_list must be told */
     int status;                           /* that it was refused with */
     int64_t rests_until_us;
-    struct keyring_return returns[KEYRING_SLOTS]; /* by slot % KEYRING_SLOTS */
+    struct permits_return returns[PERMITS_SLOTS]; /* by slot % PERMITS_SLOTS */
 };
 
 /* What was leased and is not handed out yet. */
-struct keyring_lot {
-    struct keyring_key *key;
+struct permits_lot {
+    struct permits_key *key;
     int64_t slot, requests, tokens;
     int64_t begun_us; /* before the call */
 };
 
-struct keyring_waiter {
+struct permits_waiter {
     struct list in;
     struct task *task;
     int64_t tokens;
     struct permit *out;
-    struct keyring_key *key; /* of the permit */
+    struct permits_key *key; /* of the permit */
     bool done;
     int err;
 };
 
-struct keyring {
+struct permits {
     struct redis *redis;
     struct sql_pool *sql;
     int64_t slot_ms;
 
-    struct keyring_key *keys[KEYRING_KEYS_MAX]; /* never shrinks: returns may still come */
+    struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */
     size_t key_count;
     int64_t tpm_max;           /* of the active ones; 0: there is none */
     bool looked;               /* at api_list */
@@ -99,8 +99,8 @@ struct keyring {
     bool blind, crowded, deaf; /* it was said */
 
     struct task *pump;          /* NULL: does not run */
-    struct list waiting, large; /* of struct keyring_waiter, oldest first */
-    struct keyring_lot lots[KEYRING_LOTS_MAX];
+    struct list waiting, large; /* of struct permits_waiter, oldest first */
+    struct permits_lot lots[PERMITS_LOTS_MAX];
     size_t lot_count;
     int64_t stock; /* requests in lots */
     bool calling;
@@ -114,27 +114,27 @@ struct keyring {
     int64_t takes, take_tokens, measured_us; /* demand, measured */
     int64_t demand, demand_tokens;           /* of a tenth of a second; of one request */
 
-    int64_t *permits, *waits, *rests, *refusals, *calls;
+    int64_t *given, *waits, *rests, *refusals, *calls;
     int64_t *requests_used, *requests_limit, *tokens_used, *tokens_limit;
 };
 
-static inline int64_t keyring_slot_us(const struct keyring *k)
+static inline int64_t permits_slot_us(const struct permits *k)
 {
     return k->slot_ms * 1000;
 }
 
-struct keyring_key *keyring_find(struct keyring *k, int64_t id);
-void keyring_serve(struct keyring *k, int64_t now_us, bool just_leased); /* who waits */
-void keyring_sort_waiters(struct keyring *k);
-void keyring_fail_waiters(struct keyring *k, int err);
-void keyring_give_back(struct keyring *k, int64_t now_us, struct keyring_key *key,
-                       const struct keyring_return *r);
+struct permits_key *permits_find(struct permits *k, int64_t id);
+void permits_serve(struct permits *k, int64_t now_us, bool just_leased); /* who waits */
+void permits_sort_waiters(struct permits *k);
+void permits_fail_waiters(struct permits *k, int err);
+void permits_give_back(struct permits *k, int64_t now_us, struct permits_key *key,
+                       const struct permits_return *r);
 /* Lots that are too old to be handed out, and all of a key (NULL: of none), go back. */
-void keyring_clear_lots(struct keyring *k, int64_t now_us, const struct keyring_key *of);
+void permits_clear_lots(struct permits *k, int64_t now_us, const struct permits_key *of);
 /* permits_state.c: the last error of a key, for all to see. */
-struct str keyring_error_text(struct task *t, bool refused, const char *text);
-void keyring_wake(struct keyring *k);
-void keyring_pump(struct task *t, void *arg); /* permits_lease.c */
+struct str permits_error_text(struct task *t, bool refused, const char *text);
+void permits_wake(struct permits *k);
+void permits_pump(struct task *t, void *arg); /* permits_lease.c */
 /* One call to Redis. Fresh: no permit was ever given (7). */
-MUST_CHECK int keyring_lease(struct task *t, struct keyring *k, bool fresh);
+MUST_CHECK int permits_lease(struct task *t, struct permits *k, bool fresh);
 #endif

@@ -7,7 +7,7 @@ static int64_t now_us(struct task *t)
 }
 
 #define HAMMER_SLOT_MS 20
-#define HAMMER_MS      (KEYRING_MINUTE_SLOTS * HAMMER_SLOT_MS * 5 / 2)
+#define HAMMER_MS      (PERMITS_MINUTE_SLOTS * HAMMER_SLOT_MS * 5 / 2)
 /* A machine that stands still for 0.1 s spoils the lower limit, never the upper one. */
 #define HAMMER_TRIES 3
 
@@ -21,7 +21,7 @@ static int64_t hammer(struct task *t, struct worker w, bool tokens, int64_t *mos
     record.count = 0;
     for (size_t i = 0; i < 2; i++)
         open_node(t, &nodes[i], HAMMER_SLOT_MS);
-    int64_t from = now_us(t) + (KEYRING_SLOTS + 1) * HAMMER_SLOT_MS * (int64_t)1000;
+    int64_t from = now_us(t) + (PERMITS_SLOTS + 1) * HAMMER_SLOT_MS * (int64_t)1000;
     for (size_t i = 0; i < 2; i++) {
         workers[i].record = &record;
         workers[i].node = &nodes[i];
@@ -77,9 +77,9 @@ static void test_several(struct task *t, void *arg)
     struct group g;
     group_init(&g, task_loop(t));
     start_workers(&g, &w, 50);
-    pause_ms(t, 2 * KEYRING_MINUTE_SLOTS * SLOT_MS + 300);
-    struct keyring_load l;
-    check(keyring_load(t, n.keyring, &l) == 0);
+    pause_ms(t, 2 * PERMITS_MINUTE_SLOTS * SLOT_MS + 300);
+    struct permits_load l;
+    check(permits_load(t, n.permits, &l) == 0);
     stop_workers(t, &g);
     int64_t limits[] = {100, 1000, 300};
     for (int64_t key = 1; key <= 3; key++) {
@@ -93,7 +93,7 @@ static void test_several(struct task *t, void *arg)
        (long long)l.requests_used);
     is_int(l.tokens_used, 10 * l.requests_used, "tokens, too");
     int64_t sum = 0, busy = 0;
-    for (size_t i = 0; i < KEYRING_SECONDS; i++) {
+    for (size_t i = 0; i < PERMITS_SECONDS; i++) {
         sum += l.requests[i];
         busy += l.requests[i] > 0;
     }

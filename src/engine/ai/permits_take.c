@@ -2,17 +2,17 @@
 
 /* --- what goes back --- */
 
-void keyring_give_back(struct keyring *k, int64_t now_us, struct keyring_key *key,
-                       const struct keyring_return *r)
+void permits_give_back(struct permits *k, int64_t now_us, struct permits_key *key,
+                       const struct permits_return *r)
 {
     if (r->requests == 0 && r->tokens == 0)
         return;
-    struct keyring_return *x = &key->returns[r->slot % KEYRING_SLOTS];
+    struct permits_return *x = &key->returns[r->slot % PERMITS_SLOTS];
     if (x->waiting && x->slot != r->slot) /* Redis was away for a minute: that slot is history */
         x->requests = x->tokens = 0;
     if (!x->waiting && k->return_count++ == 0) {
         k->return_since_us = now_us;
-        keyring_wake(k);
+        permits_wake(k);
     }
     x->waiting = true;
     x->slot = r->slot;
@@ -20,19 +20,19 @@ void keyring_give_back(struct keyring *k, int64_t now_us, struct keyring_key *ke
     x->tokens += r->tokens;
 }
 
-void keyring_clear_lots(struct keyring *k, int64_t now_us, const struct keyring_key *of)
+void permits_clear_lots(struct permits *k, int64_t now_us, const struct permits_key *of)
 {
     size_t kept = 0;
     for (size_t i = 0; i < k->lot_count; i++) {
-        struct keyring_lot *x = &k->lots[i];
-        bool fresh = now_us < x->begun_us + KEYRING_STOCK_SLOTS * keyring_slot_us(k);
+        struct permits_lot *x = &k->lots[i];
+        bool fresh = now_us < x->begun_us + PERMITS_STOCK_SLOTS * permits_slot_us(k);
         if (fresh && x->requests && x->key != of) {
             k->lots[kept++] = *x;
             continue;
         }
         k->stock -= x->requests;
-        keyring_give_back(k, now_us, x->key,
-                          &(struct keyring_return){
+        permits_give_back(k, now_us, x->key,
+                          &(struct permits_return){
                               .slot = x->slot, .requests = x->requests, .tokens = x->tokens});
     }
     k->lot_count = kept;
@@ -41,11 +41,11 @@ void keyring_clear_lots(struct keyring *k, int64_t now_us, const struct keyring_
 /* --- handing out --- */
 
 /* age_us: of the lease, at most. */
-static bool hand_out(struct keyring *k, int64_t now_us, int64_t age_us, int64_t tokens,
-                     struct permit *out, struct keyring_key **key)
+static bool hand_out(struct permits *k, int64_t now_us, int64_t age_us, int64_t tokens,
+                     struct permit *out, struct permits_key **key)
 {
     for (size_t i = 0; i < k->lot_count; i++) {
-        struct keyring_lot *x = &k->lots[i];
+        struct permits_lot *x = &k->lots[i];
         if (x->requests == 0 || x->tokens < tokens || now_us >= x->begun_us + age_us ||
             !x->key->active || x->key->rests_until_us > now_us)
             continue;
@@ -56,13 +56,13 @@ static bool hand_out(struct keyring *k, int64_t now_us, int64_t age_us, int64_t 
         *out = (struct permit){.key_id = x->key->id,
                                .slot = x->slot,
                                .tokens = tokens,
-                               .until_us = x->begun_us + KEYRING_VALID_SLOTS * keyring_slot_us(k)};
+                               .until_us = x->begun_us + PERMITS_VALID_SLOTS * permits_slot_us(k)};
         return true;
     }
     return false;
 }
 
-static void finish(struct keyring_waiter *w, int err)
+static void finish(struct permits_waiter *w, int err)
 {
     list_del(&w->in);
     w->done = true;
@@ -70,36 +70,36 @@ static void finish(struct keyring_waiter *w, int err)
     task_wake(w->task);
 }
 
-void keyring_serve(struct keyring *k, int64_t now_us, bool just_leased)
+void permits_serve(struct permits *k, int64_t now_us, bool just_leased)
 {
-    int64_t slots = just_leased ? KEYRING_VALID_SLOTS - KEYRING_LEFT_SLOTS : KEYRING_STOCK_SLOTS;
-    int64_t age_us = slots * keyring_slot_us(k);
+    int64_t slots = just_leased ? PERMITS_VALID_SLOTS - PERMITS_LEFT_SLOTS : PERMITS_STOCK_SLOTS;
+    int64_t age_us = slots * permits_slot_us(k);
     while (!list_empty(&k->waiting)) {
-        struct keyring_waiter *w = list_entry(k->waiting.next, struct keyring_waiter, in);
+        struct permits_waiter *w = list_entry(k->waiting.next, struct permits_waiter, in);
         if (!hand_out(k, now_us, age_us, w->tokens, w->out, &w->key))
             return;
         finish(w, 0);
     }
 }
 
-void keyring_fail_waiters(struct keyring *k, int err)
+void permits_fail_waiters(struct permits *k, int err)
 {
     struct list *lists[] = {&k->waiting, &k->large};
     for (size_t i = 0; i < 2; i++)
         while (!list_empty(lists[i]))
-            finish(list_entry(lists[i]->next, struct keyring_waiter, in), err);
+            finish(list_entry(lists[i]->next, struct permits_waiter, in), err);
 }
 
 /* Limits have changed: who is large? */
-void keyring_sort_waiters(struct keyring *k)
+void permits_sort_waiters(struct permits *k)
 {
     list_each_safe (it, &k->waiting)
-        if (list_entry(it, struct keyring_waiter, in)->tokens > k->tpm_max) {
+        if (list_entry(it, struct permits_waiter, in)->tokens > k->tpm_max) {
             list_del(it);
             list_push(&k->large, it);
         }
     list_each_safe (it, &k->large)
-        if (list_entry(it, struct keyring_waiter, in)->tokens <= k->tpm_max) {
+        if (list_entry(it, struct permits_waiter, in)->tokens <= k->tpm_max) {
             list_del(it);
             list_push(&k->waiting, it);
         }
@@ -107,12 +107,12 @@ void keyring_sort_waiters(struct keyring *k)
 
 /* --- taking --- */
 
-static int wait_for_permit(struct task *t, struct keyring *k, struct keyring_waiter *w)
+static int wait_for_permit(struct task *t, struct permits *k, struct permits_waiter *w)
 {
     bool large = k->looked && w->tokens > k->tpm_max;
     struct list *line = large ? &k->large : &k->waiting;
     if (list_empty(line))
-        keyring_wake(k);
+        permits_wake(k);
     list_push(line, &w->in);
     metric_add(k->waits, 1);
     int err = 0;
@@ -122,13 +122,13 @@ static int wait_for_permit(struct task *t, struct keyring *k, struct keyring_wai
     if (!err)
         return w->err;
     if (w->done && !w->err) /* it came too late */
-        keyring_give_back(k, loop_now_us(task_loop(t)), w->key,
-                          &(struct keyring_return){
+        permits_give_back(k, loop_now_us(task_loop(t)), w->key,
+                          &(struct permits_return){
                               .slot = w->out->slot, .requests = 1, .tokens = w->out->tokens});
     return err;
 }
 
-int keyring_take(struct task *t, struct keyring *k, int64_t tokens, struct permit *out)
+int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permit *out)
 {
     check(tokens >= 0);
     if (task_canceled(t))
@@ -136,21 +136,21 @@ int keyring_take(struct task *t, struct keyring *k, int64_t tokens, struct permi
     if (k->looked && k->tpm_max == 0)
         return task_fail(t, ERR_UNAVAILABLE, "there is no active key of the AI service");
     struct permit p;
-    struct keyring_waiter w = {.task = t, .tokens = tokens, .out = &p};
+    struct permits_waiter w = {.task = t, .tokens = tokens, .out = &p};
     int64_t now_us = loop_now_us(task_loop(t));
     k->takes++;
     k->take_tokens += tokens;
     if (!list_empty(&k->waiting) ||
-        !hand_out(k, now_us, KEYRING_STOCK_SLOTS * keyring_slot_us(k), tokens, &p, &w.key)) {
+        !hand_out(k, now_us, PERMITS_STOCK_SLOTS * permits_slot_us(k), tokens, &p, &w.key)) {
         int err = wait_for_permit(t, k, &w);
         if (err == ERR_UNAVAILABLE)
             return task_fail(t, err, "there is no active key of the AI service any more");
         if (err)
             return err;
     } else if (k->stock < k->demand / 5 && now_us >= k->advance_again_us) {
-        keyring_wake(k);
+        permits_wake(k);
     }
-    metric_add(k->permits, 1);
+    metric_add(k->given, 1);
     *out = p;
     out->api_key = str_dup(task_arena(t), str_of(w.key->api_key));
     return 0;
@@ -158,19 +158,19 @@ int keyring_take(struct task *t, struct keyring *k, int64_t tokens, struct permi
 
 /* --- and after --- */
 
-void keyring_settle(struct task *t, struct keyring *k, const struct permit *p, int64_t tokens_used)
+void permits_settle(struct task *t, struct permits *k, const struct permit *p, int64_t tokens_used)
 {
-    struct keyring_key *key = keyring_find(k, p->key_id);
+    struct permits_key *key = permits_find(k, p->key_id);
     check(key && tokens_used >= 0);
-    keyring_give_back(k, loop_now_us(task_loop(t)), key,
-                      &(struct keyring_return){.slot = p->slot, .tokens = p->tokens - tokens_used});
+    permits_give_back(k, loop_now_us(task_loop(t)), key,
+                      &(struct permits_return){.slot = p->slot, .tokens = p->tokens - tokens_used});
 }
 
-void keyring_unused(struct task *t, struct keyring *k, const struct permit *p)
+void permits_unused(struct task *t, struct permits *k, const struct permit *p)
 {
-    struct keyring_key *key = keyring_find(k, p->key_id);
+    struct permits_key *key = permits_find(k, p->key_id);
     check(key);
-    keyring_give_back(
+    permits_give_back(
         k, loop_now_us(task_loop(t)), key,
-        &(struct keyring_return){.slot = p->slot, .requests = 1, .tokens = p->tokens});
+        &(struct permits_return){.slot = p->slot, .requests = 1, .tokens = p->tokens});
 }

@@ -18,7 +18,7 @@ static void take_until_timeout(struct task *t, void *arg)
     struct try *x = arg;
     (void)task_deadline(t, 700);
     struct permit p;
-    while (keyring_take(t, x->node->keyring, 1, &p) == 0)
+    while (permits_take(t, x->node->permits, 1, &p) == 0)
         x->taken++;
 }
 
@@ -85,7 +85,7 @@ static int64_t key_of_next(struct task *t, struct node *n, int64_t tokens)
 {
     struct permit p = {0};
     int64_t old = task_deadline(t, 300);
-    int err = keyring_take(t, n->keyring, tokens, &p);
+    int err = permits_take(t, n->permits, tokens, &p);
     task_deadline_restore(t, old);
     return err ? err : p.key_id;
 }
@@ -108,21 +108,21 @@ static void test_rest(struct task *t, void *arg)
     open_node(t, &a, SLOT_MS);
     open_node(t, &b, SLOT_MS);
     ok(uses_only(t, &b, 1, 5), "the key with most room is used");
-    keyring_cool(t, a.keyring, 1, 1500);
+    permits_cool(t, a.permits, 1, 1500);
     ok(uses_only(t, &a, 2, 20), "a key that rests is passed over");
     pause_ms(t, 4 * SLOT_MS);
     ok(uses_only(t, &b, 2, 20), "on other nodes, too");
-    struct keyring_load l;
-    check(keyring_load(t, b.keyring, &l) == 0);
+    struct permits_load l;
+    check(permits_load(t, b.permits, &l) == 0);
     is_int(l.keys_resting, 1, "it is counted");
     pause_ms(t, 1500);
     ok(uses_only(t, &b, 1, 5), "then it is used again");
-    keyring_cool(t, a.keyring, 1, 0);
-    keyring_cool(t, a.keyring, 2, 0);
+    permits_cool(t, a.permits, 1, 0);
+    permits_cool(t, a.permits, 2, 0);
     is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "when all rest, one waits");
     int64_t from = now_us(t);
     struct permit p;
-    is_int(keyring_take(t, b.keyring, 1, &p), 0, "until one has rested");
+    is_int(permits_take(t, b.permits, 1, &p), 0, "until one has rested");
     ok(now_us(t) - from < 1500000, "a second");
     close_node(t, &a);
     close_node(t, &b);
@@ -141,8 +141,8 @@ static void test_refused(struct task *t, void *arg)
     open_node(t, &b, SLOT_MS);
     check(uses_only(t, &a, 1, 3) && uses_only(t, &b, 1, 3));
     log_capture(&log);
-    keyring_refused(t, a.keyring, 1, 401);
-    keyring_refused(t, a.keyring, 1, 401);
+    permits_refused(t, a.permits, 1, 401);
+    permits_refused(t, a.permits, 1, 401);
     log_capture(NULL);
     ok(str_find(buf_str(&log), STR("refuses key 1")) >= 0, "it is said which key was refused");
     ok(str_find(buf_str(&log), STR("sk-secret-key-number-1")) < 0, "but not what it is");
@@ -153,10 +153,10 @@ static void test_refused(struct task *t, void *arg)
     pause_ms(t, 4 * SLOT_MS);
     ok(uses_only(t, &b, 2, 20), "nor elsewhere");
     pause_ms(t, 1200);
-    struct keyring_load l;
-    check(keyring_load(t, b.keyring, &l) == 0);
+    struct permits_load l;
+    check(permits_load(t, b.permits, &l) == 0);
     ok(l.keys_active == 1 && l.keys_disabled == 1, "both nodes have seen it");
-    keyring_refused(t, b.keyring, 2, 403);
+    permits_refused(t, b.permits, 2, 403);
     is_int(key_of_next(t, &b, 1), ERR_UNAVAILABLE, "without any key nobody waits");
     ok(str_find(str_of(task_error(t)), STR("no active key")) >= 0, "%s", task_error(t));
     close_node(t, &a);
@@ -168,7 +168,7 @@ static void take_one(struct task *t, void *arg)
 {
     struct try *x = arg;
     struct permit p;
-    x->taken = keyring_take(t, x->node->keyring, 1, &p);
+    x->taken = permits_take(t, x->node->permits, 1, &p);
     if (x->taken == 0)
         x->taken = p.key_id;
 }
@@ -202,7 +202,7 @@ static void test_added(struct task *t, void *arg)
     pause_ms(t, 1200);
     ok(key_of_next(t, &n, 1) > 0, "a limit that is raised, too");
     struct permit p;
-    check(keyring_take(t, n.keyring, 1, &p) == 0);
+    check(permits_take(t, n.permits, 1, &p) == 0);
     struct str want = str_printf(task_arena(t), "sk-secret-key-number-%lld", (long long)p.key_id);
     is_str(p.api_key, want, "a permit has the key");
     close_node(t, &n);
@@ -212,8 +212,8 @@ static void test_added(struct task *t, void *arg)
 
 static int64_t used(struct task *t, struct node *n, int64_t *tokens)
 {
-    struct keyring_load l;
-    check(keyring_load(t, n->keyring, &l) == 0);
+    struct permits_load l;
+    check(permits_load(t, n->permits, &l) == 0);
     if (tokens)
         *tokens = l.tokens_used;
     return l.requests_used;
@@ -232,11 +232,11 @@ static void test_returns(struct task *t, void *arg)
     close_node(t, &n);
     open_node(t, &n, SLOT_MS);
     for (size_t i = 0; i < 10; i++)
-        check(keyring_take(t, n.keyring, 100, &p[i]) == 0);
+        check(permits_take(t, n.permits, 100, &p[i]) == 0);
     ok(used(t, &n, &tokens) == 10 && tokens == 1000, "ten are permitted, and their tokens");
-    keyring_unused(t, n.keyring, &p[0]);
-    keyring_settle(t, n.keyring, &p[1], 40);
-    keyring_settle(t, n.keyring, &p[2], 130);
+    permits_unused(t, n.permits, &p[0]);
+    permits_settle(t, n.permits, &p[1], 40);
+    permits_settle(t, n.permits, &p[2], 130);
     pause_ms(t, 150);
     is_int(used(t, &n, &tokens), 9, "what was not sent is given back");
     is_int(tokens, 1000 - 100 - 60 + 30, "and tokens that were not used; too few are added");
@@ -244,13 +244,13 @@ static void test_returns(struct task *t, void *arg)
 
     open_node(t, &dying, SLOT_MS);
     struct permit lost;
-    check(keyring_take(t, dying.keyring, 100, &lost) == 0);
-    keyring_unused(t, dying.keyring, &lost);
+    check(permits_take(t, dying.permits, 100, &lost) == 0);
+    permits_unused(t, dying.permits, &lost);
     close_node(t, &dying); /* before it has told anybody */
     is_int(used(t, &n, NULL), 10, "what a node has not told stays counted");
-    pause_ms(t, (KEYRING_SLOTS + 2) * SLOT_MS);
+    pause_ms(t, (PERMITS_SLOTS + 2) * SLOT_MS);
     ok(used(t, &n, &tokens) == 0 && tokens == 0, "for a minute");
-    keyring_settle(t, n.keyring, &p[3], 150);
+    permits_settle(t, n.permits, &p[3], 150);
     pause_ms(t, 150);
     is_int((used(t, &n, &tokens), tokens), 50, "what is too few is counted even later");
     close_node(t, &n);
@@ -267,17 +267,17 @@ static void test_large(struct task *t, void *arg)
     is_int(key_of_next(t, &n, 5000), ERR_TIMEOUT, "alone");
     is_int(key_of_next(t, &n, 1), ERR_TIMEOUT, "and nothing beside it");
     struct permit p;
-    is_int(keyring_take(t, n.keyring, 1000, &p), 0, "until a minute is over");
+    is_int(permits_take(t, n.permits, 1000, &p), 0, "until a minute is over");
     close_node(t, &n);
 }
 
 /* --- what admins see --- */
 
-static struct keyring_state state_of(struct task *t, struct node *n, size_t i)
+static struct permits_state state_of(struct task *t, struct node *n, size_t i)
 {
-    struct keyring_state *all;
+    struct permits_state *all;
     size_t count;
-    check(keyring_states(t, n->keyring, &all, &count) == 0 && i < count);
+    check(permits_states(t, n->permits, &all, &count) == 0 && i < count);
     return all[i];
 }
 
@@ -294,7 +294,7 @@ static void test_states(struct task *t, void *arg)
     pause_ms(t, 1300);
     for (int i = 0; i < 3; i++)
         check(key_of_next(t, &a, 100) == 7);
-    struct keyring_state s = state_of(t, &b, 1);
+    struct permits_state s = state_of(t, &b, 1);
     ok(s.id == 7 && s.active && !s.refused && s.rests_ms == 0 && !s.error.p, "an active key");
     is_str(s.name, STR("seven"), "its name");
     ok(str_find(s.shown, STR("key-number")) < 0 && s.shown.n > 0, "not all of the key");
@@ -305,18 +305,18 @@ static void test_states(struct task *t, void *arg)
        "calls of the minute, day and month, and caps");
     s = state_of(t, &b, 0);
     ok(s.id == 1 && !s.active && !s.refused, "one that an admin has switched off");
-    keyring_cool(t, a.keyring, 7, 30000);
+    permits_cool(t, a.permits, 7, 30000);
     s = state_of(t, &b, 1);
     ok(s.rests_ms > 20000 && s.rests_ms <= 30000, "one that rests");
     is_str(s.error, STR("status 429: it rests for 30000 ms"), "and why");
-    keyring_refused(t, a.keyring, 7, 403);
+    permits_refused(t, a.permits, 7, 403);
     s = state_of(t, &a, 1);
     ok(!s.active && s.refused, "one that was refused");
     is_str(s.error, STR("status 403: it was switched off"), "and why");
     ok(s.error_ms > loop_wall_ms(task_loop(t)) - 60000, "and when");
     pause_ms(t, 1300);
     ok(state_of(t, &b, 1).refused, "other nodes know it");
-    keyring_forget_error(t, b.keyring, 7);
+    permits_forget_error(t, b.permits, 7);
     s = state_of(t, &a, 1);
     ok(!s.refused && !s.active && !s.error.p, "until an admin has decided");
     close_node(t, &a);
@@ -331,8 +331,8 @@ static void pair_up(struct task *t, void *arg)
     struct permit p;
     for (int i = 0; i < 300; i++) {
         struct task_scope scope = task_scope(t);
-        check(keyring_take(t, x->node->keyring, 1000, &p) == 0);
-        keyring_settle(t, x->node->keyring, &p, 700);
+        check(permits_take(t, x->node->permits, 1000, &p) == 0);
+        permits_settle(t, x->node->permits, &p, 700);
         x->taken++;
         check(task_yield(t) == 0);
         task_scope_end(t, scope);

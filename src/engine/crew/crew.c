@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/ai/ai.h"
+#include "engine/judge/judge.h"
 #include "engine/people/user.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -33,8 +35,6 @@ struct crew *crew_new(struct node *n)
     list_init(&c->hungry);
     waitq_init(&c->changed);
     c->runs = map_new();
-    c->reader = bibtex_new(NULL, NULL);
-    arena_init(&c->scratch);
     buf_init(&c->json);
     c->worker_gauge =
         metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
@@ -58,8 +58,6 @@ void crew_free(struct crew *c)
     for (size_t at = 0; map_next(c->runs, &at, &name, &run);)
         run_free(run);
     map_free(c->runs);
-    bibtex_free(c->reader);
-    arena_release(&c->scratch);
     buf_release(&c->json);
     free(c);
 }
@@ -250,18 +248,17 @@ static struct crew_run *run_open(struct crew *c, struct str name, struct str par
         problem = "its parameters cannot be read";
         if (!json_parse(&r->arena, str_dup(&r->arena, params), &r->run.params, NULL)) {
             problem = NULL;
-            r->work = work_for(c->node->works, r->run.params);
+            r->app = application_for(c->node->applications, r->run.params);
         }
     }
-    if (!problem && !r->work)
+    if (!problem && !r->app)
         problem = "this version does not know its kind";
     if (problem) {
         log_error("crew", "run %.*s: %s", STR_ARG(name), problem);
         run_free(r);
         return NULL;
     }
-    struct str question = json_str(json_get(r->run.params, "question"));
-    r->question = ai_question_new(&r->arena, c->node->ai, question.p ? question : STR(""));
+    r->opened = r->app->open(&r->arena, c->node, &r->run);
     map_set(c->runs, r->name, r);
     return r;
 }
@@ -446,7 +443,7 @@ static int beat(struct task *t, struct crew *c)
     struct member_note note = {.self = {.takes = !n->draining && !n->drained},
                                .id = str_of(n->id ? n->id : ""),
                                .drained = n->drained,
-                               .prompt = str_of(ai_prompt_mark(n->ai)),
+                               .prompt = str_of(judge_prompt_mark(n->judge)),
                                .resident_bytes = n->resident_bytes,
                                .late_us = n->late_us,
                                .tasks = (int64_t)loop_task_count(n->loop)};

@@ -26,7 +26,7 @@ struct node;
 #define CREW_NEWS_MS   25
 #define CREW_MANAGE_MS 500 /* shares, claims, dead nodes: at least this often */
 
-/* n is borrowed: redis, blocks, cache, ledger, runs, ai, works, metrics, incarnation, draining, drained. */
+/* n is borrowed: redis, blocks, cache, ledger, runs, ai, judge, applications, metrics, incarnation, draining, drained. */
 struct crew *crew_new(struct node *n);
 void crew_free(struct crew *c); /* after crew_drain */
 

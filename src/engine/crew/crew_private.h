@@ -3,12 +3,10 @@
 #define ENGINE_CREW_CREW_PRIVATE_H
 
 #include "base/map.h"
-#include "corpus/bibtex.h"
-#include "engine/ai/ai.h"
+#include "engine/crew/application.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/members.h"
 #include "engine/crew/till.h"
-#include "engine/crew/work.h"
 #include "engine/papers/block.h"
 #include "engine/runs/run.h"
 #include "engine/setup/node.h"
@@ -22,13 +20,9 @@ struct crew {
     struct group fetchers; /* tasks that fetch lots for them */
     struct group clerks;   /* tasks that record their verdicts */
     size_t fetcher_count;
-    struct list hungry; /* workers that wait for one of these */
-    struct map *runs;   /* name -> struct crew_run, owned */
-    /* What a paper goes through on its way to a prompt, and a verdict on its way to the ledger. One for all workers: none
-     * waits in between, and what a thousand share stays in the processor's cache. */
-    struct bibtex *reader;
-    struct arena scratch;
-    struct buf json;
+    struct list hungry;   /* workers that wait for one of these */
+    struct map *runs;     /* name -> struct crew_run, owned */
+    struct buf json;      /* a result on its way to the ledger; no worker waits meanwhile */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */
     uint64_t epoch;       /* of Redis, when we last managed */
@@ -44,9 +38,9 @@ struct crew_run {
     struct crew *crew;
     struct arena arena;
     struct str name;
-    struct work_run run;
-    const struct work *work;
-    const struct ai_question *question;
+    struct app_run run;
+    const struct application *app;
+    const void *opened; /* what app made for its papers */
     struct till till;
     struct list workers;
     int64_t count; /* of them */
@@ -85,8 +79,8 @@ struct work_unit {
 
 /* Some of them, fetched together. */
 struct lot_paper {
-    struct work_paper paper; /* its strings are the unit's */
-    struct str packed;       /* as blocks have it; p == NULL: not in the corpus any more */
+    struct app_paper paper; /* its strings are the unit's */
+    struct str packed;      /* as blocks have it; p == NULL: not in the corpus any more */
 };
 
 struct lot {

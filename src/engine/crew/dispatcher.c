@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/ai/permits.h"
+#include "engine/crew/application.h"
 #include "engine/crew/members.h"
-#include "engine/crew/work.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
 #include "engine/runs/keeper.h"
@@ -39,7 +39,7 @@ struct dispatcher {
     struct entry *running;
     size_t running_count;
     int64_t latency_us, tokens; /* of a call, on average */
-    struct keyring_load load;
+    struct permits_load load;
 };
 
 /* --- what there is --- */
@@ -123,7 +123,7 @@ static int64_t use_of(const struct dispatcher *d, int64_t workers)
 /* What runs may not show in the window yet, and what has ended still does: the larger one counts. */
 static bool fits(const struct dispatcher *d, int64_t workers)
 {
-    const struct keyring_load *l = &d->load;
+    const struct permits_load *l = &d->load;
     int64_t planned = 0;
     for (size_t i = 0; i < d->running_count; i++)
         planned += use_of(d, d->running[i].workers);
@@ -148,7 +148,7 @@ static int read_rates(struct task *t, struct dispatcher *d)
         }
     d->latency_us = nodes ? most(latency_us / nodes, 1) : LATENCY_US_DEFAULT;
     d->tokens = nodes ? most(tokens / nodes, 1) : TOKENS_DEFAULT;
-    return keyring_load(t, d->node->keyring, &d->load);
+    return permits_load(t, d->node->permits, &d->load);
 }
 
 /* --- runs that have workers --- */
@@ -216,28 +216,28 @@ static int see_to_running(struct task *t, struct dispatcher *d)
 /* --- runs that wait --- */
 
 static int read_run(struct task *t, struct dispatcher *d, const struct entry *e,
-                    struct work_run *run, const struct work **work)
+                    struct app_run *run, const struct application **app)
 {
     struct str key = key_query_info(task_arena(t), e->id.uid, e->id.qid);
     const struct redis_reply *r;
     int err = redis_call(t, d->node->redis, key, &r, STR("HGET"), key, STR("search_params"));
     if (err)
         return err;
-    *run = (struct work_run){.id = e->id};
+    *run = (struct app_run){.id = e->id};
     if (r->type != REDIS_STRING || json_parse(task_arena(t), r->str, &run->params, NULL))
         return task_fail(t, ERR_INVALID, "its parameters cannot be read");
-    *work = work_for(d->node->works, run->params);
-    return *work ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
+    *app = application_for(d->node->applications, run->params);
+    return *app ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
 }
 
 static int split(struct task *t, struct dispatcher *d, const struct entry *e, struct str **units,
                  size_t *count)
 {
-    struct work_run run;
-    const struct work *work;
-    int err = read_run(t, d, e, &run, &work);
+    struct app_run run;
+    const struct application *app;
+    int err = read_run(t, d, e, &run, &app);
     if (!err)
-        err = work->split(t, d->node, &run, units, count);
+        err = app->split(t, d->node, &run, units, count);
     if (!err && *count == 0)
         err = task_fail(t, ERR_INVALID, "none of its papers are in the corpus");
     return err;

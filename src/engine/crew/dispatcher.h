@@ -22,7 +22,7 @@
 struct dispatcher;
 struct node;
 
-/* n is borrowed: redis, sql, cache, catalog, runs, keyring, works, and switches, if any:
+/* n is borrowed: redis, sql, cache, catalog, runs, permits, applications, and switches, if any:
  * SWITCH_NEW_RUNS has runs wait that were never started. */
 struct dispatcher *dispatcher_new(struct node *n);
 void dispatcher_free(struct dispatcher *d);

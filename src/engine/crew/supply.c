@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "engine/ai/ai.h"
 #include "engine/crew/crew_private.h"
 #include "engine/store/keys.h"
 
@@ -53,7 +54,7 @@ static int take(struct task *t, struct worker *w, struct work_unit *u)
 /* --- its papers --- */
 
 /* Keeps those that have no result yet. A run that tries its failed papers again keeps these. */
-static int pass_over(struct task *t, const struct crew_run *r, struct work_paper *papers,
+static int pass_over(struct task *t, const struct crew_run *r, struct app_paper *papers,
                      size_t *count)
 {
     struct arena *a = task_arena(t);
@@ -93,13 +94,13 @@ static char *put(char *at, struct str s)
     return at + s.n;
 }
 
-static bool same_place(const struct work_paper *a, const struct work_paper *b)
+static bool same_place(const struct app_paper *a, const struct app_paper *b)
 {
     return a->year == b->year && a->cents == b->cents && str_eq(a->journal, b->journal);
 }
 
 /* Out of the task's arena, into one piece of memory: places, papers, names of journals, DOIs. */
-static void keep_papers(struct work_unit *u, const struct work_paper *papers, size_t count)
+static void keep_papers(struct work_unit *u, const struct app_paper *papers, size_t count)
 {
     size_t places = 0, names = 0, dois = 0;
     for (size_t i = 0; i < count; i++) {
@@ -117,7 +118,7 @@ static void keep_papers(struct work_unit *u, const struct work_paper *papers, si
     u->dois = doi;
     places = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct work_paper *p = &papers[i];
+        const struct app_paper *p = &papers[i];
         if (i == 0 || !same_place(p, &papers[i - 1])) {
             u->places[places++] =
                 (struct unit_place){str_from(name, p->journal.n), p->year, p->cents};
@@ -129,22 +130,22 @@ static void keep_papers(struct work_unit *u, const struct work_paper *papers, si
     u->papers[count].doi_at = (uint32_t)dois;
 }
 
-static struct work_paper paper_of(const struct work_unit *u, size_t i)
+static struct app_paper paper_of(const struct work_unit *u, size_t i)
 {
     const struct unit_paper *p = &u->papers[i];
     const struct unit_place *place = &u->places[p->place];
-    return (struct work_paper){.doi = str_from(u->dois + p->doi_at, p[1].doi_at - p->doi_at),
-                               .journal = place->journal,
-                               .year = place->year,
-                               .cents = place->cents};
+    return (struct app_paper){.doi = str_from(u->dois + p->doi_at, p[1].doi_at - p->doi_at),
+                              .journal = place->journal,
+                              .year = place->year,
+                              .cents = place->cents};
 }
 
 static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
 {
     const struct crew_run *r = w->run;
-    struct work_paper *papers = NULL;
+    struct app_paper *papers = NULL;
     size_t count = 0;
-    int err = r->work->papers(t, r->crew->node, &r->run, u->unit.name, &papers, &count);
+    int err = r->app->papers(t, r->crew->node, &r->run, u->unit.name, &papers, &count);
     if (!err && count && !u->unit.fresh)
         err = pass_over(t, r, papers, &count);
     if (!err)
@@ -162,8 +163,8 @@ static size_t lot_size(const struct worker *w, const struct work_unit *u)
     size_t n = latency_us > 0 ? (size_t)(LOT_US / latency_us) : 0;
     if (n < LOT_PAPERS_MIN)
         n = LOT_PAPERS_MIN;
-    if (n > WORK_UNIT_PAPERS)
-        n = WORK_UNIT_PAPERS;
+    if (n > APP_UNIT_PAPERS)
+        n = APP_UNIT_PAPERS;
     size_t left = u->count - u->fetched;
     return n < left ? n : left;
 }
@@ -194,7 +195,7 @@ static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, stru
     size_t count = lot_size(w, u);
     struct block_pick *items = ARENA_ARRAY(task_arena(t), struct block_pick, count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct work_paper p = paper_of(u, u->fetched + i);
+        struct app_paper p = paper_of(u, u->fetched + i);
         items[i] = (struct block_pick){.journal = p.journal, .year = p.year, .doi = p.doi};
     }
     int err = count ? blocks_pick_packed(t, w->run->crew->node->blocks, items, count) : 0;

@@ -77,7 +77,7 @@ static int verdict_on(enum charge_outcome outcome)
 static void hand_back(struct till *x, struct till_record *r, int err)
 {
     if (!err)
-        metric_add(r->charge.failed ? x->failed : x->judged, 1);
+        metric_add(r->charge.outcome == OUTCOME_FAILED ? x->failed : x->judged, 1);
     if (r->slip) {
         r->slip->record = NULL;
         r->slip->err = err;

@@ -164,8 +164,7 @@ static void test_meanwhile(struct task *t, void *arg)
         pause_ms(t, 2);
     is_int(results(t, &d), 40, "one that nobody waits for is recorded, too");
     struct charge c = paper_of(t, d.uid, d.qid, 41, 0);
-    c.relevant = false;
-    c.failed = true;
+    c.outcome = OUTCOME_FAILED;
     ok(till_give(t, &d.till, &s, &c) == 0 && till_wait(t, &d.till, &s) == 0 && failed == 1 &&
            judged == 40,
        "and a failure as one");

@@ -2,75 +2,36 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "corpus/paper.h"
 #include "engine/crew/crew_private.h"
 #include "engine/runs/result.h"
 #include "engine/store/keys.h"
+#include "loop/backoff.h"
 
 #define BACKOFF_MS 50   /* a unit is done, and a store is away */
-#define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */
+#define NO_KEY_MS  2000 /* there is no key that can be used: look again */
 
 /* --- one paper --- */
 
-struct packed_paper {
-    struct crew *crew;
-    struct str doi, bytes; /* as blocks have them */
-    struct str bibtex;
-    struct ai_paper *shown;
-    int err;
-};
-
-static void read_shown(void *arg)
-{
-    struct packed_paper *p = arg;
-    struct crew *c = p->crew;
-    p->err =
-        paper_read_shown(&c->scratch, c->reader, p->bibtex, &p->shown->title, &p->shown->abstract);
-}
-
-/* What the AI is shown of it, until the next wait. ERR_PROTO: it cannot be read. */
-static int read_paper(struct task *t, void *arg, struct ai_paper *out)
-{
-    struct packed_paper *p = arg;
-    struct crew *c = p->crew;
-    out->doi = p->doi;
-    p->shown = out;
-    if (!p->bytes.p)
-        return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
-    arena_reset(&c->scratch, (struct arena_mark){0});
-    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &p->bibtex);
-    if (!err)
-        task_aside(t, read_shown, p);
-    if (!err && p->err)
-        err = task_fail(t, ERR_PROTO, "the paper cannot be read");
-    return err == ERR_NOT_FOUND ? ERR_PROTO : err;
-}
-
-/* The AI's verdict, or why there is none. Other than 0: there may be one later. */
-static int judge(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
+/* The result, or why there is none. Other than 0: there may be one later. */
+static int judge(struct task *t, struct worker *w, const struct app_paper *p, struct str packed,
                  struct result *out)
 {
-    struct crew_run *r = w->run;
-    struct ai *ai = r->crew->node->ai;
-    struct packed_paper paper = {.crew = r->crew, .doi = p->doi, .bytes = packed};
-    struct ai_source source = {read_paper, &paper};
-    struct ai_verdict verdict;
+    const struct crew_run *r = w->run;
+    struct backoff backoff = {.ms = NO_KEY_MS};
     int err;
-    while ((err = ai_judge(t, ai, r->question, &source, &w->in_hand, &verdict)) == ERR_UNAVAILABLE)
-        if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
+    while ((err = r->app->judge(t, r->crew->node, r->opened, p, packed, &w->in_hand, out)) ==
+           ERR_UNAVAILABLE)
+        if ((err = backoff_wait(t, &backoff)))
             break;
-    out->failed = err == ERR_REFUSED || err == ERR_PROTO;
-    if (out->failed)
-        out->reason = str_dup(task_arena(t), str_of(task_error(t)));
-    if (err)
-        return out->failed ? 0 : err;
-    out->relevant = verdict.relevant;
-    out->reason = verdict.reason;
+    if (err != ERR_REFUSED && err != ERR_PROTO)
+        return err;
+    out->outcome = OUTCOME_FAILED;
+    out->reason = str_dup(task_arena(t), str_of(task_error(t)));
     return 0;
 }
 
 /* It is recorded and charged while the AI thinks about the next one. */
-static int record(struct task *t, struct worker *w, const struct work_paper *p,
+static int record(struct task *t, struct worker *w, const struct app_paper *p,
                   const struct result *result)
 {
     struct crew_run *r = w->run;
@@ -83,16 +44,16 @@ static int record(struct task *t, struct worker *w, const struct work_paper *p,
                      &(struct charge){.uid = r->run.id.uid,
                                       .qid = r->run.id.qid,
                                       .doi = p->doi,
-                                      .cents = result->failed ? 0 : p->cents,
+                                      .cents = result->outcome == OUTCOME_FAILED ? 0 : p->cents,
                                       .result = buf_str(&r->crew->json),
-                                      .relevant = result->relevant,
-                                      .failed = result->failed});
+                                      .outcome = result->outcome});
 }
 
-static int work_on_paper(struct task *t, struct worker *w, const struct work_paper *p,
+static int work_on_paper(struct task *t, struct worker *w, const struct app_paper *p,
                          struct str packed)
 {
-    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
+    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year),
+                            .outcome = OUTCOME_FAILED};
     int err = judge(t, w, p, packed, &result);
     w->in_hand = true; /* also if it failed: that is recorded, too */
     if (!err)
@@ -142,7 +103,7 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
 
 /* --- all of them --- */
 
-static int work(struct task *t, struct worker *w)
+static int work_on_lots(struct task *t, struct worker *w)
 {
     int err = 0;
     while (!err && !w->leaves) {
@@ -162,7 +123,7 @@ void worker_task(struct task *t, void *arg)
     struct worker *w = arg;
     struct crew_run *r = w->run;
     w->task = t;
-    int err = work(t, w);
+    int err = work_on_lots(t, w);
     till_leave(t, &r->till, &w->slip, &w->cut_off);
     if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED && err != ERR_FUNDS)
         log_warn("crew", "a worker of run %.*s gives up: %s", STR_ARG(r->run.id.qid),

@@ -27,7 +27,7 @@ const char *charge_problem(const struct charge *c)
         return "a paper has a DOI of 1 to 255 bytes";
     if (c->result.n == 0 || c->result.n > CHARGE_RESULT_BYTES_MAX)
         return "a result has 1 to 262144 bytes";
-    if (c->cents < 0 || c->cents > AMOUNT_CENTS_MAX || (c->failed && (c->cents || c->relevant)))
+    if (c->cents < 0 || c->cents > AMOUNT_CENTS_MAX || (c->outcome == OUTCOME_FAILED && c->cents))
         return "a paper costs from 0.00 to 999999999.99, and nothing if it failed";
     return NULL;
 }
@@ -37,7 +37,7 @@ static struct str kinds(struct arena *a, size_t count, const struct charge *c)
 {
     char *letters = arena_alloc(a, count);
     for (size_t i = 0; i < count; i++)
-        letters[i] = c[i].failed ? 'f' : c[i].relevant ? 'r' : 'n';
+        letters[i] = outcome_letter(c[i].outcome);
     return str_from(letters, count);
 }
 

@@ -89,8 +89,7 @@ static void test_failed(struct task *t, void *arg)
     struct str qid = add_run(t, &n, uid);
     struct charge verdict = paper_of(t, uid, qid, 2, 100), failure = verdict;
     failure.cents = 0;
-    failure.failed = true;
-    failure.relevant = false;
+    failure.outcome = OUTCOME_FAILED;
     failure.result = STR("{\"ai_result\":null,\"block_key\":\"meta:J:2020\"}");
     is_int(pay(t, &n, failure), CHARGE_DONE, "a failure is kept");
     ok(in_redis(t, &n, uid) == 1000 && queued(t, &n, uid) == 0 &&
@@ -125,7 +124,7 @@ static void test_invalid(struct task *t, void *arg)
     for (int i = 0; i < 6; i++)
         bad[i] = paper_of(t, uid, qid, i, 100);
     bad[0].cents = -1;
-    bad[1].failed = true;
+    bad[1].outcome = OUTCOME_FAILED;
     bad[2].doi = str_from(longer, 256); /* the syncer could never write it */
     bad[3].doi = STR("10.1/\xff");
     bad[4].qid = str_from(longer, 65);
@@ -223,10 +222,9 @@ static void test_batch_is_single(struct task *t, void *arg)
         for (int i = 0; i < CHARGE_MANY_MAX; i++) {
             x = x * 6364136223846793005u + 1442695040888963407u;
             many[i] = paper_of(t, uid[0], qid[0], (int)(x >> 33) % 60, (int64_t)(x >> 40) % 70);
-            many[i].failed = (x >> 50) % 4 == 0;
-            if (many[i].failed) {
+            if ((x >> 50) % 4 == 0) {
                 many[i].cents = 0;
-                many[i].relevant = false;
+                many[i].outcome = OUTCOME_FAILED;
             }
         }
         check(ledger_charge(t, n.ledger, CHARGE_MANY_MAX, many, out) == 0);
@@ -262,8 +260,7 @@ static void test_batch_is_single(struct task *t, void *arg)
 static struct charge failure_of(struct charge c)
 {
     c.cents = 0;
-    c.failed = true;
-    c.relevant = false;
+    c.outcome = OUTCOME_FAILED;
     c.result = STR("{\"ai_result\":null,\"block_key\":\"\"}");
     return c;
 }

@@ -276,7 +276,7 @@ static inline struct charge paper_of(struct task *t, int64_t uid, struct str qid
                            .qid = qid,
                            .doi = str_printf(a, "10.1000/%d", number),
                            .result = result,
-                           .relevant = number % 2 == 0};
+                           .outcome = number % 2 ? OUTCOME_MISS : OUTCOME_HIT};
 }
 
 /* -1 for errors, which are shown. */

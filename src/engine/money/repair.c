@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/money/ledger_private.h"
+#include "engine/money/outcome.h"
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -26,8 +27,8 @@
 struct lost {
     int64_t number, cents;
     struct str qid, doi;
-    bool relevant;
-    struct str result; /* p == NULL: MySQL has none */
+    struct str result;    /* p == NULL: MySQL has none */
+    enum outcome outcome; /* of it; none that failed was charged */
 };
 
 struct repair {
@@ -110,7 +111,7 @@ static int find_lost(struct task *t, struct sql *c, struct repair *x)
             .number = cell[0].i, .cents = cell[1].i, .qid = cell[2].s, .doi = cell[3].s};
         if (cell[4].type == SQL_NULL)
             continue;
-        lost->relevant = cell[4].i != 0;
+        lost->outcome = cell[4].i ? OUTCOME_HIT : OUTCOME_MISS;
         lost->result = result_json(t, cell[5].s, cell[6].type == SQL_NULL ? STR_NULL : cell[6].s);
     }
     return 0;
@@ -224,7 +225,7 @@ static size_t restore_words(struct task *t, const struct repair *x, size_t first
         if (!lost->result.p)
             continue;
         argv[(*argc)++] = lost->doi;
-        argv[(*argc)++] = lost->relevant ? STR("1") : STR("0");
+        argv[(*argc)++] = lost->outcome == OUTCOME_HIT ? STR("1") : STR("0");
         argv[(*argc)++] = str_int(a, lost->cents);
         argv[(*argc)++] = lost->result;
     }

@@ -80,7 +80,7 @@ static int add_row(struct task *t, struct batch *b, struct buf *words, struct st
         sql_text(b->run->id.qid),
         sql_text(doi),
         sql_text(r.block_key),
-        r.failed ? sql_null() : sql_int(r.relevant),
+        r.outcome == OUTCOME_FAILED ? sql_null() : sql_int(r.outcome == OUTCOME_HIT),
         sql_text(str_dup(task_arena(t), buf_str(words))),
     };
     memcpy(b->cells + b->rows++ * COLUMNS, row, sizeof row);

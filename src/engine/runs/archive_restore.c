@@ -101,7 +101,7 @@ static int add(struct task *t, const struct recall *x, const struct result_row *
         buf_clear(&json);
         result_write(&json, r);
         argv[argc++] = rows[i].doi;
-        argv[argc++] = r->failed ? STR("f") : r->relevant ? STR("r") : STR("n");
+        argv[argc++] = str_printf(a, "%c", outcome_letter(r->outcome));
         argv[argc++] = str_dup(a, buf_str(&json));
     }
     buf_release(&json);

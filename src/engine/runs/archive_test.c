@@ -332,7 +332,7 @@ static void test_recall(struct task *t, void *arg)
         check(sql_call(t, n.sql, NULL, "UPDATE query_log SET archived = 0 WHERE query_id = ?",
                        sql_text(id.qid)) == 0);
         is_str(walk(t, &n, id, RESULTS_ALL, 4), FINAL, "all of it");
-        is_str(walk(t, &n, id, RESULTS_RELEVANT, 4), STR("00001r 00005r 00009r"),
+        is_str(walk(t, &n, id, RESULTS_HIT, 4), STR("00001r 00005r 00009r"),
                "with what is relevant");
         ok(ask_int(t, &n, STR("SCARD"), gone[0], STR_NULL) == 2 &&
                of_status(t, &n, id.uid, id.qid, "finished") == 9 &&

@@ -5,9 +5,10 @@
 static void write_verdict(struct json_writer *w, const struct result *r)
 {
     jw_object(w);
-    if (!r->failed)
-        jw_put_bool(w, "relevant", r->relevant);
-    jw_key(w, r->failed ? STR("error") : STR("reason"));
+    bool failed = r->outcome == OUTCOME_FAILED;
+    if (!failed)
+        jw_put_bool(w, "relevant", r->outcome == OUTCOME_HIT);
+    jw_key(w, failed ? STR("error") : STR("reason"));
     jw_str(w, r->reason);
     jw_end_object(w);
 }
@@ -32,9 +33,11 @@ void result_write_verdict(struct buf *out, const struct result *r)
 
 static struct result of_json(struct str block_key, const struct json *verdict)
 {
-    struct result r = {.block_key = block_key};
-    r.failed = !json_bool(json_get(verdict, "relevant"), &r.relevant);
-    r.reason = json_str(json_get(verdict, r.failed ? "error" : "reason"));
+    struct result r = {.block_key = block_key, .outcome = OUTCOME_FAILED};
+    bool relevant;
+    if (json_bool(json_get(verdict, "relevant"), &relevant))
+        r.outcome = relevant ? OUTCOME_HIT : OUTCOME_MISS;
+    r.reason = json_str(json_get(verdict, r.outcome == OUTCOME_FAILED ? "error" : "reason"));
     if (!r.reason.p)
         r.reason = STR("");
     return r;

@@ -10,12 +10,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "engine/money/outcome.h"
 
 struct result {
     struct str block_key;
-    bool failed;       /* the AI gave no verdict */
-    bool relevant;     /* false if it failed */
-    struct str reason; /* of the verdict, or why there is none */
+    enum outcome outcome; /* a hit is "relevant" */
+    struct str reason;    /* or why it failed */
 };
 
 void result_write(struct buf *out, const struct result *r);

@@ -3,16 +3,18 @@
 #include "engine/runs/results_private.h"
 #include "engine/store/keys.h"
 
-/* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */
+/* --- cursors: "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>" --- */
 
-static const char letters[] = {
-    [RESULTS_RELEVANT] = 'r', [RESULTS_NOT] = 'n', [RESULTS_FAILED] = 'f', [RESULTS_ALL] = 'a'};
+static char letter_of(enum results_kind kind)
+{
+    return kind == RESULTS_ALL ? 'a' : outcome_letter((enum outcome)kind);
+}
 
 struct str results_cursor(struct arena *a, enum results_kind kind, const struct results_place *p)
 {
     if (p->archived)
         return str_printf(a, "s%d.%lld", (int)p->rank, (long long)p->id);
-    return str_printf(a, "%c%lld", letters[kind], (long long)p->offset);
+    return str_printf(a, "%c%lld", letter_of(kind), (long long)p->offset);
 }
 
 static bool read_number(struct str s, int64_t most, int64_t *out)
@@ -26,7 +28,7 @@ bool results_cursor_read(struct str cursor, enum results_kind kind, struct resul
     if (cursor.n < 2 || cursor.n >= RESULTS_CURSOR_BYTES)
         return false;
     struct str rest = str_from(cursor.p + 1, cursor.n - 1);
-    if (cursor.p[0] == letters[kind]) {
+    if (cursor.p[0] == letter_of(kind)) {
         *out = (struct results_place){.archived = false};
         return read_number(rest, RESULTS_OFFSET_MAX, &out->offset);
     }
@@ -144,11 +146,10 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
     return page.count ? fn(t, page.rows, page.count, arg) : 0;
 }
 
-int results_each(struct task *t, const struct results *r, struct run_id id, bool relevant,
+int results_each(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
                  results_fn *fn, void *arg)
 {
     struct walk w = {.epoch = redis_epoch(r->redis)};
-    enum results_kind kind = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
     int err = find_run(t, r, id, &w.at.archived);
     if (!err && !w.at.archived)
         err = results_redis_count(t, r, id, kind, &w.expected);

@@ -2,12 +2,11 @@
  *
  * Until a run is archived its results are in Redis, in the order they came (result:<uid>:<qid>:arrivals);
  * paging is stable, because a paper keeps its place. From then on they are in search_result, in the
- * final order: relevant, not relevant, failed; within these by block (journal and year) and DOI. A
+ * final order: hits, misses, failed ones; within these by block (journal and year) and DOI. A
  * cursor of the first kind that is used after the run was archived begins the new order from its
  * start, and says so (restarted).
  *
- * Those that are not relevant, and those that failed, have no list of their own in Redis: they are picked out of
- * the arrivals. Such a page may have fewer rows than asked for, or none, and still a next one. */
+ * Misses and failed ones have no list of their own in Redis: they are picked out of the arrivals. Such a page may have fewer rows than asked for, or none, and still a next one. */
 #ifndef ENGINE_RUNS_RESULTS_H
 #define ENGINE_RUNS_RESULTS_H
 
@@ -26,7 +25,12 @@ struct results {
 };
 
 /* In this order once they are archived. */
-enum results_kind { RESULTS_RELEVANT, RESULTS_NOT, RESULTS_FAILED, RESULTS_ALL };
+enum results_kind {
+    RESULTS_HIT = OUTCOME_HIT,
+    RESULTS_MISS = OUTCOME_MISS,
+    RESULTS_FAILED = OUTCOME_FAILED,
+    RESULTS_ALL
+};
 
 struct result_row {
     struct str doi;
@@ -52,9 +56,9 @@ MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_
 MUST_CHECK int results_find(struct task *t, const struct results *r, struct run_id id,
                             struct str doi, struct result_row *out);
 
-/* All of them, in batches of up to RESULTS_LIMIT_MAX, in final order if the run is archived, else as they
+/* All or the hits (RESULTS_ALL, RESULTS_HIT), in batches of up to RESULTS_LIMIT_MAX, in final order if the run is archived, else as they
  * came. The task's arena is reset after each batch. Other than 0 from fn ends it. */
 typedef int results_fn(struct task *t, const struct result_row *rows, size_t count, void *arg);
 MUST_CHECK int results_each(struct task *t, const struct results *r, struct run_id id,
-                            bool relevant, results_fn *fn, void *arg);
+                            enum results_kind kind, results_fn *fn, void *arg);
 #endif

@@ -28,9 +28,10 @@ static inline struct str doi_of(struct task *t, int i)
 static inline struct charge verdict_of(struct task *t, struct run_id id, int i, char kind)
 {
     struct arena *a = task_arena(t);
+    enum outcome outcome;
+    check(outcome_read(kind, &outcome));
     struct result r = {.block_key = key_block(a, i % 2 ? STR("A: B") : STR("Zoo"), 2000 + i % 2),
-                       .failed = kind == 'f',
-                       .relevant = kind == 'r',
+                       .outcome = outcome,
                        .reason = str_printf(a, "\"%c\" of %d", kind, i)};
     struct buf json;
     buf_init(&json);
@@ -39,8 +40,7 @@ static inline struct charge verdict_of(struct task *t, struct run_id id, int i, 
                        .qid = id.qid,
                        .doi = doi_of(t, i),
                        .cents = kind == 'f' ? 0 : 10,
-                       .relevant = kind == 'r',
-                       .failed = kind == 'f',
+                       .outcome = outcome,
                        .result = str_dup(a, buf_str(&json))};
     buf_release(&json);
     return c;
@@ -102,7 +102,7 @@ static inline struct str walk(struct task *t, struct node *n, struct run_id id,
         check(!err && page.count <= (size_t)limit);
         for (size_t i = 0; i < page.count; i++) {
             const struct result *result = &page.rows[i].result;
-            char letter = result->failed ? 'f' : result->relevant ? 'r' : 'n';
+            char letter = outcome_letter(result->outcome);
             check(str_eq(page.rows[i].journal, STR("A: B")) == (page.rows[i].year == 2001));
             check(result->reason.n > 3 && result->reason.p[1] == letter);
             buf_printf(&all, "%s%.*s%c", all.len ? " " : "", (int)(page.rows[i].doi.n - 8),

@@ -10,13 +10,13 @@
 #define REST_OF_RANK  " AND block_key > ? ORDER BY block_key, doi LIMIT ?"
 
 static const char *const rest_of_block[RESULTS_RANKS] = {
-    [RESULTS_RELEVANT] = ROWS " AND relevant = 1" REST_OF_BLOCK,
-    [RESULTS_NOT] = ROWS " AND relevant = 0" REST_OF_BLOCK,
+    [RESULTS_HIT] = ROWS " AND relevant = 1" REST_OF_BLOCK,
+    [RESULTS_MISS] = ROWS " AND relevant = 0" REST_OF_BLOCK,
     [RESULTS_FAILED] = ROWS " AND relevant IS NULL" REST_OF_BLOCK,
 };
 static const char *const rest_of_rank[RESULTS_RANKS] = {
-    [RESULTS_RELEVANT] = ROWS " AND relevant = 1" REST_OF_RANK,
-    [RESULTS_NOT] = ROWS " AND relevant = 0" REST_OF_RANK,
+    [RESULTS_HIT] = ROWS " AND relevant = 1" REST_OF_RANK,
+    [RESULTS_MISS] = ROWS " AND relevant = 0" REST_OF_RANK,
     [RESULTS_FAILED] = ROWS " AND relevant IS NULL" REST_OF_RANK,
 };
 
@@ -100,7 +100,7 @@ int results_mysql_page(struct task *t, const struct results *r, struct run_id id
         if (!err)
             err = read_block(t, &x, from->rank, block_key, doi);
     }
-    enum results_kind rank = from->id ? from->rank : kind == RESULTS_ALL ? RESULTS_RELEVANT : kind;
+    enum results_kind rank = from->id ? from->rank : kind == RESULTS_ALL ? RESULTS_HIT : kind;
     enum results_kind last = kind == RESULTS_ALL ? RESULTS_FAILED : kind;
     for (; !err && !x.more && rank <= last; rank++) {
         err = read_rank(t, &x, rank, block_key);

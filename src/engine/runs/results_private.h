@@ -31,7 +31,7 @@ MUST_CHECK int results_row(struct task *t, struct str doi, struct result r, stru
 MUST_CHECK int results_redis_page(struct task *t, const struct results *r, struct run_id id,
                                   enum results_kind kind, const struct results_place *from,
                                   int64_t limit, struct results_page *out, bool *whole);
-/* Of RESULTS_ALL or RESULTS_RELEVANT: those have lists. */
+/* Of RESULTS_ALL or RESULTS_HIT: those have lists. */
 MUST_CHECK int results_redis_count(struct task *t, const struct results *r, struct run_id id,
                                    enum results_kind kind, int64_t *out);
 /* One of them. ERR_NOT_FOUND */

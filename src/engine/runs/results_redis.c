@@ -5,8 +5,8 @@
 
 static struct str list_of(struct task *t, struct run_id id, enum results_kind kind)
 {
-    return kind == RESULTS_RELEVANT ? key_relevant(task_arena(t), id.uid, id.qid)
-                                    : key_arrivals(task_arena(t), id.uid, id.qid);
+    return kind == RESULTS_HIT ? key_relevant(task_arena(t), id.uid, id.qid)
+                               : key_arrivals(task_arena(t), id.uid, id.qid);
 }
 
 /* Before anything is read: a restarted Redis gets back what it has lost, or the money is given back. */
@@ -24,7 +24,7 @@ static int ask_ledger(struct task *t, const struct results *r, struct run_id id)
 int results_redis_count(struct task *t, const struct results *r, struct run_id id,
                         enum results_kind kind, int64_t *out)
 {
-    check(kind == RESULTS_ALL || kind == RESULTS_RELEVANT);
+    check(kind == RESULTS_ALL || kind == RESULTS_HIT);
     struct str key = list_of(t, id, kind);
     const struct redis_reply *reply;
     int err = ask_ledger(t, r, id);
@@ -107,11 +107,9 @@ struct reading {
 
 static bool wanted(const struct reading *x, const struct result *r)
 {
-    enum results_kind is = r->failed     ? RESULTS_FAILED
-                           : r->relevant ? RESULTS_RELEVANT
-                                         : RESULTS_NOT;
-    /* Relevant ones have a list of their own. */
-    return x->kind == RESULTS_ALL || x->kind == RESULTS_RELEVANT || x->kind == is;
+    /* Hits have a list of their own. */
+    return x->kind == RESULTS_ALL || x->kind == RESULTS_HIT ||
+           x->kind == (enum results_kind)r->outcome;
 }
 
 static int take_rows(struct task *t, struct reading *x, const struct stretch *s)
@@ -143,7 +141,7 @@ static int take_rows(struct task *t, struct reading *x, const struct stretch *s)
 /* One more than asked for is read, so that it is known whether there is a next page. */
 static int read_page(struct task *t, struct reading *x, int64_t from)
 {
-    bool picks = x->kind == RESULTS_NOT || x->kind == RESULTS_FAILED;
+    bool picks = x->kind == RESULTS_MISS || x->kind == RESULTS_FAILED;
     int64_t at_once = picks ? STRETCH : (int64_t)x->limit + 1;
     struct str key = list_of(t, x->id, x->kind);
     int64_t at = from, read;

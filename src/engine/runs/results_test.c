@@ -18,7 +18,7 @@ static void test_live(struct task *t, void *arg)
     judge_all(t, &n, id, 1, "nrfrn");
     is_str(walk(t, &n, id, RESULTS_ALL, 2), STR("00001n 00002r 00003f 00004r 00005n"),
            "in the order they came");
-    is_str(walk(t, &n, id, RESULTS_RELEVANT, 1), STR("00002r 00004r"), "relevant ones");
+    is_str(walk(t, &n, id, RESULTS_HIT, 1), STR("00002r 00004r"), "relevant ones");
     struct results_page one, two;
     check(page_of(t, &n, id, RESULTS_ALL, NULL, 3, &one) == 0);
     judge_all(t, &n, id, 90, "rrrr");
@@ -30,7 +30,7 @@ static void test_live(struct task *t, void *arg)
     is_str(walk(t, &n, id, RESULTS_ALL, 4),
            STR("00001n 00002r 00003r 00004r 00005n 00090r 00091r 00092r 00093r"),
            "a failure that became a verdict keeps its place");
-    is_str(walk(t, &n, id, RESULTS_RELEVANT, 500),
+    is_str(walk(t, &n, id, RESULTS_HIT, 500),
            STR("00002r 00004r 00090r 00091r 00092r 00093r 00003r"),
            "relevant ones are in the order in which that was found");
     check(page_of(t, &n, id, RESULTS_ALL, NULL, 9, &one) == 0);
@@ -48,7 +48,7 @@ static void test_picked(struct task *t, void *arg)
     is_str(walk(t, &n, id, RESULTS_FAILED, 3), STR(""), "none has failed");
     judge_all(t, &n, id, 1, "nrfrnfnrrf");
     for (int limit = 1; limit < 5; limit++) {
-        is_str(walk(t, &n, id, RESULTS_NOT, limit), STR("00001n 00005n 00007n"), "not relevant");
+        is_str(walk(t, &n, id, RESULTS_MISS, limit), STR("00001n 00005n 00007n"), "not relevant");
         is_str(walk(t, &n, id, RESULTS_FAILED, limit), STR("00003f 00006f 00010f"), "failed");
     }
     struct results_page one, two;
@@ -60,9 +60,9 @@ static void test_picked(struct task *t, void *arg)
            str_eq(two.rows[1].doi, doi_of(t, 10)) && two.next.p,
        "the next page goes on where the first ended, whatever has changed meanwhile");
     is_str(walk(t, &n, id, RESULTS_FAILED, 2), STR("00006f 00010f 00011f"), "those that still are");
-    is_str(walk(t, &n, id, RESULTS_NOT, 2), STR("00001n 00003n 00005n 00007n 00012n"),
+    is_str(walk(t, &n, id, RESULTS_MISS, 2), STR("00001n 00003n 00005n 00007n 00012n"),
            "a failure that became a verdict is in its place");
-    is_int(page_of(t, &n, id, RESULTS_NOT, one.next.p, 2, &two), ERR_INVALID,
+    is_int(page_of(t, &n, id, RESULTS_MISS, one.next.p, 2, &two), ERR_INVALID,
            "a cursor of another kind is refused");
     close_node(t, &n);
 }
@@ -94,11 +94,11 @@ static void test_sparse(struct task *t, void *arg)
     struct results_page page;
     check(page_of(t, &n, id, RESULTS_FAILED, NULL, 50, &page) == 0);
     ok(page.count == 1 && page.next.p, "a page that has looked at enough ends early");
-    check(page_of(t, &n, id, RESULTS_NOT, NULL, 50, &page) == 0);
+    check(page_of(t, &n, id, RESULTS_MISS, NULL, 50, &page) == 0);
     ok(page.count == 0 && page.next.p, "even if it is empty");
     is_str(walk(t, &n, id, RESULTS_FAILED, 50), STR("00001f 00002f"),
            "the next ones have the rest");
-    is_str(walk(t, &n, id, RESULTS_NOT, 50), STR("00003n"), "all of it");
+    is_str(walk(t, &n, id, RESULTS_MISS, 50), STR("00003n"), "all of it");
     close_node(t, &n);
 }
 
@@ -142,10 +142,9 @@ static void test_refusals(struct task *t, void *arg)
             printf("# \"%s\": %s\n", bad[i], err_name(err));
     }
     is_int((int64_t)refused, (int64_t)count, "what is no cursor is refused");
-    is_int(page_of(t, &n, id, RESULTS_RELEVANT, "a1", 10, &page), ERR_INVALID,
+    is_int(page_of(t, &n, id, RESULTS_HIT, "a1", 10, &page), ERR_INVALID,
            "a cursor of another list too");
-    is_int(page_of(t, &n, id, RESULTS_RELEVANT, "s1.1", 10, &page), ERR_INVALID,
-           "and of another rank");
+    is_int(page_of(t, &n, id, RESULTS_HIT, "s1.1", 10, &page), ERR_INVALID, "and of another rank");
     ok(page_of(t, &n, id, RESULTS_ALL, "a9", 10, &page) == 0 && page.count == 0 && !page.next.p,
        "behind the last one there is nothing");
     struct run_id stolen = {other.uid, id.qid}, none = {id.uid, STR("none")};
@@ -219,10 +218,10 @@ static void test_archived(struct task *t, void *arg)
         same = memcmp(sql_row(&want, i)[0].s.p + 8, all.p + 7 * i, 5) == 0;
     ok(same, "relevant, not relevant, failed; by block and DOI");
     is_str(walk(t, &n, id, RESULTS_ALL, 7), all, "the same in small pages");
-    struct str relevant = walk(t, &n, id, RESULTS_RELEVANT, 499);
+    struct str relevant = walk(t, &n, id, RESULTS_HIT, 499);
     ok(relevant.n == 600 * 7 - 1 && memcmp(relevant.p, all.p, relevant.n) == 0, "relevant ones");
-    is_str(walk(t, &n, id, RESULTS_RELEVANT, 1), relevant, "one by one");
-    struct str no = walk(t, &n, id, RESULTS_NOT, 499), failed = walk(t, &n, id, RESULTS_FAILED, 7);
+    is_str(walk(t, &n, id, RESULTS_HIT, 1), relevant, "one by one");
+    struct str no = walk(t, &n, id, RESULTS_MISS, 499), failed = walk(t, &n, id, RESULTS_FAILED, 7);
     ok(no.n == 2100 * 7 - 1 && memcmp(no.p, all.p + 600 * 7, no.n) == 0, "not relevant ones");
     ok(failed.n == 300 * 7 - 1 && memcmp(failed.p, all.p + 2700 * 7, failed.n) == 0,
        "failed ones, in small pages");
@@ -230,13 +229,13 @@ static void test_archived(struct task *t, void *arg)
     check(page_of(t, &n, id, RESULTS_ALL, page.next.p, 500, &page) == 0);
     int64_t before = handled(t, &n);
     check(page_of(t, &n, id, RESULTS_ALL, page.next.p, 5, &page) == 0 &&
-          page_of(t, &n, id, RESULTS_NOT, NULL, 5, &page) == 0 &&
+          page_of(t, &n, id, RESULTS_MISS, NULL, 5, &page) == 0 &&
           page_of(t, &n, id, RESULTS_FAILED, NULL, 5, &page) == 0 &&
-          page_of(t, &n, id, RESULTS_RELEVANT, NULL, 5, &page) == 0);
+          page_of(t, &n, id, RESULTS_HIT, NULL, 5, &page) == 0);
     int64_t read = handled(t, &n) - before;
     if (!ok(read < 40, "a page reads its own rows and sorts none"))
         printf("# %lld rows\n", (long long)read);
-    is_int(page_of(t, &n, other, RESULTS_RELEVANT, page.next.p, 5, &page), ERR_INVALID,
+    is_int(page_of(t, &n, other, RESULTS_HIT, page.next.p, 5, &page), ERR_INVALID,
            "a cursor of another run is refused");
     ok(page_of(t, &n, id, RESULTS_ALL, "a500", 5, &page) == 0 && page.restarted &&
            page.count == 5 && str_eq(page.next, STR_NULL) == false,
@@ -267,7 +266,8 @@ static struct seen see_all(struct task *t, struct node *n, struct run_id id, boo
 {
     struct results r = results_of(n);
     struct seen s = {.stop_at = want == ERR_REFUSED ? 2 : 0};
-    is_int(results_each(t, &r, id, relevant, see, &s), want, "all at once");
+    is_int(results_each(t, &r, id, relevant ? RESULTS_HIT : RESULTS_ALL, see, &s), want,
+           "all at once");
     return s;
 }
 
@@ -320,7 +320,7 @@ static void test_repaired(struct task *t, void *arg)
     await_new_redis(t, &n, epoch);
     is_str(walk(t, &n, id, RESULTS_ALL, 2), STR("00001n 00002r 00003n"),
            "what MySQL has is back before anything is shown");
-    is_str(walk(t, &n, id, RESULTS_RELEVANT, 2), STR("00002r"), "relevant ones too");
+    is_str(walk(t, &n, id, RESULTS_HIT, 2), STR("00002r"), "relevant ones too");
     set_state(t, &n, id, "RUNNING");
     judge_all(t, &n, id, 4, "rf");
     is_str(walk(t, &n, id, RESULTS_ALL, 2), STR("00001n 00002r 00003n 00004r 00005f"),

@@ -11,6 +11,7 @@
 struct address_list;
 struct ai;
 struct alerts;
+struct application;
 struct archive;
 struct attempts;
 struct blocks;
@@ -22,7 +23,8 @@ struct downloads;
 struct group;
 struct http_client;
 struct http_server;
-struct keyring;
+struct judge;
+struct permits;
 struct ledger;
 struct loop;
 struct members;
@@ -34,7 +36,6 @@ struct runs;
 struct sql_pool;
 struct switches;
 struct warm_progress;
-struct work;
 
 struct node {
     struct loop *loop;
@@ -59,12 +60,13 @@ struct node {
     const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
-    struct keyring *keyring;
-    struct ai *ai;
+    struct permits *permits;
+    struct ai *ai; /* the chat service */
+    struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;
-    const struct members *members;   /* all nodes that live */
-    const struct work *const *works; /* of the applications; ends with NULL */
+    const struct members *members;                 /* all nodes that live */
+    const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
     int place;            /* among the nodes of its supervisor; whoever follows it has it again */

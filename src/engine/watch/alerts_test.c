@@ -204,7 +204,7 @@ static void test_kinds(struct task *t, void *arg)
     expect(t, "", "a Redis that knows of no audit does not end that");
     now.audited_ms = 1;
     expect(t, "ended drift;", "an audit does");
-    struct keyring_state keys[] = {{.id = 3, .active = true, .shown = STR("sk-…")},
+    struct permits_state keys[] = {{.id = 3, .active = true, .shown = STR("sk-…")},
                                    {.id = 4, .shown = STR("sk-…"), .error = STR("status 401")}};
     now.keys = keys;
     now.key_count = 2;

@@ -110,7 +110,7 @@ static bool watch_keys(struct task *t, struct alerts *a, const struct overview_d
     if (!d->keys_known)
         keep(a, "key:");
     for (size_t i = 0; i < d->key_count; i++) {
-        const struct keyring_state *k = &d->keys[i];
+        const struct permits_state *k = &d->keys[i];
         if (k->refused)
             news |= is_so(t, a, str_printf(task_arena(t), "key:%lld", (long long)k->id).p,
                           "the AI service refused key %lld (%.*s), %.*s", (long long)k->id,

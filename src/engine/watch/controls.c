@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/ai/ai.h"
+#include "engine/judge/judge.h"
 #include "engine/people/switches.h"
 #include "engine/store/keys.h"
 #include "wire/redis.h"
@@ -48,14 +48,14 @@ static void learn_prompts(struct controls *c, int64_t version)
 {
     const char *why = NULL;
     struct arena a;
-    if (version <= c->prompts || !c->node->ai)
+    if (version <= c->prompts || !c->node->judge)
         return;
     c->prompts = version;
     arena_init(&a);
-    if (ai_reload(&a, c->node->ai, &why))
+    if (judge_reload(&a, c->node->judge, &why))
         log_error("engine", "the prompt stays as it was: %s", why);
     else
-        log_info("engine", "the prompt was read again: %s", ai_prompt_mark(c->node->ai));
+        log_info("engine", "the prompt was read again: %s", judge_prompt_mark(c->node->judge));
     arena_release(&a);
 }
 
@@ -170,14 +170,14 @@ int control_drain(struct task *t, struct controls *c, struct str id, bool draine
 
 int control_reload(struct task *t, struct controls *c, const struct admin_deed *by)
 {
-    struct ai *ai = c->node->ai;
+    struct judge *judge = c->node->judge;
     const char *why = NULL;
     struct telling x = {.name = STR(PROMPTS), .value = STR("true"), .deed = *by};
     x.deed.target = STR("ai.prompt_file");
-    x.deed.before = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", ai_prompt_mark(ai));
-    if (ai_reload(task_arena(t), ai, &why))
+    x.deed.before = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", judge_prompt_mark(judge));
+    if (judge_reload(task_arena(t), judge, &why))
         return task_fail(t, ERR_INVALID, "%s", why);
-    x.deed.after = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", ai_prompt_mark(ai));
+    x.deed.after = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", judge_prompt_mark(judge));
     int err = sql_tx(t, c->node->sql, tell, &x);
     if (!err)
         c->prompts = x.version;

@@ -51,9 +51,9 @@ struct overview_data {
     int64_t at_ms;   /* since 1970 */
     struct overview_store redis, mysql;
     int64_t slowlog; /* entries that Redis has */
-    struct keyring_load load;
+    struct permits_load load;
     bool keys_known; /* api_list has been read */
-    struct keyring_state *keys;
+    struct permits_state *keys;
     size_t key_count;
     int64_t queued, running; /* runs that wait; that may have workers */
     int64_t queue_age_ms;    /* of the one at its head; 0: none */
@@ -75,7 +75,7 @@ struct overview_data {
 };
 
 struct overview;
-/* n is borrowed: redis, sql, keyring, ledger, metrics. */
+/* n is borrowed: redis, sql, permits, ledger, metrics. */
 struct overview *overview_new(struct node *n);
 void overview_free(struct overview *o);
 

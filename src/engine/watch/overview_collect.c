@@ -215,12 +215,12 @@ static void read_replies(struct task *t, struct collecting *c, const struct redi
 
 static int read_keys(struct task *t, struct collecting *c)
 {
-    struct keyring_state *keys;
+    struct permits_state *keys;
     size_t count;
-    int err = keyring_states(t, c->overview->node->keyring, &keys, &count);
+    int err = permits_states(t, c->overview->node->permits, &keys, &count);
     if (err)
         return err;
-    struct keyring_state *own = ARENA_ARRAY(c->arena, struct keyring_state, count + 1);
+    struct permits_state *own = ARENA_ARRAY(c->arena, struct permits_state, count + 1);
     for (size_t i = 0; i < count; i++) {
         own[i] = keys[i];
         own[i].name = str_dup(c->arena, keys[i].name);
@@ -228,7 +228,7 @@ static int read_keys(struct task *t, struct collecting *c)
         if (keys[i].error.p)
             own[i].error = str_dup(c->arena, keys[i].error);
     }
-    c->data->keys_known = keyring_looked(c->overview->node->keyring);
+    c->data->keys_known = permits_looked(c->overview->node->permits);
     c->data->keys = own;
     c->data->key_count = count;
     return 0;
@@ -248,7 +248,7 @@ static int ask_redis(struct task *t, struct collecting *c)
     if (!err)
         read_replies(t, c, replies);
     if (!err)
-        err = keyring_load(t, n->keyring, &d->load);
+        err = permits_load(t, n->permits, &d->load);
     if (!err)
         err = read_keys(t, c);
     return err ? err : ledger_backlog(t, n->ledger, &d->records);

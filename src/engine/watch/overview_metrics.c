@@ -7,7 +7,7 @@
 
 #define KEYS_SHOWN 20 /* slots of the page are few */
 
-enum { LIMIT_REQUESTS, LIMIT_TOKENS, LIMIT_CAPS, LIMITS = LIMIT_CAPS + KEYRING_CAPS };
+enum { LIMIT_REQUESTS, LIMIT_TOKENS, LIMIT_CAPS, LIMITS = LIMIT_CAPS + PERMITS_CAPS };
 
 struct key_metrics {
     int64_t id;
@@ -81,7 +81,7 @@ static void set_keys(struct overview_metrics *m, const struct overview_data *d)
 {
     int64_t active = 0, resting = 0, disabled = 0, refused = 0;
     for (size_t i = 0; i < d->key_count; i++) {
-        const struct keyring_state *k = &d->keys[i];
+        const struct permits_state *k = &d->keys[i];
         refused += k->refused;
         disabled += !k->active && !k->refused;
         resting += k->active && k->rests_ms > 0;
@@ -126,13 +126,13 @@ static void set_key_use(struct overview_metrics *m, const struct overview_data *
             if (m->keys[i].use[limit])
                 metric_set(m->keys[i].use[limit], 0);
     for (size_t i = 0; i < d->key_count; i++) {
-        const struct keyring_state *s = &d->keys[i];
+        const struct permits_state *s = &d->keys[i];
         struct key_metrics *k = metrics_of_key(m, s->id);
         if (!k)
             continue;
         set_use(m, k, LIMIT_REQUESTS, s->requests_used, s->requests_limit);
         set_use(m, k, LIMIT_TOKENS, s->tokens_used, s->tokens_limit);
-        for (size_t c = 0; c < KEYRING_CAPS; c++)
+        for (size_t c = 0; c < PERMITS_CAPS; c++)
             set_use(m, k, LIMIT_CAPS + c, s->calls[c], s->caps[c]);
     }
 }

@@ -1,6 +1,8 @@
 /* The engine's AI calls against the simulated AI: it understands the prompts, faults do not change
  * verdicts, and the reserved tokens cover those used. */
 #include "engine/ai/ai_fixture.h"
+#include "engine/judge/judge_private.h"
+#include "engine/setup/config.h"
 #include "tests/tap.h"
 #include "tool/sim/sim.h"
 #include "wire/http_server/http_harness.h"
@@ -12,15 +14,16 @@ static struct sim sim;
 struct world {
     struct site site;
     struct http_client *client;
-    struct keyring keyring;
+    struct permits permits;
     struct metrics *metrics;
     struct ai *ai;
-    const struct ai_question *question;
+    struct judge *judge;
+    const struct judge_question *question;
 };
 
 static void world_open(struct task *t, struct world *w, const char *question)
 {
-    *w = (struct world){.keyring = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
+    *w = (struct world){.permits = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
     sim_stats_init(&sim.stats);
     waitq_init(&sim.quit);
     sim_brief_init(&sim.brief);
@@ -29,12 +32,18 @@ static void world_open(struct task *t, struct world *w, const char *question)
     sim_routes(w->site.server, &sim);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1", w->site.port);
-    w->ai = open_ai(t, w->client, &w->keyring, w->metrics, url, 2000);
-    w->question = ai_question_new(task_arena(t), w->ai, str_of(question));
+    w->ai = open_ai(w->client, &w->permits, w->metrics, url, 2000);
+    struct config c;
+    const char *why;
+    check(config_parse(task_arena(t), "none", STR_NULL, NULL, &c, &why) == 0);
+    check(judge_new(task_arena(t), &(struct judge_options){.ai = w->ai, .config = &c}, &w->judge,
+                    &why) == 0);
+    w->question = judge_question_new(task_arena(t), w->judge, str_of(question));
 }
 
 static void world_close(struct task *t, struct world *w)
 {
+    judge_free(w->judge);
     ai_free(w->ai);
     http_client_free(w->client);
     site_close(t, &w->site);
@@ -45,7 +54,7 @@ static void world_close(struct task *t, struct world *w)
 }
 
 static const struct {
-    struct ai_paper paper;
+    struct prompt_paper paper;
     bool relevant;
     const char *why;
 } papers[] = {
@@ -64,10 +73,10 @@ static const struct {
 };
 #define KINDS (sizeof papers / sizeof *papers)
 
-static int given(struct task *t, void *arg, struct ai_paper *out)
+static int given(struct task *t, void *arg, struct prompt_paper *out)
 {
     (void)t;
-    *out = *(const struct ai_paper *)arg;
+    *out = *(const struct prompt_paper *)arg;
     return 0;
 }
 
@@ -78,18 +87,19 @@ static void test_verdicts(struct task *t, void *arg)
     sim = (struct sim){.count = 0};
     world_open(t, &w, "Which catalysts are used,\n\nfor 电解水 and the like?");
     for (size_t i = 0; i < KINDS; i++) {
-        struct ai_verdict v = {.attempts = 0};
-        int64_t before = w.keyring.tokens_used;
+        struct verdict v = {.relevant = false};
+        int64_t before = w.permits.tokens_used;
+        int taken = w.permits.taken;
         bool in_hand;
-        const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-        is_int(ai_judge(t, w.ai, w.question, &source, &in_hand, &v), 0, "a paper %s",
+        const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+        is_int(judge_shown(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
-        is_int(v.attempts, 1, "at once");
+        is_int(w.permits.taken - taken, 1, "at once");
         ok(v.reason.n > 0, "with a reason: %.*s", STR_ARG(v.reason));
-        int64_t used = w.keyring.tokens_used - before;
-        ok(used > 100 && used <= w.keyring.tokens_reserved, "%lld tokens of %lld", (long long)used,
-           (long long)w.keyring.tokens_reserved);
+        int64_t used = w.permits.tokens_used - before;
+        ok(used > 100 && used <= w.permits.tokens_reserved, "%lld tokens of %lld", (long long)used,
+           (long long)w.permits.tokens_reserved);
     }
     world_close(t, &w);
 }
@@ -104,10 +114,10 @@ static void judge_one(struct task *t, void *arg)
 {
     struct crowd *c = arg;
     size_t i = c->next++ % KINDS;
-    struct ai_verdict v;
+    struct verdict v;
     bool in_hand;
-    const struct ai_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-    int err = ai_judge(t, c->w->ai, c->w->question, &source, &in_hand, &v);
+    const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
+    int err = judge_shown(t, c->w->judge, c->w->question, &source, &in_hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;
@@ -134,8 +144,8 @@ static void test_faults(struct task *t, void *arg)
     is_int(c.wrong, 0, "no fault makes a wrong verdict");
     ok(c.failed <= PAPERS / 10, "few papers fail for good: %d", c.failed);
     is_int(c.right + c.failed, PAPERS, "every paper has an outcome");
-    is_int(w.keyring.taken, w.keyring.settled, "every permit is settled");
-    is_int(sim.stats.requests, w.keyring.taken, "and there is one for every request");
+    is_int(w.permits.taken, w.permits.settled, "every permit is settled");
+    is_int(sim.stats.requests, w.permits.taken, "and there is one for every request");
     sim.stats.faults[FAULT_TIMEOUT] += sim.stats.outcomes[OUTCOME_GONE]; /* we did not wait */
     for (int f = FAULT_NONE + 1; f < FAULT_COUNT; f++)
         ok(sim.stats.faults[f] > 0, "there was a fault of the kind %s",

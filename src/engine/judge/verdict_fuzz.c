@@ -1,7 +1,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/reply.h"
+#include "engine/judge/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -13,14 +14,14 @@ static void check_line(struct str line)
         check((unsigned char)line.p[i] >= 0x20);
         chars += ((unsigned char)line.p[i] & 0xC0) != 0x80;
     }
-    check(chars <= AI_REASON_CHARS_MAX);
+    check(chars <= AI_LINE_CHARS_MAX);
     check(line.n == 0 || (line.p[0] != ' ' && line.p[line.n - 1] != ' '));
 }
 
-static struct ai_reply read_reply(struct arena *a, struct str body)
+static struct verdict_reply read_reply(struct arena *a, struct str body)
 {
-    struct ai_reply r;
-    ai_verdict_read(a, body, &r);
+    struct verdict_reply r;
+    verdict_read(a, body, &r);
     check(r.reason.p && (r.readable || (!r.relevant && r.reason.n == 0)));
     check(r.tokens == -1 || (r.tokens > 0 && r.tokens <= AI_TOKENS_MAX));
     check_line(r.reason);
@@ -28,7 +29,7 @@ static struct ai_reply read_reply(struct arena *a, struct str body)
 }
 
 /* What a model says, in a reply that is as it should be. */
-static struct ai_reply read_content(struct arena *a, struct str content)
+static struct verdict_reply read_content(struct arena *a, struct str content)
 {
     struct buf b;
     buf_init(&b);
@@ -52,13 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     arena_init(&a);
     if (copy[0] == 'b') {
         (void)read_reply(&a, text);
-        check_line(ai_complaint(&a, text));
     } else {
         (void)read_content(&a, text);
         /* A denial never counts for a yes. */
         struct str denied = str_printf(&a, "not relevant. %.*s", STR_ARG(text));
         struct str reason;
-        check(ai_words_read(denied, &reason) != AI_WORD_YES);
+        check(words_read(denied, &reason) != WORD_YES);
     }
     arena_release(&a);
     free(copy);

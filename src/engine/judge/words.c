@@ -1,7 +1,7 @@
 /* Verdicts in words. A model that was asked for JSON and says something else is believed only when it can be
  * misunderstood by nobody: the word stands where an answer stands, and something that ends
  * it follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
-#include "engine/ai/ai_private.h"
+#include "engine/judge/verdict.h"
 
 static struct str skip(struct str s, size_t n)
 {
@@ -61,11 +61,11 @@ static const char *const around_labels[] = {"*", "_", "\"", " ", NULL};
 static const char *const colons[] = {":", "：", "?", "？", NULL};
 
 /* The word that s begins with; *n is its length. */
-static enum ai_word word_at(struct str s, size_t *n)
+static enum word word_at(struct str s, size_t *n)
 {
     if ((*n = one_of(s, no_words)) > 0)
-        return AI_WORD_NO;
-    return (*n = one_of(s, yes_words)) > 0 ? AI_WORD_YES : AI_WORD_NONE;
+        return WORD_NO;
+    return (*n = one_of(s, yes_words)) > 0 ? WORD_YES : WORD_NONE;
 }
 
 /* "Irrelevant: no", "Relevant: no": the word is a question, and its answer follows. */
@@ -73,7 +73,7 @@ static bool is_answered(struct str s, struct str rest)
 {
     size_t n, colon = one_of(rest, colons);
     struct str after = skip_all(skip(rest, colon), decoration);
-    return one_of(s, labels) || word_at(after, &n) != AI_WORD_NONE;
+    return one_of(s, labels) || word_at(after, &n) != WORD_NONE;
 }
 
 /* Whether the word that s begins with is over before rest. */
@@ -88,13 +88,13 @@ static bool ends_here(struct str s, struct str rest)
 }
 
 /* The verdict at the beginning of s, after quotes and stars. */
-static enum ai_word verdict_at(struct str s, struct str *rest)
+static enum word verdict_at(struct str s, struct str *rest)
 {
     s = skip_all(s, decoration);
     size_t n;
-    enum ai_word word = word_at(s, &n);
-    if (word == AI_WORD_NONE || !ends_here(s, skip(s, n)))
-        return AI_WORD_NONE;
+    enum word word = word_at(s, &n);
+    if (word == WORD_NONE || !ends_here(s, skip(s, n)))
+        return WORD_NONE;
     *rest = skip(s, n);
     return word;
 }
@@ -133,19 +133,19 @@ static bool mentions(struct str text, const char *const *list)
     return false;
 }
 
-enum ai_word ai_words_read(struct str text, struct str *reason)
+enum word words_read(struct str text, struct str *reason)
 {
     struct str rest;
     *reason = STR("");
-    enum ai_word word = verdict_at(text, &rest);
-    if (word != AI_WORD_NONE)
+    enum word word = verdict_at(text, &rest);
+    if (word != WORD_NONE)
         *reason = skip_all(skip_all(skip_all(rest, enders), colons), decoration);
     for (size_t i = 0; i < text.n; i++) {
         size_t n = continues(text, i) ? 0 : label_at(skip(text, i));
         if (n > 0)
-            word = ai_word_and(word, verdict_at(skip(text, i + n), &rest));
+            word = word_and(word, verdict_at(skip(text, i + n), &rest));
     }
-    if (word == AI_WORD_YES && mentions(text, denials))
-        return AI_WORD_CONTRADICTION;
+    if (word == WORD_YES && mentions(text, denials))
+        return WORD_CONTRADICTION;
     return word;
 }

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "corpus/doi.h"
-#include "engine/ai/ai_private.h"
+#include "engine/judge/prompt.h"
 
 #define PLACE           "{{question}}"
 #define MESSAGES_TOKENS 32 /* what roles and borders cost */
@@ -40,7 +40,7 @@ static int read_file(const char *path, struct buf *out)
         n = read(fd, buf_reserve(out, 4096), 4096);
         if (n > 0)
             buf_added(out, (size_t)n);
-    } while ((n > 0 && out->len <= AI_PROMPT_FILE_BYTES_MAX) || (n < 0 && errno == EINTR));
+    } while ((n > 0 && out->len <= PROMPT_FILE_BYTES_MAX) || (n < 0 && errno == EINTR));
     int error = n < 0 ? errno : 0;
     close(fd);
     return error;
@@ -60,8 +60,8 @@ static size_t count_places(struct str text)
 
 static const char *problem_of(struct arena *a, struct str text)
 {
-    if (text.n > AI_PROMPT_FILE_BYTES_MAX)
-        return arena_printf(a, "is larger than %d bytes", AI_PROMPT_FILE_BYTES_MAX);
+    if (text.n > PROMPT_FILE_BYTES_MAX)
+        return arena_printf(a, "is larger than %d bytes", PROMPT_FILE_BYTES_MAX);
     if (!str_utf8_valid(text) || memchr(text.p, '\0', text.n))
         return "is not UTF-8 text";
     size_t places = count_places(text);
@@ -78,7 +78,7 @@ static struct str trim_lines(struct str s)
     return s;
 }
 
-static void split(struct arena *a, struct str text, struct ai_prompt *out)
+static void split(struct arena *a, struct str text, struct prompt *out)
 {
     text = trim_lines(str_dup(a, text));
     size_t at = (size_t)str_find(text, STR(PLACE)), past = at + strlen(PLACE);
@@ -86,7 +86,7 @@ static void split(struct arena *a, struct str text, struct ai_prompt *out)
     out->after = str_from(text.p + past, text.n - past);
 }
 
-int ai_prompt_load(struct arena *a, const char *path, struct ai_prompt *out, const char **why)
+int prompt_load(struct arena *a, const char *path, struct prompt *out, const char **why)
 {
     if (!*path) {
         split(a, str_of(built_in), out);
@@ -174,8 +174,8 @@ static struct str head_chars(struct str s, size_t chars)
     return str_from(s.p, n);
 }
 
-const struct ai_question *ai_prompt_question(struct arena *a, const struct ai_prompt *p,
-                                             const struct ai_model *m, struct str question)
+const struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
+                                             const struct prompt_model *m, struct str question)
 {
     struct buf b;
     struct json_writer w;
@@ -190,10 +190,10 @@ const struct ai_question *ai_prompt_question(struct arena *a, const struct ai_pr
     buf_add_lit(&b, ",\"messages\":[{\"role\":\"system\",\"content\":\"");
     size_t before = b.len;
     json_escape(&b, p->before);
-    add_line(&b, head_chars(question, AI_QUESTION_CHARS_MAX));
+    add_line(&b, head_chars(question, PROMPT_QUESTION_CHARS_MAX));
     json_escape(&b, p->after);
     struct str said = str_from(buf_str(&b).p + before, b.len - before);
-    struct ai_question *q = ARENA_NEW(a, struct ai_question);
+    struct judge_question *q = ARENA_NEW(a, struct judge_question);
     q->tokens = tokens_of(said) + MESSAGES_TOKENS + m->max_tokens;
     buf_add_lit(&b, "\"},{\"role\":\"user\",\"content\":\"");
     q->head = str_dup(a, buf_str(&b));
@@ -201,10 +201,10 @@ const struct ai_question *ai_prompt_question(struct arena *a, const struct ai_pr
     return q;
 }
 
-int64_t ai_prompt_write(const struct ai_question *q, const struct ai_paper *p, struct buf *out)
+int64_t prompt_write(const struct judge_question *q, const struct prompt_paper *p, struct buf *out)
 {
-    struct str title = head_of(p->title, AI_TITLE_BYTES_MAX);
-    struct str abstract = head_of(p->abstract, AI_ABSTRACT_BYTES_MAX);
+    struct str title = head_of(p->title, PROMPT_TITLE_BYTES_MAX);
+    struct str abstract = head_of(p->abstract, PROMPT_ABSTRACT_BYTES_MAX);
     size_t slack = 256; /* for labels and a few escapes: mostly one allocation */
     buf_reserve(out, q->head.n + title.n + abstract.n + slack);
     buf_add_str(out, q->head);

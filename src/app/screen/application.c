@@ -1,11 +1,12 @@
 /* How a screening run is split, and which papers a unit has (SCR-3).
  *
  * A unit is a block, "meta:<Journal>:<Year>", or for larger ones a slice, "meta:<Journal>:<Year>#<n>/<of>", of about
- * WORK_UNIT_PAPERS papers. Which slice a paper is in follows from its DOI alone: papers that are loaded while a run
+ * APP_UNIT_PAPERS papers. Which slice a paper is in follows from its DOI alone: papers that are loaded while a run
  * goes on do not move others from slice to slice. */
-#include "app/screen/work.h"
+#include "app/screen/application.h"
 
 #include "base/map.h"
+#include "engine/crew/judged.h"
 #include "engine/papers/block.h"
 #include "engine/setup/node.h"
 #include "engine/store/keys.h"
@@ -18,7 +19,7 @@ struct order { /* what search_params say */
     int64_t year_from, year_to;
 };
 
-static int read_order(struct task *t, const struct work_run *run, struct order *out)
+static int read_order(struct task *t, const struct app_run *run, struct order *out)
 {
     const struct json *journals = json_get(run->params, "journals");
     struct order o = {.count = 0};
@@ -37,12 +38,12 @@ static int read_order(struct task *t, const struct work_run *run, struct order *
 
 static size_t slices_of(const struct block_name *b)
 {
-    return b->version.papers <= WORK_UNIT_PAPERS
+    return b->version.papers <= APP_UNIT_PAPERS
                ? 1
-               : (size_t)((b->version.papers + WORK_UNIT_PAPERS - 1) / WORK_UNIT_PAPERS);
+               : (size_t)((b->version.papers + APP_UNIT_PAPERS - 1) / APP_UNIT_PAPERS);
 }
 
-static int split(struct task *t, const struct node *n, const struct work_run *run,
+static int split(struct task *t, const struct node *n, const struct app_run *run,
                  struct str **units, size_t *count)
 {
     struct arena *a = task_arena(t);
@@ -81,8 +82,8 @@ static bool read_slice(struct str slice, uint64_t *number, uint64_t *of)
     return x >= 0 && x < y;
 }
 
-static int papers(struct task *t, const struct node *n, const struct work_run *run, struct str unit,
-                  struct work_paper **out, size_t *count)
+static int papers(struct task *t, const struct node *n, const struct app_run *run, struct str unit,
+                  struct app_paper **out, size_t *count)
 {
     static const uint8_t hash_key[16];
     struct str journal, slice, *dois;
@@ -91,19 +92,19 @@ static int papers(struct task *t, const struct node *n, const struct work_run *r
     size_t doi_count = 0;
     if (!key_block_read(unit, &journal, &year, &slice) || !read_slice(slice, &number, &of))
         return task_fail(t, ERR_PROTO, "%.*s is no unit", STR_ARG(unit));
-    int64_t price = work_price(run, journal);
+    int64_t price = app_price(run, journal);
     if (price < 0)
         return task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(journal));
     int err = block_dois(t, n->blocks, journal, year, &dois, &doi_count);
     if (err && err != ERR_NOT_FOUND)
         return err;
-    *out = ARENA_ARRAY(task_arena(t), struct work_paper, doi_count + 1);
+    *out = ARENA_ARRAY(task_arena(t), struct app_paper, doi_count + 1);
     *count = 0;
     for (size_t i = 0; i < doi_count; i++)
         if (of == 1 || siphash(hash_key, dois[i]) % of == number)
-            (*out)[(*count)++] = (struct work_paper){
+            (*out)[(*count)++] = (struct app_paper){
                 .doi = dois[i], .journal = journal, .year = year, .cents = price * POINT_CENTS};
     return 0;
 }
 
-const struct work screen_work = {"screen", split, papers};
+const struct application screen_application = {"screen", split, papers, judged_open, judged_paper};

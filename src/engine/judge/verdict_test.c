@@ -1,5 +1,6 @@
 #include "base/json.h"
-#include "engine/ai/ai_private.h"
+#include "engine/ai/reply.h"
+#include "engine/judge/verdict.h"
 #include "tests/tap.h"
 
 static struct arena arena;
@@ -7,7 +8,7 @@ static struct arena arena;
 enum want { YES, NO, UNREADABLE };
 static const char *const want_names[] = {"relevant", "not relevant", "unreadable"};
 
-static enum want outcome_of(const struct ai_reply *r)
+static enum want outcome_of(const struct verdict_reply *r)
 {
     if (!r->readable)
         return UNREADABLE;
@@ -45,10 +46,10 @@ static struct str reply_with(struct str content, const char *finish)
     return reply;
 }
 
-static struct ai_reply read_content(struct str content)
+static struct verdict_reply read_content(struct str content)
 {
-    struct ai_reply r;
-    ai_verdict_read(&arena, reply_with(content, "stop"), &r);
+    struct verdict_reply r;
+    verdict_read(&arena, reply_with(content, "stop"), &r);
     return r;
 }
 
@@ -215,7 +216,7 @@ static void test_table(void)
 {
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
         struct str content = str_of(replies[i].content);
-        struct ai_reply r = read_content(content);
+        struct verdict_reply r = read_content(content);
         is_str(str_of(want_names[outcome_of(&r)]), str_of(want_names[replies[i].want]), "%s",
                shown(content));
         if (replies[i].reason)
@@ -264,8 +265,8 @@ static const struct {
 static void test_bodies(void)
 {
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        struct ai_reply r;
-        ai_verdict_read(&arena, str_of(bodies[i].body), &r);
+        struct verdict_reply r;
+        verdict_read(&arena, str_of(bodies[i].body), &r);
         ok(outcome_of(&r) == bodies[i].want, "%s is %s", bodies[i].body,
            want_names[bodies[i].want]);
         is_int(r.tokens, bodies[i].tokens, "and its tokens");
@@ -285,41 +286,28 @@ static struct str repeated(const char *text, size_t n)
 
 static void test_long(void)
 {
-    struct str braces = repeated("{", AI_CONTENT_BYTES_MAX), said = repeated("very ", 5000);
-    is_int(outcome_of(&(struct ai_reply[]){read_content(braces)}[0]), UNREADABLE, "braces only");
-    struct str quotes = repeated("\"relevant\":", AI_CONTENT_BYTES_MAX / 11);
-    is_int(outcome_of(&(struct ai_reply[]){read_content(quotes)}[0]), UNREADABLE, "names only");
-    struct ai_reply r =
+    struct str braces = repeated("{", VERDICT_CONTENT_BYTES_MAX), said = repeated("very ", 5000);
+    is_int(outcome_of(&(struct verdict_reply[]){read_content(braces)}[0]), UNREADABLE,
+           "braces only");
+    struct str quotes = repeated("\"relevant\":", VERDICT_CONTENT_BYTES_MAX / 11);
+    is_int(outcome_of(&(struct verdict_reply[]){read_content(quotes)}[0]), UNREADABLE,
+           "names only");
+    struct verdict_reply r =
         read_content(str_printf(&arena, "%.*s {\"relevant\": true}", STR_ARG(said)));
     is_int(outcome_of(&r), YES, "after 25 KB of prose");
-    r = read_content(str_printf(&arena, "yes. %.*s", STR_ARG(repeated("a", AI_CONTENT_BYTES_MAX))));
+    r = read_content(
+        str_printf(&arena, "yes. %.*s", STR_ARG(repeated("a", VERDICT_CONTENT_BYTES_MAX))));
     is_int(outcome_of(&r), UNREADABLE, "too long to be looked at");
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
                                 STR_ARG(repeated("很", 300))));
-    is_str(r.reason, repeated("很", AI_REASON_CHARS_MAX), "a reason is cut between characters");
+    is_str(r.reason, repeated("很", AI_LINE_CHARS_MAX), "a reason is cut between characters");
     r = read_content(str_printf(&arena, "{\"relevant\":true,\"reason\":\"%.*s\"}",
-                                STR_ARG(repeated("😀", AI_REASON_CHARS_MAX))));
-    is_str(r.reason, repeated("😀", AI_REASON_CHARS_MAX), "and stays whole up to the limit");
-    ai_verdict_read(&arena, reply_with(STR("{\"relevant\": true, \"reason\": \"cut"), "length"),
-                    &r);
+                                STR_ARG(repeated("😀", AI_LINE_CHARS_MAX))));
+    is_str(r.reason, repeated("😀", AI_LINE_CHARS_MAX), "and stays whole up to the limit");
+    verdict_read(&arena, reply_with(STR("{\"relevant\": true, \"reason\": \"cut"), "length"), &r);
     is_int(outcome_of(&r), YES, "finish_reason length after the verdict");
-    ai_verdict_read(&arena, reply_with(STR("{\"reason\": \"yes"), "length"), &r);
+    verdict_read(&arena, reply_with(STR("{\"reason\": \"yes"), "length"), &r);
     is_int(outcome_of(&r), UNREADABLE, "finish_reason length before it");
-}
-
-static void test_complaints(void)
-{
-    is_str(ai_complaint(&arena, STR("{\"error\": {\"message\": \"no such\\nmodel \"}}")),
-           STR("no such model"), "what OpenAI says");
-    is_str(ai_complaint(&arena, STR("{\"error\": \"no such model\"}")), STR("no such model"),
-           "an error that is text");
-    is_str(ai_complaint(&arena, STR("{\"message\": \"no such model\"}")), STR("no such model"),
-           "only a message");
-    is_str(ai_complaint(&arena, STR("{\"error\": {\"message\": 5}}")), STR(""), "a number");
-    is_str(ai_complaint(&arena, STR("<html>")), STR(""), "no JSON");
-    is_str(ai_complaint(&arena, STR("{\"error\": [\"a\"]}")), STR(""), "a list");
-    struct str body = str_printf(&arena, "{\"error\": \"%.*s\"}", STR_ARG(repeated("é", 1000)));
-    is_str(ai_complaint(&arena, body), repeated("é", AI_REASON_CHARS_MAX), "a long one is cut");
 }
 
 int main(void)
@@ -328,7 +316,6 @@ int main(void)
     test_table();
     test_bodies();
     test_long();
-    test_complaints();
     arena_release(&arena);
     return tap_done();
 }

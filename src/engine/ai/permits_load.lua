@@ -1,8 +1,12 @@
 -- What was permitted in the last minute, second by second, over all keys. Changes nothing.
--- KEYS: windows. ARGV: ms of a slot; slots that count; slots of a second.
+--   keys windows: of API keys
+--   arg slot_ms: ms of a slot
+--   arg slots: that count
+--   arg per_second: slots of a second
 -- Returns {keys at rest, requests of 60 seconds, tokens of 60 seconds}, oldest first; the last one
--- is the second in which we are.
-local SLOT_MS, SLOTS, PER_SECOND = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+-- is the current second.
+local SLOT_MS, SLOTS = tonumber(ARGV.slot_ms), tonumber(ARGV.slots)
+local PER_SECOND = tonumber(ARGV.per_second)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local slot = math.floor(now / SLOT_MS)

@@ -1,42 +1,49 @@
 -- Takes back what was not used, then leases what is wanted, all or none per request: a place in the
 -- window of requests, one in the window of tokens, and one in each cap. engine/ai/permits_private.h
 -- tells the story; its numbers are those of the comments here.
--- KEYS: the ring; then for each key its window and its counts of the minute, day and month.
--- ARGV: ms of a slot; slots that count; 1 if no permit was ever given; requests wanted; tokens of
---       the first and of each other; requests that are wanted in advance; tokens of a request that
---       is larger than any limit, or 0; number of keys. For each key: 1 if it is used, requests and
---       tokens of a minute, caps of the minute, day and month (-1: none). Then any number of
---       returns: number of the key, slot, requests not sent, tokens too many (negative: too few).
+--   key ring: of the service
+--   keys windows: for each API key its window, and its counts of the minute, day and month
+--   arg slot_ms: ms of a slot
+--   arg slots: that count
+--   arg fresh: 1 if no permit was ever given
+--   arg requests: wanted
+--   arg head: tokens of the first request
+--   arg each: tokens of each other
+--   arg advance: requests that are wanted in advance
+--   arg large: tokens of a request that is larger than any limit, or 0
+--   arg count: of API keys
+--   args further: for each API key: 1 if it is used, requests and tokens of a minute, caps of the
+--       minute, day and month (-1: none). Then any number of returns: number of the API key, slot,
+--       requests not sent, tokens too many (negative: too few).
 -- Returns {ms until it is worth to ask again, requests used and allowed, tokens used and allowed,
 --       keys at rest}, and for each lease: number of the key, slot, requests, tokens, 1 if it is
 --       for the large one. Repeated, it leases again.
 local LOSS_MS, BEAT_MS, NEED_MAX = 2000, 2000, 65536
-local SLOT_MS, SLOTS, FIRST_KEY_ARG, KEY_ARGS = tonumber(ARGV[1]), tonumber(ARGV[2]), 10, 6
+local SLOT_MS, SLOTS, KEY_ARGS = tonumber(ARGV.slot_ms), tonumber(ARGV.slots), 6
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local slot = math.floor(now / SLOT_MS)
 local span = SLOT_MS * SLOTS * 32 / 33 -- (5)
-local count = tonumber(ARGV[9])
+local count = tonumber(ARGV.count)
 
 local function decimal(v)
     return string.format('%.0f', v)
 end
 
 -- (6) What may have been lost was sent in the slot `lost` at the latest.
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
-local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since', 'clean', 'big')
+local ring = redis.call('HMGET', KEYS.ring, 'run', 'at', 'since', 'clean', 'big')
 local at, since, lost, bounded = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil, false
 if at > slot and at - slot < SLOTS then -- a clock that was set back stands still until it is there again
     slot = at
     now = math.max(now, slot * SLOT_MS)
 end
 if not ring[1] then
-    if ARGV[3] ~= '1' then
+    if ARGV.fresh ~= '1' then
         lost = slot
         since = slot
     end
-elseif ring[1] ~= run or at > slot then
+elseif ring[1] ~= GENERATION or at > slot then
     lost = slot
     if durable and at <= slot then
         lost = math.min(slot, at + math.ceil((LOSS_MS + BEAT_MS) / SLOT_MS))
@@ -51,13 +58,15 @@ if ring[4] then -- (8)
         lost = nil
     end
     since = slot
-    redis.call('HDEL', KEYS[1], 'clean')
+    redis.call('HDEL', KEYS.ring, 'clean')
 end
-if not ring[5] and math.max(tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])) > NEED_MAX then -- (9)
-    redis.call('HSET', KEYS[1], 'big', 1)
+local wanted, head, each = tonumber(ARGV.requests), tonumber(ARGV.head), tonumber(ARGV.each)
+local extra, large = tonumber(ARGV.advance), tonumber(ARGV.large)
+if not ring[5] and math.max(head, each, large) > NEED_MAX then -- (9)
+    redis.call('HSET', KEYS.ring, 'big', 1)
     since = slot
 end
-redis.call('HSET', KEYS[1], 'run', run, 'at', decimal(slot), 'since', decimal(since))
+redis.call('HSET', KEYS.ring, 'run', GENERATION, 'at', decimal(slot), 'since', decimal(since))
 local known_ms = (slot - since) * SLOT_MS
 local open = not durable or since == 0 or known_ms >= LOSS_MS
 
@@ -120,8 +129,8 @@ local function forgotten(w, kind)
 end
 
 local function window(i)
-    local a = FIRST_KEY_ARG + (i - 1) * KEY_ARGS
-    local k = 2 + (i - 1) * 4
+    local a = FIRST.further + (i - 1) * KEY_ARGS
+    local k = FIRST.windows + (i - 1) * 4
     local w = {number = i, key = KEYS[k], counts = {KEYS[k + 1], KEYS[k + 2], KEYS[k + 3]},
                used = ARGV[a] == '1', limit = {r = tonumber(ARGV[a + 1]), t = tonumber(ARGV[a + 2])},
                caps = {tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])}}
@@ -219,13 +228,10 @@ for i = 1, count do
         end
     end
 end
-for a = FIRST_KEY_ARG + count * KEY_ARGS, #ARGV, 4 do
+for a = FIRST.further + count * KEY_ARGS, #ARGV, 4 do
     take_back(windows[tonumber(ARGV[a])], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]),
               tonumber(ARGV[a + 3]))
 end
-
-local wanted, head, each = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local extra, large = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- How many requests fit in, the first of which has so many tokens.
 local function fitting(w, first)

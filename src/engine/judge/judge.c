@@ -1,0 +1,184 @@
+#include "engine/judge/judge.h"
+
+#include <stdlib.h>
+
+#include "base/sha256.h"
+#include "corpus/paper.h"
+#include "engine/ai/ai.h"
+#include "engine/judge/judge_private.h"
+#include "engine/judge/verdict.h"
+#include "engine/papers/block.h"
+#include "engine/setup/config.h"
+
+#define PROMPT_MARK_CHARS 12
+
+struct judge {
+    struct arena arena; /* of the strings */
+    struct ai *ai;
+    struct blocks *blocks;
+    /* The way of a paper to the prompt. One for all workers: no task waits in between, and what a
+     * thousand share stays in the processor's cache. */
+    struct bibtex *reader;
+    struct arena scratch;
+    struct prompt_model model;
+    const char *prompt_file;
+    struct arena prompt_arena;
+    struct prompt prompt;
+    char prompt_mark[PROMPT_MARK_CHARS + 1];
+};
+
+const char *judge_config_problem(struct arena *a, const struct config *c)
+{
+    struct prompt checked;
+    const char *why = NULL;
+    return prompt_load(a, c->ai_prompt_file, &checked, &why) ? why : NULL;
+}
+
+static void take_prompt(struct judge *j, const struct prompt *p)
+{
+    struct arena old = j->prompt_arena;
+    char hex[SHA256_HEX_BYTES];
+    arena_init(&j->prompt_arena);
+    struct arena *a = &j->prompt_arena;
+    j->prompt = (struct prompt){str_dup(a, p->before), str_dup(a, p->after)};
+    struct str both = str_printf(a, "%.*s{{}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
+    sha256_hex(both, hex);
+    memcpy(j->prompt_mark, hex, PROMPT_MARK_CHARS);
+    arena_release(&old);
+}
+
+int judge_reload(struct arena *a, struct judge *j, const char **why)
+{
+    struct prompt fresh;
+    int err = prompt_load(a, j->prompt_file, &fresh, why);
+    if (!err)
+        take_prompt(j, &fresh);
+    return err;
+}
+
+const char *judge_prompt_mark(const struct judge *j)
+{
+    return j->prompt_mark;
+}
+
+int judge_new(struct arena *a, const struct judge_options *o, struct judge **out, const char **why)
+{
+    const struct config *c = o->config;
+    struct prompt checked;
+    int err = prompt_load(a, c->ai_prompt_file, &checked, why);
+    if (err)
+        return err;
+    struct judge *j = check_memory(calloc(1, sizeof *j));
+    arena_init(&j->arena);
+    arena_init(&j->prompt_arena);
+    arena_init(&j->scratch);
+    j->ai = o->ai;
+    j->blocks = o->blocks;
+    j->reader = bibtex_new(NULL, NULL);
+    j->model = (struct prompt_model){.name = arena_strdup(&j->arena, c->ai_model),
+                                     .temperature_milli = c->ai_temperature_milli,
+                                     .max_tokens = c->ai_max_tokens};
+    j->prompt_file = arena_strdup(&j->arena, c->ai_prompt_file);
+    take_prompt(j, &checked);
+    *out = j;
+    return 0;
+}
+
+void judge_free(struct judge *j)
+{
+    if (!j)
+        return;
+    bibtex_free(j->reader);
+    arena_release(&j->scratch);
+    arena_release(&j->prompt_arena);
+    arena_release(&j->arena);
+    free(j);
+}
+
+const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
+                                                struct str question)
+{
+    return prompt_question(a, &j->prompt, &j->model, question);
+}
+
+/* --- one paper that can be shown --- */
+
+struct judging {
+    const struct judge_question *question;
+    const struct judge_source *source;
+    struct verdict *out;
+};
+
+static int write_request(struct task *t, void *arg, struct buf *body, int64_t *tokens)
+{
+    const struct judging *x = arg;
+    struct prompt_paper p;
+    int err = x->source->read(t, x->source->arg, &p);
+    if (err)
+        return err;
+    buf_clear(body);
+    *tokens = prompt_write(x->question, &p, body);
+    return 0;
+}
+
+static int read_reply(struct task *t, void *arg, struct str body, int64_t *tokens_used)
+{
+    const struct judging *x = arg;
+    struct verdict_reply r;
+    verdict_read(task_arena(t), body, &r);
+    *tokens_used = r.tokens;
+    if (!r.readable)
+        return task_fail(t, ERR_PROTO, "a reply that has no verdict in it");
+    *x->out = (struct verdict){r.relevant, r.reason};
+    return 0;
+}
+
+int judge_shown(struct task *t, struct judge *j, const struct judge_question *q,
+                const struct judge_source *s, bool *in_hand, struct verdict *out)
+{
+    struct judging x = {q, s, out};
+    struct ai_answer answer;
+    return ai_ask(t, j->ai, &(struct ai_request){write_request, read_reply, &x}, in_hand, &answer);
+}
+
+/* --- one that is packed --- */
+
+struct packed_paper {
+    struct judge *judge;
+    struct str doi, packed;
+    struct str bibtex;
+    struct prompt_paper *shown;
+    int err;
+};
+
+static void read_shown(void *arg)
+{
+    struct packed_paper *p = arg;
+    struct judge *j = p->judge;
+    p->err =
+        paper_read_shown(&j->scratch, j->reader, p->bibtex, &p->shown->title, &p->shown->abstract);
+}
+
+static int read_packed(struct task *t, void *arg, struct prompt_paper *out)
+{
+    struct packed_paper *p = arg;
+    struct judge *j = p->judge;
+    out->doi = p->doi;
+    p->shown = out;
+    if (!p->packed.p)
+        return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
+    arena_reset(&j->scratch, (struct arena_mark){0});
+    int err = block_unpack(t, j->blocks, &j->scratch, p->packed, &p->bibtex);
+    if (!err)
+        task_aside(t, read_shown, p);
+    if (!err && p->err)
+        err = task_fail(t, ERR_PROTO, "the paper cannot be read");
+    return err == ERR_NOT_FOUND ? ERR_PROTO : err;
+}
+
+int judge_paper(struct task *t, struct judge *j, const struct judge_question *q, struct str doi,
+                struct str packed, bool *in_hand, struct verdict *out)
+{
+    struct packed_paper p = {.judge = j, .doi = doi, .packed = packed};
+    return judge_shown(t, j, q, &(struct judge_source){read_packed, &p}, in_hand, out);
+}

@@ -1,0 +1,49 @@
+/* judge.h -- asks the chat service whether a paper is relevant to a question (SCR-4).
+ *
+ * Owns the prompt, and the way of a paper from its packed bytes to the prompt; ai.h does the asking.
+ * Nothing of a paper but its packed bytes is held while the AI thinks. */
+#ifndef ENGINE_JUDGE_JUDGE_H
+#define ENGINE_JUDGE_JUDGE_H
+
+#include "base/str.h"
+#include "loop/task.h"
+
+struct ai;
+struct blocks;
+struct config;
+struct judge;
+
+struct judge_options {
+    struct ai *ai;               /* the chat service; borrowed */
+    struct blocks *blocks;       /* unpack papers; borrowed */
+    const struct config *config; /* ai.*; needed by judge_new only */
+};
+/* What is wrong with ai.prompt_file, in a; NULL: nothing. */
+const char *judge_config_problem(struct arena *a, const struct config *c);
+/* ERR_INVALID, ERR_IO with *why (in a): the prompt file cannot be used. */
+MUST_CHECK int judge_new(struct arena *a, const struct judge_options *o, struct judge **out,
+                         const char **why);
+void judge_free(struct judge *j);
+/* Reads ai.prompt_file again. ERR_INVALID, ERR_IO with *why (in a): it cannot be used, and the old
+ * one stays. Questions that were made before stay as they are: a node judges a run to its end with
+ * the prompt it began with. */
+MUST_CHECK int judge_reload(struct arena *a, struct judge *j, const char **why);
+/* Tells prompts apart: some hexadecimal digits. */
+const char *judge_prompt_mark(const struct judge *j);
+
+/* What is the same for all papers of a run, made once. In a. A question that is longer than
+ * PROMPT_QUESTION_CHARS_MAX is cut. */
+struct judge_question;
+const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
+                                                struct str question);
+
+struct verdict {
+    bool relevant;
+    struct str reason; /* in the task's arena */
+};
+
+/* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and in_hand as ai_ask;
+ * and ERR_PROTO: the paper cannot be read, with a task_error for the user. */
+MUST_CHECK int judge_paper(struct task *t, struct judge *j, const struct judge_question *q,
+                           struct str doi, struct str packed, bool *in_hand, struct verdict *out);
+#endif

@@ -1,0 +1,38 @@
+/* verdict.h -- reads a verdict out of the reply of a chat service.
+ *
+ * A verdict is never guessed: an answer in another form than asked for is understood if it can mean
+ * only one thing, and is no verdict otherwise. */
+#ifndef ENGINE_JUDGE_VERDICT_H
+#define ENGINE_JUDGE_VERDICT_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+#define VERDICT_CONTENT_BYTES_MAX                                                                  \
+    (32 * 1024) /* of the model's text; longer ones are not looked at */
+
+struct verdict_reply {
+    bool readable; /* there is a verdict, without doubt */
+    bool relevant;
+    struct str reason; /* one line, as ai_line makes it, in the arena; "": none */
+    int64_t tokens;    /* usage.total_tokens; -1: absent or absurd */
+};
+/* The body of a reply with status 200. Borrows body. */
+void verdict_read(struct arena *a, struct str body, struct verdict_reply *out);
+
+/* --- words.c --- */
+
+enum word { WORD_NONE, WORD_YES, WORD_NO, WORD_CONTRADICTION };
+
+/* The verdict that a text begins with, or gives after "Answer:" and the like. *reason is the text
+ * behind a verdict at the beginning. */
+enum word words_read(struct str text, struct str *reason);
+/* Both verdicts together. */
+static inline enum word word_and(enum word a, enum word b)
+{
+    if (a == WORD_NONE || a == b)
+        return b;
+    return b == WORD_NONE ? a : WORD_CONTRADICTION;
+}
+#endif
