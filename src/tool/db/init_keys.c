@@ -10,7 +10,7 @@ struct job {
 static int read_known(struct task *t, struct sql *c, struct map *known)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT api_key FROM api_list");
+    int err = sql_on(t, c, &r, "SELECT api_key FROM api_list WHERE service = 'chat'");
     for (size_t i = 0; !err && i < r.count; i++)
         map_set(known, r.cells[i].s, known); /* any value will do */
     return err;
