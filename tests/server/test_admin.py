@@ -457,16 +457,21 @@ def _(m):
     equal(r.status, 201, "a key is added", r)
     kid = r.body["id"]
     key = lambda: next(k for k in root("GET", "/api/admin/keys").body["keys"] if k["id"] == kid)
-    equal(key(), {"id": kid, "key": "sk-…WXYZ", "name": "=first", "rpm_limit": 60, "tpm_limit": 500000, "active": True,
+    equal(key(), {"id": kid, "key": "sk-…WXYZ", "name": "=first", "service": "chat", "rpm_limit": 60, "tpm_limit": 500000, "active": True,
                   "minute_cap": None, "day_cap": 0, "month_cap": None}, "and shown, but for what matters")
     equal(root("POST", "/api/admin/keys", {"key": secret}).error[:2], (409, "exists"), "once")
+    r = root("POST", "/api/admin/keys", {"key": secret, "service": "embedding"})
+    equal(r.status, 201, "but for another service, too", r)
+    known.add(r.body["id"])
+    equal([k["service"] for k in root("GET", "/api/admin/keys").body["keys"] if k["key"] == "sk-…WXYZ"], ["chat", "embedding"], "as the list says")
     r = root("POST", f"/api/admin/keys/{kid}", {"active": False, "tpm_limit": 9000, "day_cap": -1, "month_cap": 7})
     equal(r.body, {"success": True, **key()}, "changed")
     equal((key()["active"], key()["tpm_limit"], key()["rpm_limit"], key()["day_cap"], key()["month_cap"]), (False, 9000, 60, None, 7), "in part")
     equal(sql(m, f"SELECT api_key, is_active, day_cap FROM api_list WHERE api_index = {kid}"), [[secret, "0", "NULL"]], "in MySQL")
     equal(root("POST", f"/api/admin/keys/{kid}", {"active": True}).body["active"], True, "switched on again")
     for body, field in (({"key": "short"}, "key"), ({"key": "with space in it"}, "key"), ({"key": "line\r\nbreak: it"}, "key"),
-                        ({"key": secret + "x", "rpm_limit": 0}, "rpm_limit"), ({"key": secret + "x", "day_cap": -2}, "day_cap"), ({}, "key")):
+                        ({"key": secret + "x", "rpm_limit": 0}, "rpm_limit"), ({"key": secret + "x", "day_cap": -2}, "day_cap"), ({}, "key"),
+                        ({"key": secret + "x", "service": "speech"}, "service")):
         equal(root("POST", "/api/admin/keys", body).error, (400, "invalid", field), f"refused: {body}")
     equal(root("POST", "/api/admin/keys/999", {"active": True}).status, 404, "no such key")
     equal({k["id"] for k in root("GET", "/api/admin/keys").body["keys"]} - known, {kid}, "nothing else was added")

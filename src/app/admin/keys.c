@@ -13,12 +13,13 @@
 #define LIMIT_MOST     INT32_MAX
 #define TOKENS_MOST    1000000000000
 #define CAPS           3
+#define SERVICES       AI_CHAT "|" AI_EMBEDDING
 
 static const char *const cap_names[CAPS] = {"minute_cap", "day_cap", "month_cap"};
 
 struct ai_key {
     int64_t id;
-    struct str key, name;
+    struct str key, name, service;
     int64_t rpm, tpm;
     bool active;
     int64_t caps[CAPS]; /* -1: none */
@@ -37,6 +38,7 @@ static void put_members(struct task *t, struct json_writer *w, const struct ai_k
 {
     jw_put_str(w, "key", shown(t, k->key));
     jw_put_str(w, "name", k->name);
+    jw_put_str(w, "service", k->service);
     jw_put_int(w, "rpm_limit", k->rpm);
     jw_put_int(w, "tpm_limit", k->tpm);
     jw_put_bool(w, "active", k->active);
@@ -67,7 +69,7 @@ static struct str json_of(struct task *t, const struct ai_key *k)
 
 #define COLUMNS                                                                                    \
     "SELECT api_index, api_key, api_name, rpm_limit, tpm_limit, is_active, minute_cap, day_cap,"   \
-    " month_cap FROM api_list "
+    " month_cap, service FROM api_list "
 
 static struct ai_key key_of(const struct sql_value *v)
 {
@@ -76,7 +78,8 @@ static struct ai_key key_of(const struct sql_value *v)
                        .name = v[2].type == SQL_TEXT ? v[2].s : STR(""),
                        .rpm = v[3].i,
                        .tpm = v[4].i,
-                       .active = v[5].i != 0};
+                       .active = v[5].i != 0,
+                       .service = v[9].s};
     for (size_t i = 0; i < CAPS; i++)
         k.caps[i] = v[6 + i].type == SQL_INT ? v[6 + i].i : -1;
     return k;
@@ -87,13 +90,10 @@ static struct sql_value cap_value(int64_t cap)
     return cap < 0 ? sql_null() : sql_int(cap);
 }
 
-static int write_key(struct task *t, struct sql *c, const char *statement, const struct ai_key *k,
-                     struct sql_value last, struct sql_rows *r)
-{
-    return sql_on(t, c, r, statement, sql_text(k->name), sql_int(k->rpm), sql_int(k->tpm),
-                  sql_int(k->active), cap_value(k->caps[0]), cap_value(k->caps[1]),
-                  cap_value(k->caps[2]), last);
-}
+/* What can be changed, in the order of both statements. */
+#define VALUES_OF(k)                                                                               \
+    sql_text((k)->name), sql_int((k)->rpm), sql_int((k)->tpm), sql_int((k)->active),               \
+        cap_value((k)->caps[0]), cap_value((k)->caps[1]), cap_value((k)->caps[2])
 
 /* What the call says about it; the rest stays. */
 static void take_values(struct api_call *c, struct ai_key *k)
@@ -147,10 +147,10 @@ static int insert(struct task *t, struct sql *c, void *arg)
     x->full = r.count >= PERMITS_KEYS_MAX;
     if (x->full)
         return ERR_FORBIDDEN; /* not ERR_CONFLICT, for which a transaction is tried again */
-    err = write_key(t, c,
-                    "INSERT INTO api_list (api_name, rpm_limit, tpm_limit, is_active, minute_cap,"
-                    " day_cap, month_cap, api_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    &x->key, sql_text(x->key.key), &r);
+    err = sql_on(t, c, &r,
+                 "INSERT INTO api_list (api_name, rpm_limit, tpm_limit, is_active, minute_cap,"
+                 " day_cap, month_cap, api_key, service) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 VALUES_OF(&x->key), sql_text(x->key.key), sql_text(x->key.service));
     if (err)
         return err;
     x->key.id = (int64_t)r.insert_id;
@@ -174,16 +174,20 @@ static int add(struct task *t, struct api_call *c, struct json_writer *w)
     struct writing x = {.call = c,
                         .key = {.key = api_text(c, "key"),
                                 .name = STR(""),
+                                .service = STR(AI_CHAT),
                                 .rpm = RPM_DEFAULT,
                                 .tpm = TPM_DEFAULT,
                                 .active = true,
                                 .caps = {-1, -1, -1}}};
     take_values(c, &x.key);
+    if (api_text(c, "service").p)
+        x.key.service = api_text(c, "service");
     if (!is_visible(x.key.key))
         return api_refuse(t, c, "key", "must have visible ASCII characters only");
     int err = sql_tx(t, c->node->sql, insert, &x);
     if (err == ERR_EXISTS)
-        return task_fail(t, ERR_EXISTS, "this key is there already");
+        return task_fail(t, ERR_EXISTS, "this key is there already for the service %.*s",
+                         STR_ARG(x.key.service));
     if (err == ERR_FORBIDDEN && x.full)
         return task_fail(t, ERR_CONFLICT, "there are %d keys already", PERMITS_KEYS_MAX);
     if (!err)
@@ -205,11 +209,10 @@ static int update(struct task *t, struct sql *c, void *arg)
     struct ai_key before = key_of(r.cells);
     x->key = before;
     take_values(x->call, &x->key);
-    err = write_key(t, c,
-                    "UPDATE api_list SET api_name = ?, rpm_limit = ?, tpm_limit = ?,"
-                    " is_active = ?, minute_cap = ?, day_cap = ?, month_cap = ?"
-                    " WHERE api_index = ?",
-                    &x->key, sql_int(x->key.id), NULL);
+    err = sql_on(t, c, NULL,
+                 "UPDATE api_list SET api_name = ?, rpm_limit = ?, tpm_limit = ?, is_active = ?,"
+                 " minute_cap = ?, day_cap = ?, month_cap = ? WHERE api_index = ?",
+                 VALUES_OF(&x->key), sql_int(x->key.id));
     if (err)
         return err;
     struct admin_deed d = admin_deed_of(x->call);
@@ -256,6 +259,8 @@ static int change(struct task *t, struct api_call *c, struct json_writer *w)
 static const struct api_field add_body[] = {
     {"key", API_TEXT, .least = KEY_CHARS_MIN, .most = KEY_CHARS_MAX, .about = "visible ASCII",
      .secret = true},
+    {"service", API_TEXT, .optional = true, .choices = SERVICES,
+     .about = "that the key is for; chat if absent"},
     LIMITS,
     ADMIN_REASON_FIELD,
     API_END,
@@ -269,6 +274,7 @@ static const struct api_field key_fields[] = {
     {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
     {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
     {"name", API_TEXT, .most = NAME_CHARS_MAX, .about = "for people"},
+    {"service", API_TEXT, .choices = SERVICES, .about = "that the key is for"},
     {"rpm_limit", API_INT, .about = "requests in any 60 s"},
     {"tpm_limit", API_INT, .about = "tokens in any 60 s"},
     {"active", API_BOOL, .about = "false: switched off, here or because the AI service refused it"},

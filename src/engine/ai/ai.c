@@ -44,7 +44,7 @@ static void open_metrics(struct ai *ai, const struct ai_options *o)
     struct metrics *m = o->metrics;
     struct arena *a = &ai->arena;
     const char *name = "millrace_ai_calls_total", *help = "Calls to the AI service.";
-    bool chat = strcmp(o->service, AI_CHAT) == 0;
+    bool chat = ai_is_chat(o->service);
     const char *label = chat ? "" : arena_printf(a, "service=\"%s\"", o->service);
     const char *before = chat ? "" : arena_printf(a, "%s,", label);
     const char *latency = chat ? "millrace_ai_latency_seconds"

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/metrics.h"
 #include "base/str.h"
+#include "engine/ai/service.h"
 #include "loop/task.h"
 
 struct ai;
@@ -22,14 +23,9 @@ struct http_client;
 struct permits;
 
 #define AI_ATTEMPTS_MAX 4
-/* Services, and where below their base address they answer. */
-#define AI_CHAT           "chat"
-#define AI_CHAT_PATH      "/chat/completions"
-#define AI_EMBEDDING      "embedding"
-#define AI_EMBEDDING_PATH "/embeddings"
 
 struct ai_options {
-    const char *service;        /* its name */
+    const char *service;        /* AI_CHAT, AI_EMBEDDING */
     const char *url, *path;     /* base address, and what follows it; copied */
     int64_t timeout_ms;         /* of one attempt */
     struct http_client *client; /* this and all below borrowed */

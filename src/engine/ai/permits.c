@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
@@ -7,24 +8,37 @@
 
 static void make_metrics(struct permits *k, struct metrics *m)
 {
-    k->given = metric(m, METRIC_COUNTER, "millrace_keyring_permits_total", "",
-                      "Permits to ask the AI service that were given to workers.");
-    k->waits = metric(m, METRIC_COUNTER, "millrace_keyring_waits_total", "",
-                      "Permits that had to be waited for.");
-    k->rests = metric(m, METRIC_COUNTER, "millrace_keyring_rests_total", "",
-                      "Times that a key was told to rest.");
-    k->refusals = metric(m, METRIC_COUNTER, "millrace_keyring_refusals_total", "",
-                         "Keys that the AI service refused.");
-    k->calls = metric(m, METRIC_COUNTER, "millrace_keyring_leases_total", "",
-                      "Calls to Redis for permits.");
-    k->requests_used = metric(m, METRIC_GAUGE, "millrace_keyring_requests_used", "",
-                              "Requests of the last minute, over all nodes and active keys.");
-    k->requests_limit = metric(m, METRIC_GAUGE, "millrace_keyring_requests_limit", "",
-                               "Requests that the active keys allow in a minute.");
-    k->tokens_used = metric(m, METRIC_GAUGE, "millrace_keyring_tokens_used", "",
-                            "Tokens of the last minute, over all nodes and active keys.");
-    k->tokens_limit = metric(m, METRIC_GAUGE, "millrace_keyring_tokens_limit", "",
-                             "Tokens that the active keys allow in a minute.");
+    const struct {
+        int64_t **slot;
+        enum metric_kind kind;
+        const char *name, *help;
+    } all[] = {
+        {&k->given, METRIC_COUNTER, "millrace_keyring_permits_total",
+         "Permits to ask the AI service that were given to workers."},
+        {&k->waits, METRIC_COUNTER, "millrace_keyring_waits_total",
+         "Permits that had to be waited for."},
+        {&k->rests, METRIC_COUNTER, "millrace_keyring_rests_total",
+         "Times that a key was told to rest."},
+        {&k->refusals, METRIC_COUNTER, "millrace_keyring_refusals_total",
+         "Keys that the AI service refused."},
+        {&k->calls, METRIC_COUNTER, "millrace_keyring_leases_total", "Calls to Redis for permits."},
+        {&k->requests_used, METRIC_GAUGE, "millrace_keyring_requests_used",
+         "Requests of the last minute, over all nodes and active keys."},
+        {&k->requests_limit, METRIC_GAUGE, "millrace_keyring_requests_limit",
+         "Requests that the active keys allow in a minute."},
+        {&k->tokens_used, METRIC_GAUGE, "millrace_keyring_tokens_used",
+         "Tokens of the last minute, over all nodes and active keys."},
+        {&k->tokens_limit, METRIC_GAUGE, "millrace_keyring_tokens_limit",
+         "Tokens that the active keys allow in a minute."},
+    };
+    struct buf label;
+    buf_init(&label);
+    if (!ai_is_chat(k->service))
+        buf_printf(&label, "service=\"%s\"", k->service); /* a constant: nothing to escape */
+    buf_add_char(&label, '\0');
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        *all[i].slot = metric(m, all[i].kind, all[i].name, buf_str(&label).p, all[i].help);
+    buf_release(&label);
 }
 
 struct permits *permits_new(const struct permits_options *o)
@@ -32,6 +46,7 @@ struct permits *permits_new(const struct permits_options *o)
     struct permits *k = check_memory(calloc(1, sizeof *k));
     k->redis = o->redis;
     k->sql = o->sql;
+    k->service = o->service ? o->service : AI_CHAT;
     k->slot_ms = o->slot_ms ? o->slot_ms : PERMITS_SLOT_MS;
     list_init(&k->waiting);
     list_init(&k->large);
@@ -118,7 +133,7 @@ int permits_load(struct task *t, struct permits *k, struct permits_load *out)
 void permits_close(struct task *t, struct permits *k)
 {
     struct str run = str_dup(task_arena(t), redis_run_id(k->redis));
-    if (run.n &&
-        redis_call(t, k->redis, key_permits, NULL, STR("HSET"), key_permits, STR("clean"), run))
+    struct str ring = key_permits(task_arena(t), k->service);
+    if (run.n && redis_call(t, k->redis, ring, NULL, STR("HSET"), ring, STR("clean"), run))
         log_debug("keyring", "the end is not noted: %s", task_error(t));
 }

@@ -16,6 +16,7 @@
 #define ENGINE_AI_PERMITS_H
 
 #include "base/metrics.h"
+#include "engine/ai/service.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 
@@ -26,6 +27,7 @@
 struct permits;
 
 struct permits_options {
+    const char *service; /* NULL: AI_CHAT; must last */
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct metrics *metrics;

@@ -93,7 +93,7 @@ static inline void empty_stores(struct task *t)
     struct node n;
     make_node(t, &n, SLOT_MS);
     check(redis_call(t, n.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
-    sql_do(t, &n, "DELETE FROM setting WHERE name = 'keyring.begun'");
+    sql_do(t, &n, "DELETE FROM setting WHERE name LIKE 'keyring.begun%'");
     sql_do(t, &n, "TRUNCATE TABLE api_list");
     close_node(t, &n);
 }

@@ -168,10 +168,11 @@ static int look_at_keys(struct task *t, struct permits *k)
         if (err)
             return err;
     }
-    int err =
-        sql_call(t, k->sql, &r,
-                 "SELECT api_index, api_key, rpm_limit, tpm_limit, is_active,"
-                 " minute_cap, day_cap, month_cap, api_name FROM api_list ORDER BY api_index");
+    int err = sql_call(t, k->sql, &r,
+                       "SELECT api_index, api_key, rpm_limit, tpm_limit, is_active,"
+                       " minute_cap, day_cap, month_cap, api_name FROM api_list"
+                       " WHERE service = ? ORDER BY api_index",
+                       sql_text(str_of(k->service)));
     if (err)
         return err;
     int64_t before = signature(k);
@@ -195,14 +196,16 @@ static int look_at_keys(struct task *t, struct permits *k)
 static int begin(struct task *t, struct permits *k)
 {
     struct sql_rows r;
-    int err = sql_call(t, k->sql, &r, "SELECT 1 FROM setting WHERE name = ?", sql_text(STR(BEGUN)));
+    struct str name =
+        ai_is_chat(k->service) ? STR(BEGUN) : str_printf(task_arena(t), BEGUN ".%s", k->service);
+    int err = sql_call(t, k->sql, &r, "SELECT 1 FROM setting WHERE name = ?", sql_text(name));
     if (!err && r.count == 0) {
         err = permits_lease(t, k, true);
         if (!err)
             err = sql_call(t, k->sql, NULL,
                            "INSERT IGNORE INTO setting (name, value, version, changed_at)"
                            " VALUES (?, 'true', 1, UTC_TIMESTAMP(3))",
-                           sql_text(STR(BEGUN)));
+                           sql_text(name));
     }
     if (err)
         return err;

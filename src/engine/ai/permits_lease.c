@@ -245,13 +245,13 @@ static int call_script(struct task *t, struct permits *k, bool fresh, const stru
         ARENA_ARRAY(a, struct str, k->key_count * KEY_ARGS + told_count * RETURN_ARGS + 1);
     size_t n = add_limits(a, k, further);
     n += add_returns(a, k, told, told_count, further + n);
-    int err =
-        SCRIPT(t, k->redis, permits_lease, r, .ring = key_permits, .windows = windows_of(a, k),
-               .slot_ms = str_int(a, k->slot_ms), .slots = str_int(a, PERMITS_SLOTS),
-               .fresh = str_int(a, fresh), .requests = str_int(a, w->requests),
-               .head = str_int(a, w->head), .each = str_int(a, w->each),
-               .advance = str_int(a, w->advance), .large = str_int(a, w->large),
-               .count = str_int(a, (int64_t)k->key_count), .further = {further, n});
+    int err = SCRIPT(t, k->redis, permits_lease, r, .ring = key_permits(a, k->service),
+                     .windows = windows_of(a, k), .slot_ms = str_int(a, k->slot_ms),
+                     .slots = str_int(a, PERMITS_SLOTS), .fresh = str_int(a, fresh),
+                     .requests = str_int(a, w->requests), .head = str_int(a, w->head),
+                     .each = str_int(a, w->each), .advance = str_int(a, w->advance),
+                     .large = str_int(a, w->large), .count = str_int(a, (int64_t)k->key_count),
+                     .further = {further, n});
     if (!err && ((*r)->type != REDIS_ARRAY || (*r)->count < REPLY_HEAD))
         err = task_fail(t, ERR_PROTO, "script permits_lease returned something else");
     return err;

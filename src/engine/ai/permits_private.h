@@ -89,6 +89,7 @@ struct permits_waiter {
 struct permits {
     struct redis *redis;
     struct sql_pool *sql;
+    const char *service;
     int64_t slot_ms;
 
     struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */

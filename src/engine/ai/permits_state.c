@@ -95,7 +95,7 @@ int permits_states(struct task *t, struct permits *k, struct permits_state **out
     const struct redis_reply *const *r;
     size_t n = 0;
     redis_batch_init(&b, t, k->redis);
-    redis_batch_add(&b, key_permits, STR("TIME"));
+    redis_batch_add(&b, key_permits(a, k->service), STR("TIME"));
     for (size_t i = 0; i < k->key_count; i++) {
         if (!k->keys[i]->listed)
             continue;

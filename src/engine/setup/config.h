@@ -51,9 +51,11 @@ struct config {
     const char *ai_ca_file;
     const char *ai_model;
     int64_t ai_temperature_milli;
-    int64_t ai_max_tokens;         /* of an answer */
-    int64_t ai_timeout_ms;         /* of one call */
-    const char *ai_prompt_file;    /* "": the built-in text */
+    int64_t ai_max_tokens;        /* of an answer */
+    int64_t ai_timeout_ms;        /* of one call */
+    const char *ai_prompt_file;   /* "": the built-in text */
+    const char *ai_embedding_url; /* "": no embedding service */
+    const char *ai_embedding_model;
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* more that wait for MySQL are one */

@@ -120,6 +120,10 @@ const struct setting settings[] = {
     TEXT("ai.prompt_file", ai_prompt_file, "", 0, NULL,
          "text file of instructions to the model, with {{question}} in it once; "
          "empty: the built-in ones"),
+    URL("ai.embedding.url", ai_embedding_url, http_url_problem,
+        "base of an OpenAI-compatible service for embeddings; empty: there is none"),
+    TEXT("ai.embedding.model", ai_embedding_model, "default", 1, NULL,
+         "model for embeddings, by the name that their service gives it"),
     {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, http_url_problem,
      "where alerts are sent to, as JSON by POST; empty: they are in the log only"},
     TEXT("alert.ca_file", alert_ca_file, "", 0, NULL,

@@ -156,8 +156,9 @@ static int run_statements(struct task *t, struct sql *c, struct str rest)
     int err;
     while ((err = schema_split(&rest, &one)) == 0 && one.p) {
         err = sql_on_argv(t, c, str_z(task_arena(t), one), 0, NULL, NULL);
-        /* MySQL knows no CREATE INDEX IF NOT EXISTS. */
-        if (err == ERR_EXISTS && str_starts(one, STR("CREATE INDEX ")))
+        /* MySQL knows no CREATE INDEX IF NOT EXISTS, and no ADD COLUMN IF NOT EXISTS. */
+        if (err == ERR_EXISTS &&
+            (str_starts(one, STR("CREATE INDEX ")) || str_starts(one, STR("ALTER TABLE "))))
             err = 0;
         if (err)
             return err;

@@ -11,7 +11,6 @@ const struct str key_drift = {"sys:drift", 9};
 const struct str key_expiry = {"sys:expiry", 10};
 const struct str key_attempts = {"sys:attempts", 12};
 const struct str key_registrations = {"sys:registrations", 17};
-const struct str key_permits = {"sys:keyring", 11};
 const struct str key_key_errors = {"sys:keyring:errors", 18};
 const struct str key_alerts = {"sys:alerts", 10};
 const struct str key_alerts_lock = {"sys:lock:alerts", 15};
@@ -231,6 +230,12 @@ struct str key_download_status(struct arena *a, int64_t uid, struct str task)
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
 {
     return of_run(a, "download:", uid, task, arena_printf(a, ":file:%lld", (long long)n));
+}
+
+struct str key_permits(struct arena *a, const char *service)
+{
+    return strcmp(service, "chat") == 0 ? STR("sys:keyring")
+                                        : str_printf(a, "sys:keyring:service:%s", service);
 }
 
 struct str key_window(struct arena *a, int64_t api_id)

@@ -108,7 +108,7 @@ struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
 
 /* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/ai/permits.c --- */
 
-extern const struct str key_permits;    /* hash: run, at, since */
+struct str key_permits(struct arena *a, const char *service); /* hash: run, at, since */
 extern const struct str key_key_errors; /* hash: number -> when, whether refused, what; the last */
 struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, by slots */
 /* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */

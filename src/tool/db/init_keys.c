@@ -26,7 +26,7 @@ static int add_missing(struct task *t, struct sql *c, struct job *j, const struc
 static int run(struct task *t, struct sql *c, void *arg)
 {
     struct map *known = map_new();
-    int err = init_read_set(t, c, "SELECT api_key FROM api_list", known);
+    int err = init_read_set(t, c, "SELECT api_key FROM api_list WHERE service = 'chat'", known);
     if (!err)
         err = add_missing(t, c, arg, known);
     map_free(known);

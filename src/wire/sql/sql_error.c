@@ -12,6 +12,7 @@ enum {
     TOO_MANY_CONNECTIONS = 1040,
     NOT_READY = 1047, /* a Galera node that has not joined */
     SERVER_SHUTDOWN = 1053,
+    DUPLICATE_COLUMN = 1060,
     DUPLICATE_KEY_NAME = 1061,
     DUPLICATE_ENTRY = 1062,
     TABLE_FULL = 1114, /* InnoDB: its file cannot grow */
@@ -49,6 +50,7 @@ int sql_error_kind(unsigned int code)
     if (says_full(code))
         return ERR_UNAVAILABLE;
     switch (code) {
+    case DUPLICATE_COLUMN:
     case DUPLICATE_KEY_NAME:
     case DUPLICATE_ENTRY:
     case DUPLICATE_UNIQUE:

@@ -8,6 +8,7 @@ static void kinds(void)
 {
     is_int(sql_error_kind(1062), ERR_EXISTS, "duplicate entry");
     is_int(sql_error_kind(1061), ERR_EXISTS, "an index of that name");
+    is_int(sql_error_kind(1060), ERR_EXISTS, "a column of that name");
     is_int(sql_error_kind(1205), ERR_CONFLICT, "lock wait");
     is_int(sql_error_kind(1213), ERR_CONFLICT, "deadlock");
     is_int(sql_error_kind(1969), ERR_TIMEOUT, "statement timeout of MariaDB");
