@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "corpus/paper.h"
-#include "engine/block.h"
-#include "engine/config.h"
-#include "engine/stores.h"
+#include "engine/papers/block.h"
+#include "engine/setup/config.h"
+#include "engine/setup/stores.h"
 
 #define ROUNDS 101
 #define PAPERS 500

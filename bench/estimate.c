@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/catalog.h"
-#include "engine/config.h"
-#include "engine/stores.h"
+#include "engine/papers/catalog.h"
+#include "engine/setup/config.h"
+#include "engine/setup/stores.h"
 
 #define ROUNDS   201
 #define JOURNALS 500

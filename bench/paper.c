@@ -9,9 +9,9 @@
 #include "base/time.h"
 #include "corpus/pack.h"
 #include "corpus/paper.h"
-#include "engine/ai_private.h"
-#include "engine/block_private.h"
-#include "engine/result.h"
+#include "engine/ai/ai_private.h"
+#include "engine/papers/block_private.h"
+#include "engine/runs/result.h"
 
 #define PAPERS_MAX  20000
 #define TRAINED_MAX 10000

@@ -139,7 +139,7 @@ def prompt_head():
     text = re.search(r"built_in\[\] =\n(.*?);\n", source, re.S)[1].replace("PLACE", '"{{question}}"')
     text = "".join(json.loads(piece) for piece in re.findall(r'"(?:[^"\\]|\\.)*"', text))
     if text.count("{{question}}") != 1:
-        raise Trouble("src/engine/ai_prompt.c has no prompt any more that this can read")
+        raise Trouble("src/engine/ai/prompt.c has no prompt any more that this can read")
     said = text.replace("{{question}}", QUESTION)
     request = {"model": "default", "temperature": 0, "max_tokens": 200,
                "messages": [{"role": "system", "content": said}, {"role": "user", "content": ""}]}

@@ -30,7 +30,7 @@ def main():
     if forgotten:
         sys.exit(f"not in meson.build: {', '.join(sorted(forgotten))}")
     entries = [entry(number, path) for number, path in enumerate(paths, 1)]
-    table = ['#include "engine/schema_migrations.h"', "",
+    table = ['#include "engine/setup/schema_migrations.h"', "",
              "const struct schema_migration schema_migrations[] = {", *entries, "};",
              f"const size_t schema_migration_count = {len(entries)};", ""]
     pathlib.Path(output).write_text("\n".join(table), encoding="ascii")

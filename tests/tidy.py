@@ -88,11 +88,11 @@ def only_loop_switches_stacks():
 
 def key_literals():
     for path in PRODUCT:
-        if name(path) == "src/engine/keys.c":
+        if name(path) == "src/engine/store/keys.c":
             continue
         for number, line in enumerate(without_comments(path), 1):
             if KEY.search(line):
-                yield f"{name(path)}:{number}: Redis keys are built in src/engine/keys.c"
+                yield f"{name(path)}:{number}: Redis keys are built in src/engine/store/keys.c"
 
 
 def banned_calls():
@@ -112,6 +112,16 @@ def audit_log_grows_only():
         text = path.read_text(encoding="utf-8")
         for found in re.finditer(r"\b(UPDATE|REPLACE|DELETE|TRUNCATE|ALTER|DROP)\b[^;]{0,40}\badmin_audit\b", text):
             yield f"{name(path)}:{text.count(chr(10), 0, found.start()) + 1}: rows of admin_audit stay as they are"
+
+
+def sql_runs_on_every_server():
+    """MySQL 9.6 has moved MD5 and SHA1 into a component; SHA2 is on MySQL 8, 9 and MariaDB."""
+    lost = re.compile(r"\b(MD5|SHA1?)\s*\(", re.I)
+    for path in PRODUCT + [p for p in FILES if p.suffix == ".sql"]:
+        for number, line in enumerate(without_comments(path), 1):
+            text = line if path.suffix == ".sql" else " ".join(re.findall(r'"(?:\\.|[^"\\])*"', line))
+            for found in lost.finditer(text):
+                yield f"{name(path)}:{number}: {found[1]}() is not on every SQL server; use SHA2()"
 
 
 def parsers_are_fuzzed():
@@ -183,7 +193,8 @@ def leftovers():
 
 
 RULES = [include_direction, only_loop_switches_stacks, key_literals, banned_calls,
-         audit_log_grows_only, parsers_are_fuzzed, registered_tests, sizes, clang_format, links, leftovers]
+         audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed, registered_tests, sizes, clang_format, links,
+         leftovers]
 
 
 def main():

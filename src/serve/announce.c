@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "engine/ledger.h"
+#include "engine/money/ledger.h"
 #include "serve/first_accounts.h"
 #include "serve/listener.h"
 #include "serve/provision.h"

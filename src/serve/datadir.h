@@ -1,4 +1,4 @@
-/* datadir.h -- the folder of the private stores: made, owned, locked. See engine/stores.h for what is in it.
+/* datadir.h -- the folder of the private stores: made, owned, locked. See engine/setup/stores.h for what is in it.
  *
  * Entered by its owner only. A folder that is somebody else's, not empty and never was a data
  * directory is left alone: a wrong data_dir must not change the rights of a home folder. */

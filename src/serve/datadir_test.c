@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "engine/stores.h"
+#include "engine/setup/stores.h"
 #include "tests/tap.h"
 
 static struct arena arena;

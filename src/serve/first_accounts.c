@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "engine/admin.h"
-#include "engine/password.h"
-#include "engine/user.h"
+#include "engine/people/admin.h"
+#include "engine/people/password.h"
+#include "engine/people/user.h"
 
 /* Papers judged at the same time: a run can be watched, and does not take long. */
 #define FIRST_USER_PERMISSION 4

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 #define BACKLOG  4096
 #define RETRY_MS 50

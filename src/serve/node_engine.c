@@ -12,30 +12,30 @@
 #include "app/screen/routes.h"
 #include "app/screen/work.h"
 #include "base/log.h"
-#include "engine/address.h"
-#include "engine/ai.h"
-#include "engine/alerts.h"
-#include "engine/api.h"
-#include "engine/archive.h"
-#include "engine/attempts.h"
-#include "engine/audit.h"
-#include "engine/block.h"
-#include "engine/cache.h"
-#include "engine/catalog.h"
-#include "engine/config.h"
-#include "engine/controls.h"
-#include "engine/crew.h"
-#include "engine/dispatcher.h"
-#include "engine/download.h"
-#include "engine/keeper.h"
-#include "engine/keyring.h"
-#include "engine/ledger.h"
-#include "engine/members.h"
-#include "engine/overview.h"
-#include "engine/password.h"
-#include "engine/session.h"
-#include "engine/sweeper.h"
-#include "engine/switches.h"
+#include "engine/setup/address.h"
+#include "engine/ai/ai.h"
+#include "engine/watch/alerts.h"
+#include "engine/api/api.h"
+#include "engine/runs/archive.h"
+#include "engine/people/attempts.h"
+#include "engine/money/audit.h"
+#include "engine/papers/block.h"
+#include "engine/store/cache.h"
+#include "engine/papers/catalog.h"
+#include "engine/setup/config.h"
+#include "engine/watch/controls.h"
+#include "engine/crew/crew.h"
+#include "engine/crew/dispatcher.h"
+#include "app/download/downloads.h"
+#include "engine/runs/keeper.h"
+#include "engine/ai/permits.h"
+#include "engine/money/ledger.h"
+#include "engine/crew/members.h"
+#include "engine/watch/overview.h"
+#include "engine/people/password.h"
+#include "engine/people/session.h"
+#include "engine/money/sweeper.h"
+#include "engine/people/switches.h"
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {
@@ -124,6 +124,8 @@ struct node_engine *node_engine_new(struct node *n)
                                                              .drained = &n->drained});
     n->passwords = passwords_new();
     n->attempts = attempts_new(n->redis, n->metrics);
+    n->registrations =
+        attempts_new_registrations(n->redis, n->metrics, n->config->new_user_hourly_max);
     n->switches = switches_new(n->sql);
     n->proxies = address_list_new(&e->arena, n->config->trusted_proxies);
     e->catalog = (struct catalog){n->redis, n->sql, n->cache};
@@ -149,6 +151,7 @@ void node_engine_free(struct node_engine *e)
     keyring_free(n->keyring);
     api_free(e->api);
     switches_free(n->switches);
+    attempts_free(n->registrations);
     attempts_free(n->attempts);
     passwords_free(n->passwords);
     downloads_free(n->downloads);
@@ -195,13 +198,21 @@ static void start_roles(struct node_engine *e)
         task_fn *fn;
         void *arg;
     } roles[] = {
-        {"cache", cache_task, n->cache},          {"ledger", ledger_task, n->ledger},
-        {"sessions", session_task, n->cache},     {"attempts", attempts_task, n->attempts},
-        {"switches", switches_task, n->switches}, {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},         {"keyring", keyring_task, n->keyring},
-        {"dispatcher", dispatcher_task, n},       {"keeper", keeper_task, &e->runs},
-        {"archive", archive_task, &e->archive},   {"downloads", downloads_task, n->downloads},
-        {"overview", overview_task, n->overview}, {"alerts", alerts_task, n->alerts},
+        {"cache", cache_task, n->cache},
+        {"ledger", ledger_task, n->ledger},
+        {"sessions", session_task, n->cache},
+        {"attempts", attempts_task, n->attempts},
+        {"switches", switches_task, n->switches},
+        {"sweeper", sweeper_task, &e->sweeper},
+        {"audit", audit_task, &e->audit},
+        {"keyring", keyring_task, n->keyring},
+        {"dispatcher", dispatcher_task, n},
+        {"keeper", keeper_task, &e->runs},
+        {"archive", archive_task, &e->archive},
+        {"downloads", downloads_task, n->downloads},
+        {"overview", overview_task, n->overview},
+        {"alerts", alerts_task, n->alerts},
+        {"registrations", attempts_task, n->registrations},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);

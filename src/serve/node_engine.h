@@ -3,7 +3,7 @@
 #define SERVE_NODE_ENGINE_H
 
 #include "base/arena.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "loop/task.h"
 
 struct node_engine;

@@ -9,7 +9,7 @@
 
 #include "base/metrics.h"
 #include "base/str.h"
-#include "engine/warm.h"
+#include "engine/papers/warm.h"
 #include "wire/http_server.h"
 #include "wire/redis.h"
 #include "wire/sql.h"

@@ -2,7 +2,7 @@
 #ifndef SERVE_NODE_HEALTH_H
 #define SERVE_NODE_HEALTH_H
 
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "loop/task.h"
 
 struct probe {

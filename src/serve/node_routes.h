@@ -3,7 +3,7 @@
 #ifndef SERVE_NODE_ROUTES_H
 #define SERVE_NODE_ROUTES_H
 
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "serve/node_health.h"
 #include "serve/node_warm.h"
 #include "wire/http_server.h"

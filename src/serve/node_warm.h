@@ -2,14 +2,14 @@
  *
  *   1. waits until both stores answer;
  *   2. looks whether the database has the tables of this program; if not, looks again now and then;
- *   3. fills Redis (engine/warm.h), again and again until that succeeds;
+ *   3. fills Redis (engine/papers/warm.h), again and again until that succeeds;
  *   4. waits for a new connection to Redis, which may have come back with less: then from 1.
  *
  * Most of the time a second look finds everything in place and costs a few round trips. */
 #ifndef SERVE_NODE_WARM_H
 #define SERVE_NODE_WARM_H
 
-#include "engine/node.h"
+#include "engine/setup/node.h"
 #include "loop/task.h"
 
 struct node_warm;

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/stores.h"
+#include "engine/setup/stores.h"
 #include "serve/datadir.h"
 
 #define WORDS_MAX     8

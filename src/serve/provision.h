@@ -15,7 +15,7 @@
 #ifndef SERVE_PROVISION_H
 #define SERVE_PROVISION_H
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "serve/child.h"
 #include "wire/sql.h"
 

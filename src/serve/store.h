@@ -14,7 +14,7 @@
 #ifndef SERVE_STORE_H
 #define SERVE_STORE_H
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "serve/child.h"
 #include "serve/system_user.h"
 #include "wire/sql.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "engine/stores.h"
+#include "engine/setup/stores.h"
 #include "serve/datadir.h"
 #include "serve/machine.h"
 #include "serve/store.h"

@@ -10,7 +10,7 @@
 #ifndef SERVE_SUPERVISOR_H
 #define SERVE_SUPERVISOR_H
 
-#include "engine/config.h"
+#include "engine/setup/config.h"
 
 struct serve_options {
     const char *config_file;    /* NULL: config.json if there is one */

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "tool/opt.h"
 #include "tool/tool.h"
 

@@ -2,7 +2,7 @@
 #ifndef TOOL_PASSWORD_LINE_H
 #define TOOL_PASSWORD_LINE_H
 
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #define PASSWORD_LINE_BYTES (USER_PASSWORD_BYTES_MAX + 3) /* a newline, one byte too many, NUL */
 

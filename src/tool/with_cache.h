@@ -2,7 +2,7 @@
 #ifndef TOOL_WITH_CACHE_H
 #define TOOL_WITH_CACHE_H
 
-#include "engine/cache.h"
+#include "engine/store/cache.h"
 #include "tool/db/db.h"
 
 /* Runs body with a cache on the stores of d (db_run_redis) that has settled, or has given that up:

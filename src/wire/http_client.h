@@ -11,6 +11,9 @@
  *     connection turns out to be dead, the request is sent again on a fresh one, also if the
  *     server has read it and died over it. For a call that costs money that is the
  *     caller's decision: such calls end with ERR_UNCERTAIN instead;
+ *   - an HTTP/2 connection on which two calls in a row time out in silence is closed: its other calls
+ *     end as on a lost connection. After a connection that brought no reply the next one to that host
+ *     waits: exponential backoff, 50 ms to 5 s, until a reply;
  *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */

@@ -7,7 +7,9 @@ export const PASSWORD = "correct horse";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const at = (name) => `[data-test="${name}"]`;
 
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+/* Root may run it (--no-sandbox), and it sends nothing of its own. */
+const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: ARGS });
 
 /* A browser of its own for one person; whatever goes wrong in its pages is kept in `wrong`. */
 export async function person(browser, url, options = {}) {

@@ -2,12 +2,41 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { at, choose, download, login, PASSWORD, person, register, start, state } from "./flow.mjs";
-import { clean, equal, ok, test } from "./tap.mjs";
+import { clean, equal, ok, smoke, test } from "./tap.mjs";
 
 const WORDS = {
     "en-US": { start: "Start screening", relevant: "Relevant", csv: "doi,title" },
     "zh-CN": { start: "开始筛选", relevant: "相关", csv: "doi,title" },
 };
+
+const count = async (page, name) => Number((await page.textContent(at(name))).replace(/\D/g, ""));
+
+/* Starts what is chosen, waits for its end, opens a paper. Returns how many papers there are, and how many are relevant. */
+async function screen(page, question) {
+    await start(page, question);
+    await state(page, "DONE");
+    const [done, all] = (await page.textContent(at("finished"))).match(/[\d,]+/g);
+    equal(done, all, "all papers are judged");
+    const relevant = await count(page, "relevant");
+    ok(relevant > 0, "some are relevant");
+    await page.locator("[data-row]").first().click();
+    await page.waitForSelector(at("abstract"));
+    ok((await page.textContent(at("abstract"))).length > 80, "a paper shows its abstract");
+    await clean(page, "run");
+    await page.click(at("close-paper"));
+    return { all: Number(all.replace(",", "")), relevant };
+}
+
+smoke("from log-in to a result", async ({ m, browser }) => {
+    m.user("early");
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    await login(page, "early");
+    await choose(page, { from: 2024 });
+    await screen(page, "Does the abstract mention a randomised trial?");
+    equal([context.wrong, context.elsewhere], [[], []], "no error in the console, and nothing was asked of another host");
+    await context.close();
+});
 
 for (const locale of ["en-US", "zh-CN"])
     test(`from registration to download, ${locale}`, async ({ m, browser }) => {
@@ -36,22 +65,11 @@ for (const locale of ["en-US", "zh-CN"])
         await page.locator(".balance strong", { hasText: "20,000.00" }).waitFor();
         ok(true, "a recharge is seen");
 
-        await start(page, "Does the abstract mention a randomised trial?");
-        await state(page, "DONE");
-        const [done, all] = (await page.textContent(at("finished"))).match(/[\d,]+/g);
-        equal(done, all, "all papers are judged");
-        const relevant = Number((await page.textContent(at("relevant"))).replace(/\D/g, ""));
-        ok(relevant > 0, "some are relevant");
-        await page.locator("[data-row]").first().click();
-        await page.waitForSelector(at("abstract"));
-        ok((await page.textContent(at("abstract"))).length > 80, "a paper shows its abstract");
-        await clean(page, "run");
-        await page.click(at("close-paper"));
-
+        const { all, relevant } = await screen(page, "Does the abstract mention a randomised trial?");
         const csv = await download(page, "relevant-csv");
         ok(csv.name.endsWith(".csv") && csv.text.replace("\ufeff", "").startsWith(WORDS[locale].csv), "CSV", csv.name);
         const bib = await download(page, "all-bib");
-        equal(bib.text.match(/^@(?!string|comment)\w+\{/gim)?.length, Number(all.replace(",", "")), "BibTeX has every paper");
+        equal(bib.text.match(/^@(?!string|comment)\w+\{/gim)?.length, all, "BibTeX has every paper");
         const ris = await download(page, "relevant-ris");
         equal(ris.text.match(/^TY {2}- /gm)?.length, relevant, "RIS has the relevant ones");
 
@@ -89,7 +107,7 @@ async function distil(page, relevant) {
     await page.locator(".drawing g").nth(5).waitFor();
     equal(await page.locator(".drawing g").count(), 6, "the flow diagram has both questions");
     ok((await page.locator(".history li a svg").count()) > 0, "and the history shows where it came from");
-    const left = Number((await page.textContent(at("relevant"))).replace(/\D/g, ""));
+    const left = await count(page, "relevant");
     ok(left > 0 && left < relevant, "some are left", { left, relevant });
     const ris = await download(page, "relevant-ris");
     equal(ris.text.match(/^TY {2}- /gm)?.length, left, "those are downloaded");
@@ -148,8 +166,6 @@ test("a pause in one tab is seen in the other", async ({ m, browser }) => {
     equal(context.wrong, [], "no error in the console");
     await context.close();
 });
-
-const count = async (page, name) => Number((await page.textContent(at(name))).replace(/\D/g, ""));
 
 /* Rows of a filter, as far as they are in the page. */
 async function filtered(page, verdict) {

@@ -1,4 +1,4 @@
-// Prints TAP: whole flows on real Chromium against a real server.
+// Prints TAP: whole flows on real Chromium against a real server. run.mjs [--smoke] [part of a name]
 import { launch } from "./flow.mjs";
 import { Millrace } from "./millrace.mjs";
 import { done, ok, tests } from "./tap.mjs";
@@ -7,13 +7,17 @@ import "./admins.mjs";
 import "./figures.mjs";
 
 const PACE = { latency: 60, jitter: 30 };
-const only = process.argv[2];
+const args = process.argv.slice(2);
+const smokeOnly = args[0] === "--smoke";
+if (smokeOnly) args.shift();
+const only = args[0];
 const began = Date.now();
 const m = await Millrace.start(PACE);
-const browser = await launch();
+let browser;
 try {
-    for (const { name, fn } of tests) {
-        if (only && !name.includes(only)) continue;
+    browser = await launch();
+    for (const { name, fn, smokes } of tests) {
+        if ((smokeOnly && !smokes) || (only && !name.includes(only))) continue;
         const from = Date.now();
         try {
             await fn({ m, browser });
@@ -24,7 +28,7 @@ try {
         console.log("#", `${name}: ${((Date.now() - from) / 1000).toFixed(1)} s`);
     }
 } finally {
-    await browser.close();
+    await browser?.close();
     await m.stop();
 }
 console.log("#", `${((Date.now() - began) / 1000).toFixed(0)} s in all`);

@@ -4,7 +4,9 @@ import { findings } from "./flow.mjs";
 let count = 0;
 let failed = 0;
 export const tests = [];
-export const test = (name, fn) => tests.push({ name, fn });
+export const test = (name, fn) => tests.push({ name, fn, smokes: false });
+/* Also part of the smoke, which every ./test runs: together they take less than a minute. */
+export const smoke = (name, fn) => tests.push({ name, fn, smokes: true });
 
 export function ok(held, name, ...details) {
     count++;
@@ -31,6 +33,7 @@ export async function clean(page, name) {
 }
 
 export function done() {
+    if (!count) ok(false, "something was tested");
     console.log(`1..${count}`);
     return failed;
 }

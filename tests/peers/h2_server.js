@@ -72,6 +72,7 @@ const h1 = (name, options) => serve(https.createServer({ ...identity(name), ...o
 const servers = {
   h2: h2('good', { settings: { maxConcurrentStreams: 100 } }),
   narrow: h2('good', { settings: { maxConcurrentStreams: 4 } }),
+  leaving: h2('good').on('session', (session) => session.goaway()),
   h1: h1('good'),
   wrong_host: h2('wrong_host'),
   expired: h2('expired'),

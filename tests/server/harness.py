@@ -32,6 +32,7 @@ SETTINGS = {
     "MILLRACE_DRAIN_MS": "5000",
     "MILLRACE_SAMPLE_PAPERS": "0",
     "MILLRACE_DEMO_ACCOUNTS": "false",
+    "MILLRACE_NEW_USER_HOURLY_MAX": "1000",
 }
 
 _tests = []

@@ -93,6 +93,43 @@ def _(m):
     equal(guess("some-body-else", "9.9.9.8").status, 401, "another address may")
 
 
+@with_server("registrations are limited", MILLRACE_TRUSTED_PROXIES="127.0.0.1", MILLRACE_NEW_USER_HOURLY_MAX=None)
+def _(m):
+    def register(name, address, password=PASSWORD):
+        return Api(m)("POST", "/api/register", {"username": name, "password": password},
+                      [f"X-Forwarded-For: {address}"])
+    equal(register("short", "9.0.0.1", "short").status, 400, "what is refused for another reason does not count")
+    for i in range(20):
+        r = register(f"student{i}", "9.0.0.1")
+        if r.status != 201:
+            break
+    equal(r.status, 201, "twenty from an address", r)
+    began = time.monotonic()
+    late = [register(f"late{i}", "9.0.0.1") for i in range(30)]
+    took = time.monotonic() - began
+    equal({r.error for r in late}, {(429, "rate", None)}, "not one more")
+    ok(3500 < int(late[0].headers["retry-after"]) <= 3600, "it says when to come back", late[0].headers)
+    ok(took / len(late) < 0.1, "before anything is hashed", took)
+    equal(register("neighbour", "9.0.0.2").status, 201, "another address may")
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        flood = pool.map(lambda i: register(f"flood{i}", "9.0.0.1").status, range(60))
+        statuses = [Api(m).login(f"student{i}", headers=["X-Forwarded-For: 9.0.0.1"]).status for i in range(5)]
+        equal((statuses, set(flood)), ([200] * 5, {429}), "its log-ins work meanwhile")
+    equal(int(sql(m, "SELECT COUNT(*) FROM user_info")[0][0]), 21, "nobody else was registered")
+
+
+@with_server("many register at once")
+def _(m):
+    equal(Api(m).register("patient").status, 201, "a user")
+    with concurrent.futures.ThreadPoolExecutor(80) as pool:
+        flood = [pool.submit(lambda i=i: Api(m).register(f"flood{i}").status) for i in range(80)]
+        time.sleep(0.3)
+        logins = [pool.submit(lambda: Api(m).login("patient").status) for _ in range(4)]
+        equal([f.result() for f in logins], [200] * 4, "a log-in finds a place in the queue")
+        statuses = {s: [f.result() for f in flood].count(s) for s in (201, 503)}
+    ok(sum(statuses.values()) == 80 and statuses[503] > 0, "what does not fit is told to come back", statuses)
+
+
 @with_server("who may write")
 def _(m):
     api = user(m, "writer")

@@ -8,6 +8,7 @@ import time
 
 from client import cli
 from harness import SCALE, equal, http, note, ok, redis_link, run_tests, sql, test, wait_for
+from hook import Hook
 from screening import (QUESTION, Sim, act, audited, charged, inflight, journals, papers_of, person, reaches, results,
                        server, submit, view, with_screening)
 
@@ -262,6 +263,50 @@ def _(m, sim):
     equal(charged(m, qid), round(float(v["cost"]) * 100), "one charge each")
     equal(inflight(m), {}, "no unit is left in flight")
     audited(m)
+
+
+def break_ledger(m, api):
+    """A record that is not JSON, in a Redis that has to load the balance anew."""
+    redis_link(m)("RPUSH", f"billing_queue:{api.uid}", "not JSON")
+    old = m.pid_of("redis")
+    os.kill(old, signal.SIGKILL)
+    assert wait_for(lambda: m.pid_of("redis") not in (None, old) and m.ready(), 20), m.get("/readyz")
+
+
+@test("a verdict that cannot be recorded pauses its run, with an alert, and the AI is not asked on and on")
+def _():
+    with Hook() as hook, Sim("--latency-ms", "50") as sim, server(sim, papers=500, MILLRACE_ALERT_WEBHOOK_URL=hook.url) as m:
+        api, other = person(m, "alice", permission=10), person(m, "bob")
+        qid, total = submit(api, 200)
+        assert wait_for(lambda: view(api, qid)["finished"] > 20, 20)
+        break_ledger(m, api)
+        began = time.monotonic()
+        ok(reaches(api, qid, "PAUSED", 10), f"the run pauses itself after {time.monotonic() - began:.1f} s")
+        v = view(api, qid)
+        equal((v["reason"] or "").split(":")[0], "its verdicts cannot be recorded", "and says why", v)
+        equal(v["reason_code"], "unrecorded", "in a word for programs, too")
+        hook.told(f"verdicts:{api.uid}", ["begun"], 15)
+        # Each node looks for itself whether Redis can be trusted.
+        wait_for(lambda: not any(other.me().body.get("degraded") for _ in range(6)), 10)
+        ok(wait_for(lambda: view(api, qid)["workers"] == 0, 5), "its workers leave", view(api, qid))
+        asked = sim.stats()["requests"]
+        wasted = asked - len(results(m, api, qid))
+        ok(wasted <= 4 * 10, f"{wasted} answers are lost: at most two rounds of ten workers before the restart, and two after", v)
+        theirs, their_total = submit(other, 50)
+        ok(reaches(other, theirs, "DONE"), "others go on")
+        equal(sim.stats()["requests"], asked + their_total, "while it is paused the AI is asked about other runs only")
+        equal(act(api, qid, "resume").status, 200, "resumed too early")
+        ok(wait_for(lambda: sim.stats()["requests"] > asked + their_total, 10) and reaches(api, qid, "PAUSED", 10), "it pauses itself again")
+        redis_link(m)("LREM", f"billing_queue:{api.uid}", 0, "not JSON")
+        equal(act(api, qid, "resume").status, 200, "resumed when the record is gone")
+        ok(reaches(api, qid, "DONE"), "it goes on to its end")
+        v = view(api, qid)
+        equal((v["finished"], v["failed"], v["reason"], len(results(m, api, qid))), (total, 0, None, total), "with all papers")
+        wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 10)
+        equal(charged(m, qid), round(float(v["cost"]) * 100), "each is charged once")
+        ok(sim.stats()["requests"] - total - their_total <= 8 * 10, "few were asked about again", sim.stats()["requests"] - total - their_total)
+        ok(wait_for(lambda: hook.events(f"verdicts:{api.uid}")[-1:] == ["ended"], 15), "the alert is over", *hook.got)
+        audited(m)
 
 
 run_tests()

@@ -4,8 +4,8 @@
 
 #include "base/time.h"
 #include "corpus/csv.h"
-#include "engine/ledger.h"
-#include "engine/statement.h"
+#include "engine/money/ledger.h"
+#include "engine/money/statement.h"
 
 #define LIMIT_DEFAULT 50
 

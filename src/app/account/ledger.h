@@ -2,7 +2,7 @@
 #ifndef APP_ACCOUNT_LEDGER_H
 #define APP_ACCOUNT_LEDGER_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 api_handler account_ledger;
 api_handler account_ledger_csv;

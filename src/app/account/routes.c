@@ -1,12 +1,12 @@
 #include "app/account/routes.h"
 
 #include "app/account/ledger.h"
-#include "engine/api_login.h"
-#include "engine/config.h"
-#include "engine/ledger.h"
-#include "engine/password.h"
-#include "engine/switches.h"
-#include "engine/user.h"
+#include "engine/api/login.h"
+#include "engine/setup/config.h"
+#include "engine/money/ledger.h"
+#include "engine/people/password.h"
+#include "engine/people/switches.h"
+#include "engine/people/user.h"
 
 /* --- register --- */
 
@@ -25,8 +25,14 @@ static int do_register(struct task *t, struct api_call *c, struct json_writer *w
     why = user_password_problem(password);
     if (why)
         return api_refuse(t, c, "password", "%s", why);
+    struct attempt who;
     int64_t uid;
-    int err = password_hash(t, n->passwords, password, &u.password_hash);
+    int err = api_attempt_register(t, c, &who);
+    if (err)
+        return err;
+    err = password_hash_new(t, n->passwords, password, &u.password_hash);
+    if (err == ERR_BUSY)
+        attempts_forgive(t, n->registrations, &who); /* it cost nothing, and may be tried again */
     if (!err)
         err = user_create(t, n->sql, &u, &uid);
     if (err == ERR_EXISTS)

@@ -1,10 +1,10 @@
 /* Super admins look after admins. */
-#include "engine/admin.h"
+#include "engine/people/admin.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/password.h"
-#include "engine/user.h"
+#include "engine/people/password.h"
+#include "engine/people/user.h"
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {

@@ -2,7 +2,7 @@
 #ifndef APP_ADMIN_CALL_H
 #define APP_ADMIN_CALL_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 #define ADMIN_LIMIT_DEFAULT 50
 #define ADMIN_LIMIT_MAX     200

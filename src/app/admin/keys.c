@@ -1,6 +1,6 @@
 /* Keys of the AI service: added, limited, switched on and off. Every node's keyring reads the table twice a
  * second. Nobody is shown a key again once it is here. */
-#include "engine/keyring.h"
+#include "engine/ai/permits.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"

@@ -1,10 +1,10 @@
 /* A user's money: what comes, what is taken, what happened to it. */
-#include "engine/ledger.h"
-#include "engine/statement.h"
+#include "engine/money/ledger.h"
+#include "engine/money/statement.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/admin_acts.h"
+#include "engine/runs/admin_acts.h"
 
 /* --- moving it --- */
 

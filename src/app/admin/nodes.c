@@ -1,6 +1,6 @@
 /* What is told to nodes: to take no work, to read the prompt again. */
-#include "engine/ai.h"
-#include "engine/controls.h"
+#include "engine/ai/ai.h"
+#include "engine/watch/controls.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"

@@ -3,12 +3,12 @@
  *     event: overview   data: what GET /api/admin/overview answers, but for "success"
  *
  * A stream ends after a minute, and browsers connect again by themselves: so whoever was logged out, or removed, sees no more. */
-#include "engine/overview.h"
+#include "engine/watch/overview.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/config.h"
-#include "engine/controls.h"
+#include "engine/setup/config.h"
+#include "engine/watch/controls.h"
 
 #define STREAM_MS 60000
 

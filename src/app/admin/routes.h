@@ -2,7 +2,7 @@
 #ifndef APP_ADMIN_ROUTES_H
 #define APP_ADMIN_ROUTES_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 /* Each ends with a method of NULL. */
 extern const struct api_route admin_session_routes[];

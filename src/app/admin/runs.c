@@ -1,5 +1,5 @@
 /* Runs of users. */
-#include "engine/api_run.h"
+#include "engine/api/run.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"

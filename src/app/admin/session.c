@@ -1,9 +1,9 @@
 /* Logging in and out: as users do, but in a world of their own. */
 #include "app/admin/routes.h"
-#include "engine/admin.h"
-#include "engine/api_login.h"
-#include "engine/password.h"
-#include "engine/user.h"
+#include "engine/people/admin.h"
+#include "engine/api/login.h"
+#include "engine/people/password.h"
+#include "engine/people/user.h"
 
 /* --- log in, log out --- */
 

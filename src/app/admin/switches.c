@@ -1,5 +1,5 @@
 /* What can be switched on and off for everybody, within a second. */
-#include "engine/switches.h"
+#include "engine/people/switches.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"

@@ -1,11 +1,11 @@
 /* Users: found, shown, changed. */
-#include "engine/user.h"
+#include "engine/people/user.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/admin_acts.h"
-#include "engine/ledger.h"
-#include "engine/password.h"
+#include "engine/runs/admin_acts.h"
+#include "engine/money/ledger.h"
+#include "engine/people/password.h"
 
 /* --- finding --- */
 

@@ -1,7 +1,7 @@
 #include "app/catalog/routes.h"
 
-#include "engine/api_choice.h"
-#include "engine/ledger.h"
+#include "engine/api/choice.h"
+#include "engine/money/ledger.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
 

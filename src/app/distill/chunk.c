@@ -1,6 +1,6 @@
 /* The papers of a distillation, a hundred at a time. */
 #include "app/distill/distill.h"
-#include "engine/keys.h"
+#include "engine/store/keys.h"
 #include "engine/scripts.h"
 #include "wire/sql.h"
 

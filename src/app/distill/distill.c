@@ -1,8 +1,8 @@
 #include "app/distill/distill.h"
 
 #include "base/map.h"
-#include "engine/keys.h"
-#include "engine/run_row.h"
+#include "engine/store/keys.h"
+#include "engine/runs/row.h"
 
 /* --- what there is to distil --- */
 

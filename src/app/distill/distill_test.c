@@ -1,8 +1,8 @@
 /* Distillations on real stores: what they cost, what is frozen, and where chunks come from. */
 #include "app/distill/distill.h"
 
-#include "engine/ledger_fixture.h"
-#include "engine/run_row.h"
+#include "engine/money/ledger_fixture.h"
+#include "engine/runs/row.h"
 
 static struct catalog catalog;
 

@@ -1,7 +1,7 @@
 #include "app/distill/routes.h"
 
 #include "app/distill/distill.h"
-#include "engine/ai.h"
+#include "engine/ai/ai.h"
 
 static struct run_id original_of(const struct api_call *c)
 {

@@ -2,7 +2,7 @@
 #ifndef APP_DISTILL_ROUTES_H
 #define APP_DISTILL_ROUTES_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 extern const struct api_route distill_routes[]; /* ends with a method of NULL */
 #endif

@@ -1,7 +1,7 @@
 #include "app/distill/work.h"
 
 #include "app/distill/distill.h"
-#include "engine/node.h"
+#include "engine/setup/node.h"
 
 /* All chunks, also when only failed papers are tried again: which chunk one is in is known by reading it, and
  * the papers of a chunk that have a verdict are passed over. */

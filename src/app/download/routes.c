@@ -1,6 +1,6 @@
 #include "app/download/routes.h"
 
-#include "engine/download.h"
+#include "app/download/downloads.h"
 
 static struct download_wish wish_of(const struct api_call *c, enum export_format f)
 {

@@ -6,7 +6,7 @@
  * The stream ends by itself with the run, or when the server drains; a browser that connects again gets the
  * state first. */
 #include "app/screen/screen.h"
-#include "engine/api_run.h"
+#include "engine/api/run.h"
 
 #define EACH_MS      500
 #define PING_MS      15000

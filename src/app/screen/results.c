@@ -1,4 +1,4 @@
-#include "engine/results.h"
+#include "engine/runs/results.h"
 
 #include "app/screen/screen.h"
 #include "corpus/paper.h"

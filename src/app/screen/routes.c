@@ -1,10 +1,10 @@
 #include "app/screen/routes.h"
 
 #include "app/screen/screen.h"
-#include "engine/ai.h"
-#include "engine/api_choice.h"
-#include "engine/api_run.h"
-#include "engine/archive.h"
+#include "engine/ai/ai.h"
+#include "engine/api/choice.h"
+#include "engine/api/run.h"
+#include "engine/runs/archive.h"
 
 #define LIMIT_DEFAULT 20
 

@@ -2,7 +2,7 @@
 #ifndef APP_SCREEN_ROUTES_H
 #define APP_SCREEN_ROUTES_H
 
-#include "engine/api.h"
+#include "engine/api/api.h"
 
 extern const struct api_route screen_routes[]; /* ends with a method of NULL */
 #endif

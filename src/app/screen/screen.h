@@ -2,9 +2,9 @@
 #ifndef APP_SCREEN_SCREEN_H
 #define APP_SCREEN_SCREEN_H
 
-#include "engine/api.h"
-#include "engine/results.h"
-#include "engine/run.h"
+#include "engine/api/api.h"
+#include "engine/runs/results.h"
+#include "engine/runs/run.h"
 
 api_handler screen_events; /* events.c */
 

@@ -6,9 +6,9 @@
 #include "app/screen/work.h"
 
 #include "base/map.h"
-#include "engine/block.h"
-#include "engine/keys.h"
-#include "engine/node.h"
+#include "engine/papers/block.h"
+#include "engine/store/keys.h"
+#include "engine/setup/node.h"
 
 #define POINT_CENTS 100
 

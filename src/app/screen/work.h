@@ -2,7 +2,7 @@
 #ifndef APP_SCREEN_WORK_H
 #define APP_SCREEN_WORK_H
 
-#include "engine/work.h"
+#include "engine/crew/work.h"
 
 extern const struct work screen_work;
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the scripts into C constants: embed.py OUTPUT FILE.lua...
 
-Fails when a file of the folder was not passed: a script that meson.build forgets would be one that
+Fails when a .lua file below src/ was not passed: a script that meson.build forgets would be one that
 nobody can run."""
 import pathlib
 import re
@@ -25,7 +25,8 @@ def constant(path):
 def main():
     output, *names = sys.argv[1:]
     paths = sorted((pathlib.Path(n) for n in names), key=lambda p: p.name)
-    forgotten = {p.name for p in paths[0].parent.glob("*.lua")} - {p.name for p in paths}
+    src = pathlib.Path(__file__).resolve().parents[2]
+    forgotten = {p.name for p in src.rglob("*.lua")} - {p.name for p in paths}
     if forgotten:
         sys.exit(f"not in meson.build: {', '.join(sorted(forgotten))}")
     parts = ['#include "engine/scripts.h"', *map(constant, paths)]

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "engine/admin.h"
-#include "engine/password.h"
+#include "engine/people/admin.h"
+#include "engine/people/password.h"
 #include "tool/admin/admin.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"

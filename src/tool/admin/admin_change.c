@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/admin.h"
-#include "engine/password.h"
+#include "engine/people/admin.h"
+#include "engine/people/password.h"
 #include "tool/admin/admin.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"

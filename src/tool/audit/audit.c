@@ -1,5 +1,5 @@
 /* millrace audit: is every cent where it belongs? */
-#include "engine/audit.h"
+#include "engine/money/audit.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #ifndef TOOL_DB_DB_H
 #define TOOL_DB_DB_H
 
-#include "engine/config.h"
-#include "engine/stores.h"
+#include "engine/setup/config.h"
+#include "engine/setup/stores.h"
 #include "loop/task.h"
 #include "wire/redis.h"
 #include "wire/sql.h"

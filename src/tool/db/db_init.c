@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <stdio.h>
 
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tool/db/init.h"
 #include "tool/opt.h"
 

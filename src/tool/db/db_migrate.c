@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 

@@ -2,7 +2,7 @@
 #ifndef TOOL_DB_DB_VERIFY_H
 #define TOOL_DB_DB_VERIFY_H
 
-#include "engine/block.h"
+#include "engine/papers/block.h"
 
 struct verify_result {
     int64_t papers, bad_blocks;

@@ -1,7 +1,7 @@
 /* init.h -- `millrace db init --data DIR`, in the order it happens.
  *
  *   0. look: folder, tables of journals and tags, keys are read and checked, nothing is changed
- *   1. schema: engine/schema.h
+ *   1. schema: engine/setup/schema.h
  *   2. keys: every .txt of APIKey/ into api_list
  *   3. journals and papers: InfoList.Paper.csv into contentlist, every .bib of Data/<Journal>/ into
  *      paperinfo, corpus_block, corpus_file; then contentlist_year_number and a dictionary

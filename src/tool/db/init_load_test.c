@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/schema.h"
+#include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/tap.h"
 #include "tool/db/init.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "engine/config.h"
+#include "engine/setup/config.h"
 #include "serve/listener.h"
 #include "serve/machine.h"
 #include "tool/opt.h"

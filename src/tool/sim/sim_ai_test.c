@@ -1,6 +1,6 @@
 /* The engine's AI calls against the simulated AI: the prompts of one are what the other reads, whatever
  * fails on the way the verdicts are right, and what is reserved covers what is used. */
-#include "engine/ai_fixture.h"
+#include "engine/ai/ai_fixture.h"
 #include "tests/tap.h"
 #include "tool/sim/sim.h"
 #include "wire/http_server/http_harness.h"

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/ledger.h"
-#include "engine/password.h"
-#include "engine/user.h"
+#include "engine/money/ledger.h"
+#include "engine/people/password.h"
+#include "engine/people/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "engine/admin_acts.h"
-#include "engine/ledger.h"
-#include "engine/password.h"
-#include "engine/session.h"
-#include "engine/user.h"
+#include "engine/runs/admin_acts.h"
+#include "engine/money/ledger.h"
+#include "engine/people/password.h"
+#include "engine/people/session.h"
+#include "engine/people/user.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"

@@ -47,6 +47,7 @@ static void send_out(struct http2_link *k)
         }
         if (n > 0) {
             buf_consume(&k->out, (size_t)n);
+            k->sent += (uint64_t)n;
             k->moved_ms = loop_now_ms(k->loop);
         }
     }

@@ -28,6 +28,7 @@ struct http2_link {
     struct poller poller;
     struct timer flush;
     struct buf out;
+    uint64_t sent;    /* bytes the kernel has taken */
     int64_t moved_ms; /* when bytes have last left; of meaning while out holds some */
     const char *why;  /* it has ended; NULL: not yet */
     /* Called once, on the loop's stack. The owner lets go of the session's streams, and may release the link. */

@@ -66,8 +66,12 @@ static void pump(void *arg)
     while ((it = list_pop(&c->abandoned))) {
         struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
         struct httpc_host *h = x->host;
+        struct httpc_shard *s = x->shard;
+        bool timed_out = x->stopped_by == ERR_TIMEOUT && x->begun && httpc_host_multiplexes(h);
         httpc_shard_remove(x);
         httpc_transfer_end(x, x->stopped_by);
+        if (timed_out && httpc_silence_timeout(&s->silence, c->loop, x->begun_ms))
+            httpc_host_retire(s);
         httpc_host_start_waiting(h);
     }
     while ((it = list_pop(&c->submitted))) {
@@ -169,6 +173,9 @@ static int run(struct task *t, struct httpc_transfer *x)
 {
     struct http_client *c = x->client;
     int err = httpc_names_get(t, x->host);
+    int64_t wait_ms;
+    while (!err && (wait_ms = httpc_host_backoff_left_ms(x->host)) > 0)
+        err = task_sleep(t, wait_ms);
     if (err)
         return err;
     if (x->host->names.entry)
@@ -188,7 +195,7 @@ static void explain(struct task *t, const struct httpc_transfer *x, int err)
         why = "no reply in time";
     else if (err == ERR_LIMIT)
         why = "the reply is too long";
-    else if (err == ERR_UNCERTAIN && x->stopped_by)
+    else if (err == ERR_UNCERTAIN && (x->stopped_by || !why[0]))
         why = HTTPC_LOST;
     else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
         return; /* whoever chose that error has said why */

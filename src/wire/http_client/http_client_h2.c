@@ -6,8 +6,6 @@
  * then it stands in its connection's list, and the stream's user data is the call. */
 #include "wire/http_client/http_client_private.h"
 
-#define TRIES_MAX 4 /* of a call that servers refuse before they handle it */
-
 void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem)
 {
     if (x->done)
@@ -208,6 +206,8 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     if (has_body)
         add(&f, STR("content-length"), str_digits(length, (int64_t)body.n), NAME_LASTS);
     x->unsent = body.p ? body : STR("");
+    x->sent_at = x->conn->wire.sent + x->conn->wire.out.len;
+    x->sent_ms = loop_now_ms(ask->client->loop);
     nghttp2_data_provider provider = {.read_callback = read_body};
     int32_t id = nghttp2_submit_request(x->conn->wire.session, NULL, f.at, f.n,
                                         body.n > 0 ? &provider : NULL, x);
@@ -239,6 +239,8 @@ static int attempt(struct task *t, struct httpc_h2_call *x)
         err = task_wait(t);
     if (x->done)
         err = x->err;
+    else if (err == ERR_TIMEOUT && x->stream)
+        httpc_h2_timeout(x);
     httpc_h2_leave(x);
     return err;
 }

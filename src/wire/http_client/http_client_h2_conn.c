@@ -1,7 +1,8 @@
 /* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
  *
  * A connection begins with the preface of HTTP/2 and our settings. A server that answers with its
- * own is spoken to in HTTP/2; any other answer, and silence, mean HTTP/1.1. No request has left by then. */
+ * own is spoken to in HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
+ * has replied in HTTP/2 before. No request has left by then. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,31 @@ void httpc_h2_leave(struct httpc_h2_call *x)
     http2_link_pack(&k->wire);
 }
 
+void httpc_h2_timeout(struct httpc_h2_call *x)
+{
+    struct httpc_h2 *k = x->conn;
+    if (!httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+        return;
+    k->leaving = true;
+    find_place_in_list(k);
+    http2_link_end(&k->wire, "no reply in time, twice in a row");
+}
+
 /* --- what the session tells about streams --- */
+
+/* Also of frames for calls that have timed out: late replies show that the connection works. */
+static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *conn)
+{
+    (void)s;
+    struct httpc_h2 *k = conn;
+    if (f->type != NGHTTP2_HEADERS && f->type != NGHTTP2_DATA)
+        return 0;
+    k->replied = true;
+    httpc_silence_end(&k->silence, k->wire.loop);
+    k->host->h2_spoken = true;
+    httpc_host_replied(k->host);
+    return 0;
+}
 
 static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, void *conn)
 {
@@ -97,6 +122,16 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
     return 0;
 }
 
+/* A connection that takes no more calls and has brought no reply delays the next one. */
+static void fruitless(struct httpc_h2 *k)
+{
+    if (k->replied)
+        return;
+    k->replied = true;
+    k->host->h2_fruitless++;
+    httpc_host_back_off(k->host);
+}
+
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
 {
     struct httpc_h2 *k = conn;
@@ -107,6 +142,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
         k->greeted = true;
     } else if (f->hd.type == NGHTTP2_GOAWAY) {
         k->leaving = true;
+        fruitless(k);
     } else {
         return httpc_h2_on_frame(s, f);
     }
@@ -129,11 +165,12 @@ static void on_end(void *arg)
 {
     struct httpc_h2 *k = arg;
     struct httpc_host *h = k->host;
+    fruitless(k);
     list_each_safe (it, &k->calls) {
         struct httpc_h2_call *x = list_entry(it, struct httpc_h2_call, link);
         list_del(&x->link);
         x->conn = NULL;
-        x->untouched = !x->done && x->stream == 0;
+        x->untouched = !x->done && (x->stream == 0 || k->wire.sent <= x->sent_at);
         httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN, HTTPC_LOST);
     }
     conn_free(k);
@@ -170,6 +207,7 @@ static nghttp2_session *new_session(struct httpc_h2 *k)
     if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option))
         check_no_memory();
     httpc_h2_callbacks(callbacks);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_closed_streams(option, 1);
@@ -235,6 +273,11 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     task_deadline_restore(t, old);
     /* A server of HTTP/1.1 may close before it has read everything, or may never answer. */
     bool silent = err == ERR_TIMEOUT && task_time_left_ms(t) > 0;
+    if (silent && k->host->h2_spoken) {
+        httpc_host_back_off(k->host);
+        return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: no HTTP/2 settings in time",
+                         k->host->origin);
+    }
     return silent || err == ERR_CLOSED ? ERR_PROTO : err;
 }
 
@@ -248,7 +291,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     k->host = h;
     list_init(&k->link);
     list_init(&k->calls);
-    k->idle_since_ms = loop_now_ms(h->client->loop);
+    k->idle_since_ms = k->silence.heard_ms = loop_now_ms(h->client->loop);
     nghttp2_session *s = new_session(k);
     err = greet(t, raw, k, s);
     if (err) {
@@ -290,16 +333,30 @@ static int wait_for_room(struct task *t, struct httpc_host *h)
     return err;
 }
 
+static int wait_for_backoff(struct task *t, struct httpc_host *h)
+{
+    int64_t old = task_deadline(t, httpc_host_backoff_left_ms(h));
+    int err = wait_for_room(t, h);
+    task_deadline_restore(t, old);
+    return err == ERR_TIMEOUT && task_time_left_ms(t) > 0 ? 0 : err;
+}
+
 int httpc_h2_join(struct task *t, struct httpc_h2_call *x)
 {
     struct httpc_host *h = x->ask->host;
     struct httpc_h2 *k;
+    size_t fruitless_before = h->h2_fruitless;
     x->conn = NULL;
     while (!(k = conn_with_room(h))) {
         if (loop_now_ms(h->client->loop) < h->h1_until_ms)
             return 0;
+        if (h->h2_fruitless - fruitless_before >= TRIES_MAX)
+            return task_fail(t, ERR_UNAVAILABLE, "%s: new connections end before a reply",
+                             h->origin);
         bool full = h->h2_count >= h->client->options.h2_connections_max;
-        int err = h->h2_opening || full ? wait_for_room(t, h) : open_for_all(t, h);
+        int err = h->h2_opening || full               ? wait_for_room(t, h)
+                  : httpc_host_backoff_left_ms(h) > 0 ? wait_for_backoff(t, h)
+                                                      : open_for_all(t, h);
         if (err)
             return err;
     }

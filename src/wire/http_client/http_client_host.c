@@ -2,6 +2,9 @@
 
 #include "wire/http_client/http_client_private.h"
 
+#define BACKOFF_MS_MIN 50
+#define BACKOFF_MS_MAX 5000
+
 static char *copy(const char *s)
 {
     char *p = strdup(s);
@@ -179,6 +182,20 @@ void httpc_host_change_to_h1(struct httpc_host *h)
     httpc_host_start_waiting(h);
 }
 
+void httpc_host_retire(struct httpc_shard *s)
+{
+    struct httpc_host *h = s->host;
+    h->connections -= s->connections;
+    s->connections = 0;
+    take_back(s);
+    list_each_safe (it, &s->transfers) {
+        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
+        x->stopped_by = ERR_UNCERTAIN;
+        httpc_shard_remove(x);
+        httpc_transfer_end(x, ERR_UNCERTAIN);
+    }
+}
+
 void httpc_host_sweep(struct httpc_host *h)
 {
     int64_t now_ms = loop_now_ms(h->client->loop);
@@ -186,10 +203,52 @@ void httpc_host_sweep(struct httpc_host *h)
     httpc_h2_sweep(h);
     list_each_safe (it, &h->shards) {
         struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
-        if (s->count > 0 || now_ms - s->idle_since_ms < SHARD_IDLE_MS)
+        bool retired = s->connections == 0;
+        if (s->count > 0 || (!retired && now_ms - s->idle_since_ms < SHARD_IDLE_MS))
             continue;
         h->connections -= s->connections;
         list_del(&s->link);
         httpc_shard_free(s);
     }
+}
+
+/* --- unwell servers --- */
+
+int64_t httpc_host_backoff_left_ms(const struct httpc_host *h)
+{
+    int64_t left_ms = h->dial_after_ms - loop_now_ms(h->client->loop);
+    return left_ms > 0 ? left_ms : 0;
+}
+
+void httpc_host_back_off(struct httpc_host *h)
+{
+    if (httpc_host_backoff_left_ms(h) > 0)
+        return; /* was dialled before the backoff began: of many that end at once, one counts */
+    h->backoff_ms = h->backoff_ms ? 2 * h->backoff_ms : BACKOFF_MS_MIN;
+    if (h->backoff_ms > BACKOFF_MS_MAX)
+        h->backoff_ms = BACKOFF_MS_MAX;
+    struct loop *l = h->client->loop;
+    h->dial_after_ms = loop_now_ms(l) + loop_jitter(l, h->backoff_ms);
+}
+
+void httpc_host_replied(struct httpc_host *h)
+{
+    if (h->backoff_ms == 0)
+        return;
+    h->backoff_ms = h->dial_after_ms = 0;
+    waitq_wake_all(&h->h2_room);
+}
+
+void httpc_silence_end(struct httpc_silence *s, struct loop *l)
+{
+    s->heard_ms = loop_now_ms(l);
+    s->timeouts = 0;
+}
+
+bool httpc_silence_timeout(struct httpc_silence *s, struct loop *l, int64_t sent_ms)
+{
+    int64_t now_ms = loop_now_ms(l);
+    if (2 * (now_ms - s->heard_ms) < now_ms - sent_ms)
+        return false;
+    return ++s->timeouts >= 2;
 }

@@ -58,6 +58,7 @@
 #define KEEPALIVE_S          20
 #define DEAD_PEER_MS         30000 /* sent and not acknowledged for so long: the connection is gone */
 #define CONNECTION_AGE_S     30 /* idle for longer is not used again; most servers keep them 60 */
+#define TRIES_MAX            4  /* of a call that servers refuse before they handle it */
 
 struct httpc_transfer {
     struct list link; /* in client.submitted, host.waiting, shard.transfers or client.abandoned */
@@ -72,7 +73,8 @@ struct httpc_transfer {
 
     struct httpc_shard *shard; /* NULL: not with curl */
     CURL *easy;
-    bool begun;     /* something of the request may have been sent */
+    bool begun; /* something of the request may have been sent */
+    int64_t begun_ms;
     int stopped_by; /* the error for which a callback of ours stopped curl */
     struct http_reply_head head;
     size_t head_bytes, body_bytes;
@@ -81,6 +83,14 @@ struct httpc_transfer {
     bool done;
     int err; /* once done */
     char problem[CURL_ERROR_SIZE];
+};
+
+/* Whether a connection that HTTP/2 calls share still brings replies. A time-out counts when no byte
+ * of any reply came for at least half of the call's wait: among calls that are answered, a slow one
+ * proves nothing. Two in a row condemn the connection. */
+struct httpc_silence {
+    int64_t heard_ms; /* the last byte of a reply */
+    int timeouts;     /* in a row */
 };
 
 /* http_client_names.c: the addresses of a host. */
@@ -109,6 +119,8 @@ struct httpc_host {
     struct list shards;  /* in the order of their making */
     size_t connections;  /* that all its shards together may have */
     struct httpc_names names;
+    int64_t backoff_ms;    /* connections end without a reply; 0: the last one brought one */
+    int64_t dial_after_ms; /* no new connection before this */
 
     struct sem permits; /* of plain calls under way, one to a connection */
     struct list idle;   /* plain connections, last used first */
@@ -117,8 +129,10 @@ struct httpc_host {
     size_t h2_count;      /* of them */
     struct waitq h2_room; /* who waits for a place on one, or for one to be opened */
     bool h2_opening;
+    bool h2_spoken;       /* it has replied in HTTP/2: silence does not mean HTTP/1.1 */
     size_t h2_failures;   /* to open one */
     char h2_problem[160]; /* of the last failure */
+    size_t h2_fruitless;  /* connections that ended without a reply */
     int64_t h1_until_ms;  /* it speaks HTTP/1.1: nobody asks again before this */
 };
 
@@ -183,6 +197,16 @@ void httpc_host_start_waiting(struct httpc_host *h);
 /* After a reply has shown that the server speaks HTTP/1.1 only. */
 void httpc_host_change_to_h1(struct httpc_host *h);
 void httpc_host_sweep(struct httpc_host *h);
+/* A connection ended without a reply: exponential backoff before the next one. */
+void httpc_host_back_off(struct httpc_host *h);
+void httpc_host_replied(struct httpc_host *h); /* ends the backoff */
+int64_t httpc_host_backoff_left_ms(const struct httpc_host *h);
+void httpc_silence_end(struct httpc_silence *s, struct loop *l); /* a byte of a reply came */
+/* Counts the time-out of a call that was sent at sent_ms. True: the connection is to be closed. */
+bool httpc_silence_timeout(struct httpc_silence *s, struct loop *l, int64_t sent_ms);
+/* Takes a silent shard out of use: calls not yet sent go to another one, the rest end with
+ * ERR_UNCERTAIN. Outside of curl only. */
+void httpc_host_retire(struct httpc_shard *s);
 
 /* http_client_shard.c */
 struct httpc_shard {
@@ -192,7 +216,8 @@ struct httpc_shard {
     struct timer timer;
     struct list transfers;
     size_t count;       /* of transfers, the abandoned ones too */
-    size_t connections; /* at most */
+    size_t connections; /* at most; 0: retired */
+    struct httpc_silence silence;
     int64_t idle_since_ms;
 };
 struct httpc_shard *httpc_shard_new(struct httpc_host *h, size_t connections);
@@ -244,6 +269,8 @@ struct httpc_h2 {
     size_t places;      /* that the server gives, or we take */
     bool greeted;       /* it has told its settings */
     bool leaving;       /* it takes no new calls */
+    bool replied;       /* at least once, or counted as fruitless */
+    struct httpc_silence silence;
     int64_t idle_since_ms;
 };
 
@@ -253,7 +280,9 @@ struct httpc_h2_call {
     struct task *task;
     struct httpc_h2 *conn; /* NULL: the connection has ended */
     int32_t stream;        /* 0: nothing has been sent */
-    struct str unsent;     /* of the body */
+    uint64_t sent_at;      /* nothing of it has left before the link has sent more than this */
+    int64_t sent_ms;
+    struct str unsent; /* of the body */
     struct http_reply_head head;
     size_t head_bytes, body_bytes;
     bool head_done;
@@ -266,6 +295,8 @@ struct httpc_h2_call {
 
 /* A place for x on a connection, which is opened if need be. x->conn is NULL if the host speaks HTTP/1.1. */
 MUST_CHECK int httpc_h2_join(struct task *t, struct httpc_h2_call *x);
+/* Closes the connection of a call that timed out, if it was silent twice in a row. */
+void httpc_h2_timeout(struct httpc_h2_call *x);
 /* Gives the place back, at once or when the server has heard that the call is given up. */
 void httpc_h2_leave(struct httpc_h2_call *x);
 void httpc_h2_sweep(struct httpc_host *h);

@@ -38,6 +38,9 @@ static void finish(struct httpc_transfer *x, CURLcode code)
     int err = httpc_transfer_outcome(x, code);
     if (err == ERR_UNAVAILABLE)
         httpc_names_suspect(&x->host->names);
+    bool cut = err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN;
+    if (cut && x->head.status == 0 && httpc_host_multiplexes(x->host))
+        httpc_host_back_off(x->host);
     httpc_shard_remove(x);
     httpc_transfer_end(x, err);
 }

@@ -299,6 +299,46 @@ static void test_h2_cancel(struct task *t, void *arg)
     http_client_free(f.client);
 }
 
+static int post_within(struct task *t, struct fixture *f, const char *path, int64_t ms)
+{
+    struct http_response r;
+    int64_t old = task_deadline(t, ms);
+    int err = post(t, f, path, STR("x"), &r);
+    task_deadline_restore(t, old);
+    return err;
+}
+
+static void test_h2_silent(struct task *t, void *arg)
+{
+    struct fixture f;
+    fixture_open(&f, t, arg, "h2", (struct http_client_options){.connect_ms = 0});
+    int64_t before = seen(t, &f, "connections");
+    struct burst b = {.f = &f, .path = "/?ms=60000", .version = 20};
+    struct group g;
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "stays", burst_call, &b) == 0);
+    is_int(post_within(t, &f, "/?ms=60000", 200), ERR_TIMEOUT, "no reply in time");
+    is_int(post_within(t, &f, "/?ms=60000", 200), ERR_TIMEOUT, "twice in a row");
+    int64_t start_us = loop_now_us(task_loop(t));
+    check(group_join(t, &g) == 0);
+    ok(loop_now_us(task_loop(t)) - start_us < 10000000, "end the other calls");
+    is_int(seen(t, &f, "connections"), before + 1, "the next has a new connection");
+    http_client_free(f.client);
+}
+
+static void test_h2_goaway(struct task *t, void *arg)
+{
+    struct fixture f;
+    fixture_open(&f, t, arg, "leaving", (struct http_client_options){.connect_ms = 0});
+    int64_t until_ms = loop_now_ms(task_loop(t)) + 3000;
+    int calls = 0;
+    while (loop_now_ms(task_loop(t)) < until_ms && post_within(t, &f, "/", 60000) == ERR_UNCERTAIN)
+        calls++;
+    ok(strstr(task_error(t), "lost"), "no reply: %s", task_error(t));
+    ok(calls >= 4 && calls <= 12, "GOAWAY at once: few calls in three seconds: %d", calls);
+    http_client_free(f.client);
+}
+
 /* --- HTTP/1.1 over TLS --- */
 
 static void test_h1_only(struct task *t, void *arg)
@@ -359,6 +399,8 @@ int main(void)
     tap_task(test_narrow_server, &s, true);
     tap_task(test_h2_failures, &s, true);
     tap_task(test_h2_cancel, &s, true);
+    tap_task(test_h2_silent, &s, true);
+    tap_task(test_h2_goaway, &s, true);
     tap_task(test_h1_only, &s, true);
     tap_task(test_trust, &s, true);
     servers_close(&s);

@@ -25,16 +25,24 @@ static int on_begin(void *arg, char *peer, char *self, int peer_port, int self_p
     struct httpc_transfer *x = arg;
     bool again = x->begun;
     x->begun = true;
+    x->begun_ms = loop_now_ms(x->client->loop);
     if (!again || httpc_method_repeatable(x->method))
         return CURL_PREREQFUNC_OK;
     stop(x, ERR_UNCERTAIN);
     return CURL_PREREQFUNC_ABORT;
 }
 
+static void heard(struct httpc_transfer *x)
+{
+    httpc_silence_end(&x->shard->silence, x->client->loop);
+    httpc_host_replied(x->host);
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct httpc_transfer *x = arg;
     n *= size;
+    heard(x);
     x->head_bytes += n;
     if (x->head_bytes > HEAD_BYTES_MAX)
         return stop(x, ERR_LIMIT);
@@ -51,6 +59,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct httpc_transfer *x = arg;
     n *= size;
+    heard(x);
     if (n > x->reply_bytes_max - x->body_bytes)
         return stop(x, ERR_LIMIT);
     x->body_bytes += n;

@@ -107,7 +107,7 @@ export type State = "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FA
 export interface Progress {
     state: State;
     reason: string | null;
-    reason_code: "funds" | "account" | "banned" | "admin" | "expired" | "other" | null;
+    reason_code: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
     papers: number;
     finished: number;
     relevant: number;

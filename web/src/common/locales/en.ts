@@ -152,6 +152,7 @@ const words = {
         reason: {
             funds: "Paused because your balance ran out. After a recharge, resume it: nothing is lost.",
             account: "Paused because something is wrong with your account. Please tell your administrator.",
+            unrecorded: "Paused because verdicts cannot be recorded. Nothing is charged meanwhile; please tell your administrator.",
             banned: "Paused because your account is banned. Please ask your administrator.",
             admin: "Terminated by an administrator. What was judged stays yours.",
             expired: "Terminated because it was paused for 7 days. What was judged stays yours.",

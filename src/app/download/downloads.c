@@ -1,0 +1,334 @@
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sha256.h"
+#include "app/download/downloads_private.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+#define AWAIT_POLL_MS   40
+#define AWAIT_MARGIN_MS 1000  /* of the deadline is left to answer */
+#define LOST_MS         15000 /* after that it is looked whether a download is still in the queue */
+
+static const char *const states[] = {
+    [DOWNLOAD_PENDING] = "PENDING",
+    [DOWNLOAD_PROCESSING] = "PROCESSING",
+    [DOWNLOAD_READY] = "READY",
+    [DOWNLOAD_FAILED] = "FAILED",
+};
+
+const char *download_state_name(enum download_state s)
+{
+    return states[s];
+}
+
+/* --- the whole --- */
+
+static int64_t *counter(struct metrics *m, const char *name, const char *help)
+{
+    return metric(m, METRIC_COUNTER, name, "", help);
+}
+
+struct downloads *downloads_new(const struct downloads_options *o)
+{
+    struct downloads *d = check_memory(calloc(1, sizeof *d));
+    struct metrics *m = o->metrics;
+    d->options = *o;
+    if (!o->lease_ms)
+        d->options.lease_ms = DOWNLOAD_LEASE_MS;
+    if (!o->held_bytes_max)
+        d->options.held_bytes_max = DOWNLOAD_HELD_BYTES_MAX;
+    if (!o->queued_max)
+        d->options.queued_max = DOWNLOADS_QUEUED_MAX;
+    d->blocks =
+        blocks_new(&(struct blocks_options){.redis = o->redis, .sql = o->sql, .metrics = m});
+    waitq_init(&d->created);
+    waitq_init(&d->idle);
+    sem_init(&d->asking, 1);
+    sem_init(&d->turn, 1);
+    d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
+    d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");
+    d->failed_count = counter(m, "millrace_downloads_failed_total", "Files that could not be.");
+    d->streamed_count = counter(m, "millrace_downloads_streamed_total",
+                                "Files that were built while they were sent.");
+    d->bytes_count = counter(m, "millrace_downloads_bytes_total", "Bytes of files built.");
+    d->waiting = metric(m, METRIC_GAUGE, "millrace_downloads_waiting", "",
+                        "Downloads in the queue, as this node saw it last.");
+    d->seconds = histogram_new(m, "millrace_download_build_seconds", "Building a file.");
+    return d;
+}
+
+void downloads_free(struct downloads *d)
+{
+    if (!d)
+        return;
+    histogram_free(d->seconds);
+    blocks_free(d->blocks);
+    free(d);
+}
+
+int download_script(struct task *t, struct downloads *d, const struct redis_script *s, size_t keys,
+                    size_t argc, const struct str *argv, int64_t *out)
+{
+    const struct redis_reply *reply;
+    int err = redis_script_run(t, d->options.redis, s, argv[0], keys, argc, argv, &reply);
+    if (!err && reply->type != REDIS_INT)
+        err = task_fail(t, ERR_PROTO, "script %s returned something else", s->name);
+    if (!err)
+        *out = reply->integer;
+    return err;
+}
+
+/* --- asking for one --- */
+
+static int note(struct task *t, struct downloads *d, const struct download_wish *w, struct str id,
+                const struct run_view *v)
+{
+    struct arena *a = task_arena(t);
+    int64_t wall_ms = loop_wall_ms(task_loop(t)), noted;
+    const struct str argv[] = {
+        key_download_status(a, w->run.uid, id),
+        key_downloads_of(a, w->run.uid),
+        id,
+        str_int(a, DOWNLOAD_STATUS_MS),
+        str_int(a, DOWNLOADS_WAITING_MAX),
+        STR("state"),
+        STR("PENDING"),
+        STR("uid"),
+        str_int(a, w->run.uid),
+        STR("qid"),
+        w->run.qid,
+        STR("type"),
+        str_of(export_name(w->format)),
+        STR("scope"),
+        w->all ? STR("all") : STR("relevant"),
+        STR("progress"),
+        STR("0"),
+        STR("rows"),
+        str_int(a, w->all ? v->finished : v->relevant),
+        STR("name"),
+        download_name(a, v->question, wall_ms, w),
+    };
+    int err =
+        download_script(t, d, &script_download_create, 2, sizeof argv / sizeof *argv, argv, &noted);
+    if (!err && !noted)
+        err = task_fail(t, ERR_RATE, "%d of your downloads are waiting already",
+                        DOWNLOADS_WAITING_MAX);
+    return err;
+}
+
+static int forget(struct task *t, struct downloads *d, int64_t uid, struct str id)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    struct str status = key_download_status(a, uid, id), all = key_downloads_of(a, uid);
+    redis_batch_init(&b, t, d->options.redis);
+    redis_batch_add(&b, status, STR("DEL"), status);
+    redis_batch_add(&b, all, STR("ZREM"), all, id);
+    return redis_batch_run(&b, &replies);
+}
+
+static struct str member_of(struct task *t, int64_t uid, struct str id)
+{
+    return str_printf(task_arena(t), "%lld:%.*s", (long long)uid, STR_ARG(id));
+}
+
+static int push(struct task *t, struct downloads *d, int64_t uid, struct str id)
+{
+    int64_t pushed = 0;
+    const struct str argv[] = {key_download_queue, member_of(t, uid, id),
+                               str_int(task_arena(t), d->options.queued_max)};
+    int err = download_script(t, d, &script_download_push, 1, 3, argv, &pushed);
+    if (err || pushed)
+        return err;
+    err = forget(t, d, uid, id);
+    return err ? err : task_fail(t, ERR_BUSY, "too many downloads are waiting");
+}
+
+int download_create(struct task *t, struct downloads *d, const struct download_wish *w,
+                    char id[DOWNLOAD_ID_BYTES])
+{
+    const struct downloads_options *o = &d->options;
+    struct runs runs = {o->redis, o->sql, o->cache, o->ledger, NULL};
+    struct run_view v;
+    uint8_t bytes[(DOWNLOAD_ID_BYTES - 1) / 2];
+    int err = run_view(t, &runs, w->run, &v);
+    if (err)
+        return err;
+    loop_secret(task_loop(t), bytes, sizeof bytes);
+    hex_write(bytes, sizeof bytes, id);
+    err = note(t, d, w, str_of(id), &v);
+    if (!err)
+        err = push(t, d, w->run.uid, str_of(id));
+    if (err)
+        return err;
+    metric_add(d->created_count, 1);
+    waitq_wake_one(&d->created);
+    return 0;
+}
+
+/* --- looking at it --- */
+
+static int64_t number(const struct redis_reply *r)
+{
+    int64_t v = 0;
+    if (r->type == REDIS_STRING)
+        (void)str_to_i64(r->str, &v);
+    return v;
+}
+
+static bool parse_state(struct str name, enum download_state *out)
+{
+    for (int s = DOWNLOAD_PENDING; s <= DOWNLOAD_FAILED; s++)
+        if (str_eq(name, str_of(states[s]))) {
+            *out = (enum download_state)s;
+            return true;
+        }
+    return false;
+}
+
+static bool is_id(struct str id)
+{
+    bool hex = id.n == DOWNLOAD_ID_BYTES - 1;
+    for (size_t i = 0; hex && i < id.n; i++)
+        hex = memchr("0123456789abcdef", id.p[i], 16) != NULL;
+    return hex;
+}
+
+/* Whoever waits for it looks at it, so this is where it is noticed that nobody would ever build it. */
+static void find_again(struct task *t, struct downloads *d, const struct download *found,
+                       int64_t created_ms)
+{
+    bool waits = found->state == DOWNLOAD_PENDING || found->state == DOWNLOAD_PROCESSING;
+    if (!waits || loop_wall_ms(task_loop(t)) - created_ms < LOST_MS)
+        return;
+    int64_t again = 0;
+    const struct str argv[] = {key_download_queue, key_download_taken,
+                               member_of(t, found->uid, found->id)};
+    int err = download_script(t, d, &script_download_again, 2, 3, argv, &again);
+    if (!err && again)
+        log_info("download", "%.*s was lost, and waits again", STR_ARG(found->id));
+}
+
+int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,
+                  struct download *out)
+{
+    if (!is_id(id))
+        return task_fail(t, ERR_NOT_FOUND, "you have no such download");
+    struct str key = key_download_status(task_arena(t), uid, id);
+    const struct redis_reply *r;
+    int err =
+        redis_call(t, d->options.redis, key, &r, STR("HMGET"), key, STR("state"), STR("qid"),
+                   STR("type"), STR("scope"), STR("name"), STR("error"), STR("progress"),
+                   STR("streamed"), STR("bytes"), STR("pieces"), STR("until"), STR("created_at"));
+    if (err)
+        return err;
+    const struct redis_reply *const *f = r->items;
+    struct download found = {
+        .uid = uid,
+        .id = id,
+        .wish = {.run = {uid, f[1]->str}, .all = str_eq(f[3]->str, STR("all"))},
+        .name = f[4]->str,
+        .error = f[5]->type == REDIS_STRING ? f[5]->str : STR_NULL,
+        .progress = number(f[6]),
+        .streamed = f[7]->type == REDIS_STRING,
+        .bytes = number(f[8]),
+        .pieces = number(f[9]),
+        .expires_ms = number(f[10]),
+    };
+    /* Without these it has expired, and something was written to it after that. */
+    if (f[1]->type != REDIS_STRING || f[4]->type != REDIS_STRING ||
+        !parse_state(f[0]->str, &found.state) || !export_parse(f[2]->str, &found.wish.format))
+        return task_fail(t, ERR_NOT_FOUND, "you have no such download");
+    find_again(t, d, &found, number(f[11]));
+    *out = found;
+    return 0;
+}
+
+int download_await(struct task *t, struct downloads *d, int64_t uid, struct str id,
+                   struct download *out)
+{
+    for (;;) {
+        int err = download_look(t, d, uid, id, out);
+        if (err || out->state == DOWNLOAD_READY || out->state == DOWNLOAD_FAILED)
+            return err;
+        if (task_time_left_ms(t) < AWAIT_MARGIN_MS)
+            return task_fail(t, ERR_TIMEOUT, "the file is not ready yet");
+        err = task_sleep(t, AWAIT_POLL_MS);
+        if (err)
+            return err;
+    }
+}
+
+/* --- sending it --- */
+
+/* The pieces that follow live on while this one is sent: a slow line may take longer than they live. */
+static int fetch_piece(struct task *t, struct downloads *d, const struct download *file, int64_t n,
+                       struct str *out)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, d->options.redis);
+    for (int64_t i = n; i < file->pieces; i++) {
+        struct str key = key_download_piece(a, file->uid, file->id, i);
+        if (i == n)
+            redis_batch_add(&b, key, STR("GET"), key);
+        if (i > n || file->pieces > 1)
+            redis_batch_add(&b, key, STR("PEXPIRE"), key, str_int(a, DOWNLOAD_FILE_MS));
+    }
+    int err = redis_batch_run(&b, &replies);
+    if (!err && replies[0]->type != REDIS_STRING)
+        err = task_fail(t, ERR_NOT_FOUND, "the file has expired; ask for it again");
+    return err ? err : download_unpack(t, replies[0]->str, out);
+}
+
+static int send_pieces(struct task *t, struct downloads *d, const struct download *file,
+                       download_begin_fn *begin, download_fn *fn, void *arg)
+{
+    int err = 0;
+    for (int64_t n = 0; !err && n < file->pieces; n++) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        struct str piece;
+        err = fetch_piece(t, d, file, n, &piece);
+        if (!err && n == 0 && begin)
+            err = begin(t, arg);
+        if (!err)
+            err = fn(t, piece, arg);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+/* A place among those who are sent what is being built. NULL: there is none. */
+static int64_t *find_place(struct downloads *d, int64_t uid)
+{
+    int64_t *place = NULL;
+    int same = 0;
+    for (size_t i = 0; i < DOWNLOAD_STREAMS_MAX; i++) {
+        same += d->streaming[i] == uid;
+        if (d->streaming[i] == 0)
+            place = &d->streaming[i];
+    }
+    return same < DOWNLOAD_STREAMS_OF_USER ? place : NULL;
+}
+
+int download_send(struct task *t, struct downloads *d, const struct download *file,
+                  download_begin_fn *begin, download_fn *fn, void *arg)
+{
+    if (file->state != DOWNLOAD_READY)
+        return task_fail(t, ERR_CONFLICT, "the download is %s", states[file->state]);
+    if (!file->streamed)
+        return send_pieces(t, d, file, begin, fn, arg);
+    int64_t *place = find_place(d, file->uid);
+    if (!place)
+        return task_fail(t, ERR_BUSY, "too many large files are being sent");
+    *place = file->uid;
+    int err = begin ? begin(t, arg) : 0;
+    if (!err)
+        err = download_build(t, d, &file->wish, fn, NULL, arg);
+    *place = 0;
+    metric_add(d->streamed_count, !err);
+    return err;
+}

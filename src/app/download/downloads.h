@@ -1,0 +1,106 @@
+/* downloads.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
+ *
+ *   1. download_create notes what is wanted as download:<uid>:<id>:status, PENDING, and puts "<uid>:<id>" into
+ *      download_queue. Between the two steps the node may die: the status ends by itself. A Redis that comes back older may
+ *      know the first step only: whoever looks at a download that waits for long puts it into the queue again.
+ *   2. One of DOWNLOAD_WORKERS workers of some node takes it, with a lease: until that ends it is nobody else's. Its
+ *      time stands in download_taken; who holds it stands in the status, which is PROCESSING.
+ *   3. The worker builds the file, saves it in pieces, and keeps the lease while it does. It saves, and finishes, by
+ *      scripts that look who holds it: one that was slow, and lost it to another, can do neither.
+ *   4. It is READY for DOWNLOAD_FILE_MS, or FAILED with words for the user.
+ *
+ * A worker that dies is followed when its lease has ended; after DOWNLOAD_TRIES_MAX of them it FAILED.
+ *
+ * A file above DOWNLOAD_HELD_BYTES_MAX, or of a user who has much held already, is READY without being held:
+ * it is built while it is sent. All of this goes over a connection to Redis of its own, so that
+ * large values do not stand in the way of what is short and urgent. */
+#ifndef APP_DOWNLOAD_DOWNLOADS_H
+#define APP_DOWNLOAD_DOWNLOADS_H
+
+#include "app/download/export.h"
+
+#define DOWNLOAD_WORKERS         10 /* per node */
+#define DOWNLOAD_ID_BYTES        33 /* 32 hexadecimal digits and NUL: nobody guesses one */
+#define DOWNLOAD_STATUS_MS       (3600 * 1000)
+#define DOWNLOAD_FILE_MS         (300 * 1000)
+#define DOWNLOAD_LEASE_MS        20000
+#define DOWNLOAD_TRIES_MAX       5
+#define DOWNLOAD_PIECE_BYTES     (1 << 20)
+#define DOWNLOAD_HELD_BYTES_MAX  (64 << 20)  /* of one file */
+#define DOWNLOAD_USER_BYTES_MAX  (256 << 20) /* of all that one user has held */
+#define DOWNLOADS_WAITING_MAX    20          /* of one user */
+#define DOWNLOADS_QUEUED_MAX     10000       /* of all */
+#define DOWNLOAD_STREAMS_MAX     16          /* files being built while they are sent, per node */
+#define DOWNLOAD_STREAMS_OF_USER 2
+#define DOWNLOAD_NAME_BYTES_MAX  255
+
+struct downloads;
+
+struct downloads_options {
+    struct redis *redis; /* all borrowed; this one for downloads only */
+    struct sql_pool *sql;
+    struct cache *cache;
+    struct ledger *ledger;
+    struct metrics *metrics;
+    uint64_t incarnation;   /* of this node, for leases */
+    const bool *drained;    /* nothing is taken while it is true; NULL: never */
+    int64_t lease_ms;       /* 0: DOWNLOAD_LEASE_MS */
+    int64_t held_bytes_max; /* 0: DOWNLOAD_HELD_BYTES_MAX */
+    int64_t queued_max;     /* 0: DOWNLOADS_QUEUED_MAX */
+};
+struct downloads *downloads_new(const struct downloads_options *o);
+void downloads_free(struct downloads *d);
+/* The workers, for ever. A task_fn with a struct downloads. */
+void downloads_task(struct task *t, void *arg);
+/* The workers take nothing more; waits at most ms for what they have. What is not done by then comes back with the end
+ * of its lease, on another node. */
+void downloads_drain(struct task *t, struct downloads *d, int64_t ms);
+
+struct download_wish {
+    struct run_id run;
+    enum export_format format;
+    bool all; /* else the relevant ones only */
+};
+/* ERR_NOT_FOUND: the user has no such run. ERR_RATE: DOWNLOADS_WAITING_MAX of this user's wait. ERR_BUSY: the queue is
+ * full. */
+MUST_CHECK int download_create(struct task *t, struct downloads *d, const struct download_wish *w,
+                               char id[DOWNLOAD_ID_BYTES]);
+
+enum download_state { DOWNLOAD_PENDING, DOWNLOAD_PROCESSING, DOWNLOAD_READY, DOWNLOAD_FAILED };
+#define DOWNLOAD_STATES "PENDING|PROCESSING|READY|FAILED"
+const char *download_state_name(enum download_state s);
+
+struct download {
+    int64_t uid;
+    struct str id;
+    enum download_state state;
+    struct download_wish wish;
+    int64_t progress; /* 0 to 100 */
+    struct str name;  /* of the file */
+    struct str error; /* of a FAILED one; else p == NULL */
+    bool streamed;    /* READY, but not held */
+    int64_t bytes, pieces;
+    int64_t expires_ms; /* READY and held: until then; else 0 */
+};
+/* In the task's arena. ERR_NOT_FOUND: the user has no such download. */
+MUST_CHECK int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,
+                             struct download *out);
+/* Waits until it is READY or FAILED. ERR_TIMEOUT: the task's deadline is near. */
+MUST_CHECK int download_await(struct task *t, struct downloads *d, int64_t uid, struct str id,
+                              struct download *out);
+
+/* Hands a READY file to fn, piece by piece; other than 0 ends it. begin (may be NULL) is called once all that is
+ * known to fail has not. ERR_CONFLICT: not READY. ERR_NOT_FOUND: the file has expired. ERR_BUSY: too many are being
+ * built while they are sent. The task's arena is reset between pieces. */
+typedef int download_fn(struct task *t, struct str piece, void *arg);
+typedef int download_begin_fn(struct task *t, void *arg);
+MUST_CHECK int download_send(struct task *t, struct downloads *d, const struct download *file,
+                             download_begin_fn *begin, download_fn *fn, void *arg);
+
+/* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is special to a
+ * file system or a shell, or turns text around. */
+struct str download_name(struct arena *a, struct str question, int64_t wall_ms,
+                         const struct download_wish *w);
+/* The value of Content-Disposition: the name in ASCII, and as it is (RFC 6266, RFC 8187). */
+struct str download_disposition(struct arena *a, struct str name);
+#endif

@@ -1,0 +1,554 @@
+/* Downloads on real stores: leases, workers that die or are slow, limits, ends of life, large files. */
+#include "app/download/downloads_private.h"
+
+#include "engine/money/ledger_fixture.h"
+#include "engine/scripts.h"
+
+#define PAPERS   1200
+#define RELEVANT 600
+
+struct site {
+    struct node node;
+    struct downloads *downloads;
+    struct group workers;
+};
+
+static void open_with(struct task *t, struct site *s, struct downloads_options o)
+{
+    open_node(t, &s->node);
+    say(t, &s->node, STR("FLUSHALL"));
+    o.redis = s->node.redis;
+    o.sql = s->node.sql;
+    o.cache = s->node.cache;
+    o.ledger = s->node.ledger;
+    o.metrics = metrics;
+    o.incarnation = 7;
+    s->downloads = downloads_new(&o);
+    group_init(&s->workers, task_loop(t));
+}
+
+static void open_site(struct task *t, struct site *s)
+{
+    open_with(t, s, (struct downloads_options){.lease_ms = 400});
+}
+
+static void start_workers(struct site *s)
+{
+    check(task_go(&s->workers, "downloads", downloads_task, s->downloads) == 0);
+}
+
+static void close_site(struct task *t, struct site *s)
+{
+    group_cancel(&s->workers);
+    check(group_join(t, &s->workers) == 0);
+    downloads_free(s->downloads);
+    close_node(t, &s->node);
+}
+
+/* --- a run that is archived, of papers in one block --- */
+
+static void fill_corpus(struct task *t, struct node *n)
+{
+    check(sql_call(t, n->sql, NULL,
+                   "REPLACE INTO paperinfo (DOI, Bib) SELECT CONCAT('10.5555/d.', seq),"
+                   " CONCAT('{\"journal\":\"NATURE\",\"year\":2024,\"file\":\"a.bib\",\"bib\":"
+                   "\"@article{k', seq, ',\\\\n title={Paper ', seq, '},\\\\n abstract={',"
+                   " REPEAT('A word about it. ', 250), '}\\\\n}\"}')"
+                   " FROM seq_1_to_1200") == 0);
+    check(sql_call(t, n->sql, NULL, "REPLACE INTO corpus_block VALUES ('NATURE', 2024, 1200, 7)") ==
+          0);
+}
+
+static struct run_id add_archived(struct task *t, struct node *n, int64_t uid)
+{
+    static int runs;
+    struct run_id id = {uid, str_printf(task_arena(t), "archived%d", runs++)};
+    check(sql_call(t, n->sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, status, archived, search_params,"
+                   " total_papers, finished_papers, relevant_papers)"
+                   " VALUES (?, ?, 'DONE', 1, '{\"question\":\"Is it wet?\"}', 1200, 1200, 600)",
+                   sql_text(id.qid), sql_int(uid)) == 0);
+    check(sql_call(t, n->sql, NULL,
+                   "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)"
+                   " SELECT ?, ?, CONCAT('10.5555/d.', seq), 'meta:NATURE:2024', seq % 2,"
+                   " CONCAT('{\"relevant\":', IF(seq % 2, 'true', 'false'),"
+                   " ',\"reason\":\"because\"}') FROM seq_1_to_1200",
+                   sql_int(uid), sql_text(id.qid)) == 0);
+    return id;
+}
+
+static struct run_id new_run(struct task *t, struct site *s)
+{
+    static bool filled;
+    if (!filled)
+        fill_corpus(t, &s->node);
+    filled = true;
+    return add_archived(t, &s->node, add_user(t, &s->node, 0));
+}
+
+static int create(struct task *t, struct site *s, struct run_id run, enum export_format f, bool all,
+                  char *id)
+{
+    struct download_wish w = {run, f, all};
+    return download_create(t, s->downloads, &w, id);
+}
+
+/* --- looking --- */
+
+static struct download look(struct task *t, struct site *s, int64_t uid, const char *id)
+{
+    struct download d = {.state = DOWNLOAD_FAILED};
+    check(download_look(t, s->downloads, uid, str_of(id), &d) == 0);
+    return d;
+}
+
+static struct download await(struct task *t, struct site *s, int64_t uid, const char *id)
+{
+    struct download d = {.state = DOWNLOAD_FAILED};
+    int64_t old = task_deadline(t, 20000);
+    check(download_await(t, s->downloads, uid, str_of(id), &d) == 0);
+    task_deadline_restore(t, old);
+    return d;
+}
+
+static int add_piece(struct task *t, struct str piece, void *arg)
+{
+    (void)t;
+    check(piece.n <= DOWNLOAD_PIECE_BYTES);
+    buf_add_str(arg, piece);
+    return 0;
+}
+
+static struct str file_of(struct task *t, struct site *s, const struct download *d)
+{
+    struct buf all;
+    buf_init(&all);
+    int err = download_send(t, s->downloads, d, NULL, add_piece, &all);
+    struct str text = err ? str_of(err_name(err)) : str_dup(task_arena(t), buf_str(&all));
+    buf_release(&all);
+    return text;
+}
+
+static size_t count_of(struct str text, struct str part)
+{
+    size_t n = 0;
+    for (ptrdiff_t at; (at = str_find(text, part)) >= 0; n++)
+        text = str_from(text.p + at + 1, text.n - (size_t)at - 1);
+    return n;
+}
+
+static int64_t taken(struct task *t, struct site *s)
+{
+    return ask_int(t, &s->node, STR("ZCARD"), key_download_taken, STR_NULL);
+}
+
+/* A download is READY a moment before its worker has let go of it. */
+static bool let_go(struct task *t, struct site *s)
+{
+    for (int i = 0; i < 1000 && taken(t, s) > 0; i++)
+        pause_ms(t, 5);
+    return taken(t, s) == 0;
+}
+
+static struct str status_key(struct task *t, int64_t uid, const char *id)
+{
+    return key_download_status(task_arena(t), uid, str_of(id));
+}
+
+static bool lives_for(struct task *t, struct site *s, struct str key, int64_t ms)
+{
+    int64_t left = ask_int(t, &s->node, STR("PTTL"), key, STR_NULL);
+    return left > ms - 20000 && left <= ms;
+}
+
+/* --- tests --- */
+
+static void test_whole(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){0}); /* a short lease would end on a busy machine */
+    struct run_id run = new_run(t, &s);
+    is_int(create(t, &s, run, EXPORT_BIB, false, id), 0, "a download is asked for");
+    struct download d = look(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_PENDING && d.progress == 0, "it is PENDING");
+    ok(strlen(id) == 32, "its id has 128 bits");
+    ok(lives_for(t, &s, status_key(t, run.uid, id), DOWNLOAD_STATUS_MS),
+       "its status lives an hour");
+    is_int(ask_int(t, &s.node, STR("LLEN"), key_download_queue, STR_NULL), 1, "and it waits");
+    start_workers(&s);
+    d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && d.progress == 100 && !d.streamed, "it is READY");
+    ok(d.pieces == 3 && d.bytes > 2 * DOWNLOAD_PIECE_BYTES, "in pieces");
+    ok(ask_int(t, &s.node, STR("STRLEN"), key_download_piece(task_arena(t), run.uid, str_of(id), 0),
+               STR_NULL) < DOWNLOAD_PIECE_BYTES / 2,
+       "which are packed");
+    struct str text = file_of(t, &s, &d);
+    ok((int64_t)text.n == d.bytes && count_of(text, STR("@article{k")) == RELEVANT,
+       "the relevant papers are in it");
+    ok(str_find(text, STR("@article{k1,\n title={Paper 1},\n abstract={A word about it. ")) >= 0 &&
+           str_find(text, STR("@article{k2,")) < 0,
+       "byte for byte");
+    ok(lives_for(t, &s, key_download_piece(task_arena(t), run.uid, str_of(id), 0),
+                 DOWNLOAD_FILE_MS),
+       "its pieces live five minutes");
+    ok(d.expires_ms > loop_wall_ms(task_loop(t)) + DOWNLOAD_FILE_MS - 20000, "as it says");
+    ok(let_go(t, &s), "nobody holds it");
+    check(create(t, &s, run, EXPORT_CSV, true, id) == 0);
+    d = await(t, &s, run.uid, id);
+    is_str(d.error, STR_NULL, "nothing goes wrong");
+    text = file_of(t, &s, &d);
+    ok(count_of(text, STR("\r\n")) == PAPERS + 1 && count_of(text, STR("not relevant")) == RELEVANT,
+       "all of them as a table");
+    say(t, &s.node, STR("DEL"), key_download_piece(task_arena(t), run.uid, str_of(id), 0));
+    is_str(file_of(t, &s, &d), STR("not_found"), "a file that has expired");
+    close_site(t, &s);
+}
+
+static void test_others(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    struct download d;
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    struct run_id theirs = {run.uid + 1, run.qid}, none = {run.uid, STR("x:status")};
+    is_int(create(t, &s, theirs, EXPORT_BIB, false, id), ERR_NOT_FOUND, "another user's run");
+    is_int(create(t, &s, none, EXPORT_BIB, false, id), ERR_NOT_FOUND, "no run at all");
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    is_int(download_look(t, s.downloads, run.uid + 1, str_of(id), &d), ERR_NOT_FOUND,
+           "another user's download");
+    is_int(download_look(t, s.downloads, run.uid, STR("0123456789abcdef0123456789abcdef"), &d),
+           ERR_NOT_FOUND, "none at all");
+    is_int(download_look(t, s.downloads, run.uid, STR("../x"), &d), ERR_NOT_FOUND, "not an id");
+    d = look(t, &s, run.uid, id);
+    is_str(file_of(t, &s, &d), STR("conflict"), "a file that is not there yet");
+    close_site(t, &s);
+}
+
+static void test_limits(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){.queued_max = DOWNLOADS_WAITING_MAX + 1});
+    struct run_id run = new_run(t, &s), other = new_run(t, &s);
+    int made = 0;
+    while (made < DOWNLOADS_WAITING_MAX && create(t, &s, run, EXPORT_RIS, false, id) == 0)
+        made++;
+    is_int(made, DOWNLOADS_WAITING_MAX, "so many may wait");
+    is_int(create(t, &s, run, EXPORT_RIS, false, id), ERR_RATE, "not one more");
+    is_int(create(t, &s, other, EXPORT_RIS, false, id), 0, "of another user, though");
+    struct str all = key_downloads_of(task_arena(t), other.uid);
+    is_int(create(t, &s, other, EXPORT_RIS, false, id), ERR_BUSY, "until the queue is full");
+    is_int(ask_int(t, &s.node, STR("EXISTS"), status_key(t, other.uid, id), STR_NULL), 0,
+           "what was refused is forgotten");
+    is_int(ask_int(t, &s.node, STR("ZCARD"), all, STR_NULL), 1, "and does not count");
+    start_workers(&s);
+    while (ask_int(t, &s.node, STR("LLEN"), key_download_queue, STR_NULL) > 0)
+        pause_ms(t, 10);
+    ok(let_go(t, &s), "all are built");
+    is_int(create(t, &s, run, EXPORT_RIS, false, id), 0, "then there is room again");
+    check(await(t, &s, run.uid, id).state == DOWNLOAD_READY);
+    close_site(t, &s);
+}
+
+/* What a worker does to take a download, by hand. */
+static void take_by_hand(struct task *t, struct site *s, int64_t uid, const char *id,
+                         const char *lease, const char *ms)
+{
+    const struct redis_reply *r;
+    const struct str take[] = {key_download_queue, key_download_taken, str_of(ms)};
+    const struct str begin[] = {status_key(t, uid, id), str_of(lease)};
+    if (ms)
+        check(redis_script_run(t, s->node.redis, &script_download_take, take[0], 2, 3, take, &r) ==
+              0);
+    check(redis_script_run(t, s->node.redis, &script_download_begin, begin[0], 1, 2, begin, &r) ==
+              0 &&
+          r->count == 6);
+}
+
+static int64_t save_by_hand(struct task *t, struct site *s, int64_t uid, const char *id,
+                            const char *lease)
+{
+    int64_t saved = -1;
+    const struct str argv[] = {
+        status_key(t, uid, id), key_download_piece(task_arena(t), uid, str_of(id), 0),
+        str_of(lease),          STR("50"),
+        STR("spoilt"),          STR("1000")};
+    check(download_script(t, s->downloads, &script_download_save, 2, 6, argv, &saved) == 0);
+    return saved;
+}
+
+static int64_t finish_by_hand(struct task *t, struct site *s, int64_t uid, const char *id,
+                              const char *lease)
+{
+    int64_t done = -1;
+    const struct str argv[] = {status_key(t, uid, id), key_downloads_of(task_arena(t), uid),
+                               str_of(lease),          str_of(id),
+                               STR("FAILED"),          STR("spoilt")};
+    check(download_script(t, s->downloads, &script_download_finish, 2, 6, argv, &done) == 0);
+    return done;
+}
+
+static void test_dead(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    take_by_hand(t, &s, run.uid, id, "dead:1", "1500");
+    is_int(save_by_hand(t, &s, run.uid, id, "dead:1"), 1, "a worker has begun with it");
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING, "it is PROCESSING");
+    start_workers(&s);
+    pause_ms(t, 300);
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
+           "nobody takes it from a living one");
+    struct download d = await(t, &s, run.uid, id);
+    is_int(d.state, DOWNLOAD_READY, "it comes back when the lease has ended");
+    is_int(save_by_hand(t, &s, run.uid, id, "dead:1"), 0, "the dead one cannot save any more");
+    is_int(finish_by_hand(t, &s, run.uid, id, "dead:1"), 0, "nor finish");
+    ok(count_of(file_of(t, &s, &d), STR("@article{k")) == RELEVANT, "the file is whole");
+    ok(let_go(t, &s), "nobody holds it");
+    close_site(t, &s);
+}
+
+/* Another takes it while one of ours is at it, and dies. */
+static void test_slow(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){.lease_ms = 1200});
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, true, id) == 0);
+    start_workers(&s);
+    while (look(t, &s, run.uid, id).state == DOWNLOAD_PENDING)
+        check(task_yield(t) == 0);
+    take_by_hand(t, &s, run.uid, id, "other:1", NULL);
+    pause_ms(t, 100);
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING, "ours could not finish it");
+    is_int(taken(t, &s), 1, "and has not given it back");
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
+       "it is taken again when the other does not keep it");
+    is_int(finish_by_hand(t, &s, run.uid, id, "other:1"), 0, "who can do nothing more to it");
+    close_site(t, &s);
+}
+
+/* What is noted is there, what was put into the queue is not, as a Redis that has lost its last moment may have it. */
+static void test_lost(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_RIS, false, id) == 0);
+    say(t, &s.node, STR("HSET"), status_key(t, run.uid, id), STR("created_at"), STR("1"));
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PENDING, "one that waits for long");
+    is_int(ask_int(t, &s.node, STR("LLEN"), key_download_queue, STR_NULL), 1,
+           "is in the queue once");
+    say(t, &s.node, STR("DEL"), key_download_queue);
+    start_workers(&s);
+    is_int(await(t, &s, run.uid, id).state, DOWNLOAD_READY, "and if it is not, it is put there");
+    ok(let_go(t, &s), "nobody holds it");
+    close_site(t, &s);
+}
+
+/* Redis goes, and comes back without a piece that was saved, while one of ours does something else. */
+static void test_older(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){0});
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, true, id) == 0);
+    struct str first = key_download_piece(task_arena(t), run.uid, str_of(id), 0);
+    start_workers(&s);
+    check(sem_get(t, &s.downloads->turn) == 0);
+    while (ask_int(t, &s.node, STR("EXISTS"), first, STR_NULL) == 0) {
+        sem_put(&s.downloads->turn);
+        check(task_yield(t) == 0 && sem_get(t, &s.downloads->turn) == 0);
+    }
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
+           "a piece is saved, more will follow");
+    uint64_t epoch = redis_epoch(s.node.redis);
+    check(store_redis_say(&store, "CLIENT KILL TYPE normal", NULL, 0));
+    await_new_redis(t, &s.node, epoch);
+    say(t, &s.node, STR("DEL"), first);
+    sem_put(&s.downloads->turn);
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
+       "it is built anew, and whole");
+    ok(let_go(t, &s), "nobody holds it");
+    close_site(t, &s);
+}
+
+static void test_drain(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES], late[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, true, id) == 0);
+    start_workers(&s);
+    while (look(t, &s, run.uid, id).state == DOWNLOAD_PENDING)
+        check(task_yield(t) == 0);
+    downloads_drain(t, s.downloads, 20000);
+    ok(look(t, &s, run.uid, id).state == DOWNLOAD_READY && taken(t, &s) == 0,
+       "a node that drains finishes what it has");
+    check(create(t, &s, run, EXPORT_BIB, true, late) == 0);
+    pause_ms(t, 300);
+    is_int(look(t, &s, run.uid, late).state, DOWNLOAD_PENDING, "and takes nothing more");
+    close_site(t, &s);
+}
+
+static void test_tries(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    say(t, &s.node, STR("HSET"), status_key(t, run.uid, id), STR("tries"), STR("5"));
+    start_workers(&s);
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_FAILED && d.error.n > 0, "one that kills its workers FAILED at last");
+    ok(let_go(t, &s), "and is not taken again");
+    is_int(ask_int(t, &s.node, STR("EXISTS"), key_downloads_of(task_arena(t), run.uid), STR_NULL),
+           0, "nor counted");
+    say(t, &s.node, STR("RPUSH"), key_download_queue, STR("1:gone"), STR("nonsense"));
+    check(create(t, &s, run, EXPORT_RIS, false, id) == 0);
+    d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && let_go(t, &s), "what is not there any more is passed over");
+    close_site(t, &s);
+}
+
+/* A client that takes a piece only when another download is READY. */
+struct slow_client {
+    struct site *site;
+    struct run_id run;
+    enum download_state meanwhile;
+};
+
+static int take_slowly(struct task *t, struct str piece, void *arg)
+{
+    struct slow_client *c = arg;
+    char id[DOWNLOAD_ID_BYTES];
+    (void)piece;
+    if (c->meanwhile == DOWNLOAD_READY)
+        return 0;
+    check(create(t, c->site, c->run, EXPORT_CSV, false, id) == 0);
+    c->meanwhile = await(t, c->site, c->run.uid, id).state;
+    return 0;
+}
+
+static void test_large(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_with(t, &s, (struct downloads_options){.held_bytes_max = 3 << 19});
+    struct run_id run = new_run(t, &s);
+    start_workers(&s);
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && d.streamed && d.progress == 100, "a large file is not held");
+    ok(let_go(t, &s), "nobody holds the download");
+    is_int(ask_int(t, &s.node, STR("EXISTS"),
+                   key_download_piece(task_arena(t), run.uid, str_of(id), 0), STR_NULL),
+           0, "nothing of it is left");
+    is_int((int64_t)count_of(file_of(t, &s, &d), STR("@article{k")), RELEVANT,
+           "it is built while it is sent");
+    struct slow_client slow = {.site = &s, .run = run, .meanwhile = DOWNLOAD_PENDING};
+    is_int(download_send(t, s.downloads, &d, NULL, take_slowly, &slow), 0, "to a slow client too");
+    ok(slow.meanwhile == DOWNLOAD_READY, "for which no other file waits");
+    s.downloads->streaming[3] = s.downloads->streaming[5] = run.uid;
+    is_str(file_of(t, &s, &d), STR("busy"), "two at once for one user");
+    s.downloads->streaming[5] = 0;
+    is_int((int64_t)count_of(file_of(t, &s, &d), STR("@article{k")), RELEVANT, "and no third");
+    close_site(t, &s);
+}
+
+static void test_much(struct task *t, void *arg)
+{
+    (void)arg;
+    struct site s;
+    char id[DOWNLOAD_ID_BYTES];
+    open_site(t, &s);
+    struct run_id run = new_run(t, &s);
+    struct arena *a = task_arena(t);
+    struct str until = str_int(a, loop_wall_ms(task_loop(t)) + 60000);
+    say(t, &s.node, STR("ZADD"), key_downloads_of(a, run.uid), until,
+        str_printf(a, "another:%d", DOWNLOAD_USER_BYTES_MAX - 1000));
+    start_workers(&s);
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    struct download d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && d.streamed, "who has much held gets the rest as it is built");
+    ok(let_go(t, &s) && ask_int(t, &s.node, STR("EXISTS"),
+                                key_download_piece(a, run.uid, str_of(id), 0), STR_NULL) == 0,
+       "its pieces are gone");
+    check(sql_call(t, s.node.sql, NULL, "DELETE FROM search_result WHERE query_id = ?",
+                   sql_text(run.qid)) == 0);
+    check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
+    d = await(t, &s, run.uid, id);
+    ok(d.state == DOWNLOAD_READY && !d.streamed && d.bytes == 0 && file_of(t, &s, &d).n == 0,
+       "a file of nothing");
+    close_site(t, &s);
+}
+
+/* --- names --- */
+
+static void test_names(void)
+{
+    static const struct {
+        const char *question, *name, *disposition;
+    } cases[] = {
+        {"Is it wet?", "millrace-Is-it-wet-2026-01-31-relevant.csv",
+         "attachment; filename=\"millrace-Is-it-wet-2026-01-31-relevant.csv\""},
+        {"", "millrace-2026-01-31-relevant.csv",
+         "attachment; filename=\"millrace-2026-01-31-relevant.csv\""},
+        {"../../etc/passwd\r\nX: \"y\"", "millrace-etc-passwd-X-y-2026-01-31-relevant.csv",
+         "attachment; filename=\"millrace-etc-passwd-X-y-2026-01-31-relevant.csv\""},
+        {"二氧化碳，吗？", "millrace-二氧化碳-吗-2026-01-31-relevant.csv",
+         "attachment; filename=\"millrace-2026-01-31-relevant.csv\"; filename*=UTF-8''"
+         "millrace-%E4%BA%8C%E6%B0%A7%E5%8C%96%E7%A2%B3-%E5%90%97-2026-01-31-relevant.csv"},
+        {"a\xe2\x80\xae"
+         "b \xff c",
+         "millrace-a-b-c-2026-01-31-relevant.csv",
+         "attachment; filename=\"millrace-a-b-c-2026-01-31-relevant.csv\""},
+        {"Does this paper report on the effect of temperature on enzymes?",
+         "millrace-Does-this-paper-report-on-the-effect-of-2026-01-31-relevant.csv", NULL},
+    };
+    struct arena a;
+    struct download_wish w = {.format = EXPORT_CSV};
+    arena_init(&a);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct str name = download_name(&a, str_of(cases[i].question), 1769860000000, &w);
+        is_str(name, str_of(cases[i].name), "the name of a file");
+        if (cases[i].disposition)
+            is_str(download_disposition(&a, name), str_of(cases[i].disposition), "as a header");
+    }
+    arena_release(&a);
+}
+
+int main(void)
+{
+    static void (*const tests[])(struct task * t, void *arg) = {
+        test_drain, test_whole, test_others, test_limits, test_dead, test_older,
+        test_lost,  test_slow,  test_tries,  test_large,  test_much,
+    };
+    start_stores();
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tap_task(tests[i], NULL, true);
+    test_names();
+    return stop_stores();
+}

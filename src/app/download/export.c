@@ -1,0 +1,204 @@
+#include "app/download/export.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/sha256.h"
+#include "corpus/csv.h"
+#include "corpus/paper.h"
+#include "corpus/ris.h"
+
+#define CELL_UNITS_MAX 32000 /* of UTF-16; Excel's own limit is 32,767 */
+
+struct export
+{
+    enum export_format format;
+    struct buf *out;
+    struct bibtex *reader;
+    struct arena scratch; /* for one row */
+    struct arena kept;    /* values of strings */
+    struct map *strings;  /* name of an @string in lower case: digest of what it means by now */
+};
+
+static const struct {
+    const char *name, *media;
+} formats[] = {
+    [EXPORT_CSV] = {"csv", "text/csv; charset=utf-8"},
+    [EXPORT_BIB] = {"bib", "application/x-bibtex; charset=utf-8"},
+    [EXPORT_RIS] = {"ris", "application/x-research-info-systems; charset=utf-8"},
+};
+
+const char *export_name(enum export_format f)
+{
+    return formats[f].name;
+}
+
+const char *export_media(enum export_format f)
+{
+    return formats[f].media;
+}
+
+bool export_parse(struct str name, enum export_format *out)
+{
+    for (int f = EXPORT_CSV; f <= EXPORT_RIS; f++)
+        if (str_eq(name, str_of(formats[f].name))) {
+            *out = (enum export_format)f;
+            return true;
+        }
+    return false;
+}
+
+/* --- CSV --- */
+
+static void add_header(struct export *e)
+{
+    static const char *const columns[] = {"doi",  "title",   "authors", "journal",
+                                          "year", "verdict", "reason",  "abstract"};
+    struct csv_writer w = {e->out, 0};
+    buf_add_lit(e->out, "\xef\xbb\xbf");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        csv_add(&w, str_of(columns[i]));
+    csv_end_row(&w);
+}
+
+static struct str verdict(const struct result *r)
+{
+    if (r->failed)
+        return STR("failed");
+    return r->relevant ? STR("relevant") : STR("not relevant");
+}
+
+/* Excel takes what is longer for further rows: a paper of three thousand authors would break the table. */
+static struct str fit_cell(struct arena *a, struct str s)
+{
+    size_t units = 0, at = 0;
+    while (at < s.n && units < CELL_UNITS_MAX) {
+        size_t n = str_utf8_step(str_from(s.p + at, s.n - at));
+        units += n == 4 ? 2 : 1;
+        at += n ? n : 1;
+    }
+    return at == s.n ? s : str_printf(a, "%.*s…", (int)at, s.p);
+}
+
+/* What the AI said, on one line. */
+static struct str one_line(struct arena *a, struct str s)
+{
+    char *p = str_z(a, s);
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)p[i] < 0x20 || p[i] == 0x7f)
+            p[i] = ' ';
+    return str_trim(str_from(p, s.n));
+}
+
+static void add_csv(struct export *e, const struct result_row *row, struct str bibtex)
+{
+    struct csv_writer w = {e->out, 0};
+    struct paper_fields f = {.title = STR_NULL};
+    if (bibtex.p && paper_read_bibtex(&e->scratch, e->reader, bibtex, &f))
+        f = (struct paper_fields){.title = STR_NULL};
+    csv_add(&w, row->doi);
+    csv_add(&w, fit_cell(&e->scratch, f.title));
+    csv_add(&w, fit_cell(&e->scratch, f.authors));
+    csv_add(&w, f.printed_in.n ? f.printed_in : row->journal);
+    csv_add_int(&w, row->year);
+    csv_add(&w, verdict(&row->result));
+    csv_add(&w, fit_cell(&e->scratch, one_line(&e->scratch, row->result.reason)));
+    csv_add(&w, fit_cell(&e->scratch, f.abstract));
+    csv_end_row(&w);
+}
+
+/* --- BibTeX --- */
+
+static struct str lower(struct arena *a, struct str s)
+{
+    char *p = str_z(a, s);
+    for (size_t i = 0; i < s.n; i++)
+        if (p[i] >= 'A' && p[i] <= 'Z')
+            p[i] = (char)(p[i] - 'A' + 'a');
+    return str_from(p, s.n);
+}
+
+/* Readers go by what a name meant last, and expand it where it stands: so the expanded value decides. */
+static void add_string(struct export *e, const struct bibtex_macro *m)
+{
+    struct str name = lower(&e->scratch, m->name);
+    uint8_t digest[SHA256_BYTES];
+    sha256(m->value, digest);
+    uint8_t *known = map_get(e->strings, name);
+    if (known && memcmp(known, digest, sizeof digest) == 0)
+        return;
+    if (!known)
+        map_set(e->strings, name, known = arena_alloc(&e->kept, sizeof digest));
+    memcpy(known, digest, sizeof digest);
+    buf_add_str(e->out, m->raw);
+    buf_add_char(e->out, '\n');
+}
+
+/* Text between entries is a comment, unless there is an @ in it. */
+static void add_gone(struct export *e, struct str doi)
+{
+    bool safe = !memchr(doi.p, '@', doi.n);
+    buf_add_lit(e->out, "% not in the corpus any more: ");
+    buf_add_str(e->out, safe ? doi : STR("a paper"));
+    buf_add_lit(e->out, "\n\n");
+}
+
+static void add_bib(struct export *e, const struct result_row *row, struct str bibtex)
+{
+    struct bibtex_entry entry;
+    size_t used;
+    bibtex_reset(e->reader);
+    if (!bibtex.p || bibtex_next(e->reader, bibtex, true, &entry, &used) != BIBTEX_ENTRY) {
+        add_gone(e, row->doi);
+        return;
+    }
+    for (size_t i = 0; i < entry.macro_count; i++)
+        add_string(e, entry.macros[i]);
+    buf_add_str(e->out, entry.raw);
+    buf_add_lit(e->out, "\n\n");
+}
+
+/* --- RIS --- */
+
+static void add_ris(struct export *e, const struct result_row *row, struct str bibtex)
+{
+    struct ris_paper p = {row->doi, row->year, row->journal};
+    if (ris_write(&e->scratch, e->reader, bibtex, &p, e->out))
+        check(ris_write(&e->scratch, e->reader, STR_NULL, &p, e->out) == 0);
+}
+
+/* --- any of them --- */
+
+struct export *export_new(enum export_format f, struct buf *out)
+{
+    struct export *e = check_memory(calloc(1, sizeof *e));
+    e->format = f;
+    e->out = out;
+    e->reader = bibtex_new(NULL, NULL);
+    e->strings = map_new();
+    arena_init(&e->scratch);
+    arena_init(&e->kept);
+    if (f == EXPORT_CSV)
+        add_header(e);
+    return e;
+}
+
+void export_free(struct export *e)
+{
+    if (!e)
+        return;
+    bibtex_free(e->reader);
+    map_free(e->strings);
+    arena_release(&e->kept);
+    arena_release(&e->scratch);
+    free(e);
+}
+
+void export_add(struct export *e, const struct result_row *row, struct str bibtex)
+{
+    static void (*const add[])(struct export *, const struct result_row *, struct str) = {
+        [EXPORT_CSV] = add_csv, [EXPORT_BIB] = add_bib, [EXPORT_RIS] = add_ris};
+    struct arena_mark mark = arena_mark(&e->scratch);
+    add[e->format](e, row, bibtex);
+    arena_reset(&e->scratch, mark);
+}

@@ -1,0 +1,342 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "app/download/downloads_private.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+#define POLL_MS     200 /* how long a download of another node may wait for us */
+#define AWAY_MS     1000
+#define RETRY_MS    2000 /* times the tries so far */
+#define LEASE_BYTES 48
+
+/* One download in the hands of a worker. */
+struct job {
+    struct downloads *downloads;
+    struct str member; /* "<uid>:<id>" */
+    struct str id;
+    struct download_wish wish;
+    char lease[LEASE_BYTES];
+    uint64_t epoch;      /* of the connection that it was taken over */
+    int64_t rows, tries; /* rows: expected, for the progress */
+    int64_t progress, pieces, bytes, kept_ms;
+    bool too_large;
+};
+
+/* --- the lease --- */
+
+/* ms of 0: it is not taken any more. */
+static int set_lease(struct task *t, const struct job *j, int64_t ms)
+{
+    struct redis *redis = j->downloads->options.redis;
+    int64_t kept;
+    if (ms == 0)
+        return redis_call(t, redis, key_download_taken, NULL, STR("ZREM"), key_download_taken,
+                          j->member);
+    const struct str argv[] = {key_download_taken, j->member, str_int(task_arena(t), ms)};
+    return download_script(t, j->downloads, &script_download_keep, 1, 3, argv, &kept);
+}
+
+static int keep_lease(struct task *t, struct job *j)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t)), lease_ms = j->downloads->options.lease_ms;
+    if (now_ms - j->kept_ms < lease_ms / 4)
+        return 0;
+    int err = set_lease(t, j, lease_ms);
+    if (!err)
+        j->kept_ms = now_ms;
+    return err;
+}
+
+static int not_ours(struct task *t)
+{
+    return task_fail(t, ERR_CONFLICT, "another worker has this download");
+}
+
+/* A Redis that was restarted may have lost pieces that were saved before: what was begun is finished over the same
+ * connection, or not at all. Nothing waits between this and the call that follows it. */
+static int same_redis(struct task *t, const struct job *j)
+{
+    return redis_epoch(j->downloads->options.redis) == j->epoch
+               ? 0
+               : task_fail(t, ERR_UNAVAILABLE, "Redis was lost while the file was built");
+}
+
+/* --- building --- */
+
+static int save(struct task *t, struct job *j, struct str piece)
+{
+    struct arena *a = task_arena(t);
+    struct str status = key_download_status(a, j->wish.run.uid, j->id);
+    struct str progress = str_int(a, j->progress), lease = str_of(j->lease);
+    struct str key = key_download_piece(a, j->wish.run.uid, j->id, j->pieces);
+    const struct str with[] = {status, key, lease, progress, piece, str_int(a, DOWNLOAD_FILE_MS)};
+    const struct str without[] = {status, lease, progress};
+    int64_t saved;
+    int err = piece.p
+                  ? download_script(t, j->downloads, &script_download_save, 2, 6, with, &saved)
+                  : download_script(t, j->downloads, &script_download_save, 1, 3, without, &saved);
+    return err || saved ? err : not_ours(t);
+}
+
+static int save_piece(struct task *t, struct str piece, void *arg)
+{
+    struct job *j = arg;
+    if (j->bytes + (int64_t)piece.n > j->downloads->options.held_bytes_max) {
+        j->too_large = true;
+        return ERR_LIMIT;
+    }
+    struct str packed;
+    int err = download_pack(t, piece, &packed);
+    if (!err)
+        err = save(t, j, packed);
+    if (err)
+        return err;
+    j->pieces++;
+    j->bytes += (int64_t)piece.n;
+    return 0;
+}
+
+/* A file that will be far too large to be held is not built to the limit first. */
+static int note_progress(struct task *t, int64_t rows, int64_t bytes, void *arg)
+{
+    struct job *j = arg;
+    int64_t expected = j->rows > rows ? j->rows : rows;
+    int64_t max = j->downloads->options.held_bytes_max;
+    if (bytes / rows * expected > max + max / 4) {
+        j->too_large = true;
+        return ERR_LIMIT;
+    }
+    j->progress = rows * 99 / expected;
+    int err = keep_lease(t, j);
+    return err || rows >= expected ? err : save(t, j, STR_NULL);
+}
+
+/* --- the end of it --- */
+
+/* Pieces that nobody will ask for, or all of them for another while. */
+static int each_piece(struct task *t, const struct job *j, bool drop)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, j->downloads->options.redis);
+    for (int64_t n = 0; n < j->pieces; n++) {
+        struct str key = key_download_piece(a, j->wish.run.uid, j->id, n);
+        if (drop)
+            redis_batch_add(&b, key, STR("UNLINK"), key);
+        else
+            redis_batch_add(&b, key, STR("PEXPIRE"), key, str_int(a, DOWNLOAD_FILE_MS));
+    }
+    return j->pieces ? redis_batch_run(&b, &replies) : 0;
+}
+
+/* Pieces go only after it is settled whose they are. */
+static int finish(struct task *t, struct job *j)
+{
+    struct arena *a = task_arena(t);
+    int64_t done;
+    int err = 0;
+    if (!j->too_large && j->pieces == 0)
+        err = save_piece(t, STR(""), j); /* an empty file is a file */
+    if (!err && !j->too_large && j->pieces > 1)
+        err = each_piece(t, j, false);
+    if (err)
+        return err;
+    const struct str argv[] = {
+        key_download_status(a, j->wish.run.uid, j->id),
+        key_downloads_of(a, j->wish.run.uid),
+        str_of(j->lease),
+        j->id,
+        STR("READY"),
+        str_int(a, j->bytes),
+        str_int(a, j->too_large ? 0 : j->pieces),
+        str_int(a, DOWNLOAD_FILE_MS),
+        str_int(a, DOWNLOAD_USER_BYTES_MAX),
+    };
+    err = same_redis(t, j);
+    if (!err)
+        err = download_script(t, j->downloads, &script_download_finish, 2, 9, argv, &done);
+    if (err || done == 0)
+        return err ? err : not_ours(t);
+    metric_add(j->downloads->ready_count, 1);
+    metric_add(j->downloads->bytes_count, j->bytes);
+    return j->too_large || done == 2 ? each_piece(t, j, true) : 0;
+}
+
+static int give_up(struct task *t, struct job *j, const char *reason)
+{
+    struct arena *a = task_arena(t);
+    int64_t done;
+    const struct str argv[] = {
+        key_download_status(a, j->wish.run.uid, j->id),
+        key_downloads_of(a, j->wish.run.uid),
+        str_of(j->lease),
+        j->id,
+        STR("FAILED"),
+        str_of(reason),
+    };
+    int err = download_script(t, j->downloads, &script_download_finish, 2, 6, argv, &done);
+    if (err || done == 0)
+        return err ? err : not_ours(t);
+    metric_add(j->downloads->failed_count, 1);
+    return 0;
+}
+
+static bool may_pass(int err)
+{
+    return err_may_pass(err) || err == ERR_CLOSED;
+}
+
+/* What went wrong may be over in a moment: somebody tries again. One that is not ours any more is left alone. */
+static int recover(struct task *t, struct job *j, int err)
+{
+    if (task_canceled(t))
+        return ERR_CANCELED;
+    if (err == ERR_CONFLICT)
+        return 0;
+    log_warn("download", "%.*s for run %.*s: %s", STR_ARG(j->id), STR_ARG(j->wish.run.qid),
+             *task_error(t) ? task_error(t) : err_name(err));
+    if (may_pass(err) && j->tries < DOWNLOAD_TRIES_MAX)
+        return set_lease(t, j, RETRY_MS * j->tries);
+    err = give_up(t, j, may_pass(err) ? "the stores did not answer" : "the file cannot be built");
+    if (err == ERR_CONFLICT)
+        return 0;
+    return err ? err : set_lease(t, j, 0);
+}
+
+static int build(struct task *t, struct job *j)
+{
+    int64_t began_us = loop_now_us(task_loop(t));
+    int err = download_build(t, j->downloads, &j->wish, save_piece, note_progress, j);
+    if (!err || j->too_large)
+        err = finish(t, j);
+    if (err)
+        return recover(t, j, err);
+    histogram_add_us(j->downloads->seconds, loop_now_us(task_loop(t)) - began_us);
+    err = same_redis(t, j); /* another one may not know that it is finished */
+    return err ? err : set_lease(t, j, 0);
+}
+
+/* --- taking --- */
+
+/* What is in the status is ours; anything else there is nothing to build. */
+static bool read_job(const struct redis_reply *r, struct job *j)
+{
+    if (r->type != REDIS_ARRAY || r->count != 6 || r->items[5]->type != REDIS_INT)
+        return false;
+    const struct redis_reply *const *f = r->items;
+    j->wish.run.qid = f[1]->str;
+    j->wish.all = str_eq(f[3]->str, STR("all"));
+    j->tries = f[5]->integer;
+    return f[1]->type == REDIS_STRING && export_parse(f[2]->str, &j->wish.format) &&
+           str_to_i64(f[4]->str, &j->rows);
+}
+
+static int work(struct task *t, struct downloads *d, struct str member)
+{
+    struct job j = {.downloads = d,
+                    .member = member,
+                    .epoch = redis_epoch(d->options.redis),
+                    .kept_ms = loop_now_ms(task_loop(t))};
+    struct str rest = member;
+    const struct redis_reply *r;
+    if (!str_to_i64(str_cut(&rest, ':'), &j.wish.run.uid) || !rest.p)
+        return set_lease(t, &j, 0);
+    j.id = rest;
+    snprintf(j.lease, sizeof j.lease, "%016" PRIx64 ":%" PRIu64, d->options.incarnation,
+             ++d->takes);
+    const struct str argv[] = {key_download_status(task_arena(t), j.wish.run.uid, j.id),
+                               str_of(j.lease)};
+    int err =
+        redis_script_run(t, d->options.redis, &script_download_begin, argv[0], 1, 2, argv, &r);
+    if (err)
+        return err;
+    if (!read_job(r, &j))
+        return set_lease(t, &j, 0);
+    if (j.tries > DOWNLOAD_TRIES_MAX)
+        return recover(t, &j, task_fail(t, ERR_UNAVAILABLE, "its workers died"));
+    return build(t, &j);
+}
+
+/* Asks until there is something. ERR_CLOSED: we drain. */
+static int take(struct task *t, struct downloads *d, struct str *member)
+{
+    const struct str argv[] = {key_download_queue, key_download_taken,
+                               str_int(task_arena(t), d->options.lease_ms)};
+    while (!d->draining) {
+        bool rests = d->options.drained && *d->options.drained;
+        struct task_scope scope = task_scope(t);
+        const struct redis_reply *r;
+        int err = rests ? ERR_CLOSED
+                        : redis_script_run(t, d->options.redis, &script_download_take, argv[0], 2,
+                                           3, argv, &r);
+        if (!err && r->type == REDIS_ARRAY && r->count == 2 && r->items[0]->str.n) {
+            metric_set(d->waiting, r->items[1]->integer);
+            *member = r->items[0]->str; /* the scope is the caller's to end */
+            return 0;
+        }
+        task_scope_end(t, scope);
+        if (!err)
+            metric_set(d->waiting, 0);
+        int64_t old = task_deadline(t, err && !rests ? AWAY_MS : POLL_MS);
+        err = waitq_wait(t, &d->created);
+        task_deadline_restore(t, old);
+        if (err && err != ERR_TIMEOUT)
+            return err;
+    }
+    return ERR_CLOSED;
+}
+
+static int take_and_work(struct task *t, struct downloads *d)
+{
+    struct str member;
+    int err = sem_get(t, &d->asking);
+    if (err)
+        return err;
+    d->busy++;
+    err = take(t, d, &member);
+    sem_put(&d->asking);
+    bool taken = !err;
+    if (taken)
+        err = work(t, d, member);
+    if (--d->busy == 0)
+        waitq_wake_all(&d->idle);
+    return taken ? err : 0; /* else we drain, or end */
+}
+
+static void worker(struct task *t, void *arg)
+{
+    struct downloads *d = arg;
+    while (!d->draining && !task_canceled(t)) {
+        struct task_scope scope = task_scope(t);
+        int err = take_and_work(t, d);
+        if (err && err != ERR_CANCELED)
+            log_warn("download", "a worker lost its download, which comes back by itself: %s",
+                     *task_error(t) ? task_error(t) : err_name(err));
+        task_scope_end(t, scope);
+    }
+}
+
+void downloads_task(struct task *t, void *arg)
+{
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < DOWNLOAD_WORKERS; i++)
+        if (task_go(&g, "download", worker, arg))
+            log_error("download", "there is no memory for worker %d", i);
+    int err = group_join(t, &g);
+    (void)err; /* it ends when it is cancelled */
+}
+
+void downloads_drain(struct task *t, struct downloads *d, int64_t ms)
+{
+    int err = 0;
+    d->draining = true;
+    waitq_wake_all(&d->created);
+    int64_t old = task_deadline(t, ms > 0 ? ms : 0);
+    while (d->busy && !err)
+        err = waitq_wait(t, &d->idle);
+    task_deadline_restore(t, old);
+}

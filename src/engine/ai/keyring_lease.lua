@@ -1,0 +1,289 @@
+-- Takes back what was not used, then leases what is wanted, all or none per request: a place in the
+-- window of requests, one in the window of tokens, and one in each cap. engine/ai/permits_private.h
+-- tells the story; its numbers are those of the comments here.
+-- KEYS: the ring; then for each key its window and its counts of the minute, day and month.
+-- ARGV: ms of a slot; slots that count; 1 if no permit was ever given; requests wanted; tokens of
+--       the first and of each other; requests that are wanted in advance; tokens of a request that
+--       is larger than any limit, or 0; number of keys. For each key: 1 if it is used, requests and
+--       tokens of a minute, caps of the minute, day and month (-1: none). Then any number of
+--       returns: number of the key, slot, requests not sent, tokens too many (negative: too few).
+-- Returns {ms until it is worth to ask again, requests used and allowed, tokens used and allowed,
+--       keys at rest}, and for each lease: number of the key, slot, requests, tokens, 1 if it is
+--       for the large one. Repeated, it leases again.
+local LOSS_MS, BEAT_MS, NEED_MAX = 2000, 2000, 65536
+local SLOT_MS, SLOTS, FIRST_KEY_ARG, KEY_ARGS = tonumber(ARGV[1]), tonumber(ARGV[2]), 10, 6
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local slot = math.floor(now / SLOT_MS)
+local span = SLOT_MS * SLOTS * 32 / 33 -- (5)
+local count = tonumber(ARGV[9])
+
+local function decimal(v)
+    return string.format('%.0f', v)
+end
+
+-- (6) What may have been lost was sent in the slot `lost` at the latest.
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
+local ring = redis.call('HMGET', KEYS[1], 'run', 'at', 'since', 'clean', 'big')
+local at, since, lost, bounded = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil, false
+if at > slot and at - slot < SLOTS then -- a clock that was set back stands still until it is there again
+    slot = at
+    now = math.max(now, slot * SLOT_MS)
+end
+if not ring[1] then
+    if ARGV[3] ~= '1' then
+        lost = slot
+        since = slot
+    end
+elseif ring[1] ~= run or at > slot then
+    lost = slot
+    if durable and at <= slot then
+        lost = math.min(slot, at + math.ceil((LOSS_MS + BEAT_MS) / SLOT_MS))
+        bounded = true
+    end
+    since = slot
+elseif (slot - at) * SLOT_MS > BEAT_MS then
+    since = slot
+end
+if ring[4] then -- (8)
+    if durable and ring[4] == ring[1] and at <= slot then
+        lost = nil
+    end
+    since = slot
+    redis.call('HDEL', KEYS[1], 'clean')
+end
+if not ring[5] and math.max(tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])) > NEED_MAX then -- (9)
+    redis.call('HSET', KEYS[1], 'big', 1)
+    since = slot
+end
+redis.call('HSET', KEYS[1], 'run', run, 'at', decimal(slot), 'since', decimal(since))
+local known_ms = (slot - since) * SLOT_MS
+local open = not durable or since == 0 or known_ms >= LOSS_MS
+
+-- Calendar periods, UTC.
+local function day_of_month(days) -- days since 1970; the first is 0
+    local of_era = (days + 719468) % 146097
+    local year = math.floor((of_era - math.floor(of_era / 1460) + math.floor(of_era / 36524) -
+                             math.floor(of_era / 146096)) / 365)
+    local of_year = of_era - (365 * year + math.floor(year / 4) - math.floor(year / 100))
+    local month = math.floor((5 * of_year + 2) / 153)
+    return of_year - math.floor((153 * month + 2) / 5)
+end
+local second = math.floor(now / 1000)
+local days = math.floor(second / 86400)
+local starts = {second - second % 60, days * 86400, (days - day_of_month(days)) * 86400}
+
+local function calls_of(w, period)
+    local start, calls = string.match(redis.call('GET', w.counts[period]) or '', '^(%d+) (%d+)$')
+    return tonumber(start) == starts[period] and tonumber(calls) or 0
+end
+
+local function count_calls(w, period, calls)
+    redis.call('SET', w.counts[period], decimal(starts[period]) .. ' ' .. decimal(calls))
+end
+
+-- (4) Slots that no longer count leave the window.
+local function advance(w, to)
+    if to - w.at >= SLOTS or w.at > slot then
+        redis.call('DEL', w.key)
+        w.r, w.t = 0, 0
+    elseif to > w.at then
+        local fields = {}
+        for s = w.at + 1, to do
+            fields[#fields + 1] = 'r' .. s % SLOTS
+            fields[#fields + 1] = 't' .. s % SLOTS
+        end
+        local old = redis.call('HMGET', w.key, unpack(fields))
+        for i = 1, #old, 2 do
+            w.r, w.t = w.r - (old[i] or 0), w.t - (old[i + 1] or 0)
+        end
+        redis.call('HDEL', w.key, unpack(fields))
+    end
+    w.at = math.max(to, w.at > slot and 0 or w.at)
+end
+
+local function add(w, kind, s, n)
+    w[kind] = w[kind] + n
+    redis.call('HINCRBY', w.key, kind .. s % SLOTS, decimal(n))
+end
+
+-- (6), (9) The most that can have been given and forgotten.
+local function forgotten(w, kind)
+    local limit = w.limit[kind]
+    local most = limit
+    if bounded and (kind == 'r' or not ring[5]) then
+        local paced = math.ceil((LOSS_MS + BEAT_MS + SLOT_MS) * limit / span)
+        most = math.min(limit, math.max(math.ceil(limit / 2), w[kind]) + paced + (kind == 'r' and 1 or NEED_MAX))
+    end
+    return math.max(0, most - w[kind])
+end
+
+local function window(i)
+    local a = FIRST_KEY_ARG + (i - 1) * KEY_ARGS
+    local k = 2 + (i - 1) * 4
+    local w = {number = i, key = KEYS[k], counts = {KEYS[k + 1], KEYS[k + 2], KEYS[k + 3]},
+               used = ARGV[a] == '1', limit = {r = tonumber(ARGV[a + 1]), t = tonumber(ARGV[a + 2])},
+               caps = {tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])}}
+    local v = redis.call('HMGET', w.key, 'at', 'r', 't', 'next_r', 'next_t', 'rest')
+    w.at, w.r, w.t = tonumber(v[1]) or slot, tonumber(v[2]) or 0, tonumber(v[3]) or 0
+    w.next = {r = tonumber(v[4]) or 0, t = tonumber(v[5]) or 0}
+    w.rest = tonumber(v[6]) or 0
+    if lost then
+        advance(w, lost)
+        if slot - lost < SLOTS then
+            add(w, 'r', lost, forgotten(w, 'r'))
+            add(w, 't', lost, forgotten(w, 't'))
+        end
+    end
+    advance(w, slot)
+    return w
+end
+
+-- Never more than what is known of the slot: it may have been lost.
+local function take_back(w, s, requests, tokens)
+    local field = s % SLOTS
+    local old = s > slot - SLOTS and s <= slot
+    local was = old and redis.call('HMGET', w.key, 'r' .. field, 't' .. field) or {0, 0}
+    requests = math.min(requests, tonumber(was[1]) or 0)
+    if requests > 0 then
+        add(w, 'r', s, -requests)
+        for period = 1, 3 do
+            if s * SLOT_MS >= starts[period] * 1000 then
+                count_calls(w, period, math.max(0, calls_of(w, period) - requests))
+            end
+        end
+    end
+    if tokens < 0 then
+        add(w, 't', old and s or slot, -tokens)
+        return
+    end
+    tokens = math.min(tokens, tonumber(was[2]) or 0)
+    if tokens > 0 then
+        add(w, 't', s, -tokens)
+        w.next.t = w.next.t - tokens * span / math.max(1, w.limit.t)
+    end
+end
+
+-- (5) How many may be given now, the next of which has `need`.
+local function allowed(w, kind, need)
+    local limit, each = w.limit[kind], span / w.limit[kind]
+    w.next[kind] = math.max(w.next[kind], now - SLOT_MS - each * need)
+    local paced = math.max(0, math.floor((now - w.next[kind]) / each + 0.001))
+    local free = math.max(0, math.ceil(limit / 2) - w[kind])
+    return math.max(0, math.min(limit - w[kind], free + paced)), free
+end
+
+local function cap_left(w)
+    local left = math.huge
+    for period = 1, 3 do
+        if w.caps[period] >= 0 then
+            left = math.min(left, w.caps[period] - calls_of(w, period))
+        end
+    end
+    return math.max(0, left)
+end
+
+local reply = {0, 0, 0, 0, 0, 0}
+
+local function spend(w, kind, n, free)
+    add(w, kind, slot, n)
+    w.next[kind] = w.next[kind] + math.max(0, n - free) * span / w.limit[kind]
+end
+
+local function give(w, n, tokens, large)
+    local _, free_r = allowed(w, 'r', 1)
+    local _, free_t = allowed(w, 't', tokens)
+    spend(w, 'r', n, free_r)
+    spend(w, 't', tokens, free_t)
+    for period = 1, 3 do
+        count_calls(w, period, calls_of(w, period) + n)
+    end
+    w.left = w.left - n
+    for _, v in ipairs({w.number, slot, n, tokens, large}) do
+        reply[#reply + 1] = v
+    end
+end
+
+local windows, usable = {}, {}
+for i = 1, count do
+    local w = window(i)
+    windows[i] = w
+    if w.used and w.limit.r > 0 and w.limit.t > 0 then
+        reply[2], reply[3] = reply[2] + w.r, reply[3] + w.limit.r
+        reply[4], reply[5] = reply[4] + w.t, reply[5] + w.limit.t
+        if w.rest > now then
+            reply[6] = reply[6] + 1
+        elseif open then
+            usable[#usable + 1] = w
+        end
+    end
+end
+for a = FIRST_KEY_ARG + count * KEY_ARGS, #ARGV, 4 do
+    take_back(windows[tonumber(ARGV[a])], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]),
+              tonumber(ARGV[a + 3]))
+end
+
+local wanted, head, each = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local extra, large = tonumber(ARGV[7]), tonumber(ARGV[8])
+
+-- How many requests fit in, the first of which has so many tokens.
+local function fitting(w, first)
+    local n = math.min(w.left, (allowed(w, 'r', 1)))
+    local tokens = allowed(w, 't', first)
+    if n < 1 or tokens < first then
+        return 0
+    end
+    return each > 0 and math.min(n, 1 + math.floor((tokens - first) / each)) or n
+end
+
+for _, w in ipairs(usable) do
+    w.left = cap_left(w)
+    if large > 0 and w.t == 0 and w.left >= 1 and allowed(w, 'r', 1) >= 1 then
+        give(w, 1, large, 1)
+        large = 0
+    end
+    w.fits = fitting(w, head)
+end
+-- Most room first, and by how much there is.
+table.sort(usable, function(a, b)
+    return a.fits > b.fits or (a.fits == b.fits and a.number < b.number)
+end)
+local room, left = 0, wanted
+for _, w in ipairs(usable) do
+    room = room + w.fits
+end
+for _, w in ipairs(usable) do
+    local first = left == wanted and head or each
+    local n = math.min(left, fitting(w, first), math.ceil(wanted * w.fits / math.max(1, room)))
+    if n >= 1 then
+        give(w, n, first + (n - 1) * each, 0)
+        left = left - n
+    end
+end
+local best = usable[1]
+if left == 0 and extra > 0 and best and best.left >= 4 * extra then -- far from all limits only
+    local _, free_r = allowed(best, 'r', 1)
+    local _, free_t = allowed(best, 't', each)
+    if free_r >= 4 * extra and free_t >= 4 * extra * each then
+        give(best, extra, extra * each, 0)
+    end
+end
+
+local wait = 1000
+for _, w in ipairs(windows) do
+    redis.call('HSET', w.key, 'at', decimal(w.at), 'r', decimal(w.r), 't', decimal(w.t), 'next_r',
+               string.format('%.3f', w.next.r), 'next_t', string.format('%.3f', w.next.t), 'rest',
+               decimal(w.rest))
+    if w.used and w.rest > now then
+        wait = math.min(wait, w.rest - now)
+    elseif w.used and w.left == 0 then
+        wait = math.min(wait, (starts[1] + 60) * 1000 - now)
+    elseif w.used then
+        local boundary = (slot + 1) * SLOT_MS - now
+        local due = math.max(w.next.r + span / w.limit.r, w.next.t + head * span / w.limit.t) - now
+        wait = math.min(wait, due > 0 and due < boundary and due or boundary)
+    end
+end
+reply[1] = math.max(1, math.ceil(wait))
+return reply

@@ -1,0 +1,241 @@
+/* Which keys there are, which of them rest, and which were refused. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "engine/ai/permits_private.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+#define LOOK_EACH_MS  500  /* what an admin changes is so within a second */
+#define LOOK_MS       5000 /* how long one look may take */
+#define REST_MS_LEAST 1000
+#define REST_MS_MAX   3600000
+#define REFUSED_MS    10000 /* every node has looked at api_list by then */
+#define RESTED_MS     2000  /* how long Redis may take to be told */
+#define BEGUN         "keyring.begun"
+
+/* --- rest and refusal --- */
+
+/* error: as keyring_error_text makes it. */
+static void rest_everywhere(struct task *t, struct keyring *k, int64_t key_id, int64_t ms,
+                            struct str error)
+{
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    int64_t old = task_deadline(t, RESTED_MS);
+    struct str key = key_window(task_arena(t), key_id);
+    const struct str argv[] = {key, key_key_errors, str_int(task_arena(t), ms),
+                               str_int(task_arena(t), key_id), error};
+    int err = redis_script_run(t, k->redis, &script_keyring_rest, key, 2, 5, argv, NULL);
+    task_deadline_restore(t, old);
+    if (err) {
+        log_warn("keyring", "other nodes do not know that key %lld rests: %s", (long long)key_id,
+                 task_error(t));
+        (void)task_fail(t, 0, "%s", text);
+    }
+}
+
+void keyring_cool(struct task *t, struct keyring *k, int64_t key_id, int64_t retry_after_ms)
+{
+    struct keyring_key *key = keyring_find(k, key_id);
+    check(key);
+    int64_t ms = retry_after_ms < REST_MS_LEAST ? REST_MS_LEAST : retry_after_ms;
+    if (ms > REST_MS_MAX)
+        ms = REST_MS_MAX;
+    int64_t now_us = loop_now_us(task_loop(t)), until_us = now_us + ms * 1000;
+    if (until_us > key->rests_until_us)
+        key->rests_until_us = until_us;
+    keyring_clear_lots(k, now_us, key);
+    metric_add(k->rests, 1);
+    const char *text =
+        arena_printf(task_arena(t), "status 429: it rests for %lld ms", (long long)ms);
+    rest_everywhere(t, k, key_id, ms, keyring_error_text(t, false, text));
+}
+
+/* Limits of all keys that are used, and who waits for what then. */
+static void count_keys(struct keyring *k)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < k->key_count; i++) {
+        const struct keyring_key *key = k->keys[i];
+        if (key->active && key->tpm > most)
+            most = key->tpm;
+    }
+    k->tpm_max = most;
+    if (most == 0 && k->looked)
+        keyring_fail_waiters(k, ERR_UNAVAILABLE);
+    else
+        keyring_sort_waiters(k);
+}
+
+/* Safe to repeat. The key in the row may have been replaced since. */
+static int tell_refused(struct task *t, struct keyring *k, struct keyring_key *key)
+{
+    const char *text = arena_printf(task_arena(t), "status %d: it was switched off", key->status);
+    rest_everywhere(t, k, key->id, REFUSED_MS, keyring_error_text(t, true, text));
+    int err = sql_call(t, k->sql, NULL,
+                       "UPDATE api_list SET is_active = 0 WHERE api_index = ? AND api_key = ?",
+                       sql_int(key->id), sql_text(str_of(key->api_key)));
+    if (!err)
+        key->refused = false;
+    return err;
+}
+
+void keyring_refused(struct task *t, struct keyring *k, int64_t key_id, int status)
+{
+    struct keyring_key *key = keyring_find(k, key_id);
+    check(key);
+    if (!key->active)
+        return; /* several requests were under way */
+    key->active = false;
+    key->refused = true;
+    key->status = status;
+    metric_add(k->refusals, 1);
+    log_error("keyring",
+              "the AI service refuses key %lld (%s) with status %d: it is switched off in api_list",
+              (long long)key_id, log_secret(task_arena(t), str_of(key->api_key)), status);
+    keyring_clear_lots(k, loop_now_us(task_loop(t)), key);
+    count_keys(k);
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    if (tell_refused(t, k, key))
+        (void)task_fail(t, 0, "%s", text); /* the next look tells it */
+}
+
+/* --- looks at api_list --- */
+
+static struct keyring_key *known_key(struct keyring *k, int64_t id)
+{
+    struct keyring_key *key = keyring_find(k, id);
+    if (key || k->key_count == KEYRING_KEYS_MAX)
+        return key;
+    key = check_memory(calloc(1, sizeof *key));
+    key->id = id;
+    k->keys[k->key_count++] = key;
+    return key;
+}
+
+static int64_t cap_of(const struct sql_value *v)
+{
+    return v->type == SQL_NULL ? -1 : v->i < 0 ? 0 : v->i;
+}
+
+static void learn_key(struct keyring *k, const struct sql_value *row)
+{
+    struct keyring_key *key = known_key(k, row[0].i);
+    if (!key) {
+        if (!k->crowded)
+            log_warn("keyring", "api_list has more than %d keys: the rest is not used",
+                     KEYRING_KEYS_MAX);
+        k->crowded = true;
+        return;
+    }
+    if (!key->api_key || !str_eq(row[1].s, str_of(key->api_key))) {
+        free(key->api_key);
+        key->api_key = check_memory(strndup(row[1].s.p, row[1].s.n));
+        key->refused = false; /* that was another one */
+    }
+    free(key->name);
+    struct str name = row[8].type == SQL_TEXT ? row[8].s : STR("");
+    key->name = check_memory(strndup(name.p, name.n));
+    key->rpm = row[2].i;
+    key->tpm = row[3].i;
+    key->listed = true;
+    key->active = row[4].i != 0 && !key->refused && key->rpm > 0 && key->tpm > 0;
+    for (size_t c = 0; c < KEYRING_CAPS; c++)
+        key->caps[c] = cap_of(&row[5 + c]);
+}
+
+/* What can do something for those who wait. */
+static int64_t signature(const struct keyring *k)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < k->key_count; i++) {
+        const struct keyring_key *key = k->keys[i];
+        sum = sum * 31 + (uint64_t)key->active;
+        sum = sum * 31 + (uint64_t)key->rpm;
+        sum = sum * 31 + (uint64_t)key->tpm;
+        for (size_t c = 0; c < KEYRING_CAPS; c++)
+            sum = sum * 31 + (uint64_t)key->caps[c];
+    }
+    return (int64_t)sum;
+}
+
+static int look_at_keys(struct task *t, struct keyring *k)
+{
+    struct sql_rows r;
+    for (size_t i = 0; i < k->key_count; i++) {
+        struct keyring_key *key = k->keys[i];
+        int err = key->refused ? tell_refused(t, k, key) : 0;
+        if (err)
+            return err;
+    }
+    int err =
+        sql_call(t, k->sql, &r,
+                 "SELECT api_index, api_key, rpm_limit, tpm_limit, is_active,"
+                 " minute_cap, day_cap, month_cap, api_name FROM api_list ORDER BY api_index");
+    if (err)
+        return err;
+    int64_t before = signature(k);
+    for (size_t i = 0; i < k->key_count; i++)
+        k->keys[i]->listed = k->keys[i]->active = false;
+    for (size_t i = 0; i < r.count; i++)
+        learn_key(k, sql_row(&r, i));
+    for (size_t i = 0; i < k->key_count; i++)
+        if (!k->keys[i]->active)
+            keyring_clear_lots(k, loop_now_us(task_loop(t)), k->keys[i]);
+    k->looked = true;
+    count_keys(k);
+    if (signature(k) != before) {
+        k->ask_again_us = 0;
+        keyring_wake(k);
+    }
+    return 0;
+}
+
+/* (7) */
+static int begin(struct task *t, struct keyring *k)
+{
+    struct sql_rows r;
+    int err = sql_call(t, k->sql, &r, "SELECT 1 FROM setting WHERE name = ?", sql_text(STR(BEGUN)));
+    if (!err && r.count == 0) {
+        err = keyring_lease(t, k, true);
+        if (!err)
+            err = sql_call(t, k->sql, NULL,
+                           "INSERT IGNORE INTO setting (name, value, version, changed_at)"
+                           " VALUES (?, 'true', 1, UTC_TIMESTAMP(3))",
+                           sql_text(STR(BEGUN)));
+    }
+    if (err)
+        return err;
+    k->begun = true;
+    keyring_wake(k);
+    return 0;
+}
+
+static void look(struct task *t, struct keyring *k)
+{
+    struct task_scope scope = task_scope(t);
+    (void)task_deadline(t, LOOK_MS);
+    int err = look_at_keys(t, k);
+    if (!err && !k->begun)
+        err = begin(t, k);
+    if (err && !k->blind && !task_canceled(t))
+        log_warn("keyring", "the keys of the AI service cannot be read: %s", task_error(t));
+    k->blind = err != 0;
+    task_scope_end(t, scope);
+}
+
+void keyring_task(struct task *t, void *arg)
+{
+    struct keyring *k = arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    while (task_go(&g, "keyring", keyring_pump, k))
+        if (task_sleep(t, LOOK_EACH_MS))
+            return;
+    do
+        look(t, k);
+    while (task_sleep(t, k->begun ? LOOK_EACH_MS : LOOK_EACH_MS / 10) == 0);
+    group_cancel(&g);
+    if (group_join(t, &g))
+        return; /* we are cancelled, which is why we are here */
+}

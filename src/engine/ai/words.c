@@ -1,0 +1,151 @@
+/* Verdicts in words. A model that was asked for JSON and says something else is believed only when it can be
+ * misunderstood by nobody: the word stands where an answer stands, and something that ends
+ * it follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
+#include "engine/ai/ai_private.h"
+
+static struct str skip(struct str s, size_t n)
+{
+    return str_from(s.p + n, s.n - n);
+}
+
+/* Bytes of the entry that s begins with, in either case; 0: none. Longer ones come first in a list. */
+static size_t one_of(struct str s, const char *const *list)
+{
+    for (; *list; list++) {
+        struct str entry = str_of(*list);
+        if (s.n >= entry.n && str_ieq(str_from(s.p, entry.n), entry))
+            return entry.n;
+    }
+    return 0;
+}
+
+static struct str skip_all(struct str s, const char *const *list)
+{
+    size_t n;
+    while ((n = one_of(s, list)) > 0)
+        s = skip(s, n);
+    return s;
+}
+
+static const char *const decoration[] = {
+    " ", "\t", "\r", "\n", "*",  "_",  "`",  "#",  ">",  "- ",     "\"",     "'",      "(", "[",
+    "“", "”",  "‘",  "’",  "「", "『", "【", "（", "《", "\u3000", "\u00a0", "\ufeff", NULL};
+static const char *const enders[] = {".",  ",",  ";",  "!",  ")",  "]", "}",  "*",  "_",  "`",
+                                     "\"", "'",  "\n", "\r", "”",  "’", "。", "，", "；", "！",
+                                     "、", "）", "】", "」", "』", "—", "–",  NULL};
+static const char *const blanks[] = {" ", "\t", "\u3000", "\u00a0", NULL};
+static const char *const at_once[] = {"因为", "由于", NULL}; /* because */
+/* What may follow after a blank, and cannot turn the word into something else. */
+static const char *const reasons[] = {"- ",     "– ",   "— ",    "—",   "(",    "（",   "because ",
+                                      "since ", "the ", "this ", "it ", "因为", "由于", NULL};
+
+static const char *const no_words[] = {
+    "not relevant", "not-relevant", "non-relevant", "nonrelevant", "irrelevant",
+    "unrelated",    "false",        "no",           "不相关的",    "不相关",
+    "无关",         "不是",         "不",           "否",          NULL};
+static const char *const yes_words[] = {"relevant", "yes",  "true", "相关的",
+                                        "相关",     "是的", "是",   NULL};
+/* A yes with one of these behind it is none. */
+static const char *const denials[] = {"not relevant",
+                                      "irrelevant",
+                                      "n't relevant",
+                                      "n’t relevant",
+                                      "not directly relevant",
+                                      "not really relevant",
+                                      "不相关",
+                                      "无关",
+                                      NULL};
+static const char *const labels[] = {"answer", "verdict",  "relevant", "relevance", "结论", "答案",
+                                     "判断",   "是否相关", "相关性",   "相关",      NULL};
+static const char *const around_labels[] = {"*", "_", "\"", " ", NULL};
+static const char *const colons[] = {":", "：", "?", "？", NULL};
+
+/* The word that s begins with; *n is its length. */
+static enum ai_word word_at(struct str s, size_t *n)
+{
+    if ((*n = one_of(s, no_words)) > 0)
+        return AI_WORD_NO;
+    return (*n = one_of(s, yes_words)) > 0 ? AI_WORD_YES : AI_WORD_NONE;
+}
+
+/* "Irrelevant: no", "Relevant: no": the word is a question, and its answer follows. */
+static bool is_answered(struct str s, struct str rest)
+{
+    size_t n, colon = one_of(rest, colons);
+    struct str after = skip_all(skip(rest, colon), decoration);
+    return one_of(s, labels) || word_at(after, &n) != AI_WORD_NONE;
+}
+
+/* Whether the word that s begins with is over before rest. */
+static bool ends_here(struct str s, struct str rest)
+{
+    if (rest.n == 0 || one_of(rest, enders) || one_of(rest, at_once))
+        return true;
+    if (str_starts(rest, STR(":")) || str_starts(rest, STR("：")))
+        return !is_answered(s, rest);
+    struct str past = skip_all(rest, blanks);
+    return past.n < rest.n && (past.n == 0 || one_of(past, enders) || one_of(past, reasons));
+}
+
+/* The verdict at the beginning of s, after quotes and stars. */
+static enum ai_word verdict_at(struct str s, struct str *rest)
+{
+    s = skip_all(s, decoration);
+    size_t n;
+    enum ai_word word = word_at(s, &n);
+    if (word == AI_WORD_NONE || !ends_here(s, skip(s, n)))
+        return AI_WORD_NONE;
+    *rest = skip(s, n);
+    return word;
+}
+
+/* Bytes of a label and its colon that s begins with, stars in between or not; 0: none. */
+static size_t label_at(struct str s)
+{
+    size_t n = one_of(s, labels);
+    if (n == 0)
+        return 0;
+    struct str rest = skip_all(skip(s, n), around_labels);
+    size_t colon = one_of(rest, colons);
+    return colon ? s.n - rest.n + colon : 0;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+}
+
+/* A label within a word, or a denied one, is none. */
+static bool continues(struct str text, size_t i)
+{
+    struct str before = str_from(text.p, i);
+    struct str last = before.n < 4 ? before : skip(before, before.n - 4);
+    if (str_ends(before, STR("不")) || str_ends(before, STR("-")) || str_ieq(last, STR("not ")))
+        return true;
+    return i > 0 && is_letter(text.p[i - 1]) && !(text.p[i] & 0x80);
+}
+
+static bool mentions(struct str text, const char *const *list)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (one_of(skip(text, i), list))
+            return true;
+    return false;
+}
+
+enum ai_word ai_words_read(struct str text, struct str *reason)
+{
+    struct str rest;
+    *reason = STR("");
+    enum ai_word word = verdict_at(text, &rest);
+    if (word != AI_WORD_NONE)
+        *reason = skip_all(skip_all(skip_all(rest, enders), colons), decoration);
+    for (size_t i = 0; i < text.n; i++) {
+        size_t n = continues(text, i) ? 0 : label_at(skip(text, i));
+        if (n > 0)
+            word = ai_word_and(word, verdict_at(skip(text, i + n), &rest));
+    }
+    if (word == AI_WORD_YES && mentions(text, denials))
+        return AI_WORD_CONTRADICTION;
+    return word;
+}

@@ -1,0 +1,135 @@
+/* api.h -- routes of the HTTP API, told once: who may call them, what they take, what they answer.
+ *
+ * A request is checked against the table before its handler sees it, a reply against the table in
+ * tests, and /openapi.json is written from the same table: so they cannot differ.
+ *
+ * The order of the checks: cross-site (writes without a Bearer token), session, parameters, body. Unknown
+ * members of a body and unknown parameters are refused: a misspelt one would be ignored otherwise. A
+ * null there is no value, and a body that was not sent counts as {}.
+ *
+ * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What an admin
+ * may change is noted (admin_log.h): by its handler when it is done, here when it is refused. */
+#ifndef ENGINE_API_API_H
+#define ENGINE_API_API_H
+
+#include "base/json.h"
+#include "engine/people/admin_log.h"
+#include "engine/setup/node.h"
+#include "engine/people/session.h"
+#include "wire/http_server.h"
+
+#define API_COOKIE       "millrace_session"
+#define API_ADMIN_COOKIE "millrace_admin"
+
+#define API_BODY_BYTES_MAX       (64 * 1024) /* unless the route says otherwise */
+#define API_PATH_PARAM_CHARS_MAX 128         /* of ":sid" */
+#define API_FIELDS_MAX           32          /* of one list */
+
+/* Limits of 0 to 0 are none; only replies may have none. Characters are Unicode code points. */
+enum api_type {
+    API_TEXT,   /* least to most characters, no NUL */
+    API_INT,    /* least to most */
+    API_BOOL,   /* as a parameter: 1, 0, true, false */
+    API_MONEY,  /* "240.00"; least to most cents, a most of 0 is LEDGER_CENTS_MAX */
+    API_TIME,   /* "2026-01-31T12:00:00.000Z"; in replies only */
+    API_TEXTS,  /* least to most of them, each of 1 to item_most characters; a repeated parameter */
+    API_INTS,   /* an array of integers; in replies only */
+    API_COUNTS, /* an object of integers, each from least to most: {"2024": 12} */
+    API_OBJECT, /* fields */
+    API_OBJECTS, /* an array of least to most such */
+};
+
+struct api_field {
+    const char *name;
+    enum api_type type;
+    bool optional; /* may be absent; in a reply also null */
+    int64_t least, most, item_most;
+    const char *choices;            /* of a text, or of each of them: "all|any"; no other limits */
+    const char *about;              /* half a sentence */
+    const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
+    bool secret;                    /* never noted */
+};
+
+/* The last row of a table of fields. */
+#define API_END                                                                                    \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+
+enum api_access { API_PUBLIC, API_USER, API_ADMIN, API_SUPER };
+
+struct api_call;
+/* Writes members into w, which has an object begun with "success": true; 0 sends it with the route's
+ * status. One that replies by itself (streams, files) sets c->replied. */
+typedef int api_handler(struct task *t, struct api_call *c, struct json_writer *w);
+
+struct api_route {
+    const char *method, *path; /* "/api/sessions/:sid" */
+    enum api_access access;
+    api_handler *handler;
+    const char *summary;           /* "Log in" */
+    const struct api_field *query; /* these three end with a name of NULL; NULL: none */
+    const struct api_field *body;
+    const struct api_field *reply; /* besides success and degraded */
+    int status;                    /* 0: 200 */
+    int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
+    const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
+    const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
+};
+
+/* What one application serves. */
+struct api_application {
+    const char *name;               /* "accounts" */
+    const struct api_route *routes; /* ends with a method of NULL */
+};
+
+struct api_value {
+    const struct api_field *field;
+    struct str value;
+};
+
+struct api_call {
+    struct node *node;
+    struct http_exchange *x;
+    const struct api_route *route;
+    struct str address;            /* of the client, by trusted_proxies */
+    struct session session;        /* API_USER and above; else sid.p == NULL */
+    const struct json *body;       /* an object that fits; NULL if none was sent */
+    const struct api_value *query; /* parameters that fit */
+    size_t query_count;
+    const char *wrong; /* the field that api_refuse was told */
+    bool degraded;     /* set by whoever read from MySQL for want of Redis: the reply says so */
+    bool replied;
+};
+
+/* Values of the body or the query that have been checked; absent ones have p == NULL, or leave *out
+ * alone and give false. A name that is in no table of the route is our mistake. */
+struct str api_text(const struct api_call *c, const char *name);
+bool api_int(const struct api_call *c, const char *name, int64_t *out);
+bool api_bool(const struct api_call *c, const char *name, bool *out);
+bool api_money(const struct api_call *c, const char *name, int64_t *cents);
+/* In the task's arena, for the body and for repeated parameters alike. */
+size_t api_texts(struct task *t, const struct api_call *c, const char *name,
+                 const struct str **out);
+
+/* Says which field is wrong. ERR_INVALID, always; when the handler returns it the client gets
+ * 400 {"error": {"code": "invalid", "message": "<field>: <text>", "field"}}. */
+MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field, const char *fmt,
+                          ...) PRINTF(4, 5);
+
+/* The admin who calls does what the route says, to the user ":uid" of its path, if any. */
+struct admin_deed api_deed(const struct api_call *c);
+
+/* A member of API_TIME; 0 is null. */
+void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms);
+
+/* Sent whatever the handler returns, so it comes last. token "" with 0 seconds takes it away. */
+void api_set_cookie(struct api_call *c, const char *name, const char *token, int64_t seconds);
+
+/* n and the applications are borrowed. Tables that make no sense are our mistake. */
+struct api;
+struct api *api_new(struct node *n, const struct api_application *applications, size_t count);
+void api_free(struct api *a); /* after the server */
+/* Adds all of them and GET /openapi.json to the server. */
+void api_serve(struct api *a, struct http_server *s);
+#endif

@@ -1,0 +1,30 @@
+/* choice.h -- journals and years, as several routes take them. */
+#ifndef ENGINE_API_CHOICE_H
+#define ENGINE_API_CHOICE_H
+
+#include "corpus/paper.h"
+#include "engine/api/api.h"
+#include "engine/papers/catalog.h"
+
+#define API_CHOICE_BYTES_MAX (1024 * 1024) /* of a body with all journals there can be */
+
+/* Rows of a table of fields. */
+#define API_CHOICE_FIELDS                                                                          \
+    {"journals",                                                                                   \
+     API_TEXTS,                                                                                    \
+     .least = 1,                                                                                   \
+     .most = CATALOG_JOURNALS_MAX,                                                                 \
+     .item_most = PAPER_NAME_BYTES_MAX,                                                            \
+     .about = "short names, each once"},                                                           \
+        {"year_from", API_INT, .least = PAPER_YEAR_MIN, .most = PAPER_YEAR_MAX,                    \
+         .about = "the first year"},                                                               \
+    {                                                                                              \
+        "year_to", API_INT, .least = PAPER_YEAR_MIN, .most = PAPER_YEAR_MAX,                       \
+                            .about = "the last year, included"                                     \
+    }
+
+/* What a body with these fields says. ERR_INVALID: refused already, with the field named. */
+MUST_CHECK int api_choice(struct task *t, struct api_call *c, struct catalog_choice *out);
+/* ERR_INVALID: there is no such journal. */
+MUST_CHECK int api_choice_unknown(struct task *t, struct api_call *c, struct str journal);
+#endif

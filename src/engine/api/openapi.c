@@ -1,0 +1,433 @@
+/* The table as an OpenAPI 3.1 document. */
+#include <stdio.h>
+
+#include "engine/api/api_private.h"
+
+enum place { IN_QUERY, IN_BODY, IN_REPLY };
+
+#define REQUEST_MONEY "^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,2})?$"
+#define REPLY_MONEY   "^-?[0-9]+\\.[0-9]{2}$"
+
+static void put_schema(struct json_writer *w, const struct api_field *f, enum place place);
+
+static void put_text(struct json_writer *w, const char *name, const char *value)
+{
+    jw_key(w, str_of(name));
+    jw_str(w, str_of(value));
+}
+
+/* Limits of 0 to 0 are none, and neither is what no number can exceed. */
+static void put_limits(struct json_writer *w, const char *least_name, int64_t least,
+                       const char *most_name, int64_t most)
+{
+    if (least == 0 && most == 0)
+        return;
+    if (least > INT64_MIN) {
+        jw_key(w, str_of(least_name));
+        jw_int(w, least);
+    }
+    if (most < INT64_MAX) {
+        jw_key(w, str_of(most_name));
+        jw_int(w, most);
+    }
+}
+
+static void put_words(struct json_writer *w, const char *name, const char *words)
+{
+    jw_key(w, str_of(name));
+    jw_array(w);
+    struct str rest = str_of(words);
+    while (rest.p)
+        jw_str(w, str_cut(&rest, '|'));
+    jw_end_array(w);
+}
+
+/* whole_reply: with the members that every reply has. */
+static void put_object(struct json_writer *w, const struct api_field *fields, enum place place,
+                       bool whole_reply)
+{
+    put_text(w, "type", "object");
+    jw_key(w, STR("properties"));
+    jw_object(w);
+    if (whole_reply) {
+        jw_key(w, STR("success"));
+        jw_raw(w, STR("{\"const\":true}"));
+        jw_key(w, STR("degraded"));
+        jw_raw(w, STR("{\"type\":\"boolean\",\"description\":"
+                      "\"true: read from the database, because the cache does not answer\"}"));
+    }
+    for (const struct api_field *f = fields; f && f->name; f++) {
+        jw_key(w, str_of(f->name));
+        put_schema(w, f, place);
+    }
+    jw_end_object(w);
+    jw_key(w, STR("required"));
+    jw_array(w);
+    if (whole_reply)
+        jw_str(w, STR("success"));
+    for (const struct api_field *f = fields; f && f->name; f++)
+        if (!f->optional)
+            jw_str(w, str_of(f->name));
+    jw_end_array(w);
+    jw_put_bool(w, "additionalProperties", false);
+}
+
+static void put_string(struct json_writer *w, const struct api_field *f, int64_t least,
+                       int64_t most)
+{
+    put_text(w, "type", "string");
+    if (f->choices)
+        put_words(w, "enum", f->choices);
+    else
+        put_limits(w, "minLength", least, "maxLength", most);
+}
+
+static void put_integer(struct json_writer *w, const struct api_field *f)
+{
+    put_text(w, "type", "integer");
+    put_text(w, "format", "int64");
+    put_limits(w, "minimum", f->least, "maximum", f->most);
+}
+
+static void put_array(struct json_writer *w, const struct api_field *f, enum place place)
+{
+    put_text(w, "type", "array");
+    put_limits(w, "minItems", f->least, "maxItems", f->most);
+    jw_key(w, STR("items"));
+    jw_object(w);
+    if (f->type == API_OBJECTS)
+        put_object(w, f->fields, place, false);
+    else
+        put_string(w, f, f->item_most ? 1 : 0, f->item_most);
+    jw_end_object(w);
+}
+
+static void put_bool(struct json_writer *w, enum place place)
+{
+    put_text(w, "type", place == IN_QUERY ? "string" : "boolean");
+    if (place == IN_QUERY)
+        put_words(w, "enum", "1|0|true|false");
+}
+
+static void put_type(struct json_writer *w, const struct api_field *f, enum place place)
+{
+    switch (f->type) {
+    case API_TEXT:
+        put_string(w, f, f->least, f->most);
+        break;
+    case API_INT:
+        put_integer(w, f);
+        break;
+    case API_BOOL:
+        put_bool(w, place);
+        break;
+    case API_MONEY:
+        put_text(w, "type", "string");
+        put_text(w, "pattern", place == IN_REPLY ? REPLY_MONEY : REQUEST_MONEY);
+        break;
+    case API_TIME:
+        put_text(w, "type", "string");
+        put_text(w, "format", "date-time");
+        break;
+    case API_TEXTS:
+    case API_OBJECTS:
+        put_array(w, f, place);
+        break;
+    case API_INTS:
+        put_text(w, "type", "array");
+        jw_key(w, STR("items"));
+        jw_object(w);
+        put_text(w, "type", "integer");
+        jw_end_object(w);
+        break;
+    case API_COUNTS:
+        put_text(w, "type", "object");
+        jw_key(w, STR("additionalProperties"));
+        jw_object(w);
+        put_integer(w, f);
+        jw_end_object(w);
+        break;
+    case API_OBJECT:
+        put_object(w, f->fields, place, false);
+        break;
+    }
+}
+
+static void put_schema(struct json_writer *w, const struct api_field *f, enum place place)
+{
+    bool nullable = place == IN_REPLY && f->optional;
+    jw_object(w);
+    if (nullable) {
+        jw_key(w, STR("anyOf"));
+        jw_array(w);
+        jw_object(w);
+    }
+    put_type(w, f, place);
+    if (nullable) {
+        jw_end_object(w);
+        jw_raw(w, STR("{\"type\":\"null\"}"));
+        jw_end_array(w);
+    }
+    if (f->about && place != IN_QUERY) /* there the parameter says it */
+        put_text(w, "description", f->about);
+    jw_end_object(w);
+}
+
+/* --- one route --- */
+
+/* "/api/sessions/:sid" is "/api/sessions/{sid}". */
+static void add_template(struct buf *b, const char *path)
+{
+    struct str rest = str_of(path + 1);
+    while (rest.p) {
+        struct str s = str_cut(&rest, '/');
+        if (s.n > 0 && s.p[0] == ':')
+            buf_printf(b, "/{%.*s}", (int)s.n - 1, s.p + 1);
+        else
+            buf_printf(b, "/%.*s", STR_ARG(s));
+    }
+}
+
+static void add_method(struct buf *b, const struct api_route *r) /* "delete" */
+{
+    for (const char *p = r->method; *p; p++)
+        buf_add_char(b, (char)(*p | 0x20));
+}
+
+/* DELETE /api/sessions/:sid is delete_sessions_by_sid. */
+static void put_operation_id(struct json_writer *w, const struct api_route *r)
+{
+    struct buf id;
+    buf_init(&id);
+    add_method(&id, r);
+    struct str rest = str_of(r->path + sizeof("/api/") - 1);
+    while (rest.p) {
+        struct str s = str_cut(&rest, '/');
+        bool param = s.n > 0 && s.p[0] == ':';
+        buf_printf(&id, "%s%.*s", param ? "_by_" : "_", (int)s.n - param, s.p + param);
+    }
+    jw_put_str(w, "operationId", buf_str(&id));
+    buf_release(&id);
+}
+
+static void put_path_parameters(struct json_writer *w, const char *path)
+{
+    struct str rest = str_of(path);
+    while (rest.p) {
+        struct str s = str_cut(&rest, '/');
+        if (s.n == 0 || s.p[0] != ':')
+            continue;
+        jw_object(w);
+        jw_put_str(w, "name", str_from(s.p + 1, s.n - 1));
+        put_text(w, "in", "path");
+        jw_put_bool(w, "required", true);
+        jw_key(w, STR("schema"));
+        jw_object(w);
+        put_text(w, "type", "string");
+        put_limits(w, "minLength", 1, "maxLength", API_PATH_PARAM_CHARS_MAX);
+        jw_end_object(w);
+        jw_end_object(w);
+    }
+}
+
+static void put_parameters(struct json_writer *w, const struct api_route *r)
+{
+    if (!strchr(r->path, ':') && !r->query)
+        return;
+    jw_key(w, STR("parameters"));
+    jw_array(w);
+    put_path_parameters(w, r->path);
+    for (const struct api_field *f = r->query; f && f->name; f++) {
+        jw_object(w);
+        put_text(w, "name", f->name);
+        put_text(w, "in", "query");
+        jw_put_bool(w, "required", !f->optional);
+        if (f->about)
+            put_text(w, "description", f->about);
+        jw_key(w, STR("schema"));
+        put_schema(w, f, IN_QUERY);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
+static void begin_content(struct json_writer *w, const char *media)
+{
+    jw_key(w, STR("content"));
+    jw_object(w);
+    jw_key(w, str_of(media));
+    jw_object(w);
+    jw_key(w, STR("schema"));
+    jw_object(w);
+}
+
+static void end_content(struct json_writer *w)
+{
+    jw_end_object(w);
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static void put_request_body(struct json_writer *w, const struct api_route *r)
+{
+    if (!r->body)
+        return;
+    bool required = false;
+    for (const struct api_field *f = r->body; f->name; f++)
+        required |= !f->optional;
+    jw_key(w, STR("requestBody"));
+    jw_object(w);
+    jw_put_bool(w, "required", required);
+    begin_content(w, "application/json");
+    put_object(w, r->body, IN_BODY, false);
+    end_content(w);
+    jw_end_object(w);
+}
+
+static void put_responses(struct json_writer *w, const struct api_route *r)
+{
+    static const char *const failures[] = {"400", "401", "403", "404",
+                                           "409", "429", "503", "default"};
+    char status[16];
+    snprintf(status, sizeof(status), "%d", r->status ? r->status : 200);
+    jw_key(w, STR("responses"));
+    jw_object(w);
+    jw_key(w, str_of(status));
+    jw_object(w);
+    put_text(w, "description", "Done.");
+    begin_content(w, r->media ? r->media : "application/json");
+    if (r->media)
+        put_text(w, "type", "string");
+    else
+        put_object(w, r->reply, IN_REPLY, true);
+    end_content(w);
+    jw_end_object(w);
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        jw_key(w, str_of(failures[i]));
+        jw_raw(w, STR("{\"$ref\":\"#/components/responses/Error\"}"));
+    }
+    jw_end_object(w);
+}
+
+static void put_route(struct json_writer *w, const struct api_route *r, const char *application)
+{
+    static const char *const security[] = {
+        [API_PUBLIC] = "[]",
+        [API_USER] = "[{\"cookie\":[]},{\"bearer\":[]}]",
+        [API_ADMIN] = "[{\"admin_cookie\":[]},{\"bearer\":[]}]",
+        [API_SUPER] = "[{\"admin_cookie\":[]},{\"bearer\":[]}]",
+    };
+    struct buf method;
+    buf_init(&method);
+    add_method(&method, r);
+    jw_key(w, buf_str(&method));
+    buf_release(&method);
+    jw_object(w);
+    put_text(w, "summary", r->summary);
+    if (r->access == API_SUPER)
+        put_text(w, "description", "For super admins only.");
+    put_operation_id(w, r);
+    put_words(w, "tags", application);
+    jw_key(w, STR("security"));
+    jw_raw(w, str_of(security[r->access]));
+    put_parameters(w, r);
+    put_request_body(w, r);
+    put_responses(w, r);
+    jw_end_object(w);
+}
+
+/* --- the document --- */
+
+/* Two paths that differ in the names of their parameters only would be one for the server and two
+ * in the document, which does not allow it. */
+static bool same_path(const char *a, const char *b)
+{
+    struct str x = str_of(a), y = str_of(b);
+    while (x.p && y.p) {
+        struct str s = str_cut(&x, '/'), u = str_cut(&y, '/');
+        bool params = s.n > 0 && u.n > 0 && s.p[0] == ':' && u.p[0] == ':';
+        if (!params && !str_eq(s, u))
+            return false;
+    }
+    return !x.p && !y.p;
+}
+
+struct paths {
+    const struct api_application *applications;
+    size_t count;
+};
+
+static bool seen_before(const struct paths *p, const struct api_route *route)
+{
+    for (size_t i = 0; i < p->count; i++)
+        for (const struct api_route *r = p->applications[i].routes; r->method; r++) {
+            if (r == route)
+                return false;
+            if (same_path(r->path, route->path))
+                return true;
+        }
+    return false;
+}
+
+static void put_path(struct json_writer *w, const struct paths *p, const char *path)
+{
+    struct buf b;
+    buf_init(&b);
+    add_template(&b, path);
+    jw_key(w, buf_str(&b));
+    buf_release(&b);
+    jw_object(w);
+    for (size_t i = 0; i < p->count; i++)
+        for (const struct api_route *r = p->applications[i].routes; r->method; r++)
+            if (same_path(r->path, path)) {
+                check(strcmp(r->path, path) == 0);
+                put_route(w, r, p->applications[i].name);
+            }
+    jw_end_object(w);
+}
+
+static const char components[] =
+    "{\"schemas\":{\"Error\":{\"type\":\"object\",\"properties\":{\"success\":{\"const\":false},"
+    "\"error\":{\"type\":\"object\",\"properties\":{"
+    "\"code\":{\"type\":\"string\",\"description\":\"for programs; never changes\"},"
+    "\"message\":{\"type\":\"string\",\"description\":\"for people\"},"
+    "\"field\":{\"type\":\"string\",\"description\":\"what in the request is wrong\"}},"
+    "\"required\":[\"code\",\"message\"],\"additionalProperties\":false}},"
+    "\"required\":[\"success\",\"error\"],\"additionalProperties\":false}},"
+    "\"responses\":{\"Error\":{\"description\":\"Nothing was done; error tells why.\",\"content\":"
+    "{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Error\"}}}}},"
+    "\"securitySchemes\":{"
+    "\"cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"" API_COOKIE "\"},"
+    "\"admin_cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"" API_ADMIN_COOKIE "\"},"
+    "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}}";
+
+void api_openapi(struct buf *out, const struct api_application *applications, size_t count)
+{
+    struct paths all = {applications, count};
+    struct json_writer w;
+    jw_init(&w, out);
+    jw_object(&w);
+    put_text(&w, "openapi", "3.1.0");
+    jw_key(&w, STR("info"));
+    jw_raw(&w, STR("{\"title\":\"millrace\",\"version\":\"" MILLRACE_VERSION "\"}"));
+    jw_key(&w, STR("servers"));
+    jw_raw(&w, STR("[{\"url\":\"/\"}]"));
+    jw_key(&w, STR("tags"));
+    jw_array(&w);
+    for (size_t i = 0; i < count; i++) {
+        jw_object(&w);
+        put_text(&w, "name", applications[i].name);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    jw_key(&w, STR("paths"));
+    jw_object(&w);
+    for (size_t i = 0; i < count; i++)
+        for (const struct api_route *r = applications[i].routes; r->method; r++)
+            if (!seen_before(&all, r))
+                put_path(&w, &all, r->path);
+    jw_end_object(&w);
+    jw_key(&w, STR("components"));
+    jw_raw(&w, str_of(components));
+    jw_end_object(&w);
+}

@@ -1,0 +1,33 @@
+/* run.h -- runs, as users and admins are shown them. */
+#ifndef ENGINE_API_RUN_H
+#define ENGINE_API_RUN_H
+
+#include "engine/api/api.h"
+#include "engine/runs/history.h"
+
+#define API_RUN_STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"
+
+/* Rows of a table of fields, of a route that lists runs. */
+#define API_RUNS_QUERY_FIELDS(limit_text)                                                          \
+    {"limit",                                                                                      \
+     API_INT,                                                                                      \
+     .optional = true,                                                                             \
+     .least = 1,                                                                                   \
+     .most = HISTORY_LIMIT_MAX,                                                                    \
+     .about = "runs on a page; " limit_text " if absent"},                                         \
+    {                                                                                              \
+        "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                             \
+                            .about = "next of the page before"                                     \
+    }
+extern const struct api_field api_run_fields[];  /* of one run */
+extern const struct api_field api_runs_reply[];  /* queries, next */
+extern const struct api_field api_state_reply[]; /* state */
+
+/* The handler of a route with these: a user's runs, newest first. */
+MUST_CHECK int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int64_t uid,
+                             int64_t limit_default);
+
+/* Members of the object that w is in: all of a run, or only state and numbers. */
+void api_put_run(struct task *t, struct json_writer *w, struct str qid, const struct run_view *v);
+void api_put_progress(struct task *t, struct json_writer *w, const struct run_view *v);
+#endif

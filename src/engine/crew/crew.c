@@ -1,0 +1,628 @@
+#include "engine/crew/crew_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+#include "engine/people/user.h"
+
+#define REAP_MS        2000 /* leases of nodes that died */
+#define SETTLE_MS      50   /* managing again, however much happens */
+#define NEWS_MAX       1000
+#define PAUSE_RETRY_MS 2000
+#define RETRY_MS       200 /* stores are away */
+#define STATUS_WORDS   2   /* commands about each run in a round */
+#define DRAIN_LOOK_MS  10
+
+struct crew *crew_new(struct node *n)
+{
+    struct crew *c = check_memory(calloc(1, sizeof *c));
+    const char *name = "millrace_papers_total", *help = "Papers that workers are done with.";
+    c->node = n;
+    c->members.redis = n->redis;
+    c->members.incarnation = n->incarnation;
+    n->members = &c->members;
+    group_init(&c->manager, n->loop);
+    group_init(&c->workers, n->loop);
+    group_init(&c->fetchers, n->loop);
+    group_init(&c->clerks, n->loop);
+    list_init(&c->hungry);
+    waitq_init(&c->changed);
+    c->runs = map_new();
+    c->reader = bibtex_new(NULL, NULL);
+    arena_init(&c->scratch);
+    buf_init(&c->json);
+    c->worker_gauge =
+        metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
+    c->judged = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"judged\"", help);
+    c->failed = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"failed\"", help);
+    c->skipped = metric(n->metrics, METRIC_COUNTER, name, "outcome=\"skipped\"", help);
+    return c;
+}
+
+static void run_free(struct crew_run *r)
+{
+    check(list_empty(&r->workers) && till_idle(&r->till));
+    arena_release(&r->arena);
+    free(r);
+}
+
+void crew_free(struct crew *c)
+{
+    struct str name;
+    void *run;
+    for (size_t at = 0; map_next(c->runs, &at, &name, &run);)
+        run_free(run);
+    map_free(c->runs);
+    bibtex_free(c->reader);
+    arena_release(&c->scratch);
+    buf_release(&c->json);
+    free(c);
+}
+
+/* All runs of the crew, by user, in the task's arena: what is done with one may wait, and change the map. */
+static struct crew_run **all_runs(struct task *t, struct crew *c, size_t *count)
+{
+    struct crew_run **runs = ARENA_ARRAY(task_arena(t), struct crew_run *, map_count(c->runs) + 1);
+    struct str name;
+    void *run;
+    *count = 0;
+    for (size_t at = 0; map_next(c->runs, &at, &name, &run);)
+        runs[(*count)++] = run;
+    return runs;
+}
+
+/* --- workers come and go --- */
+
+static void stop_workers(struct crew_run *r, bool hard)
+{
+    list_each (it, &r->workers)
+        worker_stop(list_entry(it, struct worker, link), hard);
+}
+
+/* First those that have no unit yet; a run that comes to its end has more of them than units. */
+static void stop_some(struct crew_run *r, int64_t surplus)
+{
+    for (int idle = 1; idle >= 0; idle--)
+        list_each (it, &r->workers) {
+            struct worker *w = list_entry(it, struct worker, link);
+            if (surplus <= 0)
+                return;
+            if (w->leaves || (idle && !list_empty(&w->units)))
+                continue;
+            surplus--;
+            worker_stop(w, false);
+        }
+}
+
+static int64_t staying(const struct crew_run *r)
+{
+    int64_t n = 0;
+    list_each (it, &r->workers)
+        n += !list_entry(it, struct worker, link)->leaves;
+    return n;
+}
+
+static void start_workers(struct crew_run *r, int64_t count)
+{
+    struct crew *c = r->crew;
+    for (; count > 0; count--) {
+        struct worker *w = check_memory(calloc(1, sizeof *w));
+        w->run = r;
+        list_init(&w->units);
+        if (task_go(&c->workers, "worker", worker_task, w)) {
+            log_warn("crew", "no more workers can be started: there are %zu",
+                     loop_task_count(c->node->loop));
+            free(w);
+            return;
+        }
+        list_push(&r->workers, &w->link);
+        r->count++;
+        metric_add(c->worker_gauge, 1);
+    }
+}
+
+/* --- units that nobody holds --- */
+
+struct holders {
+    const struct crew *crew;
+    bool certain;    /* who is not among the living is dead */
+    uint64_t newest; /* lease when we looked; later ones are held */
+    size_t count;
+    uint64_t *numbers; /* of our workers' leases, in order */
+};
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_held(const void *arg, uint64_t incarnation, uint64_t number)
+{
+    const struct holders *h = arg;
+    if (incarnation == h->crew->node->incarnation)
+        return number > h->newest ||
+               bsearch(&number, h->numbers, h->count, sizeof number, by_number) != NULL;
+    return !h->certain || members_live(&h->crew->members, incarnation);
+}
+
+/* Numbers are noted before a unit is taken and forgotten after it was finished: what is held in Redis under a number that
+ * is not here is held by nobody, however the answer was lost. */
+static int reap(struct task *t, struct crew_run *r)
+{
+    struct crew *c = r->crew;
+    int64_t now_ms = loop_now_ms(task_loop(t)), returned = 0;
+    struct holders h = {
+        .crew = c, .certain = members_certain(&c->members, now_ms), .newest = c->take_count};
+    h.numbers = ARENA_ARRAY(task_arena(t), uint64_t, 2 * (size_t)r->count + 1);
+    list_each (it, &r->workers)
+        list_each (unit, &list_entry(it, struct worker, link)->units)
+            h.numbers[h.count++] = list_entry(unit, struct work_unit, link)->number;
+    qsort(h.numbers, h.count, sizeof *h.numbers, by_number);
+    r->orphans = false;
+    int err = units_reap(t, c->node->redis, r->run.id, is_held, &h, &returned);
+    if (err)
+        r->orphans = true;
+    else
+        r->reaped_ms = now_ms;
+    if (!err && returned)
+        log_info("crew", "%lld units of run %.*s go back", (long long)returned,
+                 STR_ARG(r->run.id.qid));
+    return err;
+}
+
+/* --- which runs there are --- */
+
+/* Why a run pauses itself; the words of any other error are those of the task. */
+static const char *pause_reason(struct task *t, int why)
+{
+    if (why == ERR_FUNDS)
+        return RUN_REASON_FUNDS;
+    if (why == ERR_INTERNAL)
+        return RUN_REASON_ACCOUNT;
+    struct str s = str_printf(task_arena(t), RUN_REASON_UNRECORDED ": %s",
+                              *task_error(t) ? task_error(t) : err_name(why));
+    if (s.n > RUN_REASON_BYTES_MAX)
+        s.n = RUN_REASON_BYTES_MAX;
+    s.n = str_utf8_prefix(s); /* a ledger that is broken may quote anything; its column may not */
+    return str_z(task_arena(t), s);
+}
+
+/* It is paused, or does not run any more, or this node ends. */
+static bool pause_is_settled(int err)
+{
+    return !err || err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_CANCELED;
+}
+
+/* Once for all workers of the run on this node. Until the pause is written, however long that takes,
+ * the run gets no workers here: each would ask the AI in vain. */
+static void pause_run(struct task *t, void *arg, int why)
+{
+    struct crew_run *r = arg;
+    enum run_state state;
+    if (r->pausing)
+        return;
+    r->pausing = true;
+    const char *reason = pause_reason(t, why);
+    struct arena_mark mark = arena_mark(task_arena(t));
+    for (int err, last = 0;; last = err) {
+        arena_reset(task_arena(t), mark);
+        err = run_control(t, r->crew->node->runs, r->run.id, RUN_PAUSE, reason, &state);
+        if (pause_is_settled(err))
+            break;
+        if (err != last)
+            log_warn("run", "%.*s has no workers here until its pause is written: %s",
+                     STR_ARG(r->run.id.qid), task_error(t));
+        if (task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS)))
+            break;
+    }
+    r->pausing = false;
+}
+
+static void open_till(struct crew_run *r)
+{
+    struct crew *c = r->crew;
+    r->till = (struct till){.group = &c->clerks,
+                            .ledger = c->node->ledger,
+                            .judged = c->judged,
+                            .failed = c->failed,
+                            .refused = pause_run,
+                            .arg = r};
+    till_open(&r->till);
+}
+
+/* A run that we have not had before. NULL: it cannot be worked on here; said once. */
+static struct crew_run *run_open(struct crew *c, struct str name, struct str params)
+{
+    struct crew_run *r = check_memory(calloc(1, sizeof *r));
+    r->crew = c;
+    arena_init(&r->arena);
+    list_init(&r->workers);
+    open_till(r);
+    r->name = str_dup(&r->arena, name);
+    const char *problem = "its name is no run";
+    if (run_name_read(r->name, &r->run.id)) {
+        problem = "its parameters cannot be read";
+        if (!json_parse(&r->arena, str_dup(&r->arena, params), &r->run.params, NULL)) {
+            problem = NULL;
+            r->work = work_for(c->node->works, r->run.params);
+        }
+    }
+    if (!problem && !r->work)
+        problem = "this version does not know its kind";
+    if (problem) {
+        log_error("crew", "run %.*s: %s", STR_ARG(name), problem);
+        run_free(r);
+        return NULL;
+    }
+    struct str question = json_str(json_get(r->run.params, "question"));
+    r->question = ai_question_new(&r->arena, c->node->ai, question.p ? question : STR(""));
+    map_set(c->runs, r->name, r);
+    return r;
+}
+
+/* Opens those of names that are new. */
+static int open_runs(struct task *t, struct crew *c, const struct str *names, size_t count)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, c->node->redis);
+    for (size_t i = 0; i < count; i++) {
+        struct run_id id = {0, STR("")};
+        (void)run_name_read(names[i], &id);
+        struct str key = key_query_info(a, id.uid, id.qid);
+        redis_batch_add(&b, key, STR("HGET"), key, STR("search_params"));
+    }
+    int err = count ? redis_batch_run(&b, &replies) : 0;
+    for (size_t i = 0; !err && i < count; i++)
+        if (replies[i]->type == REDIS_STRING)
+            (void)run_open(c, names[i], replies[i]->str);
+    return err;
+}
+
+/* What the dispatcher has listed: opens what is new, and sets listed and want. *open: its list is that of this Redis, and
+ * not of one that was restarted meanwhile. */
+static int read_list(struct task *t, struct crew *c, bool *open)
+{
+    struct redis *redis = c->node->redis;
+    struct redis_batch b;
+    const struct redis_reply *const *r;
+    redis_batch_init(&b, t, redis);
+    redis_batch_add(&b, key_dispatched, STR("GET"), key_dispatched);
+    redis_batch_add(&b, key_running, STR("HGETALL"), key_running);
+    int err = redis_batch_run(&b, &r);
+    if (err)
+        return err;
+    *open = r[0]->type == REDIS_STRING && str_eq(r[0]->str, redis_run_id(redis)) &&
+            r[1]->type == REDIS_ARRAY;
+    if (!*open)
+        return 0;
+    struct str *names = ARENA_ARRAY(task_arena(t), struct str, r[1]->count / 2 + 1);
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < r[1]->count; i += 2) {
+        int64_t workers = 0;
+        struct str name = r[1]->items[i]->str;
+        (void)str_to_i64(r[1]->items[i + 1]->str, &workers);
+        if (!map_get(c->runs, name) && members_share(&c->members, name, workers) > 0)
+            names[count++] = name;
+    }
+    err = open_runs(t, c, names, count);
+    for (size_t i = 0; !err && i + 1 < r[1]->count; i += 2) {
+        struct crew_run *run = map_get(c->runs, r[1]->items[i]->str);
+        int64_t workers = 0;
+        (void)str_to_i64(r[1]->items[i + 1]->str, &workers);
+        if (!run)
+            continue;
+        run->listed = true;
+        run->want = members_share(&c->members, run->name, workers);
+    }
+    return err;
+}
+
+/* What Redis says of each: who is paused or ended stops, who has nothing waiting starts nobody. */
+static int read_states(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, c->node->redis);
+    for (size_t i = 0; i < count; i++) {
+        struct run_id id = runs[i]->run.id;
+        struct str status = key_query_status(a, id.uid, id.qid);
+        struct str pending = key_pending(a, id.uid, id.qid);
+        redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("retry"));
+        redis_batch_add(&b, pending, STR("LLEN"), pending);
+    }
+    int err = count ? redis_batch_run(&b, &replies) : 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct redis_reply *const *r = replies + STATUS_WORDS * i;
+        struct crew_run *run = runs[i];
+        enum run_state state = RUN_QUEUED; /* a Redis that has lost it will be told */
+        if (r[0]->type == REDIS_ARRAY && r[0]->items[0]->type == REDIS_STRING)
+            (void)run_state_parse(r[0]->items[0]->str, &state);
+        run->run.retry = r[0]->type == REDIS_ARRAY && r[0]->items[1]->type == REDIS_STRING;
+        if (state != RUN_RUNNING || !run->listed || run->pausing)
+            run->want = 0;
+        if (state == RUN_CANCELLED || state == RUN_FAILED)
+            stop_workers(run, true);
+        bool waiting = r[1]->type == REDIS_INT && r[1]->integer > 0;
+        int64_t stay = staying(run);
+        if (!waiting && run->want > stay)
+            run->want = stay;
+    }
+    return err;
+}
+
+/* --- as many workers as we may have --- */
+
+/* The runs of one user, count of them. */
+static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
+{
+    struct arena *a = task_arena(t);
+    size_t members = c->members.count, argc = 0;
+    struct str *argv = ARENA_ARRAY(a, struct str, 4 + members + 3 * count);
+    int64_t *has = ARENA_ARRAY(a, int64_t, count); /* now; some end while we wait */
+    struct user u = {.permission = 0};
+    const struct redis_reply *r;
+    int64_t uid = runs[0]->run.id.uid;
+    int err = user_get(t, c->node->cache, uid, &u);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    argv[argc++] = key_workers(a, uid);
+    argv[argc++] = str_int(a, u.banned ? 0 : u.permission);
+    argv[argc++] = str_printf(a, "%016" PRIx64, c->node->incarnation);
+    argv[argc++] = str_int(a, (int64_t)members);
+    for (size_t i = 0; i < members; i++)
+        argv[argc++] = str_printf(a, "%016" PRIx64, c->members.list[i].incarnation);
+    for (size_t i = 0; i < count; i++) {
+        has[i] = runs[i]->count;
+        argv[argc++] = runs[i]->run.id.qid;
+        argv[argc++] = str_int(a, has[i]);
+        argv[argc++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
+        runs[i]->claimed = true; /* also if the answer is lost */
+    }
+    err = redis_script_run(t, c->node->redis, &script_workers_claim, argv[0], 1, argc, argv, &r);
+    if (err)
+        return err;
+    if (r->type != REDIS_ARRAY || r->count != count)
+        return task_fail(t, ERR_PROTO, "script workers_claim returned something else");
+    for (size_t i = 0; i < count; i++) {
+        runs[i]->claimed = r->items[i]->integer > 0;
+        start_workers(runs[i], r->items[i]->integer - has[i]);
+    }
+    return 0;
+}
+
+static int by_user(const void *a, const void *b)
+{
+    const struct crew_run *x = *(struct crew_run *const *)a, *y = *(struct crew_run *const *)b;
+    return (x->run.id.uid > y->run.id.uid) - (x->run.id.uid < y->run.id.uid);
+}
+
+static int claim_all(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
+{
+    int err = 0;
+    qsort(runs, count, sizeof *runs, by_user);
+    for (size_t i = 0, n; !err && i < count; i += n) {
+        for (n = 1; i + n < count && runs[i + n]->run.id.uid == runs[i]->run.id.uid; n++)
+            ;
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = claim(t, c, runs + i, n);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+/* --- a round --- */
+
+static struct str runs_json(struct task *t, struct crew *c)
+{
+    struct buf b;
+    struct json_writer w;
+    struct str name;
+    void *run;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    for (size_t at = 0; map_next(c->runs, &at, &name, &run);) {
+        jw_key(&w, name);
+        jw_int(&w, ((struct crew_run *)run)->count);
+    }
+    jw_end_object(&w);
+    struct str json = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return json;
+}
+
+static int beat(struct task *t, struct crew *c)
+{
+    const struct node *n = c->node;
+    struct member_note note = {.self = {.takes = !n->draining && !n->drained},
+                               .id = str_of(n->id ? n->id : ""),
+                               .drained = n->drained,
+                               .prompt = str_of(ai_prompt_mark(n->ai)),
+                               .resident_bytes = n->resident_bytes,
+                               .late_us = n->late_us,
+                               .tasks = (int64_t)loop_task_count(n->loop)};
+    c->drained = n->drained;
+    char host[64] = "";
+    (void)gethostname(host, sizeof host - 1);
+    note.name = str_printf(task_arena(t), "%s:%d", host, (int)getpid());
+    note.runs = runs_json(t, c);
+    note.self.workers = *c->worker_gauge;
+    ai_averages(c->node->ai, &note.self.latency_us, &note.self.tokens);
+    int err = members_beat(t, &c->members, &note);
+    if (!err)
+        c->beaten_ms = loop_now_ms(task_loop(t));
+    return err;
+}
+
+static void close_idle(struct crew *c, struct crew_run **runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans && !runs[i]->claimed &&
+            till_idle(&runs[i]->till)) {
+            map_del(c->runs, runs[i]->name);
+            run_free(runs[i]);
+        }
+}
+
+static int reap_all(struct task *t, struct crew_run **runs, size_t count)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    int err = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        if (runs[i]->orphans || now_ms - runs[i]->reaped_ms >= REAP_MS) {
+            struct arena_mark mark = arena_mark(task_arena(t));
+            err = reap(t, runs[i]);
+            arena_reset(task_arena(t), mark);
+        }
+    return err;
+}
+
+/* Redis was away: what it knows may be older than what we do. */
+static void begin_anew(struct crew *c, struct crew_run **runs, size_t count)
+{
+    c->epoch = redis_epoch(c->node->redis);
+    for (size_t i = 0; i < count; i++)
+        stop_workers(runs[i], false);
+}
+
+static int manage(struct task *t, struct crew *c)
+{
+    size_t count;
+    struct crew_run **runs = all_runs(t, c, &count);
+    bool open = false;
+    if (c->epoch != redis_epoch(c->node->redis))
+        begin_anew(c, runs, count);
+    for (size_t i = 0; i < count; i++) {
+        runs[i]->listed = false;
+        runs[i]->want = 0;
+    }
+    int err = beat(t, c);
+    if (!err)
+        err = read_list(t, c, &open);
+    if (err)
+        return err;
+    runs = all_runs(t, c, &count);
+    err = read_states(t, c, runs, count);
+    for (size_t i = 0; !err && i < count; i++)
+        stop_some(runs[i], staying(runs[i]) - (open && !c->node->draining ? runs[i]->want : 0));
+    if (!err && open)
+        err = claim_all(t, c, runs, count);
+    if (!err)
+        err = reap_all(t, runs, count);
+    if (!err)
+        close_idle(c, runs, count);
+    return err;
+}
+
+/* --- for ever --- */
+
+/* Somebody has changed the state of a run: is it one of ours, or a new one? */
+static int read_news(struct task *t, struct crew *c)
+{
+    const struct redis_reply *r;
+    struct arena *a = task_arena(t);
+    struct str from = *c->news_at ? str_printf(a, "(%s", c->news_at) : STR("-");
+    int err = redis_call(t, c->node->redis, key_news, &r, STR("XRANGE"), key_news, from, STR("+"),
+                         STR("COUNT"), str_int(a, NEWS_MAX));
+    if (err || r->type != REDIS_ARRAY || r->count == 0)
+        return err;
+    struct str id = r->items[r->count - 1]->items[0]->str;
+    snprintf(c->news_at, sizeof c->news_at, "%.*s", STR_ARG(id));
+    c->stirred = true;
+    return 0;
+}
+
+static int turn(struct task *t, struct crew *c)
+{
+    int64_t since_ms = loop_now_ms(task_loop(t)) - c->managed_ms;
+    int err = read_news(t, c);
+    if (c->drained != c->node->drained)
+        c->stirred = true;
+    if (err || since_ms < (c->stirred ? SETTLE_MS : CREW_MANAGE_MS))
+        return err;
+    c->stirred = false;
+    c->managed_ms = loop_now_ms(task_loop(t));
+    err = manage(t, c);
+    if (err)
+        c->stirred = true;
+    return err;
+}
+
+static void look_after(struct task *t, void *arg)
+{
+    struct crew *c = arg;
+    int err = 0;
+    while (err != ERR_CANCELED) {
+        struct task_scope scope = task_scope(t);
+        int last = err;
+        err = turn(t, c);
+        if (err && err != last && err != ERR_CANCELED)
+            log_warn("crew", "workers are not looked after: %s", task_error(t));
+        task_scope_end(t, scope);
+        int64_t old = task_deadline(t, err ? RETRY_MS : CREW_NEWS_MS);
+        int waited = waitq_wait(t, &c->changed);
+        task_deadline_restore(t, old);
+        if (waited == ERR_CANCELED)
+            err = ERR_CANCELED;
+    }
+}
+
+void crew_go(struct crew *c)
+{
+    check(task_go(&c->manager, "crew", look_after, c) == 0);
+}
+
+/* --- the end --- */
+
+static void give_all_back(struct task *t, struct crew *c)
+{
+    size_t count;
+    struct crew_run **runs = all_runs(t, c, &count);
+    int err = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        err = reap(t, runs[i]);
+    for (size_t i = 0; !err && i < count; i++)
+        err = claim(t, c, &runs[i], 1);
+    if (!err)
+        err = members_beat(t, &c->members, NULL);
+    if (err)
+        log_warn("crew", "units are not given back now, others will do so: %s", task_error(t));
+}
+
+static void cut_off_all(struct task *t, struct crew *c)
+{
+    size_t count;
+    struct crew_run **runs = all_runs(t, c, &count);
+    for (size_t i = 0; i < count; i++)
+        stop_workers(runs[i], true);
+    group_cancel(&c->workers);
+}
+
+void crew_drain(struct task *t, struct crew *c, int64_t ms)
+{
+    int64_t until_ms = loop_now_ms(task_loop(t)) + ms;
+    c->stirred = true; /* it sees that we drain, and goes on to say that we live */
+    while (c->workers.count && loop_now_ms(task_loop(t)) < until_ms)
+        if (task_sleep(t, DRAIN_LOOK_MS))
+            break;
+    group_cancel(&c->manager);
+    int err = group_join(t, &c->manager);
+    if (c->workers.count)
+        log_warn("crew", "%zu calls are cut off after %lld ms", c->workers.count, (long long)ms);
+    cut_off_all(t, c);
+    err = group_join(t, &c->workers);
+    err = group_join(t, &c->fetchers);
+    group_cancel(&c->clerks);
+    err = group_join(t, &c->clerks);
+    (void)err; /* the groups are empty, whatever it says */
+    give_all_back(t, c);
+}

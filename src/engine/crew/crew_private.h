@@ -1,0 +1,139 @@
+/* crew_private.h -- what the files of the crew share. */
+#ifndef ENGINE_CREW_CREW_PRIVATE_H
+#define ENGINE_CREW_CREW_PRIVATE_H
+
+#include "base/map.h"
+#include "corpus/bibtex.h"
+#include "engine/ai/ai.h"
+#include "engine/papers/block.h"
+#include "engine/crew/crew.h"
+#include "engine/crew/members.h"
+#include "engine/setup/node.h"
+#include "engine/runs/run.h"
+#include "engine/crew/till.h"
+#include "engine/crew/work.h"
+#include "loop/sync.h"
+
+struct crew {
+    struct node *node;
+    struct members members;
+    struct group manager;  /* the task that looks after them */
+    struct group workers;  /* the tasks */
+    struct group fetchers; /* tasks that fetch lots for them */
+    struct group clerks;   /* tasks that record their verdicts */
+    size_t fetcher_count;
+    struct list hungry; /* workers that wait for one of these */
+    struct map *runs;   /* name -> struct crew_run, owned */
+    /* What a paper goes through on its way to a prompt, and a verdict on its way to the ledger. One for all workers: none
+     * waits in between, and what a thousand share stays in the processor's cache. */
+    struct bibtex *reader;
+    struct arena scratch;
+    struct buf json;
+    struct waitq changed; /* a worker has ended */
+    uint64_t take_count;  /* numbers the leases */
+    uint64_t epoch;       /* of Redis, when we last managed */
+    char news_at[48];     /* the last that was read */
+    bool drained;         /* as we last said it */
+    bool stirred;         /* something has happened: manage soon */
+    int64_t managed_ms, beaten_ms;
+    int64_t *worker_gauge, *judged, *failed, *skipped;
+};
+
+/* A run that has, had or will have workers here. */
+struct crew_run {
+    struct crew *crew;
+    struct arena arena;
+    struct str name;
+    struct work_run run;
+    const struct work *work;
+    const struct ai_question *question;
+    struct till till;
+    struct list workers;
+    int64_t count; /* of them */
+    int64_t want;  /* our share; of this round */
+    bool listed;   /* in sys:running; of this round */
+    bool orphans;  /* a worker has left units behind */
+    bool claimed;  /* Redis may count workers of it on this node */
+    bool pausing;  /* somebody writes that it pauses itself */
+    int64_t reaped_ms;
+};
+
+/* A paper of a unit, as short as can be: a thousand workers hold a hundred each. */
+struct unit_paper {
+    uint32_t doi_at; /* in the unit's bytes; it ends where the next one begins */
+    uint32_t place;  /* of the unit's places */
+};
+
+/* What neighbours in a unit share. */
+struct unit_place {
+    struct str journal;
+    int64_t year, cents;
+};
+
+/* A unit that a worker holds, and its papers that have no result yet. */
+struct work_unit {
+    struct list link; /* of the worker */
+    struct unit unit;
+    char *name; /* owned */
+    uint64_t number;
+    bool again;                /* to take it has been tried */
+    struct unit_place *places; /* owned, with all that follows; NULL: not listed yet */
+    struct unit_paper *papers; /* count, and one more where the last one ends */
+    const char *dois;
+    size_t count, fetched;
+};
+
+/* Some of them, fetched together. */
+struct lot_paper {
+    struct work_paper paper; /* its strings are the unit's */
+    struct str packed;       /* as blocks have it; p == NULL: not in the corpus any more */
+};
+
+struct lot {
+    struct work_unit *unit;
+    bool ends; /* the unit has no more */
+    size_t count;
+    struct lot_paper papers[];
+};
+
+/* The next lot of a worker. */
+enum supply {
+    SUPPLY_NONE,     /* nobody asked for it */
+    SUPPLY_ASKED,    /* the worker is among the crew's hungry */
+    SUPPLY_FETCHING, /* one of the fetchers is at it */
+    SUPPLY_THERE,    /* in next, or next_err tells why not */
+};
+
+struct worker {
+    struct list link; /* of the run */
+    struct crew_run *run;
+    struct task *task;
+    struct list units;      /* struct work_unit: two at most, the second while the first one ends */
+    struct work_unit *unit; /* whose papers are fetched now */
+    enum supply supply;
+    struct list hunger;   /* of the crew */
+    struct task *fetcher; /* that is at it */
+    struct lot *next;
+    int next_err;
+    bool waits; /* for it */
+    struct till_slip slip;
+    bool in_hand; /* a call is under way, or its verdict is not in the till yet */
+    bool leaves;  /* after the paper in hand */
+    bool cut_off; /* at once */
+};
+
+/* supply.c: the next lot, in *out, which is the caller's to free. Waits while stores are away. ERR_NOT_FOUND: no unit
+ * is waiting. ERR_CLOSED: paused, terminated, or the worker shall leave. */
+MUST_CHECK int supply_next(struct task *t, struct worker *w, struct lot **out);
+/* Begins to fetch the one behind it. */
+void supply_ahead(struct worker *w);
+/* All of its papers have a result. */
+void supply_close_unit(struct worker *w, struct work_unit *u);
+/* Ends fetching and forgets all units: the crew gives them back. */
+void supply_end(struct task *t, struct worker *w);
+
+/* worker.c. A task_fn with a struct worker, which it frees. */
+void worker_task(struct task *t, void *arg);
+/* Soft: after the paper in hand. Hard: where it stands. */
+void worker_stop(struct worker *w, bool hard);
+#endif

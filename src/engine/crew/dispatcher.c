@@ -1,0 +1,463 @@
+#include "engine/crew/dispatcher.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "engine/runs/keeper.h"
+#include "engine/ai/permits.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
+#include "engine/crew/members.h"
+#include "engine/setup/node.h"
+#include "engine/runs/row.h"
+#include "engine/scripts.h"
+#include "engine/people/switches.h"
+#include "engine/people/user.h"
+#include "engine/crew/work.h"
+
+#define EACH_MS            200
+#define LOCK_MS            3000
+#define QUEUE_PAGE         200
+#define SIZES_MAX          10000   /* runs whose number of units is remembered */
+#define LATENCY_US_DEFAULT 1000000 /* before the first call */
+#define TOKENS_DEFAULT     1000
+#define MINUTE_US          60000000
+
+/* A run that has workers, or may get some. */
+struct entry {
+    struct str name;
+    struct run_id id;
+    int64_t workers; /* it may have; 0 in the queue */
+    bool split;      /* it has units */
+    int64_t units;   /* that are left */
+    enum run_state state;
+};
+
+struct dispatcher {
+    struct node *node;
+    struct map *sizes; /* name -> units of runs that wait, as counted when first seen */
+    /* Of one round: */
+    struct map *permissions; /* uid -> permission + 1: many runs of one user may wait */
+    struct entry *running;
+    size_t running_count;
+    int64_t latency_us, tokens; /* of a call, on average */
+    struct keyring_load load;
+};
+
+/* --- what there is --- */
+
+/* State and units of each entry, in one round trip. */
+static int look(struct task *t, struct dispatcher *d, struct entry *e, size_t count)
+{
+    enum { WORDS = 3 };
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, d->node->redis);
+    for (size_t i = 0; i < count; i++) {
+        struct str status = key_query_status(a, e[i].id.uid, e[i].id.qid);
+        struct str pending = key_pending(a, e[i].id.uid, e[i].id.qid);
+        struct str inflight = key_inflight(a, e[i].id.uid, e[i].id.qid);
+        redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("total_blocks"));
+        redis_batch_add(&b, pending, STR("LLEN"), pending);
+        redis_batch_add(&b, inflight, STR("HLEN"), inflight);
+    }
+    int err = count ? redis_batch_run(&b, &replies) : 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct redis_reply *const *r = replies + WORDS * i;
+        if (r[0]->type != REDIS_ARRAY || r[1]->type != REDIS_INT || r[2]->type != REDIS_INT)
+            return task_fail(t, ERR_PROTO, "run %.*s cannot be read", STR_ARG(e[i].name));
+        e[i].state = RUN_FAILED;
+        if (r[0]->items[0]->type == REDIS_STRING)
+            (void)run_state_parse(r[0]->items[0]->str, &e[i].state);
+        e[i].split = r[0]->items[1]->type == REDIS_STRING;
+        e[i].units = r[1]->integer + r[2]->integer;
+    }
+    return err;
+}
+
+static bool wants_workers(const struct entry *e)
+{
+    return e->state == RUN_QUEUED || e->state == RUN_RUNNING;
+}
+
+static int permission_of(struct task *t, struct dispatcher *d, int64_t uid, int64_t *out)
+{
+    struct str key = str_int(task_arena(t), uid);
+    void *known = map_get(d->permissions, key);
+    struct user u;
+    int err = known ? 0 : user_get(t, d->node->cache, uid, &u);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    *out = known ? (int64_t)(uintptr_t)known - 1 : err || u.banned ? 0 : u.permission;
+    map_set(d->permissions, key, (void *)(uintptr_t)(*out + 1));
+    return 0;
+}
+
+/* The user's workers that are not given away. */
+static int permission_left(struct task *t, struct dispatcher *d, int64_t uid, int64_t *out)
+{
+    int err = permission_of(t, d, uid, out);
+    for (size_t i = 0; i < d->running_count; i++)
+        if (d->running[i].id.uid == uid)
+            *out -= d->running[i].workers;
+    return err;
+}
+
+/* --- R1: is there rate enough? --- */
+
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t most(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Requests of a minute. */
+static int64_t use_of(const struct dispatcher *d, int64_t workers)
+{
+    return workers * (MINUTE_US / d->latency_us + 1);
+}
+
+/* What runs may not show in the window yet, and what has ended still does: the larger one counts. */
+static bool fits(const struct dispatcher *d, int64_t workers)
+{
+    const struct keyring_load *l = &d->load;
+    int64_t planned = 0;
+    for (size_t i = 0; i < d->running_count; i++)
+        planned += use_of(d, d->running[i].workers);
+    if (planned == 0)
+        return true;
+    int64_t requests = least(use_of(d, workers), l->requests_limit);
+    int64_t tokens = least(use_of(d, workers) * d->tokens, l->tokens_limit);
+    return requests <= l->requests_limit - most(l->requests_used, planned) &&
+           tokens <= l->tokens_limit - most(l->tokens_used, planned * d->tokens);
+}
+
+/* Moving averages of all nodes. */
+static int read_rates(struct task *t, struct dispatcher *d)
+{
+    const struct members *m = d->node->members;
+    int64_t nodes = 0, latency_us = 0, tokens = 0;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->list[i].latency_us > 0) {
+            nodes++;
+            latency_us += m->list[i].latency_us;
+            tokens += m->list[i].tokens;
+        }
+    d->latency_us = nodes ? most(latency_us / nodes, 1) : LATENCY_US_DEFAULT;
+    d->tokens = nodes ? most(tokens / nodes, 1) : TOKENS_DEFAULT;
+    return keyring_load(t, d->node->keyring, &d->load);
+}
+
+/* --- runs that have workers --- */
+
+/* A run that left may have come back before: who removes looks again. */
+static int remove_run(struct task *t, struct dispatcher *d, struct entry *e, struct str key)
+{
+    struct redis *r = d->node->redis;
+    struct str info = key_query_info(task_arena(t), e->id.uid, e->id.qid);
+    const struct redis_reply *created;
+    bool queue = str_eq(key, key_queue);
+    int err = redis_call(t, r, key, NULL, queue ? STR("ZREM") : STR("HDEL"), key, e->name);
+    if (!err)
+        err = look(t, d, e, 1);
+    if (err || !wants_workers(e))
+        return err;
+    err = redis_call(t, r, info, &created, STR("HGET"), info, STR("created"));
+    if (err || created->type != REDIS_STRING)
+        return err;
+    const struct str argv[] = {key_queue, key_running, e->name, created->str, STR("1")};
+    return redis_script_run(t, r, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+}
+
+/* No more workers than units, nor than the permission is now; and more of them, if there is room. */
+static int adjust(struct task *t, struct dispatcher *d, struct entry *e)
+{
+    int64_t before = e->workers, left = 0;
+    e->workers = 0;
+    int err = permission_left(t, d, e->id.uid, &left);
+    int64_t could = least(e->units, most(left, 0));
+    e->workers = least(before, could);
+    if (!err && could > e->workers && fits(d, could - e->workers))
+        e->workers = could;
+    if (err || e->workers == before)
+        return err;
+    return redis_call(t, d->node->redis, key_running, NULL, STR("HSET"), key_running, e->name,
+                      str_int(task_arena(t), e->workers));
+}
+
+static int see_to_running(struct task *t, struct dispatcher *d)
+{
+    const struct redis_reply *r;
+    int err = redis_call(t, d->node->redis, key_running, &r, STR("HGETALL"), key_running);
+    if (err)
+        return err;
+    struct entry *e = ARENA_ARRAY(task_arena(t), struct entry, r->count / 2 + 1);
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i + 1 < r->count; i += 2) {
+        e[count] = (struct entry){.name = r->items[i]->str};
+        (void)str_to_i64(r->items[i + 1]->str, &e[count].workers);
+        count += run_name_read(e[count].name, &e[count].id);
+    }
+    err = look(t, d, e, count);
+    for (size_t i = 0; !err && i < count; i++)
+        if (e[i].state == RUN_RUNNING && e[i].split)
+            e[kept++] = e[i];
+        else
+            err = remove_run(t, d, &e[i], key_running);
+    d->running = e;
+    d->running_count = kept;
+    for (size_t i = 0; !err && i < kept; i++)
+        err = adjust(t, d, &e[i]);
+    return err;
+}
+
+/* --- runs that wait --- */
+
+static int read_run(struct task *t, struct dispatcher *d, const struct entry *e,
+                    struct work_run *run, const struct work **work)
+{
+    struct str key = key_query_info(task_arena(t), e->id.uid, e->id.qid);
+    const struct redis_reply *r;
+    int err = redis_call(t, d->node->redis, key, &r, STR("HGET"), key, STR("search_params"));
+    if (err)
+        return err;
+    *run = (struct work_run){.id = e->id};
+    if (r->type != REDIS_STRING || json_parse(task_arena(t), r->str, &run->params, NULL))
+        return task_fail(t, ERR_INVALID, "its parameters cannot be read");
+    *work = work_for(d->node->works, run->params);
+    return *work ? 0 : task_fail(t, ERR_INVALID, "this version does not know its kind");
+}
+
+static int split(struct task *t, struct dispatcher *d, const struct entry *e, struct str **units,
+                 size_t *count)
+{
+    struct work_run run;
+    const struct work *work;
+    int err = read_run(t, d, e, &run, &work);
+    if (!err)
+        err = work->split(t, d->node, &run, units, count);
+    if (!err && *count == 0)
+        err = task_fail(t, ERR_INVALID, "none of its papers are in the corpus");
+    return err;
+}
+
+/* How many units it will have, without splitting it in every round that it waits. */
+static int count_units(struct task *t, struct dispatcher *d, struct entry *e)
+{
+    void *known = e->split ? NULL : map_get(d->sizes, e->name);
+    struct str *units;
+    size_t count = 0;
+    if (e->split)
+        return 0;
+    int err = known ? 0 : split(t, d, e, &units, &count);
+    if (err)
+        return err;
+    e->units = known ? (int64_t)(uintptr_t)known - 1 : (int64_t)count;
+    if (map_count(d->sizes) >= SIZES_MAX) {
+        map_free(d->sizes);
+        d->sizes = map_new();
+    }
+    map_set(d->sizes, e->name, (void *)(uintptr_t)(e->units + 1));
+    return 0;
+}
+
+static int list_run(struct task *t, struct dispatcher *d, const struct entry *e, int64_t workers)
+{
+    const struct str argv[] = {key_queue, key_running, e->name, str_int(task_arena(t), workers)};
+    struct redis *r = d->node->redis;
+    int err = redis_script_run(t, r, &script_run_admit, key_queue, 2, 4, argv, NULL);
+    return err ? err
+               : redis_call(t, r, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"), STR("~"),
+                            STR("1000"), STR("*"), STR("run"), e->name);
+}
+
+/* The row first, so that its user sees that it runs; each step is harmless when it is repeated. */
+static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t workers)
+{
+    struct node *n = d->node;
+    struct str *units = NULL;
+    size_t count = 0;
+    enum run_state state;
+    int err = e->split ? 0 : split(t, d, e, &units, &count);
+    if (!err)
+        err = run_control(t, n->runs, e->id, RUN_START, "", &state);
+    if (!err && !e->split)
+        err = units_put(t, n->redis, e->id, units, count);
+    map_del(d->sizes, e->name);
+    if (!err)
+        err = list_run(t, d, e, workers);
+    if (err)
+        return err;
+    log_info("run", "%.*s of user %lld starts with %lld workers", STR_ARG(e->id.qid),
+             (long long)e->id.uid, (long long)workers);
+    e->workers = workers;
+    d->running[d->running_count++] = *e;
+    return 0;
+}
+
+/* FAILED: it cannot be split, and never will. */
+static int give_up(struct task *t, struct dispatcher *d, struct entry *e)
+{
+    enum run_state state;
+    const char *reason = arena_strdup(task_arena(t), task_error(t));
+    log_warn("run", "%.*s fails: %s", STR_ARG(e->id.qid), reason);
+    int err = run_control(t, d->node->runs, e->id, RUN_FAIL, reason, &state);
+    if (!err || err == ERR_CONFLICT)
+        err = remove_run(t, d, e, key_queue);
+    return err;
+}
+
+/* Admins can have new runs wait; those that were started before go on. While no node takes work nothing is
+ * started: it would be called running, and wait all the same. */
+static bool may_start(const struct dispatcher *d, const struct entry *e)
+{
+    const struct switches *s = d->node->switches;
+    if (!members_any_takes(d->node->members))
+        return false;
+    return e->state != RUN_QUEUED || !s || switch_on(s, SWITCH_NEW_RUNS);
+}
+
+/* *full: it waits for the rate, and so do all behind it. */
+static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool *full)
+{
+    int64_t left = 0;
+    if (!wants_workers(e))
+        return remove_run(t, d, e, key_queue);
+    if (!may_start(d, e))
+        return 0;
+    int err = permission_left(t, d, e->id.uid, &left);
+    if (err || left <= 0)
+        return err;
+    err = count_units(t, d, e);
+    int64_t workers = most(least(left, e->units), 1);
+    if (!err && !fits(d, workers)) {
+        *full = true;
+        return 0;
+    }
+    if (!err)
+        err = start(t, d, e, workers);
+    if (err == ERR_INVALID)
+        return give_up(t, d, e);
+    return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? remove_run(t, d, e, key_queue) : err;
+}
+
+/* Runs of users who have no permission left are not even looked at: a long queue costs next to nothing. */
+static int see_to_page(struct task *t, struct dispatcher *d, const struct redis_reply *r,
+                       bool *full)
+{
+    struct entry *e = ARENA_ARRAY(task_arena(t), struct entry, r->count + 1);
+    struct entry *running =
+        ARENA_ARRAY(task_arena(t), struct entry, d->running_count + r->count + 1);
+    if (d->running_count)
+        memcpy(running, d->running, d->running_count * sizeof *running);
+    d->running = running;
+    size_t count = 0;
+    int err = 0;
+    for (size_t i = 0; !err && i < r->count; i++) {
+        int64_t left = 0;
+        e[count] = (struct entry){.name = r->items[i]->str};
+        if (!run_name_read(e[count].name, &e[count].id))
+            continue;
+        err = permission_left(t, d, e[count].id.uid, &left);
+        count += left > 0;
+    }
+    if (!err)
+        err = look(t, d, e, count);
+    for (size_t i = 0; !err && i < count && !*full; i++)
+        err = consider(t, d, &e[i], full);
+    return err;
+}
+
+static int see_to_queue(struct task *t, struct dispatcher *d)
+{
+    bool full = false;
+    int err = 0;
+    size_t got = QUEUE_PAGE;
+    for (int64_t at = 0; !err && !full && got == QUEUE_PAGE; at += QUEUE_PAGE) {
+        const struct redis_reply *r;
+        struct arena *a = task_arena(t);
+        err = redis_call(t, d->node->redis, key_queue, &r, STR("ZRANGE"), key_queue, str_int(a, at),
+                         str_int(a, at + QUEUE_PAGE - 1));
+        got = err || r->type != REDIS_ARRAY ? 0 : r->count;
+        if (got)
+            err = see_to_page(t, d, r, &full);
+    }
+    return err;
+}
+
+/* --- a round --- */
+
+/* The queue of a Redis that was restarted may be older than the rows. */
+static int rebuild(struct task *t, struct dispatcher *d)
+{
+    struct redis *r = d->node->redis;
+    const struct redis_reply *reply;
+    struct str run = str_dup(task_arena(t), redis_run_id(r));
+    int64_t mended;
+    int err = redis_call(t, r, key_dispatched, &reply, STR("GET"), key_dispatched);
+    if (err || (reply->type == REDIS_STRING && str_eq(reply->str, run)))
+        return err;
+    log_info("run", "the queue is rebuilt from MySQL");
+    err = redis_call(t, r, key_queue, NULL, STR("DEL"), key_queue);
+    if (!err)
+        err = redis_call(t, r, key_running, NULL, STR("DEL"), key_running);
+    if (!err)
+        err = run_reconcile(t, d->node->runs, &mended);
+    return err ? err : redis_call(t, r, key_dispatched, NULL, STR("SET"), key_dispatched, run);
+}
+
+static int dispatch(struct task *t, struct dispatcher *d)
+{
+    int err = rebuild(t, d);
+    d->permissions = map_new();
+    if (!err)
+        err = read_rates(t, d);
+    if (!err)
+        err = see_to_running(t, d);
+    if (!err)
+        err = see_to_queue(t, d);
+    map_free(d->permissions);
+    return err;
+}
+
+/* Whoever has the lock keeps it from round to round. */
+static int dispatch_all(struct task *t, struct dispatcher *d)
+{
+    struct lock l;
+    int err = lock_take(t, d->node->redis, key_dispatcher_lock, LOCK_MS, &l);
+    if (err)
+        return err;
+    while (!err && !d->node->draining) {
+        struct task_scope scope = task_scope(t);
+        err = dispatch(t, d);
+        if (!err)
+            err = lock_keep(t, &l, LOCK_MS);
+        task_scope_end(t, scope);
+        if (!err)
+            err = task_sleep(t, EACH_MS);
+    }
+    if (!task_canceled(t))
+        lock_drop(t, &l);
+    return err;
+}
+
+void dispatcher_task(struct task *t, void *arg)
+{
+    struct dispatcher d = {.node = arg, .sizes = map_new()};
+    int err = 0;
+    while (err != ERR_CANCELED) {
+        int last = err;
+        err = d.node->draining ? 0 : dispatch_all(t, &d);
+        if (err && err != last && err != ERR_CANCELED && err != ERR_BUSY && err != ERR_CONFLICT)
+            log_warn("run", "no runs are dispatched: %s", task_error(t));
+        if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)) == ERR_CANCELED)
+            err = ERR_CANCELED;
+    }
+    map_free(d.sizes);
+}

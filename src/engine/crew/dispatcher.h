@@ -1,0 +1,27 @@
+/* dispatcher.h -- which runs get workers, and how many (SCR-2, R1, R2).
+ *
+ * One node at a time, by a lock. In rounds:
+ *   1. After Redis was restarted, its queue is forgotten and rebuilt from MySQL: it may have come back older
+ *      than it was. Until that is done nobody works (crew.h).
+ *   2. Runs that have workers: those that are paused or ended leave the list; the others have at most
+ *      as many workers as units are left, and all of a user at most the user's permission.
+ *   3. The queue, in the order of submission: a run starts when the rate left, in requests and in
+ *      tokens of a minute over all keys, is enough for what its workers will use; that is
+ *      reckoned from moving averages of latency and tokens over all nodes. One that waits for the rate holds up
+ *      those behind it; one that waits for its own user's permission does not. The first one
+ *      always starts when nothing runs. Nothing starts while no node takes work. To start is: split it, say so in
+ *      its row, put its units in its list, and list it with its workers.
+ *
+ * Each step may be repeated, and two dispatchers at once, while a lock changes hands, do no harm: the limits themselves are
+ * kept by the key pool (permits.h) and by the claims of the crews. */
+#ifndef ENGINE_CREW_DISPATCHER_H
+#define ENGINE_CREW_DISPATCHER_H
+
+#include "loop/task.h"
+
+struct node;
+
+/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, keyring, works, and
+ * switches, if any: SWITCH_NEW_RUNS has runs wait that were never started. */
+void dispatcher_task(struct task *t, void *arg);
+#endif

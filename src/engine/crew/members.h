@@ -1,0 +1,56 @@
+/* members.h -- which nodes live, and what each says of itself.
+ *
+ * Every node gives a sign of life in MEMBER_BEAT_MS, by a script, on Redis' clock. Who was silent for
+ * MEMBER_SILENT_MS is dead: its units go back, its workers count no more. A node that was only slow
+ * can do no harm then, because units are leased (units.h).
+ *
+ * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: nobody could be
+ * heard before. */
+#ifndef ENGINE_CREW_MEMBERS_H
+#define ENGINE_CREW_MEMBERS_H
+
+#include "wire/redis.h"
+
+#define MEMBER_BEAT_MS   500
+#define MEMBER_SILENT_MS 4000
+#define MEMBERS_MAX      256 /* more are not seen */
+
+struct member {
+    uint64_t incarnation;
+    bool takes; /* work; false: it drains */
+    int64_t workers;
+    int64_t latency_us, tokens; /* of an AI call, on average; 0: not known */
+};
+
+struct members {
+    struct redis *redis;  /* borrowed */
+    uint64_t incarnation; /* of this node */
+    struct member list[MEMBERS_MAX];
+    size_t count; /* in the order of incarnations */
+    uint64_t epoch;
+    int64_t since_ms; /* of the epoch */
+};
+
+struct member_note { /* what a node says of itself */
+    struct member self;
+    struct str id;     /* of its place, which who follows it has again; see controls.h */
+    struct str name;   /* "host:pid" */
+    struct str runs;   /* JSON: {"<uid>:<qid>": workers} */
+    bool drained;      /* by an admin */
+    struct str prompt; /* fingerprint of its instructions to the AI */
+    int64_t resident_bytes, late_us, tasks; /* how it is */
+};
+
+/* note NULL: we go. */
+MUST_CHECK int members_beat(struct task *t, struct members *m, const struct member_note *note);
+
+/* Silence means death. */
+bool members_certain(const struct members *m, int64_t now_ms);
+bool members_live(const struct members *m, uint64_t incarnation);
+
+/* Does anybody take work? */
+bool members_any_takes(const struct members *m);
+
+/* How many of count workers of a run are this node's: spread over all that take work, beginning anywhere. */
+int64_t members_share(const struct members *m, struct str run, int64_t count);
+#endif

@@ -1,0 +1,189 @@
+/* One worker: takes a unit, judges its papers one by one, takes the next (R4, R5, R6). */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "corpus/paper.h"
+#include "engine/crew/crew_private.h"
+#include "engine/store/keys.h"
+#include "engine/runs/result.h"
+
+#define BACKOFF_MS 50   /* a unit is done, and a store is away */
+#define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */
+
+/* --- one paper --- */
+
+struct packed_paper {
+    struct crew *crew;
+    struct str doi, bytes; /* as blocks have them */
+    struct str bibtex;
+    struct ai_paper *shown;
+    int err;
+};
+
+static void read_shown(void *arg)
+{
+    struct packed_paper *p = arg;
+    struct crew *c = p->crew;
+    p->err =
+        paper_read_shown(&c->scratch, c->reader, p->bibtex, &p->shown->title, &p->shown->abstract);
+}
+
+/* What the AI is shown of it, until the next wait. ERR_PROTO: it cannot be read. */
+static int read_paper(struct task *t, void *arg, struct ai_paper *out)
+{
+    struct packed_paper *p = arg;
+    struct crew *c = p->crew;
+    out->doi = p->doi;
+    p->shown = out;
+    if (!p->bytes.p)
+        return task_fail(t, ERR_PROTO, "the paper is not in the corpus any more");
+    arena_reset(&c->scratch, (struct arena_mark){0});
+    int err = block_unpack(t, c->node->blocks, &c->scratch, p->bytes, &p->bibtex);
+    if (!err)
+        task_aside(t, read_shown, p);
+    if (!err && p->err)
+        err = task_fail(t, ERR_PROTO, "the paper cannot be read");
+    return err == ERR_NOT_FOUND ? ERR_PROTO : err;
+}
+
+/* The AI's verdict, or why there is none. Other than 0: there may be one later. */
+static int judge(struct task *t, struct worker *w, const struct work_paper *p, struct str packed,
+                 struct result *out)
+{
+    struct crew_run *r = w->run;
+    struct ai *ai = r->crew->node->ai;
+    struct packed_paper paper = {.crew = r->crew, .doi = p->doi, .bytes = packed};
+    struct ai_source source = {read_paper, &paper};
+    struct ai_verdict verdict;
+    int err;
+    while ((err = ai_judge(t, ai, r->question, &source, &w->in_hand, &verdict)) == ERR_UNAVAILABLE)
+        if ((err = task_sleep(t, loop_jitter(task_loop(t), NO_KEY_MS))))
+            break;
+    out->failed = err == ERR_REFUSED || err == ERR_PROTO;
+    if (out->failed)
+        out->reason = str_dup(task_arena(t), str_of(task_error(t)));
+    if (err)
+        return out->failed ? 0 : err;
+    out->relevant = verdict.relevant;
+    out->reason = verdict.reason;
+    return 0;
+}
+
+/* It is recorded and charged while the AI thinks about the next one. */
+static int record(struct task *t, struct worker *w, const struct work_paper *p,
+                  const struct result *result)
+{
+    struct crew_run *r = w->run;
+    int err = till_wait(t, &r->till, &w->slip);
+    if (err)
+        return err;
+    buf_clear(&r->crew->json); /* not before: somebody else may have used it meanwhile */
+    result_write(&r->crew->json, result);
+    return till_give(t, &r->till, &w->slip,
+                     &(struct charge){.uid = r->run.id.uid,
+                                      .qid = r->run.id.qid,
+                                      .doi = p->doi,
+                                      .cents = result->failed ? 0 : p->cents,
+                                      .result = buf_str(&r->crew->json),
+                                      .relevant = result->relevant,
+                                      .failed = result->failed});
+}
+
+static int work_on_paper(struct task *t, struct worker *w, const struct work_paper *p,
+                         struct str packed)
+{
+    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year)};
+    int err = judge(t, w, p, packed, &result);
+    w->in_hand = true; /* also if it failed: that is recorded, too */
+    if (!err)
+        err = record(t, w, p, &result);
+    w->in_hand = false;
+    return err;
+}
+
+/* --- one unit --- */
+
+/* R6: whoever finishes the last one ends the run. If we cannot say so, the keeper will. */
+static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
+{
+    struct node *n = w->run->crew->node;
+    bool last = false;
+    enum run_state state;
+    w->in_hand = true; /* nothing is left to do: a pause need not cut us off */
+    int err = till_wait(t, &w->run->till, &w->slip);
+    while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
+        err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS));
+    if (!err || err == ERR_CONFLICT) { /* which is: somebody else's by now */
+        supply_close_unit(w, u);
+        err = 0;
+    }
+    if (last && run_control(t, n->runs, w->run->run.id, RUN_FINISH, "", &state))
+        log_warn("run", "%.*s is done, but its row does not say so yet: %s",
+                 STR_ARG(w->run->run.id.qid), task_error(t));
+    w->in_hand = false;
+    return err;
+}
+
+static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
+{
+    for (size_t i = 0; i < lot->count; i++) {
+        if (w->leaves)
+            return ERR_CLOSED;
+        if (i + 1 == lot->count)
+            supply_ahead(w);
+        struct task_scope scope = task_scope(t);
+        int err = work_on_paper(t, w, &lot->papers[i].paper, lot->papers[i].packed);
+        task_scope_end(t, scope);
+        if (err)
+            return err;
+    }
+    return lot->ends ? finish_unit(t, w, lot->unit) : 0;
+}
+
+/* --- all of them --- */
+
+static int work(struct task *t, struct worker *w)
+{
+    int err = 0;
+    while (!err && !w->leaves) {
+        struct task_scope scope = task_scope(t);
+        struct lot *lot = NULL;
+        err = supply_next(t, w, &lot);
+        if (!err)
+            err = work_on_lot(t, w, lot);
+        free(lot);
+        task_scope_end(t, scope);
+    }
+    return err;
+}
+
+void worker_task(struct task *t, void *arg)
+{
+    struct worker *w = arg;
+    struct crew_run *r = w->run;
+    w->task = t;
+    int err = work(t, w);
+    till_leave(t, &r->till, &w->slip, &w->cut_off);
+    if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED && err != ERR_FUNDS)
+        log_warn("crew", "a worker of run %.*s gives up: %s", STR_ARG(r->run.id.qid),
+                 *task_error(t) ? task_error(t) : err_name(err));
+    supply_end(t, w);
+    list_del(&w->link);
+    r->count--;
+    metric_add(r->crew->worker_gauge, -1);
+    if (r->count == 0 || r->orphans) {
+        r->crew->stirred = true;
+        waitq_wake_all(&r->crew->changed);
+    }
+    free(w);
+}
+
+void worker_stop(struct worker *w, bool hard)
+{
+    w->leaves = true;
+    w->cut_off = w->cut_off || hard;
+    if (w->task && (hard || !w->in_hand))
+        task_cancel(w->task);
+    if (w->task && hard)
+        task_wake(w->task);
+}

@@ -1,0 +1,411 @@
+#include "engine/money/audit.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "engine/money/audit_private.h"
+#include "engine/store/keys.h"
+#include "engine/store/lock.h"
+#include "engine/scripts.h"
+
+#define KNOWN_MAX 1000000 /* users that are remembered */
+#define USERS_MAX 1000    /* of one page */
+#define TRIES_MAX 100     /* until a user stands still */
+#define TRY_MS    20
+#define RECORDS_PER_MS                                                                             \
+    100 /* that wait for MySQL: so many lengthen the time between two tries by a millisecond */
+#define EACH_MS 60000
+#define LOCK_MS 60000
+#define LOOK_MS 5000 /* how often a node that does not audit asks when somebody did */
+
+void audit_report(struct audit_state *s, const struct audit_finding *f)
+{
+    s->report.findings++;
+    s->report.drift_cents += f->cents;
+    if (s->audit->found)
+        s->audit->found(s->audit->arg, f);
+    else
+        log_error("audit", "user %lld: %s: %s", (long long)f->uid, f->what, f->detail);
+}
+
+/* --- one user --- */
+
+struct look {
+    bool open;
+    int64_t cents, seq, synced, move, records, records_cents;
+    int64_t moves_cents; /* of moves that are not in it */
+};
+
+#define COLUMNS "u.uid, CAST(u.balance * 100 AS SIGNED), u.billed_seq, u.move_no"
+#define ADDED_OF(source)                                                                           \
+    "(SELECT COALESCE(SUM(IF(b.kind IN ('opening', 'recharge', 'reversal'), b.cents, -b.cents)),"  \
+    " 0) FROM billing_log b WHERE b.uid = u.uid AND b.source = '" source "' AND b.number > ?)"
+
+static struct audit_row row_of(const struct sql_value *cell)
+{
+    return (struct audit_row){cell[0].i, cell[1].i, cell[2].i, cell[3].i, 0};
+}
+
+/* The row, and what the log adds up to, as of one moment. What is known is not added up again. */
+static int read_row(struct task *t, const struct audit *a, const struct audit_known *known,
+                    int64_t uid, struct audit_row *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT " COLUMNS ", CAST(" ADDED_OF("redis") " + " ADDED_OF(
+                           "mysql") " AS SIGNED)"
+                                    " FROM user_info u WHERE u.uid = ?",
+                       sql_int(known->billed_seq), sql_int(known->move_no), sql_int(uid));
+    if (!err && r.count == 1) {
+        *out = row_of(r.cells);
+        out->log = known->log + r.cells[4].i;
+    }
+    return err;
+}
+
+static int look_at(struct task *t, const struct audit *a, const struct audit_row *row,
+                   struct look *out)
+{
+    struct arena *m = task_arena(t);
+    const struct str argv[] = {key_balance(m, row->uid), key_ledger(m, row->uid),
+                               key_billing_queue(m, row->uid), str_int(m, row->billed_seq)};
+    int64_t v[7];
+    struct sql_rows r;
+    int err = ledger_script(t, a->ledger, &script_audit_look, 3, 4, argv, 7, v);
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    *out = (struct look){v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0};
+    if (!out->open || out->move >= row->move_no)
+        return 0;
+    err = sql_call(t, a->sql, &r,
+                   "SELECT CAST(COALESCE(SUM(cents), 0) AS SIGNED) FROM billing_log"
+                   " WHERE uid = ? AND source = 'mysql' AND number > ? AND number <= ?",
+                   sql_int(row->uid), sql_int(out->move), sql_int(row->move_no));
+    if (!err)
+        out->moves_cents = r.cells[0].i;
+    return err;
+}
+
+static int64_t due(const struct audit_row *row, const struct look *k)
+{
+    return row->cents - k->records_cents - k->moves_cents;
+}
+
+static bool is_older(const struct audit_row *row, const struct look *k)
+{
+    return row->billed_seq < k->synced || row->move_no < k->move;
+}
+
+static bool adds_up(const struct audit_row *row, const struct look *k)
+{
+    return row->log == row->cents && !is_older(row, k) &&
+           (!k->open || (k->cents == due(row, k) && k->seq == row->billed_seq + k->records));
+}
+
+static void report_difference(struct task *t, struct audit_state *s, int64_t uid, const char *what,
+                              int64_t expected, int64_t found, const char *detail)
+{
+    struct arena *a = task_arena(t);
+    const char *want = arena_printf(a, "%s%s", expected < 0 ? "-" : "",
+                                    ledger_decimal(a, expected < 0 ? -expected : expected).p);
+    audit_report(s, &(struct audit_finding){
+                        .uid = uid,
+                        .what = what,
+                        .expected = expected,
+                        .found = found,
+                        .cents = found > expected ? found - expected : expected - found,
+                        .detail = arena_printf(a, "%s: %s is expected, %s is there", detail, want,
+                                               ledger_decimal(a, found).p)});
+}
+
+static void report_money(struct task *t, struct audit_state *s, const struct audit_row *row,
+                         const struct look *k)
+{
+    struct arena *a = task_arena(t);
+    if (row->log != row->cents)
+        report_difference(t, s, row->uid, "log", row->log, row->cents,
+                          "the balance in MySQL, by billing_log");
+    if (is_older(row, k)) {
+        bool record = row->billed_seq < k->synced;
+        const struct audit_finding f = {
+            .uid = row->uid,
+            .what = "older",
+            .expected = record ? k->synced : k->move,
+            .found = record ? row->billed_seq : row->move_no,
+            .detail = "MySQL is older than Redis; nothing is charged until that is cleared up"};
+        audit_report(s, &f);
+        ledger_close_user(t, s->audit->ledger, row->uid);
+    } else if (k->open && k->cents != due(row, k)) {
+        report_difference(t, s, row->uid, "redis", due(row, k), k->cents, "the balance in Redis");
+    }
+    int64_t records = k->seq - row->billed_seq;
+    if (k->open && !is_older(row, k) && records != k->records) {
+        const struct audit_finding f = {
+            .uid = row->uid,
+            .what = "records",
+            .expected = records,
+            .found = k->records,
+            .detail = arena_printf(a, "%lld records wait for MySQL where %lld were made",
+                                   (long long)k->records, (long long)records)};
+        audit_report(s, &f);
+    }
+}
+
+static bool same_row(const struct audit_row *a, const struct audit_row *b)
+{
+    return a->cents == b->cents && a->billed_seq == b->billed_seq && a->move_no == b->move_no;
+}
+
+/* A look at many records keeps Redis busy, and those who make them. */
+static int64_t pause_ms(struct task *t, const struct look *k)
+{
+    return loop_jitter(task_loop(t), TRY_MS + k->records / RECORDS_PER_MS);
+}
+
+/* Reads until it adds up, or MySQL was the same before and after Redis was asked. *row: as it is then. */
+static int stand_still(struct task *t, const struct audit *a, const struct audit_known *known,
+                       struct audit_row *row, struct look *k, bool *settled)
+{
+    int err = 0;
+    for (int i = 0; i < TRIES_MAX && !err && !*settled; i++) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        uint64_t epoch = redis_epoch(a->redis);
+        struct audit_row before;
+        err = task_sleep(t, pause_ms(t, k));
+        if (!err)
+            err = read_row(t, a, known, row->uid, row);
+        if (!err)
+            err = look_at(t, a, row, k);
+        before = *row;
+        if (!err && !adds_up(row, k))
+            err = read_row(t, a, known, row->uid, row);
+        *settled = !err && redis_epoch(a->redis) == epoch && same_row(&before, row);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+/* --- what was found before --- */
+
+struct audit_memory {
+    struct map *users; /* uid -> struct audit_known, owned */
+};
+
+struct audit_memory *audit_memory_new(void)
+{
+    struct audit_memory *m = check_memory(calloc(1, sizeof *m));
+    m->users = map_new();
+    return m;
+}
+
+void audit_memory_free(struct audit_memory *m)
+{
+    struct str uid;
+    void *known;
+    for (size_t at = 0; map_next(m->users, &at, &uid, &known);)
+        free(known);
+    map_free(m->users);
+    free(m);
+}
+
+static struct audit_known recall(struct task *t, const struct audit *a, int64_t uid)
+{
+    const struct audit_known *known =
+        a->memory ? map_get(a->memory->users, str_int(task_arena(t), uid)) : NULL;
+    return known ? *known : (struct audit_known){0};
+}
+
+static void remember(struct task *t, const struct audit *a, int64_t uid,
+                     const struct audit_known *known)
+{
+    struct str key = str_int(task_arena(t), uid);
+    if (!a->memory)
+        return;
+    struct audit_known *old = map_get(a->memory->users, key);
+    if (!old && map_count(a->memory->users) >= KNOWN_MAX)
+        return;
+    if (!old) {
+        old = check_memory(malloc(sizeof *old));
+        map_set(a->memory->users, key, old);
+    }
+    *old = *known;
+}
+
+/* --- one user, all of it --- */
+
+static int check_results(struct task *t, struct audit_state *s, const struct audit_row *row,
+                         struct audit_known *known, bool *settled)
+{
+    uint64_t epoch = redis_epoch(s->audit->redis);
+    int64_t findings = s->report.findings;
+    int err = audit_results(t, s, row, known->epoch == epoch ? known->results : 0, settled);
+    if (!err && *settled && s->report.findings == findings) {
+        known->epoch = epoch;
+        known->results = row->billed_seq;
+    }
+    return err;
+}
+
+static int check_user(struct task *t, struct audit_state *s, struct audit_row row)
+{
+    const struct audit *a = s->audit;
+    struct audit_known known = recall(t, a, row.uid);
+    struct look k = {0};
+    bool settled = true;
+    int err = 0;
+    row.log = known.log;
+    if (row.billed_seq != known.billed_seq || row.move_no != known.move_no)
+        err = read_row(t, a, &known, row.uid, &row);
+    if (!err)
+        err = look_at(t, a, &row, &k);
+    if (!err && !adds_up(&row, &k)) {
+        struct audit_known first = {row.billed_seq, row.move_no, row.log, 0, 0};
+        settled = false;
+        err = stand_still(t, a, &first, &row, &k, &settled);
+        if (!err && settled && !adds_up(&row, &k))
+            report_money(t, s, &row, &k);
+    }
+    if (!err && settled && k.seq >= row.billed_seq) /* else Redis has lost some: to be repaired */
+        err = check_results(t, s, &row, &known, &settled);
+    if (!err && a->deep)
+        err = audit_archived(t, s, &row);
+    if (!err && settled && adds_up(&row, &k)) {
+        known.billed_seq = row.billed_seq;
+        known.move_no = row.move_no;
+        known.log = row.log;
+        remember(t, a, row.uid, &known);
+    }
+    s->report.users++;
+    s->report.open += k.open;
+    s->report.unsettled += !settled;
+    return err;
+}
+
+/* --- all --- */
+
+static int check_page(struct task *t, struct audit_state *s, int64_t *uid, size_t *count)
+{
+    struct sql_rows r;
+    int err = sql_call(t, s->audit->sql, &r,
+                       "SELECT " COLUMNS " FROM user_info u WHERE u.uid > ? ORDER BY u.uid LIMIT ?",
+                       sql_int(*uid), sql_int(USERS_MAX));
+    *count = err ? 0 : r.count;
+    if (!err && s->lock)
+        err = lock_keep(t, s->lock, LOCK_MS);
+    for (size_t i = 0; !err && i < r.count; i++) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        *uid = sql_row(&r, i)[0].i;
+        err = check_user(t, s, row_of(sql_row(&r, i)));
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+static int check_all(struct task *t, struct audit_state *s)
+{
+    int64_t uid = 0;
+    size_t count;
+    int err;
+    do {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = check_page(t, s, &uid, &count);
+        arena_reset(task_arena(t), mark);
+    } while (!err && count == USERS_MAX);
+    return err;
+}
+
+int audit_run(struct task *t, const struct audit *a, struct audit_report *out)
+{
+    struct audit_state s = {.audit = a};
+    int err = check_all(t, &s);
+    *out = s.report;
+    return err;
+}
+
+/* --- in the background --- */
+
+static int64_t *gauge(const struct audit *a, const char *name, const char *help)
+{
+    static int64_t unseen;
+    return a->metrics ? metric(a->metrics, METRIC_GAUGE, name, "", help) : &unseen;
+}
+
+static int finish_round(struct task *t, const struct audit *a, const struct audit_state *s)
+{
+    metric_set(a->ledger->drift, s->report.drift_cents);
+    if (a->metrics)
+        metric_add(metric(a->metrics, METRIC_COUNTER, "millrace_audit_users_total", "",
+                          "Users whose money was checked."),
+                   s->report.users);
+    if (s->report.unsettled)
+        log_warn("audit", "%lld users did not stand still", (long long)s->report.unsettled);
+    int err = redis_call(t, a->redis, key_drift, NULL, STR("SET"), key_drift,
+                         str_printf(task_arena(t), "%lld %lld", (long long)s->report.drift_cents,
+                                    (long long)s->report.findings));
+    if (err)
+        return err;
+    return redis_call(t, a->redis, key_audited, NULL, STR("SET"), key_audited,
+                      str_int(task_arena(t), loop_wall_ms(task_loop(t))));
+}
+
+int audit_round(struct task *t, const struct audit *a, bool *done)
+{
+    struct lock lock;
+    *done = false;
+    int err = lock_take(t, a->redis, key_audit_lock, LOCK_MS, &lock);
+    if (err == ERR_BUSY) {
+        metric_set(a->ledger->drift, 0); /* the other node says */
+        return 0;
+    }
+    if (err)
+        return err;
+    struct audit_state s = {.audit = a, .lock = &lock};
+    err = check_all(t, &s);
+    if (!err)
+        err = finish_round(t, a, &s);
+    *done = !err;
+    lock_drop(t, &lock);
+    return err;
+}
+
+/* When somebody last completed one. False: nobody knows. */
+static bool read_age(struct task *t, const struct audit *a, int64_t *age_ms)
+{
+    const struct redis_reply *r;
+    int64_t at_ms = 0;
+    if (redis_call(t, a->redis, key_audited, &r, STR("GET"), key_audited) ||
+        r->type != REDIS_STRING || !str_to_i64(r->str, &at_ms))
+        return false;
+    *age_ms = loop_wall_ms(task_loop(t)) - at_ms;
+    return true;
+}
+
+void audit_task(struct task *t, void *arg)
+{
+    struct audit own = *(const struct audit *)arg, *a = &own;
+    own.memory = audit_memory_new();
+    int64_t *age = gauge(a, "millrace_audit_age_seconds",
+                         "Since an audit of all users was last completed, by any node.");
+    int64_t each_ms = a->each_ms ? a->each_ms : EACH_MS, begun_ms = loop_now_ms(task_loop(t));
+    int last = 0;
+    while (!task_canceled(t)) {
+        struct task_scope scope = task_scope(t);
+        int64_t age_ms = 0;
+        bool known = read_age(t, a, &age_ms), done;
+        if (!known || age_ms >= each_ms) {
+            int err = audit_round(t, a, &done);
+            if (err && err != last && err != ERR_CANCELED)
+                log_warn("audit", "money is not checked: %s", task_error(t));
+            last = err;
+            known = read_age(t, a, &age_ms);
+        }
+        if (!known)
+            age_ms = loop_now_ms(task_loop(t)) - begun_ms;
+        metric_set(age, age_ms > 0 ? age_ms / 1000 : 0);
+        task_scope_end(t, scope);
+        if (task_sleep(t, loop_jitter(task_loop(t), each_ms < LOOK_MS ? each_ms : LOOK_MS)))
+            break;
+    }
+    audit_memory_free(own.memory);
+}

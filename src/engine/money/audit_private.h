@@ -1,0 +1,34 @@
+/* audit_private.h -- what the files of the audit share. */
+#ifndef ENGINE_MONEY_AUDIT_PRIVATE_H
+#define ENGINE_MONEY_AUDIT_PRIVATE_H
+
+#include "engine/money/audit.h"
+#include "engine/money/ledger_private.h"
+
+struct audit_state {
+    const struct audit *audit;
+    struct audit_report report;
+    const struct lock *lock; /* kept from page to page; NULL: none */
+};
+
+/* A row of user_info, and what billing_log makes of it. */
+struct audit_row {
+    int64_t uid, cents, billed_seq, move_no, log;
+};
+
+/* What was found to be right. */
+struct audit_known {
+    int64_t billed_seq, move_no;
+    int64_t log;     /* what billing_log adds up to, up to these two */
+    int64_t results; /* charges up to this one have theirs, */
+    uint64_t epoch;  /* in this connection to Redis */
+};
+
+void audit_report(struct audit_state *s, const struct audit_finding *f);
+
+/* audit_results.c: charges of the user after `after`, up to billed_seq. *settled stays false: Redis has
+ * changed meanwhile, and nothing was reported. */
+MUST_CHECK int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row,
+                             int64_t after, bool *settled);
+MUST_CHECK int audit_archived(struct task *t, struct audit_state *s, const struct audit_row *row);
+#endif

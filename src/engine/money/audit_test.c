@@ -1,0 +1,336 @@
+/* The audit finds what is off, to the cent, and nothing else. */
+#include "engine/money/audit.h"
+#include "engine/money/ledger_fixture.h"
+
+struct found {
+    int count;
+    struct audit_finding last;
+};
+
+static void note(void *arg, const struct audit_finding *f)
+{
+    struct found *x = arg;
+    x->count++;
+    x->last = *f;
+    printf("# user %lld: %s: %s\n", (long long)f->uid, f->what, f->detail);
+}
+
+static struct audit audit_of(struct node *n, struct found *x)
+{
+    return (struct audit){.redis = n->redis,
+                          .sql = n->sql,
+                          .ledger = n->ledger,
+                          .deep = true,
+                          .found = note,
+                          .arg = x,
+                          .metrics = metrics};
+}
+
+static struct audit_report audit(struct task *t, struct node *n, struct found *x)
+{
+    struct audit_report r = {0};
+    *x = (struct found){0};
+    struct audit a = audit_of(n, x);
+    check(audit_run(t, &a, &r) == 0);
+    check(r.findings == x->count);
+    return r;
+}
+
+/* Exactly one finding, and this one. */
+static bool only(const struct found *x, int64_t uid, const char *what, int64_t expected,
+                 int64_t found)
+{
+    return x->count == 1 && x->last.uid == uid && strcmp(x->last.what, what) == 0 &&
+           x->last.expected == expected && x->last.found == found;
+}
+
+static struct str some_papers(struct task *t, struct node *n, int64_t uid, int papers)
+{
+    struct str qid = add_run(t, n, uid);
+    for (int i = 0; i < papers; i++)
+        check(pay(t, n, paper_of(t, uid, qid, i, 100)) == CHARGE_DONE);
+    return qid;
+}
+
+static void test_money(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000), other = add_user(t, &n, 500), after;
+    struct audit_report r = audit(t, &n, &x);
+    ok(r.users == 2 && r.open == 0 && r.findings == 0 && r.unsettled == 0, "nobody is open yet");
+    struct str qid = some_papers(t, &n, uid, 3);
+    check(deduct(t, &n, uid, 50, "d1", &after) == 0 &&
+          recharge(t, &n, other, 7, "r1", &after) == 0);
+    some_papers(t, &n, other, 1);
+    struct ledger_move m = move_of(t, uid, 33, "r2");
+    struct ledger_row row;
+    check(ledger_recharge_make(t, n.ledger, &m, &row) == 0);
+    r = audit(t, &n, &x);
+    ok(r.users == 2 && r.open == 2 && r.findings == 0, "records and moves under way are in order");
+
+    say(t, &n, STR("INCR"), key_balance(task_arena(t), other));
+    r = audit(t, &n, &x);
+    ok(only(&x, other, "redis", 407, 408) && r.drift_cents == 1, "a cent too many in Redis");
+    say(t, &n, STR("DECR"), key_balance(task_arena(t), other));
+
+    sql_do(t, &n, "UPDATE billing_log SET cents = cents - 2 WHERE uid = ? AND kind = 'deduction'",
+           uid);
+    r = audit(t, &n, &x);
+    ok(only(&x, uid, "log", 685, 683) && r.drift_cents == 2, "two cents too few in the log");
+    sql_do(t, &n, "UPDATE billing_log SET cents = cents + 2 WHERE uid = ? AND kind = 'deduction'",
+           uid);
+
+    check(ledger_sync(t, n.ledger, other) == 0);
+    check(pay(t, &n, paper_of(t, uid, qid, 3, 0)) == CHARGE_DONE); /* free: no cent betrays it */
+    say(t, &n, STR("RPOP"), key_billing_queue(task_arena(t), uid));
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "records", 1, 0), "a record that nobody has");
+    close_node(t, &n);
+}
+
+static void test_results(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = some_papers(t, &n, uid, 3);
+    struct charge c = paper_of(t, uid, qid, 1, 100);
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    check(audit(t, &n, &x).findings == 1); /* of the test before */
+    int64_t old = x.last.uid;
+    sql_do(t, &n, "DELETE FROM billing_log WHERE uid = ?", old);
+    sql_do(t, &n, "DELETE FROM ledger_outbox WHERE uid = ?", old);
+    sql_do(t, &n, "DELETE FROM user_info WHERE uid = ?", old);
+    is_int(audit(t, &n, &x).findings, 0, "three papers, three results");
+    say(t, &n, STR("HDEL"), key_result(task_arena(t), uid, qid), c.doi);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "result", 100, 0), "one without its result");
+    sql_do(t, &n, "INSERT INTO ledger_reversal VALUES (?, 2, 0)", uid);
+    is_int(audit(t, &n, &x).findings, 0, "is in order once it is reversed");
+    sql_do(t, &n, "DELETE FROM ledger_reversal WHERE uid = ?", uid);
+    check(sql_call(t, n.sql, NULL, "DELETE FROM query_log WHERE query_id = ?", sql_text(qid)) == 0);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "result", 100, 0), "a run that nobody knows is no excuse");
+    check(sql_call(t, n.sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, status, archived)"
+                   " VALUES (?, ?, 'DONE', 1)",
+                   sql_text(qid), sql_int(uid)) == 0);
+    is_int(audit(t, &n, &x).findings, 3, "an archived run has its results in MySQL");
+    for (int i = 0; i < 3; i++)
+        check(sql_call(t, n.sql, NULL,
+                       "INSERT INTO search_result (uid, query_id, doi, block_key, relevant)"
+                       " VALUES (?, ?, ?, 'meta:J:2020', 0)",
+                       sql_int(uid), sql_text(qid),
+                       sql_text(str_printf(task_arena(t), "10.1000/%d", i))) == 0);
+    is_int(audit(t, &n, &x).findings, 0, "all of them");
+    close_node(t, &n);
+}
+
+static void test_older(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000), after;
+    struct str qid = some_papers(t, &n, uid, 1);
+    check(recharge(t, &n, uid, 70, "r1", &after) == 0 && after == 970);
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    sql_do(t, &n, "UPDATE user_info SET balance = 9.00, move_no = 1 WHERE uid = ?", uid);
+    sql_do(t, &n, "DELETE FROM billing_log WHERE uid = ? AND kind = 'recharge'", uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "older", 2, 1), "a move that MySQL has forgotten");
+    struct charge c = paper_of(t, uid, qid, 5, 10);
+    enum charge_outcome out;
+    is_int(ledger_charge(t, n.ledger, 1, &c, &out), ERR_INTERNAL, "closes the user");
+    sql_do(t, &n, "UPDATE user_info SET move_no = 2 WHERE uid = ?", uid);
+    is_int(pay(t, &n, c), CHARGE_DONE, "until it is cleared up");
+    is_int(audit(t, &n, &x).findings, 0, "and then all is in order");
+    close_node(t, &n);
+}
+
+/* --- while everybody works --- */
+
+struct busy {
+    struct node *n;
+    int64_t uid[3];
+    struct str qid[3];
+    int next, over;
+};
+
+static void work(struct task *t, void *arg)
+{
+    struct busy *b = arg;
+    while (!b->over) {
+        struct task_scope scope = task_scope(t);
+        int i = b->next++;
+        int64_t after;
+        check(pay(t, &b->n[i % 2], paper_of(t, b->uid[i % 3], b->qid[i % 3], i, 1)) == CHARGE_DONE);
+        if (i % 50 == 0)
+            check(recharge(t, &b->n[1], b->uid[i % 3], 5, arena_printf(task_arena(t), "b%d", i),
+                           &after) == 0);
+        task_scope_end(t, scope);
+        pause_ms(t, 5);
+    }
+}
+
+static void test_busy(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n[2];
+    struct found x;
+    open_node(t, &n[0]);
+    open_node(t, &n[1]);
+    struct busy b = {.n = n};
+    for (int i = 0; i < 3; i++) {
+        b.uid[i] = add_user(t, n, 1000000);
+        b.qid[i] = add_run(t, n, b.uid[i]);
+    }
+    struct group g, roles;
+    group_init(&g, task_loop(t));
+    group_init(&roles, task_loop(t));
+    for (int i = 0; i < 2; i++)
+        check(task_go(&roles, "ledger", ledger_task, n[i].ledger) == 0);
+    for (int i = 0; i < 8; i++)
+        check(task_go(&g, "work", work, &b) == 0);
+    int64_t findings = 0, unsettled = 0;
+    for (int i = 0; i < 40; i++) {
+        struct task_scope scope = task_scope(t);
+        struct audit_report r = audit(t, n, &x);
+        findings += r.findings;
+        unsettled += r.unsettled;
+        task_scope_end(t, scope);
+        pause_ms(t, 20);
+    }
+    b.over = 1;
+    check(group_join(t, &g) == 0);
+    group_cancel(&roles);
+    check(group_join(t, &roles) == 0);
+    ok(findings == 0 && unsettled == 0, "40 audits while %d papers are charged find nothing",
+       b.next);
+    close_node(t, &n[1]);
+    close_node(t, &n[0]);
+}
+
+/* --- in the background --- */
+
+static int64_t gauge(const char *name)
+{
+    return *metric(metrics, METRIC_GAUGE, name, "", "");
+}
+
+static void test_background(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x = {0};
+    open_node(t, &n);
+    struct audit a = audit_of(&n, &x);
+    a.each_ms = 50;
+    bool done = false;
+    int64_t uid = add_user(t, &n, 1000), users = counted("millrace_audit_users_total");
+    check(balance(t, &n, uid) == 1000);
+    say(t, &n, STR("SET"), key_audit_lock, STR("somebody"), STR("PX"), STR("200"));
+    ok(audit_round(t, &a, &done) == 0 && !done, "one node at a time");
+    pause_ms(t, 250);
+    ok(audit_round(t, &a, &done) == 0 && done, "then it is our turn");
+    ok(counted("millrace_audit_users_total") > users && gauge("millrace_ledger_drift_cents") == 0,
+       "users are counted, no drift");
+    say(t, &n, STR("INCRBY"), key_balance(task_arena(t), uid), STR("9"));
+    struct group g;
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "audit", audit_task, &a) == 0);
+    for (int i = 0; i < 200 && gauge("millrace_ledger_drift_cents") != 9; i++)
+        pause_ms(t, 10);
+    is_int(gauge("millrace_ledger_drift_cents"), 9, "the drift is a metric");
+    say(t, &n, STR("DECRBY"), key_balance(task_arena(t), uid), STR("9"));
+    for (int i = 0; i < 200 && gauge("millrace_ledger_drift_cents") != 0; i++)
+        pause_ms(t, 10);
+    is_int(gauge("millrace_ledger_drift_cents"), 0, "that goes when it is gone");
+    ok(gauge("millrace_audit_age_seconds") < 5, "and so is its age");
+    group_cancel(&g);
+    check(group_join(t, &g) == 0);
+    close_node(t, &n);
+}
+
+/* The background check reads what is new. */
+static void test_memory(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x = {0};
+    struct audit_report r;
+    open_node(t, &n);
+    sql_do(t, &n, "DELETE FROM user_info WHERE uid > ?", 0);
+    int64_t uid = add_user(t, &n, 10000);
+    struct audit a = audit_of(&n, &x);
+    a.deep = false;
+    a.memory = audit_memory_new();
+    struct str qid = some_papers(t, &n, uid, 3);
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "a user is right");
+    struct charge old = paper_of(t, uid, qid, 0, 100), later = paper_of(t, uid, qid, 7, 100);
+    check(pay(t, &n, later) == CHARGE_DONE && ledger_sync(t, n.ledger, uid) == 0);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "and still is, with what was added");
+    struct str results = key_result(task_arena(t), uid, qid);
+    say(t, &n, STR("HDEL"), results, old.doi);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 0, "what was checked is not read again");
+    check(pay(t, &n, paper_of(t, uid, qid, 8, 100)) == CHARGE_DONE &&
+          ledger_sync(t, n.ledger, uid) == 0);
+    say(t, &n, STR("HDEL"), results, paper_of(t, uid, qid, 8, 100).doi);
+    ok(audit_run(t, &a, &r) == 0 && r.findings == 1, "what is new is");
+    sql_do(t, &n, "UPDATE user_info SET balance = balance + 1 WHERE uid = ?", uid);
+    ok(audit_run(t, &a, &r) == 0 && r.findings > 1, "money that was changed by hand is found");
+    sql_do(t, &n, "UPDATE user_info SET balance = balance - 1 WHERE uid = ?", uid);
+    sql_do(t, &n,
+           "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
+           " VALUES (?, 'mysql', 99, 'recharge', 5, UTC_TIMESTAMP(3))",
+           uid);
+    sql_do(t, &n, "UPDATE user_info SET move_no = 99 WHERE uid = ?", uid);
+    ok(audit_run(t, &a, &r) == 0 && r.findings > 1, "and a row that does not belong there");
+    audit_memory_free(a.memory);
+    a.memory = NULL;
+    x.count = 0;
+    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "who asks for an audit has all of it");
+    close_node(t, &n);
+}
+
+/* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor after. */
+static void test_lost(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    some_papers(t, &n, uid, 3);
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    forget_snapshot();
+    uint64_t epoch = redis_epoch(n.redis);
+    restart_redis();
+    await_new_redis(t, &n, epoch);
+    sql_do(t, &n, "DELETE FROM user_info WHERE uid <> ?", uid);
+    is_int(audit(t, &n, &x).findings, 0, "what waits for its repair is not off");
+    check(balance(t, &n, uid) == 1000);
+    struct audit_report r = audit(t, &n, &x);
+    ok(r.findings == 0 && r.open == 1, "nor what is repaired");
+    close_node(t, &n);
+}
+
+int main(void)
+{
+    start_stores();
+    tap_task(test_money, NULL, true);
+    tap_task(test_results, NULL, true);
+    tap_task(test_older, NULL, true);
+    tap_task(test_busy, NULL, true);
+    tap_task(test_background, NULL, true);
+    tap_task(test_lost, NULL, true);
+    tap_task(test_memory, NULL, true);
+    return stop_stores();
+}

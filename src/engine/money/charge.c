@@ -1,0 +1,211 @@
+#include "engine/money/charge.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "corpus/doi.h"
+#include "engine/store/keys.h"
+#include "engine/money/ledger_private.h"
+#include "engine/scripts.h"
+
+#define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
+#define ANNOUNCE_MS 20000 /* ledger_task forgets after 60 s */
+
+/* --- one call --- */
+
+enum {
+    KEYS = 9,
+    HEAD = 4,
+    WORDS = 3
+}; /* of the script: keys, words for all, at most for each paper */
+
+const char *charge_problem(const struct charge *c)
+{
+    if (c->qid.n == 0 || c->qid.n > CHARGE_QID_BYTES_MAX || !str_utf8_valid(c->qid))
+        return "a run has an id of 1 to 64 bytes";
+    if (c->doi.n == 0 || c->doi.n > DOI_BYTES_MAX || !str_utf8_valid(c->doi))
+        return "a paper has a DOI of 1 to 255 bytes";
+    if (c->result.n == 0 || c->result.n > CHARGE_RESULT_BYTES_MAX)
+        return "a result has 1 to 262144 bytes";
+    if (c->cents < 0 || c->cents > LEDGER_CENTS_MAX || (c->failed && (c->cents || c->relevant)))
+        return "a paper costs from 0.00 to 999999999.99, and nothing if it failed";
+    return NULL;
+}
+
+/* As the script wants them: a letter each. */
+static struct str kinds(struct arena *a, size_t count, const struct charge *c)
+{
+    char *letters = arena_alloc(a, count);
+    for (size_t i = 0; i < count; i++)
+        letters[i] = c[i].failed ? 'f' : c[i].relevant ? 'r' : 'n';
+    return str_from(letters, count);
+}
+
+/* One number where all cost the same, as papers of one price list mostly do. */
+static struct str prices(struct arena *a, size_t count, const struct charge *c, struct buf *b)
+{
+    size_t same = 1;
+    while (same < count && c[same].cents == c->cents)
+        same++;
+    if (same == count)
+        return str_int(a, c->cents);
+    buf_clear(b);
+    for (size_t i = 0; i < count; i++) {
+        buf_add_int(b, c[i].cents);
+        buf_add_char(b, ' ');
+    }
+    return str_dup(a, buf_str(b));
+}
+
+/* The record from after its seq to within the quotes of its DOI; the script adds the rest. */
+static struct str record_head(struct task *t, struct str qid, struct buf *b)
+{
+    buf_clear(b);
+    buf_add_lit(b, ",\"timestamp\":");
+    buf_add_int(b, loop_wall_ms(task_loop(t)));
+    buf_add_lit(b, ",\"kind\":\"charge\",\"qid\":\"");
+    json_escape(b, qid);
+    buf_add_lit(b, "\",\"doi\":\"");
+    return str_dup(task_arena(t), buf_str(b));
+}
+
+/* The DOIs as they stand in JSON. Returns how many: 0 if each stands there as it is. */
+static size_t json_dois(struct arena *a, size_t count, const struct charge *c, struct buf *b,
+                        struct str *out)
+{
+    bool odd = false;
+    buf_clear(b);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = b->len;
+        json_escape(b, c[i].doi);
+        out[i].n = b->len - before;
+        odd = odd || out[i].n != c[i].doi.n;
+    }
+    if (!odd)
+        return 0;
+    const char *p = str_dup(a, buf_str(b)).p;
+    for (size_t i = 0; i < count; p += out[i++].n)
+        out[i].p = p;
+    return count;
+}
+
+static struct str *script_words(struct task *t, size_t count, const struct charge *c, size_t *argc)
+{
+    struct arena *a = task_arena(t);
+    struct str *argv = ARENA_ARRAY(a, struct str, KEYS + HEAD + WORDS * count), *at = argv;
+    struct buf b;
+    buf_init(&b);
+    *at++ = key_balance(a, c->uid);
+    *at++ = key_ledger(a, c->uid);
+    *at++ = key_billing_queue(a, c->uid);
+    *at++ = key_result(a, c->uid, c->qid);
+    *at++ = key_query_status(a, c->uid, c->qid);
+    *at++ = key_progress(a, c->uid, c->qid);
+    *at++ = key_failed(a, c->uid, c->qid);
+    *at++ = key_arrivals(a, c->uid, c->qid);
+    *at++ = key_relevant(a, c->uid, c->qid);
+    *at++ = str_int(a, (int64_t)count);
+    *at++ = kinds(a, count, c);
+    *at++ = prices(a, count, c, &b);
+    *at++ = record_head(t, c->qid, &b);
+    for (size_t i = 0; i < count; i++) {
+        *at++ = c[i].doi;
+        *at++ = c[i].result;
+    }
+    at += json_dois(a, count, c, &b, at);
+    buf_release(&b);
+    *argc = (size_t)(at - argv);
+    return argv;
+}
+
+static bool read_status(const struct redis_reply *r, enum charge_outcome *out)
+{
+    static const enum charge_outcome outcomes[] = {CHARGE_FUNDS, CHARGE_DONE, CHARGE_EXISTS};
+    if (r->type != REDIS_INT || r->integer < 0 || r->integer > 2)
+        return false;
+    *out = outcomes[r->integer];
+    return true;
+}
+
+/* *loaded stays true unless there is no balance; nothing was done then. */
+static int call_script(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                       bool *loaded, enum charge_outcome *out)
+{
+    const struct redis_reply *r;
+    size_t argc;
+    const struct str *argv = script_words(t, count, c, &argc);
+    int err = redis_script_run(t, l->redis, &script_charge, argv[0], KEYS, argc, argv, &r);
+    if (err)
+        return err;
+    if (r->type == REDIS_INT && r->integer == -1) {
+        *loaded = false;
+        return 0;
+    }
+    bool all = r->type == REDIS_INT && (r->integer == 1 || r->integer == -2);
+    bool fits = all || (r->type == REDIS_ARRAY && r->count == count);
+    for (size_t i = 0; fits && i < count; i++) {
+        if (all)
+            out[i] = r->integer == 1 ? CHARGE_DONE : CHARGE_STOPPED;
+        else
+            fits = read_status(r->items[i], &out[i]);
+    }
+    return fits ? 0 : task_fail(t, ERR_PROTO, "script charge returned something else");
+}
+
+/* Before a record is made: one that nobody knows of would wait for the sweeper. */
+static int announce(struct task *t, struct ledger *l, int64_t uid)
+{
+    uint64_t epoch = redis_epoch(l->redis);
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    struct ledger_announced *last = &l->announced[(uint64_t)uid % LEDGER_ANNOUNCED_MAX];
+    if (last->uid == uid && last->epoch == epoch && now_ms - last->at_ms < ANNOUNCE_MS)
+        return 0;
+    int err =
+        redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"),
+                   str_int(task_arena(t), loop_wall_ms(task_loop(t))), str_int(task_arena(t), uid));
+    if (!err)
+        *last = (struct ledger_announced){uid, now_ms, epoch};
+    return err;
+}
+
+static int charge_once(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                       bool *done, enum charge_outcome *out)
+{
+    bool loaded = true;
+    int64_t cents;
+    int err = announce(t, l, c->uid);
+    if (!err)
+        err = call_script(t, l, count, c, &loaded, out);
+    if (!err && !loaded)
+        return ledger_load(t, l, c->uid, &cents);
+    *done = !err;
+    return err;
+}
+
+static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                      enum charge_outcome *out)
+{
+    cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline would stay for ever */
+    for (int i = 0; i < TRIES_MAX; i++) {
+        bool done = false;
+        struct arena_mark mark = arena_mark(task_arena(t));
+        int err = charge_once(t, l, count, c, &done, out);
+        arena_reset(task_arena(t), mark);
+        if (done || (err && err != ERR_UNCERTAIN)) /* charged or not, the script will see */
+            return err;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                  enum charge_outcome *out)
+{
+    check(count > 0 && count <= CHARGE_MANY_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const char *problem = charge_problem(&c[i]);
+        if (c[i].uid != c->uid || !str_eq(c[i].qid, c->qid))
+            problem = "papers of several runs cannot be charged at once";
+        if (problem)
+            return task_fail(t, ERR_INVALID, "%s", problem);
+    }
+    return charge_all(t, l, count, c, out);
+}

@@ -1,0 +1,213 @@
+/* Money that an admin takes. It goes the way of charges, so that it cannot overdraw:
+ *
+ *   1. look:  run and synced of the ledger in Redis, and the balance;
+ *   2. note:  the request in MySQL, with the audit log; one that is there already is found;
+ *   3. take:  the script takes the money, unless the request is taken or something was trimmed;
+ *   4. sync:  the record goes to MySQL, and with it the number to the request.
+ *
+ * Then it begins anew, and step 2 finds the number: done. Whoever dies after any step is completed by
+ * the same request, sent again: what 3 has taken is known in Redis until 4, and in MySQL from
+ * 4 on. The look in step 1 closes the gap between the two: had the record been synced and trimmed
+ * after MySQL was asked in 2, synced would have changed, and 3 refuses. A record that Redis lost
+ * before 4 was never taken: step 2 finds no number, and it is taken again.
+ *
+ * The audit log belongs to 2 and not to 4, which any node may do, without knowing of it. A noted
+ * request that was short of money stays noted: to remove it, one would have to know that
+ * nobody else is taking it just now. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "engine/store/keys.h"
+#include "engine/money/ledger_private.h"
+#include "engine/scripts.h"
+
+#define ROUNDS_MAX 60
+#define PAUSE_MS   100
+
+/* --- 1 --- */
+
+int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_look *out)
+{
+    struct str ledger = key_ledger(task_arena(t), uid), balance = key_balance(task_arena(t), uid);
+    struct redis_batch b;
+    const struct redis_reply *const *r;
+    redis_batch_init(&b, t, l->redis);
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("run"));
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("synced"));
+    redis_batch_add(&b, balance, STR("GET"), balance);
+    int err = redis_batch_run(&b, &r);
+    if (err)
+        return err;
+    *out = (struct ledger_look){.synced = r[1]->type == REDIS_STRING ? r[1]->str : STR("")};
+    if (r[0]->type != REDIS_STRING || r[0]->str.n != LEDGER_RUN_BYTES - 1 ||
+        r[2]->type != REDIS_STRING || !str_to_i64(r[2]->str, &out->cents))
+        return 0;
+    memcpy(out->run, r[0]->str.p, LEDGER_RUN_BYTES - 1);
+    out->loaded = str_eq(r[0]->str, redis_run_id(l->redis));
+    return 0;
+}
+
+/* --- 2 --- */
+
+struct note {
+    const struct ledger_move *m;
+    const struct ledger_look *look;
+    struct ledger_request *request;
+};
+
+static int note_body(struct task *t, struct sql *c, void *arg)
+{
+    const struct note *x = arg;
+    const struct ledger_move *m = x->m;
+    struct ledger_row row;
+    int err = ledger_row_lock(t, c, m->uid, &row);
+    if (!err)
+        err = ledger_request_find(t, c, m, "deduction", x->request);
+    if (err || x->request->found)
+        return err;
+    if (x->look->cents < m->cents) { /* nothing was ever taken for it: not noted at all */
+        x->request->verdict = ERR_FUNDS;
+        return 0;
+    }
+    err = sql_on(t, c, NULL,
+                 "INSERT INTO ledger_request (uid, request_id, kind, cents)"
+                 " VALUES (?, ?, 'deduction', ?)",
+                 sql_int(m->uid), sql_text(m->request_id), sql_int(m->cents));
+    if (!err && m->also)
+        err = m->also(t, c, m->also_arg);
+    return err;
+}
+
+int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_move *m,
+                       const struct ledger_look *look, struct ledger_request *out)
+{
+    struct note x = {m, look, out};
+    return ledger_tx(t, l, note_body, &x);
+}
+
+/* --- 3 --- */
+
+/* The record from after its seq on, which the script adds. */
+static struct str record_tail(struct task *t, const struct ledger_move *m)
+{
+    struct buf json;
+    struct json_writer w;
+    buf_init(&json);
+    jw_init(&w, &json);
+    jw_object(&w);
+    jw_put_int(&w, "timestamp", loop_wall_ms(task_loop(t)));
+    jw_put_str(&w, "kind", STR("deduction"));
+    jw_put_int(&w, "cost", m->cents);
+    jw_put_str(&w, "request_id", m->request_id);
+    jw_end_object(&w);
+    struct str all = buf_str(&json);
+    struct str tail = str_dup(task_arena(t), str_from(all.p + 1, all.n - 1));
+    buf_release(&json);
+    return tail;
+}
+
+int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
+                const struct ledger_look *look, int64_t *status)
+{
+    /* Announced first: one that is announced and has no record costs a look, a record that nobody
+     * knows of would wait for the sweeper. */
+    struct str now = str_int(task_arena(t), loop_wall_ms(task_loop(t)));
+    int err = redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"), now,
+                         str_int(task_arena(t), m->uid));
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {
+        key_balance(a, m->uid),           key_ledger(a, m->uid), key_billing_queue(a, m->uid),
+        key_deductions(a, m->uid),        str_of(look->run),     look->synced,
+        str_int(task_arena(t), m->cents), m->request_id,         record_tail(t, m)};
+    int64_t out[3];
+    err = ledger_script(t, l, &script_ledger_deduct, 4, 9, argv, 3, out);
+    if (!err)
+        *status = out[0];
+    return err;
+}
+
+/* --- all --- */
+
+struct deduction {
+    const struct ledger_move *m;
+    bool done;
+    bool maybe; /* money may have been taken, and is not known to be in MySQL */
+};
+
+static int short_of_money(struct task *t, const struct ledger_move *m)
+{
+    return task_fail(t, ERR_FUNDS, "the balance of user %lld is less than %s", (long long)m->uid,
+                     ledger_decimal(task_arena(t), m->cents).p);
+}
+
+static int take_and_sync(struct task *t, struct ledger *l, struct deduction *d,
+                         const struct ledger_look *look)
+{
+    int64_t status = 0;
+    int err = ledger_take(t, l, d->m, look, &status);
+    if (err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_CANCELED)
+        d->maybe = true;
+    if (err)
+        return err;
+    if (status == LEDGER_SHORT) {
+        d->maybe = false;
+        return short_of_money(t, d->m);
+    }
+    if (status != LEDGER_TAKEN && status != LEDGER_TAKEN_BEFORE)
+        return 0;
+    d->maybe = true;
+    return ledger_sync(t, l, d->m->uid);
+}
+
+static int deduct_round(struct task *t, struct ledger *l, struct deduction *d)
+{
+    struct ledger_look look;
+    struct ledger_request request;
+    int64_t cents;
+    int err = ledger_look(t, l, d->m->uid, &look);
+    if (err || !look.loaded)
+        return err ? err : ledger_load(t, l, d->m->uid, &cents);
+    err = ledger_deduct_note(t, l, d->m, &look, &request);
+    if (err)
+        return err;
+    if (request.verdict == ERR_CONFLICT)
+        return ledger_request_conflict(t, d->m);
+    if (request.verdict == ERR_FUNDS)
+        return short_of_money(t, d->m);
+    d->done = request.done;
+    return d->done ? 0 : take_and_sync(t, l, d, &look);
+}
+
+static int deduct(struct task *t, struct ledger *l, struct deduction *d)
+{
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        int err = deduct_round(t, l, d);
+        arena_reset(task_arena(t), mark);
+        if (d->done)
+            return 0;
+        if (err && !(d->maybe && err_may_pass(err)))
+            return err;
+        if (err && task_sleep(t, loop_jitter(task_loop(t), PAUSE_MS)))
+            return err;
+    }
+    return task_fail(t, ERR_BUSY, "user %lld is too busy", (long long)d->m->uid);
+}
+
+int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m, int64_t *balance)
+{
+    const char *problem = ledger_move_problem(m);
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
+    struct deduction d = {.m = m};
+    cache_touch(t, l->cache, m->uid);
+    int err = deduct(t, l, &d);
+    bool degraded;
+    if (!err)
+        err = ledger_balance(t, l, m->uid, balance, &degraded);
+    if (err && (d.maybe || d.done))
+        return task_fail(t, ERR_UNCERTAIN,
+                         "the money may have been taken; send the same request_id again");
+    return err;
+}

@@ -1,0 +1,104 @@
+/* ledger.h -- what a user may spend, and the record of what was spent.
+ *
+ * Owns user:<uid>:balance, user:<uid>:ledger, billing_queue:<uid>, the tables billing_log,
+ * ledger_request and ledger_outbox, and the money in user_info. Money is an int64_t of cents.
+ *
+ * Two ways, two counters:
+ *   - moves are made in MySQL (recharges): row of billing_log, balance and move_no in one
+ *     transaction, with a row of ledger_outbox; then a script adds them to the balance in Redis, in
+ *     the order of their numbers, each once, and the outbox row goes. Whatever is left in the
+ *     outbox is carried over by any node.
+ *   - records are made in Redis (deductions, and charges, see charge.h): a script takes the money and appends
+ *     to billing_queue with the next seq. The syncer writes them to billing_log together with
+ *     the balance and billed_seq in one transaction, and then has a script trim what is
+ *     at most billed_seq.
+ *
+ * user:<uid>:ledger is a hash: seq (last record made), synced (last record trimmed), move (last
+ * move applied), run (of the Redis that the balance was loaded in). Always true, whatever dies when:
+ *   - Redis balance = MySQL balance - records with seq > billed_seq - moves with number > move;
+ *   - a balance is loaded only from a row that is not older than what Redis knows: move_no >= move
+ *     and billed_seq >= synced, else it is read again;
+ *   - a balance never goes below zero, and leaves Redis only when its queue is empty and MySQL has
+ *     confirmed the same amount (ACC-4). The counters stay, so that the second rule holds.
+ *
+ * Redis may come back older than it was, or empty. So a balance counts only while run is the run id
+ * of the server, which scripts that touch it ask for themselves, and is loaded anew otherwise. Before the first
+ * load in a new run, that run's id is written to MySQL (setting ledger.redis_run). A syncer locks
+ * that row together with the user's, and writes only records that it read in the same run: what was
+ * read from a Redis that has died since cannot come to MySQL behind the loader's back. Charges that came
+ * to MySQL before, and whose results Redis has lost, are made good before the balance is loaded
+ * (repair.c): the result comes back, or a reversal, which is a move, gives the money back. */
+#ifndef ENGINE_MONEY_LEDGER_H
+#define ENGINE_MONEY_LEDGER_H
+
+#include "engine/store/cache.h"
+
+#define LEDGER_CENTS_MAX         99999999999 /* of one move: 999,999,999.99 */
+#define LEDGER_REQUEST_BYTES_MAX 64
+
+struct ledger;
+
+struct ledger_options {
+    struct redis *redis; /* all borrowed */
+    struct sql_pool *sql;
+    struct cache *cache;
+    /* millrace_ledger_{records,moves}_waiting, millrace_ledger_{records_synced,moves_applied,
+     * reversals,restored,alarms}_total, millrace_ledger_drift_cents. NULL: not shown */
+    struct metrics *metrics;
+};
+struct ledger *ledger_new(const struct ledger_options *o);
+void ledger_free(struct ledger *l);
+
+/* "240.00" and back. False: not an amount with at most two decimals, from 0 to LEDGER_CENTS_MAX; no
+ * exponents, signs or spaces. */
+bool ledger_cents(struct str decimal, int64_t *cents);
+struct str ledger_decimal(struct arena *a, int64_t cents);
+
+/* What the user may spend: from Redis, else loaded; *degraded: from MySQL, because Redis does not
+ * answer (then charges of the last seconds may be missing). ERR_NOT_FOUND: no such user. */
+MUST_CHECK int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents,
+                              bool *degraded);
+
+/* The same as part of a batch of the caller's, in the same round trip: ledger_ask adds its commands,
+ * ledger_answer gets their replies, and loads the balance if it is missing. Without the way out to
+ * MySQL: whoever runs the batch sees whether Redis answers. */
+#define LEDGER_ASK_COMMANDS 2
+void ledger_ask(struct redis_batch *b, int64_t uid);
+MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
+                             const struct redis_reply *const *replies, int64_t *cents);
+
+struct ledger_move {
+    int64_t uid, cents;    /* more than 0, at most LEDGER_CENTS_MAX; else ERR_INVALID */
+    struct str request_id; /* visible ASCII, else ERR_INVALID; a repeat has no further effect */
+    /* The audit log: run once for each request_id, in the transaction that makes a recharge, or in
+     * the one that notes a deduction before any money is taken, so that none is taken unnoted. May be
+     * NULL. Must not return ERR_CONFLICT but for a deadlock: the transaction is tried again then. */
+    int (*also)(struct task *t, struct sql *c, void *arg);
+    void *also_arg;
+};
+/* Adds money. *balance afterwards. ERR_CONFLICT: this request_id was another amount or kind.
+ * ERR_NOT_FOUND. ERR_LIMIT: the balance would be more than its column holds. ERR_UNCERTAIN: MySQL was
+ * lost on the way; the same request again completes it, once. When Redis does not answer it is
+ * done all the same: the outbox tells Redis later. */
+MUST_CHECK int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *m,
+                               int64_t *balance);
+/* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left, no
+ * money was taken. ERR_UNAVAILABLE: a store does not answer, no money was taken. ERR_UNCERTAIN: it
+ * may have been taken; the same request again completes it, once. ERR_CONFLICT, ERR_NOT_FOUND. */
+MUST_CHECK int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m,
+                             int64_t *balance);
+
+/* Records of one user to MySQL, until none are left. ERR_INTERNAL: they do not fit to what MySQL has (a
+ * hole, or more than the balance); logged, and nothing changed. */
+MUST_CHECK int ledger_sync(struct task *t, struct ledger *l, int64_t uid);
+/* Drops the balance of a user from Redis if it is what MySQL has; else ERR_CONFLICT after a sync, and
+ * whoever asked tries again later. */
+MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
+
+/* Records of all users that are not in MySQL yet: nobody but Redis is asked, so it is known while MySQL is away. */
+MUST_CHECK int ledger_backlog(struct task *t, struct ledger *l, int64_t *records);
+
+/* For ever: drains the outbox, syncs the queues of all users that have records. A task_fn with a
+ * struct ledger. Any number of nodes may run it. */
+void ledger_task(struct task *t, void *arg);
+#endif

@@ -1,0 +1,149 @@
+/* ledger_private.h -- what the files of the ledger share. The halves of a step are functions of their
+ * own, so that tests can end between any two of them. */
+#ifndef ENGINE_MONEY_LEDGER_PRIVATE_H
+#define ENGINE_MONEY_LEDGER_PRIVATE_H
+
+#include "base/map.h"
+#include "engine/money/ledger.h"
+#include "loop/sync.h"
+
+#define LEDGER_RUN_BYTES     41             /* a run id of Redis, with a NUL */
+#define LEDGER_BALANCE_MAX   99999999999999 /* what DECIMAL(14,2) holds */
+#define LEDGER_BATCH         10000          /* records in one transaction */
+#define LEDGER_MOVES         1000           /* in one script */
+#define LEDGER_REPAIR_BATCH  500            /* charges looked at in one transaction */
+#define LEDGER_ANNOUNCED_MAX 1024           /* users; more push each other out */
+
+struct ledger_announced {
+    int64_t uid, at_ms;
+    uint64_t epoch; /* of Redis */
+};
+
+struct ledger {
+    struct redis *redis;
+    struct sql_pool *sql;
+    struct cache *cache;
+    int64_t *records_waiting, *moves_waiting, *synced, *applied, *alarms, *drift;
+    int64_t *reversed, *restored;
+    int64_t unseen; /* where no metrics were given */
+    /* uids that a task of this node loads; the others wait. */
+    struct map *loading;
+    struct waitq loaded;
+    char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
+    struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
+    /* Users whom ledger_task could not serve: uid -> struct trouble, owned. */
+    struct map *troubled;
+};
+
+/* The money of one row of user_info. */
+struct ledger_row {
+    int64_t cents, billed_seq, move_no;
+    int64_t repaired; /* up to which record lost charges were made good in this run of Redis */
+    int64_t seq;      /* where Redis was asked: the last record that it knows of */
+};
+
+/* ledger.c */
+MUST_CHECK int ledger_row_read(struct task *t, struct ledger *l, int64_t uid,
+                               struct ledger_row *out);
+/* Locks it; every transaction of the ledger begins so, and is then alone with the user. */
+MUST_CHECK int ledger_row_lock(struct task *t, struct sql *c, int64_t uid, struct ledger_row *out);
+/* sql_tx, where deadlock after deadlock is ERR_BUSY: ERR_CONFLICT means something else here. */
+MUST_CHECK int ledger_tx(struct task *t, struct ledger *l,
+                         int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
+/* Something is wrong that no repeat will heal: logs and counts it. Returns ERR_INTERNAL. */
+int ledger_alarm(struct task *t, struct ledger *l, const char *fmt, ...) PRINTF(3, 4);
+/* Runs a script of which all keys belong to uid and which returns count integers. */
+MUST_CHECK int ledger_script(struct task *t, struct ledger *l, const struct redis_script *s,
+                             size_t keys, size_t argc, const struct str *argv, size_t count,
+                             int64_t *out);
+/* Makes sure that the balance is in Redis. */
+MUST_CHECK int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents);
+/* What ledger_load does once with a row that was read before. *loaded stays false: read it again. */
+MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *run,
+                               const struct ledger_row *row, bool *loaded, struct ledger_row *seen,
+                               int64_t *cents);
+
+/* Closes the user to charges and deductions until a balance is loaded, which is refused as long as MySQL
+ * is older than Redis. */
+void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
+
+/* repair.c: for each charge up to billed_seq whose result this run of Redis lacks, the result or the
+ * money is given back. *repaired: billed_seq; it stays as it is if Redis is another one by now. Safe to
+ * repeat. */
+MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run,
+                             int64_t *repaired);
+
+/* fence.c: the run of Redis that MySQL takes records of. */
+MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, char run[LEDGER_RUN_BYTES]);
+/* In a transaction: is it this one? It stays so until the transaction ends. */
+MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const char *run, bool *holds);
+
+/* move.c */
+const char *ledger_move_problem(const struct ledger_move *m); /* NULL: none */
+/* A request_id in MySQL. */
+struct ledger_request {
+    bool found;
+    bool done;   /* its row is in billing_log */
+    int verdict; /* ERR_CONFLICT: it was something else. ERR_FUNDS: a deduction that is not noted */
+};
+MUST_CHECK int ledger_request_find(struct task *t, struct sql *c, const struct ledger_move *m,
+                                   const char *kind, struct ledger_request *out);
+int ledger_request_conflict(struct task *t, const struct ledger_move *m);
+/* The half of a recharge that is in MySQL. *row: afterwards. */
+MUST_CHECK int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_move *m,
+                                    struct ledger_row *row);
+/* In the transaction of moves: balance and move_no of row to user_info, and move_no to the outbox. */
+MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
+                                const struct ledger_row *row);
+/* The other half: applies moves up to move_no, and takes the row of the outbox away. */
+MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, int64_t move_no);
+
+/* deduct.c. What was seen in Redis before MySQL was asked. */
+struct ledger_look {
+    bool loaded;
+    char run[LEDGER_RUN_BYTES];
+    struct str synced;
+    int64_t cents;
+};
+/* As the script says it. */
+enum ledger_take {
+    LEDGER_TAKEN = 1,
+    LEDGER_TAKEN_BEFORE = 2,
+    LEDGER_SHORT = 0,       /* of money */
+    LEDGER_NOT_LOADED = -1, /* in this run of Redis */
+    LEDGER_AGAIN = -2,      /* something has changed since the look */
+};
+MUST_CHECK int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_look *out);
+/* Notes the request in MySQL, or finds it. */
+MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_move *m,
+                                  const struct ledger_look *look, struct ledger_request *out);
+/* *status: of enum ledger_take. */
+MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
+                           const struct ledger_look *look, int64_t *status);
+
+/* sync.c */
+struct ledger_record {
+    int64_t seq, at_ms, cents;
+    struct str kind, qid, doi, request_id; /* p == NULL: none */
+};
+struct ledger_batch {
+    int64_t uid;
+    char run[LEDGER_RUN_BYTES]; /* in which they were read */
+    size_t count;
+    struct ledger_record *records;
+    int64_t synced, move; /* of the ledger, then */
+    /* after the transaction: */
+    bool older;          /* MySQL is older than Redis; nothing was done */
+    bool fenced;         /* false: of another run than MySQL takes; nothing was done */
+    int64_t billed_seq;  /* of the row now */
+    int64_t new_records; /* written by it */
+};
+MUST_CHECK int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid,
+                                 struct ledger_batch *out);
+MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b);
+struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
+MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
+
+/* ledger_task.c: one round. The error is the first that concerns everybody. */
+MUST_CHECK int ledger_round(struct task *t, struct ledger *l);
+#endif

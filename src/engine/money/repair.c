@@ -1,0 +1,285 @@
+/* Charges that MySQL has, and whose results Redis has lost (BIL-4).
+ *
+ * A charge gets its seq, its result and its record in one step. So a Redis that came back older than
+ * it was has lost the results of exactly those charges of billing_log whose number is above the seq of
+ * its ledger, and has all others. Nothing raises that seq before the balance is loaded: the load script
+ * refuses a row with a higher billed_seq until it is told that the charges between were made good.
+ *
+ *   1. With the user's row locked and the fence held, seq is read from Redis. Whatever is up to
+ *      billed_seq was synced before that; if it was made in this run of Redis, seq counts it. So a slow
+ *      node that comes after others have loaded and charged finds nothing to do.
+ *   2. For each charge above seq: if its run is archived, the result is in MySQL. If search_result has a
+ *      verdict of a run that is not, it goes back to Redis. Else the money goes back: a reversal, which
+ *      is a move like a recharge, and a row of ledger_reversal, which makes it happen once.
+ *   3. In batches, each a transaction. Whoever dies between two of them has done no harm: the next one
+ *      begins anew at seq, and passes over what is reversed or restored. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/store/keys.h"
+#include "engine/money/ledger_private.h"
+#include "engine/scripts.h"
+
+#define ANSWER_MS 1000 /* Redis, while the row is locked */
+
+struct lost {
+    int64_t number, cents;
+    struct str qid, doi;
+    bool relevant;
+    struct str result; /* p == NULL: MySQL has none */
+};
+
+struct repair {
+    struct ledger *l;
+    int64_t uid;
+    const char *run;
+    int64_t upto;  /* billed_seq when it began; -1: not begun */
+    int64_t after; /* all up to this one are good */
+    /* of one batch: */
+    bool same_run; /* Redis and MySQL are still in it; else nothing was done */
+    size_t count;
+    struct lost *lost;
+    int64_t reversed, reversed_cents;
+};
+
+/* --- what is lost --- */
+
+static int read_seq(struct task *t, struct repair *x, int64_t *seq)
+{
+    struct redis *r = x->l->redis;
+    struct str key = key_ledger(task_arena(t), x->uid);
+    uint64_t epoch = redis_epoch(r);
+    bool same = str_eq(redis_run_id(r), str_of(x->run));
+    const struct redis_reply *reply;
+    int64_t old = task_deadline(t, ANSWER_MS);
+    int err = same ? redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq")) : 0;
+    task_deadline_restore(t, old);
+    x->same_run = !err && same && redis_epoch(r) == epoch;
+    if (err || !x->same_run)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    *seq = 0;
+    if (reply->type == REDIS_STRING && !str_to_i64(reply->str, seq))
+        return ledger_alarm(t, x->l, "the ledger of user %lld has a seq that is no number",
+                            (long long)x->uid);
+    return 0;
+}
+
+/* As the charge stored it. */
+static struct str result_json(struct task *t, struct str block_key, struct str ai_result)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    jw_key(&w, STR("ai_result"));
+    if (ai_result.p)
+        jw_raw(&w, ai_result);
+    else
+        jw_null(&w);
+    jw_put_str(&w, "block_key", block_key);
+    jw_end_object(&w);
+    struct str json = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return json;
+}
+
+static int find_lost(struct task *t, struct sql *c, struct repair *x)
+{
+    struct sql_rows r;
+    int err =
+        sql_on(t, c, &r,
+               "SELECT b.number, b.cents, b.qid, b.doi, s.relevant, s.block_key, s.ai_result"
+               " FROM billing_log b LEFT JOIN query_log q ON q.query_id = b.qid"
+               " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number"
+               " LEFT JOIN search_result s"
+               " ON s.query_id = b.qid AND s.doi = b.doi AND s.relevant IS NOT NULL"
+               " WHERE b.uid = ? AND b.source = 'redis' AND b.number > ? AND b.number <= ?"
+               " AND b.kind = 'charge' AND v.number IS NULL AND COALESCE(q.archived, 0) = 0"
+               " ORDER BY b.number LIMIT ?",
+               sql_int(x->uid), sql_int(x->after), sql_int(x->upto), sql_int(LEDGER_REPAIR_BATCH));
+    if (err)
+        return err;
+    x->count = r.count;
+    x->lost = ARENA_ARRAY(task_arena(t), struct lost, r.count + 1);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, i);
+        struct lost *lost = &x->lost[i];
+        *lost = (struct lost){
+            .number = cell[0].i, .cents = cell[1].i, .qid = cell[2].s, .doi = cell[3].s};
+        if (cell[4].type == SQL_NULL)
+            continue;
+        lost->relevant = cell[4].i != 0;
+        lost->result = result_json(t, cell[5].s, cell[6].type == SQL_NULL ? STR_NULL : cell[6].s);
+    }
+    return 0;
+}
+
+/* --- the money goes back --- */
+
+static int log_reversals(struct task *t, struct sql *c, const struct repair *x, int64_t move_no)
+{
+    enum { LOG = 8, MARK = 3 };
+    struct sql_value *log = ARENA_ARRAY(task_arena(t), struct sql_value, x->count * LOG);
+    struct sql_value *marks = ARENA_ARRAY(task_arena(t), struct sql_value, x->count * MARK);
+    struct sql_value uid = sql_int(x->uid), source = sql_text(STR("mysql"));
+    struct sql_value kind = sql_text(STR("reversal"));
+    struct sql_value at = sql_text(ledger_datetime(t, loop_wall_ms(task_loop(t))));
+    size_t n = 0;
+    for (size_t i = 0; i < x->count; i++) {
+        const struct lost *lost = &x->lost[i];
+        if (lost->result.p)
+            continue;
+        struct sql_value number = sql_int(++move_no);
+        const struct sql_value mark[MARK] = {uid, sql_int(lost->number), number};
+        const struct sql_value row[LOG] = {uid,
+                                           source,
+                                           number,
+                                           kind,
+                                           sql_text(lost->qid),
+                                           sql_text(lost->doi),
+                                           sql_int(lost->cents),
+                                           at};
+        memcpy(marks + n * MARK, mark, sizeof mark);
+        memcpy(log + n++ * LOG, row, sizeof row);
+    }
+    int err = sql_bulk(t, c, "INSERT INTO ledger_reversal (uid, number, move_no) VALUES", "", MARK,
+                       n, marks, NULL);
+    if (!err)
+        err = sql_bulk(t, c,
+                       "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
+                       " VALUES",
+                       "", LOG, n, log, NULL);
+    return err;
+}
+
+static int reverse(struct task *t, struct sql *c, struct repair *x, const struct ledger_row *row)
+{
+    x->reversed = x->reversed_cents = 0;
+    for (size_t i = 0; i < x->count; i++)
+        if (!x->lost[i].result.p) {
+            x->reversed++;
+            x->reversed_cents += x->lost[i].cents;
+        }
+    if (x->reversed == 0)
+        return 0;
+    if (x->reversed_cents > LEDGER_BALANCE_MAX - row->cents)
+        return ledger_alarm(t, x->l, "user %lld cannot be given %s back: that is too much to hold",
+                            (long long)x->uid, ledger_decimal(task_arena(t), x->reversed_cents).p);
+    int err = log_reversals(t, c, x, row->move_no);
+    if (!err)
+        err = ledger_move_made(t, c, x->uid,
+                               &(struct ledger_row){.cents = row->cents + x->reversed_cents,
+                                                    .move_no = row->move_no + x->reversed});
+    return err;
+}
+
+static int repair_body(struct task *t, struct sql *c, void *arg)
+{
+    struct repair *x = arg;
+    struct ledger_row row;
+    bool holds = false;
+    int64_t seq = 0;
+    x->same_run = false;
+    x->count = 0;
+    int err = ledger_row_lock(t, c, x->uid, &row);
+    if (!err)
+        err = ledger_fence_holds(t, c, x->run, &holds);
+    if (!err && holds)
+        err = read_seq(t, x, &seq);
+    if (err || !x->same_run)
+        return err;
+    if (x->upto < 0)
+        x->upto = row.billed_seq;
+    if (seq > x->after)
+        x->after = seq;
+    err = find_lost(t, c, x);
+    return err ? err : reverse(t, c, x, &row);
+}
+
+/* --- results go back --- */
+
+enum { RESTORE_KEYS = 7 }; /* of the script */
+
+/* Those of the run of lost[first]; returns how many there are from there on. */
+static size_t restore_words(struct task *t, const struct repair *x, size_t first, struct str *argv,
+                            size_t *argc)
+{
+    struct arena *a = task_arena(t);
+    struct str qid = x->lost[first].qid;
+    const struct str head[RESTORE_KEYS + 1] = {key_ledger(a, x->uid),
+                                               key_result(a, x->uid, qid),
+                                               key_query_status(a, x->uid, qid),
+                                               key_progress(a, x->uid, qid),
+                                               key_failed(a, x->uid, qid),
+                                               key_arrivals(a, x->uid, qid),
+                                               key_relevant(a, x->uid, qid),
+                                               str_of(x->run)};
+    memcpy(argv, head, sizeof head);
+    *argc = RESTORE_KEYS + 1;
+    size_t i = first;
+    for (; i < x->count && str_eq(x->lost[i].qid, qid); i++) {
+        const struct lost *lost = &x->lost[i];
+        if (!lost->result.p)
+            continue;
+        argv[(*argc)++] = lost->doi;
+        argv[(*argc)++] = lost->relevant ? STR("1") : STR("0");
+        argv[(*argc)++] = str_int(a, lost->cents);
+        argv[(*argc)++] = lost->result;
+    }
+    return i - first;
+}
+
+static int restore(struct task *t, struct repair *x)
+{
+    enum { HEAD = RESTORE_KEYS + 1 };
+    struct str *argv = ARENA_ARRAY(task_arena(t), struct str, HEAD + 4 * x->count);
+    size_t argc;
+    for (size_t i = 0; i < x->count && x->same_run;) {
+        i += restore_words(t, x, i, argv, &argc);
+        if (argc == HEAD)
+            continue;
+        const struct redis_reply *r;
+        int err = redis_script_run(t, x->l->redis, &script_ledger_restore, argv[0], RESTORE_KEYS,
+                                   argc, argv, &r);
+        if (err)
+            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+        x->same_run = r->type == REDIS_INT && r->integer == 1;
+    }
+    return 0;
+}
+
+/* --- all --- */
+
+static int repair_batch(struct task *t, struct repair *x)
+{
+    int err = ledger_tx(t, x->l, repair_body, x);
+    if (err || !x->same_run)
+        return err;
+    if (x->count)
+        log_warn("ledger",
+                 "user %lld: Redis has lost %zu results that were paid for: %lld charges of %s are "
+                 "reversed, the others restored",
+                 (long long)x->uid, x->count, (long long)x->reversed,
+                 ledger_decimal(task_arena(t), x->reversed_cents).p);
+    metric_add(x->l->reversed, x->reversed);
+    metric_add(x->l->restored, (int64_t)x->count - x->reversed);
+    err = restore(t, x);
+    if (!err && x->count)
+        x->after = x->lost[x->count - 1].number;
+    return err;
+}
+
+int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run, int64_t *repaired)
+{
+    struct repair x = {.l = l, .uid = uid, .run = run, .upto = -1};
+    int err;
+    do {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = repair_batch(t, &x);
+        arena_reset(task_arena(t), mark);
+    } while (!err && x.same_run && x.count == LEDGER_REPAIR_BATCH);
+    if (!err && x.same_run)
+        *repaired = x.upto;
+    return err;
+}

@@ -1,0 +1,93 @@
+#include "engine/money/sweeper.h"
+
+#include "base/log.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+/* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */
+static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms)
+{
+    return redis_call(t, s->redis, key_expiry, NULL, STR("ZADD"), key_expiry, STR("XX"), STR("GT"),
+                      str_int(task_arena(t), now_ms + SWEEPER_RETRY_MS),
+                      str_int(task_arena(t), uid));
+}
+
+/* Sessions go first: one that stays in Redis without its set could not be found when it has ended. */
+static int drop_records(struct task *t, struct sweeper *s, int64_t uid)
+{
+    int err = cache_drop_sessions(t, s->cache, uid);
+    if (err)
+        return err;
+    const struct str argv[] = {key_user_info(task_arena(t), uid), key_history(task_arena(t), uid)};
+    return redis_script_run(t, s->redis, &script_sweep_user, argv[0], 2, 2, argv, NULL);
+}
+
+/* The deadline goes last: whoever dies before is repeated. */
+static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms, int64_t *swept)
+{
+    int err = ledger_let_go(t, s->ledger, uid);
+    if (err == ERR_NOT_FOUND) /* of MySQL: nothing that could be lost */
+        err = 0;
+    if (!err)
+        err = drop_records(t, s, uid);
+    if (err)
+        return err;
+    const struct str argv[] = {key_expiry, str_int(task_arena(t), uid),
+                               str_int(task_arena(t), now_ms)};
+    const struct redis_reply *r;
+    err = redis_script_run(t, s->redis, &script_due_drop, key_expiry, 1, 3, argv, &r);
+    if (!err)
+        *swept += r->integer;
+    return err;
+}
+
+static void count(struct sweeper *s, const char *name, const char *help, int64_t n)
+{
+    if (s->metrics && n)
+        metric_add(metric(s->metrics, METRIC_COUNTER, name, "", help), n);
+}
+
+int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
+{
+    int64_t now_ms = loop_wall_ms(task_loop(t));
+    const struct redis_reply *due;
+    *swept = 0;
+    int err = redis_call(t, s->redis, key_expiry, &due, STR("ZRANGEBYSCORE"), key_expiry,
+                         STR("-inf"), str_int(task_arena(t), now_ms), STR("LIMIT"), STR("0"),
+                         str_int(task_arena(t), SWEEPER_AT_ONCE));
+    for (size_t i = 0; !err && i < due->count; i++) {
+        int64_t uid;
+        if (!str_to_i64(due->items[i]->str, &uid))
+            continue;
+        err = sweep(t, s, uid, now_ms, swept);
+        if (!err || err_is_outage(err))
+            continue;
+        log_warn("sweeper", "user %lld stays in Redis: %s", (long long)uid, task_error(t));
+        count(s, "millrace_sweeper_kept_total",
+              "Users past their deadline who could not leave Redis yet.", 1);
+        err = put_off(t, s, uid, now_ms);
+    }
+    count(s, "millrace_sweeper_swept_total", "Users whose records have left Redis.", *swept);
+    return err;
+}
+
+void sweeper_task(struct task *t, void *arg)
+{
+    struct sweeper *s = arg;
+    int64_t each_ms = s->each_ms ? s->each_ms : SWEEPER_EACH_MS;
+    int err = 0;
+    while (err != ERR_CANCELED) {
+        struct task_scope scope = task_scope(t);
+        int64_t swept = 0;
+        int last = err;
+        err = sweeper_round(t, s, &swept);
+        if (err && err != last && err != ERR_CANCELED)
+            log_warn("sweeper", "nobody is swept: %s", task_error(t));
+        task_scope_end(t, scope);
+        /* A full round means that there are more. */
+        int slept = swept == SWEEPER_AT_ONCE ? task_yield(t)
+                                             : task_sleep(t, loop_jitter(task_loop(t), each_ms));
+        if (slept == ERR_CANCELED)
+            err = ERR_CANCELED;
+    }
+}

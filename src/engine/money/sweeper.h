@@ -1,0 +1,30 @@
+/* sweeper.h -- ends what users have in Redis eight hours after they were last seen (EXP).
+ *
+ * Deadlines are scores of sys:expiry, a sorted set of uids that cache_touch renews. For a user whose
+ * deadline has passed:
+ *   1. ledger_let_go: the balance goes only when its queue is empty and MySQL has confirmed the
+ *      same amount (ACC-4); else it is tried again later, and counted;
+ *   2. a script drops the user's other records, but for the version of user:<uid>:info;
+ *   3. another takes the deadline away, unless it was renewed meanwhile.
+ * Any number of nodes may sweep: what one has done the other finds done. */
+#ifndef ENGINE_MONEY_SWEEPER_H
+#define ENGINE_MONEY_SWEEPER_H
+
+#include "engine/store/cache.h"
+#include "engine/money/ledger.h"
+
+#define SWEEPER_EACH_MS  10000
+#define SWEEPER_AT_ONCE  100
+#define SWEEPER_RETRY_MS 60000 /* a user who could not be let go */
+
+struct sweeper {
+    struct redis *redis; /* all borrowed */
+    struct cache *cache;
+    struct ledger *ledger;
+    struct metrics *metrics; /* millrace_sweeper_{swept,kept}_total; NULL: not shown */
+    int64_t each_ms;         /* 0: SWEEPER_EACH_MS */
+};
+/* One round: up to SWEEPER_AT_ONCE users whose deadline has passed. *swept: how many are gone. */
+MUST_CHECK int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept);
+void sweeper_task(struct task *t, void *arg); /* for ever; a task_fn with a struct sweeper */
+#endif

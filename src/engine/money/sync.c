@@ -1,0 +1,343 @@
+/* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the balance
+ * and billed_seq, then trim what is at most billed_seq. Each step can be repeated after any other, by
+ * anybody. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "engine/store/keys.h"
+#include "engine/money/ledger_private.h"
+#include "engine/scripts.h"
+
+#define READS_MAX  5    /* in each of which Redis was another one afterwards */
+#define SLICE_ROWS 2500 /* of a batch: what is made for them is in the cache when it is sent */
+
+/* --- reading --- */
+
+/* Borrows from scratch. */
+static bool parse_record(struct arena *scratch, struct str text, struct ledger_record *out)
+{
+    const struct json *j;
+    if (json_parse(scratch, text, &j, NULL))
+        return false;
+    *out = (struct ledger_record){.kind = json_str(json_get(j, "kind")),
+                                  .qid = json_str(json_get(j, "qid")),
+                                  .doi = json_str(json_get(j, "doi")),
+                                  .request_id = json_str(json_get(j, "request_id"))};
+    bool deduction = str_eq(out->kind, STR("deduction"));
+    if (!json_int(json_get(j, "seq"), &out->seq) || out->seq < 1 ||
+        !json_int(json_get(j, "timestamp"), &out->at_ms) || out->at_ms < 0 ||
+        out->at_ms > INT64_MAX / 1000 || !json_int(json_get(j, "cost"), &out->cents) ||
+        out->cents < 0 || out->cents > LEDGER_BALANCE_MAX)
+        return false;
+    return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
+}
+
+/* last: what the record before has there, most often the same. */
+static struct str keep(struct arena *a, struct str s, struct str last)
+{
+    if (!s.p)
+        return STR_NULL;
+    return last.p && str_eq(s, last) ? last : str_dup(a, s);
+}
+
+/* The trees of thousands of records would be more memory than all else that a node has in hand. */
+static bool read_records(struct arena *a, const struct redis_reply *r, struct ledger_batch *out)
+{
+    struct arena scratch;
+    struct ledger_record last = {.seq = 0};
+    bool right = true;
+    arena_init(&scratch);
+    out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
+    for (size_t i = 0; i < r->count; i++) {
+        struct ledger_record *record = &out->records[i];
+        arena_reset(&scratch, (struct arena_mark){0});
+        right = parse_record(&scratch, r->items[i]->str, record);
+        if (!right)
+            break;
+        record->kind = keep(a, record->kind, last.kind);
+        record->qid = keep(a, record->qid, last.qid);
+        record->doi = keep(a, record->doi, STR_NULL);
+        record->request_id = keep(a, record->request_id, STR_NULL);
+        last = *record;
+        out->count++;
+    }
+    arena_release(&scratch);
+    return right;
+}
+
+/* Counters first: what they say came from MySQL before anybody asks it about these records. */
+static int ask_queue(struct task *t, struct ledger *l, int64_t uid,
+                     const struct redis_reply *const **out)
+{
+    struct arena *a = task_arena(t);
+    struct str ledger = key_ledger(a, uid), queue = key_billing_queue(a, uid);
+    struct redis_batch b;
+    redis_batch_init(&b, t, l->redis);
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("synced"));
+    redis_batch_add(&b, ledger, STR("HGET"), ledger, STR("move"));
+    redis_batch_add(&b, queue, STR("LRANGE"), queue, STR("0"), str_int(a, LEDGER_BATCH - 1));
+    int err = redis_batch_run(&b, out);
+    for (size_t i = 0; !err && i < 3; i++)
+        if ((*out)[i]->type == REDIS_ERROR)
+            err = task_fail(t, ERR_REFUSED, "the records of user %lld: %s", (long long)uid,
+                            (*out)[i]->str.p);
+    return err;
+}
+
+/* The id says in which run of Redis the replies were given. */
+static int read_queue(struct task *t, struct ledger *l, int64_t uid, char run[LEDGER_RUN_BYTES],
+                      const struct redis_reply *const **out)
+{
+    for (int i = 0; i < READS_MAX; i++) {
+        int err = ledger_fence(t, l, run);
+        if (err)
+            return err;
+        uint64_t epoch = redis_epoch(l->redis);
+        bool same = str_eq(redis_run_id(l->redis), str_of(run));
+        err = same ? ask_queue(t, l, uid, out) : 0;
+        if (err)
+            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+        if (same && redis_epoch(l->redis) == epoch)
+            return 0;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
+{
+    const struct redis_reply *const *replies;
+    *out = (struct ledger_batch){.uid = uid};
+    int err = read_queue(t, l, uid, out->run, &replies);
+    if (err)
+        return err;
+    const struct redis_reply *r = replies[2];
+    for (int i = 0; i < 2; i++)
+        if (replies[i]->type == REDIS_STRING)
+            (void)str_to_i64(replies[i]->str, i == 0 ? &out->synced : &out->move);
+    if (!read_records(task_arena(t), r, out))
+        return ledger_alarm(t, l, "user %lld has a record that is none: %.*s", (long long)uid,
+                            STR_ARG(r->items[out->count]->str));
+    return 0;
+}
+
+/* --- writing --- */
+
+struct write {
+    struct ledger *l;
+    struct ledger_batch *b;
+};
+
+/* Those that are not in MySQL yet, and what they cost. */
+static int new_records(struct task *t, const struct write *x, const struct ledger_row *row,
+                       size_t *first, int64_t *cents)
+{
+    const struct ledger_batch *b = x->b;
+    int64_t sum = 0;
+    size_t at = 0;
+    while (at < b->count && b->records[at].seq <= row->billed_seq)
+        at++;
+    *first = at;
+    for (int64_t want = row->billed_seq + 1; at < b->count; at++, want++) {
+        if (b->records[at].seq != want)
+            return ledger_alarm(t, x->l,
+                                "user %lld: record %lld follows where %lld is due; nothing of this "
+                                "user is written until that is cleared up",
+                                (long long)b->uid, (long long)b->records[at].seq, (long long)want);
+        if (b->records[at].cents > row->cents - sum)
+            return ledger_alarm(t, x->l,
+                                "user %lld: record %lld takes more than the %s that MySQL has left",
+                                (long long)b->uid, (long long)want,
+                                ledger_decimal(task_arena(t), row->cents - sum).p);
+        sum += b->records[at].cents;
+    }
+    *cents = sum;
+    return 0;
+}
+
+struct str ledger_datetime(struct task *t, int64_t at_ms)
+{
+    char iso[TIME_ISO_BYTES];
+    time_iso(at_ms * 1000, iso);
+    iso[strcspn(iso, "T")] = ' ';
+    iso[strcspn(iso, "Z")] = '\0';
+    return str_dup(task_arena(t), str_of(iso));
+}
+
+static int write_slice(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                       size_t count)
+{
+    enum { COLUMNS = 8 };
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, count * COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        struct sql_value *cell = cells + i * COLUMNS;
+        bool same_time = i && r[i].at_ms == r[i - 1].at_ms;
+        cell[0] = sql_int(uid);
+        cell[1] = sql_text(STR("redis"));
+        cell[2] = sql_int(r[i].seq);
+        cell[3] = sql_text(r[i].kind);
+        cell[4] = sql_text(r[i].qid);
+        cell[5] = sql_text(r[i].doi);
+        cell[6] = sql_int(r[i].cents);
+        cell[7] = same_time ? cell[7 - COLUMNS] : sql_text(ledger_datetime(t, r[i].at_ms));
+    }
+    return sql_bulk(t, c,
+                    "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
+                    " VALUES",
+                    "", COLUMNS, count, cells, NULL);
+}
+
+static int write_log(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                     size_t count)
+{
+    int err = 0;
+    for (size_t done = 0; !err && done < count; done += SLICE_ROWS) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        size_t n = count - done < SLICE_ROWS ? count - done : SLICE_ROWS;
+        err = write_slice(t, c, uid, r + done, n);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+static int write_requests(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                          size_t count)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < count; i++)
+        if (r[i].request_id.p)
+            err = sql_on(t, c, NULL,
+                         "INSERT INTO ledger_request (uid, request_id, kind, cents, number)"
+                         " VALUES (?, ?, 'deduction', ?, ?)"
+                         " ON DUPLICATE KEY UPDATE number = VALUES(number)",
+                         sql_int(uid), sql_text(r[i].request_id), sql_int(r[i].cents),
+                         sql_int(r[i].seq));
+    return err;
+}
+
+static int write_body(struct task *t, struct sql *c, void *arg)
+{
+    const struct write *x = arg;
+    struct ledger_batch *b = x->b;
+    struct ledger_row row;
+    size_t first = 0;
+    int64_t cents = 0;
+    int err = ledger_row_lock(t, c, b->uid, &row);
+    if (!err)
+        err = ledger_fence_holds(t, c, b->run, &b->fenced);
+    if (err || !b->fenced)
+        return err;
+    b->older = row.billed_seq < b->synced || row.move_no < b->move;
+    if (b->older)
+        return ledger_alarm(t, x->l,
+                            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
+                            "MySQL, %lld and %lld in Redis; nothing is charged until that is "
+                            "cleared up",
+                            (long long)b->uid, (long long)row.move_no, (long long)row.billed_seq,
+                            (long long)b->move, (long long)b->synced);
+    err = new_records(t, x, &row, &first, &cents);
+    if (err)
+        return err;
+    size_t count = b->count - first;
+    b->new_records = (int64_t)count;
+    b->billed_seq = row.billed_seq + (int64_t)count;
+    if (count == 0)
+        return 0;
+    err = write_log(t, c, b->uid, b->records + first, count);
+    if (!err)
+        err = write_requests(t, c, b->uid, b->records + first, count);
+    if (!err)
+        err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, billed_seq = ? WHERE uid = ?",
+                     sql_text(ledger_decimal(task_arena(t), row.cents - cents)),
+                     sql_int(b->billed_seq), sql_int(b->uid));
+    return err;
+}
+
+int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
+{
+    struct write x = {l, b};
+    int err = ledger_tx(t, l, write_body, &x);
+    if (err && b->older)
+        ledger_close_user(t, l, b->uid);
+    if (err == ERR_EXISTS)
+        return ledger_alarm(t, l,
+                            "billing_log has records of user %lld after billed_seq: MySQL "
+                            "contradicts itself",
+                            (long long)b->uid);
+    if (!err && b->fenced)
+        metric_add(l->synced, b->new_records);
+    return err;
+}
+
+/* --- trimming --- */
+
+int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq)
+{
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {key_ledger(a, uid), key_billing_queue(a, uid),
+                               key_deductions(a, uid), str_int(task_arena(t), billed_seq)};
+    return redis_script_run(t, l->redis, &script_ledger_trim, argv[0], 3, 4, argv, NULL);
+}
+
+/* *taken stays false: MySQL takes records of another run than the one they were read in. */
+static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken, bool *more)
+{
+    struct ledger_batch b;
+    int err = ledger_batch_read(t, l, uid, &b);
+    if (!err && b.count)
+        err = ledger_batch_write(t, l, &b);
+    if (err)
+        return err;
+    *taken = b.count == 0 || b.fenced;
+    *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is at it */
+    return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
+}
+
+int ledger_sync(struct task *t, struct ledger *l, int64_t uid)
+{
+    int err = 0;
+    for (int refused = 0; refused < READS_MAX;) {
+        bool taken = false, more = false;
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = sync_once(t, l, uid, &taken, &more);
+        arena_reset(task_arena(t), mark);
+        if (err || (taken && !more))
+            return err;
+        if (!taken) {
+            l->run[0] = '\0'; /* ask anew which one */
+            refused++;
+        }
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+}
+
+/* --- the end of a balance in Redis --- */
+
+int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
+{
+    struct ledger_row row;
+    int err = ledger_sync(t, l, uid);
+    if (!err)
+        err = ledger_row_read(t, l, uid, &row);
+    if (err)
+        return err;
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {key_balance(a, uid),
+                               key_ledger(a, uid),
+                               key_billing_queue(a, uid),
+                               key_deductions(a, uid),
+                               str_int(task_arena(t), row.cents),
+                               str_int(task_arena(t), row.billed_seq),
+                               str_int(task_arena(t), row.move_no)};
+    int64_t out[2];
+    err = ledger_script(t, l, &script_ledger_let_go, 4, 7, argv, 2, out);
+    if (err || out[0] == 1)
+        return err;
+    if (out[0] == -1) {
+        metric_set(l->drift, out[1] > row.cents ? out[1] - row.cents : row.cents - out[1]);
+        (void)ledger_alarm(
+            t, l, "user %lld has %s in Redis and %s in MySQL, with nothing under way",
+            (long long)uid, ledger_decimal(a, out[1]).p, ledger_decimal(a, row.cents).p);
+    }
+    return task_fail(t, ERR_CONFLICT, "the balance of user %lld cannot leave Redis now",
+                     (long long)uid);
+}

@@ -1,0 +1,157 @@
+/* Papers of many blocks at once: one round trip for all that Redis has. A block that is not whole is
+ * built, and asked again. */
+#include <stdlib.h>
+
+#include "engine/papers/block_private.h"
+#include "engine/store/keys.h"
+
+#define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that everybody shares */
+#define ASKS_MAX       3    /* a block that is damaged each time after it was built */
+
+enum { COMMANDS = 3 }; /* for each block */
+
+/* The papers that are wanted of one block: some of an array that is in order of blocks. */
+struct part {
+    struct block_pick **wants;
+    size_t count;
+    struct str key;
+    bool done;
+};
+
+static int in_order(const void *a, const void *b)
+{
+    const struct block_pick *x = *(struct block_pick *const *)a,
+                            *y = *(struct block_pick *const *)b;
+    size_t n = x->journal.n < y->journal.n ? x->journal.n : y->journal.n;
+    int c = n ? memcmp(x->journal.p, y->journal.p, n) : 0;
+    if (c == 0)
+        c = (x->journal.n > y->journal.n) - (x->journal.n < y->journal.n);
+    return c ? c : (x->year > y->year) - (x->year < y->year);
+}
+
+static struct part *cut(struct arena *a, struct block_pick *wants, size_t count, size_t *parts)
+{
+    struct block_pick **all = ARENA_ARRAY(a, struct block_pick *, count);
+    struct part *out = ARENA_ARRAY(a, struct part, count);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        all[i] = &wants[i];
+    qsort(all, count, sizeof *all, in_order);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || in_order(&all[i - 1], &all[i]) != 0)
+            out[n++] =
+                (struct part){.wants = all + i, .key = key_block(a, all[i]->journal, all[i]->year)};
+        out[n - 1].count++;
+    }
+    *parts = n;
+    return out;
+}
+
+static void ask(struct redis_batch *batch, const struct part *p)
+{
+    struct arena *a = task_arena(batch->task);
+    struct str *argv = ARENA_ARRAY(a, struct str, p->count + 3);
+    argv[0] = STR("HMGET");
+    argv[1] = p->key;
+    argv[2] = STR(BLOCK_HEADER);
+    for (size_t i = 0; i < p->count; i++)
+        argv[i + 3] = p->wants[i]->doi;
+    redis_batch_argv(batch, p->key, p->count + 3, argv);
+    redis_batch_add(batch, p->key, STR("HLEN"), p->key);
+    redis_batch_add(batch, p->key, STR("PEXPIRE"), p->key,
+                    str_int(a, block_ttl_ms(task_loop(batch->task))));
+}
+
+/* replies: of the commands above. p is done unless the block is missing. */
+static int take(struct task *t, struct blocks *b, struct part *p,
+                const struct redis_reply *const *replies)
+{
+    const struct redis_reply *values = replies[0];
+    struct block_version v;
+    int err = block_read_problem(t, values);
+    if (!err)
+        err = block_read_problem(t, replies[1]);
+    if (err || values->type != REDIS_ARRAY || values->count != p->count + 1 ||
+        values->items[0]->type != REDIS_STRING || replies[1]->type != REDIS_INT ||
+        !block_header_read(values->items[0]->str, replies[1]->integer, &v))
+        return err;
+    for (size_t i = 0; i < p->count; i++)
+        if (values->items[i + 1]->type == REDIS_STRING)
+            p->wants[i]->packed = values->items[i + 1]->str;
+    p->done = true;
+    metric_add(b->hits, 1);
+    return 0;
+}
+
+static int ask_all(struct task *t, struct blocks *b, struct part *parts, size_t count)
+{
+    struct redis_batch batch;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&batch, t, b->redis);
+    for (size_t i = 0; i < count; i++)
+        if (!parts[i].done)
+            ask(&batch, &parts[i]);
+    int err = batch.count ? redis_batch_run(&batch, &replies) : 0;
+    for (size_t i = 0, k = 0; !err && i < count; i++)
+        if (!parts[i].done)
+            err = take(t, b, &parts[i], replies + COMMANDS * k++);
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+}
+
+/* *missing: how many were built and must be asked again. */
+static int build_missing(struct task *t, struct blocks *b, struct part *parts, size_t count,
+                         size_t *missing)
+{
+    int err = 0;
+    *missing = 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        struct part *p = &parts[i];
+        if (p->done)
+            continue;
+        metric_add(b->misses, 1);
+        err = block_refresh(t, b, p->wants[0]->journal, p->wants[0]->year, false, NULL);
+        p->done = err == ERR_NOT_FOUND; /* no such block: no such papers */
+        if (p->done)
+            err = 0;
+        *missing += !err && !p->done;
+    }
+    return err;
+}
+
+static int pick(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+{
+    size_t parts, missing = 1;
+    struct part *all = cut(task_arena(t), wants, count, &parts);
+    for (int i = 0; i < ASKS_MAX && missing; i++) {
+        int err = ask_all(t, b, all, parts);
+        if (!err)
+            err = build_missing(t, b, all, parts, &missing);
+        if (err)
+            return err;
+    }
+    return missing ? task_fail(t, ERR_UNAVAILABLE,
+                               "a block was gone or damaged %d times, just after it had been built",
+                               ASKS_MAX)
+                   : 0;
+}
+
+int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+{
+    int err = 0;
+    for (size_t i = 0; i < count; i++)
+        wants[i].packed = STR_NULL;
+    for (size_t at = 0; !err && at < count; at += PICKED_AT_ONCE)
+        err = pick(t, b, wants + at, count - at < PICKED_AT_ONCE ? count - at : PICKED_AT_ONCE);
+    return err;
+}
+
+int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+{
+    int err = blocks_pick_packed(t, b, wants, count);
+    for (size_t i = 0; i < count; i++) {
+        wants[i].bibtex = STR_NULL;
+        if (!err && wants[i].packed.p)
+            err = block_unpack(t, b, task_arena(t), wants[i].packed, &wants[i].bibtex);
+    }
+    return err;
+}

@@ -1,0 +1,196 @@
+#include "engine/people/attempts.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sha256.h"
+#include "engine/setup/address.h"
+#include "engine/people/attempts_local.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+#define ID_BYTES      33
+#define SUBJECTS      2   /* the user and the address, or the address */
+#define SWEPT_AT_ONCE 100 /* subjects of one script */
+
+/* Each kind has an index of its own, because its sweeper keeps what its window holds. */
+struct attempts {
+    struct redis *redis;
+    struct attempts_local *local;
+    const char *noun; /* for messages */
+    struct str index;
+    int64_t max, window_ms;
+    int64_t *refused, *counted_here;
+    bool alone; /* Redis does not answer, and it was said */
+};
+
+struct attempts *attempts_new(struct redis *r, struct metrics *m)
+{
+    struct attempts *a = check_memory(calloc(1, sizeof *a));
+    *a = (struct attempts){.redis = r,
+                           .local = attempts_local_new(ATTEMPTS_MAX),
+                           .noun = "failed log-ins",
+                           .index = key_attempts,
+                           .max = ATTEMPTS_MAX,
+                           .window_ms = ATTEMPTS_WINDOW_MS};
+    a->refused = metric(m, METRIC_COUNTER, "millrace_login_attempts_refused_total", "",
+                        "Log-ins that were refused because too many had failed before.");
+    a->counted_here = metric(m, METRIC_COUNTER, "millrace_login_attempts_local_total", "",
+                             "Log-ins that a node counted by itself, without Redis.");
+    return a;
+}
+
+struct attempts *attempts_new_registrations(struct redis *r, struct metrics *m, int64_t max)
+{
+    struct attempts *a = check_memory(calloc(1, sizeof *a));
+    *a = (struct attempts){.redis = r,
+                           .local = attempts_local_new((size_t)max),
+                           .noun = "registrations",
+                           .index = key_registrations,
+                           .max = max,
+                           .window_ms = REGISTRATIONS_WINDOW_MS};
+    a->refused = metric(m, METRIC_COUNTER, "millrace_registrations_refused_total", "",
+                        "Registrations that were refused because their address had too many.");
+    a->counted_here = metric(m, METRIC_COUNTER, "millrace_registrations_local_total", "",
+                             "Registrations that a node counted by itself, without Redis.");
+    return a;
+}
+
+void attempts_free(struct attempts *a)
+{
+    attempts_local_free(a->local);
+    free(a);
+}
+
+void attempts_set_window(struct attempts *a, int64_t ms)
+{
+    check(ms > 0);
+    a->window_ms = ms;
+}
+
+/* How many there are; the address is the last. */
+static size_t name_subjects(struct arena *a, const struct attempt *who, struct str out[SUBJECTS])
+{
+    size_t count = 0;
+    if (who->name.p) {
+        char digest[SHA256_HEX_BYTES]; /* a name may be a password in the wrong field */
+        sha256_hex(who->name, digest);
+        out[count++] = key_attempts_of(a, who->realm, "name", str_of(digest));
+    }
+    out[count++] = key_attempts_of(a, who->realm, "address", address_subject(a, who->address));
+    return count;
+}
+
+/* *wait_ms: 0 if it was counted. */
+static int take_in_redis(struct task *t, struct attempts *a, const struct str *subjects,
+                         size_t count, int64_t *wait_ms)
+{
+    uint8_t bytes[(ID_BYTES - 1) / 2];
+    char id[ID_BYTES];
+    loop_secret(task_loop(t), bytes, sizeof bytes);
+    hex_write(bytes, sizeof bytes, id);
+    struct str argv[1 + SUBJECTS + 3] = {a->index};
+    memcpy(argv + 1, subjects, count * sizeof *subjects);
+    argv[1 + count] = str_of(id);
+    argv[2 + count] = str_int(task_arena(t), a->max);
+    argv[3 + count] = str_int(task_arena(t), a->window_ms);
+    const struct redis_reply *r;
+    int err = redis_script_run(t, a->redis, &script_attempts_take, a->index, 1 + count, 4 + count,
+                               argv, &r);
+    if (!err)
+        *wait_ms = r->integer;
+    return err;
+}
+
+static void say_alone(struct task *t, struct attempts *a, bool alone)
+{
+    if (alone && !a->alone)
+        log_warn("engine", "%s are counted by this node alone: %s", a->noun, task_error(t));
+    a->alone = alone;
+}
+
+int attempts_take(struct task *t, struct attempts *a, const struct attempt *who,
+                  int64_t *retry_after_s)
+{
+    struct str subjects[SUBJECTS];
+    size_t count = name_subjects(task_arena(t), who, subjects);
+    int64_t wait_ms = 0;
+    int err = take_in_redis(t, a, subjects, count, &wait_ms);
+    if (err == ERR_CANCELED)
+        return err;
+    say_alone(t, a, err != 0);
+    if (err) {
+        metric_add(a->counted_here, 1);
+        err = attempts_local_take(a->local, subjects, count,
+                                  (struct attempts_now){loop_now_ms(task_loop(t)), a->window_ms},
+                                  &wait_ms);
+        if (err)
+            return task_fail(t, err, "too many %s at the same time; try again later", a->noun);
+    }
+    if (wait_ms == 0)
+        return 0;
+    metric_add(a->refused, 1);
+    *retry_after_s = (wait_ms + 999) / 1000;
+    return task_fail(t, ERR_RATE, "too many %s; try again in %lld s", a->noun,
+                     (long long)*retry_after_s);
+}
+
+void attempts_forgive(struct task *t, struct attempts *a, const struct attempt *who)
+{
+    struct str argv[1 + SUBJECTS] = {a->index};
+    size_t count = name_subjects(task_arena(t), who, argv + 1);
+    attempts_local_forgive(a->local, argv + 1, count);
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    if (redis_script_run(t, a->redis, &script_attempts_forgive, a->index, 1 + count, 1 + count,
+                         argv, NULL))
+        (void)task_fail(t, 0, "%s", text); /* they end by themselves */
+}
+
+/* --- sweeping --- */
+
+static int64_t clock_of(const struct redis_reply *r)
+{
+    int64_t s = 0, us = 0;
+    bool fine = r->type == REDIS_ARRAY && r->count == 2 && str_to_i64(r->items[0]->str, &s) &&
+                str_to_i64(r->items[1]->str, &us);
+    return fine ? s * 1000 + us / 1000 : 0;
+}
+
+/* *count: how many were looked at. */
+static int sweep_some(struct task *t, struct attempts *a, size_t *count)
+{
+    const struct redis_reply *r;
+    int err = redis_call(t, a->redis, STR_NULL, &r, STR("TIME"));
+    if (err)
+        return err;
+    struct str before = str_int(task_arena(t), clock_of(r) - a->window_ms);
+    err = redis_call(t, a->redis, a->index, &r, STR("ZRANGEBYSCORE"), a->index, STR("-inf"), before,
+                     STR("LIMIT"), STR("0"), str_int(task_arena(t), SWEPT_AT_ONCE));
+    if (err || r->count == 0)
+        return err;
+    struct str *argv = ARENA_ARRAY(task_arena(t), struct str, r->count + 2);
+    argv[0] = a->index;
+    for (size_t i = 0; i < r->count; i++)
+        argv[1 + i] = r->items[i]->str;
+    argv[1 + r->count] = before;
+    *count = r->count;
+    return redis_script_run(t, a->redis, &script_attempts_sweep, a->index, 1 + r->count,
+                            2 + r->count, argv, NULL);
+}
+
+void attempts_task(struct task *t, void *arg)
+{
+    struct attempts *a = arg;
+    while (task_sleep(t, a->window_ms / 5 + 1) == 0) {
+        attempts_local_sweep(a->local,
+                             (struct attempts_now){loop_now_ms(task_loop(t)), a->window_ms});
+        size_t count = redis_up(a->redis) ? SWEPT_AT_ONCE : 0;
+        while (count == SWEPT_AT_ONCE) {
+            struct task_scope scope = task_scope(t);
+            count = 0;
+            if (sweep_some(t, a, &count))
+                count = 0; /* the next round tries again */
+            task_scope_end(t, scope);
+        }
+    }
+}

@@ -1,0 +1,393 @@
+#include "engine/people/session.h"
+
+#include "base/sha256.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+#include "engine/people/session_private.h"
+
+#define SECRET_BYTES ((SESSION_TOKEN_BYTES - 1) / 2)
+#define RENEW_S      60   /* in Redis, at most so often */
+#define RENEW_ROW_S  3600 /* in MySQL */
+#define RENEW_MS     1000 /* how long a reply waits for that */
+
+/* Redis keeps seconds, as other programs know them; MySQL milliseconds. */
+#define COLUMNS                                                                                    \
+    "SELECT s.sid, s.uid, i.username, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.login_time)"      \
+    " DIV 1000, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.last_activity) DIV 1000,"               \
+    " s.ip_address, s.user_agent FROM session s JOIN "
+#define ONE    "_info i ON i.uid = s.uid WHERE s.sid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
+#define ALL    "_info i ON i.uid = s.uid WHERE s.uid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
+#define NEWEST " ORDER BY s.login_time DESC, s.sid LIMIT 1000"
+
+static const struct session_home homes[] = {
+    [SESSION_USER] = {{"user", 4},
+                      COLUMNS "user" ONE " AND s.kind = 'user'",
+                      COLUMNS "user" ALL " AND s.kind = 'user'" NEWEST,
+                      SESSION_TTL_MS,
+                      key_session,
+                      key_user_sessions,
+                      cache_mark_stale,
+                      cache_settle},
+    [SESSION_ADMIN] = {{"admin", 5},
+                       COLUMNS "admin" ONE " AND s.kind = 'admin'",
+                       COLUMNS "admin" ALL " AND s.kind = 'admin'" NEWEST,
+                       SESSION_ADMIN_TTL_MS,
+                       key_admin_session,
+                       key_admin_sessions,
+                       cache_mark_stale_admin,
+                       cache_settle_admin},
+};
+
+bool session_is_name(struct str s)
+{
+    if (s.n != SESSION_TOKEN_BYTES - 1)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f')))
+            return false;
+    return true;
+}
+
+const struct session_home *session_home(enum session_kind kind)
+{
+    check(kind == SESSION_USER || kind == SESSION_ADMIN);
+    return &homes[kind];
+}
+
+static int64_t now_of(struct task *t)
+{
+    return loop_wall_ms(task_loop(t));
+}
+
+static int unauthenticated(struct task *t)
+{
+    return task_fail(t, ERR_UNAUTHENTICATED, "not logged in, or the session has ended");
+}
+
+/* --- in Redis --- */
+
+/* row_ms: when the row in MySQL was last renewed. *refused: it has ended meanwhile. */
+static int fill(struct task *t, struct cache *c, const struct session_home *h,
+                const struct session *s, int64_t row_ms, bool *refused)
+{
+    struct arena *a = task_arena(t);
+    if (h == &homes[SESSION_USER])
+        cache_touch(t, c, s->uid); /* first: whoever has something in Redis has a deadline */
+    const struct str argv[] = {
+        h->key(a, s->sid),
+        h->set(a, s->uid),
+        s->sid,
+        str_int(task_arena(t), h->ttl_ms),
+        STR("user_id"),
+        str_int(task_arena(t), s->uid),
+        STR("username"),
+        s->username,
+        STR("login_time"),
+        str_int(task_arena(t), s->login_ms / 1000),
+        STR("last_activity"),
+        str_int(task_arena(t), now_of(t) / 1000),
+        STR("ip_address"),
+        s->ip_address,
+        STR("user_agent"),
+        s->user_agent,
+        STR("row_time"),
+        str_int(task_arena(t), row_ms / 1000),
+    };
+    const struct redis_reply *r;
+    int err = redis_script_run(t, cache_redis(c), &script_session_fill, argv[0], 2,
+                               sizeof argv / sizeof argv[0], argv, &r);
+    if (!err)
+        *refused = r->type != REDIS_INT || r->integer != 1;
+    return err;
+}
+
+enum found { FOUND, FOUND_ENDED, FOUND_NOTHING, FOUND_NOBODY }; /* nobody: Redis cannot be asked */
+
+static enum found read_hash(const struct redis_reply *r, struct session *out)
+{
+    int64_t login_s = -1, active_s = -1;
+    struct session s = *out;
+    s.uid = -1;
+    for (size_t i = 0; r->type == REDIS_ARRAY && i + 1 < r->count; i += 2) {
+        struct str name = r->items[i]->str, value = r->items[i + 1]->str;
+        if (str_eq(name, STR("ended")))
+            return FOUND_ENDED;
+        else if (str_eq(name, STR("user_id")))
+            (void)str_to_i64(value, &s.uid);
+        else if (str_eq(name, STR("username")))
+            s.username = value;
+        else if (str_eq(name, STR("login_time")))
+            (void)str_to_i64(value, &login_s);
+        else if (str_eq(name, STR("last_activity")))
+            (void)str_to_i64(value, &active_s);
+        else if (str_eq(name, STR("ip_address")))
+            s.ip_address = value;
+        else if (str_eq(name, STR("user_agent")))
+            s.user_agent = value;
+    }
+    if (s.uid < 0 || login_s < 0 || active_s < 0 || !s.username.p || !s.ip_address.p ||
+        !s.user_agent.p)
+        return FOUND_NOTHING;
+    s.login_ms = login_s * 1000;
+    s.active_ms = active_s * 1000;
+    *out = s;
+    return FOUND;
+}
+
+static int look(struct task *t, struct cache *c, const struct session_home *h, struct session *s,
+                enum found *found)
+{
+    *found = FOUND_NOBODY;
+    if (!cache_trusts_redis(c))
+        return 0;
+    struct str key = h->key(task_arena(t), s->sid);
+    struct redis_batch batch; /* where WRONGTYPE is a reply: what is no hash is no session */
+    const struct redis_reply *const *replies;
+    redis_batch_init(&batch, t, cache_redis(c));
+    redis_batch_add(&batch, key, STR("HGETALL"), key);
+    int err = redis_batch_run(&batch, &replies);
+    if (err)
+        return session_goes_on(t) ? 0 : err;
+    *found = read_hash(replies[0], s);
+    return 0;
+}
+
+/* --- in MySQL --- */
+
+static struct session read_row(const struct sql_value *row)
+{
+    return (struct session){.sid = row[0].s,
+                            .uid = row[1].i,
+                            .username = row[2].s,
+                            .login_ms = row[3].i,
+                            .active_ms = row[4].i,
+                            .ip_address = row[5].s,
+                            .user_agent = row[6].s};
+}
+
+static int read_one(struct task *t, struct cache *c, const struct session_home *h, struct str sid,
+                    struct session *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, cache_sql(c), &r, h->one, sql_text(sid), sql_int(now_of(t) - h->ttl_ms));
+    if (err)
+        return err;
+    if (r.count == 0)
+        return unauthenticated(t);
+    *out = read_row(sql_row(&r, 0));
+    return 0;
+}
+
+/* --- renewal: nobody's error, and no reason to let anybody wait for long --- */
+
+static int renew_row(struct task *t, struct cache *c, struct str sid)
+{
+    int64_t now = now_of(t);
+    return sql_call(t, cache_sql(c), NULL,
+                    "UPDATE session SET last_activity = FROM_UNIXTIME(? / 1000)"
+                    " WHERE sid = ? AND last_activity < FROM_UNIXTIME(? / 1000)",
+                    sql_int(now), sql_text(sid), sql_int(now));
+}
+
+/* *row_too: the one in MySQL is due as well, and it is for us to do. */
+static int renew_hash(struct task *t, struct cache *c, const struct session_home *h,
+                      const struct session *s, bool *row_too)
+{
+    struct arena *a = task_arena(t);
+    const struct str argv[] = {h->key(a, s->sid),
+                               h->set(a, s->uid),
+                               s->sid,
+                               str_int(task_arena(t), h->ttl_ms),
+                               str_int(task_arena(t), now_of(t) / 1000),
+                               str_int(task_arena(t), RENEW_S),
+                               str_int(task_arena(t), RENEW_ROW_S)};
+    const struct redis_reply *r;
+    int err = redis_script_run(t, cache_redis(c), &script_session_renew, argv[0], 2,
+                               sizeof argv / sizeof argv[0], argv, &r);
+    if (!err)
+        *row_too = r->type == REDIS_INT && r->integer == 2;
+    return err;
+}
+
+/* from_row: it was read from MySQL just now; then it is in Redis as used now, or not at all. */
+static void renew(struct task *t, struct cache *c, const struct session_home *h,
+                  const struct session *s, bool from_row)
+{
+    int64_t age_s = (now_of(t) - s->active_ms) / 1000;
+    bool row_too = from_row && age_s >= RENEW_ROW_S;
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    int64_t old = task_deadline(t, RENEW_MS);
+    int err = 0;
+    if (!from_row && age_s >= RENEW_S)
+        err = renew_hash(t, c, h, s, &row_too);
+    if (!err && row_too)
+        err = renew_row(t, c, s->sid);
+    task_deadline_restore(t, old);
+    if (err)
+        (void)task_fail(t, 0, "%s", text);
+}
+
+/* --- begin --- */
+
+/* At most so many bytes, in whole characters; what is no text becomes '?': MySQL would refuse it. */
+static struct str clean(struct arena *a, struct str s, size_t bytes_max)
+{
+    size_t max = s.n < bytes_max ? s.n : bytes_max, n = 0;
+    char *p = arena_alloc(a, max + 1);
+    while (s.n && n < max) {
+        size_t step = str_utf8_step(s);
+        if (n + step > max)
+            break;
+        bool text = step > 1 || (step == 1 && (unsigned char)s.p[0] >= ' ' && s.p[0] != 0x7f);
+        step = step ? step : 1;
+        if (text)
+            memcpy(p + n, s.p, step);
+        else
+            p[n] = '?';
+        n += step;
+        s = str_from(s.p + step, s.n - step);
+    }
+    p[n] = '\0';
+    return str_from(p, n);
+}
+
+int session_begin(struct task *t, struct cache *c, const struct session_start *start,
+                  char token[SESSION_TOKEN_BYTES])
+{
+    const struct session_home *h = session_home(start->kind);
+    struct arena *a = task_arena(t);
+    uint8_t secret[SECRET_BYTES];
+    char fresh[SESSION_TOKEN_BYTES], sid[SHA256_HEX_BYTES];
+    loop_secret(task_loop(t), secret, sizeof secret);
+    hex_write(secret, sizeof secret, fresh);
+    sha256_hex(str_of(fresh), sid);
+    int64_t now = now_of(t);
+    struct session s = {.sid = str_dup(a, str_of(sid)),
+                        .uid = start->uid,
+                        .username = start->username,
+                        .login_ms = now,
+                        .active_ms = now,
+                        .ip_address = clean(a, start->ip_address, SESSION_ADDRESS_BYTES_MAX),
+                        .user_agent = clean(a, start->user_agent, SESSION_AGENT_BYTES_MAX)};
+    int err = sql_call(t, cache_sql(c), NULL,
+                       "INSERT INTO session (sid, kind, uid, login_time, last_activity, ip_address,"
+                       " user_agent) VALUES (?, ?, ?, FROM_UNIXTIME(? / 1000),"
+                       " FROM_UNIXTIME(? / 1000), ?, ?)",
+                       sql_text(s.sid), sql_text(h->kind), sql_int(s.uid), sql_int(now),
+                       sql_int(now), sql_text(s.ip_address), sql_text(s.user_agent));
+    bool refused;
+    if (!err && cache_trusts_redis(c)) {
+        err = fill(t, c, h, &s, now, &refused);
+        err = session_goes_on(t) ? 0 : err; /* where Redis does not answer the row suffices */
+    }
+    if (!err)
+        err = session_end_surplus(t, c, h, s.uid, s.sid);
+    if (!err)
+        memcpy(token, fresh, sizeof fresh);
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(fresh, sizeof fresh);
+    return err;
+}
+
+/* --- get --- */
+
+/* A session is in Redis again. It may have ended after its row was read. Then a mark refuses it;
+ * or, if whoever ended it could not tell Redis, and what was stale has been dropped before we
+ * came, the row is gone by now: so it is looked for once more. */
+static int refill(struct task *t, struct cache *c, const struct session_home *h, struct session *s)
+{
+    bool refused = false;
+    int err = fill(t, c, h, s, s->active_ms, &refused);
+    if (err) {
+        s->degraded = session_goes_on(t);
+        return s->degraded ? 0 : err;
+    }
+    if (refused)
+        return unauthenticated(t);
+    struct session again;
+    err = read_one(t, c, h, s->sid, &again);
+    if (err == ERR_UNAUTHENTICATED) {
+        (void)!session_end_at(t, c, h, s->uid, s->sid); /* ERR_NOT_FOUND, which is why */
+        return unauthenticated(t);
+    }
+    return err && !session_goes_on(t) ? err : 0; /* it was there a moment ago */
+}
+
+int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
+                struct session *out)
+{
+    const struct session_home *h = session_home(kind);
+    if (!session_is_name(token))
+        return unauthenticated(t);
+    char sid[SHA256_HEX_BYTES];
+    sha256_hex(token, sid);
+    struct session s = {.sid = str_dup(task_arena(t), str_of(sid))};
+    enum found found;
+    int err = look(t, c, h, &s, &found);
+    if (err)
+        return err;
+    if (found == FOUND_ENDED)
+        return unauthenticated(t);
+    if (found != FOUND) {
+        err = read_one(t, c, h, s.sid, &s);
+        if (err)
+            return err;
+        s.degraded = found == FOUND_NOBODY || !cache_trusts_redis(c);
+        if (!s.degraded)
+            err = refill(t, c, h, &s);
+    } else if (h == &homes[SESSION_USER]) {
+        cache_touch(t, c, s.uid);
+    }
+    if (err)
+        return err;
+    renew(t, c, h, &s, found != FOUND);
+    *out = s;
+    return 0;
+}
+
+/* --- list --- */
+
+/* Redis knows better when they were last used. */
+static int ask_when_used(struct task *t, struct cache *c, const struct session_home *h,
+                         struct session *all, size_t count)
+{
+    struct redis_batch batch;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&batch, t, cache_redis(c));
+    for (size_t i = 0; i < count; i++) {
+        struct str key = h->key(task_arena(t), all[i].sid);
+        redis_batch_add(&batch, key, STR("HGET"), key, STR("last_activity"));
+    }
+    int err = redis_batch_run(&batch, &replies);
+    for (size_t i = 0; !err && i < count; i++) {
+        int64_t s;
+        if (replies[i]->type == REDIS_STRING && str_to_i64(replies[i]->str, &s) &&
+            s * 1000 > all[i].active_ms)
+            all[i].active_ms = s * 1000;
+    }
+    return err;
+}
+
+int session_list(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                 struct session **out, size_t *count)
+{
+    const struct session_home *h = session_home(kind);
+    struct sql_rows r;
+    int err = sql_call(t, cache_sql(c), &r, h->all, sql_int(uid), sql_int(now_of(t) - h->ttl_ms));
+    if (err)
+        return err;
+    bool degraded = !cache_trusts_redis(c);
+    struct session *all = ARENA_ARRAY(task_arena(t), struct session, r.count);
+    for (size_t i = 0; i < r.count; i++)
+        all[i] = read_row(sql_row(&r, i));
+    if (!degraded && r.count && (err = ask_when_used(t, c, h, all, r.count))) {
+        if (!session_goes_on(t))
+            return err;
+        degraded = true;
+    }
+    for (size_t i = 0; i < r.count; i++)
+        all[i].degraded = degraded;
+    *out = all;
+    *count = r.count;
+    return 0;
+}

@@ -1,0 +1,194 @@
+/* How sessions end:
+ *
+ *   1. the row goes, and its owner is marked stale, in one transaction;
+ *   2. Redis gets a mark in the place of the session. From now on it is dead everywhere, and who has
+ *      read the row before cannot bring it back;
+ *   3. the owner is settled (cache.h).
+ *
+ * If Redis does not answer, 2 and 3 are left to whoever settles what is stale. */
+#include "base/log.h"
+#include "engine/people/admin_log.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+#include "engine/people/session_private.h"
+
+#define MARK_MS        (3600LL * 1000) /* no loader is so slow */
+#define ENDED_AT_ONCE  500             /* by one script */
+#define EXPIRE_EACH_MS (10LL * 60 * 1000)
+#define EXPIRE_LATE_MS (2LL * 3600 * 1000) /* rows are renewed but once an hour */
+
+static int leave_marks(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                       size_t count, const struct str *sids)
+{
+    struct arena *a = task_arena(t);
+    int err = 0;
+    for (size_t done = 0, n; !err && done < count; done += n) {
+        n = count - done < ENDED_AT_ONCE ? count - done : ENDED_AT_ONCE;
+        struct str *argv = ARENA_ARRAY(a, struct str, 2 * n + 2);
+        argv[0] = h->set(a, uid);
+        argv[n + 1] = str_printf(a, "%lld", (long long)MARK_MS);
+        for (size_t i = 0; i < n; i++) {
+            argv[1 + i] = h->key(a, sids[done + i]);
+            argv[n + 2 + i] = sids[done + i];
+        }
+        err = redis_script_run(t, cache_redis(c), &script_session_end, argv[0], n + 1, 2 * n + 2,
+                               argv, NULL);
+    }
+    return err;
+}
+
+/* After the transaction. What fails here is done by others: the owner is marked stale. */
+static void tell_redis(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                       size_t count, const struct str *sids)
+{
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    int err = leave_marks(t, c, h, uid, count, sids);
+    if (!err)
+        err = h->settle(t, c, uid);
+    if (err)
+        (void)task_fail(t, 0, "%s", text);
+}
+
+struct ending {
+    const struct session_home *home;
+    int64_t uid;
+    struct str sid;              /* the one, or the one that stays */
+    const struct admin_deed *by; /* NULL: not noted */
+    struct sql_rows rows;
+    uint64_t ended;
+};
+
+/* --- one --- */
+
+static int end_row(struct task *t, struct sql *c, void *arg)
+{
+    struct ending *e = arg;
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "DELETE FROM session WHERE sid = ? AND kind = ? AND uid = ?",
+                     sql_text(e->sid), sql_text(e->home->kind), sql_int(e->uid));
+    e->ended = err ? 0 : r.affected;
+    if (e->ended && e->by)
+        err = admin_audit_add(t, c, e->by);
+    /* Also where none was: whoever was told ERR_UNCERTAIN asks again, and Redis may have it still. */
+    return err ? err : e->home->mark_stale(t, c, e->uid);
+}
+
+static int end_one(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                   struct str sid, const struct admin_deed *by)
+{
+    if (!session_is_name(sid))
+        return task_fail(t, ERR_NOT_FOUND, "there is no such session");
+    struct ending e = {.home = h, .uid = uid, .sid = sid, .by = by};
+    int err = sql_tx(t, cache_sql(c), end_row, &e);
+    if (err)
+        return err;
+    tell_redis(t, c, h, uid, e.ended ? 1 : 0, &sid);
+    return e.ended ? 0 : task_fail(t, ERR_NOT_FOUND, "there is no such session");
+}
+
+int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                   struct str sid)
+{
+    return end_one(t, c, h, uid, sid, NULL);
+}
+
+int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                struct str sid)
+{
+    return end_one(t, c, session_home(kind), uid, sid, NULL);
+}
+
+int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                   struct str sid, const struct admin_deed *by)
+{
+    return end_one(t, c, session_home(kind), uid, sid, by);
+}
+
+/* --- all --- */
+
+static int end_rows(struct task *t, struct sql *c, void *arg)
+{
+    struct ending *e = arg;
+    int err = sql_on(t, c, &e->rows,
+                     "SELECT sid FROM session WHERE kind = ? AND uid = ? AND sid <> ? FOR UPDATE",
+                     sql_text(e->home->kind), sql_int(e->uid), sql_text(e->sid));
+    if (!err)
+        err = sql_on(t, c, NULL, "DELETE FROM session WHERE kind = ? AND uid = ? AND sid <> ?",
+                     sql_text(e->home->kind), sql_int(e->uid), sql_text(e->sid));
+    return err ? err : e->home->mark_stale(t, c, e->uid);
+}
+
+int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                    struct str but_sid)
+{
+    struct ending e = {
+        .home = session_home(kind), .uid = uid, .sid = but_sid.p ? but_sid : STR("")};
+    int err = sql_tx(t, cache_sql(c), end_rows, &e);
+    if (err)
+        return err;
+    struct str *sids = ARENA_ARRAY(task_arena(t), struct str, e.rows.count);
+    for (size_t i = 0; i < e.rows.count; i++)
+        sids[i] = sql_row(&e.rows, i)[0].s;
+    tell_redis(t, c, e.home, uid, e.rows.count, sids);
+    return 0;
+}
+
+/* --- those that are too many, or too old --- */
+
+int session_end_surplus(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                        struct str but_sid)
+{
+    struct sql_rows r;
+    int err = sql_call(t, cache_sql(c), &r,
+                       "SELECT sid FROM session WHERE kind = ? AND uid = ? AND sid <> ?"
+                       " ORDER BY last_activity DESC, login_time DESC LIMIT 1000 OFFSET ?",
+                       sql_text(h->kind), sql_int(uid), sql_text(but_sid),
+                       sql_int(SESSIONS_PER_USER_MAX - 1));
+    for (size_t i = 0; !err && i < r.count; i++) {
+        err = session_end_at(t, c, h, uid, sql_row(&r, i)[0].s);
+        err = err == ERR_NOT_FOUND ? 0 : err; /* somebody else was faster */
+    }
+    return err;
+}
+
+/* *more: there may be others. */
+static int end_expired(struct task *t, struct cache *c, enum session_kind kind, bool *more)
+{
+    const struct session_home *h = session_home(kind);
+    int64_t before = loop_wall_ms(task_loop(t)) - h->ttl_ms - EXPIRE_LATE_MS;
+    struct sql_rows r;
+    int err = sql_call(t, cache_sql(c), &r,
+                       "SELECT sid, uid FROM session WHERE last_activity < FROM_UNIXTIME(? / 1000)"
+                       " AND kind = ? LIMIT 100",
+                       sql_int(before), sql_text(h->kind));
+    for (size_t i = 0; !err && i < r.count; i++) {
+        err = session_end_at(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s);
+        err = err == ERR_NOT_FOUND ? 0 : err;
+    }
+    *more = !err && r.count == 100;
+    return err;
+}
+
+static int end_all_expired(struct task *t, struct cache *c)
+{
+    int err = 0;
+    for (bool users = true, admins = true; !err && (users || admins);) {
+        struct task_scope s = task_scope(t);
+        err = end_expired(t, c, SESSION_USER, &users);
+        if (!err)
+            err = end_expired(t, c, SESSION_ADMIN, &admins);
+        task_scope_end(t, s);
+    }
+    return err;
+}
+
+void session_task(struct task *t, void *arg)
+{
+    bool failed = false;
+    do {
+        int err = end_all_expired(t, arg);
+        if (err && !failed && !task_canceled(t))
+            log_warn("engine", "expired sessions cannot be removed: %s", task_error(t));
+        failed = err != 0;
+    } while (task_sleep(t, loop_jitter(task_loop(t), EXPIRE_EACH_MS)) == 0);
+}

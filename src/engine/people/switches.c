@@ -1,0 +1,205 @@
+#include "engine/people/switches.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+#define LOOK_EACH_MS 500
+#define LOOK_MS      5000 /* how long one look may take */
+
+static const struct {
+    const char *name;
+    bool on; /* where the table says nothing */
+} known[SWITCH_COUNT] = {
+    [SWITCH_REGISTRATION] = {"registration", true},
+    [SWITCH_NEW_RUNS] = {"new_runs", true},
+};
+
+struct switches {
+    struct sql_pool *sql;
+    struct {
+        bool on;
+        int64_t version; /* of the row; -1: none was seen */
+    } now[SWITCH_COUNT];
+    switches_fn *also;
+    void *also_arg;
+    bool blind;   /* the last look failed, and it was said */
+    bool puzzled; /* a row is no switch, and it was said */
+};
+
+struct switches *switches_new(struct sql_pool *sql)
+{
+    struct switches *s = check_memory(calloc(1, sizeof *s));
+    s->sql = sql;
+    for (size_t i = 0; i < SWITCH_COUNT; i++) {
+        s->now[i].on = known[i].on;
+        s->now[i].version = -1;
+    }
+    return s;
+}
+
+void switches_free(struct switches *s)
+{
+    free(s);
+}
+
+void switches_also(struct switches *s, switches_fn *fn, void *arg)
+{
+    check(!s->also);
+    s->also = fn;
+    s->also_arg = arg;
+}
+
+const char *switch_word(enum switch_name n)
+{
+    check((size_t)n < SWITCH_COUNT);
+    return known[n].name;
+}
+
+bool switch_find(struct str word, enum switch_name *out)
+{
+    for (size_t i = 0; i < SWITCH_COUNT; i++)
+        if (str_eq(word, str_of(known[i].name))) {
+            *out = (enum switch_name)i;
+            return true;
+        }
+    return false;
+}
+
+bool switch_on(const struct switches *s, enum switch_name n)
+{
+    check((size_t)n < SWITCH_COUNT);
+    return s->now[n].on;
+}
+
+static void learn(struct switches *s, size_t n, bool on, int64_t version)
+{
+    if (version < s->now[n].version)
+        return; /* read before somebody changed it here */
+    if (on != s->now[n].on)
+        log_info("engine", "switch %s is %s now", known[n].name, on ? "on" : "off");
+    s->now[n].on = on;
+    s->now[n].version = version;
+}
+
+/* --- changes --- */
+
+struct change {
+    enum switch_name n;
+    bool on;
+    int64_t admin_uid, version;
+    const struct admin_deed *by; /* NULL: not noted */
+};
+
+static struct str state_of(struct task *t, bool on)
+{
+    return str_printf(task_arena(t), "{\"on\":%s}", on ? "true" : "false");
+}
+
+/* What it was is asked here: another node may have changed it a moment ago. */
+static int note(struct task *t, struct sql *c, const struct change *w)
+{
+    struct sql_rows r;
+    struct str name = str_of(known[w->n].name);
+    int err =
+        sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? FOR UPDATE", sql_text(name));
+    if (err)
+        return err;
+    bool before = r.count ? str_eq(str_trim(r.cells[0].s), STR("true")) : known[w->n].on;
+    struct admin_deed deed = *w->by;
+    deed.target = name;
+    deed.before = state_of(t, before);
+    deed.after = state_of(t, w->on);
+    return admin_audit_add(t, c, &deed);
+}
+
+static int change_row(struct task *t, struct sql *c, void *arg)
+{
+    struct change *w = arg;
+    struct str name = str_of(known[w->n].name), value = w->on ? STR("true") : STR("false");
+    int err = w->by ? note(t, c, w) : 0;
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO setting (name, value, version, changed_at, changed_by)"
+                     " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
+                     " value = VALUES(value), version = version + 1,"
+                     " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
+                     sql_text(name), sql_text(value),
+                     w->admin_uid ? sql_int(w->admin_uid) : sql_null());
+    struct sql_rows r;
+    if (!err)
+        err = sql_on(t, c, &r, "SELECT version FROM setting WHERE name = ?", sql_text(name));
+    if (!err)
+        w->version = sql_row(&r, 0)[0].i;
+    return err;
+}
+
+static int change(struct task *t, struct switches *s, struct change w)
+{
+    check((size_t)w.n < SWITCH_COUNT);
+    int err = sql_tx(t, s->sql, change_row, &w);
+    if (!err)
+        learn(s, w.n, w.on, w.version);
+    return err;
+}
+
+int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on, int64_t admin_uid)
+{
+    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = admin_uid});
+}
+
+int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
+                const struct admin_deed *by)
+{
+    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = by->admin_uid, .by = by});
+}
+
+/* --- looks --- */
+
+static void learn_row(struct switches *s, const struct sql_value *row)
+{
+    struct str name = row[0].s, value = str_trim(row[1].s);
+    for (size_t i = 0; i < SWITCH_COUNT; i++) {
+        if (!str_eq(name, str_of(known[i].name)))
+            continue;
+        bool on = str_eq(value, STR("true"));
+        if (on || str_eq(value, STR("false"))) {
+            learn(s, i, on, row[2].i);
+        } else if (!s->puzzled) {
+            s->puzzled = true;
+            log_warn("engine", "setting %s: expected is true or false, found is %.*s; it stays %s",
+                     known[i].name, STR_ARG(value), s->now[i].on ? "on" : "off");
+        }
+        return;
+    }
+    if (s->also)
+        s->also(s->also_arg, name, value, row[2].i);
+}
+
+int switches_look(struct task *t, struct switches *s)
+{
+    struct sql_rows r;
+    int err = sql_call(t, s->sql, &r, "SELECT name, value, version FROM setting");
+    for (size_t i = 0; !err && i < r.count; i++)
+        learn_row(s, sql_row(&r, i));
+    return err;
+}
+
+static void look(struct task *t, struct switches *s)
+{
+    struct task_scope scope = task_scope(t);
+    (void)task_deadline(t, LOOK_MS);
+    int err = switches_look(t, s);
+    if (err && !s->blind && !task_canceled(t))
+        log_warn("engine", "switches cannot be read: %s", task_error(t));
+    s->blind = err != 0;
+    task_scope_end(t, scope);
+}
+
+void switches_task(struct task *t, void *arg)
+{
+    struct switches *s = arg;
+    do
+        look(t, s);
+    while (task_sleep(t, LOOK_EACH_MS) == 0);
+}

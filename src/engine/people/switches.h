@@ -1,0 +1,40 @@
+/* switches.h -- settings that admins change while millrace runs, in table setting.
+ *
+ * Every node reads the table twice a second, so a change is effective everywhere within a second, and
+ * needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps a
+ * slow reader from bringing an old value back. */
+#ifndef ENGINE_PEOPLE_SWITCHES_H
+#define ENGINE_PEOPLE_SWITCHES_H
+
+#include "engine/people/admin_log.h"
+
+enum switch_name {
+    SWITCH_REGISTRATION, /* anybody may register */
+    SWITCH_NEW_RUNS,     /* runs that wait are started; off: those that run go on, others wait */
+    SWITCH_COUNT,
+};
+#define SWITCH_WORDS "registration|new_runs"
+
+const char *switch_word(enum switch_name n); /* "registration" */
+bool switch_find(struct str word, enum switch_name *out);
+
+struct switches;
+struct switches *switches_new(struct sql_pool *sql); /* all at their defaults */
+void switches_free(struct switches *s);
+
+/* Rows of the table that are no switches are shown to fn at every look. Once, before the first. */
+typedef void switches_fn(void *arg, struct str name, struct str value, int64_t version);
+void switches_also(struct switches *s, switches_fn *fn, void *arg);
+
+bool switch_on(const struct switches *s, enum switch_name n);
+/* In MySQL, then here; other nodes follow. admin_uid 0: the system. */
+MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,
+                          int64_t admin_uid);
+/* The same, noted in the same transaction, with target, before and after filled in. */
+MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
+                           const struct admin_deed *by);
+/* Reads the table once: whoever starts does it before anything else, so that a restart keeps what was told. */
+MUST_CHECK int switches_look(struct task *t, struct switches *s);
+/* For ever: reads the table. A task_fn with a struct switches. */
+void switches_task(struct task *t, void *arg);
+#endif

@@ -1,0 +1,270 @@
+#include "engine/people/user.h"
+
+#include "engine/store/keys.h"
+#include "engine/money/ledger.h"
+
+#define COLUMNS "uid, username, password, permission, banned, version"
+
+/* A row of COLUMNS, in the task's arena. */
+static struct user from_row(const struct sql_value *row)
+{
+    return (struct user){
+        .uid = row[0].i,
+        .username = row[1].s,
+        .password = row[2].s,
+        .permission = row[3].i,
+        .banned = row[4].i != 0,
+        .version = row[5].i,
+    };
+}
+
+/* --- reading --- */
+
+static int load(struct task *t, struct sql_pool *sql, int64_t uid, struct user *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, sql, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ?", sql_int(uid));
+    if (err)
+        return err;
+    if (r.count == 0)
+        return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
+    *out = from_row(r.cells);
+    return 0;
+}
+
+static int load_record(struct task *t, struct sql_pool *sql, int64_t uid, struct cache_record *out)
+{
+    struct user u;
+    int err = load(t, sql, uid, &u);
+    if (err)
+        return err;
+    struct arena *a = task_arena(t);
+    const struct cache_field fields[] = {
+        {STR("username"), u.username},
+        {STR("password"), u.password},
+        {STR("permission"), str_printf(a, "%lld", (long long)u.permission)},
+        {STR("banned"), u.banned ? STR("1") : STR("0")},
+    };
+    struct cache_field *copy = arena_alloc(a, sizeof fields);
+    memcpy(copy, fields, sizeof fields);
+    *out = (struct cache_record){
+        .version = u.version, .count = sizeof fields / sizeof *fields, .fields = copy};
+    return 0;
+}
+
+static const struct cache_kind user_kind = {
+    .name = "user", .key = key_user_info, .load = load_record};
+
+/* False: somebody has put something else there. */
+static bool from_record(const struct cache_record *r, int64_t uid, struct user *out)
+{
+    struct str banned = cache_value(r, "banned");
+    struct user u = {.uid = uid,
+                     .username = cache_value(r, "username"),
+                     .password = cache_value(r, "password"),
+                     .banned = str_eq(banned, STR("1")),
+                     .version = r->version,
+                     .degraded = r->degraded};
+    if (!u.username.p || !u.password.p || !(u.banned || str_eq(banned, STR("0"))) ||
+        !str_to_i64(cache_value(r, "permission"), &u.permission))
+        return false;
+    *out = u;
+    return true;
+}
+
+int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out)
+{
+    struct cache_record r;
+    int err = cache_get(t, c, &user_kind, uid, &r);
+    if (err || from_record(&r, uid, out))
+        return err;
+    return load(t, cache_sql(c), uid, out);
+}
+
+int user_find(struct task *t, struct sql_pool *sql, struct str name, struct user *out)
+{
+    struct sql_rows r = {0};
+    int err =
+        user_name_problem(name)
+            ? 0
+            : sql_call(t, sql, &r, "SELECT " COLUMNS " FROM user_info WHERE username_folded = ?",
+                       sql_text(user_name_folded(task_arena(t), name)));
+    if (err)
+        return err;
+    if (r.count == 0)
+        return task_fail(t, ERR_NOT_FOUND, "there is no user of this name");
+    *out = from_row(r.cells);
+    return 0;
+}
+
+/* --- creating --- */
+
+static int note_new(struct task *t, struct sql *c, const struct user_new *u, int64_t uid)
+{
+    struct admin_deed deed = *u->by;
+    deed.user_uid = uid;
+    deed.after =
+        str_printf(task_arena(t), "{\"balance\":\"%s\",\"permission\":%lld}",
+                   ledger_decimal(task_arena(t), u->opening_cents).p, (long long)u->permission);
+    return admin_audit_add(t, c, &deed);
+}
+
+static int insert(struct task *t, struct sql *c, const struct user_new *u, int64_t *uid)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "INSERT INTO user_info (username, username_folded, password, permission,"
+                     " balance, move_no) VALUES (?, ?, ?, ?, ? / 100, ?)",
+                     sql_text(u->username), sql_text(user_name_folded(task_arena(t), u->username)),
+                     sql_text(u->password_hash), sql_int(u->permission), sql_int(u->opening_cents),
+                     sql_int(u->opening_cents > 0));
+    if (err)
+        return err;
+    *uid = (int64_t)r.insert_id;
+    err = u->by ? note_new(t, c, u, *uid) : 0;
+    if (err || u->opening_cents == 0)
+        return err;
+    return sql_on(t, c, NULL,
+                  "INSERT INTO billing_log (uid, source, number, kind, cents, at)"
+                  " VALUES (?, 'mysql', 1, 'opening', ?, UTC_TIMESTAMP(3))",
+                  sql_int(*uid), sql_int(u->opening_cents));
+}
+
+static const char *permission_problem(int64_t permission)
+{
+    return permission < 0 || permission > USER_PERMISSION_MAX ? "a permission is from 0 to 1000"
+                                                              : NULL;
+}
+
+int user_create_on(struct task *t, struct sql *c, const struct user_new *n, int64_t *uid)
+{
+    check(n->password_hash.n > 0 && n->opening_cents >= 0);
+    const char *problem = user_name_problem(n->username);
+    if (!problem)
+        problem = permission_problem(n->permission);
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
+    int err = insert(t, c, n, uid);
+    return err == ERR_EXISTS ? task_fail(t, ERR_EXISTS, "the user name is taken") : err;
+}
+
+struct creation {
+    const struct user_new *user;
+    int64_t uid;
+};
+
+static int create(struct task *t, struct sql *c, void *arg)
+{
+    struct creation *n = arg;
+    return user_create_on(t, c, n->user, &n->uid);
+}
+
+int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, int64_t *uid)
+{
+    struct creation made = {.user = n};
+    int err = sql_tx(t, sql, create, &made);
+    if (!err)
+        *uid = made.uid;
+    return err;
+}
+
+/* --- changing --- */
+
+static const struct {
+    const char *name, *update;
+} parts[] = {
+    [USER_PERMISSION] = {"permission", "UPDATE user_info SET permission = ?,"
+                                       " version = version + 1 WHERE uid = ?"},
+    [USER_BANNED] = {"banned",
+                     "UPDATE user_info SET banned = ?, version = version + 1 WHERE uid = ?"},
+    [USER_PASSWORD] = {"password",
+                       "UPDATE user_info SET password = ?, version = version + 1 WHERE uid = ?"},
+};
+
+/* Of a password it is only told that there is a new one. */
+static struct str state_of(struct task *t, enum user_part part, int64_t number)
+{
+    struct arena *a = task_arena(t);
+    if (part == USER_PASSWORD)
+        return STR("{\"password\":\"new\"}");
+    struct str value = part == USER_PERMISSION ? str_int(a, number)
+                       : number                ? STR("true")
+                                               : STR("false");
+    return str_printf(a, "{\"%s\":%.*s}", parts[part].name, STR_ARG(value));
+}
+
+static int note(struct task *t, struct sql *c, const struct user_change *ch,
+                const struct user *before)
+{
+    struct admin_deed deed = *ch->by;
+    deed.user_uid = ch->uid;
+    deed.after = state_of(t, ch->part, ch->number);
+    if (ch->part != USER_PASSWORD)
+        deed.before = state_of(t, ch->part,
+                               ch->part == USER_PERMISSION ? before->permission : before->banned);
+    return admin_audit_add(t, c, &deed);
+}
+
+int user_change_on(struct task *t, struct sql *c, const struct user_change *ch, int64_t *version)
+{
+    check(ch->part != USER_PASSWORD || ch->hash.n > 0);
+    const char *problem = ch->part == USER_PERMISSION ? permission_problem(ch->number) : NULL;
+    if (problem)
+        return task_fail(t, ERR_INVALID, "%s", problem);
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ? FOR UPDATE",
+                     sql_int(ch->uid));
+    if (err)
+        return err;
+    if (r.count == 0)
+        return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)ch->uid);
+    struct user before = from_row(r.cells);
+    err = sql_on(t, c, NULL, parts[ch->part].update,
+                 ch->part == USER_PASSWORD ? sql_text(ch->hash) : sql_int(ch->number),
+                 sql_int(ch->uid));
+    if (!err && ch->by)
+        err = note(t, c, ch, &before);
+    *version = before.version + 1;
+    return err ? err : cache_mark_stale(t, c, ch->uid);
+}
+
+struct changing {
+    const struct user_change *change;
+    int64_t version; /* afterwards */
+};
+
+static int apply(struct task *t, struct sql *c, void *arg)
+{
+    struct changing *x = arg;
+    return user_change_on(t, c, x->change, &x->version);
+}
+
+int user_change(struct task *t, struct cache *c, const struct user_change *ch)
+{
+    struct changing x = {.change = ch};
+    int err = sql_tx(t, cache_sql(c), apply, &x);
+    if (err)
+        return err;
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    if (cache_changed(t, c, &user_kind, ch->uid, x.version))
+        (void)task_fail(t, 0, "%s", text); /* it is done; the mark has Redis told later */
+    return 0;
+}
+
+int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash)
+{
+    struct user_change ch = {.uid = uid, .part = USER_PASSWORD, .hash = hash};
+    return user_change(t, c, &ch);
+}
+
+int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t permission)
+{
+    struct user_change ch = {.uid = uid, .part = USER_PERMISSION, .number = permission};
+    return user_change(t, c, &ch);
+}
+
+int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
+{
+    struct user_change ch = {.uid = uid, .part = USER_BANNED, .number = banned};
+    return user_change(t, c, &ch);
+}

@@ -1,0 +1,258 @@
+#include "engine/runs/archive.h"
+
+#include "base/log.h"
+#include "engine/runs/archive_private.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+#define EACH_MS        2000
+#define LOCK_MS        30000
+#define KEEP_MS        5000
+#define RUNS_AT_ONCE   100
+#define EXPIRE_AT_ONCE 500
+
+int64_t archive_after_ms(const struct archive *a)
+{
+    return a->after_ms ? a->after_ms : ARCHIVE_AFTER_MS;
+}
+
+int archive_keep(struct task *t, struct archive *a)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    if (!a->lock || now_ms - a->kept_ms < KEEP_MS)
+        return 0;
+    int err = lock_keep(t, a->lock, LOCK_MS);
+    if (err == ERR_CONFLICT)
+        return task_fail(t, ERR_UNAVAILABLE, "another node archives by now");
+    if (!err)
+        a->kept_ms = now_ms;
+    return err;
+}
+
+static void count(const struct archive *a, const char *name, const char *help, int64_t n)
+{
+    if (a->metrics && n)
+        metric_add(metric(a->metrics, METRIC_COUNTER, name, "", help), n);
+}
+
+static void show(const struct archive *a, int64_t waiting)
+{
+    if (!a->metrics)
+        return;
+    metric_set(
+        metric(a->metrics, METRIC_GAUGE, "millrace_archive_waiting", "",
+               "Runs that have ended and are not archived yet, as the node sees that does it."),
+        waiting);
+    metric_set(metric(a->metrics, METRIC_GAUGE, "millrace_archive_stuck", "",
+                      "Those of them that could not be archived when it was last tried."),
+               a->stuck);
+}
+
+/* --- step 4: what is archived may leave Redis --- */
+
+static int expire_run(struct task *t, struct archive *a, struct run_id id, int64_t changed_ms,
+                      int64_t *keys)
+{
+    struct arena *m = task_arena(t);
+    const struct str argv[] = {
+        key_query_status(m, id.uid, id.qid),
+        key_query_info(m, id.uid, id.qid),
+        key_result(m, id.uid, id.qid),
+        key_arrivals(m, id.uid, id.qid),
+        key_relevant(m, id.uid, id.qid),
+        key_failed(m, id.uid, id.qid),
+        key_progress(m, id.uid, id.qid),
+        key_pending(m, id.uid, id.qid),
+        key_inflight(m, id.uid, id.qid),
+        key_pause_signal(m, id.uid, id.qid),
+        key_terminate_signal(m, id.uid, id.qid),
+        str_int(m, changed_ms),
+        str_int(m, ARCHIVE_TTL_MS),
+    };
+    size_t argc = sizeof argv / sizeof *argv;
+    const struct redis_reply *r;
+    int err = redis_script_run(t, a->redis, &script_run_expire, argv[0], argc - 2, argc, argv, &r);
+    if (!err && r->type != REDIS_INT)
+        err = task_fail(t, ERR_PROTO, "script run_expire returned something else");
+    if (!err)
+        *keys = r->integer;
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+}
+
+/* cells: of a row of archive_outbox. It goes when there was nothing left to do for a while. */
+static int settle(struct task *t, struct archive *a, const struct sql_value *cells)
+{
+    struct run_id id = {cells[1].i, cells[0].s};
+    int64_t keys = 0;
+    int err = expire_run(t, a, id, cells[2].i, &keys);
+    if (err)
+        return err;
+    if (keys > 0)
+        return sql_call(t, a->sql, NULL,
+                        "UPDATE archive_outbox SET told_at = UTC_TIMESTAMP(3)"
+                        " WHERE query_id = ? AND changed_ms = ?",
+                        cells[0], cells[2]);
+    bool old = cells[3].i != 0;
+    return keys == 0 && !old ? 0
+                             : sql_call(t, a->sql, NULL,
+                                        "DELETE FROM archive_outbox"
+                                        " WHERE query_id = ? AND changed_ms = ?",
+                                        cells[0], cells[2]);
+}
+
+int archive_expire(struct task *t, struct archive *a)
+{
+    struct str after = STR("");
+    int err = 0;
+    for (bool more = true; more && !err;) {
+        struct sql_rows r;
+        err = sql_call(t, a->sql, &r,
+                       "SELECT query_id, uid, changed_ms,"
+                       " told_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND FROM archive_outbox"
+                       " WHERE query_id > ? ORDER BY query_id LIMIT 500",
+                       sql_int(1000 * archive_after_ms(a)), sql_text(after));
+        for (size_t i = 0; !err && i < r.count; i++) {
+            after = sql_row(&r, i)[0].s;
+            err = settle(t, a, sql_row(&r, i));
+            if (!err)
+                err = archive_keep(t, a);
+        }
+        more = !err && r.count == EXPIRE_AT_ONCE;
+    }
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+}
+
+/* --- all runs --- */
+
+static int archive_run(struct task *t, struct archive *a, struct archive_run *run, bool *done)
+{
+    bool ready = false;
+    int err = archive_prepare(t, a, run, &ready);
+    if (err || !ready)
+        return err;
+    err = archive_copy(t, a, run);
+    if (!err)
+        err = archive_close(t, a, run, done);
+    return err;
+}
+
+static int try_run(struct task *t, struct archive *a, struct archive_run *run, int64_t last_stuck,
+                   int64_t *archived)
+{
+    bool done = false;
+    int err = archive_run(t, a, run, &done);
+    if (done) {
+        (*archived)++;
+        count(a, "millrace_archive_runs_total", "Runs archived.", 1);
+        count(a, "millrace_archive_results_total", "Results of archived runs.", run->results);
+    }
+    if (!err || err_is_outage(err))
+        return err;
+    if (++a->stuck > last_stuck)
+        log_error("archive", "run %.*s of user %lld cannot be archived: %s", STR_ARG(run->id.qid),
+                  (long long)run->id.uid, task_error(t));
+    return 0;
+}
+
+static int archive_page(struct task *t, struct archive *a, int64_t last_stuck, char *after,
+                        size_t after_bytes, size_t *found, int64_t *archived)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT query_id, uid, status,"
+                       " CAST(UNIX_TIMESTAMP(changed_at) * 1000 AS SIGNED) FROM query_log"
+                       " WHERE archived = 0 AND status IN ('DONE', 'CANCELLED', 'FAILED')"
+                       " AND changed_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND"
+                       " AND query_id > ? ORDER BY query_id LIMIT 100",
+                       sql_int(1000 * archive_after_ms(a)), sql_text(str_of(after)));
+    *found = err ? 0 : r.count;
+    for (size_t i = 0; !err && i < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, i);
+        struct arena_mark mark = arena_mark(task_arena(t));
+        struct archive_run run = {
+            .id = {cell[1].i, cell[0].s}, .state = cell[2].s, .changed_ms = cell[3].i};
+        check(cell[0].s.n < after_bytes);
+        memcpy(after, cell[0].s.p, cell[0].s.n + 1);
+        err = try_run(t, a, &run, last_stuck, archived);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+static int count_waiting(struct task *t, struct archive *a)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT COUNT(*) FROM query_log WHERE archived = 0"
+                       " AND status IN ('DONE', 'CANCELLED', 'FAILED')");
+    if (!err)
+        show(a, r.cells[0].i);
+    return err;
+}
+
+int archive_round(struct task *t, struct archive *a, int64_t *archived)
+{
+    char after[256 + 1] = ""; /* 64 characters of UTF-8 */
+    size_t found;
+    int64_t last_stuck = a->stuck;
+    int err;
+    *archived = a->stuck = 0;
+    do {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = archive_page(t, a, last_stuck, after, sizeof after, &found, archived);
+        arena_reset(task_arena(t), mark);
+    } while (!err && found == RUNS_AT_ONCE);
+    if (!err)
+        err = archive_expire(t, a);
+    return err ? err : count_waiting(t, a);
+}
+
+/* --- in the background --- */
+
+/* One round after the other, until somebody else may have the lock. */
+static int archive_locked(struct task *t, struct archive *a)
+{
+    int err = 0;
+    while (!err) {
+        struct task_scope scope = task_scope(t);
+        int64_t archived;
+        a->kept_ms = loop_now_ms(task_loop(t)) - KEEP_MS;
+        err = archive_keep(t, a);
+        if (!err)
+            err = archive_round(t, a, &archived);
+        task_scope_end(t, scope);
+        if (!err)
+            err = task_sleep(t, loop_jitter(task_loop(t), EACH_MS));
+    }
+    return err;
+}
+
+void archive_task(struct task *t, void *arg)
+{
+    struct archive *a = arg;
+    int last = 0;
+    while (!task_canceled(t)) {
+        struct task_scope scope = task_scope(t);
+        int err = lock_take(t, a->redis, key_archive_lock, LOCK_MS, &a->held);
+        if (!err) {
+            a->lock = &a->held;
+            err = archive_locked(t, a);
+            a->lock = NULL;
+            lock_drop(t, &a->held); /* in vain if we are cancelled: see archive_part */
+        }
+        a->stuck = 0;
+        show(a, 0); /* the node that does it says */
+        if (err != ERR_BUSY && err != last && err != ERR_CANCELED)
+            log_warn("archive", "nothing is archived: %s", task_error(t));
+        last = err;
+        task_scope_end(t, scope);
+        if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)))
+            return;
+    }
+}
+
+void archive_part(struct task *t, struct archive *a)
+{
+    if (a->held.redis)
+        lock_drop(t, &a->held);
+}

@@ -1,0 +1,37 @@
+/* archive_private.h -- what the files of the archive share. The steps are functions of their own, so that
+ * tests can end between any two of them. */
+#ifndef ENGINE_RUNS_ARCHIVE_PRIVATE_H
+#define ENGINE_RUNS_ARCHIVE_PRIVATE_H
+
+#include "engine/runs/archive.h"
+#include "engine/money/ledger_private.h"
+
+#define ARCHIVE_BATCH 2000 /* results, about: as many as HSCAN gives */
+
+/* A row that waits. */
+struct archive_run {
+    struct run_id id;
+    struct str state;
+    int64_t changed_ms;
+    /* since step 1: */
+    char redis_run[LEDGER_RUN_BYTES]; /* the Redis that its results are read from */
+    uint64_t epoch;
+    int64_t results; /* copied */
+};
+
+/* Step 1. *ready stays false: Redis has not heard yet that the run has ended, or has lost some of
+ * it: both are the keeper's to mend. */
+MUST_CHECK int archive_prepare(struct task *t, struct archive *a, struct archive_run *run,
+                               bool *ready);
+/* Step 2. */
+MUST_CHECK int archive_copy(struct task *t, struct archive *a, struct archive_run *run);
+/* Step 3. *closed stays false: the row is not as it was. */
+MUST_CHECK int archive_close(struct task *t, struct archive *a, const struct archive_run *run,
+                             bool *closed);
+/* Step 4, of all runs that wait for it. */
+MUST_CHECK int archive_expire(struct task *t, struct archive *a);
+
+/* Between two batches: the lock lasts, or this is ERR_UNAVAILABLE. */
+MUST_CHECK int archive_keep(struct task *t, struct archive *a);
+int64_t archive_after_ms(const struct archive *a);
+#endif

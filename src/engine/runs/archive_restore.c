@@ -1,0 +1,161 @@
+/* An archived run that shall go on, and has left Redis: it is brought back first. */
+#include "engine/runs/archive_private.h"
+#include "engine/store/keys.h"
+#include "engine/runs/results_private.h"
+#include "engine/runs/row.h"
+#include "engine/scripts.h"
+
+#define ON_DISK_MS 2000 /* Redis writes its file once a second */
+
+enum { KEYS = 6, HEAD = KEYS + 2 };
+
+struct recall {
+    const struct archive *archive;
+    struct run_id id;
+    bool archived; /* else there is nothing to do */
+    struct run_row row;
+};
+
+/* If the run does not go on after all, its keys get their time to live again. */
+static int note(struct task *t, struct sql *c, void *arg)
+{
+    struct recall *x = arg;
+    int err = run_row_lock(t, c, x->id, &x->row);
+    x->archived = !err && x->row.archived;
+    if (err || !x->archived)
+        return err;
+    return sql_on(t, c, NULL,
+                  "INSERT INTO archive_outbox (query_id, uid, changed_ms, told_at)"
+                  " VALUES (?, ?, ?, UTC_TIMESTAMP(3)) ON DUPLICATE KEY UPDATE"
+                  " changed_ms = VALUES(changed_ms), told_at = VALUES(told_at)",
+                  sql_text(x->id.qid), sql_int(x->id.uid), sql_int(x->row.changed_ms));
+}
+
+/* First of all nothing that is there may end before the run goes on. */
+static int look(struct task *t, const struct recall *x, bool *whole)
+{
+    enum { ASKED = 5 };
+    struct arena *a = task_arena(t);
+    struct str status = key_query_status(a, x->id.uid, x->id.qid);
+    struct str result = key_result(a, x->id.uid, x->id.qid);
+    struct str arrivals = key_arrivals(a, x->id.uid, x->id.qid);
+    struct str relevant = key_relevant(a, x->id.uid, x->id.qid);
+    struct str failed = key_failed(a, x->id.uid, x->id.qid);
+    const struct str keys[ASKED] = {status, result, arrivals, relevant, failed};
+    struct redis_batch b;
+    const struct redis_reply *const *r;
+    redis_batch_init(&b, t, x->archive->redis);
+    for (size_t i = 0; i < ASKED; i++)
+        redis_batch_add(&b, keys[i], STR("PERSIST"), keys[i]);
+    redis_batch_add(&b, status, STR("HGET"), status, STR("state"));
+    redis_batch_add(&b, result, STR("HLEN"), result);
+    redis_batch_add(&b, arrivals, STR("LLEN"), arrivals);
+    redis_batch_add(&b, relevant, STR("LLEN"), relevant);
+    redis_batch_add(&b, failed, STR("SCARD"), failed);
+    int err = redis_batch_run(&b, &r);
+    for (size_t i = 0; !err && i < ASKED; i++)
+        err = redis_verdict(t, r[i], NULL);
+    if (err)
+        return err;
+    r += ASKED;
+    *whole = r[0]->type == REDIS_STRING && r[1]->integer == x->row.finished &&
+             r[2]->integer == x->row.finished && r[3]->integer == x->row.relevant &&
+             r[4]->integer == x->row.failed;
+    return 0;
+}
+
+/* argv: has room for the keys and changed_at at its front. */
+static int step(struct task *t, const struct recall *x, size_t argc, struct str *argv,
+                int64_t *results)
+{
+    struct arena *a = task_arena(t);
+    const struct str head[HEAD - 1] = {key_query_status(a, x->id.uid, x->id.qid),
+                                       key_result(a, x->id.uid, x->id.qid),
+                                       key_arrivals(a, x->id.uid, x->id.qid),
+                                       key_relevant(a, x->id.uid, x->id.qid),
+                                       key_failed(a, x->id.uid, x->id.qid),
+                                       key_progress(a, x->id.uid, x->id.qid),
+                                       str_int(a, x->row.changed_ms)};
+    memcpy(argv, head, sizeof head);
+    const struct redis_reply *r;
+    int err =
+        redis_script_run(t, x->archive->redis, &script_run_recall, argv[0], KEYS, argc, argv, &r);
+    if (!err && (r->type != REDIS_INT || r->integer < 0))
+        err = task_fail(t, ERR_CONFLICT, "the run goes on already");
+    if (!err)
+        *results = r->integer;
+    return err;
+}
+
+static int add(struct task *t, const struct recall *x, const struct result_row *rows, size_t count)
+{
+    struct arena *a = task_arena(t);
+    struct str *argv = ARENA_ARRAY(a, struct str, HEAD + 3 * count);
+    struct buf json;
+    int64_t results;
+    size_t argc = HEAD;
+    argv[HEAD - 1] = STR("add");
+    buf_init(&json);
+    for (size_t i = 0; i < count; i++) {
+        const struct result *r = &rows[i].result;
+        buf_clear(&json);
+        result_write(&json, r);
+        argv[argc++] = rows[i].doi;
+        argv[argc++] = r->failed ? STR("f") : r->relevant ? STR("r") : STR("n");
+        argv[argc++] = str_dup(a, buf_str(&json));
+    }
+    buf_release(&json);
+    return step(t, x, argc, argv, &results);
+}
+
+/* From MySQL, whatever the row says by now: not results_each, which would look. */
+static int add_all(struct task *t, const struct recall *x)
+{
+    const struct results from = {.redis = x->archive->redis, .sql = x->archive->sql};
+    struct results_place at = {.archived = true};
+    int err = 0;
+    for (bool more = true; more && !err;) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        struct results_page page = {.count = 0};
+        err = results_mysql_page(t, &from, x->id, RESULTS_ALL, &at, RESULTS_LIMIT_MAX, &page);
+        if (!err && page.count)
+            err = add(t, x, page.rows, page.count);
+        more = !err && page.next.p && results_cursor_read(page.next, RESULTS_ALL, &at);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}
+
+static int load(struct task *t, const struct recall *x)
+{
+    struct arena *a = task_arena(t);
+    uint64_t epoch = redis_epoch(x->archive->redis);
+    int64_t results = 0;
+    struct str begin[HEAD] = {[HEAD - 1] = STR("begin")};
+    struct str end[HEAD + 5] = {[HEAD - 1] = STR("end"),     str_of(run_state_name(x->row.state)),
+                                str_int(a, x->row.finished), str_int(a, x->row.relevant),
+                                str_int(a, x->row.failed),   str_int(a, x->row.cents)};
+    int err = step(t, x, HEAD, begin, &results);
+    if (!err)
+        err = add_all(t, x);
+    if (!err)
+        err = step(t, x, HEAD + 5, end, &results);
+    /* A Redis that came back without these would still count their charges among those it knows. */
+    if (!err)
+        err = task_sleep(t, ON_DISK_MS);
+    if (!err && (results != x->row.finished || redis_epoch(x->archive->redis) != epoch))
+        err = task_fail(t, ERR_UNAVAILABLE, "the run could not be brought back; try again");
+    return err;
+}
+
+int archive_recall(struct task *t, const struct archive *a, struct run_id id)
+{
+    struct recall x = {.archive = a, .id = id};
+    bool whole = false;
+    int err = sql_tx(t, a->sql, note, &x);
+    if (!err && x.archived)
+        err = look(t, &x, &whole);
+    if (!err && x.archived && !whole)
+        err = load(t, &x);
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+}

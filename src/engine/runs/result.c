@@ -1,0 +1,63 @@
+#include "engine/runs/result.h"
+
+#include "base/json.h"
+
+static void write_verdict(struct json_writer *w, const struct result *r)
+{
+    jw_object(w);
+    if (!r->failed)
+        jw_put_bool(w, "relevant", r->relevant);
+    jw_key(w, r->failed ? STR("error") : STR("reason"));
+    jw_str(w, r->reason);
+    jw_end_object(w);
+}
+
+void result_write(struct buf *out, const struct result *r)
+{
+    struct json_writer w;
+    jw_init(&w, out);
+    jw_object(&w);
+    jw_key(&w, STR("ai_result"));
+    write_verdict(&w, r);
+    jw_put_str(&w, "block_key", r->block_key);
+    jw_end_object(&w);
+}
+
+void result_write_verdict(struct buf *out, const struct result *r)
+{
+    struct json_writer w;
+    jw_init(&w, out);
+    write_verdict(&w, r);
+}
+
+static struct result of_json(struct str block_key, const struct json *verdict)
+{
+    struct result r = {.block_key = block_key};
+    r.failed = !json_bool(json_get(verdict, "relevant"), &r.relevant);
+    r.reason = json_str(json_get(verdict, r.failed ? "error" : "reason"));
+    if (!r.reason.p)
+        r.reason = STR("");
+    return r;
+}
+
+int result_read(struct arena *a, struct str json, struct result *out)
+{
+    const struct json *j;
+    if (json_parse(a, json, &j, NULL))
+        return ERR_PROTO;
+    struct str block_key = json_str(json_get(j, "block_key"));
+    if (!block_key.p)
+        return ERR_PROTO;
+    *out = of_json(block_key, json_get(j, "ai_result"));
+    return 0;
+}
+
+int result_read_columns(struct arena *a, struct str block_key, struct str ai_result,
+                        struct result *out)
+{
+    const struct json *j = NULL;
+    if (ai_result.p && json_parse(a, ai_result, &j, NULL))
+        return ERR_PROTO;
+    *out = of_json(block_key, j);
+    return 0;
+}

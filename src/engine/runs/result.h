@@ -1,0 +1,28 @@
+/* result.h -- what was found out about one paper of a run, as result:<uid>:<qid> holds it:
+ *
+ *     {"ai_result": {"relevant": true, "reason": "…"}, "block_key": "meta:<Journal>:<Year>"}
+ *     {"ai_result": {"error": "…"}, "block_key": "meta:<Journal>:<Year>"}
+ *
+ * Table search_result has ai_result and block_key in columns of those names. */
+#ifndef ENGINE_RUNS_RESULT_H
+#define ENGINE_RUNS_RESULT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct result {
+    struct str block_key;
+    bool failed;       /* the AI gave no verdict */
+    bool relevant;     /* false if it failed */
+    struct str reason; /* of the verdict, or why there is none */
+};
+
+void result_write(struct buf *out, const struct result *r);
+void result_write_verdict(struct buf *out, const struct result *r); /* only what ai_result is */
+/* In a. ERR_PROTO: not what result_write writes. */
+MUST_CHECK int result_read(struct arena *a, struct str json, struct result *out);
+/* The two columns. ai_result p == NULL: a failure without words. */
+MUST_CHECK int result_read_columns(struct arena *a, struct str block_key, struct str ai_result,
+                                   struct result *out);
+#endif

@@ -1,0 +1,161 @@
+#include "engine/runs/results.h"
+
+#include "engine/store/keys.h"
+#include "engine/runs/results_private.h"
+
+/* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */
+
+static const char letters[] = {
+    [RESULTS_RELEVANT] = 'r', [RESULTS_NOT] = 'n', [RESULTS_FAILED] = 'f', [RESULTS_ALL] = 'a'};
+
+struct str results_cursor(struct arena *a, enum results_kind kind, const struct results_place *p)
+{
+    if (p->archived)
+        return str_printf(a, "s%d.%lld", (int)p->rank, (long long)p->id);
+    return str_printf(a, "%c%lld", letters[kind], (long long)p->offset);
+}
+
+static bool read_number(struct str s, int64_t most, int64_t *out)
+{
+    bool plain = s.p && s.n > 0 && s.p[0] >= '1' && s.p[0] <= '9'; /* no page ends at 0 */
+    return plain && str_to_i64(s, out) && *out <= most;
+}
+
+bool results_cursor_read(struct str cursor, enum results_kind kind, struct results_place *out)
+{
+    if (cursor.n < 2 || cursor.n >= RESULTS_CURSOR_BYTES)
+        return false;
+    struct str rest = str_from(cursor.p + 1, cursor.n - 1);
+    if (cursor.p[0] == letters[kind]) {
+        *out = (struct results_place){.archived = false};
+        return read_number(rest, RESULTS_OFFSET_MAX, &out->offset);
+    }
+    int rank = rest.p[0] - '0';
+    bool fits = kind == RESULTS_ALL ? rank >= 0 && rank < RESULTS_RANKS : rank == (int)kind;
+    if (cursor.p[0] != 's' || !fits || rest.n < 3 || rest.p[1] != '.')
+        return false;
+    *out = (struct results_place){.archived = true, .rank = (enum results_kind)rank};
+    return read_number(str_from(rest.p + 2, rest.n - 2), INT64_MAX, &out->id);
+}
+
+/* --- rows --- */
+
+int results_row(struct task *t, struct str doi, struct result r, struct result_row *out)
+{
+    struct str slice;
+    *out = (struct result_row){.doi = doi, .result = r};
+    if (!key_block_read(r.block_key, &out->journal, &out->year, &slice))
+        return task_fail(t, ERR_PROTO, "the result of %.*s is of no block", STR_ARG(doi));
+    return 0;
+}
+
+static int find_run(struct task *t, const struct results *r, struct run_id id, bool *archived)
+{
+    struct sql_rows rows;
+    int err =
+        sql_call(t, r->sql, &rows, "SELECT archived FROM query_log WHERE query_id = ? AND uid = ?",
+                 sql_text(id.qid), sql_int(id.uid));
+    if (!err && rows.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
+    if (!err)
+        *archived = rows.cells[0].i != 0;
+    return err;
+}
+
+static int read_page(struct task *t, const struct results *r, struct run_id id,
+                     enum results_kind kind, const struct results_place *from, int64_t limit,
+                     struct results_page *out, bool *whole)
+{
+    *whole = true;
+    return from->archived ? results_mysql_page(t, r, id, kind, from, limit, out)
+                          : results_redis_page(t, r, id, kind, from, limit, out, whole);
+}
+
+/* --- a page --- */
+
+int results_list(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
+                 struct str cursor, int64_t limit, struct results_page *out)
+{
+    check(limit > 0 && limit <= RESULTS_LIMIT_MAX);
+    struct results_place asked = {.id = 0};
+    if (cursor.p && !results_cursor_read(cursor, kind, &asked))
+        return task_fail(t, ERR_INVALID, "not a cursor that we gave");
+    bool whole = false;
+    /* What is gone from Redis was archived between the two reads: then it is in MySQL. */
+    for (int i = 0; i < 2 && !whole; i++) {
+        bool archived;
+        int err = find_run(t, r, id, &archived);
+        if (err)
+            return err;
+        *out = (struct results_page){.restarted = cursor.p && asked.archived != archived};
+        struct results_place start = {.archived = archived};
+        err = read_page(t, r, id, kind, cursor.p && !out->restarted ? &asked : &start, limit, out,
+                        &whole);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* --- one --- */
+
+int results_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
+                 struct result_row *out)
+{
+    int err = ERR_NOT_FOUND;
+    /* As above: what is gone from Redis was archived between the two reads. */
+    for (int i = 0; i < 2 && err == ERR_NOT_FOUND; i++) {
+        bool archived;
+        err = find_run(t, r, id, &archived);
+        if (err)
+            return err;
+        err = archived ? results_mysql_find(t, r, id, doi, out)
+                       : results_redis_find(t, r, id, doi, out);
+        if (archived)
+            break;
+    }
+    return err == ERR_NOT_FOUND ? task_fail(t, err, "the run has no such paper") : err;
+}
+
+/* --- all --- */
+
+struct walk {
+    struct results_place at;
+    uint64_t epoch; /* of Redis: a restarted one may have its list in another order */
+    int64_t expected, seen;
+};
+
+static int walk_batch(struct task *t, const struct results *r, struct run_id id,
+                      enum results_kind kind, struct walk *w, bool *more, results_fn *fn, void *arg)
+{
+    struct results_page page = {.count = 0};
+    bool whole;
+    int err = read_page(t, r, id, kind, &w->at, RESULTS_LIMIT_MAX, &page, &whole);
+    if (err)
+        return err;
+    w->seen += (int64_t)page.count;
+    *more = page.next.p != NULL;
+    bool lost = !w->at.archived &&
+                (!whole || redis_epoch(r->redis) != w->epoch || (!*more && w->seen < w->expected));
+    if (lost)
+        return task_fail(t, ERR_UNAVAILABLE, "the results have moved while they were read");
+    if (*more)
+        check(results_cursor_read(page.next, kind, &w->at));
+    return page.count ? fn(t, page.rows, page.count, arg) : 0;
+}
+
+int results_each(struct task *t, const struct results *r, struct run_id id, bool relevant,
+                 results_fn *fn, void *arg)
+{
+    struct walk w = {.epoch = redis_epoch(r->redis)};
+    enum results_kind kind = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
+    int err = find_run(t, r, id, &w.at.archived);
+    if (!err && !w.at.archived)
+        err = results_redis_count(t, r, id, kind, &w.expected);
+    for (bool more = !err; more && !err;) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = walk_batch(t, r, id, kind, &w, &more, fn, arg);
+        arena_reset(task_arena(t), mark);
+    }
+    return err;
+}

@@ -1,0 +1,103 @@
+#include "engine/runs/row.h"
+
+#include "base/json.h"
+#include "engine/store/keys.h"
+#include "engine/scripts.h"
+
+static struct str text_of(const struct sql_value *v)
+{
+    return v->type == SQL_NULL ? STR_NULL : v->s;
+}
+
+static int64_t int_of(const struct sql_value *v)
+{
+    return v->type == SQL_NULL ? 0 : v->i;
+}
+
+int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out)
+{
+    struct run_row row = {
+        .uid = cells[0].i,
+        .qid = cells[1].s,
+        .changed_ms = cells[3].i,
+        .created_ms = cells[4].i,
+        .started_ms = int_of(&cells[5]),
+        .ended_ms = int_of(&cells[6]),
+        .reason = cells[7].type == SQL_NULL ? STR("") : cells[7].s,
+        .params = cells[8].type == SQL_NULL ? STR("{}") : cells[8].s,
+        .original_query_id = text_of(&cells[9]),
+        .is_distillation = cells[10].i != 0,
+        .papers = cells[11].i,
+        .finished = cells[12].i,
+        .relevant = cells[13].i,
+        .failed = cells[14].i,
+        .cents = cells[15].i,
+        .archived = cells[16].i != 0,
+    };
+    if (!run_state_parse(cells[2].s, &row.state))
+        return task_fail(t, ERR_PROTO, "query_log: run %.*s has no known status", STR_ARG(row.qid));
+    *out = row;
+    return 0;
+}
+
+struct str run_row_question(struct task *t, const struct run_row *row)
+{
+    const struct json *j;
+    if (json_parse(task_arena(t), row->params, &j, NULL))
+        return STR("");
+    struct str question = json_str(json_get(j, "question"));
+    return question.p ? question : STR("");
+}
+
+struct run_view run_row_view(struct task *t, const struct run_row *row)
+{
+    return (struct run_view){.state = row->state,
+                             .reason = row->reason,
+                             .question = run_row_question(t, row),
+                             .original_query_id = row->original_query_id,
+                             .is_distillation = row->is_distillation,
+                             .papers = row->papers,
+                             .finished = row->finished,
+                             .relevant = row->relevant,
+                             .failed = row->failed,
+                             .cents = row->cents,
+                             .created_ms = row->created_ms,
+                             .started_ms = row->started_ms,
+                             .ended_ms = run_state_final(row->state) ? row->ended_ms : 0};
+}
+
+int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told)
+{
+    struct arena *a = task_arena(t);
+    bool reopened = row->ended_ms && !run_state_final(row->state);
+    const struct str argv[] = {
+        key_query_info(a, row->uid, row->qid),
+        key_query_status(a, row->uid, row->qid),
+        key_pause_signal(a, row->uid, row->qid),
+        key_terminate_signal(a, row->uid, row->qid),
+        key_pending(a, row->uid, row->qid),
+        key_inflight(a, row->uid, row->qid),
+        key_result(a, row->uid, row->qid),
+        key_arrivals(a, row->uid, row->qid),
+        key_relevant(a, row->uid, row->qid),
+        key_failed(a, row->uid, row->qid),
+        key_progress(a, row->uid, row->qid),
+        str_of(run_state_name(row->state)),
+        str_int(a, row->changed_ms),
+        row->reason,
+        run_row_question(t, row),
+        row->params,
+        str_int(a, row->papers),
+        str_int(a, row->created_ms),
+        reopened ? STR("1") : STR("0"),
+    };
+    const struct redis_reply *reply;
+    int err = redis_script_run(t, r, &script_run_tell, argv[1], 11, sizeof argv / sizeof *argv,
+                               argv, &reply);
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+    if (reply->type != REDIS_ARRAY || reply->count != 2)
+        return task_fail(t, ERR_PROTO, "script run_tell returned something else");
+    *told = reply->items[0]->integer == 1;
+    return 0;
+}

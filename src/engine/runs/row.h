@@ -1,0 +1,39 @@
+/* row.h -- a row of query_log, between the files of a run. */
+#ifndef ENGINE_RUNS_ROW_H
+#define ENGINE_RUNS_ROW_H
+
+#include "engine/runs/run.h"
+
+struct run_row {
+    int64_t uid;
+    struct str qid;
+    enum run_state state;
+    int64_t changed_ms, created_ms, started_ms, ended_ms;
+    struct str reason, params; /* reason "" if none */
+    struct str original_query_id;
+    bool is_distillation;
+    int64_t papers, finished, relevant, failed, cents;
+    bool archived;
+};
+
+#define RUN_ROW_COLUMNS                                                                            \
+    "uid, query_id, status, CAST(UNIX_TIMESTAMP(changed_at) * 1000 AS SIGNED),"                    \
+    " CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED),"                                          \
+    " CAST(UNIX_TIMESTAMP(start_time) * 1000 AS SIGNED),"                                          \
+    " CAST(UNIX_TIMESTAMP(end_time) * 1000 AS SIGNED), reason, search_params, original_query_id,"  \
+    " is_distillation, total_papers, finished_papers, relevant_papers, failed_papers,"             \
+    " CAST(total_cost * 100 AS SIGNED), archived"
+/* ERR_PROTO: a status that is none. */
+MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out);
+
+struct str run_row_question(struct task *t, const struct run_row *row); /* "" if there is none */
+struct run_view run_row_view(struct task *t, const struct run_row *row);
+
+/* With its lock, in a transaction. ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
+
+/* Tells Redis, the dispatcher, and the workers. ERR_UNAVAILABLE: not all of it; may be repeated. */
+MUST_CHECK int run_announce(struct task *t, const struct runs *r, const struct run_row *row);
+/* Tells Redis. *told: it did not know. */
+MUST_CHECK int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told);
+#endif

@@ -1,0 +1,235 @@
+#include "engine/runs/run.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/store/keys.h"
+#include "engine/runs/row.h"
+#include "engine/scripts.h"
+
+struct str run_name(struct arena *a, struct run_id id)
+{
+    return str_printf(a, "%lld:%.*s", (long long)id.uid, STR_ARG(id.qid));
+}
+
+bool run_name_read(struct str name, struct run_id *out)
+{
+    struct str rest = name, uid = str_cut(&rest, ':');
+    int64_t number;
+    if (!rest.p || rest.n == 0 || !str_to_i64(uid, &number))
+        return false;
+    *out = (struct run_id){number, rest};
+    return true;
+}
+
+int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?"
+                     " FOR UPDATE",
+                     sql_text(id.qid), sql_int(id.uid));
+    if (err)
+        return err;
+    return r.count ? run_row_read(t, r.cells, out)
+                   : task_fail(t, ERR_NOT_FOUND, "you have no such run");
+}
+
+/* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the
+ * reconciler makes good. */
+int run_announce(struct task *t, const struct runs *r, const struct run_row *row)
+{
+    struct arena *a = task_arena(t);
+    bool told, works = row->state == RUN_QUEUED || row->state == RUN_RUNNING;
+    struct str name = run_name(a, (struct run_id){row->uid, row->qid});
+    struct str created = str_int(a, row->created_ms), history = key_history(a, row->uid);
+    const struct str argv[] = {key_queue, key_running, name, created, works ? STR("1") : STR("0")};
+    int err = run_row_tell(t, r->redis, row, &told);
+    if (!err)
+        err = redis_call(t, r->redis, history, NULL, STR("ZADD"), history, created, row->qid);
+    if (!err)
+        err = redis_script_run(t, r->redis, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+    if (!err)
+        err = redis_call(t, r->redis, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"),
+                         STR("~"), STR("1000"), STR("*"), STR("run"), name);
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+}
+
+/* --- controlling --- */
+
+struct controlling {
+    struct run_id id;
+    enum run_event event;
+    const char *reason;
+    const struct admin_deed *by; /* NULL: not noted */
+    struct run_row row;
+};
+
+/* Whoever is banned may have asked a moment before. The lock settles which of the two came first: the ban
+ * finds this run at work and pauses it, or is found here. */
+static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT banned FROM user_info WHERE uid = ? LOCK IN SHARE MODE",
+                     sql_int(uid));
+    if (!err && r.count && r.cells[0].i != 0)
+        err = task_fail(t, ERR_FORBIDDEN, "this account is banned");
+    return err;
+}
+
+static struct str state_json(struct task *t, enum run_state s)
+{
+    return str_printf(task_arena(t), "{\"state\":\"%s\"}", run_state_name(s));
+}
+
+static int note(struct task *t, struct sql *c, const struct controlling *k, enum run_state to)
+{
+    struct admin_deed d = *k->by;
+    d.user_uid = k->id.uid;
+    d.target = k->id.qid;
+    d.before = state_json(t, k->row.state);
+    d.after = state_json(t, to);
+    d.outcome = to == k->row.state ? ADMIN_REPEATED : ADMIN_DONE;
+    return admin_audit_add(t, c, &d);
+}
+
+/* changed_at grows with every promise, also within a millisecond: it numbers them. */
+static int write_state(struct task *t, struct sql *c, void *arg)
+{
+    struct controlling *k = arg;
+    enum run_state to;
+    bool works_again = k->event == RUN_RESUME || k->event == RUN_RETRY_FAILED;
+    int err = works_again ? refuse_banned(t, c, k->id.uid) : 0;
+    if (!err)
+        err = run_row_lock(t, c, k->id, &k->row);
+    if (err)
+        return err;
+    if (!run_state_after(k->row.state, k->event, &to))
+        return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(k->row.state));
+    err = k->by ? note(t, c, k, to) : 0;
+    if (err || to == k->row.state)
+        return err;
+    err = sql_on(
+        t, c, NULL,
+        "UPDATE query_log SET status = ?, reason = ?, changed_at ="
+        " GREATEST(UTC_TIMESTAMP(3), changed_at + INTERVAL 1000 MICROSECOND),"
+        " start_time = IF(? = 'RUNNING', COALESCE(start_time, UTC_TIMESTAMP(3)), start_time),"
+        " end_time = IF(? IN ('DONE', 'CANCELLED', 'FAILED'), UTC_TIMESTAMP(3), end_time),"
+        " archived = 0"
+        " WHERE query_id = ?",
+        sql_text(str_of(run_state_name(to))), sql_text(str_of(k->reason)),
+        sql_text(str_of(run_state_name(to))), sql_text(str_of(run_state_name(to))),
+        sql_text(k->id.qid));
+    return err ? err : run_row_lock(t, c, k->id, &k->row);
+}
+
+int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                const char *reason, enum run_state *state)
+{
+    return run_control_by(t, r, id, e, reason, NULL, state);
+}
+
+int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                   const char *reason, const struct admin_deed *by, enum run_state *state)
+{
+    struct controlling k = {.id = id, .event = e, .reason = reason, .by = by};
+    int err = sql_tx(t, r->sql, write_state, &k);
+    if (err)
+        return err;
+    *state = k.row.state;
+    if (run_announce(t, r, &k.row))
+        log_warn("run", "%.*s is %s, but Redis does not know yet: %s", STR_ARG(id.qid),
+                 run_state_name(k.row.state), task_error(t));
+    return 0;
+}
+
+/* --- showing --- */
+
+/* Fields are "<qid>:<incarnation>". */
+static int64_t count_workers(const struct redis_reply *r, struct str qid)
+{
+    int64_t sum = 0, n;
+    for (size_t i = 0; r->type == REDIS_ARRAY && i + 1 < r->count; i += 2) {
+        struct str field = r->items[i]->str;
+        if (str_starts(field, qid) && field.n > qid.n && field.p[qid.n] == ':' &&
+            str_to_i64(r->items[i + 1]->str, &n))
+            sum += n;
+    }
+    return sum;
+}
+
+/* Until it is archived, Redis knows better how far it is. */
+int run_progress(struct task *t, const struct runs *r, struct run_id id, struct run_view *v)
+{
+    struct arena *a = task_arena(t);
+    struct str status = key_query_status(a, id.uid, id.qid), workers = key_workers(a, id.uid);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    enum run_state state;
+    redis_batch_init(&b, t, r->redis);
+    redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("reason"), STR("finished"),
+                    STR("relevant"), STR("failed"), STR("cost"));
+    redis_batch_add(&b, workers, STR("HGETALL"), workers);
+    int err = redis_batch_run(&b, &replies);
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+    const struct redis_reply *const *field = replies[0]->items;
+    if (replies[0]->type != REDIS_ARRAY || field[0]->type != REDIS_STRING ||
+        !run_state_parse(field[0]->str, &state))
+        return ERR_NOT_FOUND;
+    v->state = state;
+    v->reason = field[1]->type == REDIS_STRING ? field[1]->str : STR("");
+    v->finished = redis_number(field[2], v->finished);
+    v->relevant = redis_number(field[3], v->relevant);
+    v->failed = redis_number(field[4], v->failed);
+    v->cents = redis_number(field[5], v->cents);
+    v->workers = count_workers(replies[1], id.qid);
+    return 0;
+}
+
+int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
+{
+    struct sql_rows rows;
+    struct run_row row;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?",
+                       sql_text(id.qid), sql_int(id.uid));
+    if (!err && rows.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
+    if (!err)
+        err = run_row_read(t, rows.cells, &row);
+    if (err)
+        return err;
+    struct run_view v = run_row_view(t, &row), live = v;
+    if (row.archived) /* the row has it all; what Redis has may be gone, or older */
+        err = ERR_NOT_FOUND;
+    else
+        err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
+    v.degraded = err && err != ERR_NOT_FOUND;
+    /* The row is what was promised; Redis may not have heard of it yet, but is first to know of the end. */
+    if (!err) {
+        enum run_state state = live.state == RUN_DONE ? RUN_DONE : v.state;
+        live.reason = v.reason;
+        v = live;
+        v.state = state;
+    }
+    *out = v;
+    return 0;
+}
+
+int run_distillations(struct task *t, const struct runs *r, struct run_id id, struct str **ids,
+                      size_t *count)
+{
+    struct sql_rows rows;
+    int err = sql_call(t, r->sql, &rows,
+                       "SELECT query_id FROM distillation JOIN query_log USING (query_id)"
+                       " WHERE distillation.original_query_id = ? AND uid = ?"
+                       " ORDER BY created_at DESC, query_id LIMIT ?",
+                       sql_text(id.qid), sql_int(id.uid), sql_int(RUN_DISTILLATIONS_MAX));
+    if (err)
+        return err;
+    *ids = ARENA_ARRAY(task_arena(t), struct str, rows.count + 1);
+    *count = rows.count;
+    for (size_t i = 0; i < rows.count; i++)
+        (*ids)[i] = sql_row(&rows, i)[0].s;
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* run.h -- runs as their users see them: submitted, controlled, shown.
+ *
+ * A row of query_log is the promise, Redis is where the work happens. Whatever a caller is told has happened is in
+ * the row before (SYS-6), and the row's changed_at only ever grows: it numbers the promises. A script brings
+ * the newest one to Redis and passes over older ones that come late. If Redis does not hear of it, or
+ * forgets it, the reconciler (keeper.h) finds the row and tells it again.
+ *
+ * Two things happen in Redis first: the last unit is finished, or the money is gone. Whoever sees that
+ * writes it to the row with run_control, which may be repeated; if it dies before, the reconciler does it. */
+#ifndef ENGINE_RUNS_RUN_H
+#define ENGINE_RUNS_RUN_H
+
+#include "base/json.h"
+#include "engine/people/admin_log.h"
+#include "engine/papers/catalog.h"
+#include "engine/money/ledger.h"
+#include "engine/runs/units.h"
+
+#define RUN_QUEUED_MAX       100 /* of one user */
+#define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: nobody guesses one */
+#define RUN_REASON_BYTES_MAX 255
+
+#define RUN_DISTILLATIONS_MAX 100 /* that are shown of one run */
+
+struct runs {
+    struct redis *redis; /* all borrowed */
+    struct sql_pool *sql;
+    struct cache *cache;
+    struct ledger *ledger;
+    const struct catalog *catalog;
+};
+
+struct run_wish {
+    struct str question;
+    struct catalog_choice choice;
+};
+/* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run. ERR_FUNDS: too
+ * little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user
+ * has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
+MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
+                          const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
+
+/* A question without the white space around it, of any script; n is 0 if nothing is asked. */
+struct str run_question(struct str typed);
+
+/* A run of any kind, as its application has made it up. */
+struct run_entry {
+    int64_t uid, papers, cents;
+    struct str params; /* search_params, as JSON: the question, and what its work needs */
+    struct str original_query_id; /* what is distilled; p == NULL: nothing */
+    /* What is written in the same transaction; may run more than once. NULL: nothing */
+    int (*also)(struct task *t, struct sql *c, struct str qid, void *arg);
+    void *arg;
+};
+/* Checks cents against the balance, writes the row and queues the run. ERR_FUNDS, ERR_RATE and ERR_UNAVAILABLE as
+ * above; ERR_FORBIDDEN: the user may not submit. Errors of also are passed on. */
+MUST_CHECK int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
+                         char qid[RUN_ID_BYTES]);
+/* Member "journals" of search_params: what is asked about, at prices that stay as they are. */
+void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *rows, size_t count);
+
+/* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards. ERR_NOT_FOUND: the user has no
+ * such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resumed or retried by somebody who is banned. reason: for the
+ * user, why it is paused; "" for others. */
+MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                           const char *reason, enum run_state *state);
+/* The same by an admin, noted in the same transaction: user, target, before, after and outcome are filled in. */
+MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_id id,
+                              enum run_event e, const char *reason, const struct admin_deed *by,
+                              enum run_state *state);
+
+struct run_view {
+    enum run_state state;
+    struct str reason, question, original_query_id;
+    bool is_distillation, degraded;
+    int64_t papers, finished, relevant, failed, cents;
+    int64_t workers; /* now, over all nodes */
+    int64_t created_ms, started_ms, ended_ms;
+};
+/* ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,
+                        struct run_view *out);
+/* Brings what changes all the time in a view up to date, from Redis alone. ERR_UNAVAILABLE: it does not answer.
+ * ERR_NOT_FOUND: it does not know the run, or not any more. */
+MUST_CHECK int run_progress(struct task *t, const struct runs *r, struct run_id id,
+                            struct run_view *v);
+
+/* The ids of runs that distil this one, newest first, RUN_DISTILLATIONS_MAX at most. */
+MUST_CHECK int run_distillations(struct task *t, const struct runs *r, struct run_id id,
+                                 struct str **ids, size_t *count);
+
+/* How Redis names a run among those of all users: "<uid>:<qid>". */
+struct str run_name(struct arena *a, struct run_id id);
+bool run_name_read(struct str name, struct run_id *out); /* borrows from name */
+#endif

@@ -1,0 +1,55 @@
+/* state.h -- what a run can be, and what may become of it. The only place that knows.
+ *
+ *        start           pause
+ *   QUEUED ---> RUNNING ---------> PAUSED       a queued run can be paused, too
+ *     |          | ^  ^-------------' |         resume: its workers wait for their turn again (PAU-2)
+ *     |          | `------.           |
+ *     |          +----> DONE <--------'         its last unit was finished; back to RUNNING to try its
+ *     |          |                    |         failed papers once more, or when Redis has lost some
+ *     +----------+--------------------+-------> CANCELLED: terminated, which outranks a pause
+ *     `---------------------------------------> FAILED: it cannot be split; with the reason */
+#ifndef ENGINE_RUNS_STATE_H
+#define ENGINE_RUNS_STATE_H
+
+#include "base/str.h"
+
+enum run_state { RUN_QUEUED, RUN_RUNNING, RUN_PAUSED, RUN_DONE, RUN_CANCELLED, RUN_FAILED };
+#define RUN_STATES 6
+
+const char *run_state_name(enum run_state s); /* "QUEUED", as tables, keys and the API have it */
+bool run_state_parse(struct str name, enum run_state *out);
+
+/* Why a state changes. */
+enum run_event {
+    RUN_START,        /* the dispatcher has split it */
+    RUN_PAUSE,        /* its user, an admin, or want of money */
+    RUN_RESUME,       /* its user */
+    RUN_TERMINATE,    /* its user, an admin, or seven days of pause */
+    RUN_FINISH,       /* the last unit is done */
+    RUN_FAIL,         /* it cannot be split */
+    RUN_RETRY_FAILED, /* its user */
+    RUN_REOPEN,       /* Redis came back older than it was, and lacks results */
+};
+#define RUN_EVENTS 8
+
+/* False: not allowed in this state. A repeat of what is so already is allowed, and changes nothing. */
+bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);
+/* Nothing but a retry changes it any more. */
+bool run_state_final(enum run_state s);
+/* Papers may be charged: also while PAUSED, for the calls in flight. */
+bool run_state_charges(enum run_state s);
+
+/* Why a run was paused or ended, in words for its user; a run that fails has words of its own. Programs go by
+ * the code. */
+#define RUN_REASON_FUNDS   "the balance is used up"
+#define RUN_REASON_ACCOUNT "the account needs the operator"
+#define RUN_REASON_BANNED  "the account is banned"
+#define RUN_REASON_ADMIN   "ended by an administrator"
+#define RUN_REASON_EXPIRED "it was paused for seven days"
+/* Followed by ": " and what the ledger says. */
+#define RUN_REASON_UNRECORDED "its verdicts cannot be recorded"
+
+#define RUN_REASON_CODES "funds|account|banned|admin|expired|unrecorded|other"
+/* NULL: there is no reason. */
+const char *run_reason_code(struct str reason);
+#endif

@@ -1,0 +1,95 @@
+/* config.h -- every setting of millrace, in one table.
+ *
+ * Sources, later ones win: the default, config.json, the environment, the command line. A wrong
+ * key or value anywhere is an exact message and no start. Secrets are marked
+ * in the table and masked wherever a config is shown.
+ *
+ * A key is written "mysql.url" here, {"mysql": {"url": …}} in the file and
+ * MILLRACE_MYSQL_URL in the environment. An empty variable counts as not set. */
+#ifndef ENGINE_SETUP_CONFIG_H
+#define ENGINE_SETUP_CONFIG_H
+
+#include <sys/socket.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#define CONFIG_SETTINGS_MAX   64
+#define CONFIG_FILE_BYTES_MAX (1024 * 1024)
+#define CONFIG_FILE_DEFAULT   "config.json"
+#define CONFIG_NODES_MAX      32
+
+struct config {
+    const char *listen;   /* "127.0.0.1:8080", "[::1]:8080" */
+    const char *data_dir; /* private stores, sockets, credentials: "var" */
+    const char *web_dir;  /* built pages: "web/dist" */
+    const char *user;     /* drop to this user when started as root; "" stays */
+    int64_t nodes;        /* 0: one per core */
+    int64_t drain_ms;
+    enum log_level log_level;
+    enum log_format log_format;
+    bool behind_tls;
+    const char *trusted_proxies;    /* "": forwarded addresses mean nothing */
+    int64_t new_user_permission;    /* of those who register */
+    int64_t new_user_balance_cents; /* likewise */
+    int64_t new_user_hourly_max;    /* registrations of one address */
+    bool local_develop_mode;
+    bool persist_user_info; /* false: the private Redis keeps nothing; in local_develop_mode only */
+
+    const char *mysql_url;      /* "": the private mariadbd */
+    const char *mysql_password; /* for URLs that carry none */
+    int64_t mysql_connections;
+    int64_t mysql_buffer_bytes; /* private mariadbd; 0: what the machine allows */
+    int64_t sample_papers;      /* made up for an empty private mariadbd; 0: none */
+    bool demo_accounts;         /* made at the first start on private stores */
+    const char *redis_url;      /* "": the private redis-server */
+    const char *redis_password;
+    int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */
+    const char *ai_url;      /* "": the simulated AI */
+    const char *ai_ca_file;
+    const char *ai_model;
+    int64_t ai_temperature_milli;
+    int64_t ai_max_tokens;         /* of an answer */
+    int64_t ai_timeout_ms;         /* of one call */
+    const char *ai_prompt_file;    /* "": the built-in text */
+    const char *alert_webhook_url; /* "": alerts are in the log only */
+    const char *alert_ca_file;     /* "": the system's */
+    int64_t alert_billing_records; /* more that wait for MySQL are one */
+    int64_t http_connections_max;
+    int64_t http_body_bytes_max;
+
+    const char *sources[CONFIG_SETTINGS_MAX]; /* where each setting came from, in table order */
+};
+
+/* Reads path (NULL: only defaults and the environment; a missing file is fine when optional
+ * is set). env is NULL-terminated like environ and may be NULL. Strings live in a.
+ * ERR_INVALID or ERR_IO with the whole message in *why (in a). */
+MUST_CHECK int config_load(struct arena *a, const char *path, bool optional, char **env,
+                           struct config *out, const char **why);
+/* Text of a config file and an environment; what config_load is made of, and what is fuzzed.
+ * name is for messages; text.p == NULL: no file. */
+MUST_CHECK int config_parse(struct arena *a, const char *name, struct str text, char **env,
+                            struct config *out, const char **why);
+/* One setting from the command line; source is what messages call it: "--nodes". The key must exist. */
+MUST_CHECK int config_set(struct arena *a, struct config *c, const char *key, const char *value,
+                          const char *source, const char **why);
+
+/* One line per setting: key, value (secrets masked), where it came from, what it means. */
+void config_show(const struct config *c, struct buf *out);
+/* The same table as reference documentation, in Markdown. */
+void config_document(struct buf *out);
+/* All settings as JSON that config_parse reads back, secrets in clear: for our own processes only. */
+void config_write(const struct config *c, struct buf *out);
+
+/* Whether the private Redis writes to disk: always, but for somebody who debugs (ACC-6). */
+static inline bool config_persists(const struct config *c)
+{
+    return c->persist_user_info || !c->local_develop_mode;
+}
+
+/* A value of "listen" as a socket address. False when it is none. */
+bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *len);
+/* url without the password in it. */
+const char *config_mask_url(struct arena *a, const char *url);
+#endif

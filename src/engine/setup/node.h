@@ -1,0 +1,77 @@
+/* node.h -- what every part of a node shares: passed down, never global.
+ *
+ * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; the rest
+ * borrows. Background tasks belong to group, and end when it is cancelled. */
+#ifndef ENGINE_SETUP_NODE_H
+#define ENGINE_SETUP_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct address_list;
+struct ai;
+struct alerts;
+struct archive;
+struct attempts;
+struct blocks;
+struct cache;
+struct catalog;
+struct config;
+struct controls;
+struct downloads;
+struct group;
+struct http_client;
+struct http_server;
+struct keyring;
+struct ledger;
+struct loop;
+struct members;
+struct metrics;
+struct overview;
+struct passwords;
+struct redis;
+struct runs;
+struct sql_pool;
+struct switches;
+struct warm_progress;
+struct work;
+
+struct node {
+    struct loop *loop;
+    struct group *group; /* background roles */
+    const struct config *config;
+    struct redis *redis;
+    struct redis *redis_bulk; /* a connection for large values: downloads */
+    struct sql_pool *sql;
+    struct blocks *blocks;      /* papers in Redis */
+    struct warm_progress *warm; /* how far Redis is filled */
+    struct cache *cache;        /* rows of MySQL in Redis */
+    struct ledger *ledger;
+    struct catalog *catalog;
+    struct downloads *downloads;
+    struct passwords *passwords;
+    struct attempts *attempts;      /* log-ins */
+    struct attempts *registrations; /* the same, of new accounts */
+    struct switches *switches;
+    struct controls *controls;
+    struct overview *overview;
+    struct alerts *alerts;
+    const struct address_list *proxies; /* trusted ones */
+    struct http_server *http;
+    struct http_client *client; /* calls to the AI and to webhooks */
+    struct keyring *keyring;
+    struct ai *ai;
+    const struct runs *runs;
+    const struct archive *archive;
+    const struct members *members;   /* all nodes that live */
+    const struct work *const *works; /* of the applications; ends with NULL */
+    struct metrics *metrics;
+    int index;            /* slab of metrics; unique among the living nodes of this machine */
+    int place;            /* among the nodes of its supervisor; whoever follows it has it again */
+    uint64_t incarnation; /* random: tells this process from all others, for leases */
+    bool draining;        /* it ends: no new work, no new requests */
+    bool drained;         /* by an admin: no new work, but it serves; engine/watch/controls.h */
+    const char *id;       /* of its place; engine/watch/controls.h */
+    int64_t resident_bytes, late_us; /* as last measured */
+};
+#endif

@@ -1,0 +1,67 @@
+#include "engine/setup/stores.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define SECRET_BYTES_MAX 256
+
+const char *stores_redis_url(struct arena *a, const char *data_dir)
+{
+    return arena_printf(a, "unix:%s/run/redis.sock", data_dir);
+}
+
+const char *stores_mysql_url(struct arena *a, const char *data_dir)
+{
+    return arena_printf(a, "unix:%s/run/mariadb.sock?user=%s&database=%s", data_dir,
+                        STORES_MYSQL_USER, STORES_MYSQL_DATABASE);
+}
+
+static int read_secret(struct arena *a, const char *data_dir, const char *store, const char **out,
+                       const char **why)
+{
+    const char *path = arena_printf(a, "%s/secret/%s", data_dir, store);
+    char text[SECRET_BYTES_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    if (n <= 0)
+        *why = arena_printf(a, "%s: %s; has \"millrace serve\" been started here?", path,
+                            n < 0 ? strerror(errno) : "is empty");
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return ERR_NOT_FOUND;
+    *out = str_z(a, str_from(text, strcspn(str_z(a, str_from(text, (size_t)n)), "\n")));
+    return 0;
+}
+
+int stores_find(struct arena *a, const struct config *c, struct stores *out, const char **why)
+{
+    struct stores s = {
+        .redis_url = c->redis_url,
+        .redis_password = *c->redis_password ? c->redis_password : NULL,
+        .mysql_url = c->mysql_url,
+        .mysql_password = *c->mysql_password ? c->mysql_password : NULL,
+    };
+    char dir[PATH_MAX];
+    int err = 0;
+    if ((!*c->redis_url || !*c->mysql_url) && !realpath(c->data_dir, dir)) {
+        *why = arena_printf(a, "data_dir %s: %s", c->data_dir, strerror(errno));
+        return ERR_NOT_FOUND;
+    }
+    if (!*c->redis_url) {
+        s.redis_url = stores_redis_url(a, dir);
+        err = read_secret(a, dir, "redis", &s.redis_password, why);
+    }
+    if (!err && !*c->mysql_url) {
+        s.mysql_url = stores_mysql_url(a, dir);
+        err = read_secret(a, dir, "mariadb", &s.mysql_password, why);
+    }
+    if (!err)
+        *out = s;
+    return err;
+}

@@ -1,0 +1,17 @@
+/* Whatever is read as an amount is in its bounds and reads the same when it is written again. */
+#include "engine/money/ledger.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena a;
+    arena_init(&a);
+    int64_t cents, again = -1;
+    if (ledger_cents(str_from((const char *)data, size), &cents)) {
+        check(cents >= 0 && cents <= LEDGER_CENTS_MAX);
+        check(ledger_cents(ledger_decimal(&a, cents), &again) && again == cents);
+    }
+    arena_release(&a);
+    return 0;
+}

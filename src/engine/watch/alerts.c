@@ -1,0 +1,221 @@
+#include "engine/watch/alerts_private.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "engine/store/keys.h"
+#include "engine/runs/state.h"
+
+#define EACH_MS         1000
+#define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
+#define RECORDS_MS      10000 /* nor is a burst */
+#define CALL_MS         5000
+#define PAUSE_MS        1000 /* before a message is tried again; twice as long each time */
+#define PAUSE_MS_MAX    60000
+#define REPLY_BYTES_MAX (64 * 1024)
+
+struct alerts *alerts_new(const struct alerts_options *o)
+{
+    struct alerts *a = check_memory(calloc(1, sizeof *a));
+    struct metrics *m = o->node->metrics;
+    const char *name = "millrace_alert_messages_total", *help = "Messages to alert.webhook_url.";
+    a->options = *o;
+    a->options.each_ms = o->each_ms ? o->each_ms : EACH_MS;
+    a->options.store_ms = o->store_ms ? o->store_ms : STORE_DOWN_MS;
+    a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
+    a->taken_ms = a->blind_ms = -1;
+    a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = -1;
+    /* A client of its own: ai.ca_file vouches for the AI service only. */
+    const char *ca_file = o->ca_file && *o->ca_file ? o->ca_file : NULL;
+    a->client = http_client_new(o->node->loop, &(struct http_client_options){.ca_file = ca_file});
+    a->open = metric(m, METRIC_GAUGE, "millrace_alerts_open", "",
+                     "Alerts that are not over; shown by the node that watches.");
+    a->sent = metric(m, METRIC_COUNTER, name, "outcome=\"sent\"", help);
+    a->failed = metric(m, METRIC_COUNTER, name, "outcome=\"failed\"", help);
+    return a;
+}
+
+void alerts_free(struct alerts *a)
+{
+    http_client_free(a->client);
+    free(a);
+}
+
+/* --- messages --- */
+
+static void put_time(struct json_writer *w, const char *name, int64_t wall_ms)
+{
+    char iso[TIME_ISO_BYTES];
+    time_iso(wall_ms * 1000, iso);
+    jw_key(w, str_of(name));
+    jw_str(w, str_of(iso));
+}
+
+static struct str message(struct task *t, const struct episode *e)
+{
+    struct buf b;
+    struct json_writer w;
+    int64_t now_ms = loop_wall_ms(task_loop(t));
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_object(&w);
+    jw_put_str(&w, "event", e->over ? STR("ended") : STR("begun"));
+    jw_put_str(&w, "alert", str_of(e->name));
+    jw_put_str(&w, "text",
+               str_printf(task_arena(t), "millrace: %s%s", e->over ? "over: " : "", e->text));
+    put_time(&w, "since", e->since_ms);
+    put_time(&w, "at", now_ms);
+    jw_put_int(&w, "seconds", (now_ms - e->since_ms) / 1000);
+    jw_end_object(&w);
+    struct str json = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return json;
+}
+
+/* What follows the host in the address is a secret: errors of calls name the host only. */
+static bool send(struct task *t, struct alerts *a, const struct episode *e)
+{
+    const struct str headers[] = {STR("Content-Type: application/json")};
+    struct http_call c = {.method = "POST",
+                          .url = a->options.url,
+                          .headers = headers,
+                          .header_count = 1,
+                          .body = message(t, e),
+                          .reply_bytes_max = REPLY_BYTES_MAX};
+    struct http_response r;
+    int64_t old = task_deadline(t, CALL_MS);
+    int err = http_call(t, a->client, &c, &r);
+    task_deadline_restore(t, old);
+    bool sent = !err && r.status >= 200 && r.status < 300;
+    metric_add(sent ? a->sent : a->failed, 1);
+    if (!sent && err)
+        log_warn("alert", "%s could not be told: %s", e->name,
+                 *task_error(t) ? task_error(t) : err_name(err));
+    else if (!sent)
+        log_warn("alert", "%s could not be told: the webhook answers with status %d", e->name,
+                 r.status);
+    return sent;
+}
+
+static bool is_due(struct task *t, const struct episode *e)
+{
+    return (e->over || !e->told) && loop_now_ms(task_loop(t)) >= e->again_ms;
+}
+
+/* One at a time: the lease must be kept meanwhile. True: something has changed. */
+static bool tell_one(struct task *t, struct alerts *a)
+{
+    size_t i = 0;
+    while (i < a->count && !is_due(t, &a->list[i]))
+        i++;
+    if (i == a->count)
+        return false;
+    struct episode *e = &a->list[i];
+    bool unheard = e->over && !e->told; /* nobody misses its end */
+    if (!unheard && *a->options.url && !send(t, a, e)) {
+        e->pause_ms = e->pause_ms ? 2 * e->pause_ms : PAUSE_MS;
+        if (e->pause_ms > PAUSE_MS_MAX)
+            e->pause_ms = PAUSE_MS_MAX;
+        e->again_ms = loop_now_ms(task_loop(t)) + e->pause_ms;
+        return false;
+    }
+    if (e->over) {
+        memmove(e, e + 1, (a->count - i - 1) * sizeof *e);
+        a->count--;
+    } else {
+        e->told = true;
+        e->again_ms = e->pause_ms = 0;
+    }
+    return true;
+}
+
+/* --- a round --- */
+
+static void note(struct task *t, struct alerts *a, bool news)
+{
+    a->changes += news;
+    if (news || a->unsaved)
+        a->unsaved = !alerts_save(t, a);
+    metric_set(a->open, (int64_t)a->count);
+}
+
+static void forget_lost(struct task *t, struct alerts *a, const struct alerts_found *f)
+{
+    for (size_t i = 0; i < f->lost_count; i++)
+        if (redis_call(t, a->options.node->redis, key_nodes_lost, NULL, STR("HDEL"), key_nodes_lost,
+                       f->lost[i]))
+            return; /* in the next round */
+}
+
+/* One row for each user, however many runs there are. While MySQL is known to be away it is not
+ * asked: the watcher would wait for it in every round. */
+static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_list *out)
+{
+    struct sql_rows r;
+    if (a->blind_ms >= 0)
+        return;
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    int err = sql_call(t, a->options.node->sql, &r,
+                       "SELECT uid, MIN(query_id), MIN(reason) FROM query_log WHERE archived = 0"
+                       " AND status = 'PAUSED' AND (reason = ? OR reason LIKE ?)"
+                       " GROUP BY uid ORDER BY MIN(changed_at), uid LIMIT ?",
+                       sql_text(STR(RUN_REASON_ACCOUNT)), sql_text(STR(RUN_REASON_UNRECORDED "%")),
+                       sql_int(ALERTS_PAUSED_MAX));
+    task_deadline_restore(t, old);
+    if (err)
+        return;
+    out->known = true;
+    out->count = r.count;
+    out->list = ARENA_ARRAY(task_arena(t), struct alerts_paused, r.count + 1);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, i);
+        out->list[i] = (struct alerts_paused){cell[0].i, cell[1].s, cell[2].s};
+    }
+}
+
+static int watch(struct task *t, struct alerts *a)
+{
+    struct alerts_paused_list paused = {.known = false};
+    read_paused(t, a, &paused); /* first: the overview is good until the next wait */
+    const struct overview_data *d;
+    struct alerts_found found = {.news = false};
+    int err = overview_wait(t, a->options.overview, a->looked, &d);
+    if (err)
+        return err;
+    a->looked = d->number;
+    alerts_watch(t, a, d, &paused, &found);
+    note(t, a, found.news);
+    forget_lost(t, a, &found);
+    if (!task_canceled(t))
+        note(t, a, tell_one(t, a));
+    return 0;
+}
+
+static int look(struct task *t, struct alerts *a)
+{
+    bool watched = a->watching;
+    alerts_take_role(t, a);
+    if (!a->watching) {
+        metric_set(a->open, 0); /* who watches says */
+        return 0;
+    }
+    int err = watched ? 0 : alerts_load(t, a);
+    if (err)
+        a->watching = false; /* taken again, and read again, in the next round */
+    if (err)
+        a->taken_ms = -1;
+    return err ? err : watch(t, a);
+}
+
+void alerts_task(struct task *t, void *arg)
+{
+    struct alerts *a = arg;
+    do {
+        struct task_scope scope = task_scope(t);
+        if (look(t, a) && !task_canceled(t))
+            log_debug("alert", "nobody watches now: %s", task_error(t));
+        task_scope_end(t, scope);
+    } while (task_sleep(t, a->options.each_ms) == 0);
+}

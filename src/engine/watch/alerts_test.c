@@ -1,0 +1,390 @@
+/* Once for each episode, whoever watches: on real stores. The overview and the webhook are made up: what is defined below is
+ * linked instead of the real ones. */
+#include "engine/watch/alerts_private.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/store/keys.h"
+#include "engine/crew/members.h"
+#include "engine/runs/state.h"
+#include "engine/setup/schema.h"
+#include "tests/mariadb.h"
+#include "tests/store.h"
+#include "tests/tap.h"
+
+#define PATIENCE_MS 5000
+#define QUIET_MS    60 /* in which nothing more is said */
+#define RECORDS_MAX 5
+
+static struct mariadb server;
+static struct store_redis store;
+static struct metrics *metrics;
+
+/* --- what is made up --- */
+
+static struct overview_data now;
+static bool certain = true;
+
+int overview_wait(struct task *t, struct overview *o, uint64_t seen,
+                  const struct overview_data **out)
+{
+    (void)t, (void)o;
+    now.number = seen + 1;
+    *out = &now;
+    return 0;
+}
+
+bool members_certain(const struct members *m, int64_t now_ms)
+{
+    (void)m, (void)now_ms;
+    return certain;
+}
+
+static char told[2000]; /* "begun redis;ended redis;" */
+static char last[1000]; /* text of the last message */
+static int hook_status, tries;
+
+struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
+{
+    (void)l, (void)o;
+    return NULL;
+}
+
+void http_client_free(struct http_client *c)
+{
+    (void)c;
+}
+
+int http_call(struct task *t, struct http_client *c, const struct http_call *call,
+              struct http_response *out)
+{
+    (void)c;
+    const struct json *j;
+    tries++;
+    check(strcmp(call->url, "http://hook/secret") == 0);
+    check(json_parse(task_arena(t), call->body, &j, NULL) == 0);
+    *out = (struct http_response){.status = hook_status};
+    if (hook_status == 0)
+        return task_fail(t, ERR_UNAVAILABLE, "nobody is there");
+    if (hook_status != 200)
+        return 0;
+    size_t n = strlen(told);
+    snprintf(told + n, sizeof told - n, "%.*s %.*s;", STR_ARG(json_str(json_get(j, "event"))),
+             STR_ARG(json_str(json_get(j, "alert"))));
+    snprintf(last, sizeof last, "%.*s", STR_ARG(json_str(json_get(j, "text"))));
+    return 0;
+}
+
+/* --- nodes that watch --- */
+
+struct side {
+    struct node node;
+    struct group links, tasks;
+    struct alerts *alerts;
+};
+
+static void open_side(struct task *t, struct side *s, uint64_t incarnation)
+{
+    static struct members members;
+    *s = (struct side){.node = {.incarnation = incarnation, .metrics = metrics}};
+    group_init(&s->links, task_loop(t));
+    group_init(&s->tasks, task_loop(t));
+    s->node.loop = task_loop(t);
+    s->node.members = &members;
+    s->node.redis =
+        redis_open(&s->links, &(struct redis_options){.url = store.url_unix, .name = "hot"});
+    s->node.sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    s->alerts = alerts_new(&(struct alerts_options){.node = &s->node,
+                                                    .url = "http://hook/secret",
+                                                    .records_max = RECORDS_MAX,
+                                                    .each_ms = 10,
+                                                    .store_ms = 30,
+                                                    .records_ms = 30});
+    check(redis_call(t, s->node.redis, STR_NULL, NULL, STR("PING")) == 0);
+    check(task_go(&s->tasks, "alerts", alerts_task, s->alerts) == 0);
+}
+
+/* killed: it says nothing to nobody. */
+static void close_side(struct task *t, struct side *s, bool killed)
+{
+    group_cancel(&s->tasks);
+    check(group_join(t, &s->tasks) == 0);
+    if (!killed)
+        alerts_part(t, s->alerts);
+    alerts_free(s->alerts);
+    sql_pool_free(s->node.sql);
+    redis_close(s->node.redis);
+    check(group_join(t, &s->links) == 0);
+}
+
+static void expect(struct task *t, const char *want, const char *name)
+{
+    for (int ms = 0; ms < PATIENCE_MS && strcmp(told, want) != 0; ms += 5)
+        check(task_sleep(t, 5) == 0);
+    check(task_sleep(t, QUIET_MS) == 0);
+    is_str(str_of(told), str_of(want), "%s", name);
+    told[0] = '\0';
+}
+
+static void fine(void)
+{
+    now = (struct overview_data){.audited_ms = 1, .keys_known = true};
+    now.redis.up = now.mysql.up = true;
+    now.redis.problem = now.mysql.problem = STR("no answer");
+    hook_status = 200;
+    certain = true;
+    told[0] = '\0';
+    tries = 0;
+}
+
+static void reset(struct task *t)
+{
+    struct side s;
+    fine();
+    open_side(t, &s, 1);
+    group_cancel(&s.tasks);
+    check(sql_call(t, s.node.sql, NULL, "DELETE FROM setting") == 0);
+    check(redis_call(t, s.node.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
+    close_side(t, &s, true);
+}
+
+static void say_state(struct task *t, struct side *s, const char *qid, const char *state)
+{
+    check(sql_call(t, s->node.sql, NULL, "UPDATE query_log SET status = ? WHERE query_id = ?",
+                   sql_text(str_of(state)), sql_text(str_of(qid))) == 0);
+}
+
+/* Two of user 7 and one of user 8 wait for the operator, and one of user 9 for money. */
+static void add_runs(struct task *t, struct side *s)
+{
+    check(sql_call(t, s->node.sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, search_params, status, reason) VALUES"
+                   " ('run1', 7, '{}', 'PAUSED', ?), ('run2', 7, '{}', 'PAUSED', ?),"
+                   " ('run3', 8, '{}', 'PAUSED', ?), ('run4', 9, '{}', 'PAUSED', ?)",
+                   sql_text(STR(RUN_REASON_UNRECORDED ": one")),
+                   sql_text(STR(RUN_REASON_UNRECORDED ": two")), sql_text(STR(RUN_REASON_ACCOUNT)),
+                   sql_text(STR(RUN_REASON_FUNDS))) == 0);
+}
+
+/* --- tests --- */
+
+static void test_kinds(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a, b;
+    reset(t);
+    open_side(t, &a, 0xa);
+    open_side(t, &b, 0xb);
+    expect(t, "", "nothing is wrong");
+    now.redis.up = false;
+    expect(t, "begun redis;", "a store is down: one message, whoever watches");
+    ok(strstr(last, "no answer") != NULL, "and why");
+    now.redis.up = true;
+    expect(t, "ended redis;", "and one when it is back");
+    now.mysql.up = false;
+    expect(t, "begun mysql;", "the other one");
+    now.mysql.up = true;
+    expect(t, "ended mysql;", "is back");
+    now.records = RECORDS_MAX;
+    expect(t, "", "as many records as may wait");
+    now.records = RECORDS_MAX + 1;
+    expect(t, "begun billing;", "too many");
+    now.redis.up = false;
+    now.records = 0;
+    expect(t, "begun redis;", "Redis is away: how many wait is not known");
+    now.redis.up = true;
+    expect(t, "ended billing;ended redis;", "until it is back");
+    now.drift_cents = 1234;
+    now.findings = 2;
+    expect(t, "begun drift;", "money is off");
+    ok(strstr(last, "12.34") != NULL, "by how much");
+    now.drift_cents = now.findings = now.audited_ms = 0;
+    expect(t, "", "a Redis that knows of no audit does not end that");
+    now.audited_ms = 1;
+    expect(t, "ended drift;", "an audit does");
+    struct keyring_state keys[] = {{.id = 3, .active = true, .shown = STR("sk-…")},
+                                   {.id = 4, .shown = STR("sk-…"), .error = STR("status 401")}};
+    now.keys = keys;
+    now.key_count = 2;
+    expect(t, "", "keys that work, or that an admin has switched off");
+    keys[1].refused = true;
+    expect(t, "begun key:4;", "one that was refused");
+    keys[1].refused = false;
+    expect(t, "ended key:4;", "and is not any more");
+    add_runs(t, &a);
+    expect(t, "begun verdicts:7;begun verdicts:8;",
+           "verdicts that cannot be recorded: once for each user, however many runs");
+    ok(strstr(last, "user 8") && strstr(last, RUN_REASON_ACCOUNT), "which user, and why");
+    say_state(t, &a, "run1", "RUNNING");
+    expect(t, "", "one of two runs is resumed");
+    say_state(t, &a, "run2", "CANCELLED");
+    say_state(t, &a, "run3", "RUNNING");
+    expect(t, "ended verdicts:7;ended verdicts:8;", "all are");
+    close_side(t, &a, false);
+    close_side(t, &b, false);
+}
+
+static void test_nodes(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    struct overview_lost lost = {STR("000a"), STR("host-1"), STR("host:77")};
+    struct overview_node node = {.id = STR("host-1"), .name = STR("host:78")};
+    reset(t);
+    open_side(t, &a, 0xa);
+    check(redis_call(t, a.node.redis, key_nodes_lost, NULL, STR("HSET"), key_nodes_lost,
+                     STR("000a"), STR("{}")) == 0);
+    now.lost = &lost;
+    now.lost_count = 1;
+    certain = false;
+    expect(t, "", "Redis was away: silence means nothing");
+    certain = true;
+    expect(t, "begun node:host-1;", "a node is lost");
+    const struct redis_reply *r;
+    check(redis_call(t, a.node.redis, key_nodes_lost, &r, STR("HLEN"), key_nodes_lost) == 0);
+    is_int(r->integer, 0, "and needs not be listed any more");
+    now.lost_count = 0;
+    expect(t, "", "it is missed");
+    certain = false;
+    expect(t, "", "whatever is not known");
+    certain = true;
+    now.nodes = &node;
+    now.node_count = 1;
+    expect(t, "ended node:host-1;", "until another has its place");
+    now.lost_count = 1;
+    expect(t, "begun node:host-1;", "one that died and was replaced before anybody saw it");
+    now.lost_count = 0;
+    expect(t, "ended node:host-1;", "is told of, too");
+    close_side(t, &a, false);
+}
+
+static void test_watchers(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a, b;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.drift_cents = now.findings = 1;
+    expect(t, "begun drift;", "one watches");
+    open_side(t, &b, 0xb);
+    expect(t, "", "another one does not");
+    ok(a.alerts->watching && !b.alerts->watching, "by its lease");
+    close_side(t, &a, false);
+    b.alerts->taken_ms = -1; /* it asks at once, and not after some seconds */
+    for (int ms = 0; ms < PATIENCE_MS && !b.alerts->watching; ms += 5)
+        check(task_sleep(t, 5) == 0);
+    ok(b.alerts->watching, "when it ends, the other one watches");
+    expect(t, "", "and does not repeat what was told");
+    struct overview_alert *list;
+    size_t count;
+    check(alerts_list(t, &b.node, task_arena(t), &list, &count) == 0);
+    ok(count == 1 && str_eq(list[0].name, STR("drift")), "anybody can ask what is so");
+    close_side(t, &b, true);
+    open_side(t, &a, 0xc);
+    expect(t, "", "who is killed keeps the lease for a while");
+    ok(!a.alerts->watching, "so nobody watches");
+    check(sql_call(t, a.node.sql, NULL,
+                   "UPDATE setting SET changed_at = changed_at - INTERVAL 11 SECOND"
+                   " WHERE name = 'alerts.watch'") == 0);
+    a.alerts->taken_ms = -1;
+    now.drift_cents = now.findings = 0;
+    expect(t, "ended drift;", "then the next one tells the end");
+    close_side(t, &a, false);
+}
+
+static void test_deaf(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    hook_status = 500;
+    open_side(t, &a, 0xa);
+    now.drift_cents = now.findings = 1;
+    expect(t, "", "the webhook refuses");
+    int before = tries;
+    ok(before == 1, "it is not asked all the time: %d", before);
+    hook_status = 0;
+    check(task_sleep(t, 1100) == 0);
+    ok(tries == 2, "but again after a second");
+    hook_status = 200;
+    expect(t, "begun drift;", "until it takes the message");
+    now.drift_cents = now.findings = 0;
+    expect(t, "ended drift;", "once");
+    hook_status = 500;
+    now.drift_cents = now.findings = 1;
+    expect(t, "", "it refuses again");
+    now.drift_cents = now.findings = 0;
+    check(task_sleep(t, QUIET_MS) == 0);
+    hook_status = 200;
+    expect(t, "", "the end of what nobody heard of is not told");
+    ok(a.alerts->count == 0, "and it is forgotten");
+    close_side(t, &a, false);
+}
+
+/* Each store has what the other one cannot be told. */
+static void test_away(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a, b;
+    const struct redis_reply *r;
+    struct sql_rows rows;
+    reset(t);
+    open_side(t, &a, 0xa);
+    expect(t, "", "all is well");
+    mariadb_kill(&server);
+    a.alerts->taken_ms = -1; /* it asks at once whether it still watches */
+    now.mysql.up = false;
+    expect(t, "begun mysql;", "MySQL is away: who watched goes on");
+    check(redis_call(t, a.node.redis, key_alerts, &r, STR("GET"), key_alerts) == 0);
+    ok(str_find(r->str, STR("\"mysql\"")) > 0, "Redis knows it");
+    ok(a.alerts->locked, "and by whom it was told");
+    store_redis_kill(&store);
+    now.redis.up = false;
+    expect(t, "begun redis;", "both are away: it goes on by itself");
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    mariadb_restart(&server);
+    for (int ms = 0; ms < PATIENCE_MS && a.alerts->unsaved; ms += 5)
+        check(task_sleep(t, 5) == 0);
+    check(sql_call(t, a.node.sql, &rows,
+                   "SELECT value FROM setting WHERE name = 'alerts.episodes'") == 0 &&
+          rows.count == 1);
+    ok(str_find(rows.cells[0].s, STR("\"mysql\"")) > 0 &&
+           str_find(rows.cells[0].s, STR("\"redis\"")) > 0,
+       "MySQL is told when it is back");
+    close_side(t, &a, false);
+    open_side(t, &b, 0xb);
+    expect(t, "", "the next one repeats nothing");
+    now.redis.up = now.mysql.up = true;
+    expect(t, "ended mysql;ended redis;", "and tells the ends");
+    close_side(t, &b, false);
+}
+
+static void make_schema(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    struct schema_report report;
+    check(schema_migrate(t, sql, &report) == 0);
+    sql_pool_free(sql);
+}
+
+int main(void)
+{
+    log_setup(LOG_ERROR, LOG_TEXT, "test");
+    mariadb_start(&server, NULL);
+    store_redis_start(&store, NULL);
+    metrics = metrics_open(-1, 1, 0);
+    tap_task(make_schema, NULL, true);
+    tap_task(test_kinds, NULL, true);
+    tap_task(test_nodes, NULL, true);
+    tap_task(test_watchers, NULL, true);
+    tap_task(test_deaf, NULL, true);
+    tap_task(test_away, NULL, true);
+    metrics_close(metrics);
+    store_redis_stop(&store);
+    mariadb_release(&server);
+    return tap_done();
+}

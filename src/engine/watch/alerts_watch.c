@@ -1,0 +1,182 @@
+/* What is wrong, by the overview. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "engine/watch/alerts_private.h"
+#include "engine/money/ledger.h"
+#include "engine/crew/members.h"
+
+static struct episode *find(struct alerts *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->list[i].name, name) == 0)
+            return &a->list[i];
+    return NULL;
+}
+
+/* It is so. True: that is new. One whose end was not told yet goes on. */
+static bool is_so(struct task *t, struct alerts *a, const char *name, const char *fmt, ...)
+    PRINTF(4, 5);
+static bool is_so(struct task *t, struct alerts *a, const char *name, const char *fmt, ...)
+{
+    struct episode *e = find(a, name);
+    if (e) {
+        bool again = e->over;
+        e->seen = true;
+        e->over = false;
+        return again;
+    }
+    if (a->count == ALERTS_MAX)
+        return false; /* the log of whoever found it has it */
+    e = &a->list[a->count++];
+    *e = (struct episode){.since_ms = loop_wall_ms(task_loop(t)), .seen = true};
+    snprintf(e->name, sizeof e->name, "%s", name);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(e->text, sizeof e->text, fmt, args);
+    va_end(args);
+    log_error("alert", "%s: %s", e->name, e->text);
+    return true;
+}
+
+/* Has it been so for ms? *since: of the loop; -1: it is not. Who has just begun to watch trusts its predecessor. */
+static bool lasts(struct task *t, struct alerts *a, const char *name, bool so, int64_t *since,
+                  int64_t ms)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    const struct episode *e = find(a, name);
+    if (so && e && !e->over)
+        return true;
+    if (!so)
+        *since = -1;
+    else if (*since < 0)
+        *since = now_ms;
+    return so && now_ms - *since >= ms;
+}
+
+/* What cannot be judged now goes on as it was. */
+static void keep(struct alerts *a, const char *prefix)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strncmp(a->list[i].name, prefix, strlen(prefix)) == 0 && !a->list[i].over)
+            a->list[i].seen = true;
+}
+
+static bool watch_stores(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    bool news = false;
+    if (lasts(t, a, "redis", !d->redis.up, &a->redis_down_ms, a->options.store_ms))
+        news |= is_so(t, a, "redis", "Redis does not answer: %.*s", STR_ARG(d->redis.problem));
+    if (lasts(t, a, "mysql", !d->mysql.up, &a->mysql_down_ms, a->options.store_ms))
+        news |= is_so(t, a, "mysql", "MySQL does not answer: %.*s", STR_ARG(d->mysql.problem));
+    return news;
+}
+
+static bool watch_money(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    bool news = false;
+    int64_t most = a->options.records_max;
+    if (lasts(t, a, "billing", d->records > most, &a->records_over_ms, a->options.records_ms))
+        news |= is_so(t, a, "billing",
+                      "%lld charges wait to be written to MySQL; more than %lld is too many",
+                      (long long)d->records, (long long)most);
+    if (d->audited_ms == 0)
+        keep(a, "drift"); /* a new Redis has not heard of it */
+    else if (d->drift_cents || d->findings)
+        news |= is_so(t, a, "drift", "the audit found %lld places where money is off, by %s in all",
+                      (long long)d->findings, ledger_decimal(task_arena(t), d->drift_cents).p);
+    return news;
+}
+
+static bool watch_paused(struct task *t, struct alerts *a, const struct alerts_paused_list *paused)
+{
+    bool news = false;
+    if (!paused->known)
+        keep(a, "verdicts:");
+    for (size_t i = 0; i < paused->count; i++) {
+        const struct alerts_paused *p = &paused->list[i];
+        news |= is_so(t, a, str_printf(task_arena(t), "verdicts:%lld", (long long)p->uid).p,
+                      "run %.*s of user %lld is paused until its ledger is repaired: %.*s",
+                      STR_ARG(p->qid), (long long)p->uid, STR_ARG(p->reason));
+    }
+    return news;
+}
+
+static bool watch_keys(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    bool news = false;
+    if (!d->keys_known)
+        keep(a, "key:");
+    for (size_t i = 0; i < d->key_count; i++) {
+        const struct keyring_state *k = &d->keys[i];
+        if (k->refused)
+            news |= is_so(t, a, str_printf(task_arena(t), "key:%lld", (long long)k->id).p,
+                          "the AI service refused key %lld (%.*s), %.*s", (long long)k->id,
+                          STR_ARG(k->shown), STR_ARG(k->error));
+    }
+    return news;
+}
+
+static bool lives(const struct overview_data *d, const char *name)
+{
+    for (size_t i = 0; i < d->node_count; i++)
+        if (strcmp(name + strlen("node:"), d->nodes[i].id.p) == 0)
+            return true;
+    return false;
+}
+
+/* Who was lost is taken off the list once it is noted here; it is missed until somebody has its place. */
+static bool watch_nodes(struct task *t, struct alerts *a, const struct overview_data *d,
+                        struct alerts_found *out)
+{
+    struct node *n = a->options.node;
+    bool news = false;
+    if (!n->members || !members_certain(n->members, loop_now_ms(task_loop(t)))) {
+        keep(a, "node:");
+        return false;
+    }
+    out->lost = ARENA_ARRAY(task_arena(t), struct str, d->lost_count + 1);
+    for (size_t i = 0; i < d->lost_count; i++) {
+        const struct overview_lost *l = &d->lost[i];
+        news |= is_so(t, a, str_printf(task_arena(t), "node:%.*s", STR_ARG(l->id)).p,
+                      "node %.*s (%.*s) gives no sign of life", STR_ARG(l->id), STR_ARG(l->name));
+        out->lost[out->lost_count++] = str_dup(task_arena(t), l->incarnation);
+    }
+    for (size_t i = 0; i < a->count; i++)
+        if (strncmp(a->list[i].name, "node:", 5) == 0 && !a->list[i].over &&
+            !lives(d, a->list[i].name))
+            a->list[i].seen = true;
+    return news;
+}
+
+/* What a store that is away would have told is not known: then nothing of that is over. */
+static bool known_to_be_over(const struct episode *e, const struct overview_data *d)
+{
+    bool of_store = strcmp(e->name, "redis") == 0 || strcmp(e->name, "mysql") == 0;
+    return !e->seen && (of_store || d->redis.up);
+}
+
+void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
+                  const struct alerts_paused_list *paused, struct alerts_found *out)
+{
+    for (size_t i = 0; i < a->count; i++)
+        a->list[i].seen = false;
+    bool news = watch_stores(t, a, d);
+    if (d->redis.up) {
+        news |= watch_money(t, a, d);
+        news |= watch_paused(t, a, paused);
+        news |= watch_keys(t, a, d);
+        news |= watch_nodes(t, a, d, out);
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        struct episode *e = &a->list[i];
+        if (e->over || !known_to_be_over(e, d))
+            continue;
+        log_info("alert", "%s is over: %s", e->name, e->text);
+        e->over = true;
+        e->again_ms = e->pause_ms = 0;
+        news = true;
+    }
+    out->news = news;
+}

@@ -1,0 +1,39 @@
+/* http_client_test_h2.h -- a plain HTTP/2 server on the test's own loop; the path says what it does.
+ *
+ *   /ok             200 "hello"
+ *   /slow           the same after 50 ms
+ *   /echo           the body and type it was sent
+ *   /big            300,000 bytes
+ *   /hint           103 with "retry-after: 1", then 429 with "retry-after: 7"
+ *   /stall          nothing, ever
+ *   /refuse         REFUSED_STREAM; /refuse-twice: two of them, then /ok
+ *   /reset          INTERNAL_ERROR
+ *   /cut            ends the connection; /cut-once: the first connection, then /ok
+ *   /leave-before   on the first connection GOAWAY that excludes this stream; then /ok
+ *   /leave-after    GOAWAY that includes this stream, and /ok */
+#ifndef WIRE_HTTP_CLIENT_TEST_H2_H
+#define WIRE_HTTP_CLIENT_TEST_H2_H
+
+#include "wire/http2/http2_link.h"
+
+struct h2_server {
+    struct group group;
+    int fd, port;
+    struct watch watch;
+    uint32_t streams_max, window; /* its settings; 0: the usual */
+    bool swallows;                /* every request */
+    bool leaves;                  /* sends GOAWAY with its settings */
+    size_t accepted, requests, busy, busiest, refusals, closed;
+    struct list conns;
+};
+
+struct h2_server_conn {
+    struct list link;
+    struct h2_server *server;
+    struct http2_link wire;
+    struct list streams;
+};
+
+void h2_server_open(struct h2_server *v, struct loop *l);
+void h2_server_close(struct task *t, struct h2_server *v);
+#endif
