@@ -589,7 +589,8 @@ static const struct redis_reply *cmd_xrange(const struct call *c)
     bool all = is(after, "-");
     check(all || after.p[0] == '(');
     size_t first = v ? v->count : 0;
-    while (first > 0 && (all || id_after(v->items[first - 1].a, str_from(after.p + 1, after.n - 1))))
+    while (first > 0 &&
+           (all || id_after(v->items[first - 1].a, str_from(after.p + 1, after.n - 1))))
         first--;
     size_t count = v ? v->count - first : 0, most = (size_t)number(c->argv[5]);
     count = count < most ? count : most;

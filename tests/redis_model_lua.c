@@ -138,8 +138,8 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
     set_words(lua, "ARGV", argc - key_count, argv + key_count);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, (int)ref);
     int err = lua_pcall(lua, 0, 1, 0);
-    const struct redis_reply *r = err ? reply_error(a, lua_tostring(lua, -1))
-                                      : take_reply(a, lua, lua_gettop(lua));
+    const struct redis_reply *r =
+        err ? reply_error(a, lua_tostring(lua, -1)) : take_reply(a, lua, lua_gettop(lua));
     if (err)
         fprintf(stderr, "script %s: %.*s\n", s->name, STR_ARG(r->str));
     lua_settop(lua, 0);

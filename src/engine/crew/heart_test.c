@@ -1,0 +1,247 @@
+/* Dispatcher, crew, supply and worker on a bench: one test for each situation, then schedules that
+ * come from a seed (heart_schedule.c). What the bench is made of stands in heart_fixture.h. */
+#include "engine/crew/heart_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "tests/tap.h"
+
+static struct redis_model *model;
+
+/* --- a world for one test --- */
+
+struct scene {
+    void (*fn)(struct task *t, struct heart_world *w);
+    const char *name;
+};
+
+static int64_t results_of(const struct heart_run *r)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < HEART_PAPERS; i++)
+        sum += r->has_result[i];
+    return sum;
+}
+
+static int64_t asked_of(const struct heart_run *r)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < HEART_PAPERS; i++)
+        sum += r->asked[i];
+    return sum;
+}
+
+static void play(struct task *t, void *arg)
+{
+    const struct scene *s = arg;
+    struct heart_world *w = heart_world_new(task_loop(t), model);
+    heart_recharge(w, 0, 100000);
+    heart_recharge(w, 1, 100000);
+    heart_node_up(w, 0);
+    heart_node_up(w, 1);
+    s->fn(t, w);
+    for (int i = 0; i < HEART_NODES; i++)
+        if (w->nodes[i])
+            heart_node_drain(t, w, i, 5000);
+    heart_look_end(w);
+    is_str(str_of(w->problem), STR(""), "%s: all invariants hold", s->name);
+    is_int((int64_t)loop_task_count(w->loop), 1, "%s: no task is left", s->name);
+    heart_world_free(w);
+}
+
+static void until(struct task *t, struct heart_world *w, int64_t ms)
+{
+    for (int64_t end_ms = loop_now_ms(w->loop) + ms; loop_now_ms(w->loop) < end_ms;) {
+        check(task_sleep(t, 5) == 0);
+        heart_look(w);
+    }
+}
+
+/* Waits until the AI was asked so often about the run. */
+static void until_asked(struct task *t, struct heart_world *w, const struct heart_run *r,
+                        int64_t count)
+{
+    for (int i = 0; asked_of(r) < count && i < 2000; i++)
+        until(t, w, 5);
+}
+
+/* --- situations --- */
+
+static void two_nodes(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = heart_submit(t, w, 0, 6, 5, 10);
+    int64_t most = 0, both = 0;
+    until(t, w, 1000); /* each node must have heard of the other */
+    struct heart_run *s = heart_submit(t, w, 0, 6, 5, 10);
+    for (int i = 0; i < 400 && !heart_at_rest(w); i++) {
+        until(t, w, 10);
+        int64_t n = heart_workers(w, 1);
+        most = n > most ? n : most;
+        both += w->nodes[0]->crew->workers.count > 0 && w->nodes[1]->crew->workers.count > 0;
+    }
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE && s->state == RUN_DONE,
+       "two runs are done by two nodes");
+    is_int(most, 4, "all workers that the permission allows were at work, and no more");
+    ok(both > 20, "on both nodes at the same time");
+    is_int(asked_of(r) + asked_of(s), 60, "each paper was asked about once");
+    is_int(w->users[0].spent, 600, "and paid for once");
+}
+
+static void paused(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = heart_submit(t, w, 0, 4, 10, 10);
+    until_asked(t, w, r, 8);
+    is_int(heart_control(t, w, r, RUN_PAUSE), 0, "a run is paused at work");
+    until(t, w, 1000);
+    int64_t asked = asked_of(r);
+    ok(heart_workers(w, 1) == 0 && w->ai_busy == 0, "its workers have left");
+    is_int(results_of(r), asked, "calls that were under way were recorded");
+    until(t, w, 2000);
+    ok(asked_of(r) == asked && asked < 40, "and none began");
+    is_int(heart_number(w, STR("HLEN"), r->inflight, STR_NULL, 0), 0, "its units went back");
+    is_int(heart_control(t, w, r, RUN_RESUME), 0, "it is resumed");
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE, "and is done");
+    ok(asked_of(r) == 40 && w->users[0].spent == 400, "with each paper asked about and paid once");
+}
+
+static void terminated(struct task *t, struct heart_world *w)
+{
+    w->ai_ms_min = w->ai_ms_max = 300;
+    struct heart_run *r = heart_submit(t, w, 0, 4, 10, 10);
+    until_asked(t, w, r, 4);
+    int64_t before = results_of(r);
+    is_int(heart_control(t, w, r, RUN_TERMINATE), 0, "a run is terminated while the AI thinks");
+    ok(heart_settle(t, w, 5000), "its workers are gone");
+    ok(results_of(r) == before && w->users[0].spent == 10 * before, "what came back is dropped");
+    is_int(w->ai_busy, 0, "calls were cut off");
+}
+
+static void late_reply(struct task *t, struct heart_world *w)
+{
+    w->ai_ms_min = w->ai_ms_max = 60;
+    struct heart_run *r = heart_submit(t, w, 0, 2, 10, 10);
+    until_asked(t, w, r, 2);
+    until(t, w, 20);
+    heart_redis_break(&w->nodes[0]->redis); /* neither node hears of the end */
+    heart_redis_break(&w->nodes[1]->redis);
+    int64_t before = results_of(r);
+    is_int(heart_control(t, w, r, RUN_TERMINATE), 0, "a run ends while its nodes cannot hear");
+    until(t, w, 500);
+    ok(asked_of(r) > before, "they have replies of the AI in hand");
+    heart_redis_mend(&w->nodes[0]->redis);
+    heart_redis_mend(&w->nodes[1]->redis);
+    ok(heart_settle(t, w, 10000), "they hear of it");
+    is_int(results_of(r), before, "and replies that came after the end are not recorded");
+}
+
+static void drained(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
+    until_asked(t, w, r, 8);
+    heart_node_drain(t, w, 0, 5000);
+    ok(r->state == RUN_RUNNING, "a node drains in the middle of a run");
+    int64_t left = heart_number(w, STR("HLEN"), r->inflight, STR_NULL, 0);
+    ok(left <= 4, "it has given its units back");
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE, "the other one does the rest");
+    ok(asked_of(r) == 40 && w->users[0].spent == 400, "no paper was asked about twice");
+}
+
+static void died(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
+    until(t, w, 4500); /* silence means nothing before */
+    struct heart_run *s = heart_submit(t, w, 0, 8, 5, 10);
+    until_asked(t, w, s, 8);
+    heart_node_kill(t, w, 1);
+    until(t, w, 1000);
+    ok(heart_number(w, STR("HLEN"), s->inflight, STR_NULL, 0) > 0, "a node dies with its leases");
+    ok(heart_settle(t, w, 20000) && r->state == RUN_DONE && s->state == RUN_DONE,
+       "the other one takes its units and does them");
+    ok(w->users[0].spent == 800, "and each paper is paid for once");
+}
+
+static void silent(struct task *t, struct heart_world *w)
+{
+    w->ai_ms_min = w->ai_ms_max = 1500;
+    heart_permit(w, 0, 2);
+    until(t, w, 5000);
+    struct heart_run *r = heart_submit(t, w, 0, 2, 8, 10);
+    until_asked(t, w, r, 2);
+    until(t, w, 1000);
+    heart_redis_break(&w->nodes[0]->redis);
+    until(t, w, 8000); /* it works on, and its unit is somebody else's by now */
+    heart_redis_mend(&w->nodes[0]->redis);
+    ok(heart_settle(t, w, 60000) && r->state == RUN_DONE,
+       "a node that lost its lease does no harm");
+    is_int(w->users[0].spent, 160, "papers that both have judged are paid for once");
+}
+
+static void broke(struct task *t, struct heart_world *w)
+{
+    w->users[0].deposited = 0;
+    heart_recharge(w, 0, 205);
+    struct heart_run *r = heart_submit(t, w, 0, 4, 10, 10);
+    for (int i = 0; i < 1000 && r->state != RUN_PAUSED; i++)
+        until(t, w, 10);
+    ok(r->state == RUN_PAUSED && !strcmp(r->reason, RUN_REASON_FUNDS),
+       "a run pauses itself when the money is gone");
+    until(t, w, 1000);
+    ok(w->users[0].spent == 200 && heart_workers(w, 1) == 0, "nothing is owed, nobody works");
+    heart_recharge(w, 0, 1000);
+    is_int(heart_control(t, w, r, RUN_RESUME), 0, "after a recharge it is resumed");
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE, "and is done");
+    is_int(w->users[0].spent, 400, "for what it costs");
+}
+
+static void restarted(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
+    until_asked(t, w, r, 12);
+    for (int i = 0; i < HEART_NODES; i++)
+        heart_redis_break(&w->nodes[i]->redis);
+    redis_model_restart(model, ++w->restarts);
+    until(t, w, 300);
+    for (int i = 0; i < HEART_NODES; i++)
+        heart_redis_mend(&w->nodes[i]->redis);
+    ok(heart_settle(t, w, 20000) && r->state == RUN_DONE,
+       "Redis is restarted, and the run is done");
+    is_int(w->users[0].spent, 400, "each paper is paid for once");
+}
+
+static void lost(struct task *t, struct heart_world *w)
+{
+    w->redis_faults = w->sql_faults = 500;
+    struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
+    until(t, w, 5000);
+    w->redis_faults = w->sql_faults = 0;
+    ok(heart_settle(t, w, 20000) && r->state == RUN_DONE, "every twentieth call is lost");
+    is_int(w->users[0].spent, 400, "each paper is paid for once");
+}
+
+static void failures(struct task *t, struct heart_world *w)
+{
+    w->ai_faults = 10000;
+    struct heart_run *r = heart_submit(t, w, 0, 2, 5, 10);
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE, "an AI that fails ends the run, too");
+    ok(results_of(r) == 10 && w->users[0].spent == 0, "with results that cost nothing");
+}
+
+int heart_schedules(struct redis_model *m);
+
+int main(void)
+{
+    static const struct scene scenes[] = {
+        {two_nodes, "two nodes"}, {paused, "pause"},         {terminated, "terminate"},
+        {late_reply, "late"},     {drained, "drain"},        {died, "death"},
+        {silent, "lost lease"},   {broke, "no money"},       {restarted, "restart"},
+        {lost, "lost replies"},   {failures, "AI failures"},
+    };
+    log_setup(getenv("HEART_LOG") ? LOG_DEBUG : LOG_ERROR, LOG_TEXT, "test");
+    model = redis_model_new();
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        tap_task(play, (void *)&scenes[i], false);
+    redis_model_free(model);
+    return tap_done();
+}
