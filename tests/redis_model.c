@@ -610,7 +610,8 @@ static const struct redis_reply *cmd_xrange(const struct call *c)
 
 static const struct redis_reply *cmd_info(const struct call *c)
 {
-    return reply_str(c->a, str_printf(c->a, "# Server\r\nrun_id:%s\r\n", c->m->run_id));
+    return reply_str(c->a,
+                     STR_JOIN(c->a, STR("# Server\r\nrun_id:"), str_of(c->m->run_id), STR("\r\n")));
 }
 
 static const struct redis_reply *cmd_time(const struct call *c)
@@ -622,45 +623,45 @@ static const struct redis_reply *cmd_time(const struct call *c)
 }
 
 static const struct {
-    const char *name;
+    struct str name;
     command_fn *fn;
     size_t argc_min;
 } commands[] = {
-    {"HGET", cmd_hget, 3},
-    {"XRANGE", cmd_xrange, 6},
-    {"HSET", cmd_hset, 4},
-    {"HMGET", cmd_hmget, 3},
-    {"INFO", cmd_info, 1},
-    {"GET", cmd_get, 2},
-    {"HGETALL", cmd_hgetall, 2},
-    {"TIME", cmd_time, 1},
-    {"DECRBY", cmd_decrby, 3},
-    {"DEL", cmd_del, 2},
-    {"EXISTS", cmd_exists, 2},
-    {"HDEL", cmd_hdel, 3},
-    {"HEXISTS", cmd_hexists, 3},
-    {"HINCRBY", cmd_hincrby, 4},
-    {"HLEN", cmd_hlen, 2},
-    {"INCRBY", cmd_incrby, 3},
-    {"LLEN", cmd_llen, 2},
-    {"LPOP", cmd_lpop, 2},
-    {"LPUSH", cmd_lpush, 3},
-    {"LRANGE", cmd_lrange, 4},
-    {"PERSIST", cmd_persist, 2},
-    {"PEXPIRE", cmd_pexpire, 3},
-    {"RPUSH", cmd_rpush, 3},
-    {"SADD", cmd_sadd, 3},
-    {"SET", cmd_set, 3},
-    {"SISMEMBER", cmd_sismember, 3},
-    {"SMISMEMBER", cmd_smismember, 3},
-    {"SREM", cmd_srem, 3},
-    {"UNLINK", cmd_del, 2},
-    {"XADD", cmd_xadd, 8},
-    {"ZADD", cmd_zadd, 4},
-    {"ZRANGE", cmd_zrange, 4},
-    {"ZRANGEBYSCORE", cmd_zrangebyscore, 4},
-    {"ZREM", cmd_zrem, 3},
-    {"ZSCORE", cmd_zscore, 3},
+    {{"HGET", sizeof("HGET") - 1}, cmd_hget, 3},
+    {{"XRANGE", sizeof("XRANGE") - 1}, cmd_xrange, 6},
+    {{"HSET", sizeof("HSET") - 1}, cmd_hset, 4},
+    {{"HMGET", sizeof("HMGET") - 1}, cmd_hmget, 3},
+    {{"INFO", sizeof("INFO") - 1}, cmd_info, 1},
+    {{"GET", sizeof("GET") - 1}, cmd_get, 2},
+    {{"HGETALL", sizeof("HGETALL") - 1}, cmd_hgetall, 2},
+    {{"TIME", sizeof("TIME") - 1}, cmd_time, 1},
+    {{"DECRBY", sizeof("DECRBY") - 1}, cmd_decrby, 3},
+    {{"DEL", sizeof("DEL") - 1}, cmd_del, 2},
+    {{"EXISTS", sizeof("EXISTS") - 1}, cmd_exists, 2},
+    {{"HDEL", sizeof("HDEL") - 1}, cmd_hdel, 3},
+    {{"HEXISTS", sizeof("HEXISTS") - 1}, cmd_hexists, 3},
+    {{"HINCRBY", sizeof("HINCRBY") - 1}, cmd_hincrby, 4},
+    {{"HLEN", sizeof("HLEN") - 1}, cmd_hlen, 2},
+    {{"INCRBY", sizeof("INCRBY") - 1}, cmd_incrby, 3},
+    {{"LLEN", sizeof("LLEN") - 1}, cmd_llen, 2},
+    {{"LPOP", sizeof("LPOP") - 1}, cmd_lpop, 2},
+    {{"LPUSH", sizeof("LPUSH") - 1}, cmd_lpush, 3},
+    {{"LRANGE", sizeof("LRANGE") - 1}, cmd_lrange, 4},
+    {{"PERSIST", sizeof("PERSIST") - 1}, cmd_persist, 2},
+    {{"PEXPIRE", sizeof("PEXPIRE") - 1}, cmd_pexpire, 3},
+    {{"RPUSH", sizeof("RPUSH") - 1}, cmd_rpush, 3},
+    {{"SADD", sizeof("SADD") - 1}, cmd_sadd, 3},
+    {{"SET", sizeof("SET") - 1}, cmd_set, 3},
+    {{"SISMEMBER", sizeof("SISMEMBER") - 1}, cmd_sismember, 3},
+    {{"SMISMEMBER", sizeof("SMISMEMBER") - 1}, cmd_smismember, 3},
+    {{"SREM", sizeof("SREM") - 1}, cmd_srem, 3},
+    {{"UNLINK", sizeof("UNLINK") - 1}, cmd_del, 2},
+    {{"XADD", sizeof("XADD") - 1}, cmd_xadd, 8},
+    {{"ZADD", sizeof("ZADD") - 1}, cmd_zadd, 4},
+    {{"ZRANGE", sizeof("ZRANGE") - 1}, cmd_zrange, 4},
+    {{"ZRANGEBYSCORE", sizeof("ZRANGEBYSCORE") - 1}, cmd_zrangebyscore, 4},
+    {{"ZREM", sizeof("ZREM") - 1}, cmd_zrem, 3},
+    {{"ZSCORE", sizeof("ZSCORE") - 1}, cmd_zscore, 3},
 };
 
 const struct redis_reply *redis_model_argv(struct redis_model *m, struct arena *a, size_t argc,
@@ -668,7 +669,7 @@ const struct redis_reply *redis_model_argv(struct redis_model *m, struct arena *
 {
     struct call c = {m, a, argc, argv};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (is(argv[0], commands[i].name)) {
+        if (str_eq(argv[0], commands[i].name)) {
             check(argc >= commands[i].argc_min);
             return commands[i].fn(&c);
         }

@@ -7,8 +7,6 @@
 #include "engine/scripts.h"
 #include "engine/store/keys.h"
 
-#define SILENT_MS 3000 /* others may take such a node for dead soon */
-
 void heart_problem(struct heart_world *w, const char *fmt, ...)
 {
     if (*w->problem)
@@ -136,31 +134,53 @@ static void look_done(struct heart_world *w, const struct heart_run *r)
                       (long long)waiting, (long long)r->leases);
 }
 
-static void look_run(struct heart_world *w, struct heart_run *r)
+/* The state has changed. */
+static void look_change(struct heart_world *w, struct heart_run *r, enum run_state state)
 {
-    struct arena *a = &w->scratch;
-    const struct redis_reply *s = redis_model_call(w->model, a, STR("HMGET"), r->status,
-                                                   STR("state"), STR("finished_blocks"));
-    enum run_state state;
-    if (s->items[0]->type != REDIS_STRING || !run_state_parse(s->items[0]->str, &state))
-        return;
-    int64_t leases = heart_number(w, STR("HLEN"), r->inflight, STR_NULL, 0);
-    int64_t finished = redis_number(s->items[1], 0);
-    if (!r->known || r->told != state) {
-        r->known = true;
-        r->told = state;
-        r->told_ms = loop_now_ms(w->loop);
-        r->leases = leases;
-        r->results = heart_number(w, STR("HLEN"), r->result, STR_NULL, 0);
-        if (state == RUN_DONE)
-            look_done(w, r);
-    }
-    if (state != RUN_RUNNING && leases > r->leases)
-        heart_problem(w, "run %s is %s, and a unit is taken", r->qid, run_state_name(state));
-    r->leases = leases;
+    if (r->known && r->told == RUN_CANCELLED)
+        heart_problem(w, "run %s was terminated, and is %s", r->qid, run_state_name(state));
+    r->known = true;
+    r->told = state;
+    r->told_ms = loop_now_ms(w->loop);
+    r->results = heart_number(w, STR("HLEN"), r->result, STR_NULL, 0);
+    if (state == RUN_DONE)
+        look_done(w, r);
+}
+
+/* Each unit of a run that has been split is in one place: it waits, is held, or is finished. */
+static void look_units(struct heart_world *w, const struct heart_run *r, int64_t total,
+                       int64_t finished)
+{
+    int64_t waiting = heart_number(w, STR("LLEN"), r->pending, STR_NULL, 0);
+    if (r->told != RUN_CANCELLED && waiting + r->leases + finished != total)
+        heart_problem(w, "run %s: %lld units wait, %lld are held, %lld are finished, of %lld",
+                      r->qid, (long long)waiting, (long long)r->leases, (long long)finished,
+                      (long long)total);
     if (finished > complete_units(r))
         heart_problem(w, "run %s: %lld units are finished, but %d have all results", r->qid,
                       (long long)finished, complete_units(r));
+}
+
+static void look_run(struct heart_world *w, struct heart_run *r)
+{
+    const struct redis_reply *s =
+        redis_model_call(w->model, &w->scratch, STR("HMGET"), r->status, STR("state"),
+                         STR("changed"), STR("total_blocks"), STR("finished_blocks"));
+    enum run_state state;
+    if (s->items[0]->type != REDIS_STRING || !run_state_parse(s->items[0]->str, &state))
+        return;
+    int64_t changed = redis_number(s->items[1], 0), total = redis_number(s->items[2], -1);
+    int64_t leases = heart_number(w, STR("HLEN"), r->inflight, STR_NULL, 0), had = r->leases;
+    r->leases = leases;
+    if (changed < r->told_changed)
+        heart_problem(w, "run %s: Redis is told an older promise", r->qid);
+    r->told_changed = changed;
+    if (!r->known || r->told != state)
+        look_change(w, r, state);
+    else if (state != RUN_RUNNING && leases > had)
+        heart_problem(w, "run %s is %s, and a unit is taken", r->qid, run_state_name(state));
+    if (total >= 0)
+        look_units(w, r, total, redis_number(s->items[3], 0));
     if (state == RUN_CANCELLED &&
         heart_number(w, STR("HLEN"), r->result, STR_NULL, 0) != r->results)
         heart_problem(w, "run %s was terminated, and a result came", r->qid);
@@ -213,14 +233,17 @@ int64_t heart_workers(const struct heart_world *w, int64_t uid)
     return sum;
 }
 
+/* The others may take it for dead: then its workers do not count. */
+static bool is_silent(const struct redis *r, int64_t now_ms)
+{
+    return r->up ? now_ms < r->silent_until_ms : now_ms - r->fault_ms >= HEART_SILENT_MS;
+}
+
 static bool any_silent(const struct heart_world *w)
 {
     bool silent = false;
-    for (int i = 0; i < HEART_NODES; i++) {
-        const struct heart_node *n = w->nodes[i];
-        silent =
-            silent || (n && !n->redis.up && loop_now_ms(w->loop) - n->redis.fault_ms >= SILENT_MS);
-    }
+    for (int i = 0; i < HEART_NODES; i++)
+        silent = silent || (w->nodes[i] && is_silent(&w->nodes[i]->redis, loop_now_ms(w->loop)));
     return silent;
 }
 

@@ -3,10 +3,21 @@
  * A call is sent, arrives after 0 to 3 ms, is executed there, and its reply comes back after 0 to
  * 3 ms. Calls of one connection arrive in the order in which they were sent. One whose task is
  * cancelled on the way arrives or does not, by chance. */
-#include "engine/crew/heart_fixture.h"
-#include "engine/scripts.h"
+#include <event2/event.h>
 
-#define DELAY_MS 3
+#include "engine/crew/heart_fixture.h"
+
+#define DELAY_MS  3
+#define RETURN_MS 1000 /* until a node that was silent has said how many workers it has */
+
+/* Nothing here has a file descriptor, so the loop need not ask the kernel. It would wait for it if no
+ * task had anything to wait for but another one: that is a deadlock. */
+int event_base_loop(struct event_base *base, int flags)
+{
+    (void)base;
+    check(flags & EVLOOP_NONBLOCK);
+    return 0;
+}
 
 struct request {
     struct list link;
@@ -84,9 +95,12 @@ void heart_redis_break(struct redis *r)
 
 void heart_redis_mend(struct redis *r)
 {
+    int64_t now_ms = loop_now_ms(r->world->loop);
+    if (now_ms - r->fault_ms >= HEART_SILENT_MS)
+        r->silent_until_ms = now_ms + RETURN_MS;
     r->up = true;
     r->epoch++;
-    r->fault_ms = loop_now_ms(r->world->loop);
+    r->fault_ms = now_ms;
 }
 
 static int64_t delay(struct heart_world *w)
@@ -106,7 +120,7 @@ static int wait_ms(struct task *t, int64_t ms)
     return ms > 0 ? task_sleep(t, ms) : 0;
 }
 
-static int send(struct task *t, struct redis *r, struct request *q)
+static int carry(struct task *t, struct redis *r, struct request *q)
 {
     struct heart_world *w = r->world;
     int64_t now_ms = loop_now_ms(w->loop), at_ms = now_ms + delay(w);
@@ -166,7 +180,7 @@ static int send_one(struct task *t, struct redis *r, struct request *q, size_t a
     struct redis_command c = {argc, argv};
     q->commands = &c;
     q->count = 1;
-    int err = send(t, r, q);
+    int err = carry(t, r, q);
     return err ? err : redis_verdict(t, q->replies[0], out);
 }
 
@@ -210,7 +224,7 @@ void redis_batch_argv(struct redis_batch *b, struct str key, size_t argc, const 
 int redis_batch_run(struct redis_batch *b, const struct redis_reply *const **replies)
 {
     struct request q = {.commands = (void *)b->bytes, .count = b->count};
-    int err = send(b->task, b->redis, &q);
+    int err = carry(b->task, b->redis, &q);
     if (!err)
         *replies = q.replies;
     redis_batch_init(b, b->task, b->redis);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/time.h"
+#include "engine/crew/heart_schedule.h"
+#include "engine/scripts.h"
 #include "tests/tap.h"
 
 static struct redis_model *model;
@@ -210,6 +213,32 @@ static void restarted(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 400, "each paper is paid for once");
 }
 
+/* A unit that was taken before Redis was restarted cannot be finished: it goes back, and is done once
+ * more, by whichever node has a share of the run by then. */
+static void restarted_aside(struct task *t, struct heart_world *w)
+{
+    w->ai_ms_min = w->ai_ms_max = 1000;
+    heart_permit(w, 0, 1);
+    heart_node_drain(t, w, 1, 1000);
+    struct heart_run *r = heart_submit(t, w, 0, 1, 1, 10);
+    until_asked(t, w, r, 1);
+    heart_redis_break(&w->nodes[0]->redis);
+    redis_model_restart(model, ++w->restarts);
+    heart_redis_mend(&w->nodes[0]->redis);
+    check(heart_control(t, w, r, RUN_PAUSE) == 0);
+    until(t, w, 1500);
+    w->nodes[0]->node.drained = true;
+    heart_node_up(w, 1);
+    until(t, w, 1000);
+    check(heart_control(t, w, r, RUN_RESUME) == 0);
+    bool ends = heart_settle(t, w, 20000);
+    if (HEART_KNOWN_LOST_LEASE && !ends)
+        heart_node_drain(t, w, 0, 0);
+    ok(heart_settle(t, w, 20000) && r->state == RUN_DONE,
+       "a unit that was taken before a restart of Redis goes back, though its node has no share");
+    ok(asked_of(r) == 1 && w->users[0].spent == 10, "papers that have a result are passed over");
+}
+
 static void lost(struct task *t, struct heart_world *w)
 {
     w->redis_faults = w->sql_faults = 500;
@@ -228,20 +257,107 @@ static void failures(struct task *t, struct heart_world *w)
     ok(results_of(r) == 10 && w->users[0].spent == 0, "with results that cost nothing");
 }
 
-int heart_schedules(struct redis_model *m);
+/* --- schedules --- */
+
+#define SECONDS        20   /* of schedules, unless HEART_SCHEDULES says how many */
+#define FAILURES_MAX   10   /* that are shown */
+#define MUTATION_TRIES 1000 /* schedules in which a mutation must be found */
+
+static uint64_t number_of(const char *name, uint64_t absent)
+{
+    int64_t n;
+    const char *text = getenv(name);
+    return text && str_to_i64(str_of(text), &n) && n >= 0 ? (uint64_t)n : absent;
+}
+
+/* HEART_SEED: the first seed. HEART_SCHEDULES: how many. HEART_LOG: what nodes say. */
+static void schedules(void)
+{
+    struct heart_schedule s = {.model = model};
+    uint64_t first = number_of("HEART_SEED", 1), count = number_of("HEART_SCHEDULES", 0), done = 0;
+    int64_t began_us = time_mono_us(), us = 0, failed = 0;
+    while (failed < FAILURES_MAX && (count ? done < count : us < SECONDS * 1000000LL)) {
+        uint64_t seed = first + done++;
+        bool held = heart_schedule_run(&s, seed);
+        if (!held)
+            printf("# HEART_SEED=%llu HEART_SCHEDULES=1: %s\n", (unsigned long long)seed,
+                   s.problem);
+        failed += !held;
+        us = time_mono_us() - began_us;
+    }
+    printf(
+        "# %llu schedules, seeds from %llu, %lld s of virtual time, %lld calls to the AI: %.1f s\n",
+        (unsigned long long)done, (unsigned long long)first, (long long)s.virtual_ms / 1000,
+        (long long)s.ai_calls, (double)us / 1e6);
+    if (s.stuck)
+        printf("# in %lld of them a run ended only after nodes were started anew\n",
+               (long long)s.stuck);
+    is_int(failed, 0, "in all schedules all invariants hold");
+}
+
+/* What the schedules must find. The first two are those that this bench was built for. */
+static const struct mutation {
+    const char *name;
+    const struct redis_script *script;
+    const char *from, *to;
+} mutations[] = {
+    {"unit_finish.lua without its lease check", &script_unit_finish,
+     "run ~= ARGV[3] or redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2]", "false"},
+    {"unit_take.lua that does not look for a pause", &script_unit_take,
+     "redis.call('EXISTS', KEYS[3]) == 1 or state == 'PAUSED'", "false"},
+    {"charge.lua that does not look at the state", &script_charge,
+     "state ~= 'RUNNING' and state ~= 'PAUSED'", "false"},
+    {"charge.lua that does not look for a result", &script_charge, "had[doi] == 'v' or", ""},
+    {"charge.lua that does not look at the balance", &script_charge, "elseif cents > left then",
+     "elseif false then"},
+    {"workers_claim.lua without a limit", &script_workers_claim,
+     "math.min(wants - has, permission - total)", "wants - has"},
+    {"run_tell.lua that takes an older promise for a newer one", &script_run_tell,
+     "was[2] and tonumber(was[2]) >= changed", "false"},
+};
+
+static void mutants(void)
+{
+    for (size_t i = 0; i < sizeof mutations / sizeof *mutations; i++) {
+        const struct mutation *m = &mutations[i];
+        struct heart_schedule s = {.model = model};
+        uint64_t seed = 1;
+        redis_model_mutate(model, m->script, m->from, m->to);
+        while (seed < MUTATION_TRIES && heart_schedule_run(&s, seed))
+            seed++;
+        redis_model_mutate(model, m->script, NULL, NULL);
+        printf("# schedule %llu: %s\n", (unsigned long long)seed, s.problem);
+        ok(*s.problem, "is found: %s", m->name);
+    }
+}
+
+/* The same seed is the same schedule, to the call. */
+static void repeats(void)
+{
+    struct heart_schedule a = {.model = model}, b = a;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        check(heart_schedule_run(&a, seed) == heart_schedule_run(&b, seed));
+    }
+    ok(a.virtual_ms == b.virtual_ms && a.ai_calls == b.ai_calls, "a seed repeats its schedule");
+}
 
 int main(void)
 {
     static const struct scene scenes[] = {
-        {two_nodes, "two nodes"}, {paused, "pause"},         {terminated, "terminate"},
-        {late_reply, "late"},     {drained, "drain"},        {died, "death"},
-        {silent, "lost lease"},   {broke, "no money"},       {restarted, "restart"},
-        {lost, "lost replies"},   {failures, "AI failures"},
+        {two_nodes, "two nodes"},  {paused, "pause"},
+        {terminated, "terminate"}, {late_reply, "late"},
+        {drained, "drain"},        {died, "death"},
+        {silent, "lost lease"},    {broke, "no money"},
+        {restarted, "restart"},    {restarted_aside, "restart, aside"},
+        {lost, "lost replies"},    {failures, "AI failures"},
     };
     log_setup(getenv("HEART_LOG") ? LOG_DEBUG : LOG_ERROR, LOG_TEXT, "test");
     model = redis_model_new();
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
         tap_task(play, (void *)&scenes[i], false);
+    repeats();
+    mutants();
+    schedules();
     redis_model_free(model);
     return tap_done();
 }

@@ -120,7 +120,8 @@ struct heart_world *heart_world_new(struct loop *l, struct redis_model *m)
     group_init(&w->group, l);
     redis_model_clear(m, ++w->restarts);
     redis_model_clock(m, loop_wall_ms(l));
-    w->front = node_new(w);
+    for (int i = 0; i < HEART_FRONTS; i++)
+        w->fronts[i] = node_new(w);
     for (int i = 0; i < HEART_USERS; i++)
         w->users[i] = (struct heart_user){.uid = i + 1, .permission = 4};
     return w;
@@ -130,7 +131,8 @@ void heart_world_free(struct heart_world *w)
 {
     for (int i = 0; i < HEART_NODES; i++)
         check(!w->nodes[i]);
-    free(w->front);
+    for (int i = 0; i < HEART_FRONTS; i++)
+        free(w->fronts[i]);
     arena_release(&w->scratch);
     arena_release(&w->arena);
     free(w);
@@ -165,7 +167,7 @@ struct heart_run *heart_submit(struct task *t, struct heart_world *w, int user, 
                           .reason = STR(""),
                           .params = STR(HEART_PARAMS),
                           .papers = units * papers};
-    if (run_announce(t, &w->front->runs, &row)) /* then the keeper does it */
+    if (run_announce(t, &w->fronts[0]->runs, &row)) /* then the keeper does it */
         return r;
     return r;
 }
@@ -173,7 +175,8 @@ struct heart_run *heart_submit(struct task *t, struct heart_world *w, int user, 
 int heart_control(struct task *t, struct heart_world *w, struct heart_run *r, enum run_event e)
 {
     enum run_state state;
-    return run_control(t, &w->front->runs, (struct run_id){r->uid, str_of(r->qid)}, e, "", &state);
+    const struct heart_node *n = w->fronts[heart_random(w, 0, HEART_FRONTS - 1)];
+    return run_control(t, &n->runs, (struct run_id){r->uid, str_of(r->qid)}, e, "", &state);
 }
 
 void heart_recharge(struct heart_world *w, int user, int64_t cents)
