@@ -1,4 +1,4 @@
-/* redis_model_private.h -- what the two files of the model share: commands, and Lua. */
+/* redis_model_private.h -- what the files of the model share: commands, replies, Lua. */
 #ifndef TESTS_REDIS_MODEL_PRIVATE_H
 #define TESTS_REDIS_MODEL_PRIVATE_H
 
@@ -20,7 +20,7 @@ struct redis_model {
 void redis_model_lua_open(struct redis_model *m);
 void redis_model_lua_close(struct redis_model *m);
 
-/* redis_model.c: replies, in a. */
+/* redis_model_reply.c: in a. */
 const struct redis_reply *reply_str(struct arena *a, struct str s);
 const struct redis_reply *reply_int(struct arena *a, int64_t v);
 const struct redis_reply *reply_nil(void);
