@@ -637,14 +637,57 @@ struct redis_model *redis_model_new(void)
     return m;
 }
 
-void redis_model_clear(struct redis_model *m, uint64_t run)
+static void free_keys(struct map *keys)
 {
     struct str name;
     void *v;
-    for (size_t at = 0; map_next(m->keys, &at, &name, &v);)
+    for (size_t at = 0; keys && map_next(keys, &at, &name, &v);)
         value_free(v);
-    map_free(m->keys);
+    if (keys)
+        map_free(keys);
+}
+
+static struct map *copy_keys(const struct map *keys)
+{
+    struct map *copy = map_new();
+    struct str name;
+    void *each;
+    for (size_t at = 0; map_next(keys, &at, &name, &each);) {
+        const struct value *v = each;
+        struct value *c = check_memory(calloc(1, sizeof *c));
+        *c = (struct value){.kind = v->kind, .expires_ms = v->expires_ms};
+        for (size_t i = 0; i < v->count; i++) {
+            insert(c, i, item_new(v->items[i].a, v->items[i].b, v->items[i].c));
+            c->items[i].score = v->items[i].score;
+        }
+        map_set(copy, name, c);
+    }
+    return copy;
+}
+
+void redis_model_save(struct redis_model *m)
+{
+    free_keys(m->saved);
+    m->saved = copy_keys(m->keys);
+}
+
+bool redis_model_restore(struct redis_model *m, uint64_t run)
+{
+    if (!m->saved)
+        return false;
+    free_keys(m->keys);
+    m->keys = m->saved;
+    m->saved = NULL;
+    redis_model_restart(m, run);
+    return true;
+}
+
+void redis_model_clear(struct redis_model *m, uint64_t run)
+{
+    free_keys(m->keys);
+    free_keys(m->saved);
     m->keys = map_new();
+    m->saved = NULL;
     m->stream_ms = m->stream_seq = 0;
     redis_model_restart(m, run);
 }

@@ -22,6 +22,10 @@ void redis_model_free(struct redis_model *m);
 void redis_model_clear(struct redis_model *m, uint64_t run);
 /* The same keys, another run id: the server was restarted and has lost nothing. */
 void redis_model_restart(struct redis_model *m, uint64_t run);
+/* Notes all keys as they are now. After redis_model_restore they are so again, under another run id:
+ * the server was restarted and has lost what came since. False: nothing was saved. */
+void redis_model_save(struct redis_model *m);
+bool redis_model_restore(struct redis_model *m, uint64_t run);
 void redis_model_clock(struct redis_model *m, int64_t wall_ms);
 struct str redis_model_run_id(const struct redis_model *m);
 

@@ -8,7 +8,8 @@
 struct lua_State;
 
 struct redis_model {
-    struct map *keys; /* name -> struct value, owned */
+    struct map *keys;  /* name -> struct value, owned */
+    struct map *saved; /* likewise; NULL: nothing was saved */
     char run_id[REDIS_MODEL_RUN_ID_CHARS + 1];
     int64_t wall_ms, stream_ms, stream_seq;
     struct lua_State *lua;

@@ -253,6 +253,22 @@ static void test_time(struct task *t)
     ok(redis_model_call(model, a, STR("EXISTS"), STR("lock"))->integer == 0, "until its time");
 }
 
+static void test_restart(struct task *t)
+{
+    struct arena *a = task_arena(t);
+    redis_model_clear(model, 1);
+    ok(!redis_model_restore(model, 2), "nothing was saved");
+    (void)redis_model_call(model, a, STR("RPUSH"), STR("l"), STR("a"), STR("b"));
+    redis_model_save(model);
+    (void)redis_model_call(model, a, STR("LPOP"), STR("l"));
+    (void)redis_model_call(model, a, STR("SET"), STR("s"), STR("1"));
+    ok(redis_model_restore(model, 3), "what was saved comes back");
+    is_int(redis_model_call(model, a, STR("LLEN"), STR("l"))->integer, 2, "as it was");
+    is_int(redis_model_call(model, a, STR("EXISTS"), STR("s"))->integer, 0, "and nothing else");
+    is_str(redis_model_run_id(model), STR("0000000000000000000000000000000000000003"),
+           "in another server");
+}
+
 static void test(struct task *t, void *arg)
 {
     (void)arg;
@@ -266,6 +282,7 @@ static void test(struct task *t, void *arg)
     test_mutation(task_arena(t));
     test_stream(t);
     test_time(t);
+    test_restart(t);
     redis_close(r);
     check(group_join(t, &g) == 0);
 }

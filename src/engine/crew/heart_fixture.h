@@ -35,11 +35,18 @@
  * anew where a run does not come to its end, and it is counted; 0: then a problem it is. */
 #define HEART_KNOWN_LOST_LEASE 1
 
+/* Another one (seed 1939): workers_claim.lua counts the nodes that the caller knows to live, and drops
+ * the claims of all others. A node that joins between the caller's beat and its claim is not known yet:
+ * what it has claimed is dropped, and the user has more workers than permitted until both have claimed
+ * again. Until that is mended workers are not counted right after a node has come; 0: they are. */
+#define HEART_KNOWN_JOIN 1
+
 /* Once Redis knows of a pause, and as long as the node can ask it, no call to the AI begins later
  * than this: news are looked for every CREW_NEWS_MS, shares at the latest every CREW_MANAGE_MS, and
  * a round takes some ten calls. */
 #define HEART_PAUSE_MS 700
 
+#define HEART_RETURN_MS 1000 /* until a node that was silent has said how many workers it has */
 #define HEART_SILENT_MS 3000 /* less than MEMBER_SILENT_MS: the last beat was before */
 
 #define HEART_PARAMS "{\"kind\":\"heart\",\"question\":\"q\"}"
@@ -153,6 +160,10 @@ void heart_permit(struct heart_world *w, int user, int64_t permission);
 bool heart_settle(struct task *t, struct heart_world *w, int64_t ms);
 bool heart_at_rest(struct heart_world *w);
 
+/* Redis is another one from now on; older: and has lost what came since redis_model_save. Connections
+ * are the caller's to break and mend. */
+void heart_restart(struct heart_world *w, bool older);
+
 /* --- heart_look.c: invariants --- */
 
 void heart_problem(struct heart_world *w, const char *fmt, ...) PRINTF(2, 3);
@@ -162,8 +173,9 @@ int64_t heart_workers(const struct heart_world *w, int64_t uid); /* of all nodes
 void heart_look_script(struct heart_world *w, const struct redis_script *s, size_t argc,
                        const struct str *argv);
 void heart_look_call(struct heart_world *w, const struct ai *ai, struct str doi);
-void heart_look(struct heart_world *w);     /* at any time */
-void heart_look_end(struct heart_world *w); /* at rest */
+void heart_look_older(struct heart_world *w); /* what was seen before may be gone */
+void heart_look(struct heart_world *w);       /* at any time */
+void heart_look_end(struct heart_world *w);   /* at rest */
 /* An integer that the model answers; absent: it has none. */
 int64_t heart_number(struct heart_world *w, struct str command, struct str key, struct str field,
                      int64_t absent);

@@ -58,10 +58,12 @@ static struct str after(struct str text, struct str mark)
     return str_from(text.p + at + mark.n, text.n - (size_t)at - mark.n);
 }
 
-static void look_record(struct heart_world *w, struct heart_user *u, struct heart_run *r,
-                        struct str record)
+static void look_record(struct heart_world *w, struct heart_user *u, struct str record)
 {
     struct str doi = after(record, STR("\"doi\":\"")), cost = after(record, STR("\"cost\":"));
+    struct str qid = after(record, STR("\"qid\":\""));
+    struct heart_run *r = heart_run_of(w, str_cut(&qid, '"'));
+    check(r);
     int64_t paper = paper_of(r, str_cut(&doi, '"')), cents = 0;
     if (paper < 0 || !str_to_i64(str_cut(&cost, '}'), &cents))
         heart_problem(w, "run %s: a record is none: %.*s", r->qid, STR_ARG(record));
@@ -70,17 +72,20 @@ static void look_record(struct heart_world *w, struct heart_user *u, struct hear
     else if (cents != r->cents)
         heart_problem(w, "run %s: paper %lld costs %lld", r->qid, (long long)paper,
                       (long long)cents);
-    if (r->told != RUN_RUNNING && r->told != RUN_PAUSED)
+    if (r->known && r->told != RUN_RUNNING && r->told != RUN_PAUSED)
         heart_problem(w, "run %s is %s, and is charged", r->qid, run_state_name(r->told));
     u->spent += cents;
 }
 
 static void look_money(struct heart_world *w, struct heart_user *u)
 {
-    struct str key = key_balance(&w->scratch, u->uid);
-    int64_t balance = heart_number(w, STR("GET"), key, STR_NULL, INT64_MIN);
-    if (balance == INT64_MIN)
-        return;
+    struct arena *a = &w->scratch;
+    int64_t balance = heart_number(w, STR("GET"), key_balance(a, u->uid), STR_NULL, INT64_MIN);
+    const struct redis_reply *run =
+        redis_model_call(w->model, a, STR("HGET"), key_ledger(a, u->uid), STR("run"));
+    if (balance == INT64_MIN || run->type != REDIS_STRING ||
+        !str_eq(run->str, redis_model_run_id(w->model)))
+        return; /* it will be loaded */
     if (balance < 0)
         heart_problem(w, "user %lld has a balance below zero", (long long)u->uid);
     if (balance + u->spent != u->deposited)
@@ -97,7 +102,7 @@ static void look_charges(struct heart_world *w, struct heart_run *r)
         redis_model_call(w->model, a, STR("LRANGE"), key_billing_queue(a, r->uid),
                          str_int(a, (int64_t)u->records), STR("-1"));
     for (size_t i = 0; i < records->count; i++, u->records++)
-        look_record(w, u, r, records->items[i]->str);
+        look_record(w, u, records->items[i]->str);
     look_money(w, u);
     const struct redis_reply *arrivals = redis_model_call(
         w->model, a, STR("LRANGE"), r->arrivals, str_int(a, (int64_t)r->arrived), STR("-1"));
@@ -184,6 +189,38 @@ static void look_run(struct heart_world *w, struct heart_run *r)
     if (state == RUN_CANCELLED &&
         heart_number(w, STR("HLEN"), r->result, STR_NULL, 0) != r->results)
         heart_problem(w, "run %s was terminated, and a result came", r->qid);
+}
+
+static void forget_beat(struct redis *r, int64_t now_ms)
+{
+    r->silent_until_ms = now_ms + HEART_SILENT_MS;
+    if (!r->up)
+        r->fault_ms = now_ms - HEART_SILENT_MS;
+}
+
+/* Redis came back older than it was. What it has lost was not charged: the ledger, which is not here,
+ * has given that money back. */
+void heart_look_older(struct heart_world *w)
+{
+    struct arena_mark mark = arena_mark(&w->scratch);
+    for (int i = 0; i < HEART_USERS; i++)
+        w->users[i].records = 0, w->users[i].spent = 0;
+    for (int i = 0; i < HEART_NODES; i++)
+        if (w->nodes[i]) /* its last beat may be lost as well */
+            forget_beat(&w->nodes[i]->redis, loop_now_ms(w->loop));
+    for (size_t i = 0; i < w->run_count; i++) {
+        struct heart_run *r = &w->runs[i];
+        r->known = false;
+        r->told_changed = 0;
+        r->arrived = 0;
+        memset(r->charged, 0, sizeof r->charged);
+        memset(r->has_result, 0, sizeof r->has_result);
+    }
+    for (size_t i = 0; i < w->run_count; i++)
+        look_charges(w, &w->runs[i]);
+    for (size_t i = 0; i < w->run_count; i++)
+        look_run(w, &w->runs[i]);
+    arena_reset(&w->scratch, mark);
 }
 
 void heart_look_script(struct heart_world *w, const struct redis_script *s, size_t argc,

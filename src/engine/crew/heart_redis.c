@@ -7,8 +7,7 @@
 
 #include "engine/crew/heart_fixture.h"
 
-#define DELAY_MS  3
-#define RETURN_MS 1000 /* until a node that was silent has said how many workers it has */
+#define DELAY_MS 3
 
 /* Nothing here has a file descriptor, so the loop need not ask the kernel. It would wait for it if no
  * task had anything to wait for but another one: that is a deadlock. */
@@ -97,7 +96,7 @@ void heart_redis_mend(struct redis *r)
 {
     int64_t now_ms = loop_now_ms(r->world->loop);
     if (now_ms - r->fault_ms >= HEART_SILENT_MS)
-        r->silent_until_ms = now_ms + RETURN_MS;
+        r->silent_until_ms = now_ms + HEART_RETURN_MS;
     r->up = true;
     r->epoch++;
     r->fault_ms = now_ms;

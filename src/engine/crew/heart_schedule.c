@@ -14,6 +14,7 @@
 #define CALM_AI_MS 10
 #define RESUME_MS  500
 #define RICH       100000
+#define LOST_MS    1500 /* that a restart may cost: Redis writes to disk every second */
 #define SILENCE_MS 6000 /* longer than a node may be silent */
 
 enum deed_kind {
@@ -29,13 +30,16 @@ enum deed_kind {
     RESTART,
     SET_ASIDE,
     NO_KEYS,
+    RETRY,
+    SAVE, /* what Redis will have after a restart */
     DEEDS,
 };
 
 /* Of a hundred deeds. */
 static const int weights[DEEDS] = {
-    [SUBMIT] = 16, [PAUSE] = 14, [RESUME] = 16, [TERMINATE] = 7, [RECHARGE] = 5,  [PERMIT] = 9,
-    [DRAIN] = 6,   [KILL] = 8,   [BREAK] = 9,   [RESTART] = 4,   [SET_ASIDE] = 3, [NO_KEYS] = 3,
+    [SUBMIT] = 15,   [PAUSE] = 14,  [RESUME] = 14, [TERMINATE] = 7, [RECHARGE] = 5,
+    [PERMIT] = 9,    [DRAIN] = 6,   [KILL] = 8,    [BREAK] = 9,     [RESTART] = 4,
+    [SET_ASIDE] = 3, [NO_KEYS] = 3, [RETRY] = 3,
 };
 
 /* Something that is done at its time, in a task of its own. */
@@ -46,7 +50,7 @@ struct deed {
     int64_t at_ms, number, ms;
 };
 
-#define DEEDS_MAX 15
+#define DEEDS_MAX 30
 
 struct plan {
     struct deed deeds[DEEDS_MAX]; /* in the order of their times */
@@ -64,8 +68,10 @@ static void submit(struct task *t, struct heart_world *w, const struct deed *d)
 
 static void control(struct task *t, struct heart_world *w, const struct deed *d)
 {
-    static const enum run_event events[] = {
-        [PAUSE] = RUN_PAUSE, [RESUME] = RUN_RESUME, [TERMINATE] = RUN_TERMINATE};
+    static const enum run_event events[] = {[PAUSE] = RUN_PAUSE,
+                                            [RESUME] = RUN_RESUME,
+                                            [TERMINATE] = RUN_TERMINATE,
+                                            [RETRY] = RUN_RETRY_FAILED};
     if (w->run_count == 0)
         return;
     struct heart_run *r = &w->runs[(size_t)d->which % w->run_count];
@@ -120,11 +126,10 @@ static void cut(struct task *t, struct heart_world *w, const struct deed *d)
     mend(t, w, n, slot, d->number % 4 ? d->ms / 10 : SILENCE_MS);
 }
 
-/* Redis has lost nothing, but is another one. */
+/* Redis is another one, and may have lost what came since it was saved. */
 static void restart(struct task *t, struct heart_world *w, const struct deed *d)
 {
     struct heart_node *was[HEART_NODES];
-    redis_model_restart(w->model, ++w->restarts);
     for (int i = 0; i < HEART_NODES; i++) {
         was[i] = w->nodes[i] && w->nodes[i]->redis.up ? w->nodes[i] : NULL;
         if (was[i])
@@ -132,6 +137,7 @@ static void restart(struct task *t, struct heart_world *w, const struct deed *d)
     }
     for (int i = 0; i < HEART_FRONTS; i++)
         heart_redis_break(&w->fronts[i]->redis);
+    heart_restart(w, d->number % 2);
     check(task_sleep(t, d->ms / 10) == 0);
     for (int i = 0; i < HEART_FRONTS; i++)
         if (!w->fronts[i]->redis.up)
@@ -155,9 +161,9 @@ static void set_aside(struct task *t, struct heart_world *w, const struct deed *
 
 static void run_deed(struct task *t, void *arg)
 {
-    static const char *const names[] = {"submit",   "pause",   "resume",    "terminate",
-                                        "recharge", "permit",  "drain",     "kill",
-                                        "break",    "restart", "set aside", "no keys"};
+    static const char *const names[] = {"submit",    "pause",   "resume", "terminate", "recharge",
+                                        "permit",    "drain",   "kill",   "break",     "restart",
+                                        "set aside", "no keys", "retry",  "save"};
     const struct deed *d = arg;
     struct heart_world *w = d->world;
     log_debug("heart", "%lld ms: %s %d, %lld, %lld ms", (long long)d->at_ms, names[d->kind],
@@ -169,6 +175,7 @@ static void run_deed(struct task *t, void *arg)
     case PAUSE:
     case RESUME:
     case TERMINATE:
+    case RETRY:
         control(t, w, d);
         break;
     case RECHARGE:
@@ -192,6 +199,10 @@ static void run_deed(struct task *t, void *arg)
         break;
     case NO_KEYS:
         w->no_keys_until_ms = loop_now_ms(w->loop) + d->ms;
+        break;
+    case SAVE:
+        redis_model_clock(w->model, loop_wall_ms(w->loop));
+        redis_model_save(w->model);
         break;
     case DEEDS:
         break;
@@ -236,13 +247,18 @@ static void set_up(struct heart_world *w, struct plan *p)
     heart_node_up(w, 0);
     heart_node_up(w, 1);
     add(w, p, (struct deed){.kind = SUBMIT, .which = (int)heart_random(w, 0, 1)});
-    for (int64_t i = 0; i < deeds; i++)
-        add(w, p,
-            (struct deed){.kind = any_kind(w),
-                          .which = (int)heart_random(w, 0, 11),
-                          .at_ms = heart_random(w, 0, all_ms),
-                          .number = heart_random(w, 0, 99),
-                          .ms = heart_random(w, 0, 3000)});
+    for (int64_t i = 0; i < deeds; i++) {
+        struct deed d = {.kind = any_kind(w),
+                         .which = (int)heart_random(w, 0, 11),
+                         .at_ms = heart_random(w, 0, all_ms),
+                         .number = heart_random(w, 0, 99),
+                         .ms = heart_random(w, 0, 3000)};
+        int64_t lost_ms = heart_random(w, 0, LOST_MS);
+        if (d.kind == RESTART && d.number % 2)
+            add(w, p,
+                (struct deed){.kind = SAVE, .at_ms = d.at_ms > lost_ms ? d.at_ms - lost_ms : 0});
+        add(w, p, d);
+    }
 }
 
 /* Nothing goes wrong any more, and all runs may work. */

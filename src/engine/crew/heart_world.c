@@ -39,6 +39,8 @@ void heart_node_up(struct heart_world *w, int slot)
 {
     check(!w->nodes[slot]);
     struct heart_node *n = node_new(w);
+    if (HEART_KNOWN_JOIN)
+        n->redis.silent_until_ms = loop_now_ms(w->loop) + HEART_RETURN_MS;
     n->node = (struct node){.loop = w->loop,
                             .redis = &n->redis,
                             .sql = &n->sql,
@@ -198,6 +200,14 @@ void heart_permit(struct heart_world *w, int user, int64_t permission)
         u->permission_before = u->permission;
     u->permission_ms = now_ms + READ_MS;
     u->permission = permission;
+}
+
+void heart_restart(struct heart_world *w, bool older)
+{
+    redis_model_clock(w->model, loop_wall_ms(w->loop));
+    if (older && redis_model_restore(w->model, w->restarts + 1))
+        heart_look_older(w);
+    redis_model_restart(w->model, ++w->restarts);
 }
 
 /* --- the end --- */
