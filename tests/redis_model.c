@@ -29,6 +29,7 @@ struct call {
     struct arena *a;
     size_t argc;
     const struct str *argv;
+    enum kind kind; /* of the value that the command is for */
 };
 
 typedef const struct redis_reply *command_fn(const struct call *c);
@@ -117,20 +118,20 @@ static struct value *get(struct redis_model *m, struct str key)
     return v;
 }
 
-static struct value *get_kind(const struct call *c, enum kind kind)
+static struct value *get_own(const struct call *c)
 {
     struct value *v = get(c->m, c->argv[1]);
-    check(!v || v->kind == kind);
+    check(!v || v->kind == c->kind);
     return v;
 }
 
-static struct value *make(const struct call *c, enum kind kind)
+static struct value *make(const struct call *c)
 {
-    struct value *v = get_kind(c, kind);
+    struct value *v = get_own(c);
     if (v)
         return v;
     v = check_memory(calloc(1, sizeof *v));
-    v->kind = kind;
+    v->kind = c->kind;
     map_set(c->m->keys, c->argv[1], v);
     return v;
 }
@@ -157,14 +158,14 @@ static bool is(struct str s, const char *word)
 
 static const struct redis_reply *cmd_get(const struct call *c)
 {
-    struct value *v = get_kind(c, STRING);
+    struct value *v = get_own(c);
     return v ? reply_str(c->a, v->items->a) : reply_nil();
 }
 
 static void set_string(const struct call *c, struct str s)
 {
     remove_key(c->m, c->argv[1]);
-    insert(make(c, STRING), 0, item_new(s, STR(""), STR("")));
+    insert(make(c), 0, item_new(s, STR(""), STR("")));
 }
 
 static const struct redis_reply *cmd_set(const struct call *c)
@@ -189,7 +190,7 @@ static const struct redis_reply *cmd_set(const struct call *c)
 static const struct redis_reply *add_to_string(const struct call *c, int64_t n)
 {
     char digits[STR_INT_BYTES];
-    struct value *v = get_kind(c, STRING);
+    struct value *v = get_own(c);
     int64_t sum = (v ? number(v->items->a) : 0) + n, expires_ms = v ? v->expires_ms : 0;
     set_string(c, str_digits(digits, sum));
     get(c->m, c->argv[1])->expires_ms = expires_ms;
@@ -261,12 +262,12 @@ static const struct redis_reply *field_reply(const struct call *c, struct value 
 
 static const struct redis_reply *cmd_hget(const struct call *c)
 {
-    return field_reply(c, get_kind(c, HASH), c->argv[2]);
+    return field_reply(c, get_own(c), c->argv[2]);
 }
 
 static const struct redis_reply *cmd_hmget(const struct call *c)
 {
-    struct value *v = get_kind(c, HASH);
+    struct value *v = get_own(c);
     const struct redis_reply **items = reply_items(c->a, c->argc);
     for (size_t i = 2; i < c->argc; i++)
         items[i - 2] = field_reply(c, v, c->argv[i]);
@@ -276,7 +277,7 @@ static const struct redis_reply *cmd_hmget(const struct call *c)
 static const struct redis_reply *cmd_hset(const struct call *c)
 {
     check(c->argc >= 4 && c->argc % 2 == 0);
-    struct value *v = make(c, HASH);
+    struct value *v = make(c);
     int64_t added = 0;
     for (size_t i = 2; i < c->argc; i += 2)
         added += set_field(v, c->argv[i], c->argv[i + 1]);
@@ -286,7 +287,7 @@ static const struct redis_reply *cmd_hset(const struct call *c)
 static const struct redis_reply *cmd_hincrby(const struct call *c)
 {
     char digits[STR_INT_BYTES];
-    struct value *v = make(c, HASH);
+    struct value *v = make(c);
     struct item *i = find(v, c->argv[2]);
     int64_t sum = (i ? number(i->b) : 0) + number(c->argv[3]);
     set_field(v, c->argv[2], str_digits(digits, sum));
@@ -295,7 +296,7 @@ static const struct redis_reply *cmd_hincrby(const struct call *c)
 
 static const struct redis_reply *cmd_hgetall(const struct call *c)
 {
-    struct value *v = get_kind(c, HASH);
+    struct value *v = get_own(c);
     size_t count = v ? v->count : 0;
     const struct redis_reply **items = reply_items(c->a, 2 * count);
     for (size_t i = 0; i < count; i++) {
@@ -306,9 +307,9 @@ static const struct redis_reply *cmd_hgetall(const struct call *c)
 }
 
 /* Members of any kind that are named, away with them. */
-static const struct redis_reply *remove_members(const struct call *c, enum kind kind)
+static const struct redis_reply *remove_members(const struct call *c)
 {
-    struct value *v = get_kind(c, kind);
+    struct value *v = get_own(c);
     int64_t count = 0;
     for (size_t i = 2; v && i < c->argc; i++) {
         struct item *old = find(v, c->argv[i]);
@@ -321,37 +322,22 @@ static const struct redis_reply *remove_members(const struct call *c, enum kind 
     return reply_int(c->a, count);
 }
 
-static const struct redis_reply *cmd_hdel(const struct call *c)
-{
-    return remove_members(c, HASH);
-}
-
 static const struct redis_reply *cmd_hexists(const struct call *c)
 {
-    return reply_int(c->a, find(get_kind(c, HASH), c->argv[2]) != NULL);
+    return reply_int(c->a, find(get_own(c), c->argv[2]) != NULL);
 }
 
-static const struct redis_reply *count_of(const struct call *c, enum kind kind)
+static const struct redis_reply *count_of(const struct call *c)
 {
-    struct value *v = get_kind(c, kind);
+    struct value *v = get_own(c);
     return reply_int(c->a, v ? (int64_t)v->count : 0);
-}
-
-static const struct redis_reply *cmd_hlen(const struct call *c)
-{
-    return count_of(c, HASH);
 }
 
 /* --- lists --- */
 
-static const struct redis_reply *cmd_llen(const struct call *c)
-{
-    return count_of(c, LIST);
-}
-
 static const struct redis_reply *cmd_lpush(const struct call *c)
 {
-    struct value *v = make(c, LIST);
+    struct value *v = make(c);
     for (size_t i = 2; i < c->argc; i++)
         insert(v, 0, item_new(c->argv[i], STR(""), STR("")));
     return reply_int(c->a, (int64_t)v->count);
@@ -359,7 +345,7 @@ static const struct redis_reply *cmd_lpush(const struct call *c)
 
 static const struct redis_reply *cmd_rpush(const struct call *c)
 {
-    struct value *v = make(c, LIST);
+    struct value *v = make(c);
     for (size_t i = 2; i < c->argc; i++)
         insert(v, v->count, item_new(c->argv[i], STR(""), STR("")));
     return reply_int(c->a, (int64_t)v->count);
@@ -367,7 +353,7 @@ static const struct redis_reply *cmd_rpush(const struct call *c)
 
 static const struct redis_reply *cmd_lpop(const struct call *c)
 {
-    struct value *v = get_kind(c, LIST);
+    struct value *v = get_own(c);
     check(c->argc == 2);
     if (!v)
         return reply_nil();
@@ -389,9 +375,9 @@ static void clamp(const struct call *c, size_t count, size_t *from, size_t *to)
     *to = last < first ? (size_t)first : (size_t)last + 1;
 }
 
-static const struct redis_reply *range_of(const struct call *c, enum kind kind)
+static const struct redis_reply *range_of(const struct call *c)
 {
-    struct value *v = get_kind(c, kind);
+    struct value *v = get_own(c);
     size_t from, to;
     check(c->argc == 4);
     clamp(c, v ? v->count : 0, &from, &to);
@@ -401,16 +387,11 @@ static const struct redis_reply *range_of(const struct call *c, enum kind kind)
     return reply_array(c->a, to - from, items);
 }
 
-static const struct redis_reply *cmd_lrange(const struct call *c)
-{
-    return range_of(c, LIST);
-}
-
 /* --- sets --- */
 
 static const struct redis_reply *cmd_sadd(const struct call *c)
 {
-    struct value *v = make(c, SET);
+    struct value *v = make(c);
     int64_t added = 0;
     for (size_t i = 2; i < c->argc; i++)
         if (!find(v, c->argv[i])) {
@@ -420,19 +401,14 @@ static const struct redis_reply *cmd_sadd(const struct call *c)
     return reply_int(c->a, added);
 }
 
-static const struct redis_reply *cmd_srem(const struct call *c)
-{
-    return remove_members(c, SET);
-}
-
 static const struct redis_reply *cmd_sismember(const struct call *c)
 {
-    return reply_int(c->a, find(get_kind(c, SET), c->argv[2]) != NULL);
+    return reply_int(c->a, find(get_own(c), c->argv[2]) != NULL);
 }
 
 static const struct redis_reply *cmd_smismember(const struct call *c)
 {
-    struct value *v = get_kind(c, SET);
+    struct value *v = get_own(c);
     const struct redis_reply **items = reply_items(c->a, c->argc);
     for (size_t i = 2; i < c->argc; i++)
         items[i - 2] = reply_int(c->a, find(v, c->argv[i]) != NULL);
@@ -463,7 +439,7 @@ static const struct redis_reply *cmd_zadd(const struct call *c)
     check(c->argc == 4 || nx || gt);
     int64_t score = number(c->argv[c->argc - 2]);
     struct str member = c->argv[c->argc - 1];
-    struct value *v = make(c, ZSET);
+    struct value *v = make(c);
     struct item *old = find(v, member);
     if (old && (nx || (gt && old->score >= score)))
         return reply_int(c->a, 0);
@@ -473,26 +449,16 @@ static const struct redis_reply *cmd_zadd(const struct call *c)
     return reply_int(c->a, !old);
 }
 
-static const struct redis_reply *cmd_zrem(const struct call *c)
-{
-    return remove_members(c, ZSET);
-}
-
-static const struct redis_reply *cmd_zrange(const struct call *c)
-{
-    return range_of(c, ZSET);
-}
-
 static const struct redis_reply *cmd_zscore(const struct call *c)
 {
-    struct item *i = find(get_kind(c, ZSET), c->argv[2]);
+    struct item *i = find(get_own(c), c->argv[2]);
     return i ? reply_str(c->a, str_int(c->a, i->score)) : reply_nil();
 }
 
 /* From '-inf' only: that is how silence is looked for. */
 static const struct redis_reply *cmd_zrangebyscore(const struct call *c)
 {
-    struct value *v = get_kind(c, ZSET);
+    struct value *v = get_own(c);
     check(c->argc == 4 && is(c->argv[2], "-inf"));
     int64_t most = number(c->argv[3]);
     size_t count = 0;
@@ -511,7 +477,7 @@ static const struct redis_reply *cmd_xadd(const struct call *c)
 {
     struct redis_model *m = c->m;
     check(c->argc == 8 && is(c->argv[2], "MAXLEN") && is(c->argv[3], "~") && is(c->argv[5], "*"));
-    struct value *v = make(c, STREAM);
+    struct value *v = make(c);
     m->stream_seq = m->wall_ms > m->stream_ms ? 0 : m->stream_seq + 1;
     m->stream_ms = m->wall_ms > m->stream_ms ? m->wall_ms : m->stream_ms;
     struct str id = str_printf(c->a, "%" PRId64 "-%" PRId64, m->stream_ms, m->stream_seq);
@@ -531,7 +497,7 @@ static bool id_after(struct str id, struct str than)
 /* XRANGE key -|(id + COUNT n. */
 static const struct redis_reply *cmd_xrange(const struct call *c)
 {
-    struct value *v = get_kind(c, STREAM);
+    struct value *v = get_own(c);
     check(c->argc == 6 && is(c->argv[3], "+") && is(c->argv[4], "COUNT"));
     struct str after = c->argv[2];
     bool all = is(after, "-");
@@ -570,55 +536,62 @@ static const struct redis_reply *cmd_time(const struct call *c)
     return reply_array(c->a, 2, items);
 }
 
+#define NAME(word)                                                                                 \
+    {                                                                                              \
+        word, sizeof(word) - 1                                                                     \
+    }
+
 static const struct {
     struct str name;
     command_fn *fn;
     size_t argc_min;
+    enum kind kind;
 } commands[] = {
-    {{"HGET", sizeof("HGET") - 1}, cmd_hget, 3},
-    {{"XRANGE", sizeof("XRANGE") - 1}, cmd_xrange, 6},
-    {{"HSET", sizeof("HSET") - 1}, cmd_hset, 4},
-    {{"HMGET", sizeof("HMGET") - 1}, cmd_hmget, 3},
-    {{"INFO", sizeof("INFO") - 1}, cmd_info, 1},
-    {{"GET", sizeof("GET") - 1}, cmd_get, 2},
-    {{"HGETALL", sizeof("HGETALL") - 1}, cmd_hgetall, 2},
-    {{"TIME", sizeof("TIME") - 1}, cmd_time, 1},
-    {{"DECRBY", sizeof("DECRBY") - 1}, cmd_decrby, 3},
-    {{"DEL", sizeof("DEL") - 1}, cmd_del, 2},
-    {{"EXISTS", sizeof("EXISTS") - 1}, cmd_exists, 2},
-    {{"HDEL", sizeof("HDEL") - 1}, cmd_hdel, 3},
-    {{"HEXISTS", sizeof("HEXISTS") - 1}, cmd_hexists, 3},
-    {{"HINCRBY", sizeof("HINCRBY") - 1}, cmd_hincrby, 4},
-    {{"HLEN", sizeof("HLEN") - 1}, cmd_hlen, 2},
-    {{"INCRBY", sizeof("INCRBY") - 1}, cmd_incrby, 3},
-    {{"LLEN", sizeof("LLEN") - 1}, cmd_llen, 2},
-    {{"LPOP", sizeof("LPOP") - 1}, cmd_lpop, 2},
-    {{"LPUSH", sizeof("LPUSH") - 1}, cmd_lpush, 3},
-    {{"LRANGE", sizeof("LRANGE") - 1}, cmd_lrange, 4},
-    {{"PERSIST", sizeof("PERSIST") - 1}, cmd_persist, 2},
-    {{"PEXPIRE", sizeof("PEXPIRE") - 1}, cmd_pexpire, 3},
-    {{"RPUSH", sizeof("RPUSH") - 1}, cmd_rpush, 3},
-    {{"SADD", sizeof("SADD") - 1}, cmd_sadd, 3},
-    {{"SET", sizeof("SET") - 1}, cmd_set, 3},
-    {{"SISMEMBER", sizeof("SISMEMBER") - 1}, cmd_sismember, 3},
-    {{"SMISMEMBER", sizeof("SMISMEMBER") - 1}, cmd_smismember, 3},
-    {{"SREM", sizeof("SREM") - 1}, cmd_srem, 3},
-    {{"UNLINK", sizeof("UNLINK") - 1}, cmd_del, 2},
-    {{"XADD", sizeof("XADD") - 1}, cmd_xadd, 8},
-    {{"ZADD", sizeof("ZADD") - 1}, cmd_zadd, 4},
-    {{"ZRANGE", sizeof("ZRANGE") - 1}, cmd_zrange, 4},
-    {{"ZRANGEBYSCORE", sizeof("ZRANGEBYSCORE") - 1}, cmd_zrangebyscore, 4},
-    {{"ZREM", sizeof("ZREM") - 1}, cmd_zrem, 3},
-    {{"ZSCORE", sizeof("ZSCORE") - 1}, cmd_zscore, 3},
+    {NAME("HGET"), cmd_hget, 3, HASH},
+    {NAME("XRANGE"), cmd_xrange, 6, STREAM},
+    {NAME("HSET"), cmd_hset, 4, HASH},
+    {NAME("HMGET"), cmd_hmget, 3, HASH},
+    {NAME("INFO"), cmd_info, 1, STRING},
+    {NAME("GET"), cmd_get, 2, STRING},
+    {NAME("HGETALL"), cmd_hgetall, 2, HASH},
+    {NAME("TIME"), cmd_time, 1, STRING},
+    {NAME("DECRBY"), cmd_decrby, 3, STRING},
+    {NAME("DEL"), cmd_del, 2, STRING},
+    {NAME("EXISTS"), cmd_exists, 2, STRING},
+    {NAME("HDEL"), remove_members, 3, HASH},
+    {NAME("HEXISTS"), cmd_hexists, 3, HASH},
+    {NAME("HINCRBY"), cmd_hincrby, 4, HASH},
+    {NAME("HLEN"), count_of, 2, HASH},
+    {NAME("INCRBY"), cmd_incrby, 3, STRING},
+    {NAME("LLEN"), count_of, 2, LIST},
+    {NAME("LPOP"), cmd_lpop, 2, LIST},
+    {NAME("LPUSH"), cmd_lpush, 3, LIST},
+    {NAME("LRANGE"), range_of, 4, LIST},
+    {NAME("PERSIST"), cmd_persist, 2, STRING},
+    {NAME("PEXPIRE"), cmd_pexpire, 3, STRING},
+    {NAME("RPUSH"), cmd_rpush, 3, LIST},
+    {NAME("SADD"), cmd_sadd, 3, SET},
+    {NAME("SET"), cmd_set, 3, STRING},
+    {NAME("SISMEMBER"), cmd_sismember, 3, SET},
+    {NAME("SMISMEMBER"), cmd_smismember, 3, SET},
+    {NAME("SREM"), remove_members, 3, SET},
+    {NAME("UNLINK"), cmd_del, 2, STRING},
+    {NAME("XADD"), cmd_xadd, 8, STREAM},
+    {NAME("ZADD"), cmd_zadd, 4, ZSET},
+    {NAME("ZRANGE"), range_of, 4, ZSET},
+    {NAME("ZRANGEBYSCORE"), cmd_zrangebyscore, 4, ZSET},
+    {NAME("ZREM"), remove_members, 3, ZSET},
+    {NAME("ZSCORE"), cmd_zscore, 3, ZSET},
 };
 
 const struct redis_reply *redis_model_argv(struct redis_model *m, struct arena *a, size_t argc,
                                            const struct str *argv)
 {
-    struct call c = {m, a, argc, argv};
+    struct call c = {.m = m, .a = a, .argc = argc, .argv = argv};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (str_eq(argv[0], commands[i].name)) {
             check(argc >= commands[i].argc_min);
+            c.kind = commands[i].kind;
             return commands[i].fn(&c);
         }
     fprintf(stderr, "the model of Redis does not know %.*s\n", STR_ARG(argv[0]));

@@ -296,7 +296,7 @@ static void wait_for_rest(struct task *t, struct heart_world *w, int64_t ms)
 static void come_to_rest(struct task *t, struct heart_world *w, int64_t *stuck)
 {
     wait_for_rest(t, w, CALM_MS);
-    if (HEART_KNOWN_LOST_LEASE && !heart_at_rest(w) && !*w->problem) {
+    if (HEART_KNOWN_LEFT_BEHIND && !heart_at_rest(w) && !*w->problem) {
         ++*stuck;
         for (int i = 0; i < HEART_NODES; i++) {
             heart_node_drain(t, w, i, 0);

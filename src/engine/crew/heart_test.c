@@ -229,30 +229,60 @@ static void restarted(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 400, "each paper is paid for once");
 }
 
-/* A unit that was taken before Redis was restarted cannot be finished: it goes back, and is done once
- * more, by whichever node has a share of the run by then. */
-static void restarted_aside(struct task *t, struct heart_world *w)
+/* The run has one worker at most, and its share goes from the first node, which took a unit, to the
+ * second one, which must get that unit. */
+static void moves_to_second(struct task *t, struct heart_world *w, struct heart_run *r)
 {
-    w->ai_ms_min = w->ai_ms_max = 1000;
-    heart_permit(w, 0, 1);
-    heart_node_drain(t, w, 1, 1000);
-    struct heart_run *r = heart_submit(t, w, 0, 1, 1, 10);
-    until_asked(t, w, r, 1);
-    heart_redis_break(&w->nodes[0]->redis);
-    redis_model_restart(model, ++w->restarts);
-    heart_redis_mend(&w->nodes[0]->redis);
-    check(heart_control(t, w, r, RUN_PAUSE) == 0);
-    until(t, w, 1500);
     w->nodes[0]->node.drained = true;
     heart_node_up(w, 1);
     until(t, w, 1000);
     check(heart_control(t, w, r, RUN_RESUME) == 0);
     bool ends = heart_settle(t, w, 20000);
-    if (HEART_KNOWN_LOST_LEASE && !ends)
+    if (HEART_KNOWN_LEFT_BEHIND && !ends)
         heart_node_drain(t, w, 0, 0);
+}
+
+static struct heart_run *begin_on_first(struct task *t, struct heart_world *w, int units)
+{
+    w->ai_ms_min = w->ai_ms_max = 1000;
+    heart_permit(w, 0, 1);
+    heart_node_drain(t, w, 1, 1000);
+    struct heart_run *r = heart_submit(t, w, 0, units, 1, 10);
+    until_asked(t, w, r, 1);
+    return r;
+}
+
+/* A unit that was taken before Redis was restarted cannot be finished. */
+static void restarted_aside(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = begin_on_first(t, w, 1);
+    heart_redis_break(&w->nodes[0]->redis);
+    heart_restart(w, false);
+    heart_redis_mend(&w->nodes[0]->redis);
+    check(heart_control(t, w, r, RUN_PAUSE) == 0);
+    until(t, w, 1500);
+    moves_to_second(t, w, r);
     ok(heart_settle(t, w, 20000) && r->state == RUN_DONE,
-       "a unit that was taken before a restart of Redis goes back, though its node has no share");
+       "a unit that was taken before a restart of Redis goes to another node");
     ok(asked_of(r) == 1 && w->users[0].spent == 10, "papers that have a result are passed over");
+}
+
+/* What a node has finished and forgotten is its own again. */
+static void older_aside(struct task *t, struct heart_world *w)
+{
+    struct heart_run *r = begin_on_first(t, w, 2);
+    redis_model_clock(model, loop_wall_ms(w->loop));
+    redis_model_save(model);
+    check(heart_control(t, w, r, RUN_PAUSE) == 0);
+    until(t, w, 1500);
+    heart_redis_break(&w->nodes[0]->redis);
+    heart_restart(w, true);
+    heart_redis_mend(&w->nodes[0]->redis);
+    until(t, w, 1000);
+    moves_to_second(t, w, r);
+    ok(heart_settle(t, w, 20000) && r->state == RUN_DONE,
+       "leases that come back with an older Redis go to another node");
+    is_int(w->users[0].spent, 20, "and what was lost is judged and paid again");
 }
 
 /* Redis comes back as it was before a run was terminated. Until the dispatcher has told it what the
@@ -391,12 +421,19 @@ static void repeats(void)
 int main(void)
 {
     static const struct scene scenes[] = {
-        {two_nodes, "two nodes"},  {paused, "pause"},
-        {terminated, "terminate"}, {late_reply, "late"},
-        {drained, "drain"},        {died, "death"},
-        {silent, "lost lease"},    {broke, "no money"},
-        {restarted, "restart"},    {restarted_aside, "restart, aside"},
-        {older, "older"},          {lost, "lost replies"},
+        {two_nodes, "two nodes"},
+        {paused, "pause"},
+        {terminated, "terminate"},
+        {late_reply, "late"},
+        {drained, "drain"},
+        {died, "death"},
+        {silent, "lost lease"},
+        {broke, "no money"},
+        {restarted, "restart"},
+        {restarted_aside, "restart, aside"},
+        {older_aside, "older, aside"},
+        {older, "older"},
+        {lost, "lost replies"},
         {failures, "AI failures"},
     };
     log_setup(getenv("HEART_LOG") ? LOG_DEBUG : LOG_ERROR, LOG_TEXT, "test");
