@@ -9,6 +9,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ["base", "loop", "wire", "corpus", "engine", "app", "serve", "tool"]
+# The rooms of the engine, from the bottom: each may include those before it.
+ENGINE = ["setup", "store", "people", "money", "papers", "ai", "judge", "runs", "crew", "watch", "api"]
+FILES_MAX = 40  # of a folder, besides tests
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70
 
@@ -76,6 +79,46 @@ def include_direction():
                 here = path.relative_to(ROOT / "src" / "app").parts[0]
                 if not found[2].startswith(here + "/"):
                     yield f"{name(path)}:{number}: applications do not include each other"
+
+
+def order_of_engine_rooms():
+    for path in SOURCE:
+        parts = path.relative_to(ROOT / "src").parts
+        if parts[0] != "engine":
+            continue
+        if len(parts) != 3 or parts[1] not in ENGINE:
+            yield f"{name(path)}: the engine has no such room"
+            continue
+        for number, line in enumerate(lines(path), 1):
+            found = re.match(r'#include "engine/([a-z]+)/', line)
+            if found and ENGINE.index(found[1]) > ENGINE.index(parts[1]):
+                yield f"{name(path)}:{number}: engine/{parts[1]} must not include engine/{found[1]}"
+
+
+def private_headers_stay_in_their_folder():
+    for path in PRODUCT:
+        for number, line in enumerate(lines(path), 1):
+            found = re.match(r'#include "(.+)/\w+_private\.h"', line)
+            if found and ROOT / "src" / found[1] != path.parent:
+                yield f"{name(path)}:{number}: private to src/{found[1]}"
+
+
+def folders_are_not_crowded():
+    counts = {}
+    for path in PRODUCT:
+        if not re.search(r"_fixture\.h$|_harness\.[ch]$", path.name):
+            counts[path.parent] = counts.get(path.parent, 0) + 1
+    for folder, count in counts.items():
+        if count > FILES_MAX:
+            yield f"{name(folder)}: {count} files; it wants rooms"
+
+
+def scripts_stand_beside_their_callers():
+    for path in (p for p in FILES if p.suffix == ".lua" and p.is_relative_to(ROOT / "src")):
+        called = re.compile(rf"\bscript_{path.stem}\b|\bSCRIPT\([^;]*\b{path.stem}\b")
+        callers = {p.parent for p in PRODUCT if p.suffix == ".c" and called.search(p.read_text(encoding="utf-8"))}
+        if path.name != "generation.lua" and callers != {path.parent}:
+            yield f"{name(path)}: called from {', '.join(map(name, callers)) or 'nowhere'}"
 
 
 def only_loop_switches_stacks():
@@ -192,7 +235,8 @@ def leftovers():
                 yield f"{name(path)}:{number}: left over: {line.strip()[:60]}"
 
 
-RULES = [include_direction, only_loop_switches_stacks, key_literals, banned_calls,
+RULES = [include_direction, order_of_engine_rooms, private_headers_stay_in_their_folder,
+         folders_are_not_crowded, scripts_stand_beside_their_callers, only_loop_switches_stacks, key_literals, banned_calls,
          audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed, registered_tests, sizes, clang_format, links,
          leftovers]
 

@@ -21,9 +21,10 @@
 #endif
 
 #define ALIGN_BYTES 16
-/* From the third on chunks double, up to here: a large tree costs few mallocs, a small one little memory. */
+/* From the third chunk on sizes double, up to this: a large tree costs few mallocs, a small one
+ * little memory. */
 #define CHUNK_BYTES_GROWN 65536
-/* A spare chunk above this goes back to the heap: thousands of connections and workers wait with one in hand. */
+/* A larger spare chunk is freed: thousands of idle connections and workers keep one each. */
 #define SPARE_BYTES_MAX ARENA_CHUNK_BYTES
 
 struct arena_chunk {
@@ -130,7 +131,7 @@ struct arena_mark arena_mark(const struct arena *a)
     return (struct arena_mark){a->head, a->next};
 }
 
-/* Keeps the chunk for the next round, so that a request loop rarely meets malloc, or frees it. */
+/* Keeps the chunk as spare, so that a request loop rarely calls malloc, or frees it. */
 static void retire(struct arena *a, struct arena_chunk *c)
 {
     size_t kept = a->spare ? a->spare->size : 0;

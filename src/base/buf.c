@@ -85,9 +85,10 @@ void buf_add_int(struct buf *b, int64_t v)
     buf_add_str(b, str_digits(digits, v));
 }
 
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+void buf_printf(struct buf *b, const char *fmt, ...)
 {
-    va_list again;
+    va_list ap, again;
+    va_start(ap, fmt);
     va_copy(again, ap);
     char *at = buf_reserve(b, 64);
     int n = vsnprintf(at, buf_room(b), fmt, ap);
@@ -97,13 +98,6 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
         vsnprintf(at, (size_t)n + 1, fmt, again);
     }
     va_end(again);
-    b->len += (size_t)n;
-}
-
-void buf_printf(struct buf *b, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(b, fmt, ap);
     va_end(ap);
+    b->len += (size_t)n;
 }

@@ -1,4 +1,4 @@
-/* buf.h -- a growing byte buffer on the heap, with an owner who releases it.
+/* buf.h -- a growing byte buffer on the heap; its owner calls buf_release.
  *
  * Bytes are appended at the end and may be consumed from the front, so the
  * same struct serves as output buffer and as input queue. */
@@ -17,7 +17,7 @@ struct buf {
 void buf_init(struct buf *b);
 void buf_release(struct buf *b);
 void buf_clear(struct buf *b);               /* keeps the memory */
-void buf_shrink(struct buf *b, size_t keep); /* empty and larger than keep: gives memory back */
+void buf_shrink(struct buf *b, size_t keep); /* frees an empty one larger than keep */
 
 static inline struct str buf_str(const struct buf *b)
 {
@@ -40,9 +40,8 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_int(struct buf *b, int64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 
-/* Where n is known to the compiler the bytes are stored without a call. */
+/* Inline: a constant n compiles to plain stores. */
 static inline void buf_add_short(struct buf *b, const void *p, size_t n)
 {
     char *at = buf_room(b) >= n && b->p ? b->p + b->head + b->len : buf_reserve(b, n);

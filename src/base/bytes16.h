@@ -1,7 +1,7 @@
 /* bytes16.h -- sixteen bytes at a time, for the few loops that look at every byte of a text.
  *
- * Compare a bytes16 with < or == and it has 0 or -1 in each byte; bytes16_bits makes a number of
- * those. Bytes are signed: whatever lies beyond ASCII is less than zero. */
+ * Comparing with < or == gives 0 or -1 in each byte; bytes16_bits packs those into a bit mask.
+ * Bytes are signed: those beyond ASCII are negative. */
 #ifndef BASE_BYTES16_H
 #define BASE_BYTES16_H
 
@@ -23,27 +23,27 @@ static inline bytes16 bytes16_load(const void *p)
     return v;
 }
 
-/* A bit for each of the bytes, the first one's lowest. All must be 0 or -1. */
+/* Bit i of the mask is byte i. Every byte must be 0 or -1. */
 static inline uint32_t bytes16_bits(bytes16 v)
 {
 #ifdef __SSE2__
     return (uint32_t)_mm_movemask_epi8((__m128i)v);
 #else
     const bytes16 bit = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
-    bytes16_words w = (bytes16_words)(v & bit) * 0x0101010101010101u >> 56; /* adds up eight */
+    bytes16_words w = (bytes16_words)(v & bit) * 0x0101010101010101u >> 56; /* sums eight */
     return (uint32_t)(w[0] | w[1] << 8);
 #endif
 }
 
-/* Which of them are low, high or between. All are moved so that high becomes the largest byte there is: one
- * comparison, of the kind that processors have. */
+/* -1 in each byte from low to high, inclusive. All bytes are shifted so that high becomes INT8_MAX:
+ * one signed comparison is enough. */
 static inline bytes16 bytes16_within(bytes16 v, int low, int high)
 {
     bytes16 moved = (bytes16)((bytes16_plus)v + (unsigned char)(INT8_MAX - high));
     return moved > (signed char)(INT8_MAX - 1 - (high - low));
 }
 
-/* How many of the n bytes at p are ASCII, up to the first that is not, or some less. */
+/* Length of the ASCII prefix of the n bytes at p, or up to 15 less. */
 static inline size_t bytes16_ascii(const char *p, size_t n)
 {
     size_t i = 0;
@@ -60,7 +60,7 @@ static inline size_t bytes16_ascii(const char *p, size_t n)
     return i;
 }
 
-/* None may be negative, and neither half add up to more than 255. */
+/* No byte may be negative, and neither half may sum to more than 255. */
 static inline uint32_t bytes16_sum(bytes16 v)
 {
     bytes16_words w = (bytes16_words)v;

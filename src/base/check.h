@@ -1,5 +1,5 @@
-/* check.h -- for our own mistakes. A failed check stops the process: work is
- * leased, so what was in hand comes back by itself. Always compiled in. */
+/* check.h -- assertions for programming errors, always compiled in. A failed check aborts the
+ * process: work is leased, so unfinished units are taken up again. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
@@ -10,10 +10,10 @@
 
 _Noreturn void check_failed(const char *file, int line, const char *func, const char *what);
 
-/* Stops the process because memory is exhausted. */
+/* Aborts because memory is exhausted. */
 _Noreturn void check_no_memory(void);
 
-/* Around malloc and its kin: gives p back, or stops the process if it is NULL. */
+/* Wraps malloc and the like: returns p, or aborts when it is NULL. */
 static inline void *check_memory(void *p)
 {
     if (!p)

@@ -16,7 +16,7 @@ int main(void)
     }
     ok(named, "every code has a name");
     ok(distinct, "no two codes share one");
-    is_str(str_of(err_name(1)), STR("internal"), "a positive number is our mistake");
+    is_str(str_of(err_name(1)), STR("internal"), "a positive number is a programming error");
     is_str(str_of(err_name(ERR_LAST - 1)), STR("internal"), "so is an unknown code");
     return tap_done();
 }

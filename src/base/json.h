@@ -61,7 +61,7 @@ bool json_int(const struct json *j, int64_t *out);                   /* false un
 bool json_bool(const struct json *j, bool *out);
 const char *json_type_name(const struct json *j); /* "string", "number", …; "nothing" */
 
-/* Writer. Commas, quotes and escapes are its business; nesting is checked. */
+/* Writer. It adds commas, quotes and escapes, and checks the nesting. */
 struct json_writer {
     struct buf *out;
     uint64_t started; /* bit per level: something is in it already */

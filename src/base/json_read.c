@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/json_scan.h"
 #include "base/map.h"
@@ -12,7 +13,7 @@
  * that a hostile object does not cost quadratic time. */
 #define NAMES_COMPARED_MAX 32
 
-/* Exponents beyond this count as this: no text is so long that its digits could make up for it. */
+/* Larger exponents are clamped to this: no text has enough digits to compensate. */
 #define EXPONENT_MAX 1000000000000000000
 
 /* On failure p stays where the text went wrong. */
@@ -47,20 +48,12 @@ static bool next_is(struct reader *r, char c) /* and takes it */
 
 /* --- strings --- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits after "\u". */
 static bool read_hex4(struct reader *r, uint32_t *out)
 {
     uint32_t v = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = r->p < r->end ? hex_digit(*r->p) : -1;
+        int digit = r->p < r->end ? ascii_hex(*r->p) : -1;
         if (digit < 0)
             return fail(r, "expected four hexadecimal digits after \\u");
         v = v << 4 | (uint32_t)digit;
@@ -91,27 +84,6 @@ static bool read_unicode_escape(struct reader *r, uint32_t *out)
     return true;
 }
 
-static char *put_utf8(char *at, uint32_t c)
-{
-    if (c < 0x80) {
-        *at++ = (char)c;
-        return at;
-    }
-    if (c < 0x800) {
-        *at++ = (char)(0xC0 | c >> 6);
-    } else {
-        if (c < 0x10000) {
-            *at++ = (char)(0xE0 | c >> 12);
-        } else {
-            *at++ = (char)(0xF0 | c >> 18);
-            *at++ = (char)(0x80 | (c >> 12 & 0x3F));
-        }
-        *at++ = (char)(0x80 | (c >> 6 & 0x3F));
-    }
-    *at++ = (char)(0x80 | (c & 0x3F));
-    return at;
-}
-
 /* After the backslash: writes what the escape stands for. */
 static bool read_escape(struct reader *r, char **at)
 {
@@ -123,7 +95,7 @@ static bool read_escape(struct reader *r, char **at)
         uint32_t c;
         if (!read_unicode_escape(r, &c))
             return false;
-        *at = put_utf8(*at, c);
+        *at += str_utf8_put(*at, c);
         return true;
     }
     char meaning = '\0';
@@ -147,8 +119,8 @@ static bool skip_beyond_ascii(struct reader *r)
     return true;
 }
 
-/* At something that is not plain. True when it stands for itself, and past it; false at a quote, at
- * a backslash, and where the text is wrong: then there is a message. */
+/* At a byte that is not plain. True: skipped characters beyond ASCII. False: at a quote or a
+ * backslash, or the text is wrong and the message set. */
 static bool skip_unplain(struct reader *r)
 {
     if (r->p == r->end)
@@ -160,7 +132,7 @@ static bool skip_unplain(struct reader *r)
     return skip_beyond_ascii(r);
 }
 
-/* Moves over everything that stands for itself. The caller sees a quote or a backslash next. */
+/* Skips everything that needs no decoding; a quote or a backslash follows. */
 static bool skip_literal(struct reader *r)
 {
     do
@@ -192,7 +164,7 @@ static bool is_escaped(const char *p, const char *from) /* by an odd number of b
     return (p - q) % 2 != 0;
 }
 
-/* The first quote that no backslash makes part of the string; end when there is none. */
+/* The first quote that is not escaped; end when there is none. */
 static const char *closing_quote(const char *from, const char *end)
 {
     const char *p = from;
@@ -249,7 +221,7 @@ struct number {
 static bool read_digits(struct reader *r, struct number *n)
 {
     const char *from = r->p;
-    for (; r->p < r->end && *r->p >= '0' && *r->p <= '9'; r->p++) {
+    for (; r->p < r->end && ascii_is_digit(*r->p); r->p++) {
         n->digits_fit = n->digits_fit && !__builtin_mul_overflow(n->digits, 10u, &n->digits) &&
                         !__builtin_add_overflow(n->digits, (uint64_t)(*r->p - '0'), &n->digits);
     }
@@ -295,7 +267,7 @@ static bool read_number(struct reader *r, struct json *j)
     struct number n = {.text = r->p, .digits_fit = true, .negative = next_is(r, '-')};
     bool real = false;
     if (next_is(r, '0')) {
-        if (r->p < r->end && *r->p >= '0' && *r->p <= '9')
+        if (r->p < r->end && ascii_is_digit(*r->p))
             return fail(r, "expected no digit after a leading zero");
     } else if (!read_digits(r, &n)) {
         return false;
@@ -381,9 +353,9 @@ static bool is_repeated(const struct json *j, const struct json *latest, struct 
         *names = map_new();
         json_each (other, j)
             if (other != latest)
-                map_set(*names, other->key, *names); /* any value will do */
+                map_add(*names, other->key);
     }
-    return map_set(*names, latest->key, *names) != NULL;
+    return !map_add(*names, latest->key);
 }
 
 static bool read_name(struct reader *r, struct json *j, struct json *member, struct map **names)

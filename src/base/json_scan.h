@@ -6,7 +6,7 @@
 
 #include "base/bytes16.h"
 
-static inline bool json_is_plain(char c) /* stands for itself: ASCII, no control, no " and no \ */
+static inline bool json_is_plain(char c) /* ASCII but control characters, " and \ */
 {
     return c >= 0x20 && !(c & 0x80) && c != '"' && c != '\\';
 }
@@ -32,7 +32,7 @@ static inline const char *json_skip_plain(const char *p, const char *end)
 
 #define JSON_COPY_SLACK 16
 
-/* The same, and copies what it skips to at. Up to JSON_COPY_SLACK bytes behind that are spoilt. */
+/* The same, and copies what it skips to at. Overwrites up to JSON_COPY_SLACK bytes behind. */
 static inline const char *json_copy_plain(const char *p, const char *end, char *at)
 {
     for (; end - p >= 16; p += 16, at += 16) {

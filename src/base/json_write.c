@@ -21,32 +21,32 @@ static void add_escaped_byte(struct buf *out, char c)
     buf_printf(out, "\\u%04x", (unsigned char)c);
 }
 
-/* Valid UTF-8 up to the first byte that cannot stand in a string as it is; what is left. */
+/* Appends s, valid UTF-8, up to the first byte that needs an escape; returns the rest. */
 static struct str add_as_is(struct buf *out, struct str s)
 {
     char *at = buf_reserve(out, s.n + 16);
     size_t i = 0;
     for (; s.n - i >= 16; i += 16) {
         bytes16 v = bytes16_load(s.p + i);
-        memcpy(at + i, &v, sizeof(v)); /* what is too much of it is overwritten */
+        memcpy(at + i, &v, sizeof(v)); /* bytes behind the mark are overwritten later */
         uint32_t marks = bytes16_bits(bytes16_within(v, 0, 0x1F) | (v == '"') | (v == '\\'));
         if (marks) {
             i += (size_t)__builtin_ctz(marks);
             buf_added(out, i);
-            return str_from(s.p + i, s.n - i);
+            return str_skip(s, i);
         }
     }
     for (; i < s.n && (unsigned char)s.p[i] >= 0x20 && s.p[i] != '"' && s.p[i] != '\\'; i++)
         at[i] = s.p[i];
     buf_added(out, i);
-    return str_from(s.p + i, s.n - i);
+    return str_skip(s, i);
 }
 
 struct str json_escape_line(struct buf *out, struct str s)
 {
     while (s.n && (s = add_as_is(out, s)).n && (unsigned char)*s.p >= 0x20) {
         add_escaped_byte(out, *s.p);
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     }
     return s;
 }
@@ -55,7 +55,7 @@ static void escape_valid(struct buf *out, struct str s)
 {
     while ((s = json_escape_line(out, s)).n) {
         add_escaped_byte(out, *s.p);
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     }
 }
 
@@ -65,7 +65,7 @@ void json_escape(struct buf *out, struct str s)
     while ((n = str_utf8_prefix(s)) < s.n) {
         escape_valid(out, str_from(s.p, n));
         buf_add_lit(out, "\xEF\xBF\xBD");
-        s = str_from(s.p + n + 1, s.n - n - 1);
+        s = str_skip(s, n + 1);
     }
     escape_valid(out, s);
 }
@@ -213,6 +213,6 @@ void jw_real(struct json_writer *w, double v)
     uselocale(former);
     freelocale(c);
     jw_raw(w, str_of(text));
-    if (!strpbrk(text, ".e")) /* what was a real stays one */
+    if (!strpbrk(text, ".e")) /* so that it reads back as JSON_REAL */
         buf_add_lit(w->out, ".0");
 }

@@ -21,8 +21,8 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
-/* A task that waits hangs a node of its own stack into a list and takes it out before it
- * returns; gcc 12 sees only the first half of that. */
+/* A waiting task links a node of its own stack and unlinks it before it returns; gcc 12 sees
+ * only the linking. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"

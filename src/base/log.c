@@ -24,7 +24,7 @@ static const struct {
     [LOG_ERROR] = {"error", "\x1b[31m"},
 };
 
-/* The one module with state of its own: a line must be possible from anywhere. */
+/* The only global state: any code may log. */
 static struct {
     enum log_level least;
     enum log_format format;
@@ -67,8 +67,8 @@ bool log_format_parse(struct str s, enum log_format *out)
     return true;
 }
 
-/* One character as people may see it. Terminals obey U+0080 to U+009F too, and bytes that are
- * no UTF-8 may be anything. */
+/* Adds one character, escaped unless printable. Terminals interpret U+0080 to U+009F as control
+ * characters too, and bytes that are not UTF-8 may be anything. */
 static void add_visible(struct buf *line, struct str c)
 {
     const unsigned char *p = (const unsigned char *)c.p;
@@ -101,7 +101,7 @@ static void add_message(struct buf *line, struct str message, size_t tail_bytes,
             buf_add_lit(line, ELLIPSIS);
             return;
         }
-        message = str_from(message.p + step, message.n - step);
+        message = str_skip(message, step);
     }
 }
 
@@ -151,7 +151,7 @@ void log_line(enum log_level level, const char *room, const char *fmt, ...)
     buf_init(&message);
     buf_init(&line);
 
-    /* As much as fits a line: whatever was longer ends in an ellipsis anyway. */
+    /* Cut to one line: a longer message ends in an ellipsis anyway. */
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(buf_reserve(&message, LOG_LINE_BYTES_MAX), LOG_LINE_BYTES_MAX, fmt, ap);

@@ -1,8 +1,7 @@
 /* log.h -- one line per event on standard error, readable or as JSON.
  *
  * A line is one write, so lines of several processes do not mix (through a pipe: up to
- * PIPE_BUF bytes). Control characters in the message are escaped: outsiders cannot forge
- * lines.
+ * PIPE_BUF bytes). Control characters in the message are escaped: input cannot forge lines.
  * Secrets are never passed in here; log_secret() shows their ends only. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -29,7 +28,7 @@ void log_line(enum log_level level, const char *room, const char *fmt, ...) PRIN
 /* "sk-a…9f" for long secrets, "…" for short ones. */
 const char *log_secret(struct arena *a, struct str secret);
 
-/* The lines written by tests go here instead; NULL restores standard error. */
+/* For tests: lines go to *into instead; NULL restores standard error. */
 struct buf;
 void log_capture(struct buf *into);
 #endif

@@ -17,7 +17,10 @@ struct pair {
     uint64_t hash;
     char *key;
     size_t key_n;
-    void *value;
+    union {
+        void *value;
+        int64_t number;
+    };
 };
 
 struct map {
@@ -26,6 +29,7 @@ struct map {
     uint32_t *table;
     size_t count;
     size_t table_size; /* a power of two; at most half of it is used */
+    bool numbers;      /* of map_set_int */
 };
 
 static uint64_t rotate(uint64_t v, int bits)
@@ -143,32 +147,62 @@ static void make_room(struct map *m)
     }
 }
 
+static const struct pair *get(const struct map *m, struct str key) /* NULL when absent */
+{
+    uint32_t place = m->count ? m->table[find(m, key, siphash(m->hash_key, key))] : 0;
+    return place ? &m->pairs[place - 1] : NULL;
+}
+
+static struct pair *get_or_add(struct map *m, struct str key) /* a new one is all zero */
+{
+    make_room(m);
+    uint64_t hash = siphash(m->hash_key, key);
+    size_t slot = find(m, key, hash);
+    if (m->table[slot])
+        return &m->pairs[m->table[slot] - 1];
+    char *copy = check_memory(malloc(key.n + 1));
+    if (key.n)
+        memcpy(copy, key.p, key.n);
+    m->pairs[m->count++] = (struct pair){.hash = hash, .key = copy, .key_n = key.n};
+    m->table[slot] = (uint32_t)m->count;
+    return &m->pairs[m->count - 1];
+}
+
 void *map_get(const struct map *m, struct str key)
 {
-    if (m->count == 0)
-        return NULL;
-    uint32_t place = m->table[find(m, key, siphash(m->hash_key, key))];
-    return place ? m->pairs[place - 1].value : NULL;
+    check(!m->numbers);
+    const struct pair *p = get(m, key);
+    return p ? p->value : NULL;
 }
 
 void *map_set(struct map *m, struct str key, void *value)
 {
-    check(value);
-    make_room(m);
-    uint64_t hash = siphash(m->hash_key, key);
-    size_t slot = find(m, key, hash);
-    if (m->table[slot]) {
-        struct pair *p = &m->pairs[m->table[slot] - 1];
-        void *former = p->value;
-        p->value = value;
-        return former;
-    }
-    char *copy = check_memory(malloc(key.n + 1));
-    if (key.n)
-        memcpy(copy, key.p, key.n);
-    m->pairs[m->count++] = (struct pair){hash, copy, key.n, value};
-    m->table[slot] = (uint32_t)m->count;
-    return NULL;
+    check(value && !m->numbers);
+    struct pair *p = get_or_add(m, key);
+    void *former = p->value;
+    p->value = value;
+    return former;
+}
+
+bool map_add(struct map *m, struct str key)
+{
+    return !map_set(m, key, m); /* any value will do */
+}
+
+bool map_get_int(const struct map *m, struct str key, int64_t *value)
+{
+    check(m->numbers || m->count == 0);
+    const struct pair *p = get(m, key);
+    if (p)
+        *value = p->number;
+    return p;
+}
+
+void map_set_int(struct map *m, struct str key, int64_t value)
+{
+    check(m->numbers || m->count == 0);
+    m->numbers = true;
+    get_or_add(m, key)->number = value;
 }
 
 /* Frees a slot. A later entry moves back into it unless its home lies after the gap. */

@@ -1,7 +1,8 @@
-/* map.h -- hash map from byte strings to pointers. Keys are copied, values are borrowed.
+/* map.h -- hash map from byte strings to pointers or numbers, and set of byte strings. Keys are
+ * copied, pointers are borrowed.
  *
- * Open addressing with SipHash under a key of its own, so that outsiders who
- * choose the keys cannot choose the collisions. */
+ * Open addressing with SipHash under a random key per map, so that keys chosen by a client cannot
+ * force collisions. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -17,6 +18,13 @@ void *map_get(const struct map *m, struct str key); /* NULL when absent */
 void *map_set(struct map *m, struct str key, void *value);
 void *map_del(struct map *m, struct str key);
 size_t map_count(const struct map *m);
+
+/* A map of numbers instead; map_del and map_count serve it too. */
+void map_set_int(struct map *m, struct str key, int64_t value);
+bool map_get_int(const struct map *m, struct str key, int64_t *value); /* false: absent */
+
+/* A set instead: true when key is new. map_get tells whether it is in. */
+bool map_add(struct map *m, struct str key);
 
 /* Visits every pair; the map must not change meanwhile. Start with *at == 0. The order comes from
  * the calls that filled the map, never from the hash key, so runs of a test are alike. */

@@ -50,6 +50,31 @@ static void pairs(void)
     map_free(NULL);
 }
 
+static void numbers(void)
+{
+    int64_t v = 7;
+    struct map *m = map_new();
+    ok(!map_get_int(m, STR("a"), &v) && v == 7, "an absent number leaves the old one");
+    map_set_int(m, STR("a"), 0);
+    ok(map_get_int(m, STR("a"), &v) && v == 0, "zero is a number like others");
+    map_set_int(m, STR("a"), INT64_MIN);
+    map_set_int(m, STR("b"), -1);
+    ok(map_get_int(m, STR("a"), &v) && v == INT64_MIN, "setting again replaces it");
+    ok(map_get_int(m, STR("b"), &v) && v == -1 && map_count(m) == 2, "each key has its own");
+    map_del(m, STR("a"));
+    ok(!map_get_int(m, STR("a"), &v) && map_get_int(m, STR("b"), &v), "numbers are deleted");
+    map_free(m);
+}
+
+static void sets(void)
+{
+    struct map *m = map_new();
+    ok(map_add(m, STR("a")) && map_add(m, STR("b")), "new members");
+    ok(!map_add(m, STR("a")) && map_count(m) == 2, "a member is added once");
+    ok(map_get(m, STR("b")) && !map_get(m, STR("c")), "map_get tells members from others");
+    map_free(m);
+}
+
 static struct str name_of(char text[16], int i)
 {
     snprintf(text, 16, "key-%d", i);
@@ -115,6 +140,8 @@ int main(void)
 {
     hash();
     pairs();
+    numbers();
+    sets();
     many();
     order();
     return tap_done();

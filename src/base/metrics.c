@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -38,7 +39,7 @@ struct metrics {
     struct slab *slabs;
     int nodes;
     int node;             /* -1 for readers */
-    int used;             /* slots of our slab */
+    int used;             /* slots of slab node */
     struct map *by_name;  /* "name{labels}" to the value */
     struct list unshared; /* values that are on no page */
     bool full_logged;
@@ -55,7 +56,7 @@ size_t metrics_bytes(int nodes)
 static void *map_page(int fd, size_t bytes)
 {
     if (fd >= 0) {
-        /* Touching a mapping beyond the end of its file kills: the first user makes room. */
+        /* Touching a mapping beyond the end of its file is a SIGBUS: the first user extends it. */
         struct stat st;
         check(fstat(fd, &st) == 0);
         if ((size_t)st.st_size < bytes)
@@ -93,37 +94,20 @@ void metrics_close(struct metrics *m)
 
 /* --- registering --- */
 
-/* A quote is escaped in the values of labels, but not in help texts. */
-static void add_escaped(struct buf *out, struct str s, bool quotes)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (c == '\\' || c == '\n' || (quotes && c == '"'))
-            buf_add_char(out, '\\');
-        buf_add_char(out, c == '\n' ? 'n' : c);
-    }
-}
-
-void metric_label(struct buf *labels, const char *name, struct str value)
-{
-    if (labels->len)
-        buf_add_char(labels, ',');
-    buf_printf(labels, "%s=\"", name);
-    add_escaped(labels, value, true);
-    buf_add_char(labels, '"');
-}
-
 static bool is_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:");
-    return n > 0 && s[n] == '\0' && !(s[0] >= '0' && s[0] <= '9');
+    return n > 0 && s[n] == '\0' && !ascii_is_digit(s[0]);
 }
 
 static int64_t *unshared_value(struct metrics *m, const char *name)
 {
     if (m->node >= 0 && !m->full_logged) {
         m->full_logged = true;
-        log_warn("metrics", "no room on the page for %s; more may be missing from it", name);
+        log_warn("metrics",
+                 "%s is not exported: the page is full or its labels are too long; later metrics "
+                 "may be missing too",
+                 name);
     }
     struct unshared *u = check_memory(calloc(1, sizeof(*u)));
     list_push(&m->unshared, &u->link);
@@ -225,7 +209,7 @@ void histogram_add_us(struct histogram *h, int64_t us)
 
 /* --- rendering --- */
 
-/* A slot as it was when we looked: its node may go and its successor clear the slab meanwhile. */
+/* A copy of a slot: its node may end and a successor clear the slab meanwhile. */
 struct sample {
     int node, index;
     struct slot slot;
@@ -254,8 +238,8 @@ static struct sample *take_samples(const struct metrics *m, size_t *count)
                 cap = cap ? cap * 2 : 256;
                 samples = check_memory(reallocarray(samples, cap, sizeof(*samples)));
             }
-            /* Slots are taken in order: behind a free one there is nothing, and looking there
-             * would make the whole page part of our memory. */
+            /* Slots are taken in order: all behind a free one are free, and reading them would
+             * fault in the whole page. */
             if (!take_sample(&m->slabs[node].slots[i], &samples[n]))
                 break;
             samples[n].node = node;
@@ -284,7 +268,11 @@ static void render_head(struct buf *out, const struct slot *s)
         [PART_SUM] = "histogram",
     };
     buf_printf(out, "# HELP %s ", s->name);
-    add_escaped(out, str_of(s->help), false);
+    for (const char *c = s->help; *c; c++) {
+        if (*c == '\\' || *c == '\n')
+            buf_add_char(out, '\\');
+        buf_add_char(out, *c == '\n' ? 'n' : *c);
+    }
     buf_printf(out, "\n# TYPE %s %s\n", s->name, types[s->kind]);
 }
 

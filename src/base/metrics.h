@@ -1,9 +1,9 @@
 /* metrics.h -- counters that every node of this machine can read.
  *
  * The page is shared memory made by the supervisor, with a slab per node.
- * A node writes its own slab only; whichever node is asked for /metrics renders
- * all of them. Slots carry their own names, so that nodes of two binaries can
- * stand side by side during a reload. Values are single 64-bit words: no locks.
+ * A node writes its own slab only; any node renders all of them for /metrics.
+ * Slots carry their own names, so that nodes of two binaries can share the page
+ * during a reload. Values are single 64-bit words: no locks.
  * Registering the same name and labels again returns the same slot. */
 #ifndef BASE_METRICS_H
 #define BASE_METRICS_H
@@ -19,19 +19,16 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 
 /* fd: a file of shared memory, made metrics_bytes(nodes) long if it is shorter; -1 for a private
  * page (tests, single processes). The caller keeps fd and may close it afterwards.
- * node: whose slab this process writes; -1 for readers. Opening a slab clears it. */
+ * node: the slab this process writes; -1 for readers. Opening a slab clears it. */
 struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);
 
-/* labels: `code="200"` or ""; metric_label writes those whose values are not constants.
+/* labels: `code="200"` or "", escaped as Prometheus requires.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
  * once. Readers get private metrics always. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help);
-
-/* Appends name="value", escaped, after a comma if labels are there already. */
-void metric_label(struct buf *labels, const char *name, struct str value);
 
 static inline void metric_add(int64_t *slot, int64_t n)
 {
@@ -42,7 +39,7 @@ static inline void metric_set(int64_t *slot, int64_t v)
     __atomic_store_n(slot, v, __ATOMIC_RELAXED);
 }
 
-/* A histogram of durations with fixed buckets, 100 µs to 60 s, as Prometheus wants it. Freeing
+/* A histogram of durations with fixed buckets, 100 µs to 60 s, in the form of Prometheus. Freeing
  * it leaves its numbers on the page. */
 struct histogram;
 struct histogram *histogram_new(struct metrics *m, const char *name, const char *help);

@@ -51,17 +51,6 @@ static void one_page(void)
     metrics_close(NULL);
 }
 
-static void labels(void)
-{
-    struct buf b;
-    buf_init(&b);
-    metric_label(&b, "model", STR("a\"b\\c\nd"));
-    metric_label(&b, "key", STR("7"));
-    is_str(buf_str(&b), STR("model=\"a\\\"b\\\\c\\nd\",key=\"7\""),
-           "labels are escaped and joined");
-    buf_release(&b);
-}
-
 static void histograms(void)
 {
     struct metrics *m = metrics_open(-1, 1, 0);
@@ -173,7 +162,6 @@ static void several_nodes(void)
 int main(void)
 {
     one_page();
-    labels();
     histograms();
     full_page();
     several_nodes();

@@ -16,6 +16,6 @@ struct nearest {
 
 struct nearest nearest_to(struct str typed);
 void nearest_try(struct nearest *n, const char *known);
-/* NULL when nothing is near enough to be a slip of the finger. */
+/* NULL when nothing is near enough to be a typing error. */
 const char *nearest_name(const struct nearest *n);
 #endif

@@ -1,4 +1,4 @@
-/* sanitize.h -- WITH_ASAN is defined when AddressSanitizer watches; gcc and clang say so differently. */
+/* sanitize.h -- defines WITH_ASAN under AddressSanitizer; gcc and clang announce it differently. */
 #ifndef BASE_SANITIZE_H
 #define BASE_SANITIZE_H
 

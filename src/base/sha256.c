@@ -70,7 +70,7 @@ void sha256(struct str s, uint8_t out[SHA256_BYTES])
     uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     uint64_t bytes = s.n;
-    for (; s.n >= BLOCK_BYTES; s = str_from(s.p + BLOCK_BYTES, s.n - BLOCK_BYTES))
+    for (; s.n >= BLOCK_BYTES; s = str_skip(s, BLOCK_BYTES))
         add_block(state, (const uint8_t *)s.p);
     add_end(state, s, bytes);
     for (size_t i = 0; i < SHA256_BYTES; i++)

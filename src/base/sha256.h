@@ -1,4 +1,4 @@
-/* sha256.h -- SHA-256 (FIPS 180-4), for names that must not give away what they were made from. */
+/* sha256.h -- SHA-256 (FIPS 180-4), for names that must not reveal what they are made from. */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 
+#include "base/ascii.h"
 #include "base/bytes16.h"
 
 /* Eight bytes with their capitals made small. In each byte without its top bit, adding carries into
@@ -22,11 +23,6 @@ static bool same8(const char *p, const char *q) /* but for case */
     return a == b || lower8(a) == lower8(b);
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 bool str_ieq(struct str a, struct str b)
 {
     if (a.n != b.n)
@@ -36,10 +32,10 @@ bool str_ieq(struct str a, struct str b)
         for (; a.n - i >= 8; i += 8)
             if (!same8(a.p + i, b.p + i))
                 return false;
-        return same8(a.p + a.n - 8, b.p + a.n - 8); /* the rest, and some once more */
+        return same8(a.p + a.n - 8, b.p + a.n - 8); /* the last 8, some of them again */
     }
     for (; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (ascii_lower(a.p[i]) != ascii_lower(b.p[i]))
             return false;
     return true;
 }
@@ -72,13 +68,7 @@ static bool is_blank(char c)
 
 struct str str_trim(struct str s)
 {
-    while (s.n && is_blank(s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
+    return str_trim_if(s, is_blank);
 }
 
 struct str str_cut(struct str *rest, char sep)
@@ -100,10 +90,10 @@ bool str_to_i64(struct str s, int64_t *out)
     size_t i = negative;
     if (i == s.n)
         return false;
-    /* Counted downwards: the negative side is the longer one. */
+    /* Accumulated as a negative number: INT64_MIN has no positive counterpart. */
     int64_t v = 0;
     for (; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
+        if (!ascii_is_digit(s.p[i]))
             return false;
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, s.p[i] - '0', &v))
             return false;
@@ -118,7 +108,7 @@ bool str_eq_secret(struct str a, struct str b)
 {
     if (a.n != b.n)
         return false;
-    volatile unsigned char differ = 0; /* volatile: the loop must not learn to stop early */
+    volatile unsigned char differ = 0; /* volatile: the compiler must not stop the loop early */
     for (size_t i = 0; i < a.n; i++)
         differ = (unsigned char)(differ | (unsigned char)(a.p[i] ^ b.p[i]));
     return differ == 0;
@@ -151,9 +141,9 @@ size_t str_utf8_step(struct str s)
     return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
 }
 
-/* Bytes of whole characters among the sixteen at p, which begin with one; 0 when they may be wrong.
- * What it knows is where a character must go on. Leading bytes that are never right, or not before
- * every byte that continues (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */
+/* Bytes of the whole characters in the sixteen bytes at p, which start with one; 0 when they may be
+ * invalid. It checks where continuation bytes stand. Leading bytes that are never valid, or not
+ * with every continuation byte (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */
 static size_t utf8_step16(const char *p)
 {
     bytes16 v = bytes16_load(p);
@@ -174,7 +164,7 @@ size_t str_utf8_prefix(struct str s)
         i += bytes16_ascii(s.p + i, s.n - i);
         step = s.n - i >= 16 ? utf8_step16(s.p + i) : 0;
         if (step == 0)
-            step = str_utf8_step(str_from(s.p + i, s.n - i));
+            step = str_utf8_step(str_skip(s, i));
         i += step;
     }
     return i;
@@ -183,6 +173,21 @@ size_t str_utf8_prefix(struct str s)
 bool str_utf8_valid(struct str s)
 {
     return str_utf8_prefix(s) == s.n;
+}
+
+size_t str_utf8_put(char out[4], uint32_t code)
+{
+    if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        code = 0xFFFD;
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)((0xF00u >> n & 0xF0) | code);
+    return n;
 }
 
 char *str_z(struct arena *a, struct str s)
@@ -197,6 +202,14 @@ char *str_z(struct arena *a, struct str s)
 struct str str_dup(struct arena *a, struct str s)
 {
     return str_from(str_z(a, s), s.n);
+}
+
+struct str str_lower(struct arena *a, struct str s)
+{
+    char *out = str_z(a, s);
+    for (size_t i = 0; i < s.n; i++)
+        out[i] = ascii_lower(out[i]);
+    return str_from(out, s.n);
 }
 
 struct str str_printf(struct arena *a, const char *fmt, ...)

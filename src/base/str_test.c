@@ -208,6 +208,19 @@ static void utf8(void)
     is_int((int64_t)str_utf8_step(STR_NULL), 0, "no step in nothing");
 }
 
+static void utf8_put(void)
+{
+    static const struct {
+        uint32_t code;
+        const char *utf8;
+    } cases[] = {{'a', "a"},     {0x7FF, "\xDF\xBF"}, {0x800, "\xE0\xA0\x80"},
+                 {0x1F600, "😀"}, {0xD800, "\uFFFD"},  {0x110000, "\uFFFD"}};
+    char out[4];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        is_str(str_from(out, str_utf8_put(out, cases[i].code)), str_of(cases[i].utf8), "U+%04X",
+               cases[i].code);
+}
+
 static void copies(void)
 {
     struct arena a;
@@ -218,6 +231,7 @@ static void copies(void)
     ok(copy.p != s.p && copy.p[2] == '\0', "dup is a copy and ends in NUL");
     is_str(str_of(str_z(&a, STR_NULL)), STR(""), "z of nothing");
     is_str(str_printf(&a, "%s=%d", "n", 3), STR("n=3"), "printf");
+    is_str(str_lower(&a, STR("@AZ[`az{\xC3\x84")), STR("@az[`az{\xC3\x84"), "lower case of ASCII");
     arena_release(&a);
 }
 
@@ -229,6 +243,7 @@ int main(void)
     cutting();
     integers();
     utf8();
+    utf8_put();
     copies();
     return tap_done();
 }

@@ -75,7 +75,7 @@ static int digits_at(const char *at, int digits)
     return v;
 }
 
-/* Whatever is there is taken for digits: what it is not shows when it is written again. */
+/* Digits are not checked one by one: other bytes show when the result is written again. */
 bool time_from_iso(struct str text, int64_t *wall_us)
 {
     char whole[TIME_ISO_BYTES] = "0000-00-00T00:00:00.000Z", again[TIME_ISO_BYTES];

@@ -11,7 +11,8 @@ int64_t time_wall_us(void); /* since 1970, UTC */
 /* Times outside the years 1970 to 9999 are shown as the nearest one inside. */
 #define TIME_ISO_BYTES 25 /* "2026-01-31T12:00:00.000Z" and NUL */
 void time_iso(int64_t wall_us, char out[TIME_ISO_BYTES]);
-/* The other way round; also without ".000", and "2026-01-31", which is its beginning. False: it is no such text. */
+/* Parses what time_iso writes; also without ".000", and "2026-01-31", the start of that day.
+ * False: it is something else. */
 bool time_from_iso(struct str text, int64_t *wall_us);
 #define TIME_HTTP_BYTES 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
 void time_http(int64_t wall_us, char out[TIME_HTTP_BYTES]);

@@ -1,4 +1,4 @@
-/* Where entries begin and end. Braces alone decide, for BibTeX wants them balanced even in quotes;
+/* Where entries begin and end. Braces alone decide, for BibTeX requires balance even in quotes;
  * only in a parenthesised entry quotes count too, for they may hide a ')'.
  *
  *            "@type{"              closed
@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 #define TYPE_MAX   64  /* letters of a type, spaces behind it, spaces before a head: no more */
@@ -64,10 +65,8 @@ static void forget_macros(struct bibtex *b)
 {
     if (b->macro_count == 0)
         return;
-    struct str name;
-    void *macro;
-    for (size_t at = 0; map_next(b->macros, &at, &name, &macro); at = 0)
-        map_del(b->macros, name);
+    map_free(b->macros);
+    b->macros = map_new();
     static const struct arena_mark all;
     arena_reset(&b->macro_arena, all);
     b->macro_count = b->macro_bytes = 0;
@@ -95,8 +94,7 @@ void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, 
 
 static bool is_type_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
 }
 
 /* Is the '@' at p the head of an entry? */
@@ -162,7 +160,7 @@ static bool is_comment(const struct bibtex *b)
  * on, UNSURE that the window must grow first. */
 
 /* Fields right behind an entry belong to it: a closing brace too many cut them off. The entry has
- * been given out by now, so it is only told. */
+ * been returned by now, so they are only reported. */
 static enum verdict look_for_strays(struct bibtex *b, struct str w, bool last)
 {
     const char *begin = w.p + b->at, *p = begin, *end = w.p + w.n;
@@ -281,9 +279,9 @@ static enum verdict take_mark(struct bibtex *b, struct str w, bool last, bool *c
     if (v != YES)
         return v;
     b->head_at = b->at;
-    /* A comment that begins with an entry hides it and those behind it, if only it ends. One with
-     * other text was not closed: what somebody wrote is rather read than lost. With a parenthesis,
-     * that of the next entry might end it. */
+    /* A comment that begins with an entry hides it and those behind it, provided that it ends. One
+     * with other text counts as not closed, so that no entry is lost; so does one in parentheses,
+     * which that of the next entry might end. */
     const char *text = scan_skip_space(w.p + b->body, p);
     if (is_comment(b) && b->open == '{' && text == p)
         return NO;
@@ -294,6 +292,7 @@ static enum verdict look_for_end(struct bibtex *b, struct str w, bool last, bool
 {
     size_t limit = b->start + BIBTEX_ENTRY_BYTES_MAX;
     const char *end = w.p + (limit < w.n ? limit : w.n);
+    check(w.p[b->start] == '@' && b->start < b->body && b->body <= b->at);
     b->type = str_from(w.p + b->start + 1, 0);
     while (is_type_char(b->type.p[b->type.n]))
         b->type.n++;
@@ -359,9 +358,10 @@ bool bibtex_take(struct bibtex *b, struct str raw)
     return bibtex_parse_fields(b, &c, &key) && !memchr(key.p, '}', key.n);
 }
 
-/* Gives the first n bytes back and counts places from behind them. */
+/* Marks the first n bytes as used; offsets count from behind them. */
 static size_t use_up(struct bibtex *b, struct str w, size_t n)
 {
+    check(n <= b->at && b->at <= w.n);
     (void)line_of(b, w, n);
     b->at -= n;
     b->line_at -= n;
@@ -384,6 +384,7 @@ static size_t spent(const struct bibtex *b)
 enum bibtex_step bibtex_next(struct bibtex *b, struct str w, bool last, struct bibtex_entry *e,
                              size_t *used)
 {
+    check(b->at <= w.n); /* the window holds all that was not used up */
     b->field_count = 0;
     for (;;) {
         enum verdict v;

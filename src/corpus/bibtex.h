@@ -1,15 +1,15 @@
 /* bibtex.h -- reads BibTeX entry by entry, never holding more than one.
  *
- * Bytes are UTF-8 or any other superset of ASCII. What an export must not do and does all the same
- * is taken where the meaning is plain: a missing comma, a field without value, an empty key, a quote
- * inside quotes. Braces count even behind a backslash, as they do for BibTeX.
+ * Bytes are UTF-8 or any other superset of ASCII. Common mistakes of exports are accepted where the
+ * meaning is clear: a missing comma, a field without value, an empty key, a quote inside quotes.
+ * Braces count even behind a backslash, as they do for BibTeX.
  *
  * Always true:
  *   - raw is the entry as it stands in the file, byte for byte;
  *   - an entry ends at its own closing brace, and at the latest before the next line that begins
  *     with "@type{" (or, indented or with a parenthesis, "@type(key,"): damage stays in one entry;
  *   - what is found does not depend on how the bytes were cut into windows;
- *   - every entry that is not given out is reported, with its line. */
+ *   - every entry that is not returned is reported, with its line. */
 #ifndef CORPUS_BIBTEX_H
 #define CORPUS_BIBTEX_H
 
@@ -37,8 +37,8 @@ struct bibtex_macro {                       /* an @string */
 };
 
 /* Values are without their outer quotes or braces, joined at '#', with @strings and months put in
- * and white space collapsed; LaTeX is left as it is. Absent: p == NULL. All memory is lent until
- * the next call of the reader, but for the macros, which stay until it is freed or reset. */
+ * and white space collapsed; LaTeX is left as it is. Absent: p == NULL. The memory is the reader's
+ * and valid until its next call; that of macros until it is freed or reset. */
 struct bibtex_entry {
     struct str raw;
     uint64_t line; /* of its '@', from 1 */
@@ -47,7 +47,7 @@ struct bibtex_entry {
     struct str year;      /* year, else the first four digits in a row of date */
     struct str journal;   /* journal, else journaltitle */
     struct str booktitle; /* where a paper of a conference was printed */
-    /* The @strings that must stand before this entry, in an order that works. */
+    /* The @strings that this entry needs, each behind those it needs itself. */
     const struct bibtex_macro *const *macros;
     size_t macro_count;
 };
@@ -77,8 +77,8 @@ enum bibtex_step {
 enum bibtex_step bibtex_next(struct bibtex *b, struct str window, bool last, struct bibtex_entry *e,
                              size_t *used) MUST_CHECK;
 
-/* Takes raw as bibtex_next has given it, without looking for its ends again. Its fields are there for bibtex_field. False: it
- * is none, or needs a closer look; bibtex_next will tell. */
+/* Takes raw as bibtex_next gave it, without searching for its end again; bibtex_field then reads
+ * its fields. False: not such an entry, or only bibtex_next can tell. */
 bool bibtex_take(struct bibtex *b, struct str raw) MUST_CHECK;
 
 /* Any field of the entry that bibtex_next gave last, or bibtex_take took; absent: p == NULL. */

@@ -302,7 +302,7 @@ static void count_dropped(void *arg, const struct bibtex_problem *p)
     *(size_t *)arg += p->dropped;
 }
 
-/* Read block by block, the file gives the same entries as in one piece, all of them with a title. */
+/* Read block by block, the file gives the same entries as in one piece, each with a title. */
 static void whole_file(const char *path, const struct text *t)
 {
     struct bibtex_file *f;

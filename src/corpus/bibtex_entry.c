@@ -1,6 +1,7 @@
-/* Key and fields of an entry whose ends are known, so that no mistake leaves it. */
+/* Key and fields of an entry whose ends are known, so that damage stays inside it. */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 static bool drop(struct bibtex *b, const struct cursor *c, const char *at, const char *reason)
@@ -29,7 +30,7 @@ static struct field *find_field(struct bibtex *b, struct str name, uint64_t sign
 static bool is_field(const char *p, const char *end)
 {
     const char *name = p;
-    while (p < end && ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')))
+    while (p < end && ascii_is_letter(*p))
         p++;
     return p > name && (p = scan_skip_space(p, end)) < end && *p == '=';
 }
@@ -38,8 +39,9 @@ static bool is_field(const char *p, const char *end)
 static bool has_value(const char *p, const char *end)
 {
     p = memchr(p, '=', (size_t)(end - p));
+    check(p); /* is_field has seen it */
     p = scan_skip_space(p + 1, end);
-    return p < end && (*p == '{' || *p == '"' || (*p >= '0' && *p <= '9'));
+    return p < end && (*p == '{' || *p == '"' || ascii_is_digit(*p));
 }
 
 /* A key may hold anything but a comma, and may be missing with its comma or without. */
@@ -82,7 +84,7 @@ static bool add_field(struct bibtex *b, struct cursor *c, const struct field *f)
     return true;
 }
 
-/* Behind a value only a comma is right; a field that just begins is forgiven. */
+/* Behind a value stands a comma; the name of the next field is accepted too. */
 static bool parse_comma(struct bibtex *b, struct cursor *c, struct str name)
 {
     c->p = scan_skip_space(c->p, c->end);
@@ -142,7 +144,7 @@ static struct str four_digits(struct str s)
 {
     size_t run = 0;
     for (size_t i = 0; i < s.n; i++) {
-        run = s.p[i] >= '0' && s.p[i] <= '9' ? run + 1 : 0;
+        run = ascii_is_digit(s.p[i]) ? run + 1 : 0;
         if (run == 4)
             return str_from(s.p + i - 3, 4);
     }
@@ -166,7 +168,7 @@ static bool fill(struct bibtex *b, struct bibtex_entry *e)
         fits = get(b, STR("date"), &date);
         e->year = date.p ? four_digits(date) : e->year;
     }
-    /* As they were defined: an @string may have been defined anew between two that use it. */
+    /* In order of definition: an @string may be redefined between two that use it. */
     if (b->used_count > 1)
         qsort(b->used, b->used_count, sizeof(b->used[0]), by_order);
     e->macros = b->used;

@@ -1,4 +1,4 @@
-/* bibtex_private.h -- what the parts of the BibTeX reader know of each other.
+/* bibtex_private.h -- shared by the parts of the BibTeX reader.
  *
  *   bibtex.c        where an entry begins and ends, and where reading goes on after damage
  *   bibtex_entry.c  key and fields of an entry whose ends are known
@@ -58,7 +58,7 @@ struct bibtex {
 
     struct map *macros; /* lower-case name: struct bibtex_macro */
     struct arena macro_arena;
-    size_t macro_count, macro_bytes; /* all that were defined, also those defined anew */
+    size_t macro_count, macro_bytes; /* all definitions, also repeated ones */
 };
 
 void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, const char *reason,

@@ -1,6 +1,7 @@
 /* Values: value = piece ('#' piece)*, a piece being {text}, "text", a number or the name of an
- * @string. A value is stepped over once to find its end; only those that somebody wants are put
- * together, and copied only if they are not in the file as they are wanted. */
+ * @string. A value is skipped once to find its end; only requested values are put together, and
+ * copied only if they differ from the text. */
+#include "base/ascii.h"
 #include "corpus/bibtex_private.h"
 
 enum piece_kind { BRACED, QUOTED, WORD };
@@ -45,8 +46,8 @@ static const char *skip_braced(struct cursor *c, struct piece *piece)
     return NULL;
 }
 
-/* Does the quote at p end its value? What follows tells; exports forget that quotes must not stand
- * inside quotes, and write \" too. */
+/* Does the quote at p end its value? What follows decides: exports write quotes inside quotes,
+ * which BibTeX forbids, and \" too. */
 static bool quote_ends(const struct cursor *c, const char *p)
 {
     p = scan_skip_space(p + 1, c->end);
@@ -126,23 +127,18 @@ static bool skip_hash(struct cursor *c)
     return true;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 static struct str lower_name(struct str name, char space[BIBTEX_MACRO_NAME_MAX])
 {
+    check(name.n <= BIBTEX_MACRO_NAME_MAX);
     for (size_t i = 0; i < name.n; i++)
-        space[i] = lower(name.p[i]);
+        space[i] = ascii_lower(name.p[i]);
     return str_from(space, name.n);
 }
 
 static struct bibtex_macro *find_macro(const struct bibtex *b, struct str name)
 {
     char space[BIBTEX_MACRO_NAME_MAX];
-    if (b->macro_count == 0 || name.n == 0 || name.n > sizeof(space) ||
-        (name.p[0] >= '0' && name.p[0] <= '9'))
+    if (b->macro_count == 0 || name.n == 0 || name.n > sizeof(space) || ascii_is_digit(name.p[0]))
         return NULL;
     return map_get(b->macros, lower_name(name, space));
 }
@@ -206,6 +202,7 @@ const char *bibtex_skip_value(struct bibtex *b, struct cursor *c, struct field *
 static char *collapse(char *out, struct str s)
 {
     const char *p = s.p, *end = s.p + s.n;
+    check(s.n > 0 && !scan_is_space(s.p[0])); /* so that out[-1] is there */
     while (p < end) {
         const char *q = scan_blank(p, end);
         memcpy(out, p, (size_t)(q - p));
@@ -221,17 +218,9 @@ static char *collapse(char *out, struct str s)
     return out;
 }
 
-static struct str trim(struct str s)
-{
-    const char *p = scan_skip_space(s.p, s.p + s.n), *end = s.p + s.n;
-    while (end > p && scan_is_space(end[-1]))
-        end--;
-    return str_from(p, (size_t)(end - p));
-}
-
 static struct str collapsed(struct arena *a, struct str s)
 {
-    s = trim(s);
+    s = str_trim_if(s, scan_is_space);
     const char *end = s.p + s.n;
     if (scan_blank(s.p, end) == end)
         return s;
@@ -263,7 +252,7 @@ struct str bibtex_expand(struct bibtex *b, struct arena *a, const struct field *
     if (n > max)
         return STR_NULL;
     char *whole = arena_alloc(a, n + 1);
-    join(b, f, whole);
+    check(join(b, f, whole) == n);
     return collapsed(a, str_from(whole, n));
 }
 
@@ -291,6 +280,7 @@ static void define(struct bibtex *b, struct str name, struct str value, struct s
         b->macro_count};
     b->macro_count++;
     b->macro_bytes += raw.n + value.n;
+    check(b->macro_bytes <= BIBTEX_MACROS_BYTES_MAX);
     char space[BIBTEX_MACRO_NAME_MAX];
     map_set(b->macros, lower_name(name, space), m);
 }

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <iconv.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
+#include "corpus/text_out.h"
 
 /* Telling the encodings apart.
  *
@@ -15,7 +17,7 @@
  *    where two meet (ção) they look like rare characters.
  * 4. The rest is Windows-1252. Sequences that are valid UTF-8 are still read as such: files glued
  *    together from several exports have both. */
-#define STRAY 10 /* so many good characters to a bad one */
+#define STRAY 10 /* valid characters per invalid one */
 
 struct census {
     size_t utf8_good, utf8_bad;
@@ -23,19 +25,9 @@ struct census {
     size_t alone;        /* high bytes that are part of no Chinese pair */
 };
 
-static struct str from(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 static bool is_high(char c)
 {
     return (c & 0x80) != 0;
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 static size_t ascii_run(struct str s)
@@ -63,11 +55,11 @@ static size_t invalid_run(struct str s)
 
 static void count_utf8(struct str s, struct census *c)
 {
-    while ((s = from(s, ascii_run(s))).n) {
+    while ((s = str_skip(s, ascii_run(s))).n) {
         size_t n = str_utf8_step(s);
         c->utf8_good += n > 0;
         c->utf8_bad += n == 0;
-        s = from(s, n ? n : invalid_run(s));
+        s = str_skip(s, n ? n : invalid_run(s));
     }
 }
 
@@ -81,20 +73,21 @@ static bool is_common_pair(unsigned char lead, unsigned char trail)
 static void count_pairs(struct str s, struct census *c)
 {
     const char *start = s.p;
-    while ((s = from(s, ascii_run(s))).n) {
+    while ((s = str_skip(s, ascii_run(s))).n) {
         if (s.n < 2 || !is_high(s.p[1]) || s.p[0] == '\x80' || s.p[0] == '\xFF') {
             c->alone++;
-            s = from(s, 1);
+            s = str_skip(s, 1);
             continue;
         }
-        bool in_word = s.p > start && is_letter(s.p[-1]) && s.n > 2 && is_letter(s.p[2]);
+        bool in_word =
+            s.p > start && ascii_is_letter(s.p[-1]) && s.n > 2 && ascii_is_letter(s.p[2]);
         if (in_word) /* as in AÇÃO */
             c->alone += 2;
         else if (is_common_pair((unsigned char)s.p[0], (unsigned char)s.p[1]))
             c->common++;
         else
             c->rare++;
-        s = from(s, 2);
+        s = str_skip(s, 2);
     }
 }
 
@@ -122,72 +115,22 @@ uint32_t charset_1252(unsigned char c)
     return c >= 0x80 && c < 0xA0 ? upper[c - 0x80] : c;
 }
 
-size_t charset_put(char out[4], uint32_t code)
-{
-    if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-        code = 0xFFFD;
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = n; i-- > 1; code >>= 6)
-        out[i] = (char)(0x80 | (code & 0x3F));
-    out[0] = (char)((0xF00u >> n & 0xF0) | code);
-    return n;
-}
-
-/* A growing output in the arena. */
-struct output {
-    struct arena *arena;
-    char *p;
-    size_t len, cap;
-};
-
-static void output_room(struct output *o, size_t n)
-{
-    if (o->cap - o->len >= n)
-        return;
-    size_t cap = (o->cap + n) + o->cap / 2;
-    o->p = arena_grow(o->arena, o->p, o->cap, cap);
-    o->cap = cap;
-}
-
-static void output_add(struct output *o, struct str s)
-{
-    output_room(o, s.n);
-    if (s.n)
-        memcpy(o->p + o->len, s.p, s.n);
-    o->len += s.n;
-}
-
-static void output_code(struct output *o, uint32_t code)
-{
-    output_room(o, 4);
-    o->len += charset_put(o->p + o->len, code);
-}
-
-static void output_start(struct output *o, struct arena *a, size_t n)
-{
-    *o = (struct output){.arena = a, .cap = n + 16};
-    o->p = arena_alloc(a, o->cap);
-}
-
 static void note_repair(struct charset_text *out, size_t at)
 {
     if (out->repaired++ == 0)
         out->first_repaired = at;
 }
 
-/* A single stray byte in UTF-8 was pasted from Windows; half a character cannot be known. */
-static void repair(struct output *o, struct str broken, bool is_1252)
+/* A single stray byte in UTF-8 was pasted from Windows; half a character cannot be recovered. */
+static void repair(struct text_out *o, struct str broken, bool is_1252)
 {
     if (!is_1252 && broken.n > 1) {
-        output_code(o, 0xFFFD);
+        text_put_z(o, "\uFFFD");
         return;
     }
+    char utf8[4];
     for (size_t i = 0; i < broken.n; i++)
-        output_code(o, charset_1252((unsigned char)broken.p[i]));
+        text_put(o, utf8, str_utf8_put(utf8, charset_1252((unsigned char)broken.p[i])));
 }
 
 static void from_8_bit(struct arena *a, struct str s, struct charset_text *out)
@@ -197,21 +140,21 @@ static void from_8_bit(struct arena *a, struct str s, struct charset_text *out)
         out->utf8 = s;
         return;
     }
-    struct output o;
-    output_start(&o, a, s.n + s.n / 8);
+    struct text_out o;
+    text_out_init(&o, a, s.n + s.n / 8 + 16);
     const char *start = s.p;
     while (s.n) {
         size_t n = ascii_run(s);
         n = n ? n : str_utf8_step(s);
         if (n) {
-            output_add(&o, str_from(s.p, n));
+            text_put(&o, s.p, n);
         } else {
             n = invalid_run(s);
             repair(&o, str_from(s.p, n), is_1252);
             if (!is_1252)
                 note_repair(out, (size_t)(s.p - start));
         }
-        s = from(s, n);
+        s = str_skip(s, n);
     }
     out->utf8 = str_from(o.p, o.len);
 }
@@ -222,20 +165,19 @@ static int from_iconv(struct arena *a, struct str s, size_t unit, struct charset
     iconv_t cd = iconv_open("UTF-8", charset_name(out->charset));
     if (cd == (iconv_t)-1)
         return ERR_UNAVAILABLE;
-    struct output o;
-    output_start(&o, a, s.n + s.n / 2);
+    struct text_out o;
+    text_out_init(&o, a, s.n + s.n / 2 + 16);
     char *in = (char *)(uintptr_t)s.p; /* iconv does not write there */
     size_t left = s.n;
     while (left) {
-        output_room(&o, 16);
-        char *to = o.p + o.len;
-        size_t room = o.cap - o.len;
-        size_t done = iconv(cd, &in, &left, &to, &room);
-        o.len = o.cap - room;
-        if (done != (size_t)-1 || errno == E2BIG)
+        char utf8[4096], *to = utf8;
+        size_t room = sizeof(utf8);
+        bool fine = iconv(cd, &in, &left, &to, &room) != (size_t)-1 || errno == E2BIG;
+        text_put(&o, utf8, sizeof(utf8) - room);
+        if (fine)
             continue;
         note_repair(out, s.n - left);
-        output_code(&o, 0xFFFD);
+        text_put_z(&o, "\uFFFD");
         size_t skip = left < unit ? left : unit;
         in += skip;
         left -= skip;
@@ -266,7 +208,7 @@ int charset_to_utf8(struct arena *a, struct str bytes, struct charset_text *out)
             skipped = marks[i].mark.n;
         }
     }
-    bytes = from(bytes, skipped);
+    bytes = str_skip(bytes, skipped);
     if (out->charset == CHARSET_UTF8)
         out->charset = detect(bytes, out->bom);
     int err = 0;
@@ -282,5 +224,6 @@ int charset_to_utf8(struct arena *a, struct str bytes, struct charset_text *out)
 const char *charset_name(enum charset c)
 {
     static const char *const names[] = {"UTF-8", "UTF-16LE", "UTF-16BE", "GB18030", "Windows-1252"};
+    check(c < sizeof(names) / sizeof(names[0]));
     return names[c];
 }

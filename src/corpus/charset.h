@@ -1,6 +1,6 @@
 /* charset.h -- which encoding a file is in, and its text as UTF-8.
  *
- * A file is one encoding, told by its byte order mark or else by all of its bytes: a stray byte in
+ * A file has one encoding, known by its byte order mark or by all of its bytes: a stray byte in
  * a file of UTF-8 is repaired alone and counted, and never turns the whole file into something
  * else. What cannot be repaired becomes U+FFFD. The result is always valid UTF-8 without a byte
  * order mark. */
@@ -32,8 +32,4 @@ const char *charset_name(enum charset c); /* "UTF-8", "GB18030", … */
 
 /* The code point of a byte in Windows-1252; U+FFFD for the five bytes it leaves open. */
 uint32_t charset_1252(unsigned char c);
-
-/* Writes a code point as UTF-8 and returns its length; surrogates and what lies beyond Unicode
- * become U+FFFD. */
-size_t charset_put(char out[4], uint32_t code);
 #endif

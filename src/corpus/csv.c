@@ -127,6 +127,7 @@ static void skip_line(struct csv *c)
  * the text; beyond that, the reader goes on where it stopped. */
 static void recover(struct csv *c, size_t start, int64_t line)
 {
+    check(c->at >= start);
     size_t again = c->at - start;
     if (again <= c->again_left) {
         c->again_left -= again;
@@ -271,6 +272,7 @@ void csv_add_int(struct csv_writer *w, int64_t v)
 
 void csv_end_row(struct csv_writer *w)
 {
+    check(w->cells > 0); /* readers skip empty lines */
     buf_add_lit(w->out, "\r\n");
     w->cells = 0;
 }

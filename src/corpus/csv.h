@@ -1,9 +1,9 @@
 /* csv.h -- tables as text, after RFC 4180: read row by row, and written for spreadsheets.
  *
- * The reader takes what real files hold: a byte order mark, CRLF or LF, no newline at the end, empty
- * lines, newlines and doubled quotes in quoted cells, quotes in the middle of plain ones. The first
- * row names the columns. A row that does not fit is reported with its line and reading goes on
- * behind it. Always true:
+ * The reader takes what real files hold: a byte order mark, CRLF or LF, no newline at the end,
+ * empty lines, newlines and doubled quotes in quoted cells, quotes in the middle of plain ones. The
+ * first row names the columns. A row that does not fit is reported with its line and reading goes
+ * on behind it. Always true:
  *   - the work is linear in the size of the text, whatever it holds;
  *   - a row that is handed out has a cell for every column, none above the limits below. */
 #ifndef CORPUS_CSV_H
@@ -21,7 +21,7 @@ struct csv {
     struct str text; /* borrowed */
     size_t at;
     int64_t line;        /* at `at`, from 1 */
-    size_t again_left;   /* bytes that broken rows may still make us read twice */
+    size_t again_left;   /* bytes that may still be read twice after broken rows */
     struct str *columns; /* names, trimmed */
     size_t column_count; /* 0 until csv_open has succeeded */
     const char *error;   /* of the last call that failed, without the line */
@@ -34,7 +34,7 @@ struct csv_row {
     int64_t line;      /* it begins here */
 };
 
-/* Reads the names of the columns. text is borrowed until the last call, the arena's memory likewise.
+/* Reads the names of the columns. text and the arena's memory are borrowed until the last call.
  * ERR_INVALID: no header, or one that cannot be read; csv->error says why. */
 MUST_CHECK int csv_open(struct csv *c, struct arena *a, struct str text);
 
@@ -42,8 +42,8 @@ MUST_CHECK int csv_open(struct csv *c, struct arena *a, struct str text);
 int csv_column(const struct csv *c, struct str name);
 
 /* The next row. ERR_NOT_FOUND: the text has ended. ERR_INVALID, ERR_LIMIT: this row is no good,
- * error and error_line tell why; the next call goes on with the next row. Cells that are too many
- * are forgiven when they are empty: spreadsheets leave such. */
+ * error and error_line tell why; the next call goes on with the next row. Surplus cells
+ * are accepted when they are empty: spreadsheets leave such. */
 MUST_CHECK int csv_next(struct csv *c, struct arena *a, struct csv_row *row);
 
 /* --- writing: cells, then the end of the row, which is CRLF --- */

@@ -163,8 +163,8 @@ static void test_limits(void)
     buf_release(&b);
 }
 
-/* Each line, read by itself, opens a quote; read inside a cell, it closes one and opens the next. So
- * every row runs on until the columns are too many, and going back each time would read
+/* Each line, read by itself, opens a quote; read inside a cell, it closes one and opens the next.
+ * So every row runs on until the columns are too many, and going back each time would read
  * everything 256 times. */
 static void test_linear(void)
 {

@@ -1,34 +1,19 @@
 #include "corpus/doi.h"
 
+#include "base/ascii.h"
 #include "base/map.h"
-#include "corpus/charset.h"
 #include "corpus/text.h"
 #include "corpus/text_html.h"
 
 #define FIELD_BYTES_MAX  4096                 /* no DOI is looked for beyond this */
 #define EXTENT_BYTES_MAX (DOI_BYTES_MAX + 64) /* so much punctuation at most is trimmed off */
 
-static struct str from(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 static bool is_word(char c)
 {
-    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+    return ascii_is_digit(c) || ascii_is_letter(c);
 }
 
-/* Reading a field happens in two steps: undress() takes LaTeX and HTML off, cut() finds the DOI in
+/* Reading a field happens in two steps: undress() removes LaTeX and HTML, cut() finds the DOI in
  * what remains. text_plain() would not do, because it turns -- and _{2} into something else. */
 
 static size_t take_escape(struct str s, char *out, size_t *out_n)
@@ -43,7 +28,7 @@ static size_t take_escape(struct str s, char *out, size_t *out_n)
             *out_n = 1;
             return words[i].name.n;
         }
-    *out_n = 0; /* the escaped character speaks for itself */
+    *out_n = 0; /* the escaped character follows as it is */
     return 1;
 }
 
@@ -52,7 +37,7 @@ static struct str undress(struct arena *a, struct str s)
     /* An entity stands for fewer bytes than its name has. */
     char *out = arena_alloc(a, s.n + HTML_ENTITY_BYTES_MAX);
     size_t len = 0, n, out_n;
-    for (; s.n; s = from(s, n)) {
+    for (; s.n; s = str_skip(s, n)) {
         n = out_n = 1;
         if (s.p[0] == '\\')
             n = take_escape(s, out + len, &out_n);
@@ -62,14 +47,10 @@ static struct str undress(struct arena *a, struct str s)
             n = out_n = 1;
             out[len] = s.p[0];
         }
+        check(out_n <= n);
         len += out_n;
     }
     return str_from(out, len);
-}
-
-static int hex_value(char c)
-{
-    return is_digit(c) ? c - '0' : lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
 }
 
 /* Addresses write the slash as %2F. */
@@ -77,12 +58,12 @@ static struct str decode_percent(struct arena *a, struct str s)
 {
     char *out = arena_alloc(a, s.n + 1);
     size_t len = 0;
-    for (; s.n; s = from(s, 1)) {
-        int high = s.n > 2 && s.p[0] == '%' ? hex_value(s.p[1]) : -1;
-        int value = high < 0 || hex_value(s.p[2]) < 0 ? -1 : high * 16 + hex_value(s.p[2]);
+    for (; s.n; s = str_skip(s, 1)) {
+        int high = s.n > 2 && s.p[0] == '%' ? ascii_hex(s.p[1]) : -1;
+        int value = high < 0 || ascii_hex(s.p[2]) < 0 ? -1 : high * 16 + ascii_hex(s.p[2]);
         out[len++] = value < 0 ? s.p[0] : (char)value;
         if (value >= 0)
-            s = from(s, 2);
+            s = str_skip(s, 2);
     }
     return str_from(out, len);
 }
@@ -93,12 +74,13 @@ static size_t prefix(struct str s)
     if (!str_starts(s, STR("10.")))
         return 0;
     size_t n = 3;
-    while (n < s.n && is_digit(s.p[n]))
+    while (n < s.n && ascii_is_digit(s.p[n]))
         n++;
     if (n - 3 < 4 || n - 3 > 9)
         return 0;
-    while (n + 1 < s.n && s.p[n] == '.' && is_digit(s.p[n + 1])) /* a registrant's divisions */
-        for (n++; n < s.n && is_digit(s.p[n]);)
+    while (n + 1 < s.n && s.p[n] == '.' &&
+           ascii_is_digit(s.p[n + 1])) /* a registrant's divisions */
+        for (n++; n < s.n && ascii_is_digit(s.p[n]);)
             n++;
     return n < s.n && s.p[n] == '/' ? n + 1 : 0;
 }
@@ -126,14 +108,14 @@ static size_t extent(struct str s, bool address)
 {
     size_t n = 0;
     while (n < s.n && n <= EXTENT_BYTES_MAX) {
-        struct str here = from(s, n);
+        struct str here = str_skip(s, n);
         size_t step = str_utf8_step(here);
         unsigned char c = (unsigned char)here.p[0];
         if (step == 0 || c <= ' ' || c == 127 || c == '"')
             break;
         if (address && (c == '&' || c == '?' || c == '#'))
             break;
-        if ((c == ',' || c == ';') && another_begins(from(here, 1)))
+        if ((c == ',' || c == ';') && another_begins(str_skip(here, 1)))
             break;
         if (step > 1 && is_separator(str_from(here.p, step)))
             break;
@@ -171,7 +153,7 @@ static struct str cut(struct str s, bool address)
         bool in_word = i && (is_word(s.p[i - 1]) || s.p[i - 1] == '.');
         if (in_word && !str_ends(str_from(s.p, i), STR("doi")))
             continue;
-        struct str found = from(s, i);
+        struct str found = str_skip(s, i);
         size_t least = prefix(found);
         if (least == 0)
             continue;
@@ -184,24 +166,17 @@ static struct str cut(struct str s, bool address)
     return STR_NULL;
 }
 
-static struct str lower_all(struct arena *a, struct str s)
-{
-    char *out = str_z(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        out[i] = lower(out[i]);
-    return str_from(out, s.n);
-}
-
 bool doi_normal(struct arena *a, struct str raw, struct str *out)
 {
     struct arena_mark mark = arena_mark(a);
     raw.n = raw.n < FIELD_BYTES_MAX ? raw.n : FIELD_BYTES_MAX;
-    struct str s = lower_all(a, undress(a, raw));
+    struct str s = str_lower(a, undress(a, raw));
     struct str found = cut(s, false);
     struct str before = found.p ? str_from(s.p, (size_t)(found.p - s.p)) : s;
     if (str_find(before, STR("://")) >= 0 || str_find(before, STR("doi.org/")) >= 0)
-        found = lower_all(a, cut(decode_percent(a, s), true));
+        found = str_lower(a, cut(decode_percent(a, s), true));
     char kept[DOI_BYTES_MAX];
+    check(found.n <= sizeof(kept));
     if (found.n)
         memcpy(kept, found.p, found.n);
     arena_reset(a, mark);
@@ -215,6 +190,7 @@ bool doi_normal(struct arena *a, struct str raw, struct str *out)
 static uint32_t decode(struct str c) /* one valid character */
 {
     static const unsigned char mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    check(c.n > 0 && c.n < sizeof(mask));
     uint32_t code = (unsigned char)c.p[0] & mask[c.n];
     for (size_t i = 1; i < c.n; i++)
         code = code << 6 | ((unsigned char)c.p[i] & 0x3F);
@@ -251,21 +227,22 @@ static uint32_t small_letter(uint32_t c)
  * unless gap is 0: a title reads the same without, but issue 1-2 is not issue 12. */
 static struct str fold(struct arena *a, struct str text, char gap)
 {
-    char *out = arena_alloc(a, text.n + 4);
-    size_t len = 0;
+    size_t len = 0, cap = text.n + 4;
+    char *out = arena_alloc(a, cap);
     bool apart = false;
     while (text.n) {
         size_t n = str_utf8_step(text);
         struct str c = str_from(text.p, n ? n : 1);
-        text = from(text, c.n);
+        text = str_skip(text, c.n);
         bool counts = c.n == 1 ? is_word(*c.p) : !is_punctuation(decode(c));
         if (counts && apart && gap && len)
             out[len++] = gap;
         apart = !counts;
         if (counts && c.n == 1)
-            out[len++] = lower(*c.p);
+            out[len++] = ascii_lower(*c.p);
         else if (counts)
-            len += charset_put(out + len, small_letter(decode(c)));
+            len += str_utf8_put(out + len, small_letter(decode(c)));
+        check(len + text.n <= cap); /* small letters take no more bytes than capitals */
     }
     return str_from(out, len);
 }

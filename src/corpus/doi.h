@@ -17,7 +17,7 @@ bool doi_normal(struct arena *a, struct str raw, struct str *out);
 struct doi_source {
     struct str journal, year, title;
     struct str volume, number, pages; /* tell the editorials of a year apart */
-    struct str entry;                 /* the raw entry; speaks only when there is no title */
+    struct str entry;                 /* the raw entry; used only when there is no title */
 };
 
 /* DOI_MADE_UP_MARK and 32 hexadecimal digits: the same for the same fields, however they are

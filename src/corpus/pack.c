@@ -86,6 +86,7 @@ int pack_learn(struct pack *p, struct str bytes)
 
 int pack_choose(struct pack *p, uint32_t number, int level)
 {
+    check(level >= ZSTD_minCLevel() && level <= ZSTD_maxCLevel());
     const struct dictionary *d = find(p, number);
     if (number && !d)
         return ERR_NOT_FOUND;

@@ -1,4 +1,4 @@
-/* pack.h -- entries as small as Redis shall hold them: zstd with a trained dictionary.
+/* pack.h -- entries compressed for Redis: zstd with a trained dictionary.
  *
  * A packed value is one zstd frame. The frame names its dictionary by number, so values packed
  * with an older dictionary stay readable as long as that one is known. Number 0 is no dictionary.
@@ -17,15 +17,15 @@ struct pack;
 struct pack *pack_new(void);
 void pack_free(struct pack *p);
 
-/* Makes a dictionary known for reading; copies it. The number is in its bytes. ERR_INVALID when it
- * is none; one that is known already is passed over. */
+/* Adds a copy of a dictionary for reading; idempotent. The number is in its bytes. ERR_INVALID: it
+ * is none. */
 MUST_CHECK int pack_learn(struct pack *p, struct str dictionary);
 /* The dictionary and level that pack_put uses from now on; 0: none. ERR_NOT_FOUND if not learnt. */
 MUST_CHECK int pack_choose(struct pack *p, uint32_t number, int level);
 
 /* Both in a. pack_get: ERR_NOT_FOUND when the dictionary of the value is not known (*number says
- * which; number may be NULL), ERR_PROTO when the value is damaged, ERR_LIMIT when it would be larger
- * than PACK_ENTRY_BYTES_MAX. */
+ * which; number may be NULL), ERR_PROTO when the value is damaged, ERR_LIMIT when it would be
+ * larger than PACK_ENTRY_BYTES_MAX. */
 MUST_CHECK int pack_put(struct pack *p, struct arena *a, struct str entry, struct str *out);
 MUST_CHECK int pack_get(struct pack *p, struct arena *a, struct str packed, struct str *out,
                         uint32_t *number);

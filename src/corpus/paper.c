@@ -2,6 +2,7 @@
 
 #include <endian.h>
 
+#include "base/ascii.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -11,16 +12,11 @@
 
 /* --- from an entry --- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The first run of exactly four digits: of "c2024", "{2024}" or "2024a", but not of "20240501". */
 static struct str four_digits(struct str s)
 {
     for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
-        for (n = 0; i + n < s.n && is_digit(s.p[i + n]);)
+        for (n = 0; i + n < s.n && ascii_is_digit(s.p[i + n]);)
             n++;
         if (n == 4)
             return str_from(s.p + i, n);
@@ -41,6 +37,7 @@ static struct str join_strings(struct arena *a, const struct bibtex_entry *e)
         p = mempcpy(p, raw.p, raw.n);
         *p++ = '\n';
     }
+    check(p == all + n);
     return str_from(all, n);
 }
 
@@ -53,7 +50,7 @@ static struct str doi_address(struct str s)
     for (size_t i = 0; i + host_n <= s.n; i++) {
         bool begins = i == 0 || s.p[i - 1] == '/' || s.p[i - 1] == '.' || s.p[i - 1] == ' ';
         if (begins && str_ieq(str_from(s.p + i, host_n), str_from(host, host_n)))
-            return str_from(s.p + i, s.n - i);
+            return str_skip(s, i);
     }
     return STR_NULL;
 }
@@ -153,8 +150,7 @@ int64_t paper_digest(const struct paper *p)
     static const uint8_t key[16] = "millrace paper 1";
     const struct str parts[] = {p->doi, p->journal, p->strings, p->bib};
     enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
-    uint64_t
-        words[2 * PARTS + 1]; /* a length and a hash of each, so that none flows into another */
+    uint64_t words[2 * PARTS + 1]; /* a length and a hash of each, so that parts cannot merge */
     for (size_t i = 0; i < PARTS; i++) {
         words[2 * i] = htole64(parts[i].n);
         words[2 * i + 1] = htole64(siphash(key, parts[i]));
@@ -167,11 +163,7 @@ int64_t paper_digest(const struct paper *p)
 
 struct str paper_bibtex(struct arena *a, const struct paper *p)
 {
-    if (p->strings.n == 0)
-        return p->bib;
-    char *all = arena_alloc(a, p->strings.n + p->bib.n);
-    char *end = mempcpy(mempcpy(all, p->strings.p, p->strings.n), p->bib.p, p->bib.n);
-    return str_from(all, (size_t)(end - all));
+    return p->strings.n ? STR_JOIN(a, p->strings, p->bib) : p->bib;
 }
 
 static int read_entry(struct bibtex *b, struct str bibtex, struct bibtex_entry *e)
@@ -186,7 +178,7 @@ static struct str copy(struct arena *a, struct str s)
     return s.p ? str_dup(a, s) : s;
 }
 
-/* Values are lent by the reader or lie in its text, and text_plain may pass them on. */
+/* Values belong to the reader or its text, and text_plain may return them as they are. */
 static struct str plain(struct arena *a, struct str value)
 {
     struct str text = text_plain(a, value);
@@ -216,7 +208,7 @@ int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex, struc
                      struct str *abstract)
 {
     struct bibtex_entry e;
-    /* Mostly there are no @strings before the entry, which was looked through when it was stored. */
+    /* Mostly it is the entry alone, without @strings, checked when it was stored. */
     int err = bibtex_take(b, bibtex) ? 0 : read_entry(b, bibtex, &e);
     if (err)
         return err;
@@ -233,6 +225,7 @@ int paper_split_bibtex(struct arena *a, struct bibtex *b, struct str bibtex, str
     int err = read_entry(b, bibtex, &e);
     if (err)
         return err;
+    check(e.raw.p >= bibtex.p && e.raw.p + e.raw.n <= bibtex.p + bibtex.n);
     *strings = str_from(bibtex.p, (size_t)(e.raw.p - bibtex.p));
     *bib = e.raw;
     return 0;

@@ -47,8 +47,8 @@ int64_t paper_digest(const struct paper *p);
 
 struct str paper_bibtex(struct arena *a, const struct paper *p); /* as Redis holds it */
 
-/* What that text says. b is lent by the caller, so that a whole block needs one reader; whatever b
- * had read before is forgotten. In a. ERR_PROTO: there is no entry in it. */
+/* What that text says, in a. Resets b, which is passed in so that a whole block needs one reader.
+ * ERR_PROTO: there is no entry in it. */
 MUST_CHECK int paper_read_bibtex(struct arena *a, struct bibtex *b, struct str bibtex,
                                  struct paper_fields *out);
 /* Title and abstract alone, for prompts. Valid until b is used again, or text or a end. */

@@ -37,7 +37,7 @@ static size_t fine_bytes(struct str s)
     size_t at = 0;
     while (at < s.n) {
         unsigned char c = (unsigned char)s.p[at];
-        struct str rest = str_from(s.p + at, s.n - at);
+        struct str rest = str_skip(s, at);
         size_t n = c >= 0x20 && c < 0x7f ? 1 : breaks_line(rest) ? 0 : str_utf8_step(rest);
         if (n == 0)
             break;
@@ -51,18 +51,19 @@ static void put(struct writer *w, const char *tag, struct str value)
 {
     if (value.n == 0)
         return;
+    check(strlen(tag) == 2);
     buf_add(w->out, tag, 2);
     buf_add_lit(w->out, "  - ");
     while (value.n) {
         size_t n = fine_bytes(value);
         buf_add(w->out, value.p, n);
-        value = str_from(value.p + n, value.n - n);
+        value = str_skip(value, n);
         if (value.n == 0)
             break;
         n = breaks_line(value);
         buf_add_str(w->out, n ? STR(" ") : STR("\xef\xbf\xbd")); /* U+FFFD for what is no UTF-8 */
         n += n == 0;
-        value = str_from(value.p + n, value.n - n);
+        value = str_skip(value, n);
     }
     buf_add_lit(w->out, "\r\n");
 }
@@ -102,15 +103,6 @@ static bool and_here(struct str s, size_t at)
            str_ieq(str_from(s.p + at + 1, 3), STR("and"));
 }
 
-static struct str trim_blanks(struct str s)
-{
-    while (s.n && is_blank(s.p[0]))
-        s = str_from(s.p + 1, s.n - 1);
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 /* Cuts the next name off *rest, which has p == NULL after the last. */
 static struct str cut_name(struct str *rest)
 {
@@ -120,14 +112,14 @@ static struct str cut_name(struct str *rest)
         depth = depth_after(depth, s.p[i]);
         if (depth == 0 && and_here(s, i)) {
             *rest = str_from(s.p + i + 4, s.n - i - 4);
-            return trim_blanks(str_from(s.p, i));
+            return str_trim_if(str_from(s.p, i), is_blank);
         }
     }
     *rest = STR_NULL;
-    return trim_blanks(s);
+    return str_trim_if(s, is_blank);
 }
 
-/* Pieces between commas, or words between blanks, outside of braces. The last takes what is too many. */
+/* Pieces between commas, or words between blanks, outside of braces. The last takes the rest. */
 static size_t split(struct str s, bool at_commas, struct str *out, size_t max)
 {
     size_t count = 0, begin = 0;
@@ -139,7 +131,7 @@ static size_t split(struct str s, bool at_commas, struct str *out, size_t max)
         bool cut = !end && depth == 0 && (at_commas ? s.p[i] == ',' : is_blank(s.p[i]));
         if (!end && (!cut || count + 1 == max))
             continue;
-        struct str piece = trim_blanks(str_from(s.p + begin, i - begin));
+        struct str piece = str_trim_if(str_from(s.p + begin, i - begin), is_blank);
         if (piece.n || at_commas)
             out[count++] = piece;
         begin = i + 1;
@@ -160,18 +152,19 @@ static void put_person(struct writer *w, const char *tag, struct str last, struc
     put(w, tag, name);
 }
 
-/* "Ludwig van Beethoven": the last name begins with the first small word, or is the last word. A body in braces is
- * one word. */
+/* "Ludwig van Beethoven": the last name begins with the first word in lower case, or is the last
+ * word. A group in braces is one word. */
 static void put_words(struct writer *w, const char *tag, struct str name)
 {
     struct str words[NAME_WORDS_MAX];
     size_t count = split(name, false, words, NAME_WORDS_MAX), last = count - 1;
+    check(count > 0); /* cut_name has trimmed it, and it is not empty */
     for (size_t i = count - 1; i-- > 0;)
         if (words[i].p[0] >= 'a' && words[i].p[0] <= 'z')
             last = i;
     const char *begin = words[last].p;
     put_person(w, tag, str_from(begin, (size_t)(name.p + name.n - begin)),
-               trim_blanks(str_from(name.p, (size_t)(begin - name.p))), STR_NULL);
+               str_trim_if(str_from(name.p, (size_t)(begin - name.p)), is_blank), STR_NULL);
 }
 
 static void put_name(struct writer *w, const char *tag, struct str name)
@@ -196,8 +189,8 @@ static void put_names(struct writer *w, const char *tag, struct str names)
 
 /* --- other fields --- */
 
-/* Where two pages are joined, and how many bytes that takes; 0: nowhere. A single hyphen joins only if no other is
- * there: "E12-3" may be one page. */
+/* Where a dash joins two pages, and its bytes; 0: nowhere. A hyphen joins only if it is the only
+ * one: "E12-3-4" may be one page. */
 static size_t find_dash(struct str s, size_t *at)
 {
     static const struct str dashes[] = {
@@ -229,7 +222,7 @@ static void put_pages(struct writer *w)
     put_latex(w, "EP", str_from(pages.p + at + n, pages.n - at - n));
 }
 
-/* An address means what it says: only escapes and braces go. */
+/* In an address only escapes and braces are LaTeX. */
 static void put_address(struct writer *w, struct str url)
 {
     if (url.n == 0)

@@ -1,4 +1,4 @@
-/* Whatever an entry says, its record is lines "XX  - value", begins with TY, and ends with ER once. */
+/* The record of any entry is lines "XX  - value", begins with TY, and ends with ER once. */
 #include "corpus/ris.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,6 +4,7 @@
  * and then edits what it finds there. */
 #include "corpus/text.h"
 
+#include "base/ascii.h"
 #include "base/bytes16.h"
 #include "corpus/text_html.h"
 #include "corpus/text_out.h"
@@ -24,8 +25,8 @@ struct plain {
     size_t script_at;
 };
 
-/* A byte is special when its bits meet those of the byte behind it: most special bytes meet every
- * byte, but spaces, hyphens and quotes only their like. */
+/* A byte is special when here[byte] & behind[next byte]: most special bytes match any next byte,
+ * spaces, hyphens and quotes only their like. */
 enum { ALWAYS = 1, BLANK = 2, HYPHEN = 4, OPENING = 8, CLOSING = 16 };
 
 static const uint8_t here[256] = {
@@ -65,16 +66,6 @@ static const char *skip_plain(const char *p, const char *end)
 static bool is_blank(char c)
 {
     return (unsigned char)c <= ' ' || c == 127; /* other control characters count as blanks */
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static struct str rest(const struct plain *t)
@@ -125,6 +116,7 @@ static void argument(struct plain *t)
         command(t);
     } else {
         size_t n = str_utf8_step(rest(t));
+        check(n > 0); /* text_plain has repaired the text */
         text_put(&t->out, t->p, n);
         t->p += n;
     }
@@ -170,7 +162,7 @@ static void verbatim(struct plain *t)
     if (!close)
         return;
     for (t->p++; t->p < close; t->p++) {
-        bool escape = *t->p == '\\' && !is_letter(t->p[1]);
+        bool escape = *t->p == '\\' && !ascii_is_letter(t->p[1]);
         if (is_blank(*t->p))
             text_put_space(&t->out);
         else if (!escape && *t->p != '{' && *t->p != '}')
@@ -201,7 +193,7 @@ static void put_script(struct plain *t, bool raised)
         text_out_script(&t->out, at, raised);
 }
 
-/* At ^ or _. Outside formulas people write 10^-15 and file_2, and mean it. */
+/* At ^ or _. Outside formulas a number is raised (10^-15), all else is literal (file_2). */
 static void caret_or_underscore(struct plain *t)
 {
     bool raised = *t->p++ == '^';
@@ -215,7 +207,7 @@ static void caret_or_underscore(struct plain *t)
     if (q < t->end && (*q == '-' || *q == '+'))
         q++;
     const char *digits = q;
-    while (q < t->end && is_digit(*q))
+    while (q < t->end && ascii_is_digit(*q))
         q++;
     if (raised && q > digits) {
         put_run(t, q);
@@ -230,11 +222,11 @@ static bool is_formula(const char *from, const char *to, const char *end)
 {
     bool spaces = is_blank(*from) || is_blank(to[-1]), inner = false, signs = false;
     for (const char *p = from; p < to; p++) {
-        signs = signs || *p == '^' || *p == '_' || (*p == '\\' && is_letter(p[1]));
+        signs = signs || *p == '^' || *p == '_' || (*p == '\\' && ascii_is_letter(p[1]));
         inner = inner || is_blank(*p);
     }
-    bool digit_behind = to + 1 < end && is_digit(to[1]);
-    return signs || (!spaces && !digit_behind && !(inner && is_digit(*from)));
+    bool digit_behind = to + 1 < end && ascii_is_digit(to[1]);
+    return signs || (!spaces && !digit_behind && !(inner && ascii_is_digit(*from)));
 }
 
 /* Looks no farther than the next $ that is not escaped, so all looking together is linear. */
@@ -268,6 +260,7 @@ static void dollar(struct plain *t)
 
 static void end_formula(struct plain *t)
 {
+    check(t->math && t->math_end);
     const char *after = t->math_end + t->math_end_n;
     if (t->p < after)
         t->p = after;
@@ -286,15 +279,16 @@ static void put_fraction(struct plain *t)
     text_out_enclose(&t->out, at);
 }
 
-/* Names such as log must not grow together with their neighbours. */
+/* Names such as log must not merge with their neighbours. */
 static void put_symbol(struct plain *t, const char *out)
 {
-    bool name = is_letter(out[0]);
+    bool name = ascii_is_letter(out[0]);
     if (name && t->out.len &&
-        (is_letter(t->out.p[t->out.len - 1]) || is_digit(t->out.p[t->out.len - 1])))
+        (ascii_is_letter(t->out.p[t->out.len - 1]) || ascii_is_digit(t->out.p[t->out.len - 1])))
         text_put_space(&t->out);
     text_put_z(&t->out, out);
-    if (name && t->p < t->end && (is_letter(*t->p) || is_digit(*t->p) || strchr("\\{", *t->p)))
+    if (name && t->p < t->end &&
+        (ascii_is_letter(*t->p) || ascii_is_digit(*t->p) || strchr("\\{", *t->p)))
         text_put_space(&t->out);
 }
 
@@ -351,7 +345,7 @@ static void put_known(struct plain *t, const struct text_command *c)
 static void word_command(struct plain *t)
 {
     const char *from = t->p;
-    while (t->p < t->end && is_letter(*t->p))
+    while (t->p < t->end && ascii_is_letter(*t->p))
         t->p++;
     const struct text_command *c = text_command_find(str_from(from, (size_t)(t->p - from)));
     if (c) {
@@ -367,7 +361,7 @@ static void word_command(struct plain *t)
 
 static void entity(struct plain *t);
 
-/* Behind a backslash: a sign. One that means nothing is read by itself. */
+/* Behind a backslash: a sign. An unknown one is left for the caller to read. */
 static void sign_command(struct plain *t)
 {
     char c = *t->p;
@@ -430,7 +424,7 @@ static void command(struct plain *t)
 {
     if (++t->p == t->end)
         return;
-    if (is_letter(*t->p))
+    if (ascii_is_letter(*t->p))
         word_command(t);
     else
         sign_command(t);
@@ -530,15 +524,6 @@ static void body(struct plain *t)
     }
 }
 
-static struct str trim(struct str s)
-{
-    while (s.n && is_blank(s.p[0]))
-        s = str_from(s.p + 1, s.n - 1);
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 static struct str repair_utf8(struct arena *a, struct str s)
 {
     if (str_utf8_valid(s))
@@ -551,7 +536,7 @@ static struct str repair_utf8(struct arena *a, struct str s)
         memcpy(out + len, c.p, c.n);
         len += c.n;
         n += n == 0;
-        s = str_from(s.p + n, s.n - n);
+        s = str_skip(s, n);
     }
     return str_from(out, len);
 }
@@ -560,7 +545,7 @@ struct str text_plain(struct arena *a, struct str latex)
 {
     if (!latex.p)
         return latex;
-    struct str s = repair_utf8(a, trim(latex));
+    struct str s = repair_utf8(a, str_trim_if(latex, is_blank));
     const char *end = s.p + s.n;
     const char *first = skip_plain(s.p, end);
     if (first == end)
@@ -569,5 +554,5 @@ struct str text_plain(struct arena *a, struct str latex)
     text_out_init(&t.out, a, s.n + s.n / 8 + 16);
     put_run(&t, first);
     body(&t);
-    return trim(text_out_from(&t.out, 0));
+    return str_trim_if(text_out_from(&t.out, 0), is_blank);
 }

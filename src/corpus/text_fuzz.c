@@ -1,4 +1,4 @@
-/* Whatever comes in: valid UTF-8 of bounded length, with single spaces and none at the ends. */
+/* Any input gives valid UTF-8 of bounded length, with single spaces and none at the ends. */
 #include "corpus/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,19 +1,15 @@
 #include "corpus/text_html.h"
 
+#include "base/ascii.h"
 #include "corpus/charset.h"
 
 #define NAME_BYTES_MAX       40
 #define ATTRIBUTES_BYTES_MAX 256
 #define DIGITS_MAX           8
 
-static struct str from(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 static bool is_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return ascii_is_letter(c) || ascii_is_digit(c);
 }
 
 /* Everything under a namespace of JATS or MathML is a tag; others must be known by name. */
@@ -26,7 +22,7 @@ static bool tag_kind(struct str name, enum text_tag_kind *out)
         struct str space = str_of(spaces[i]);
         spaced = str_starts(name, space);
         if (spaced)
-            name = from(name, space.n);
+            name = str_skip(name, space.n);
     }
     const struct text_tag *tag = text_tag_find(name);
     if (tag)
@@ -53,7 +49,7 @@ static size_t attributes(struct str s, struct str close)
 size_t html_tag(struct str s, struct str close, struct html_tag *out)
 {
     size_t n = s.n && s.p[0] == '/';
-    struct str name = from(s, n);
+    struct str name = str_skip(s, n);
     size_t name_n = 0;
     while (name_n < name.n && name_n < NAME_BYTES_MAX &&
            (is_name(name.p[name_n]) || name.p[name_n] == ':' || name.p[name_n] == '-'))
@@ -62,33 +58,23 @@ size_t html_tag(struct str s, struct str close, struct html_tag *out)
     if (name.n == 0 || !tag_kind(name, &out->kind))
         return 0;
     out->closes = n == 1;
-    size_t rest = attributes(from(s, n + name.n), close);
+    size_t rest = attributes(str_skip(s, n + name.n), close);
     return rest ? n + name.n + rest : 0;
-}
-
-static bool digit_value(char c, uint32_t base, uint32_t *out)
-{
-    if (c >= '0' && c <= '9')
-        *out = (uint32_t)(c - '0');
-    else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-        *out = (uint32_t)((c | 0x20) - 'a' + 10);
-    else
-        return false;
-    return *out < base;
 }
 
 /* s is what stands between &# and the semicolon. */
 static bool code_point(struct str s, uint32_t *out)
 {
-    uint32_t base = s.n && (s.p[0] == 'x' || s.p[0] == 'X') ? 16 : 10, code = 0, digit;
+    uint32_t base = s.n && (s.p[0] == 'x' || s.p[0] == 'X') ? 16 : 10, code = 0;
     if (base == 16)
-        s = from(s, 1);
+        s = str_skip(s, 1);
     if (s.n == 0 || s.n > DIGITS_MAX)
         return false;
     for (size_t i = 0; i < s.n; i++) {
-        if (!digit_value(s.p[i], base, &digit))
+        int digit = ascii_hex(s.p[i]);
+        if (digit < 0 || (uint32_t)digit >= base)
             return false;
-        code = code * base + digit;
+        code = code * base + (uint32_t)digit;
     }
     if (code >= 0x80 && code < 0xA0) /* the number was a byte */
         code = charset_1252((unsigned char)code);
@@ -108,7 +94,7 @@ static size_t entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_
         uint32_t code;
         if (!code_point(str_from(s.p + 1, n - 1), &code))
             return 0;
-        *out_n = charset_put(out, code);
+        *out_n = str_utf8_put(out, code);
         return n + 1;
     }
     const struct text_entity *known = text_entity_find(str_from(s.p, n));
@@ -122,12 +108,13 @@ static size_t entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_
 
 size_t html_entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_n)
 {
-    size_t n = entity(from(s, 1), out, out_n);
+    check(s.n > 0 && s.p[0] == '&');
+    size_t n = entity(str_skip(s, 1), out, out_n);
     if (n == 0)
         return 0;
     if (*out_n == 1 && out[0] == '&') {
         char again[HTML_ENTITY_BYTES_MAX];
-        size_t again_n, more = entity(from(s, 1 + n), again, &again_n);
+        size_t again_n, more = entity(str_skip(s, 1 + n), again, &again_n);
         if (more) {
             memcpy(out, again, again_n);
             *out_n = again_n;

@@ -1,4 +1,4 @@
-/* text_html.h -- the tags and entities that abstracts bring along. Private to text.c. */
+/* text_html.h -- HTML, JATS and MathML tags, and entities. For text.c and doi.c. */
 #ifndef CORPUS_TEXT_HTML_H
 #define CORPUS_TEXT_HTML_H
 
@@ -12,7 +12,7 @@ struct html_tag {
 };
 
 /* s begins behind the opening bracket and the tag ends with close. Returns how many bytes of s it
- * takes; 0 when that is no tag we know, as in "p < 0.05". Looks at a bounded part of s. */
+ * takes; 0 when that is no known tag, as in "p < 0.05". Looks at a bounded part of s. */
 size_t html_tag(struct str s, struct str close, struct html_tag *out);
 
 /* s begins with an ampersand. Returns how many bytes of s the entity takes and writes what it

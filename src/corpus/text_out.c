@@ -1,5 +1,6 @@
 #include "corpus/text_out.h"
 
+#include "base/ascii.h"
 #include "corpus/text_table.h"
 
 #define SCRIPT_BYTES 32 /* longer scripts are kept as they are */
@@ -32,19 +33,10 @@ void text_put_space(struct text_out *o)
         text_put(o, " ", 1);
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Puts s in the place of old_n bytes of the output. */
 static void splice(struct text_out *o, size_t at, size_t old_n, struct str s)
 {
+    check(at + old_n <= o->len);
     size_t tail = o->len - at - old_n;
     if (s.n > old_n)
         text_put(o, s.p, s.n - old_n); /* makes room */
@@ -56,6 +48,7 @@ static void splice(struct text_out *o, size_t at, size_t old_n, struct str s)
 
 struct str text_out_from(const struct text_out *o, size_t at)
 {
+    check(at <= o->len);
     return str_from(o->p + at, o->len - at);
 }
 
@@ -64,7 +57,7 @@ void text_out_enclose(struct text_out *o, size_t at)
     bool word = true;
     for (size_t i = at; i < o->len; i++) {
         char c = o->p[i];
-        word = word && (is_letter(c) || is_digit(c) || c == '.' || (c & 0x80));
+        word = word && (ascii_is_letter(c) || ascii_is_digit(c) || c == '.' || (c & 0x80));
     }
     if (word)
         return;
@@ -78,9 +71,9 @@ static struct str composed(const struct text_accent *accent, struct str base)
     struct str pairs = str_of(accent->pairs);
     while (pairs.n) {
         struct str letter = str_from(pairs.p, str_utf8_step(pairs));
-        pairs = str_from(pairs.p + letter.n, pairs.n - letter.n);
+        pairs = str_skip(pairs, letter.n);
         struct str whole = str_from(pairs.p, str_utf8_step(pairs));
-        pairs = str_from(pairs.p + whole.n, pairs.n - whole.n);
+        pairs = str_skip(pairs, whole.n);
         if (str_eq(letter, base))
             return whole;
     }
@@ -90,13 +83,14 @@ static struct str composed(const struct text_accent *accent, struct str base)
 bool text_out_accent(struct text_out *o, size_t at, char name)
 {
     const struct text_accent *accent = text_accent_find(name);
+    check(accent); /* every name in command.tsv and text.c is in accent.tsv */
     while (at < o->len && o->p[at] == ' ')
         at++;
     if (at == o->len)
         return false;
     size_t n = str_utf8_step(text_out_from(o, at));
     struct str base = str_from(o->p + at, n);
-    if (n == 1 && !is_letter(*base.p))
+    if (n == 1 && !ascii_is_letter(*base.p))
         return true;
     if (str_eq(base, STR("ı")))
         base = STR("i");

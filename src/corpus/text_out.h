@@ -1,5 +1,5 @@
 /* text_out.h -- the plain text being written, and edits of what was written last: an argument is
- * rendered first, then what it turned out to be is accented, raised or enclosed. Private to text.c.
+ * rendered first, then its result is accented, raised or enclosed. For text.c and charset.c.
  *
  * Always true: valid UTF-8, provided that what is put is. */
 #ifndef CORPUS_TEXT_OUT_H
@@ -20,7 +20,7 @@ void text_put(struct text_out *o, const char *p, size_t n);
 void text_put_z(struct text_out *o, const char *z);
 void text_put_space(struct text_out *o); /* unless there is one, or nothing yet */
 
-/* Accents the first letter from at on; signs that are no letters lose the accent. False when
+/* Accents the first letter from at on; signs that are not letters lose the accent. False when
  * nothing but spaces is there. */
 bool text_out_accent(struct text_out *o, size_t at, char name);
 

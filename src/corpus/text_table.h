@@ -1,4 +1,5 @@
-/* text_table.h -- what LaTeX commands, accents, HTML entities and tags stand for. Private to text.c. */
+/* text_table.h -- what LaTeX commands, accents, HTML entities and tags mean. Private to text.c.
+ * The rows are the .tsv files of tables/, sorted by name, which is the first member of a row. */
 #ifndef CORPUS_TEXT_TABLE_H
 #define CORPUS_TEXT_TABLE_H
 
@@ -21,29 +22,33 @@ enum text_kind {
     TEXT_VERBATIM, /* the argument is an address: ~ and _ mean themselves */
 };
 
-struct text_command {
-    const char *name;
+extern const struct text_command {
+    struct str name;
     enum text_kind kind;
     const char *out;
-};
+} text_command_table[];
+extern const size_t text_command_count;
 
-struct text_entity {
-    const char *name;
+extern const struct text_entity {
+    struct str name;
     const char *out;
-};
+} text_entity_table[];
+extern const size_t text_entity_count;
 
-struct text_accent {
-    char name;         /* as in \' or \v */
+extern const struct text_accent {
+    struct str name;   /* as in \' or \v */
     const char *mark;  /* the combining character */
     const char *pairs; /* letter, accented letter, letter, … */
-};
+} text_accent_table[];
+extern const size_t text_accent_count;
 
 enum text_tag_kind { TAG_INLINE, TAG_BLOCK, TAG_SUP, TAG_SUB };
 
-struct text_tag {
-    const char *name;
+extern const struct text_tag {
+    struct str name;
     enum text_tag_kind kind;
-};
+} text_tag_table[];
+extern const size_t text_tag_count;
 
 /* NULL when the name is not known. Tag names compare without case. */
 const struct text_command *text_command_find(struct str name);

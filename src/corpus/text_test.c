@@ -125,7 +125,7 @@ static void white_space(void)
     arena_release(&a);
 }
 
-/* Recursion, growth and time are bounded, whatever comes. */
+/* Recursion, growth and time are bounded for any input. */
 static void floods(void)
 {
     static const char *const pieces[] = {
@@ -175,7 +175,15 @@ static void places(void)
 
 static void tables(void)
 {
-    /* bsearch finds the first and the last of each table only if they are sorted. */
+    /* bsearch finds every row only if the table is sorted and no name is repeated. */
+    bool found = true;
+    for (size_t i = 0; i < text_command_count; i++)
+        found &= text_command_find(text_command_table[i].name) == &text_command_table[i];
+    for (size_t i = 0; i < text_entity_count; i++)
+        found &= text_entity_find(text_entity_table[i].name) == &text_entity_table[i];
+    for (size_t i = 0; i < text_tag_count; i++)
+        found &= text_tag_find(text_tag_table[i].name) == &text_tag_table[i];
+    ok(found, "every row is found by its name");
     static const char *const names[] = {"AA", "Xi", "alpha", "leq", "omega", "zeta", "times", "ss"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         ok(text_command_find(str_of(names[i])), "command %s", names[i]);

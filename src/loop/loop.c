@@ -89,9 +89,7 @@ static void tick(int fd, short what, void *arg)
 
 struct loop *loop_new(const struct loop_options *o)
 {
-    struct loop *l = calloc(1, sizeof *l);
-    if (!l)
-        check_no_memory();
+    struct loop *l = check_memory(calloc(1, sizeof *l));
     struct loop_options defaults = {.virtual_time = false};
     if (!o)
         o = &defaults;
@@ -167,8 +165,7 @@ static void poll_virtual(struct loop *l)
 
 void loop_run(struct loop *l)
 {
-    l->stopped = false;
-    while (!l->stopped && l->task_count > 0) {
+    while (l->task_count > 0) {
         task_run_ready(l);
         if (l->task_count == 0)
             break;
@@ -182,12 +179,6 @@ void loop_run(struct loop *l)
             l->now_ms = time_mono_us() / 1000;
         timer_fire_due(l);
     }
-}
-
-void loop_stop(struct loop *l)
-{
-    l->stopped = true;
-    event_base_loopbreak(l->base);
 }
 
 int64_t loop_now_ms(const struct loop *l)
@@ -221,16 +212,9 @@ static void on_signal(int signo, short what, void *arg)
 
 void loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg), void *arg)
 {
-    struct signal_watch *s = malloc(sizeof *s);
-    if (!s)
-        check_no_memory();
+    struct signal_watch *s = check_memory(malloc(sizeof *s));
     *s = (struct signal_watch){NULL, fn, arg, l->signals};
     s->ev = evsignal_new(l->base, signo, on_signal, s);
     check(s->ev && event_add(s->ev, NULL) == 0);
     l->signals = s;
-}
-
-struct event_base *loop_base(struct loop *l)
-{
-    return l->base;
 }

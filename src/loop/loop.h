@@ -11,13 +11,12 @@
 #include <stdint.h>
 
 struct loop;
-struct event_base;
 
 #define TIME_NEVER INT64_MAX
 
 struct loop_options {
     /* Time stands still while tasks run and jumps to the next timer when all of them wait:
-     * tests of hours take milliseconds and always go the same way. */
+     * tests of hours take milliseconds and are deterministic. */
     bool virtual_time;
     uint64_t seed;       /* 0: from the kernel */
     int offload_threads; /* 0: two */
@@ -26,9 +25,7 @@ struct loop_options {
 struct loop *loop_new(const struct loop_options *o); /* o may be NULL */
 void loop_free(struct loop *l);                      /* no task may be left */
 
-/* Returns when the last task has ended or after loop_stop. */
-void loop_run(struct loop *l);
-void loop_stop(struct loop *l);
+void loop_run(struct loop *l); /* returns when the last task has ended */
 
 int64_t loop_now_ms(const struct loop *l);  /* monotonic, as of this turn */
 int64_t loop_now_us(const struct loop *l);  /* monotonic, read now; for measuring */
@@ -37,13 +34,11 @@ int64_t loop_wall_ms(const struct loop *l); /* since 1970, UTC */
 uint64_t loop_random(struct loop *l); /* for jitter and sampling, not for secrets */
 /* Unguessable bytes from the kernel, or from the seed if one was given. */
 void loop_secret(struct loop *l, void *out, size_t n);
-/* base shortened by up to a half, at random: for backoff. */
+/* base_ms shortened by up to a half, at random: for backoff. */
 int64_t loop_jitter(struct loop *l, int64_t base_ms);
 
 size_t loop_task_count(const struct loop *l);
 
 /* fn runs on the loop's own stack when the signal arrives: it must not wait. */
 void loop_on_signal(struct loop *l, int signo, void (*fn)(void *arg), void *arg);
-
-struct event_base *loop_base(struct loop *l); /* for the rest of this room */
 #endif

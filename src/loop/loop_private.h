@@ -23,7 +23,6 @@ struct loop {
     struct event *tick; /* ends a poll when the next timer is due */
     int64_t now_ms;
     bool virtual_time;
-    bool stopped;
 
     struct list ready; /* tasks, by task.link */
     struct task *current;

@@ -18,7 +18,7 @@ static int connect_error(struct task *t, const char *where)
     return task_fail(t, ERR_UNAVAILABLE, "cannot connect to %s: %s", where, strerror(errno));
 }
 
-/* Waits until the connection stands. Closes fd when it fails. */
+/* Waits until the connection is established. Closes fd when it fails. */
 static int finish_connect(struct task *t, int fd, const char *where)
 {
     struct watch w;

@@ -1,4 +1,4 @@
-/* net.h -- finding and reaching far ends. */
+/* net.h -- name lookup and outgoing connections. */
 #ifndef LOOP_NET_H
 #define LOOP_NET_H
 
@@ -13,11 +13,11 @@ struct net_addresses {
     char text[NET_ADDRESSES_MAX][INET6_ADDRSTRLEN]; /* "192.0.2.1", "2001:db8::1" */
 };
 
-/* The addresses of a host, at least one. A name is looked up on a helper thread, an address is
- * its own. ERR_UNAVAILABLE when there is no such name. */
+/* The addresses of a host, at least one; of an address, itself. A name is looked up on a helper
+ * thread. ERR_UNAVAILABLE when there is no such name. */
 MUST_CHECK int net_look_up(struct task *t, const char *host, struct net_addresses *out);
 
-/* Connects a new non-blocking socket; *fd is the caller's. ERR_UNAVAILABLE when nobody answers. */
+/* Connects a new non-blocking socket; the caller closes *fd. ERR_UNAVAILABLE: refused. */
 MUST_CHECK int net_connect_unix(struct task *t, const char *path, int *fd);
 MUST_CHECK int net_connect_tcp(struct task *t, const char *host, const char *port, int *fd);
 #endif

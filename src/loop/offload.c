@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "loop/loop_private.h"
 
-#define NICE 5 /* what is offloaded is long and can wait; the loop's thread cannot */
+#define NICE 5 /* offloaded work is long and less urgent than the loop's thread */
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
 
@@ -90,10 +90,8 @@ static void start_threads(struct offload_pool *p, int threads)
 
 static struct offload_pool *pool_new(struct loop *l)
 {
-    struct offload_pool *p =
-        calloc(1, sizeof *p + (size_t)l->offload_threads * sizeof p->threads[0]);
-    if (!p)
-        check_no_memory();
+    size_t bytes = (size_t)l->offload_threads * sizeof(pthread_t);
+    struct offload_pool *p = check_memory(calloc(1, sizeof *p + bytes));
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);
     list_init(&p->queued);
@@ -147,7 +145,7 @@ static enum job_state job_state(struct offload_pool *p, struct job *j)
     return state;
 }
 
-/* False: a thread has it already. */
+/* False: a thread has taken it already. */
 static bool withdraw(struct offload_pool *p, struct job *j)
 {
     pthread_mutex_lock(&p->lock);
@@ -168,7 +166,8 @@ int offload(struct task *t, void (*fn)(void *arg), void *arg)
     struct offload_pool *p = l->offload;
     struct job j = {.fn = fn, .arg = arg, .task = t};
     if (!enqueue(p, &j))
-        return task_fail(t, ERR_BUSY, "the helper threads have %d jobs waiting", OFFLOAD_QUEUE_MAX);
+        return task_fail(t, ERR_BUSY, "the queue of the helper threads is full (%d jobs)",
+                         OFFLOAD_QUEUE_MAX);
     p->waiting++;
     int err = 0;
     while (!err && job_state(p, &j) != JOB_DONE)
@@ -178,7 +177,7 @@ int offload(struct task *t, void (*fn)(void *arg), void *arg)
             task_wait_always(t);
         err = 0;
     }
-    /* on_done must have let go of the job before its memory goes. */
+    /* The job is on this frame: on_done must not find it later. */
     pthread_mutex_lock(&p->lock);
     list_del(&j.link);
     pthread_mutex_unlock(&p->lock);

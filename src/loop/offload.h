@@ -9,6 +9,6 @@
 #define OFFLOAD_QUEUE_MAX 1024
 
 /* Returns when fn has run, or ERR_BUSY (queue full), ERR_CANCELED, ERR_TIMEOUT if it had not been
- * started by then. Once started, it is waited for whatever happens: arg may live on the stack. */
+ * started by then. Once started, fn is always waited for: arg may live on the stack. */
 MUST_CHECK int offload(struct task *t, void (*fn)(void *arg), void *arg);
 #endif

@@ -89,7 +89,7 @@ static void test_full(struct task *t, void *arg)
     }
     ok(busy >= 90 && busy <= 100, "a full queue refuses (%d refused)", busy);
     ok(late > 900, "what was not begun in time is withdrawn (%d)", late);
-    is_int(done + busy + late, n, "everybody got an answer");
+    is_int(done + busy + late, n, "every caller got an answer");
 }
 
 int main(void)

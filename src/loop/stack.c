@@ -42,7 +42,7 @@ static void tell_sanitizers(struct stack *s)
 {
     s->id = (unsigned int)VALGRIND_STACK_REGISTER(s->low, s->low + s->bytes);
 #ifdef WITH_ASAN
-    /* LeakSanitizer does not look into mappings of its own accord. */
+    /* LeakSanitizer does not scan mappings by itself. */
     __lsan_register_root_region(s->low, STACK_BYTES);
 #endif
 }
@@ -91,7 +91,7 @@ struct stack *stack_get(struct stack_pool *p, size_t block_bytes)
 
 void stack_put(struct stack_pool *p, struct stack *s)
 {
-    size_t in_use = p->mapped_count - p->free_count - 1; /* tasks that come and go in waves */
+    size_t in_use = p->mapped_count - p->free_count - 1; /* load comes in waves */
     if (p->free_count >= STACKS_KEPT_MAX && p->free_count >= in_use) {
         unmap(p, s);
         return;
@@ -119,7 +119,7 @@ void stack_prepare(struct stack *s, void (*fn)(void *arg), void *arg)
 {
     uintptr_t *sp = (uintptr_t *)((uintptr_t)(s->low + s->bytes) & ~(uintptr_t)15);
 #if defined(__x86_64__)
-    sp -= 9; /* seven are popped: stack_start calls from an aligned stack, as the ABI wants */
+    sp -= 9; /* seven are popped: stack_start calls from an aligned stack, as the ABI requires */
     memset(sp, 0, 9 * sizeof *sp);
     sp[3] = (uintptr_t)arg; /* r12 */
     sp[4] = (uintptr_t)fn;  /* rbx */

@@ -4,7 +4,7 @@
  *    | guard |  grows down  <-------------- frames | owner's block |
  *
  * The owner's block stands at the top, in the page that the first frames touch anyway, so an
- * idle task costs one page. Sanitizers and valgrind are told about every stack and every switch. */
+ * idle task costs one page. Sanitizers and valgrind are notified of every stack and switch. */
 #ifndef LOOP_STACK_H
 #define LOOP_STACK_H
 
@@ -32,14 +32,14 @@ struct stack_home {
     size_t bytes;
 };
 
-#define STACKS_KEPT_MAX                                                                            \
-    1024 /* free stacks beyond this, and beyond as many as are in use, are unmapped */
+/* Free stacks beyond this, and beyond as many as are in use, are unmapped. */
+#define STACKS_KEPT_MAX 1024
 
 void stack_pool_init(struct stack_pool *p);
 void stack_pool_release(struct stack_pool *p);
 
-/* The struct stands at the start of an owner's block of block_bytes. NULL: no more maps to be had
- * (vm.max_map_count). */
+/* The struct stands at the start of an owner's block of block_bytes. NULL: the limit of mappings
+ * (vm.max_map_count) is reached. */
 struct stack *stack_get(struct stack_pool *p, size_t block_bytes);
 void stack_put(struct stack_pool *p, struct stack *s);
 

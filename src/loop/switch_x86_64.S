@@ -1,7 +1,7 @@
 /* void stack_switch(void **save_sp, void *load_sp)
  *
  * System V x86-64: pushes the registers a call must preserve, leaves the stack pointer in
- * *save_sp and goes on where load_sp was left. Nobody here changes the floating-point control
+ * *save_sp and goes on where load_sp was left. millrace never changes the floating-point control
  * words, so they are not saved. The return address is popped and jumped to: a `ret` would be
  * mispredicted, because the processor's return stack belongs to the other side. */
     .text

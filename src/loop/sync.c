@@ -30,7 +30,7 @@ int waitq_wait(struct task *t, struct waitq *q)
     bool woken = list_empty(&w.link);
     list_del(&w.link);
     if (err && woken)
-        wake_first(&q->waiters); /* the wake-up was meant for somebody who can use it */
+        wake_first(&q->waiters); /* this waiter cannot use the wake-up: pass it on */
     return err;
 }
 
@@ -59,7 +59,7 @@ bool sem_try(struct sem *s)
     return true;
 }
 
-/* A permit is handed to the first waiter directly, so nobody can overtake it. */
+/* A permit is handed to the first waiter directly, so no other task can overtake it. */
 void sem_put(struct sem *s)
 {
     if (list_empty(&s->waiters))
@@ -89,9 +89,7 @@ int sem_get(struct task *t, struct sem *s)
 void chan_init(struct chan *c, size_t cap)
 {
     check(cap > 0);
-    *c = (struct chan){.cap = cap, .ring = malloc(cap * sizeof(void *))};
-    if (!c->ring)
-        check_no_memory();
+    *c = (struct chan){.cap = cap, .ring = check_memory(malloc(cap * sizeof(void *)))};
     waitq_init(&c->readers);
     waitq_init(&c->writers);
 }
@@ -102,24 +100,17 @@ void chan_release(struct chan *c)
     c->ring = NULL;
 }
 
-bool chan_try_send(struct chan *c, void *p)
-{
-    if (c->closed || c->count == c->cap)
-        return false;
-    c->ring[(c->head + c->count++) % c->cap] = p;
-    waitq_wake_one(&c->readers);
-    return true;
-}
-
 int chan_send(struct task *t, struct chan *c, void *p)
 {
-    while (!chan_try_send(c, p)) {
-        if (c->closed)
-            return ERR_CLOSED;
+    while (!c->closed && c->count == c->cap) {
         int err = waitq_wait(t, &c->writers);
         if (err)
             return err;
     }
+    if (c->closed)
+        return ERR_CLOSED;
+    c->ring[(c->head + c->count++) % c->cap] = p;
+    waitq_wake_one(&c->readers);
     return 0;
 }
 

@@ -10,7 +10,7 @@ struct waitq {
     struct list waiters;
 };
 void waitq_init(struct waitq *q);
-MUST_CHECK int waitq_wait(struct task *t, struct waitq *q); /* may return 0 for no reason */
+MUST_CHECK int waitq_wait(struct task *t, struct waitq *q); /* may wake spuriously */
 void waitq_wake_one(struct waitq *q);
 void waitq_wake_all(struct waitq *q);
 
@@ -34,8 +34,7 @@ struct chan {
 void chan_init(struct chan *c, size_t cap);
 void chan_release(struct chan *c);
 MUST_CHECK int chan_send(struct task *t, struct chan *c, void *p); /* ERR_CLOSED after chan_close */
-MUST_CHECK bool chan_try_send(struct chan *c, void *p);            /* false: full or closed */
-MUST_CHECK int chan_recv(struct task *t, struct chan *c,
-                         void **out); /* ERR_CLOSED: closed and empty */
+/* ERR_CLOSED: closed and empty. */
+MUST_CHECK int chan_recv(struct task *t, struct chan *c, void **out);
 void chan_close(struct chan *c);
 #endif

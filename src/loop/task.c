@@ -4,10 +4,10 @@
  *   task_run_ready enters it; the task runs until task_wait leaves its stack
  *   task_wake      puts it into loop.ready again
  *
- * A deadline costs a timer only when it must: the timer of a task stays in the heap, however
- * often the task is woken, as long as it is not later than the deadline of the present wait.
- * When it fires too early it is set again. So a connection whose idle deadline moves on with
- * every request touches the heap once a minute, not twice per request. */
+ * The timer of a task stays in the heap, however often the task is woken, as long as it is not
+ * later than the deadline of the present wait. When it fires too early it is set again. So the
+ * idle deadline of a connection, which moves on with every request, touches the heap once a
+ * minute, not twice per request. */
 #include "loop/task.h"
 
 #include <stdarg.h>
@@ -43,12 +43,12 @@ struct task {
     struct timer timer;
     struct arena arena;
     struct deferred *deferred;
-    void (*aside)(void *arg); /* to be called for it on the loop's stack; NULL: nothing */
+    void (*aside)(void *arg); /* run() calls it on the loop's stack; NULL: nothing */
     void *aside_arg;
     task_fn *fn;
     void *arg;
-    const char *name;
-    char *error; /* owned; NULL: nothing has failed yet, and the page of the stack has more room */
+    const char *name; /* for debuggers */
+    char *error;      /* owned; NULL until a call fails: saves room in the stack's first page */
 };
 
 struct joiner {
@@ -285,11 +285,6 @@ struct loop *task_loop(const struct task *t)
 struct arena *task_arena(struct task *t)
 {
     return &t->arena;
-}
-
-const char *task_name(const struct task *t)
-{
-    return t->name;
 }
 
 bool task_canceled(const struct task *t)

@@ -39,20 +39,19 @@ void group_cancel(struct group *g); /* also whatever is started in it later */
  * group is cancelled, the wait goes on until it is empty, and the error is returned. */
 MUST_CHECK int group_join(struct task *t, struct group *g);
 
-/* Starts a task in g; it first runs in the next turn. name is a constant, for logs. The new
- * task has no deadline. ERR_LIMIT when no stack can be had; nothing was started then. */
+/* Starts a task in g; it first runs in the next turn. name is a constant, for debuggers. The
+ * new task has no deadline. ERR_LIMIT when no stack can be had; nothing was started then. */
 MUST_CHECK int task_go(struct group *g, const char *name, task_fn *fn, void *arg);
 
 struct loop *task_loop(const struct task *t);
 struct arena *task_arena(struct task *t);
-const char *task_name(const struct task *t);
 bool task_canceled(const struct task *t);
 void task_cancel(struct task *t);
 
 MUST_CHECK int task_sleep(struct task *t, int64_t ms);
 MUST_CHECK int task_yield(struct task *t); /* lets every other ready task run first */
-/* Calls fn on the loop's own stack, and goes on when it has returned. For what reaches deep and never waits: pages that a
- * stack has once used stay its own, and thousands of tasks wait on theirs. */
+/* Calls fn on the loop's own stack; fn must not wait. For deep calls: pages that a task's stack has
+ * touched stay resident, and thousands of tasks wait on theirs. */
 void task_aside(struct task *t, void (*fn)(void *arg), void *arg);
 
 /* Narrows the deadline of all waits that follow to ms from now, never widens it. Returns the
@@ -80,10 +79,10 @@ int task_fail(struct task *t, int err, const char *fmt, ...) PRINTF(3, 4);
 const char *task_error(const struct task *t); /* "" when there is none */
 
 /* The two primitives that wire and sync are made of. task_wait() returns 0 after
- * task_wake(), ERR_TIMEOUT or ERR_CANCELED. It may also return 0 for no reason: test the
+ * task_wake(), ERR_TIMEOUT or ERR_CANCELED. It may also return 0 spuriously: test the
  * condition again. Waking a task that does not wait does nothing. */
 MUST_CHECK int task_wait(struct task *t);
 void task_wake(struct task *t);
-/* For the few waits that must not be cut short, because somebody else still uses our memory. */
+/* For the few waits that must not be cut short, because others still use memory of this task. */
 void task_wait_always(struct task *t);
 #endif

@@ -78,7 +78,7 @@ static void test_aside(struct task *t, void *arg)
     check(task_go(&g, "a", go_aside, NULL) == 0);
     check(task_go(&g, "b", say_twice, "b") == 0);
     is_int(group_join(t, &g), 0, "join");
-    is_str(str_of(trail), STR("[asideaside]bb"), "it is no wait: nobody else runs meanwhile");
+    is_str(str_of(trail), STR("[asideaside]bb"), "it is no wait: no other task runs meanwhile");
 }
 
 static void test_sleep(struct task *t, void *arg)

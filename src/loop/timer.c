@@ -1,5 +1,6 @@
-/* A heap from index 1, four children to a node: those of one lie side by side, and with their times, so that looking for the
- * next one touches none of ten thousand sleeping timers. A timer knows its place, so clearing one is as cheap as setting. */
+/* A 4-ary heap from index 1. The children of a node lie side by side and carry their times, so
+ * finding the next timer touches none of ten thousand sleeping ones. A timer knows its position, so
+ * clearing is as cheap as setting. */
 #include "loop/timer.h"
 
 #include <stdlib.h>
@@ -64,9 +65,7 @@ static void make_room(struct loop *l)
     if (l->timer_count + 1 < l->timer_cap)
         return;
     l->timer_cap = l->timer_cap ? 2 * l->timer_cap : 64;
-    l->timers = realloc(l->timers, l->timer_cap * sizeof *l->timers);
-    if (!l->timers)
-        check_no_memory();
+    l->timers = check_memory(realloc(l->timers, l->timer_cap * sizeof *l->timers));
 }
 
 void timer_set(struct timer *tm, int64_t at_ms)

@@ -19,8 +19,8 @@ static void notice_gone(struct watch *w)
         w->on_gone(w->arg);
 }
 
-/* libevent reports a reset as readable and writable, not as closed. Nobody is reading, so
- * look whether there is anything to read at all. */
+/* libevent reports a reset as readable and writable, not as closed. No task is reading, so peek
+ * whether there is anything to read. */
 static bool was_reset(const struct watch *w)
 {
     char c;
@@ -33,7 +33,7 @@ static void on_event(int fd, short what, void *arg)
     (void)fd;
     struct watch *w = arg;
     if (what & EV_CLOSED)
-        what |= EV_READ; /* the reader shall see the end */
+        what |= EV_READ; /* so that the reader sees the end */
     if (what & EV_READ)
         w->ready |= WATCH_READ;
     if (what & EV_WRITE)
@@ -97,8 +97,8 @@ int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got)
             return err;
         ssize_t r = read(w->fd, p, n);
         if (r >= 0) {
-            /* A short read has emptied a socket: the next byte brings a new edge. A pipe's end
-             * may have come with the same edge, so only EAGAIN tells there. */
+            /* A short read has emptied a socket: the next byte brings a new edge. The end of a
+             * pipe may have come with the same edge, so only EAGAIN is proof there. */
             if ((size_t)r < n && r > 0 && !w->gone && w->socket)
                 watch_drained(w, WATCH_READ);
             *got = (size_t)r;
@@ -111,41 +111,21 @@ int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got)
     }
 }
 
-static void use_up(struct iovec **iov, int *n, size_t done)
+int watch_write(struct task *t, struct watch *w, const void *p, size_t n)
 {
-    while (*n > 0 && done >= (*iov)->iov_len) {
-        done -= (*iov)->iov_len;
-        (*iov)++;
-        (*n)--;
-    }
-    if (*n > 0) {
-        (*iov)->iov_base = (char *)(*iov)->iov_base + done;
-        (*iov)->iov_len -= done;
-    }
-}
-
-int watch_writev(struct task *t, struct watch *w, struct iovec *iov, int n)
-{
-    use_up(&iov, &n, 0);
-    while (n > 0) {
+    for (size_t done = 0; done < n;) {
         int err = watch_wait(t, w, WATCH_WRITE);
         if (err)
             return err;
-        ssize_t r = writev(w->fd, iov, n);
+        ssize_t r = write(w->fd, (const char *)p + done, n - done);
         if (r >= 0)
-            use_up(&iov, &n, (size_t)r);
+            done += (size_t)r;
         else if (errno == EAGAIN)
             watch_drained(w, WATCH_WRITE);
         else if (errno != EINTR)
             return io_error(t, "write");
     }
     return 0;
-}
-
-int watch_write(struct task *t, struct watch *w, const void *p, size_t n)
-{
-    struct iovec iov = {(void *)(uintptr_t)p, n};
-    return watch_writev(t, w, &iov, 1);
 }
 
 static void on_poll(int fd, short what, void *arg)

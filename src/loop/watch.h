@@ -1,13 +1,11 @@
 /* watch.h -- waiting for file descriptors.
  *
- * A watch is registered once, edge-triggered, and remembers readiness: whoever
- * reads or writes until EAGAIN (or gets fewer bytes than asked for) says so
- * with watch_drained(), and only then does the next wait really wait.
+ * A watch is registered once, edge-triggered, and remembers readiness: code that
+ * reads or writes until EAGAIN (or gets fewer bytes than asked for) calls
+ * watch_drained(), and only then does the next wait block.
  * At most one task reads and one writes at a time. Does not own the fd. */
 #ifndef LOOP_WATCH_H
 #define LOOP_WATCH_H
-
-#include <sys/uio.h>
 
 #include "loop/task.h"
 
@@ -19,7 +17,7 @@ struct watch {
     struct loop *loop;
     int fd;
     int ready;   /* WATCH_ bits that may succeed without waiting */
-    bool gone;   /* the far end has hung up */
+    bool gone;   /* the peer has closed or reset the connection */
     bool socket; /* not a pipe */
     struct task *reader, *writer;
     struct event *ev;
@@ -38,8 +36,7 @@ static inline void watch_drained(struct watch *w, int events)
 
 /* Reads what is there, at least one byte; *got == 0 means the end. ERR_CLOSED on a reset. */
 MUST_CHECK int watch_read(struct task *t, struct watch *w, void *p, size_t n, size_t *got);
-/* Writes all of it, or fails with ERR_CLOSED, ERR_TIMEOUT, ERR_CANCELED. iov is used up. */
-MUST_CHECK int watch_writev(struct task *t, struct watch *w, struct iovec *iov, int n);
+/* Writes all of it, or fails with ERR_CLOSED, ERR_TIMEOUT, ERR_CANCELED. */
 MUST_CHECK int watch_write(struct task *t, struct watch *w, const void *p, size_t n);
 
 /* A level-triggered callback on the loop's own stack, for libraries that bring their own state

@@ -41,8 +41,7 @@ static void write_big(struct task *t, void *arg)
     char *big = malloc(BIG);
     for (size_t i = 0; i < BIG; i++)
         big[i] = (char)(i * 7 >> 3);
-    struct iovec iov[2] = {{big, 1000}, {big + 1000, BIG - 1000}};
-    check(watch_writev(t, &p->w[0], iov, 2) == 0);
+    check(watch_write(t, &p->w[0], big, BIG) == 0);
     free(big);
 }
 
@@ -103,7 +102,7 @@ static void test_gone(struct task *t, void *arg)
     watch_release(&p.w[1]);
     shutdown(p.fd[1], SHUT_RDWR);
     check(task_sleep(t, 5) == 0);
-    is_int(gone_count, 1, "a hang-up is noticed once, while nobody reads");
+    is_int(gone_count, 1, "a hang-up is noticed once, while no task reads");
     ok(p.w[0].gone, "and remembered");
     char part[100];
     size_t got;
@@ -141,14 +140,15 @@ static void test_reset(struct task *t, void *arg)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     close(fd);
     check(task_sleep(t, 20) == 0);
-    is_int(gone_count, 1, "a reset is noticed while nobody reads");
+    is_int(gone_count, 1, "a reset is noticed while no task reads");
     watch_release(&w);
     close(peer);
 
     is_int(net_connect_tcp(t, "localhost", port, &fd), 0, "connects to a name");
     close(fd);
     close(server);
-    is_int(net_connect_tcp(t, "127.0.0.1", port, &fd), ERR_UNAVAILABLE, "nobody listens");
+    is_int(net_connect_tcp(t, "127.0.0.1", port, &fd), ERR_UNAVAILABLE,
+           "a port without a listener");
     ok(strstr(task_error(t), "Connection refused"), "and says so: %s", task_error(t));
     is_int(net_connect_tcp(t, "no.such.host.invalid", port, &fd), ERR_UNAVAILABLE, "no such name");
 }
@@ -231,7 +231,7 @@ static void test_unread(struct task *t, void *arg)
     poller_set(&p, WATCH_READ);
     for (int i = 0; i < 100; i++)
         check(task_yield(t) == 0);
-    is_int(seen, 100, "a poller whose bytes nobody reads is called once a turn");
+    is_int(seen, 100, "a poller is called once a turn while its bytes are not read");
     poller_release(&p);
     close(fds[0]);
     close(fds[1]);

@@ -1,4 +1,4 @@
-#include "serve/node_engine.h"
+#include "serve/node_engine_private.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,34 +8,33 @@
 #include "app/catalog/routes.h"
 #include "app/distill/routes.h"
 #include "app/distill/work.h"
+#include "app/download/downloads.h"
 #include "app/download/routes.h"
 #include "app/screen/routes.h"
 #include "app/screen/work.h"
 #include "base/log.h"
-#include "engine/setup/address.h"
 #include "engine/ai/ai.h"
-#include "engine/watch/alerts.h"
+#include "engine/ai/permits.h"
 #include "engine/api/api.h"
-#include "engine/runs/archive.h"
-#include "engine/people/attempts.h"
-#include "engine/money/audit.h"
-#include "engine/papers/block.h"
-#include "engine/store/cache.h"
-#include "engine/papers/catalog.h"
-#include "engine/setup/config.h"
-#include "engine/watch/controls.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/dispatcher.h"
-#include "app/download/downloads.h"
-#include "engine/runs/keeper.h"
-#include "engine/ai/permits.h"
-#include "engine/money/ledger.h"
 #include "engine/crew/members.h"
-#include "engine/watch/overview.h"
+#include "engine/money/audit.h"
+#include "engine/money/ledger.h"
+#include "engine/money/sweeper.h"
+#include "engine/papers/block.h"
+#include "engine/papers/catalog.h"
+#include "engine/people/attempts.h"
 #include "engine/people/password.h"
 #include "engine/people/session.h"
-#include "engine/money/sweeper.h"
 #include "engine/people/switches.h"
+#include "engine/runs/archive.h"
+#include "engine/setup/address.h"
+#include "engine/setup/config.h"
+#include "engine/store/cache.h"
+#include "engine/watch/alerts.h"
+#include "engine/watch/controls.h"
+#include "engine/watch/overview.h"
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {
@@ -48,20 +47,6 @@ static const struct work *const works[] = {&screen_work, &distill_work, NULL};
 #define LOOK_MS        2000 /* MySQL hangs: we start without having looked */
 #define TABLES_LOOK_MS 1000
 #define PART_MS        1000 /* a courtesy to those who stay: without it they wait for leases to end */
-
-struct node_engine {
-    struct node *node;
-    bool tables;  /* as far as we know, MySQL has them */
-    bool started; /* the roles are */
-    struct arena arena;
-    struct catalog catalog;
-    struct sweeper sweeper;
-    struct audit audit;
-    struct archive archive;
-    struct runs runs;
-    struct crew *crew;
-    struct api *api;
-};
 
 /* What asks the AI, and what is asked about. */
 static void make_workers(struct node_engine *e)
@@ -84,7 +69,9 @@ static void make_workers(struct node_engine *e)
     if (err)
         log_error("node", "%s", why); /* it was fine a moment ago */
     check(!err);
+    e->dispatcher = dispatcher_new(n);
     e->crew = crew_new(n);
+    e->roles = roles_new(n->redis, &n->draining);
 }
 
 /* What admins see, and what they tell nodes. */
@@ -132,8 +119,11 @@ struct node_engine *node_engine_new(struct node *n)
     n->catalog = &e->catalog;
     e->sweeper = (struct sweeper){
         .redis = n->redis, .cache = n->cache, .ledger = n->ledger, .metrics = n->metrics};
-    e->audit = (struct audit){
-        .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
+    e->audit = (struct audit){.redis = n->redis,
+                              .sql = n->sql,
+                              .ledger = n->ledger,
+                              .metrics = n->metrics,
+                              .memory = audit_memory_new()};
     e->api = api_new(n, applications, sizeof applications / sizeof *applications);
     make_workers(e);
     make_controls(e);
@@ -146,7 +136,10 @@ void node_engine_free(struct node_engine *e)
     alerts_free(n->alerts);
     overview_free(n->overview);
     controls_free(n->controls);
+    roles_free(e->roles);
+    audit_memory_free(e->audit.memory);
     crew_free(e->crew);
+    dispatcher_free(e->dispatcher);
     ai_free(n->ai);
     keyring_free(n->keyring);
     api_free(e->api);
@@ -199,16 +192,10 @@ static void start_roles(struct node_engine *e)
         void *arg;
     } roles[] = {
         {"cache", cache_task, n->cache},
-        {"ledger", ledger_task, n->ledger},
         {"sessions", session_task, n->cache},
         {"attempts", attempts_task, n->attempts},
         {"switches", switches_task, n->switches},
-        {"sweeper", sweeper_task, &e->sweeper},
-        {"audit", audit_task, &e->audit},
         {"keyring", keyring_task, n->keyring},
-        {"dispatcher", dispatcher_task, n},
-        {"keeper", keeper_task, &e->runs},
-        {"archive", archive_task, &e->archive},
         {"downloads", downloads_task, n->downloads},
         {"overview", overview_task, n->overview},
         {"alerts", alerts_task, n->alerts},
@@ -216,6 +203,7 @@ static void start_roles(struct node_engine *e)
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
+    node_roles_start(e);
     crew_go(e->crew);
 }
 
@@ -251,7 +239,7 @@ void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 void node_engine_part(struct task *t, struct node_engine *e)
 {
     int64_t old = task_deadline(t, PART_MS);
-    archive_part(t, &e->archive);
+    roles_part(t, e->roles);
     alerts_part(t, e->node->alerts);
     if (e->started && e->node->members->count == 0) /* we were the last */
         keyring_close(t, e->node->keyring);

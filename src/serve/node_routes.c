@@ -2,8 +2,8 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
-#include "engine/setup/schema_migrations.h"
 #include "engine/papers/warm.h"
+#include "engine/setup/schema_migrations.h"
 
 #define IGNORED_BODY_MAX (64 * 1024) /* of a request to nowhere */
 #define SETTLE_MS        2000        /* for a node that has just started */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/store/keys.h"
-#include "engine/setup/schema.h"
 #include "engine/papers/warm.h"
+#include "engine/setup/schema.h"
+#include "engine/store/keys.h"
 #include "serve/node_health.h"
 
 #define TASKS          4    /* blocks built at a time */

@@ -2,18 +2,18 @@
  *
  * One client per node, many calls at once. Over TLS, on libcurl, it verifies the
  * peer and speaks HTTP/2 where offered, many calls on few connections. Over plain
- * HTTP it keeps connections alive, one call each at a time, or asks whether the server
- * speaks HTTP/2, if it is told to. The task's deadline and cancellation end a call at once.
+ * HTTP it keeps connections alive, one call each at a time, or speaks HTTP/2 where option
+ * plain_h2 is set and the server does. The task's deadline and cancellation end a call at once.
  *
  * Always true:
  *   - a call is at most one request on the wire if its method may not be repeated
  *     (POST, PATCH and all methods but GET, HEAD, OPTIONS, PUT and DELETE). When a kept-alive
  *     connection turns out to be dead, the request is sent again on a fresh one, also if the
- *     server has read it and died over it. For a call that costs money that is the
- *     caller's decision: such calls end with ERR_UNCERTAIN instead;
- *   - an HTTP/2 connection on which two calls in a row time out in silence is closed: its other calls
- *     end as on a lost connection. After a connection that brought no reply the next one to that host
- *     waits: exponential backoff, 50 ms to 5 s, until a reply;
+ *     server has read it and died over it. Other methods end with ERR_UNCERTAIN instead: a
+ *     repeat may cost money, and only the caller can decide;
+ *   - an HTTP/2 connection on which two calls in a row time out in silence is closed: its other
+ *     calls end as on a lost connection. After a connection that brought no reply the next one to
+ *     that host waits: exponential backoff, 50 ms to 5 s, until a reply;
  *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */
@@ -32,8 +32,8 @@ struct http_client_options {
     int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
     size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
     const char *ca_file;       /* NULL: the system's */
-    /* Asks http:// servers whether they speak HTTP/2: the first connection begins with the preface of
-     * HTTP/2, which is no request, and a server that answers anything else is spoken to in HTTP/1.1. */
+    /* Tries HTTP/2 with prior knowledge on http:// servers: the first connection begins with the
+     * preface, which is no request; a server that answers anything but settings gets HTTP/1.1. */
     bool plain_h2;
     struct metrics *metrics; /* may be NULL */
 };
@@ -48,9 +48,9 @@ struct http_call {
     const struct str *headers; /* whole lines: "Authorization: Bearer …" */
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
-    /* Instead of body: makes it when it is about to be sent, valid until the task waits again, so that a thousand calls that
-     * wait for their replies hold no thousand bodies. May be called again, if a request is sent again. Other
-     * than 0 ends the call with that error. */
+    /* Instead of body: makes it just before it is sent, valid until the task waits again, so that
+     * calls waiting for their replies hold no bodies. Called again if the request is sent again.
+     * Other than 0 ends the call with that error. */
     int (*body_fn)(struct task *t, void *arg, struct str *out);
     /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
      * caller's: must not wait. Other than 0 ends the call with that error. */

@@ -1,5 +1,5 @@
 /* http_server.h -- HTTP/1.1 for the API and the pages: one task per connection.
- * HTTP/2 where it is asked for, over plain TCP and without negotiation: one task per stream.
+ * HTTP/2 with prior knowledge, over plain TCP: one task per stream.
  *
  * The parser takes nothing ambiguous: a request that two programs could read in
  * two ways is answered 400 and the connection is closed. Every connection is
@@ -39,9 +39,9 @@ struct http_options {
 
 typedef int http_handler(struct task *t, struct http_exchange *x, void *ctx);
 
-/* In a pattern ":name" takes one segment, a last "*" the rest. At each segment a literal goes before
- * ":name" and that before "*". The path alone decides; a method that is not there for it is answered
- * 405, whatever a "*" might take. */
+/* In a pattern ":name" takes one segment, a last "*" the rest. At each segment a literal goes
+ * before ":name" and that before "*". The path alone decides; a method that it does not have is
+ * answered 405, even where a "*" would match. */
 struct http_route {
     const char *method;  /* "GET" also answers HEAD */
     const char *pattern; /* "/api/queries/:id/events" */
@@ -50,14 +50,15 @@ struct http_route {
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o);
-/* Routes and ctx are borrowed. Two routes that match the same path and method are our mistake. */
+/* Routes and ctx are borrowed. Two routes for the same path and method stop the process. */
 void http_server_add(struct http_server *s, const struct http_route *routes, size_t n, void *ctx);
 /* Serves until the task is cancelled or http_server_drain() has been called and the last
  * connection has ended. fd is borrowed, listening and non-blocking; several processes may
  * serve the same one. */
 MUST_CHECK int http_server_run(struct task *t, struct http_server *s, int fd);
 /* Takes no more connections, ends idle ones that have been served, lets exchanges finish with
- * `Connection: close`, tells streams to end. A connection that has not been served yet gets its answer. */
+ * `Connection: close`, tells streams to end. A connection that has not been served yet gets its
+ * answer. */
 void http_server_drain(struct http_server *s);
 void http_server_free(struct http_server *s); /* after http_server_run has returned */
 size_t http_server_connections(const struct http_server *s);
@@ -77,45 +78,46 @@ struct str http_header_list(const struct http_exchange *x, const char *name);
 struct str http_cookie(const struct http_exchange *x, const char *name);
 struct str http_peer(const struct http_exchange *x); /* "127.0.0.1", "unix" */
 /* Reads the whole body, at most the route's body_max (ERR_LIMIT). Answers Expect: 100-continue.
- * If it fails for the client's fault the reply says so, whatever error the handler makes of it. */
+ * If it fails for the client's fault the reply says so, whatever error the handler returns. */
 MUST_CHECK int http_body(struct task *t, struct http_exchange *x, struct str *out);
-/* The body as JSON: ERR_INVALID with line and column when it is none. */
+/* The body as JSON: ERR_INVALID with line and column when it is not. */
 MUST_CHECK int http_body_json(struct task *t, struct http_exchange *x, const struct json **out);
 /* Reads a piece of the body; *got == 0 at the end. For uploads that are not held in memory. */
 MUST_CHECK int http_body_read(struct task *t, struct http_exchange *x, void *p, size_t n,
                               size_t *got);
 
-/* The client hung up while the handler was at work. */
+/* The client has closed the connection while the handler ran. */
 bool http_gone(const struct http_exchange *x);
-/* From now on a hang-up cancels the handler's task: for work that is useless without a reader. */
+/* From now on the client's close cancels the handler's task: for work useless without a reader. */
 void http_cancel_when_gone(struct http_exchange *x);
 /* A drain has begun: streams should come to an end. */
 bool http_draining(const struct http_exchange *x);
 
-/* The reply. Headers first, then exactly one of the reply functions. Setting a header again replaces
- * it, but cookies add up. Values with CR, LF or NUL are our mistake, and so are headers that the server
- * sets itself: Date, Content-Type, Content-Length, Connection and the like. */
+/* The reply. Headers first, then exactly one of the reply functions. Setting a header again
+ * replaces it, but cookies add up. Values with CR, LF or NUL stop the process, and so do headers
+ * that the server sets itself: Date, Content-Type, Content-Length, Connection and the like. */
 void http_set_header(struct http_exchange *x, const char *name, struct str value);
 MUST_CHECK int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,
                           struct str body);
 /* Replies delay_ms from now, without headers of the handler's own, and lets the handler return at
- * once: a stream of HTTP/2 then holds little more than the body, of which this takes a copy. done is
- * called once, on whatever stack, when the reply leaves (0) or when it is known that none will. */
+ * once: a stream of HTTP/2 then holds little more than the body, of which this takes a copy. done
+ * is called once, on any stack, when the reply leaves (0) or when it is known that none will. */
 typedef void http_done(void *arg, int err);
 MUST_CHECK int http_reply_later(struct task *t, struct http_exchange *x, int64_t delay_ms,
                                 int status, const char *type, struct str body, http_done *done,
                                 void *arg);
 /* {"success": false, "error": {code, message}} with the status that belongs to err. The message is
- * shown for statuses below 500 only; others go to the log, and the client gets a request number. */
+ * shown for statuses below 500 only; others go to the log, and the client gets a request id. */
 MUST_CHECK int http_reply_error(struct task *t, struct http_exchange *x, int err,
                                 const char *message);
 int http_status_of(int err);
-/* Writes body as JSON: `struct json_writer w; http_json(x, &w); jw_object(&w); … http_reply_json(…)`. */
+/* Writes body as JSON:
+ * `struct json_writer w; http_json(x, &w); jw_object(&w); … http_reply_json(…)`. */
 void http_json(struct http_exchange *x, struct json_writer *w);
 MUST_CHECK int http_reply_json(struct task *t, struct http_exchange *x, int status);
 
 /* A reply of unknown length, chunked. Writing waits while the client does not read. A handler that
- * returns an error instead of ending it cuts the connection, so that the client knows. */
+ * returns an error instead of ending it cuts the connection, so that the client notices. */
 MUST_CHECK int http_stream_begin(struct task *t, struct http_exchange *x, int status,
                                  const char *type);
 /* The same where the length is known: exactly so many bytes must be written. */
@@ -124,19 +126,20 @@ MUST_CHECK int http_stream_begin_sized(struct task *t, struct http_exchange *x, 
 MUST_CHECK int http_stream_write(struct task *t, struct http_exchange *x, struct str piece);
 MUST_CHECK int http_stream_end(struct task *t, struct http_exchange *x);
 
-/* Server-sent events, with the same back-pressure. data may have several lines. The stream ends when
- * the handler returns 0. event may be NULL. */
+/* Server-sent events, with the same back-pressure. data may have several lines. The stream ends
+ * when the handler returns 0. event may be NULL. */
 MUST_CHECK int sse_begin(struct task *t, struct http_exchange *x);
 MUST_CHECK int sse_send(struct task *t, struct http_exchange *x, const char *event,
                         struct str data);
-/* A comment, which keeps proxies awake. */
+/* A comment, so that proxies do not time out. */
 MUST_CHECK int sse_ping(struct task *t, struct http_exchange *x);
 
-/* Cuts the connection, or resets the stream of HTTP/2, without another byte; for the simulator's faults. */
+/* Cuts the connection, or resets the stream of HTTP/2, without another byte; for the simulator's
+ * faults. */
 void http_abort(struct http_exchange *x);
 
-/* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types by ending,
- * single ranges. Nothing outside root, no hidden files, no links that lead out. */
+/* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types
+ * by ending, single ranges. Nothing outside root, no hidden files, no links that lead out. */
 struct http_files;
 struct http_files *http_files_new(const char *root); /* NULL: no such folder */
 void http_files_free(struct http_files *f);

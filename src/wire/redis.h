@@ -14,7 +14,7 @@
  * that was cancelled or out of time before it called has sent nothing.
  *
  * Commands that block the connection (BLPOP, SUBSCRIBE, MONITOR) and those that change its
- * state (SELECT, AUTH, MULTI, CLIENT REPLY) must not be sent: everybody shares it. */
+ * state (SELECT, AUTH, MULTI, CLIENT REPLY) must not be sent: all tasks share it. */
 #ifndef WIRE_REDIS_H
 #define WIRE_REDIS_H
 
@@ -73,7 +73,8 @@ static inline int64_t redis_number(const struct redis_reply *r, int64_t absent)
 
 /* One command; argv[0] is its name. key routes it and may be STR_NULL for server commands. out
  * may be NULL. An error reply of the server is ERR_REFUSED with its words, or ERR_UNAVAILABLE
- * where the server says that it cannot do it now (loading, a replica, a script hangs, its disk or memory is full). */
+ * where the server says that it cannot do it now (loading, a replica, a script hangs, its disk or
+ * memory is full). */
 MUST_CHECK int redis_argv(struct task *t, struct redis *r, struct str key, size_t argc,
                           const struct str *argv, const struct redis_reply **out);
 /* redis_call(t, r, key, &reply, STR("GET"), key) */
@@ -82,8 +83,8 @@ MUST_CHECK int redis_argv(struct task *t, struct redis *r, struct str key, size_
                (const struct str[]){__VA_ARGS__}, (out))
 
 /* A script is a constant: name and text. It is sent whole once per connection and by its hash
- * after that; a server that has forgotten it is told again. Handles tell scripts apart by
- * address, so a script must stay where it is. */
+ * after that; it is loaded again after NOSCRIPT. Handles tell scripts apart by address, so a
+ * script must stay where it is. */
 struct redis_script {
     const char *name; /* "charge" */
     struct str text;
@@ -113,7 +114,8 @@ void redis_batch_argv(struct redis_batch *b, struct str key, size_t argc, const 
                      (const struct str[]){__VA_ARGS__})
 /* (*replies)[i] is the reply of the i-th command. The batch is empty again afterwards. */
 MUST_CHECK int redis_batch_run(struct redis_batch *b, const struct redis_reply *const **replies);
-/* The error that such an item means, as redis_argv would have it; any other reply is handed out. out may be NULL. */
+/* The error that such an item means, as redis_argv returns it; any other reply goes to *out, which
+ * may be NULL. */
 MUST_CHECK int redis_verdict(struct task *t, const struct redis_reply *reply,
                              const struct redis_reply **out);
 #endif

@@ -6,7 +6,7 @@
  *     (connecting with TLS is not cut short before connect_ms);
  *   - a deadline or cancellation in mid-statement drops the connection and has the statement ended
  *     on the server; whether a write was done is then unknown, as with ERR_UNCERTAIN;
- *   - a lost connection is replaced. The call in hand fails with ERR_UNAVAILABLE if nothing was
+ *   - a lost connection is replaced. The call under way fails with ERR_UNAVAILABLE if nothing was
  *     done (it could not be sent, only reads, or was in a transaction), else with ERR_UNCERTAIN;
  *   - while the server is down, calls fail at once with ERR_UNAVAILABLE;
  *   - texts of errors repeat what the server says, but never a bound value or a password. */
@@ -70,9 +70,9 @@ static inline const struct sql_value *sql_row(const struct sql_rows *r, size_t r
 }
 
 /* Runs one statement on any connection of the pool. out may be NULL. ERR_EXISTS: a unique key is
- * taken, or there is an index of that name. ERR_CONFLICT: deadlock or lock wait (1205, 1213). ERR_LIMIT: rows of more than 64 MB, or
- * more values than max_allowed_packet. ERR_BUSY: too many wait already. ERR_REFUSED:
- * anything else the server says, with its words. */
+ * taken, or there is an index of that name. ERR_CONFLICT: deadlock or lock wait (1205, 1213).
+ * ERR_LIMIT: rows of more than 64 MB, or more values than max_allowed_packet. ERR_BUSY: too many
+ * calls wait already. ERR_REFUSED: any other error of the server, with its text. */
 MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
                         const struct sql_value *argv, struct sql_rows *out);
 /* sql_call(t, p, &rows, "SELECT uid FROM user_info WHERE username = ?", sql_text(name)) */
@@ -83,8 +83,8 @@ MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statemen
 
 /* A transaction. body runs between BEGIN and COMMIT on one connection; other than 0 rolls back and
  * is returned. On ERR_CONFLICT it is rolled back and run again, at most SQL_TX_TRIES times, so body
- * must be repeatable in memory as well. body uses c only: asking the pool for a second connection
- * while holding one can starve everybody. ERR_UNCERTAIN: COMMIT was sent and not confirmed. */
+ * must be repeatable in memory as well. body uses c only: tasks that hold one connection and wait
+ * for a second can deadlock the pool. ERR_UNCERTAIN: COMMIT was sent and not confirmed. */
 #define SQL_TX_TRIES 5
 MUST_CHECK int sql_tx(struct task *t, struct sql_pool *p,
                       int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
@@ -102,8 +102,8 @@ MUST_CHECK int sql_bulk(struct task *t, struct sql *c, const char *into, const c
                         uint64_t *affected);
 
 /* Rows one by one, without holding them all. cells are borrowed, and the task's arena is reset
- * after each row. row may wait, for at most ten minutes: then the server hangs up. Other than 0
- * ends it, at the price of the connection. */
+ * after each row. row may wait, for at most ten minutes: then the server closes the connection.
+ * Other than 0 ends it, and the connection with it. */
 MUST_CHECK int sql_each(struct task *t, struct sql_pool *p, const char *statement, size_t argc,
                         const struct sql_value *argv,
                         int (*row)(struct task *t, const struct sql_value *cells, void *arg),

@@ -5,6 +5,7 @@ import { done, ok, tests } from "./tap.mjs";
 import "./researchers.mjs";
 import "./admins.mjs";
 import "./figures.mjs";
+import "./api.mjs";
 
 const PACE = { latency: 60, jitter: 30 };
 const args = process.argv.slice(2);

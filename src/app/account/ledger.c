@@ -6,6 +6,7 @@
 #include "corpus/csv.h"
 #include "engine/money/ledger.h"
 #include "engine/money/statement.h"
+#include "engine/store/amount.h"
 
 #define LIMIT_DEFAULT 50
 
@@ -14,7 +15,7 @@ static void put_row(struct task *t, struct json_writer *w, const struct statemen
     jw_object(w);
     api_put_time(w, "at", r->at_ms);
     jw_put_str(w, "kind", r->kind);
-    jw_put_str(w, "amount", ledger_decimal(task_arena(t), r->cents));
+    jw_put_str(w, "amount", amount_decimal(task_arena(t), r->cents));
     jw_put_str(w, "query_id", r->qid);
     jw_put_str(w, "doi", r->doi);
     jw_end_object(w);
@@ -53,7 +54,7 @@ static void add_row(struct task *t, struct buf *out, const struct statement_row 
     struct csv_writer w = {out, 0};
     char at[TIME_ISO_BYTES];
     bool takes = statement_takes(r);
-    struct str amount = ledger_decimal(task_arena(t), r->cents);
+    struct str amount = amount_decimal(task_arena(t), r->cents);
     time_iso(r->at_ms * 1000, at);
     csv_add(&w, str_of(at));
     csv_add(&w, r->kind);

@@ -2,11 +2,12 @@
 
 #include "app/account/ledger.h"
 #include "engine/api/login.h"
-#include "engine/setup/config.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 
 /* --- register --- */
 
@@ -121,7 +122,7 @@ static int show_me(struct task *t, struct api_call *c, struct json_writer *w)
     c->degraded = u.degraded || degraded;
     jw_put_int(w, "uid", u.uid);
     jw_put_str(w, "username", u.username);
-    jw_put_str(w, "balance", ledger_decimal(task_arena(t), cents));
+    jw_put_str(w, "balance", amount_decimal(task_arena(t), cents));
     jw_put_int(w, "permission", u.permission);
     return 0;
 }
@@ -192,7 +193,7 @@ static const struct api_field me_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the user"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},
     {"balance", API_MONEY, .about = "what is left to spend"},
-    {"permission", API_INT, .most = USER_PERMISSION_MAX,
+    {"permission", API_INT, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs"},
     API_END,
 };

@@ -5,6 +5,7 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 #include "engine/runs/admin_acts.h"
+#include "engine/store/amount.h"
 
 /* --- moving it --- */
 
@@ -18,7 +19,7 @@ static int move(struct task *t, struct api_call *c, struct json_writer *w, bool 
     if (!err)
         err = admin_move_money(t, c->node->runs, &m, &d, &balance);
     if (!err)
-        jw_put_str(w, "balance", ledger_decimal(task_arena(t), balance));
+        jw_put_str(w, "balance", amount_decimal(task_arena(t), balance));
     return err;
 }
 
@@ -41,7 +42,7 @@ static void put_row(struct task *t, struct json_writer *w, const struct statemen
     jw_put_int(w, "number", r->number);
     api_put_time(w, "at", r->at_ms);
     jw_put_str(w, "kind", r->kind);
-    jw_put_str(w, "amount", ledger_decimal(task_arena(t), r->cents));
+    jw_put_str(w, "amount", amount_decimal(task_arena(t), r->cents));
     jw_put_str(w, "query_id", r->qid);
     jw_put_str(w, "doi", r->doi);
     jw_end_object(w);

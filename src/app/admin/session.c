@@ -1,7 +1,7 @@
 /* Logging in and out: as users do, but in a world of their own. */
 #include "app/admin/routes.h"
-#include "engine/people/admin.h"
 #include "engine/api/login.h"
+#include "engine/people/admin.h"
 #include "engine/people/password.h"
 #include "engine/people/user.h"
 

@@ -3,9 +3,11 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/runs/admin_acts.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
+#include "engine/runs/admin_acts.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 
 /* --- finding --- */
 
@@ -95,7 +97,7 @@ static void put_members(struct task *t, struct json_writer *w, const struct acco
 {
     jw_put_int(w, "uid", a->uid);
     jw_put_str(w, "username", a->username);
-    jw_put_str(w, "balance", ledger_decimal(task_arena(t), a->cents));
+    jw_put_str(w, "balance", amount_decimal(task_arena(t), a->cents));
     jw_put_int(w, "permission", a->permission);
     jw_put_bool(w, "banned", a->banned);
     api_put_time(w, "created_at", a->created_ms);
@@ -214,7 +216,7 @@ static int ban(struct task *t, struct api_call *c, struct json_writer *w)
         {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},             \
         {"balance", API_MONEY,                                                                     \
          .about = "what is left to spend; in lists, charges of the last seconds are missing"},     \
-        {"permission", API_INT, .most = USER_PERMISSION_MAX,                                       \
+        {"permission", API_INT, .most = PERMISSION_MAX,                                            \
          .about = "papers judged at the same time, over all runs"},                                \
         {"banned", API_BOOL, .about = "may not log in"},                                           \
     {                                                                                              \
@@ -240,7 +242,7 @@ static const struct api_field user_reply[] = {
     API_END,
 };
 static const struct api_field permission_body[] = {
-    {"permission", API_INT, .least = 0, .most = USER_PERMISSION_MAX,
+    {"permission", API_INT, .least = 0, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs; 0: may not submit"},
     ADMIN_REASON_FIELD,
     API_END,

@@ -2,6 +2,7 @@
 
 #include "engine/api/choice.h"
 #include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
 
@@ -76,7 +77,7 @@ static int list_journals(struct task *t, struct api_call *c, struct json_writer 
 static void put_money(struct task *t, struct json_writer *w, int64_t cents)
 {
     jw_key(w, STR("cost"));
-    jw_str(w, ledger_decimal(task_arena(t), cents));
+    jw_str(w, amount_decimal(task_arena(t), cents));
 }
 
 static int estimate(struct task *t, struct api_call *c, struct json_writer *w)

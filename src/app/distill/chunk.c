@@ -1,7 +1,7 @@
 /* The papers of a distillation, a hundred at a time. */
 #include "app/distill/distill.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 #include "wire/sql.h"
 
 /* --- names --- */

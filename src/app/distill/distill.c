@@ -1,8 +1,8 @@
 #include "app/distill/distill.h"
 
 #include "base/map.h"
-#include "engine/store/keys.h"
 #include "engine/runs/row.h"
+#include "engine/store/keys.h"
 
 /* --- what there is to distil --- */
 

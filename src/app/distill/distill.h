@@ -9,8 +9,8 @@
 #ifndef APP_DISTILL_DISTILL_H
 #define APP_DISTILL_DISTILL_H
 
-#include "engine/runs/run.h"
 #include "engine/crew/work.h"
+#include "engine/runs/run.h"
 
 #define DISTILL_KIND         "distill"
 #define DISTILL_CHUNK_PAPERS 100

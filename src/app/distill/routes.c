@@ -2,6 +2,7 @@
 
 #include "app/distill/distill.h"
 #include "engine/ai/ai.h"
+#include "engine/store/amount.h"
 
 static struct run_id original_of(const struct api_call *c)
 {
@@ -15,7 +16,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     jw_put_int(w, "papers", e.papers);
-    jw_put_str(w, "cost", ledger_decimal(task_arena(t), e.cents));
+    jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
     return 0;
 }
 

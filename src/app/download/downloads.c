@@ -1,10 +1,10 @@
 #include <stdlib.h>
 
+#include "app/download/downloads_private.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "app/download/downloads_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define AWAIT_POLL_MS   40
 #define AWAIT_MARGIN_MS 1000  /* of the deadline is left to answer */

@@ -2,7 +2,7 @@
 #include "app/download/downloads_private.h"
 
 #include "engine/money/ledger_fixture.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define PAPERS   1200
 #define RELEVANT 600

@@ -1,5 +1,5 @@
-#include "base/time.h"
 #include "app/download/downloads.h"
+#include "base/time.h"
 
 #define WORDS_CHARS_MAX 48
 

@@ -1,5 +1,5 @@
-#include "corpus/pack.h"
 #include "app/download/downloads_private.h"
+#include "corpus/pack.h"
 #include "loop/offload.h"
 
 #define LEVEL                                                                                      \

@@ -1,10 +1,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "app/download/downloads_private.h"
+#include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define POLL_MS     200 /* how long a download of another node may wait for us */
 #define AWAY_MS     1000

@@ -7,8 +7,8 @@
 
 #include "base/map.h"
 #include "engine/papers/block.h"
-#include "engine/store/keys.h"
 #include "engine/setup/node.h"
+#include "engine/store/keys.h"
 
 #define POINT_CENTS 100
 

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/ai/ai_private.h"
-#include "engine/setup/config.h"
 #include "engine/ai/permits.h"
+#include "engine/setup/config.h"
 #include "wire/http_client.h"
 
 #define BACKOFF_MS     500

@@ -4,8 +4,8 @@
 #define ENGINE_AI_AI_FIXTURE_H
 
 #include "engine/ai/ai.h"
-#include "engine/setup/config.h"
 #include "engine/ai/permits.h"
+#include "engine/setup/config.h"
 #include "wire/http_client.h"
 
 struct keyring {

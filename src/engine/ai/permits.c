@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 static void make_metrics(struct keyring *k, struct metrics *m)
 {

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define LOOK_EACH_MS  500  /* what an admin changes is so within a second */
 #define LOOK_MS       5000 /* how long one look may take */

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define BEAT_MS      1000 /* a call at least (6) */
 #define MEASURE_US   100000

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "engine/setup/address.h"
-#include "engine/people/admin.h"
 #include "engine/api/api_private.h"
-#include "engine/setup/config.h"
 #include "engine/money/ledger.h"
+#include "engine/people/admin.h"
+#include "engine/setup/address.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 
 struct served {
     struct api *api;
@@ -296,7 +297,7 @@ bool api_money(const struct api_call *c, const char *name, int64_t *cents)
 {
     const struct json *j = member(c, name, API_MONEY);
     struct str word = j ? j->s : parameter(c, name);
-    return word.p && ledger_cents(word, cents);
+    return word.p && amount_cents(word, cents);
 }
 
 size_t api_texts(struct task *t, const struct api_call *c, const char *name, const struct str **out)

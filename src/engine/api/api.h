@@ -14,8 +14,9 @@
 
 #include "base/json.h"
 #include "engine/people/admin_log.h"
-#include "engine/setup/node.h"
 #include "engine/people/session.h"
+#include "engine/setup/node.h"
+#include "engine/store/amount.h"
 #include "wire/http_server.h"
 
 #define API_COOKIE       "millrace_session"
@@ -30,7 +31,7 @@ enum api_type {
     API_TEXT,   /* least to most characters, no NUL */
     API_INT,    /* least to most */
     API_BOOL,   /* as a parameter: 1, 0, true, false */
-    API_MONEY,  /* "240.00"; least to most cents, a most of 0 is LEDGER_CENTS_MAX */
+    API_MONEY,  /* "240.00"; least to most cents, a most of 0 is AMOUNT_CENTS_MAX */
     API_TIME,   /* "2026-01-31T12:00:00.000Z"; in replies only */
     API_TEXTS,  /* least to most of them, each of 1 to item_most characters; a repeated parameter */
     API_INTS,   /* an array of integers; in replies only */

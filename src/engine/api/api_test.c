@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/setup/address.h"
-#include "engine/people/admin.h"
 #include "engine/api/api_fixture.h"
 #include "engine/api/api_private.h"
-#include "engine/setup/config.h"
 #include "engine/money/ledger.h"
+#include "engine/people/admin.h"
+#include "engine/setup/address.h"
+#include "engine/setup/config.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 

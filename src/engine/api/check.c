@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "engine/api/api_private.h"
 #include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 #include "wire/http_server/http_uri.h"
 
 #define NAME_BYTES_SHOWN 64 /* of an unknown member, in the message about it */
@@ -124,12 +125,12 @@ static const char *int_problem(struct arena *a, const struct api_field *f, int64
 
 static const char *money_problem(struct arena *a, const struct api_field *f, struct str s)
 {
-    int64_t cents, most = f->most ? f->most : LEDGER_CENTS_MAX;
-    if (!ledger_cents(s, &cents))
+    int64_t cents, most = f->most ? f->most : AMOUNT_CENTS_MAX;
+    if (!amount_cents(s, &cents))
         return "must be an amount like \"240.00\"";
     if (cents >= f->least && cents <= most)
         return NULL;
-    struct str low = ledger_decimal(a, f->least), high = ledger_decimal(a, most);
+    struct str low = amount_decimal(a, f->least), high = amount_decimal(a, most);
     return arena_printf(a, "must be from %.*s to %.*s", STR_ARG(low), STR_ARG(high));
 }
 

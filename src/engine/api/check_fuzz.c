@@ -3,6 +3,7 @@
 
 #include "engine/api/api_private.h"
 #include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 #include "wire/http_server/http_uri.h"
 
 #define END                                                                                        \
@@ -63,7 +64,7 @@ static void fits(const struct json *j)
     if (json_get(j, "i"))
         check(json_int(json_get(j, "i"), &v) && v >= -1 && v <= 100);
     if (json_get(j, "m"))
-        check(ledger_cents(json_str(json_get(j, "m")), &v) && v >= 1);
+        check(amount_cents(json_str(json_get(j, "m")), &v) && v >= 1);
     json_each (it, json_get(j, "ts"))
         fits_text(json_str(it), 1, 16);
     json_each (it, json_get(j, "cs"))

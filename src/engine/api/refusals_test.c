@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/setup/address.h"
-#include "engine/people/admin.h"
 #include "engine/api/api.h"
 #include "engine/api/api_fixture.h"
+#include "engine/people/admin.h"
+#include "engine/setup/address.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 

@@ -1,6 +1,7 @@
 #include "engine/api/run.h"
 
 #include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 
 #define COUNT .most = INT32_MAX
 
@@ -16,7 +17,7 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
     jw_put_int(w, "failed", v->failed);
-    jw_put_str(w, "cost", ledger_decimal(task_arena(t), v->cents));
+    jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
     jw_put_int(w, "workers", v->workers);
 }
 

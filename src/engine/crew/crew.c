@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "engine/store/keys.h"
-#include "engine/scripts.h"
 #include "engine/people/user.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define REAP_MS        2000 /* leases of nodes that died */
 #define SETTLE_MS      50   /* managing again, however much happens */

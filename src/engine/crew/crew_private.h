@@ -5,13 +5,13 @@
 #include "base/map.h"
 #include "corpus/bibtex.h"
 #include "engine/ai/ai.h"
-#include "engine/papers/block.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/members.h"
-#include "engine/setup/node.h"
-#include "engine/runs/run.h"
 #include "engine/crew/till.h"
 #include "engine/crew/work.h"
+#include "engine/papers/block.h"
+#include "engine/runs/run.h"
+#include "engine/setup/node.h"
 #include "loop/sync.h"
 
 struct crew {

@@ -4,20 +4,17 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "engine/runs/keeper.h"
 #include "engine/ai/permits.h"
-#include "engine/store/keys.h"
-#include "engine/store/lock.h"
 #include "engine/crew/members.h"
-#include "engine/setup/node.h"
-#include "engine/runs/row.h"
-#include "engine/scripts.h"
+#include "engine/crew/work.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
-#include "engine/crew/work.h"
+#include "engine/runs/keeper.h"
+#include "engine/runs/row.h"
+#include "engine/setup/node.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
-#define EACH_MS            200
-#define LOCK_MS            3000
 #define QUEUE_PAGE         200
 #define SIZES_MAX          10000   /* runs whose number of units is remembered */
 #define LATENCY_US_DEFAULT 1000000 /* before the first call */
@@ -171,8 +168,7 @@ static int remove_run(struct task *t, struct dispatcher *d, struct entry *e, str
     err = redis_call(t, r, info, &created, STR("HGET"), info, STR("created"));
     if (err || created->type != REDIS_STRING)
         return err;
-    const struct str argv[] = {key_queue, key_running, e->name, created->str, STR("1")};
-    return redis_script_run(t, r, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+    return run_line_up(t, r, e->name, created->str, true);
 }
 
 /* No more workers than units, nor than the permission is now; and more of them, if there is room. */
@@ -426,38 +422,22 @@ static int dispatch(struct task *t, struct dispatcher *d)
     return err;
 }
 
-/* Whoever has the lock keeps it from round to round. */
-static int dispatch_all(struct task *t, struct dispatcher *d)
+int dispatcher_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct lock l;
-    int err = lock_take(t, d->node->redis, key_dispatcher_lock, LOCK_MS, &l);
-    if (err)
-        return err;
-    while (!err && !d->node->draining) {
-        struct task_scope scope = task_scope(t);
-        err = dispatch(t, d);
-        if (!err)
-            err = lock_keep(t, &l, LOCK_MS);
-        task_scope_end(t, scope);
-        if (!err)
-            err = task_sleep(t, EACH_MS);
-    }
-    if (!task_canceled(t))
-        lock_drop(t, &l);
-    return err;
+    (void)turn; /* rounds are short */
+    return dispatch(t, arg);
 }
 
-void dispatcher_task(struct task *t, void *arg)
+struct dispatcher *dispatcher_new(struct node *n)
 {
-    struct dispatcher d = {.node = arg, .sizes = map_new()};
-    int err = 0;
-    while (err != ERR_CANCELED) {
-        int last = err;
-        err = d.node->draining ? 0 : dispatch_all(t, &d);
-        if (err && err != last && err != ERR_CANCELED && err != ERR_BUSY && err != ERR_CONFLICT)
-            log_warn("run", "no runs are dispatched: %s", task_error(t));
-        if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)) == ERR_CANCELED)
-            err = ERR_CANCELED;
-    }
-    map_free(d.sizes);
+    struct dispatcher *d = check_memory(calloc(1, sizeof *d));
+    d->node = n;
+    d->sizes = map_new();
+    return d;
+}
+
+void dispatcher_free(struct dispatcher *d)
+{
+    map_free(d->sizes);
+    free(d);
 }

@@ -17,11 +17,15 @@
 #ifndef ENGINE_CREW_DISPATCHER_H
 #define ENGINE_CREW_DISPATCHER_H
 
-#include "loop/task.h"
+#include "engine/store/role.h"
 
+struct dispatcher;
 struct node;
 
-/* For ever. A task_fn with a struct node: redis, sql, cache, catalog, runs, keyring, works, and
- * switches, if any: SWITCH_NEW_RUNS has runs wait that were never started. */
-void dispatcher_task(struct task *t, void *arg);
+/* n is borrowed: redis, sql, cache, catalog, runs, keyring, works, and switches, if any:
+ * SWITCH_NEW_RUNS has runs wait that were never started. */
+struct dispatcher *dispatcher_new(struct node *n);
+void dispatcher_free(struct dispatcher *d);
+/* One round of all three. arg: a struct dispatcher. */
+role_fn dispatcher_role;
 #endif

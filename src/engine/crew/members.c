@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 /* --- what is said --- */
 

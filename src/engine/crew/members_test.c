@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 

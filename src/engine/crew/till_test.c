@@ -1,6 +1,6 @@
 /* Verdicts on their way into the ledger: together, while their workers go on, and whatever the stores do. */
-#include "engine/money/ledger_fixture.h"
 #include "engine/crew/till.h"
+#include "engine/money/ledger_fixture.h"
 
 static int64_t judged, failed;
 

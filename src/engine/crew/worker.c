@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "corpus/paper.h"
 #include "engine/crew/crew_private.h"
-#include "engine/store/keys.h"
 #include "engine/runs/result.h"
+#include "engine/store/keys.h"
 
 #define BACKOFF_MS 50   /* a unit is done, and a store is away */
 #define NO_KEY_MS  2000 /* nobody has a key that can be used: look again */

@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/money/audit_private.h"
+#include "engine/store/amount.h"
 #include "engine/store/keys.h"
-#include "engine/store/lock.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define KNOWN_MAX 1000000 /* users that are remembered */
 #define USERS_MAX 1000    /* of one page */
@@ -16,8 +16,6 @@
 #define RECORDS_PER_MS                                                                             \
     100 /* that wait for MySQL: so many lengthen the time between two tries by a millisecond */
 #define EACH_MS 60000
-#define LOCK_MS 60000
-#define LOOK_MS 5000 /* how often a node that does not audit asks when somebody did */
 
 void audit_report(struct audit_state *s, const struct audit_finding *f)
 {
@@ -108,7 +106,7 @@ static void report_difference(struct task *t, struct audit_state *s, int64_t uid
 {
     struct arena *a = task_arena(t);
     const char *want = arena_printf(a, "%s%s", expected < 0 ? "-" : "",
-                                    ledger_decimal(a, expected < 0 ? -expected : expected).p);
+                                    amount_decimal(a, expected < 0 ? -expected : expected).p);
     audit_report(s, &(struct audit_finding){
                         .uid = uid,
                         .what = what,
@@ -116,7 +114,7 @@ static void report_difference(struct task *t, struct audit_state *s, int64_t uid
                         .found = found,
                         .cents = found > expected ? found - expected : expected - found,
                         .detail = arena_printf(a, "%s: %s is expected, %s is there", detail, want,
-                                               ledger_decimal(a, found).p)});
+                                               amount_decimal(a, found).p)});
 }
 
 static void report_money(struct task *t, struct audit_state *s, const struct audit_row *row,
@@ -291,8 +289,8 @@ static int check_page(struct task *t, struct audit_state *s, int64_t *uid, size_
                        "SELECT " COLUMNS " FROM user_info u WHERE u.uid > ? ORDER BY u.uid LIMIT ?",
                        sql_int(*uid), sql_int(USERS_MAX));
     *count = err ? 0 : r.count;
-    if (!err && s->lock)
-        err = lock_keep(t, s->lock, LOCK_MS);
+    if (!err && s->turn)
+        err = role_keep(t, s->turn);
     for (size_t i = 0; !err && i < r.count; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
         *uid = sql_row(&r, i)[0].i;
@@ -349,27 +347,7 @@ static int finish_round(struct task *t, const struct audit *a, const struct audi
                       str_int(task_arena(t), loop_wall_ms(task_loop(t))));
 }
 
-int audit_round(struct task *t, const struct audit *a, bool *done)
-{
-    struct lock lock;
-    *done = false;
-    int err = lock_take(t, a->redis, key_audit_lock, LOCK_MS, &lock);
-    if (err == ERR_BUSY) {
-        metric_set(a->ledger->drift, 0); /* the other node says */
-        return 0;
-    }
-    if (err)
-        return err;
-    struct audit_state s = {.audit = a, .lock = &lock};
-    err = check_all(t, &s);
-    if (!err)
-        err = finish_round(t, a, &s);
-    *done = !err;
-    lock_drop(t, &lock);
-    return err;
-}
-
-/* When somebody last completed one. False: nobody knows. */
+/* Since a node last completed one. False: not known. */
 static bool read_age(struct task *t, const struct audit *a, int64_t *age_ms)
 {
     const struct redis_reply *r;
@@ -381,31 +359,34 @@ static bool read_age(struct task *t, const struct audit *a, int64_t *age_ms)
     return true;
 }
 
-void audit_task(struct task *t, void *arg)
+int audit_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct audit own = *(const struct audit *)arg, *a = &own;
-    own.memory = audit_memory_new();
-    int64_t *age = gauge(a, "millrace_audit_age_seconds",
-                         "Since an audit of all users was last completed, by any node.");
-    int64_t each_ms = a->each_ms ? a->each_ms : EACH_MS, begun_ms = loop_now_ms(task_loop(t));
-    int last = 0;
-    while (!task_canceled(t)) {
-        struct task_scope scope = task_scope(t);
-        int64_t age_ms = 0;
-        bool known = read_age(t, a, &age_ms), done;
-        if (!known || age_ms >= each_ms) {
-            int err = audit_round(t, a, &done);
-            if (err && err != last && err != ERR_CANCELED)
-                log_warn("audit", "money is not checked: %s", task_error(t));
-            last = err;
-            known = read_age(t, a, &age_ms);
-        }
-        if (!known)
-            age_ms = loop_now_ms(task_loop(t)) - begun_ms;
-        metric_set(age, age_ms > 0 ? age_ms / 1000 : 0);
-        task_scope_end(t, scope);
-        if (task_sleep(t, loop_jitter(task_loop(t), each_ms < LOOK_MS ? each_ms : LOOK_MS)))
-            break;
-    }
-    audit_memory_free(own.memory);
+    const struct audit *a = arg;
+    struct audit_state s = {.audit = a, .turn = turn};
+    int64_t age_ms = 0;
+    if (read_age(t, a, &age_ms) && age_ms < (a->each_ms ? a->each_ms : EACH_MS))
+        return 0;
+    int err = check_all(t, &s);
+    return err ? err : finish_round(t, a, &s);
+}
+
+void audit_elsewhere(void *arg)
+{
+    const struct audit *a = arg;
+    metric_set(a->ledger->drift, 0); /* the node that audits says */
+}
+
+int audit_age_role(struct task *t, void *arg, struct role_turn *turn)
+{
+    struct audit *a = arg;
+    int64_t now_ms = loop_now_ms(task_loop(t)), age_ms = 0;
+    (void)turn; /* it has none */
+    if (a->begun_ms == 0)
+        a->begun_ms = now_ms;
+    if (!read_age(t, a, &age_ms))
+        age_ms = now_ms - a->begun_ms;
+    metric_set(gauge(a, "millrace_audit_age_seconds",
+                     "Since an audit of all users was last completed, by any node."),
+               age_ms > 0 ? age_ms / 1000 : 0);
+    return 0;
 }

@@ -18,6 +18,7 @@
 #define ENGINE_MONEY_AUDIT_H
 
 #include "engine/money/ledger.h"
+#include "engine/store/role.h"
 
 struct audit_finding {
     int64_t uid;
@@ -39,8 +40,9 @@ struct audit {
     /* millrace_ledger_drift_cents, millrace_audit_users_total, millrace_audit_age_seconds; NULL: not
      * shown */
     struct metrics *metrics;
-    int64_t each_ms;             /* of audit_task; 0: 60000 */
-    struct audit_memory *memory; /* audit_task's own; NULL: everything is read */
+    int64_t each_ms;             /* of audit_role; 0: 60000 */
+    int64_t begun_ms;            /* when audit_age_role was first run */
+    struct audit_memory *memory; /* what audit_role has seen; NULL: everything is read */
 };
 
 struct audit_report {
@@ -55,8 +57,8 @@ MUST_CHECK int audit_run(struct task *t, const struct audit *a, struct audit_rep
 struct audit_memory *audit_memory_new(void);
 void audit_memory_free(struct audit_memory *m);
 
-/* One round in the background, if no other node does one. *done: it was this node's. */
-MUST_CHECK int audit_round(struct task *t, const struct audit *a, bool *done);
-/* For ever; a task_fn with a struct audit. Any number of nodes may run it, one works at a time. */
-void audit_task(struct task *t, void *arg);
+/* arg of all three: a struct audit. One node at a time, when the last audit is older than each_ms. */
+role_fn audit_role;
+void audit_elsewhere(void *arg);
+role_fn audit_age_role; /* on every node: how old the last one is */
 #endif

@@ -8,7 +8,7 @@
 struct audit_state {
     const struct audit *audit;
     struct audit_report report;
-    const struct lock *lock; /* kept from page to page; NULL: none */
+    struct role_turn *turn; /* its lock is kept from page to page; NULL: none */
 };
 
 /* A row of user_info, and what billing_log makes of it. */

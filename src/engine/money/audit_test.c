@@ -1,6 +1,7 @@
 /* The audit finds what is off, to the cent, and nothing else. */
 #include "engine/money/audit.h"
 #include "engine/money/ledger_fixture.h"
+#include "tests/role.h"
 
 struct found {
     int count;
@@ -195,7 +196,7 @@ static void test_busy(struct task *t, void *arg)
     group_init(&g, task_loop(t));
     group_init(&roles, task_loop(t));
     for (int i = 0; i < 2; i++)
-        check(task_go(&roles, "ledger", ledger_task, n[i].ledger) == 0);
+        role_in(&roles, ledger_role, n[i].ledger, 200);
     for (int i = 0; i < 8; i++)
         check(task_go(&g, "work", work, &b) == 0);
     int64_t findings = 0, unsettled = 0;
@@ -232,19 +233,30 @@ static void test_background(struct task *t, void *arg)
     open_node(t, &n);
     struct audit a = audit_of(&n, &x);
     a.each_ms = 50;
-    bool done = false;
     int64_t uid = add_user(t, &n, 1000), users = counted("millrace_audit_users_total");
     check(balance(t, &n, uid) == 1000);
-    say(t, &n, STR("SET"), key_audit_lock, STR("somebody"), STR("PX"), STR("200"));
-    ok(audit_round(t, &a, &done) == 0 && !done, "one node at a time");
-    pause_ms(t, 250);
-    ok(audit_round(t, &a, &done) == 0 && done, "then it is our turn");
-    ok(counted("millrace_audit_users_total") > users && gauge("millrace_ledger_drift_cents") == 0,
-       "users are counted, no drift");
-    say(t, &n, STR("INCRBY"), key_balance(task_arena(t), uid), STR("9"));
+    say(t, &n, STR("SET"), key_audit_lock, STR("another"), STR("PX"), STR("400"));
+    bool draining = false;
+    struct roles *roles = roles_new(n.redis, &draining);
     struct group g;
     group_init(&g, task_loop(t));
-    check(task_go(&g, "audit", audit_task, &a) == 0);
+    roles_go(roles, &g,
+             &(struct role){.name = "audit",
+                            .round = audit_role,
+                            .arg = &a,
+                            .each_ms = 20,
+                            .lock = &key_audit_lock,
+                            .lock_ms = 10000,
+                            .complaint = "money is not audited",
+                            .elsewhere = audit_elsewhere});
+    role_in(&g, audit_age_role, &a, 20);
+    pause_ms(t, 200);
+    is_int(counted("millrace_audit_users_total"), users, "one node at a time");
+    for (int i = 0; i < 200 && counted("millrace_audit_users_total") == users; i++)
+        pause_ms(t, 10);
+    ok(counted("millrace_audit_users_total") > users && gauge("millrace_ledger_drift_cents") == 0,
+       "then it is our turn: users are counted, no drift");
+    say(t, &n, STR("INCRBY"), key_balance(task_arena(t), uid), STR("9"));
     for (int i = 0; i < 200 && gauge("millrace_ledger_drift_cents") != 9; i++)
         pause_ms(t, 10);
     is_int(gauge("millrace_ledger_drift_cents"), 9, "the drift is a metric");
@@ -255,6 +267,7 @@ static void test_background(struct task *t, void *arg)
     ok(gauge("millrace_audit_age_seconds") < 5, "and so is its age");
     group_cancel(&g);
     check(group_join(t, &g) == 0);
+    roles_free(roles);
     close_node(t, &n);
 }
 

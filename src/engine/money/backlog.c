@@ -1,5 +1,5 @@
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
+#include "engine/store/keys.h"
 
 #define USERS_MAX 1000 /* of the announced, in one round trip */
 

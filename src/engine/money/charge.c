@@ -3,12 +3,13 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "corpus/doi.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
-#define ANNOUNCE_MS 20000 /* ledger_task forgets after 60 s */
+#define ANNOUNCE_MS 20000 /* ledger_round forgets after 60 s */
 
 /* --- one call --- */
 
@@ -26,7 +27,7 @@ const char *charge_problem(const struct charge *c)
         return "a paper has a DOI of 1 to 255 bytes";
     if (c->result.n == 0 || c->result.n > CHARGE_RESULT_BYTES_MAX)
         return "a result has 1 to 262144 bytes";
-    if (c->cents < 0 || c->cents > LEDGER_CENTS_MAX || (c->failed && (c->cents || c->relevant)))
+    if (c->cents < 0 || c->cents > AMOUNT_CENTS_MAX || (c->failed && (c->cents || c->relevant)))
         return "a paper costs from 0.00 to 999999999.99, and nothing if it failed";
     return NULL;
 }

@@ -14,13 +14,14 @@
 #define ENGINE_MONEY_CHARGE_H
 
 #include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 
 #define CHARGE_MANY_MAX         100 /* papers in one call */
 #define CHARGE_QID_BYTES_MAX    64
 #define CHARGE_RESULT_BYTES_MAX (256 * 1024)
 
 struct charge {
-    int64_t uid, cents;    /* at most LEDGER_CENTS_MAX */
+    int64_t uid, cents;    /* at most AMOUNT_CENTS_MAX */
     struct str qid, doi;   /* UTF-8; the DOI at most DOI_BYTES_MAX */
     struct str result;     /* JSON {"ai_result": …, "block_key": "meta:…"} */
     bool relevant, failed; /* failed: cents must be 0 */

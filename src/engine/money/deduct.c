@@ -16,9 +16,10 @@
  * nobody else is taking it just now. */
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define ROUNDS_MAX 60
 #define PAUSE_MS   100
@@ -138,7 +139,7 @@ struct deduction {
 static int short_of_money(struct task *t, const struct ledger_move *m)
 {
     return task_fail(t, ERR_FUNDS, "the balance of user %lld is less than %s", (long long)m->uid,
-                     ledger_decimal(task_arena(t), m->cents).p);
+                     amount_decimal(task_arena(t), m->cents).p);
 }
 
 static int take_and_sync(struct task *t, struct ledger *l, struct deduction *d,

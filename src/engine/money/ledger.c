@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 /* A row is read again when a move or a sync came in between. That many in a row are no accident. */
 #define LOADS_MAX 50

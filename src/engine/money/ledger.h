@@ -31,9 +31,10 @@
 #ifndef ENGINE_MONEY_LEDGER_H
 #define ENGINE_MONEY_LEDGER_H
 
+#include "engine/store/amount.h"
 #include "engine/store/cache.h"
+#include "engine/store/role.h"
 
-#define LEDGER_CENTS_MAX         99999999999 /* of one move: 999,999,999.99 */
 #define LEDGER_REQUEST_BYTES_MAX 64
 
 struct ledger;
@@ -49,11 +50,6 @@ struct ledger_options {
 struct ledger *ledger_new(const struct ledger_options *o);
 void ledger_free(struct ledger *l);
 
-/* "240.00" and back. False: not an amount with at most two decimals, from 0 to LEDGER_CENTS_MAX; no
- * exponents, signs or spaces. */
-bool ledger_cents(struct str decimal, int64_t *cents);
-struct str ledger_decimal(struct arena *a, int64_t cents);
-
 /* What the user may spend: from Redis, else loaded; *degraded: from MySQL, because Redis does not
  * answer (then charges of the last seconds may be missing). ERR_NOT_FOUND: no such user. */
 MUST_CHECK int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents,
@@ -68,7 +64,7 @@ MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
                              const struct redis_reply *const *replies, int64_t *cents);
 
 struct ledger_move {
-    int64_t uid, cents;    /* more than 0, at most LEDGER_CENTS_MAX; else ERR_INVALID */
+    int64_t uid, cents;    /* more than 0, at most AMOUNT_CENTS_MAX; else ERR_INVALID */
     struct str request_id; /* visible ASCII, else ERR_INVALID; a repeat has no further effect */
     /* The audit log: run once for each request_id, in the transaction that makes a recharge, or in
      * the one that notes a deduction before any money is taken, so that none is taken unnoted. May be
@@ -98,7 +94,7 @@ MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
 /* Records of all users that are not in MySQL yet: nobody but Redis is asked, so it is known while MySQL is away. */
 MUST_CHECK int ledger_backlog(struct task *t, struct ledger *l, int64_t *records);
 
-/* For ever: drains the outbox, syncs the queues of all users that have records. A task_fn with a
- * struct ledger. Any number of nodes may run it. */
-void ledger_task(struct task *t, void *arg);
+/* Drains the outbox, syncs the queues of all users that have records. arg: a struct ledger. Any
+ * number of nodes may do it. */
+role_fn ledger_role;
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine/money/ledger_fixture.h"
+#include "tests/role.h"
 
 static int note(struct task *t, struct sql *c, void *arg)
 {
@@ -459,7 +460,7 @@ static void start_storm(struct task *t, struct storm *s, struct group *work, str
 {
     (void)t;
     for (int i = 0; i < 2; i++)
-        check(task_go(roles, "ledger", ledger_task, s->n[i].ledger) == 0);
+        role_in(roles, ledger_role, s->n[i].ledger, 200);
     check(task_go(work, "damage", run_damage, s) == 0);
     for (int i = 0; i < 3; i++)
         check(task_go(work, "read", run_reads, s) == 0);

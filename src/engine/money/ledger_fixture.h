@@ -8,9 +8,10 @@
 
 #include "base/log.h"
 #include "engine/money/charge.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
 #include "engine/setup/schema.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"
@@ -98,7 +99,7 @@ static inline int64_t add_user(struct task *t, struct node *n, int64_t cents)
                    "INSERT INTO user_info (username, username_folded, password, balance, move_no)"
                    " VALUES (?, ?, '', ?, 1)",
                    sql_text(name), sql_text(name),
-                   sql_text(ledger_decimal(task_arena(t), cents))) == 0);
+                   sql_text(amount_decimal(task_arena(t), cents))) == 0);
     int64_t uid = (int64_t)r.insert_id;
     check(sql_call(t, n->sql, NULL,
                    "INSERT INTO billing_log (uid, source, number, kind, cents, at)"

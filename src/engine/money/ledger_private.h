@@ -4,10 +4,10 @@
 #define ENGINE_MONEY_LEDGER_PRIVATE_H
 
 #include "base/map.h"
+#include "engine/money/fence.h"
 #include "engine/money/ledger.h"
 #include "loop/sync.h"
 
-#define LEDGER_RUN_BYTES     41             /* a run id of Redis, with a NUL */
 #define LEDGER_BALANCE_MAX   99999999999999 /* what DECIMAL(14,2) holds */
 #define LEDGER_BATCH         10000          /* records in one transaction */
 #define LEDGER_MOVES         1000           /* in one script */
@@ -31,7 +31,7 @@ struct ledger {
     struct waitq loaded;
     char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
-    /* Users whom ledger_task could not serve: uid -> struct trouble, owned. */
+    /* Users whom ledger_round could not serve: uid -> struct trouble, owned. */
     struct map *troubled;
 };
 
@@ -72,11 +72,6 @@ void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
  * repeat. */
 MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run,
                              int64_t *repaired);
-
-/* fence.c: the run of Redis that MySQL takes records of. */
-MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, char run[LEDGER_RUN_BYTES]);
-/* In a transaction: is it this one? It stays so until the transaction ends. */
-MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const char *run, bool *holds);
 
 /* move.c */
 const char *ledger_move_problem(const struct ledger_move *m); /* NULL: none */
@@ -144,6 +139,6 @@ MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledge
 struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
 MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
 
-/* ledger_task.c: one round. The error is the first that concerns everybody. */
+/* ledger_role.c: one round. The error is the first that concerns everybody. */
 MUST_CHECK int ledger_round(struct task *t, struct ledger *l);
 #endif

@@ -1,6 +1,8 @@
 /* Money between two stores that both stand. */
 #include "engine/money/ledger_fixture.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/scripts.h"
+#include "tests/role.h"
 
 /* --- many calls at once --- */
 
@@ -66,7 +68,7 @@ static void test_recharge(struct task *t, void *arg)
     is_int(recharge(t, &n, uid + 1000, 5, "r1", &after), ERR_NOT_FOUND, "nor for nobody");
     is_int(recharge(t, &n, uid, 0, "r2", &after), ERR_INVALID, "nothing is no amount");
     is_int(recharge(t, &n, uid, -5, "r2", &after), ERR_INVALID, "nor is less than that");
-    is_int(recharge(t, &n, uid, LEDGER_CENTS_MAX + 1, "r2", &after), ERR_INVALID, "nor too much");
+    is_int(recharge(t, &n, uid, AMOUNT_CENTS_MAX + 1, "r2", &after), ERR_INVALID, "nor too much");
     is_int(recharge(t, &n, uid, 5, "", &after), ERR_INVALID, "nor without an id");
     is_int(recharge(t, &n, uid, 5, "a b", &after), ERR_INVALID, "nor with a space in it");
     ok(recharge(t, &n, uid, 1, "r3", &after) == 0 && after == 124006, "one cent is one");
@@ -366,7 +368,7 @@ static void test_many_records(struct task *t, void *arg)
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 2; i++)
-        check(task_go(&g, "ledger", ledger_task, n[i].ledger) == 0);
+        role_in(&g, ledger_role, n[i].ledger, 200);
     for (int i = 0; i < 500 && queued(t, &n[0], uid); i++)
         pause_ms(t, 10);
     group_cancel(&g);

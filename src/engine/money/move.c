@@ -1,15 +1,16 @@
 /* Money that is moved in MySQL first, and then carried over to Redis. */
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define MAKE_TRIES  3  /* of a transaction that was not confirmed */
 #define CARRIES_MAX 50 /* rounds, each of which gets further or meets a loader */
 
 const char *ledger_move_problem(const struct ledger_move *m)
 {
-    if (m->cents <= 0 || m->cents > LEDGER_CENTS_MAX)
+    if (m->cents <= 0 || m->cents > AMOUNT_CENTS_MAX)
         return "the amount must be from 0.01 to 999999999.99";
     bool fine = m->request_id.n > 0 && m->request_id.n <= LEDGER_REQUEST_BYTES_MAX;
     for (size_t i = 0; fine && i < m->request_id.n; i++)
@@ -54,7 +55,7 @@ struct recharge {
 int ledger_move_made(struct task *t, struct sql *c, int64_t uid, const struct ledger_row *row)
 {
     int err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, move_no = ? WHERE uid = ?",
-                     sql_text(ledger_decimal(task_arena(t), row->cents)), sql_int(row->move_no),
+                     sql_text(amount_decimal(task_arena(t), row->cents)), sql_int(row->move_no),
                      sql_int(uid));
     if (!err)
         err = sql_on(t, c, NULL,

@@ -16,9 +16,10 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define ANSWER_MS 1000 /* Redis, while the row is locked */
 
@@ -165,7 +166,7 @@ static int reverse(struct task *t, struct sql *c, struct repair *x, const struct
         return 0;
     if (x->reversed_cents > LEDGER_BALANCE_MAX - row->cents)
         return ledger_alarm(t, x->l, "user %lld cannot be given %s back: that is too much to hold",
-                            (long long)x->uid, ledger_decimal(task_arena(t), x->reversed_cents).p);
+                            (long long)x->uid, amount_decimal(task_arena(t), x->reversed_cents).p);
     int err = log_reversals(t, c, x, row->move_no);
     if (!err)
         err = ledger_move_made(t, c, x->uid,
@@ -261,7 +262,7 @@ static int repair_batch(struct task *t, struct repair *x)
                  "user %lld: Redis has lost %zu results that were paid for: %lld charges of %s are "
                  "reversed, the others restored",
                  (long long)x->uid, x->count, (long long)x->reversed,
-                 ledger_decimal(task_arena(t), x->reversed_cents).p);
+                 amount_decimal(task_arena(t), x->reversed_cents).p);
     metric_add(x->l->reversed, x->reversed);
     metric_add(x->l->restored, (int64_t)x->count - x->reversed);
     err = restore(t, x);

@@ -4,6 +4,7 @@
 
 #include "engine/money/audit.h"
 #include "engine/money/ledger_fixture.h"
+#include "tests/role.h"
 
 static const char *const aof[] = {"--appendonly", "yes", "--auto-aof-rewrite-percentage", "0",
                                   NULL};
@@ -509,7 +510,7 @@ static void judge_storm(struct task *t, struct storm *s, int who)
 static void start_storm(struct storm *s, struct group *work, struct group *roles)
 {
     for (int i = 0; i < 2; i++)
-        check(task_go(roles, "ledger", ledger_task, s->n[i].ledger) == 0);
+        role_in(roles, ledger_role, s->n[i].ledger, 200);
     check(task_go(work, "damage", run_damage, s) == 0);
     check(task_go(work, "runs", run_runs, s) == 0);
     s->working = STORM_TASKS;

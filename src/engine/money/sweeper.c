@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 /* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */
 static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms)
@@ -71,23 +71,10 @@ int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
     return err;
 }
 
-void sweeper_task(struct task *t, void *arg)
+int sweeper_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct sweeper *s = arg;
-    int64_t each_ms = s->each_ms ? s->each_ms : SWEEPER_EACH_MS;
-    int err = 0;
-    while (err != ERR_CANCELED) {
-        struct task_scope scope = task_scope(t);
-        int64_t swept = 0;
-        int last = err;
-        err = sweeper_round(t, s, &swept);
-        if (err && err != last && err != ERR_CANCELED)
-            log_warn("sweeper", "nobody is swept: %s", task_error(t));
-        task_scope_end(t, scope);
-        /* A full round means that there are more. */
-        int slept = swept == SWEEPER_AT_ONCE ? task_yield(t)
-                                             : task_sleep(t, loop_jitter(task_loop(t), each_ms));
-        if (slept == ERR_CANCELED)
-            err = ERR_CANCELED;
-    }
+    int64_t swept = 0;
+    (void)turn; /* it has none */
+    int err = sweeper_round(t, arg, &swept);
+    return err ? err : swept == SWEEPER_AT_ONCE ? ROLE_MORE : 0;
 }

@@ -10,10 +10,10 @@
 #ifndef ENGINE_MONEY_SWEEPER_H
 #define ENGINE_MONEY_SWEEPER_H
 
-#include "engine/store/cache.h"
 #include "engine/money/ledger.h"
+#include "engine/store/cache.h"
+#include "engine/store/role.h"
 
-#define SWEEPER_EACH_MS  10000
 #define SWEEPER_AT_ONCE  100
 #define SWEEPER_RETRY_MS 60000 /* a user who could not be let go */
 
@@ -22,9 +22,8 @@ struct sweeper {
     struct cache *cache;
     struct ledger *ledger;
     struct metrics *metrics; /* millrace_sweeper_{swept,kept}_total; NULL: not shown */
-    int64_t each_ms;         /* 0: SWEEPER_EACH_MS */
 };
 /* One round: up to SWEEPER_AT_ONCE users whose deadline has passed. *swept: how many are gone. */
 MUST_CHECK int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept);
-void sweeper_task(struct task *t, void *arg); /* for ever; a task_fn with a struct sweeper */
+role_fn sweeper_role; /* arg: a struct sweeper */
 #endif

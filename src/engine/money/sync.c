@@ -4,9 +4,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/amount.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define READS_MAX  5    /* in each of which Redis was another one afterwards */
 #define SLICE_ROWS 2500 /* of a batch: what is made for them is in the cache when it is sent */
@@ -147,7 +148,7 @@ static int new_records(struct task *t, const struct write *x, const struct ledge
             return ledger_alarm(t, x->l,
                                 "user %lld: record %lld takes more than the %s that MySQL has left",
                                 (long long)b->uid, (long long)want,
-                                ledger_decimal(task_arena(t), row->cents - sum).p);
+                                amount_decimal(task_arena(t), row->cents - sum).p);
         sum += b->records[at].cents;
     }
     *cents = sum;
@@ -247,7 +248,7 @@ static int write_body(struct task *t, struct sql *c, void *arg)
         err = write_requests(t, c, b->uid, b->records + first, count);
     if (!err)
         err = sql_on(t, c, NULL, "UPDATE user_info SET balance = ?, billed_seq = ? WHERE uid = ?",
-                     sql_text(ledger_decimal(task_arena(t), row.cents - cents)),
+                     sql_text(amount_decimal(task_arena(t), row.cents - cents)),
                      sql_int(b->billed_seq), sql_int(b->uid));
     return err;
 }
@@ -336,7 +337,7 @@ int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
         metric_set(l->drift, out[1] > row.cents ? out[1] - row.cents : row.cents - out[1]);
         (void)ledger_alarm(
             t, l, "user %lld has %s in Redis and %s in MySQL, with nothing under way",
-            (long long)uid, ledger_decimal(a, out[1]).p, ledger_decimal(a, row.cents).p);
+            (long long)uid, amount_decimal(a, out[1]).p, amount_decimal(a, row.cents).p);
     }
     return task_fail(t, ERR_CONFLICT, "the balance of user %lld cannot leave Redis now",
                      (long long)uid);

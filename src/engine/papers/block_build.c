@@ -5,7 +5,7 @@
 #include "corpus/paper.h"
 #include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 #include "loop/offload.h"
 
 #define BATCH_PAPERS_MAX 256

@@ -1,7 +1,7 @@
 /* Blocks that several build at once, and builders that stall, die or lose a store. */
 #include "engine/papers/block_fixture.h"
 #include "engine/papers/block_private.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 /* One call on a task of its own. */
 struct fetching {

@@ -4,7 +4,7 @@
 #include "base/map.h"
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 #include "loop/loop.h"
 
 #define LOCK_MS       10000 /* who comes after one that died waits so long */

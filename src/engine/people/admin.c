@@ -1,8 +1,8 @@
 #include "engine/people/admin.h"
 
-#include "engine/store/keys.h"
 #include "engine/people/session.h"
 #include "engine/people/user.h"
+#include "engine/store/keys.h"
 
 #define COLUMNS                                                                                    \
     "uid, username, password, role, version, CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED)"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "engine/store/cache_fixture.h"
+#include "engine/people/cache_fixture.h"
 #include "engine/people/session.h"
 
 static const struct str hash = {"$2b$12$secretsecretsecret", 25};

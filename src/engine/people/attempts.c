@@ -4,10 +4,10 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/setup/address.h"
 #include "engine/people/attempts_local.h"
+#include "engine/setup/address.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define ID_BYTES      33
 #define SUBJECTS      2   /* the user and the address, or the address */

@@ -1,9 +1,9 @@
 #include "engine/people/session.h"
 
 #include "base/sha256.h"
-#include "engine/store/keys.h"
-#include "engine/scripts.h"
 #include "engine/people/session_private.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define SECRET_BYTES ((SESSION_TOKEN_BYTES - 1) / 2)
 #define RENEW_S      60   /* in Redis, at most so often */

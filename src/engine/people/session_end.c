@@ -8,9 +8,9 @@
  * If Redis does not answer, 2 and 3 are left to whoever settles what is stale. */
 #include "base/log.h"
 #include "engine/people/admin_log.h"
-#include "engine/store/keys.h"
-#include "engine/scripts.h"
 #include "engine/people/session_private.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define MARK_MS        (3600LL * 1000) /* no loader is so slow */
 #define ENDED_AT_ONCE  500             /* by one script */

@@ -4,9 +4,9 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/store/keys.h"
 #include "engine/setup/schema.h"
-#include "engine/scripts.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

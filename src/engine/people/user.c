@@ -1,7 +1,8 @@
 #include "engine/people/user.h"
 
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 #include "engine/store/keys.h"
-#include "engine/money/ledger.h"
 
 #define COLUMNS "uid, username, password, permission, banned, version"
 
@@ -105,7 +106,7 @@ static int note_new(struct task *t, struct sql *c, const struct user_new *u, int
     deed.user_uid = uid;
     deed.after =
         str_printf(task_arena(t), "{\"balance\":\"%s\",\"permission\":%lld}",
-                   ledger_decimal(task_arena(t), u->opening_cents).p, (long long)u->permission);
+                   amount_decimal(task_arena(t), u->opening_cents).p, (long long)u->permission);
     return admin_audit_add(t, c, &deed);
 }
 
@@ -132,8 +133,7 @@ static int insert(struct task *t, struct sql *c, const struct user_new *u, int64
 
 static const char *permission_problem(int64_t permission)
 {
-    return permission < 0 || permission > USER_PERMISSION_MAX ? "a permission is from 0 to 1000"
-                                                              : NULL;
+    return permission < 0 || permission > PERMISSION_MAX ? "a permission is from 0 to 1000" : NULL;
 }
 
 int user_create_on(struct task *t, struct sql *c, const struct user_new *n, int64_t *uid)

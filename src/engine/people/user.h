@@ -6,14 +6,13 @@
 #define ENGINE_PEOPLE_USER_H
 
 #include "engine/people/admin_log.h"
-#include "engine/store/cache.h"
 #include "engine/people/password.h"
+#include "engine/store/cache.h"
 
 #define USER_NAME_CHARS_MIN     3
 #define USER_NAME_CHARS_MAX     32
 #define USER_PASSWORD_BYTES_MIN 8
 #define USER_PASSWORD_BYTES_MAX PASSWORD_BYTES_MAX
-#define USER_PERMISSION_MAX     1000
 
 struct user {
     int64_t uid;

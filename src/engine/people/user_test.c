@@ -1,7 +1,7 @@
 /* Users in a real MariaDB, with a real Redis in front. */
 #include <stdio.h>
 
-#include "engine/store/cache_fixture.h"
+#include "engine/people/cache_fixture.h"
 
 static const struct str hash = {"$2b$12$secretsecretsecret", 25};
 

@@ -3,6 +3,7 @@
 #include "engine/money/ledger.h"
 #include "engine/people/session.h"
 #include "engine/people/user.h"
+#include "engine/store/amount.h"
 
 /* --- money --- */
 
@@ -15,7 +16,7 @@ struct moving {
 static struct str balance_json(struct task *t, int64_t cents)
 {
     return str_printf(task_arena(t), "{\"balance\":\"%s\"}",
-                      ledger_decimal(task_arena(t), cents).p);
+                      amount_decimal(task_arena(t), cents).p);
 }
 
 /* In the transaction of the ledger. A recharge is in the row by then; money that is taken goes through
@@ -63,7 +64,7 @@ int admin_move_money(struct task *t, const struct runs *r, const struct admin_mo
     x.deed.user_uid = m->uid;
     x.deed.request_id = m->request_id;
     x.deed.asked =
-        str_printf(task_arena(t), "{\"amount\":\"%s\"}", ledger_decimal(task_arena(t), m->cents).p);
+        str_printf(task_arena(t), "{\"amount\":\"%s\"}", amount_decimal(task_arena(t), m->cents).p);
     int err = m->takes ? ledger_deduct(t, r->ledger, &move, balance)
                        : ledger_recharge(t, r->ledger, &move, balance);
     return err ? err : note_outcome(t, r->sql, &x, *balance);

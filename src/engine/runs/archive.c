@@ -3,11 +3,8 @@
 #include "base/log.h"
 #include "engine/runs/archive_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
-#define EACH_MS        2000
-#define LOCK_MS        30000
-#define KEEP_MS        5000
 #define RUNS_AT_ONCE   100
 #define EXPIRE_AT_ONCE 500
 
@@ -18,15 +15,9 @@ int64_t archive_after_ms(const struct archive *a)
 
 int archive_keep(struct task *t, struct archive *a)
 {
-    int64_t now_ms = loop_now_ms(task_loop(t));
-    if (!a->lock || now_ms - a->kept_ms < KEEP_MS)
-        return 0;
-    int err = lock_keep(t, a->lock, LOCK_MS);
-    if (err == ERR_CONFLICT)
-        return task_fail(t, ERR_UNAVAILABLE, "another node archives by now");
-    if (!err)
-        a->kept_ms = now_ms;
-    return err;
+    int err = a->turn ? role_keep(t, a->turn) : 0;
+    return err == ERR_CONFLICT ? task_fail(t, ERR_UNAVAILABLE, "another node archives by now")
+                               : err;
 }
 
 static void count(const struct archive *a, const char *name, const char *help, int64_t n)
@@ -106,11 +97,12 @@ int archive_expire(struct task *t, struct archive *a)
     int err = 0;
     for (bool more = true; more && !err;) {
         struct sql_rows r;
-        err = sql_call(t, a->sql, &r,
-                       "SELECT query_id, uid, changed_ms,"
-                       " told_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND FROM archive_outbox"
-                       " WHERE query_id > ? ORDER BY query_id LIMIT 500",
-                       sql_int(1000 * archive_after_ms(a)), sql_text(after));
+        err =
+            sql_call(t, a->sql, &r,
+                     "SELECT query_id, uid, changed_ms,"
+                     " told_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND FROM archive_outbox"
+                     " WHERE query_id > ? ORDER BY query_id LIMIT ?",
+                     sql_int(1000 * archive_after_ms(a)), sql_text(after), sql_int(EXPIRE_AT_ONCE));
         for (size_t i = 0; !err && i < r.count; i++) {
             after = sql_row(&r, i)[0].s;
             err = settle(t, a, sql_row(&r, i));
@@ -163,8 +155,9 @@ static int archive_page(struct task *t, struct archive *a, int64_t last_stuck, c
                        " CAST(UNIX_TIMESTAMP(changed_at) * 1000 AS SIGNED) FROM query_log"
                        " WHERE archived = 0 AND status IN ('DONE', 'CANCELLED', 'FAILED')"
                        " AND changed_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND"
-                       " AND query_id > ? ORDER BY query_id LIMIT 100",
-                       sql_int(1000 * archive_after_ms(a)), sql_text(str_of(after)));
+                       " AND query_id > ? ORDER BY query_id LIMIT ?",
+                       sql_int(1000 * archive_after_ms(a)), sql_text(str_of(after)),
+                       sql_int(RUNS_AT_ONCE));
     *found = err ? 0 : r.count;
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *cell = sql_row(&r, i);
@@ -209,50 +202,19 @@ int archive_round(struct task *t, struct archive *a, int64_t *archived)
 
 /* --- in the background --- */
 
-/* One round after the other, until somebody else may have the lock. */
-static int archive_locked(struct task *t, struct archive *a)
+int archive_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    int err = 0;
-    while (!err) {
-        struct task_scope scope = task_scope(t);
-        int64_t archived;
-        a->kept_ms = loop_now_ms(task_loop(t)) - KEEP_MS;
-        err = archive_keep(t, a);
-        if (!err)
-            err = archive_round(t, a, &archived);
-        task_scope_end(t, scope);
-        if (!err)
-            err = task_sleep(t, loop_jitter(task_loop(t), EACH_MS));
-    }
+    struct archive *a = arg;
+    int64_t archived;
+    a->turn = turn;
+    int err = archive_round(t, a, &archived);
+    a->turn = NULL;
     return err;
 }
 
-void archive_task(struct task *t, void *arg)
+void archive_elsewhere(void *arg)
 {
     struct archive *a = arg;
-    int last = 0;
-    while (!task_canceled(t)) {
-        struct task_scope scope = task_scope(t);
-        int err = lock_take(t, a->redis, key_archive_lock, LOCK_MS, &a->held);
-        if (!err) {
-            a->lock = &a->held;
-            err = archive_locked(t, a);
-            a->lock = NULL;
-            lock_drop(t, &a->held); /* in vain if we are cancelled: see archive_part */
-        }
-        a->stuck = 0;
-        show(a, 0); /* the node that does it says */
-        if (err != ERR_BUSY && err != last && err != ERR_CANCELED)
-            log_warn("archive", "nothing is archived: %s", task_error(t));
-        last = err;
-        task_scope_end(t, scope);
-        if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)))
-            return;
-    }
-}
-
-void archive_part(struct task *t, struct archive *a)
-{
-    if (a->held.redis)
-        lock_drop(t, &a->held);
+    a->stuck = 0;
+    show(a, 0); /* the node that archives says */
 }

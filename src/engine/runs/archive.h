@@ -25,8 +25,8 @@
 #define ENGINE_RUNS_ARCHIVE_H
 
 #include "base/metrics.h"
-#include "engine/store/lock.h"
 #include "engine/runs/results.h"
+#include "engine/store/role.h"
 
 #define ARCHIVE_AFTER_MS 5000
 #define ARCHIVE_TTL_MS   (7LL * 24 * 3600 * 1000)
@@ -37,12 +37,9 @@ struct archive {
     struct ledger *ledger;
     /* millrace_archive_{runs,results}_total, millrace_archive_{waiting,stuck}. NULL: not shown */
     struct metrics *metrics;
-    int64_t after_ms; /* 0: ARCHIVE_AFTER_MS; for tests */
-    /* archive_task's own: */
-    const struct lock *lock; /* NULL: nobody else is asked */
-    struct lock held;        /* the last that was taken; redis == NULL: none */
-    int64_t kept_ms;         /* when it was last made to last */
-    int64_t stuck;           /* runs of the last round that could not be archived */
+    int64_t after_ms;       /* 0: ARCHIVE_AFTER_MS; for tests */
+    struct role_turn *turn; /* of a round under way; NULL: none holds a lock */
+    int64_t stuck;          /* runs of the last round that could not be archived */
 };
 
 /* All runs that wait for it, one after the other. *archived: how many. A run that cannot be archived is logged and left; the
@@ -52,8 +49,7 @@ MUST_CHECK int archive_round(struct task *t, struct archive *a, int64_t *archive
  * Others than archived ones are left as they are. ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: it goes on
  * already. */
 MUST_CHECK int archive_recall(struct task *t, const struct archive *a, struct run_id id);
-/* For ever, one node at a time. A task_fn with a struct archive. */
-void archive_task(struct task *t, void *arg);
-/* After that has ended: others need not wait for its lock. */
-void archive_part(struct task *t, struct archive *a);
+/* archive_round, one node at a time. arg of both: a struct archive. */
+role_fn archive_role;
+void archive_elsewhere(void *arg);
 #endif

@@ -1,5 +1,6 @@
 /* One run, from Redis to MySQL: steps 1 to 3 of archive.h. */
 #include "engine/runs/archive_private.h"
+#include "engine/store/amount.h"
 #include "engine/store/keys.h"
 
 static int restarted(struct task *t)
@@ -176,7 +177,7 @@ static int write_row(struct task *t, struct sql *c, const struct archive_run *ru
                      "UPDATE query_log SET archived = 1, finished_papers = ?, relevant_papers = ?,"
                      " failed_papers = ?, total_cost = ? WHERE query_id = ?",
                      counts[0], counts[1], counts[2],
-                     sql_text(ledger_decimal(task_arena(t), cents)), sql_text(run->id.qid));
+                     sql_text(amount_decimal(task_arena(t), cents)), sql_text(run->id.qid));
     if (!err)
         err = sql_on(t, c, NULL,
                      "INSERT INTO archive_outbox (query_id, uid, changed_ms, told_at)"

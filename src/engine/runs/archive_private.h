@@ -3,8 +3,8 @@
 #ifndef ENGINE_RUNS_ARCHIVE_PRIVATE_H
 #define ENGINE_RUNS_ARCHIVE_PRIVATE_H
 
+#include "engine/money/fence.h"
 #include "engine/runs/archive.h"
-#include "engine/money/ledger_private.h"
 
 #define ARCHIVE_BATCH 2000 /* results, about: as many as HSCAN gives */
 

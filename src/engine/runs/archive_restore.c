@@ -1,9 +1,9 @@
 /* An archived run that shall go on, and has left Redis: it is brought back first. */
 #include "engine/runs/archive_private.h"
-#include "engine/store/keys.h"
 #include "engine/runs/results_private.h"
 #include "engine/runs/row.h"
-#include "engine/scripts.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 #define ON_DISK_MS 2000 /* Redis writes its file once a second */
 

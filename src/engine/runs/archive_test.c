@@ -218,10 +218,14 @@ static void test_batches(struct task *t, void *arg)
     }
     set_state(t, &n, id, "DONE");
     struct archive a = archive_of(&n);
-    struct lock lost = {.redis = n.redis, .key = key_archive_lock, .token = "lost"};
+    struct role_turn lost = {
+        .lock = {.redis = n.redis, .key = key_archive_lock, .token = "lost"},
+        .locked = true,
+        .ms = 30000,
+        .kept_ms = INT32_MIN,
+    };
     int64_t archived;
-    a.lock = &lost;
-    a.kept_ms = INT32_MIN;
+    a.turn = &lost;
     is_int(archive_round(t, &a, &archived), ERR_UNAVAILABLE, "the lock is lost after one batch");
     int64_t rows = sql_number(t, &n, "SELECT COUNT(*) FROM search_result WHERE uid = ?", id.uid);
     ok(rows > 0 && rows < papers && of_row(t, &n, id, "archived") == 0 && stays(t, &n, id),
@@ -458,8 +462,19 @@ static void test_task(struct task *t, void *arg)
     struct run_id id = ended_run(t, &n);
     struct archive one = archive_of(&n), two = archive_of(&m);
     int64_t before = counted("millrace_archive_runs_total");
-    check(task_go(&n.tasks, "archive", archive_task, &one) == 0);
-    check(task_go(&m.tasks, "archive", archive_task, &two) == 0);
+    bool draining = false;
+    struct roles *roles[] = {roles_new(n.redis, &draining), roles_new(m.redis, &draining)};
+    struct role role = {.name = "archive",
+                        .round = archive_role,
+                        .each_ms = 100,
+                        .lock = &key_archive_lock,
+                        .lock_ms = 30000,
+                        .complaint = "nothing is archived",
+                        .elsewhere = archive_elsewhere};
+    role.arg = &one;
+    roles_go(roles[0], &n.tasks, &role);
+    role.arg = &two;
+    roles_go(roles[1], &m.tasks, &role);
     for (int i = 0; i < 1000 && !leaves(t, &n, id); i++)
         pause_ms(t, 10);
     is_archived(t, &n, id, "two nodes");
@@ -467,6 +482,8 @@ static void test_task(struct task *t, void *arg)
            "once; one was left by the last test");
     close_node(t, &n);
     close_node(t, &m);
+    roles_free(roles[0]);
+    roles_free(roles[1]);
 }
 
 /* How many papers the large run has: more tell how fast it goes. */

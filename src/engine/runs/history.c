@@ -1,7 +1,7 @@
 #include "engine/runs/history.h"
 
-#include "engine/store/keys.h"
 #include "engine/runs/live.h"
+#include "engine/store/keys.h"
 
 #define LOADED_AT_ONCE 1000
 

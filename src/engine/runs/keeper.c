@@ -1,12 +1,9 @@
 #include "engine/runs/keeper.h"
 
 #include "base/log.h"
-#include "engine/store/keys.h"
-#include "engine/store/lock.h"
 #include "engine/runs/row.h"
+#include "engine/store/keys.h"
 
-#define EACH_MS     2000
-#define LOCK_MS     10000
 #define ROWS_MAX    500 /* in one round trip */
 #define SWEPT_MAX   100 /* in one round; the rest has its turn in the next */
 #define REPLIES_PER 3
@@ -188,44 +185,13 @@ int run_sweep(struct task *t, const struct runs *r, int64_t *changed)
     return err ? err : pause_banned(t, r, changed);
 }
 
-/* --- for ever --- */
-
-static int keep(struct task *t, const struct runs *r, const struct lock *l)
+int keeper_role(struct task *t, void *arg, struct role_turn *turn)
 {
+    const struct runs *r = arg;
     int64_t mended, swept;
+    (void)turn; /* rounds are short */
     int err = run_reconcile(t, r, &mended);
     if (!err && mended) /* also those whose promise was made this moment, and is being told */
         log_debug("run", "%lld runs were not as they should be", (long long)mended);
-    if (!err)
-        err = run_sweep(t, r, &swept);
-    return err ? err : lock_keep(t, l, LOCK_MS);
-}
-
-/* Whoever has the lock keeps it from round to round. */
-static int keep_all(struct task *t, const struct runs *r)
-{
-    struct lock l;
-    int err = lock_take(t, r->redis, key_keeper_lock, LOCK_MS, &l);
-    while (!err) {
-        struct task_scope scope = task_scope(t);
-        err = keep(t, r, &l);
-        task_scope_end(t, scope);
-        if (!err)
-            err = task_sleep(t, loop_jitter(task_loop(t), EACH_MS));
-    }
-    return err;
-}
-
-void keeper_task(struct task *t, void *arg)
-{
-    const struct runs *r = arg;
-    int err = 0;
-    while (err != ERR_CANCELED) {
-        int last = err;
-        err = keep_all(t, r);
-        if (err && err != last && err != ERR_CANCELED && err != ERR_BUSY && err != ERR_CONFLICT)
-            log_warn("run", "nobody looks after runs: %s", task_error(t));
-        if (task_sleep(t, loop_jitter(task_loop(t), EACH_MS)) == ERR_CANCELED)
-            err = ERR_CANCELED;
-    }
+    return err ? err : run_sweep(t, r, &swept);
 }

@@ -12,6 +12,7 @@
 #define ENGINE_RUNS_KEEPER_H
 
 #include "engine/runs/run.h"
+#include "engine/store/role.h"
 
 #define KEEPER_PAUSED_MS_MAX (7LL * 24 * 3600 * 1000)
 
@@ -20,6 +21,6 @@ MUST_CHECK int run_reconcile(struct task *t, const struct runs *r, int64_t *mend
 /* Terminates runs that were paused for too long, and pauses those of users who are banned. *changed: how many. */
 MUST_CHECK int run_sweep(struct task *t, const struct runs *r, int64_t *changed);
 
-/* For ever, one node at a time. A task_fn with a struct runs. */
-void keeper_task(struct task *t, void *arg);
+/* Both, one node at a time. arg: a struct runs. */
+role_fn keeper_role;
 #endif

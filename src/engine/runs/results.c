@@ -1,7 +1,7 @@
 #include "engine/runs/results.h"
 
-#include "engine/store/keys.h"
 #include "engine/runs/results_private.h"
+#include "engine/store/keys.h"
 
 /* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */
 

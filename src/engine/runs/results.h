@@ -11,8 +11,8 @@
 #ifndef ENGINE_RUNS_RESULTS_H
 #define ENGINE_RUNS_RESULTS_H
 
-#include "engine/papers/block.h"
 #include "engine/money/ledger.h"
+#include "engine/papers/block.h"
 #include "engine/runs/result.h"
 #include "engine/runs/run.h"
 

@@ -2,8 +2,8 @@
 #ifndef ENGINE_RUNS_RESULTS_FIXTURE_H
 #define ENGINE_RUNS_RESULTS_FIXTURE_H
 
-#include "engine/runs/archive_private.h"
 #include "engine/money/ledger_fixture.h"
+#include "engine/runs/archive_private.h"
 #include "engine/runs/results_private.h"
 
 static inline struct results results_of(struct node *n)

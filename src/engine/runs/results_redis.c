@@ -1,7 +1,7 @@
 /* Results of a run that is not archived: two lists of DOIs, to which is only ever added, a set of those that
  * failed, and a hash. */
-#include "engine/store/keys.h"
 #include "engine/runs/results_private.h"
+#include "engine/store/keys.h"
 
 static struct str list_of(struct task *t, struct run_id id, enum results_kind kind)
 {

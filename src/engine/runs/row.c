@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 static struct str text_of(const struct sql_value *v)
 {

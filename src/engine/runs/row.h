@@ -32,6 +32,10 @@ struct run_view run_row_view(struct task *t, const struct run_row *row);
 /* With its lock, in a transaction. ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
 
+/* The run waits for workers in the queue, unless it has them; not works: it leaves the queue.
+ * created: as the status has it, ms. Idempotent. */
+MUST_CHECK int run_line_up(struct task *t, struct redis *r, struct str name, struct str created,
+                           bool works);
 /* Tells Redis, the dispatcher, and the workers. ERR_UNAVAILABLE: not all of it; may be repeated. */
 MUST_CHECK int run_announce(struct task *t, const struct runs *r, const struct run_row *row);
 /* Tells Redis. *told: it did not know. */

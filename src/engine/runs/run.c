@@ -2,9 +2,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/runs/row.h"
-#include "engine/scripts.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
 struct str run_name(struct arena *a, struct run_id id)
 {
@@ -34,6 +34,12 @@ int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row
                    : task_fail(t, ERR_NOT_FOUND, "you have no such run");
 }
 
+int run_line_up(struct task *t, struct redis *r, struct str name, struct str created, bool works)
+{
+    const struct str argv[] = {key_queue, key_running, name, created, works ? STR("1") : STR("0")};
+    return redis_script_run(t, r, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+}
+
 /* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the
  * reconciler makes good. */
 int run_announce(struct task *t, const struct runs *r, const struct run_row *row)
@@ -42,12 +48,11 @@ int run_announce(struct task *t, const struct runs *r, const struct run_row *row
     bool told, works = row->state == RUN_QUEUED || row->state == RUN_RUNNING;
     struct str name = run_name(a, (struct run_id){row->uid, row->qid});
     struct str created = str_int(a, row->created_ms), history = key_history(a, row->uid);
-    const struct str argv[] = {key_queue, key_running, name, created, works ? STR("1") : STR("0")};
     int err = run_row_tell(t, r->redis, row, &told);
     if (!err)
         err = redis_call(t, r->redis, history, NULL, STR("ZADD"), history, created, row->qid);
     if (!err)
-        err = redis_script_run(t, r->redis, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+        err = run_line_up(t, r->redis, name, created, works);
     if (!err)
         err = redis_call(t, r->redis, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"),
                          STR("~"), STR("1000"), STR("*"), STR("run"), name);

@@ -11,9 +11,9 @@
 #define ENGINE_RUNS_RUN_H
 
 #include "base/json.h"
-#include "engine/people/admin_log.h"
-#include "engine/papers/catalog.h"
 #include "engine/money/ledger.h"
+#include "engine/papers/catalog.h"
+#include "engine/people/admin_log.h"
 #include "engine/runs/units.h"
 
 #define RUN_QUEUED_MAX       100 /* of one user */

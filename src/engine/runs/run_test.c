@@ -1,8 +1,8 @@
 /* Runs as their users see them, on real stores: what is promised is in MySQL, and Redis hears of it. */
 #include "engine/runs/run.h"
 
-#include "engine/runs/keeper.h"
 #include "engine/money/ledger_fixture.h"
+#include "engine/runs/keeper.h"
 
 static struct catalog catalog;
 
@@ -374,6 +374,48 @@ static void test_keeper(struct task *t, void *arg)
 }
 
 /* The server was killed between the ban and the pauses that belong to it. */
+/* A node whose MySQL is away has the lock, and its round fails: another node goes on at once. */
+static void test_keeper_fails(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES];
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    int64_t uid = new_user(t, &n, 100000);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    struct runs well = runs_of(&n), broken = well;
+    broken.sql =
+        sql_pool_new(task_loop(t), &(struct sql_options){.url = "mysql://x@127.0.0.1:1/x"});
+    bool draining = false;
+    struct roles *roles = roles_new(n.redis, &draining);
+    struct group g;
+    group_init(&g, task_loop(t));
+    struct role role = {.name = "keeper",
+                        .round = keeper_role,
+                        .arg = &broken,
+                        .each_ms = 500,
+                        .lock = &key_keeper_lock,
+                        .lock_ms = 10000,
+                        .complaint = "runs are not reconciled with MySQL"};
+    say(t, &n, STR("ZREM"), key_queue, run_name(task_arena(t), id));
+    roles_go(roles, &g, &role);
+    pause_ms(t, 100);
+    role.arg = &well;
+    roles_go(roles, &g, &role);
+    int waited_ms = 0;
+    for (; waited_ms < 20000 && !lined_up(t, &n, id); waited_ms += 10)
+        pause_ms(t, 10);
+    ok(waited_ms < 3000, "a keeper that fails lets another one work: after %d ms", waited_ms);
+    group_cancel(&g);
+    check(group_join(t, &g) == 0);
+    roles_free(roles);
+    sql_pool_free(broken.sql);
+    close_node(t, &n);
+}
+
 static void test_banned(struct task *t, void *arg)
 {
     (void)arg;
@@ -446,6 +488,7 @@ int main(void)
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);
     tap_task(test_keeper, NULL, true);
+    tap_task(test_keeper_fails, NULL, true);
     tap_task(test_banned, NULL, true);
     tap_task(test_without_redis, NULL, true);
     return stop_stores();

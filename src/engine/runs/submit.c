@@ -1,8 +1,9 @@
 /* How a run begins: its row, then Redis. */
 #include "base/log.h"
 #include "base/sha256.h"
-#include "engine/runs/run.h"
 #include "engine/runs/row.h"
+#include "engine/runs/run.h"
+#include "engine/store/amount.h"
 
 /* --- the question --- */
 
@@ -87,8 +88,8 @@ static int check_balance(struct task *t, const struct runs *r, const struct run_
         err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
     if (!err && balance < e->cents)
         err = task_fail(t, ERR_FUNDS, "the run costs %s, the balance is %s",
-                        ledger_decimal(task_arena(t), e->cents).p,
-                        ledger_decimal(task_arena(t), balance).p);
+                        amount_decimal(task_arena(t), e->cents).p,
+                        amount_decimal(task_arena(t), balance).p);
     return err;
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 /* Runs a script of one run and gives the integer it returns. */
 static int run_script(struct task *t, struct redis *r, const struct redis_script *s, size_t keys,

@@ -19,6 +19,7 @@
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
 #define CONFIG_FILE_DEFAULT   "config.json"
 #define CONFIG_NODES_MAX      32
+#define PERMISSION_MAX        1000 /* workers of a user at the same time */
 
 struct config {
     const char *listen;   /* "127.0.0.1:8080", "[::1]:8080" */

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 
 #include "engine/setup/address.h"
-#include "engine/people/user.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 
@@ -72,7 +71,7 @@ const struct setting settings[] = {
           "a proxy in front speaks TLS: cookies are Secure, HSTS is sent"),
     TEXT("trusted_proxies", trusted_proxies, "", 0, address_list_problem,
          "addresses and networks whose X-Forwarded-For is believed: 127.0.0.1, 10.0.0.0/8"),
-    NUMBER("new_user.permission", new_user_permission, "1", 0, USER_PERMISSION_MAX,
+    NUMBER("new_user.permission", new_user_permission, "1", 0, PERMISSION_MAX,
            "papers that somebody who registers may have judged at the same time"),
     NUMBER("new_user.balance_cents", new_user_balance_cents, "0", 0, 1000000000,
            "cents that somebody who registers may spend"),

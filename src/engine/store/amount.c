@@ -1,5 +1,5 @@
 /* Amounts as people write them. */
-#include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 
 #define WHOLE_DIGITS_MAX 9
 
@@ -11,7 +11,7 @@ static bool all_digits(struct str s)
     return s.n > 0;
 }
 
-bool ledger_cents(struct str decimal, int64_t *cents)
+bool amount_cents(struct str decimal, int64_t *cents)
 {
     struct str rest = decimal;
     if (!rest.p)
@@ -28,7 +28,7 @@ bool ledger_cents(struct str decimal, int64_t *cents)
     return true;
 }
 
-struct str ledger_decimal(struct arena *a, int64_t cents)
+struct str amount_decimal(struct arena *a, int64_t cents)
 {
     uint64_t size = cents < 0 ? -(uint64_t)cents : (uint64_t)cents;
     return str_printf(a, "%s%llu.%02llu", cents < 0 ? "-" : "", (unsigned long long)(size / 100),

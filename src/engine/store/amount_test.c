@@ -1,5 +1,5 @@
 /* Amounts as people write them. */
-#include "engine/money/ledger.h"
+#include "engine/store/amount.h"
 #include "tests/tap.h"
 
 static const struct {
@@ -15,7 +15,7 @@ static const struct {
     {"1.05", 105},
     {"240.00", 24000},
     {"90076.00", 9007600},
-    {"999999999.99", LEDGER_CENTS_MAX},
+    {"999999999.99", AMOUNT_CENTS_MAX},
     {"1000000000", -1},
     {"1000000000.00", -1},
     {"99999999999", -1},
@@ -55,7 +55,7 @@ static void test_read(void)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         int64_t cents = -7;
-        bool fine = ledger_cents(str_of(table[i].text), &cents);
+        bool fine = amount_cents(str_of(table[i].text), &cents);
         if (table[i].cents < 0)
             ok(!fine && cents == -7, "\"%.*s\" is no amount", (int)strcspn(table[i].text, "\n"),
                table[i].text);
@@ -64,7 +64,7 @@ static void test_read(void)
                (long long)table[i].cents);
     }
     int64_t cents = -7;
-    ok(!ledger_cents(STR_NULL, &cents) && !ledger_cents(str_from("1\0", 2), &cents) && cents == -7,
+    ok(!amount_cents(STR_NULL, &cents) && !amount_cents(str_from("1\0", 2), &cents) && cents == -7,
        "nor is nothing, nor a NUL");
 }
 
@@ -72,15 +72,15 @@ static void test_write(void)
 {
     struct arena a;
     arena_init(&a);
-    is_str(ledger_decimal(&a, 24000), STR("240.00"), "written with two decimals");
-    is_str(ledger_decimal(&a, 5), STR("0.05"), "below one");
-    is_str(ledger_decimal(&a, -5), STR("-0.05"), "below zero, for those who look for an error");
-    is_str(ledger_decimal(&a, 99999999999999), STR("999999999999.99"), "as large as the column");
-    is_str(ledger_decimal(&a, INT64_MIN), STR("-92233720368547758.08"), "as small as can be");
+    is_str(amount_decimal(&a, 24000), STR("240.00"), "written with two decimals");
+    is_str(amount_decimal(&a, 5), STR("0.05"), "below one");
+    is_str(amount_decimal(&a, -5), STR("-0.05"), "below zero, for those who look for an error");
+    is_str(amount_decimal(&a, 99999999999999), STR("999999999999.99"), "as large as the column");
+    is_str(amount_decimal(&a, INT64_MIN), STR("-92233720368547758.08"), "as small as can be");
     int64_t back = -1, wrong = 0;
-    for (int64_t cents = 0; cents <= LEDGER_CENTS_MAX; cents = cents * 3 + 1) {
+    for (int64_t cents = 0; cents <= AMOUNT_CENTS_MAX; cents = cents * 3 + 1) {
         struct arena_mark m = arena_mark(&a);
-        wrong += !ledger_cents(ledger_decimal(&a, cents), &back) || back != cents;
+        wrong += !amount_cents(amount_decimal(&a, cents), &back) || back != cents;
         arena_reset(&a, m);
     }
     is_int(wrong, 0, "and read back as the same");

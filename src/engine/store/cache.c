@@ -5,7 +5,7 @@
 
 #include "engine/store/cache_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define LOADS_MAX  3 /* of a row that is changed again and again while it is read */
 #define JOINS_MAX  3 /* loads of others that failed; then everybody loads alone */

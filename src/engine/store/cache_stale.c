@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "engine/store/cache_private.h"
 #include "engine/store/keys.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 #define ROUND_MS  1000
 #define LOOK_MS   100 /* so soon is a new connection noticed */

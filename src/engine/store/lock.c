@@ -1,7 +1,7 @@
 #include "engine/store/lock.h"
 
 #include "base/sha256.h"
-#include "engine/scripts.h"
+#include "engine/store/scripts.h"
 
 static void make_token(struct loop *loop, char out[LOCK_TOKEN_BYTES])
 {
@@ -21,7 +21,7 @@ int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struc
     if (err)
         return err;
     if (reply->type == REDIS_NIL)
-        return task_fail(t, ERR_BUSY, "somebody else holds the lock %.*s", STR_ARG(key));
+        return task_fail(t, ERR_BUSY, "another holder has the lock %.*s", STR_ARG(key));
     *out = l;
     return 0;
 }
@@ -29,9 +29,9 @@ int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struc
 int lock_keep(struct task *t, const struct lock *l, int64_t ms)
 {
     check(ms > 0);
-    const struct str argv[] = {l->key, lock_token(l), str_int(task_arena(t), ms)};
     const struct redis_reply *reply;
-    int err = redis_script_run(t, l->redis, &script_lock_keep, l->key, 1, 3, argv, &reply);
+    int err = SCRIPT(t, l->redis, lock_keep, &reply, .lock = l->key, .token = lock_token(l),
+                     .ms = str_int(task_arena(t), ms));
     if (err)
         return err;
     if (reply->type != REDIS_INT || reply->integer != 1)
@@ -41,8 +41,7 @@ int lock_keep(struct task *t, const struct lock *l, int64_t ms)
 
 void lock_drop(struct task *t, const struct lock *l)
 {
-    const struct str argv[] = {l->key, lock_token(l)};
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (redis_script_run(t, l->redis, &script_lock_drop, l->key, 1, 2, argv, NULL))
+    if (SCRIPT(t, l->redis, lock_drop, NULL, .lock = l->key, .token = lock_token(l)))
         (void)task_fail(t, 0, "%s", text); /* what went wrong before matters more */
 }

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "engine/store/keys.h"
 #include "engine/runs/state.h"
+#include "engine/store/keys.h"
 
 #define EACH_MS         1000
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */

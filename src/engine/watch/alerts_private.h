@@ -2,8 +2,8 @@
 #ifndef ENGINE_WATCH_ALERTS_PRIVATE_H
 #define ENGINE_WATCH_ALERTS_PRIVATE_H
 
-#include "engine/watch/alerts.h"
 #include "engine/store/lock.h"
+#include "engine/watch/alerts.h"
 #include "wire/http_client.h"
 
 #define ALERT_NAME_CHARS_MAX 80

@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/watch/alerts_private.h"
 #include "engine/store/keys.h"
+#include "engine/watch/alerts_private.h"
 
 #define LEASE_MS 10000
 #define RENEW_MS 3000

@@ -6,10 +6,10 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/crew/members.h"
 #include "engine/runs/state.h"
 #include "engine/setup/schema.h"
+#include "engine/store/keys.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -3,9 +3,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "engine/watch/alerts_private.h"
-#include "engine/money/ledger.h"
 #include "engine/crew/members.h"
+#include "engine/money/ledger.h"
+#include "engine/store/amount.h"
+#include "engine/watch/alerts_private.h"
 
 static struct episode *find(struct alerts *a, const char *name)
 {
@@ -85,7 +86,7 @@ static bool watch_money(struct task *t, struct alerts *a, const struct overview_
         keep(a, "drift"); /* a new Redis has not heard of it */
     else if (d->drift_cents || d->findings)
         news |= is_so(t, a, "drift", "the audit found %lld places where money is off, by %s in all",
-                      (long long)d->findings, ledger_decimal(task_arena(t), d->drift_cents).p);
+                      (long long)d->findings, amount_decimal(task_arena(t), d->drift_cents).p);
     return news;
 }
 

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "engine/ai/ai.h"
-#include "engine/store/keys.h"
 #include "engine/people/switches.h"
+#include "engine/store/keys.h"
 #include "wire/redis.h"
 
 #define DRAINED        "drained:"

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "engine/watch/alerts.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger.h"
-#include "engine/watch/overview_private.h"
 #include "engine/runs/run.h"
+#include "engine/store/keys.h"
+#include "engine/watch/alerts.h"
+#include "engine/watch/overview_private.h"
 
 #define STORE_MS      2000
 #define SLOW_EACH_MS  5000

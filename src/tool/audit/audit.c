@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "engine/store/amount.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/tool.h"
@@ -59,7 +60,7 @@ static void sum_up(struct task *t, const struct output *o, const struct audit_re
     printf("%lld users, %lld of them open in Redis: ", (long long)r->users, (long long)r->open);
     if (r->findings)
         printf("%lld findings, %s off\n", (long long)r->findings,
-               ledger_decimal(task_arena(t), r->drift_cents).p);
+               amount_decimal(task_arena(t), r->drift_cents).p);
     else
         printf("every cent is where it belongs\n");
     if (r->unsettled)

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
-#include "engine/setup/schema.h"
 #include "engine/papers/warm.h"
+#include "engine/setup/schema.h"
 #include "tool/db/db.h"
 #include "tool/db/db_verify.h"
 #include "tool/opt.h"

@@ -6,6 +6,8 @@
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/user.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"
@@ -53,7 +55,7 @@ int user_add_main(int argc, char **argv)
     const struct opt opts[] = {
         {"balance", "AMOUNT", "what the user may spend (default 0.00)", .text = &o.balance},
         {"permission", "N", "papers judged at the same time; default: new_user.permission",
-         .number = &o.permission, .most = USER_PERMISSION_MAX},
+         .number = &o.permission, .most = PERMISSION_MAX},
         {"config", "FILE", "settings to use; default: config.json if it exists", .text = &o.config},
     };
     struct command c = {"user add", "NAME", about, opts, sizeof opts / sizeof *opts};
@@ -67,7 +69,7 @@ int user_add_main(int argc, char **argv)
     const char *why = user_name_problem(o.user.username);
     if (why)
         return user_mistake(why);
-    if (!ledger_cents(str_of(o.balance), &o.user.opening_cents))
+    if (!amount_cents(str_of(o.balance), &o.user.opening_cents))
         return user_mistake("--balance wants an amount like 100.00");
     why = password_line_read(o.password);
     status = why ? user_complain(why) : db_run(o.config, STATEMENT_MS, add, &o);

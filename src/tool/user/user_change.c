@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "engine/runs/admin_acts.h"
 #include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/session.h"
 #include "engine/people/user.h"
+#include "engine/runs/admin_acts.h"
+#include "engine/store/amount.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/password_line.h"
@@ -44,7 +45,7 @@ struct options {
 
 static int show_balance(struct task *t, const struct change *c, int64_t cents)
 {
-    printf("%.*s has %s\n", STR_ARG(c->user.username), ledger_decimal(task_arena(t), cents).p);
+    printf("%.*s has %s\n", STR_ARG(c->user.username), amount_decimal(task_arena(t), cents).p);
     return 0;
 }
 
@@ -146,7 +147,7 @@ static int money_main(struct options o, const char *name, int argc, char **argv)
     if (words.n != 2)
         return user_mistake("a name and an amount are expected");
     o.name = words.v[0];
-    if (!ledger_cents(str_of(words.v[1]), &o.cents) || o.cents == 0)
+    if (!amount_cents(str_of(words.v[1]), &o.cents) || o.cents == 0)
         return user_mistake("the amount must be like 100.00");
     if (!o.request)
         o.request = made_up_request(request);

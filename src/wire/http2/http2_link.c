@@ -9,10 +9,10 @@
 #include "wire/http2/http2_memory.h"
 
 #define READ_BYTES 65536
-#define SEND_BYTES 65536 /* that do not wait for the end of the turn: they are still in the cache */
+#define SEND_BYTES 65536  /* so many are sent before the turn ends, while in the CPU cache */
 #define KEPT_BYTES 262144 /* by an empty buffer */
 
-/* One buffer for all links: nobody waits while it is in use. */
+/* One buffer for all links: no task waits while it is in use. */
 static char received[READ_BYTES];
 
 /* --- the end --- */
@@ -33,7 +33,7 @@ static void end(struct http2_link *k)
 
 /* --- out --- */
 
-/* As much as the kernel takes; the poller tells when it takes more. */
+/* Sends what the kernel takes; the poller calls again for the rest. */
 static void send_out(struct http2_link *k)
 {
     while (k->out.len > 0) {

@@ -12,7 +12,7 @@
 #define STEP_BYTES 64u /* between one size and the next */
 #define SIZES      8u  /* larger ones are rare, and malloc's */
 
-#ifdef WITH_ASAN /* so that it sees who uses what was given back */
+#ifdef WITH_ASAN /* to detect a use after free */
 #define POISON(b)   __asan_poison_memory_region((b) + 1, (b)->n)
 #define UNPOISON(b) __asan_unpoison_memory_region((b) + 1, (b)->n)
 #else

@@ -1,7 +1,7 @@
 /* http2_memory.h -- what sessions of nghttp2 allocate: the same few small blocks for every stream.
  *
- * Blocks that are given back are kept for the next stream, by size and up to a limit, for all sessions
- * together: malloc keeps only seven of a size where they are quick to find, and here a thousand come and go. */
+ * Freed blocks are kept for the next stream, by size and up to a limit, for all sessions together:
+ * malloc caches only seven of a size, and here a thousand come and go. */
 #ifndef WIRE_HTTP2_MEMORY_H
 #define WIRE_HTTP2_MEMORY_H
 

@@ -29,7 +29,7 @@ static void test_kept(void)
     ok(http2_memory_kept() >= 100, "what is given back is kept");
     char *other = take(1000), *again = take(120);
     ok(other != first && again == first, "for the next of about that size");
-    is_int((int64_t)http2_memory_kept(), 0, "who has it for himself");
+    is_int((int64_t)http2_memory_kept(), 0, "which takes it out");
     give(other);
     is_int((int64_t)http2_memory_kept(), 0, "large ones are not kept");
     give(again);

@@ -49,7 +49,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
     if (err && (err > 0 || err < ERR_LAST))
         err = ERR_INTERNAL; /* on_piece may return anything */
     int64_t **slot = err ? &m->errors[-err] : &m->replies[class];
-    if (!*slot) /* made when first met: most errors never are */
+    if (!*slot) /* made when first needed */
         *slot = counter(c, err ? err_name(err) : classes[class]);
     metric_add(*slot, 1);
     if (m->seconds)
@@ -58,7 +58,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
 
 /* --- life --- */
 
-/* Begins what was submitted and takes back what was given up, in curl's room: the loop's stack. */
+/* Begins submitted transfers and removes abandoned ones, on the loop's stack like all of curl. */
 static void pump(void *arg)
 {
     struct http_client *c = arg;
@@ -111,13 +111,11 @@ static struct http_client_options with_defaults(const struct http_client_options
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
 {
     check(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); /* counts its users */
-    struct http_client *c = calloc(1, sizeof *c);
-    if (!c)
-        check_no_memory();
+    struct http_client *c = check_memory(calloc(1, sizeof *c));
     c->loop = l;
     c->options = with_defaults(o);
-    if (o->ca_file && !(c->ca_file = strdup(o->ca_file)))
-        check_no_memory();
+    if (o->ca_file)
+        c->ca_file = check_memory(strdup(o->ca_file));
     c->receive = check_memory(malloc(PLAIN_RECEIVE_BYTES));
     buf_init(&c->request);
     c->host_by_origin = map_new();
@@ -155,7 +153,7 @@ size_t http_client_in_flight(const struct http_client *c)
 
 /* --- a call --- */
 
-/* After a deadline or a cancellation. While curl knows our memory we cannot leave. */
+/* After a deadline or a cancellation. Waits until curl no longer uses the transfer's memory. */
 static int give_up(struct task *t, struct httpc_transfer *x, int err)
 {
     list_del(&x->link);
@@ -187,7 +185,7 @@ static int run(struct task *t, struct httpc_transfer *x)
     return x->done ? x->err : give_up(t, x, err);
 }
 
-/* Says what happened, in our words where curl's would tell about its own inside. */
+/* The error text: curl's, unless that describes its internals. */
 static void explain(struct task *t, const struct httpc_transfer *x, int err)
 {
     const char *why = x->problem;
@@ -198,19 +196,20 @@ static void explain(struct task *t, const struct httpc_transfer *x, int err)
     else if (err == ERR_UNCERTAIN && (x->stopped_by || !why[0]))
         why = HTTPC_LOST;
     else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
-        return; /* whoever chose that error has said why */
+        return; /* the callback that returned it has set the text */
     if (why[0])
         task_fail(t, err, "%s: %s", x->host->origin, why);
 }
 
-static void take_reply(struct task *t, struct httpc_transfer *x, struct http_response *out)
+struct http_response httpc_response(const struct http_reply_head *h,
+                                    const struct http_reply_body *b)
 {
-    *out = (struct http_response){
-        .status = x->head.status,
-        .body = str_dup(task_arena(t), buf_str(&x->body)),
-        .content_type = x->head.content_type,
-        .retry_after_ms = x->head.retry_after_ms,
-        .http_version = x->head.version,
+    return (struct http_response){
+        .status = h->status,
+        .body = b->p ? str_from(b->p, b->n) : STR(""),
+        .content_type = h->content_type,
+        .retry_after_ms = h->retry_after_ms,
+        .http_version = h->version,
     };
 }
 
@@ -227,18 +226,16 @@ static int call_by_curl(struct task *t, struct http_client *c, const struct http
     struct httpc_transfer x = {.client = c, .task = t, .call = &whole};
     x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
     list_init(&x.link);
-    buf_init(&x.body);
     http_reply_head_init(&x.head);
     int err = httpc_request_prepare(t, &x);
-    if (!err) {
-        err = run(t, &x);
-        if (err)
-            explain(t, &x, err);
-        else
-            take_reply(t, &x, out);
-        httpc_host_put(x.host);
-    }
-    buf_release(&x.body);
+    if (err)
+        return err;
+    err = run(t, &x);
+    if (err)
+        explain(t, &x, err);
+    else
+        *out = httpc_response(&x.head, &x.body);
+    httpc_host_put(x.host);
     return err;
 }
 

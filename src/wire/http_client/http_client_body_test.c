@@ -1,4 +1,4 @@
-/* Requests that are larger than the kernel takes at once, so that they wait with a part of themselves unsent. */
+/* Requests larger than the socket buffer, so that they wait with a part unsent. */
 #include "tests/tap.h"
 #include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_peer.h"
@@ -63,7 +63,7 @@ static void test_large_requests(struct task *t, void *arg)
     close_site(&f, t);
 }
 
-/* All bodies are made in one place, which belongs to a call only until it waits. */
+/* All bodies are made in one buffer, which a call may use only until it waits. */
 #define MADE_BYTES (12 << 20)
 static char made[MADE_BYTES];
 

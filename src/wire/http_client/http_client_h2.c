@@ -1,9 +1,9 @@
 /* A call over HTTP/2, which shares its connection with others.
  *
- * The calling task takes a place on a connection, has its request packed into the connection's
- * output, and waits. What the server sends is read on the loop's stack, which puts it into the caller's
- * arena and wakes the task when the reply is whole. Nobody but its own task ends a call: until
- * then it stands in its connection's list, and the stream's user data is the call. */
+ * The calling task takes a place on a connection, packs its request into the connection's output,
+ * and waits. Input is read on the loop's stack, put into the caller's arena, and the task is woken
+ * when the reply is whole. Only its own task ends a call: until then it is in its connection's
+ * list, and the stream's user data is the call. */
 #include "wire/http_client/http_client_private.h"
 
 void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem)
@@ -107,7 +107,7 @@ int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f)
 
 /* --- the request --- */
 
-/* Says how much follows; send_body puts it where it leaves from, so that it is copied only once. */
+/* Returns how much follows; send_body writes it to the output, so that it is copied only once. */
 static ssize_t read_body(nghttp2_session *s, int32_t stream, uint8_t *out, size_t room,
                          uint32_t *flags, nghttp2_data_source *source, void *conn)
 {
@@ -145,7 +145,7 @@ struct fields {
     size_t n;
 };
 
-/* What outlives the connection is not copied. Such names are written small, as the session else makes them. */
+/* What outlives the connection is not copied. Such names are in lower case already. */
 enum { COPIED = 0, NAME_LASTS = NGHTTP2_NV_FLAG_NO_COPY_NAME };
 enum { BOTH_LAST = NAME_LASTS | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 
@@ -155,7 +155,7 @@ static void add(struct fields *f, struct str name, struct str value, uint8_t fla
                                  name.n, value.n, flags};
 }
 
-/* Those of the call, but for Host, which has a name of its own here. Returns it. */
+/* The call's headers, but for Host, which becomes :authority. Returns it. */
 static struct str add_call_headers(struct fields *f, const struct http_call *call, bool *agent,
                                    bool *accept)
 {
@@ -220,21 +220,29 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
 
 /* --- the call --- */
 
-static int attempt(struct task *t, struct httpc_h2_call *x)
+static int begin(struct task *t, struct httpc_h2_call *x)
 {
     const struct http_call *call = x->ask->call;
     struct str body = call->body;
     int err = call->body_fn ? call->body_fn(t, call->arg, &body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
-    if (!err && !x->done && !nghttp2_session_check_request_allowed(x->conn->wire.session)) {
+    if (err || x->done) /* the connection ended while the body was made */
+        return err;
+    if (!nghttp2_session_check_request_allowed(x->conn->wire.session)) {
         x->untouched = true;
         httpc_h2_finish(x, ERR_UNAVAILABLE, "the server takes no more calls");
+        return 0;
     }
-    if (!err && !x->done) /* else the connection ended while the body was made */
-        err = submit(t, x, body);
-    if (!err && call->body_fn && x->unsent.n > 0) /* it is not ours beyond the next wait */
+    err = submit(t, x, body);
+    if (!err && call->body_fn && x->unsent.n > 0) /* valid only until the next wait */
         x->unsent = str_dup(task_arena(t), x->unsent);
+    return err;
+}
+
+static int attempt(struct task *t, struct httpc_h2_call *x)
+{
+    int err = begin(t, x);
     while (!err && !x->done)
         err = task_wait(t);
     if (x->done)
@@ -245,22 +253,11 @@ static int attempt(struct task *t, struct httpc_h2_call *x)
     return err;
 }
 
-/* Whether the request may be sent again: the server has not seen it, or a repeat does no harm. */
+/* Whether the request may be sent again: the server has not handled it, or it is idempotent. */
 static bool may_repeat(const struct httpc_h2_call *x)
 {
     return x->done && (x->untouched || (x->err == ERR_UNCERTAIN && x->head.status == 0 &&
                                         httpc_method_repeatable(x->ask->method)));
-}
-
-static void take_reply(const struct httpc_h2_call *x, struct http_response *out)
-{
-    *out = (struct http_response){
-        .status = x->head.status,
-        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
-        .content_type = x->head.content_type,
-        .retry_after_ms = x->head.retry_after_ms,
-        .http_version = x->head.version,
-    };
 }
 
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
@@ -278,7 +275,7 @@ int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *o
             continue;
         *answered = !err;
         if (!err)
-            take_reply(&x, out);
+            *out = httpc_response(&x.head, &x.body);
         return err;
     }
 }

@@ -1,7 +1,7 @@
 /* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
  *
- * A connection begins with the preface of HTTP/2 and our settings. A server that answers with its
- * own is spoken to in HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
+ * A connection begins with the preface of HTTP/2 and settings. A server that answers with its own
+ * settings gets HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
  * has replied in HTTP/2 before. No request has left by then. */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "wire/http2/http2_memory.h"
 #include "wire/http_client/http_client_private.h"
 
-#define H1_MS              300000 /* then the host is asked again */
+#define H1_MS              300000 /* then HTTP/2 is tried again */
 #define GREETING_BYTES_MAX 240    /* forty settings; there are nine */
 
 /* --- places --- */
@@ -21,7 +21,7 @@ static bool has_room(const struct httpc_h2 *k)
     return !k->leaving && k->places_used < k->places;
 }
 
-/* Those with room stand in front. */
+/* Connections with room are in front. */
 static void find_place_in_list(struct httpc_h2 *k)
 {
     struct httpc_host *h = k->host;
@@ -73,7 +73,8 @@ void httpc_h2_leave(struct httpc_h2_call *x)
         give_place_back(k);
         return;
     }
-    /* If it is over the stream has gone, and its place with it. Else on_stream_close comes, also for one that has not left. */
+    /* If the stream has closed, its place is free already. Else on_stream_close follows the reset,
+     * also of a request that was never sent. */
     nghttp2_session *s = k->wire.session;
     if (nghttp2_session_set_stream_user_data(s, x->stream, NULL) != 0)
         return;
@@ -91,9 +92,9 @@ void httpc_h2_timeout(struct httpc_h2_call *x)
     http2_link_end(&k->wire, "no reply in time, twice in a row");
 }
 
-/* --- what the session tells about streams --- */
+/* --- callbacks of the session --- */
 
-/* Also of frames for calls that have timed out: late replies show that the connection works. */
+/* Also for calls that have timed out: late replies show that the connection works. */
 static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *conn)
 {
     (void)s;
@@ -242,7 +243,7 @@ static bool may_be_settings(const uint8_t *p, size_t n)
     return true;
 }
 
-/* Exactly the server's settings: what follows is for the link to read. ERR_PROTO: it speaks no HTTP/2. */
+/* Reads exactly the server's settings; the link reads what follows. ERR_PROTO: not HTTP/2. */
 static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k,
                          nghttp2_session *s)
 {
@@ -302,7 +303,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     } else {
         http2_link_init(&k->wire, h->client->loop, httpc_conn_detach(raw), s, on_end, k);
         h->h2_count++;
-        http2_link_pack(&k->wire); /* has acknowledged its settings */
+        http2_link_pack(&k->wire); /* the acknowledgement of its settings */
     }
     if (err != ERR_PROTO)
         return err;
@@ -310,7 +311,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     return 0;
 }
 
-/* The same for all who wait for it: nobody tries again for each of them. */
+/* Singleflight: all calls that wait for a connection share the outcome of one attempt. */
 static int open_for_all(struct task *t, struct httpc_host *h)
 {
     h->h2_opening = true;

@@ -1,4 +1,4 @@
-/* Calls over HTTP/2, to a server on the test's own loop that does what the path asks for. */
+/* Calls over HTTP/2. */
 #include "tests/tap.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_test_h2.h"
@@ -24,6 +24,21 @@ static void fixture_close(struct fixture *f, struct task *t)
     h2_server_close(t, &f->server);
 }
 
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+};
+
+static void with_fixture(struct task *t, void *arg)
+{
+    const struct test *test = arg;
+    struct fixture f = {.client = NULL};
+    fixture_open(&f, t);
+    test->fn(t, &f);
+    fixture_close(&f, t);
+}
+
+#define RUN(fn, real_time) tap_task(with_fixture, &(struct test){fn}, real_time)
+
 static int call_with(struct fixture *f, struct task *t, const char *path, struct http_call c,
                      struct http_response *r)
 {
@@ -44,13 +59,10 @@ static int get(struct fixture *f, struct task *t, const char *path, struct http_
 
 /* --- replies --- */
 
-static void test_replies(struct task *t, void *arg)
+static void test_replies(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "a call is answered");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "a call is answered");
     is_int(r.http_version, 20, "by HTTP/2");
     is_int(r.status, 200, "with its status");
     is_str(r.body, STR("hello"), "its body");
@@ -58,16 +70,15 @@ static void test_replies(struct task *t, void *arg)
     is_int(r.retry_after_ms, 7000, "and when to come again");
     struct str type = STR("Content-Type: application/json");
     struct http_call c = {.body = STR("{}"), .headers = &type, .header_count = 1};
-    is_int(call_with(&f, t, "/echo", c, &r), 0, "a header");
+    is_int(call_with(f, t, "/echo", c, &r), 0, "a header");
     is_str(r.content_type, STR("application/json"), "is sent as it is");
     is_str(r.body, STR("{}"), "and so is a body");
-    is_int(post(&f, t, "/hint", STR("x"), &r), 0, "an interim reply");
+    is_int(post(f, t, "/hint", STR("x"), &r), 0, "an interim reply");
     is_int(r.status, 429, "is passed over");
     is_int(r.retry_after_ms, 7000, "with its headers");
-    is_int(get(&f, t, "/big", &r), 0, "a long reply");
+    is_int(get(f, t, "/big", &r), 0, "a long reply");
     is_int((int64_t)r.body.n, 300000, "comes whole");
-    is_int((int64_t)f.server.accepted, 1, "all over one connection");
-    fixture_close(&f, t);
+    is_int((int64_t)f->server.accepted, 1, "all over one connection");
 }
 
 /* A window smaller than the body: the rest is sent as the server reads. */
@@ -86,7 +97,7 @@ static void spoil(struct task *t, void *arg)
 {
     struct buf *b = arg;
     check(task_sleep(t, 0) == 0);
-    memset(b->p, 'x', b->cap); /* the maker of a body may use its memory again */
+    memset(b->p, 'x', b->cap); /* body_fn's memory may be reused after the wait */
 }
 
 static void test_windows(struct task *t, void *arg)
@@ -120,21 +131,17 @@ static int count_piece(void *arg, struct str piece)
     return *n > 100000 ? ERR_NOT_FOUND : 0;
 }
 
-static void test_limits(struct task *t, void *arg)
+static void test_limits(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
     struct http_call c = {.method = "GET", .reply_bytes_max = 1000};
-    is_int(call_with(&f, t, "/big", c, &r), ERR_LIMIT, "a reply that is too long");
+    is_int(call_with(f, t, "/big", c, &r), ERR_LIMIT, "a reply that is too long");
     size_t seen = 0;
     c = (struct http_call){.method = "GET", .on_piece = count_piece, .arg = &seen};
-    is_int(call_with(&f, t, "/big", c, &r), ERR_NOT_FOUND, "who takes pieces may have had enough");
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the connection goes on");
-    is_int((int64_t)f.server.accepted, 1, "as before");
-    is_int((int64_t)f.server.busy, 0, "and nothing is left on it");
-    fixture_close(&f, t);
+    is_int(call_with(f, t, "/big", c, &r), ERR_NOT_FOUND, "on_piece may stop a reply");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "the connection goes on");
+    is_int((int64_t)f->server.accepted, 1, "as before");
+    is_int((int64_t)f->server.busy, 0, "and nothing is left on it");
 }
 
 /* --- many --- */
@@ -155,21 +162,12 @@ static void one_of_many(struct task *t, void *arg)
         m->bad++;
 }
 
-static void run_many(struct task *t, struct many *m, size_t n)
-{
-    struct group g;
-    group_init(&g, task_loop(t));
-    for (size_t i = 0; i < n; i++)
-        check(task_go(&g, "call", one_of_many, m) == 0);
-    check(group_join(t, &g) == 0);
-}
-
 static void test_many(struct task *t, void *arg)
 {
     (void)arg;
     struct many m = {.path = "/slow"};
     fixture_open(&m.f, t);
-    run_many(t, &m, 250);
+    crowd(t, 250, one_of_many, &m);
     is_int((int64_t)m.good, 250, "250 calls at once");
     is_int((int64_t)m.f.server.accepted, 3, "over three connections of 100");
     is_int((int64_t)m.f.server.busiest, 250, "all at the same time");
@@ -183,7 +181,7 @@ static void test_crowded(struct task *t, void *arg)
     h2_server_open(&m.f.server, task_loop(t));
     m.f.client = http_client_new(
         task_loop(t), &(struct http_client_options){.plain_h2 = true, .h2_connections_max = 2});
-    run_many(t, &m, 20);
+    crowd(t, 20, one_of_many, &m);
     is_int((int64_t)m.good, 20, "20 calls where four find room");
     is_int((int64_t)m.f.server.busiest, 4, "take turns");
     fixture_close(&m.f, t);
@@ -191,49 +189,37 @@ static void test_crowded(struct task *t, void *arg)
 
 /* --- what goes wrong --- */
 
-static void test_refused(struct task *t, void *arg)
+static void test_refused(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
-    is_int(post(&f, t, "/refuse-twice", STR("x"), &r), 0, "a refused call is sent again");
-    is_int((int64_t)f.server.requests, 3, "until it is taken");
-    is_int(post(&f, t, "/refuse", STR("x"), &r), ERR_UNAVAILABLE, "but not for ever");
-    is_int((int64_t)f.server.requests, 7, "four times in all");
-    is_int(post(&f, t, "/reset", STR("x"), &r), ERR_UNCERTAIN, "who knows what a reset means");
-    is_int((int64_t)f.server.requests, 8, "it is not sent again");
-    fixture_close(&f, t);
+    is_int(post(f, t, "/refuse-twice", STR("x"), &r), 0, "a refused call is sent again");
+    is_int((int64_t)f->server.requests, 3, "until it is taken");
+    is_int(post(f, t, "/refuse", STR("x"), &r), ERR_UNAVAILABLE, "but not for ever");
+    is_int((int64_t)f->server.requests, 7, "four times in all");
+    is_int(post(f, t, "/reset", STR("x"), &r), ERR_UNCERTAIN, "after a reset it is uncertain");
+    is_int((int64_t)f->server.requests, 8, "it is not sent again");
 }
 
-static void test_leaving(struct task *t, void *arg)
+static void test_leaving(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
-    is_int(post(&f, t, "/leave-before", STR("x"), &r), 0,
+    is_int(post(f, t, "/leave-before", STR("x"), &r), 0,
            "a server that leaves before a call was handled: another connection");
-    is_int((int64_t)f.server.accepted, 2, "is opened");
-    is_int(post(&f, t, "/leave-after", STR("x"), &r), 0, "the last call of a connection");
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "and the next");
-    is_int((int64_t)f.server.accepted, 3, "are on two");
-    is_int((int64_t)f.server.requests, 4, "and nothing is sent twice that was handled");
-    fixture_close(&f, t);
+    is_int((int64_t)f->server.accepted, 2, "is opened");
+    is_int(post(f, t, "/leave-after", STR("x"), &r), 0, "the last call of a connection");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "and the next");
+    is_int((int64_t)f->server.accepted, 3, "are on two");
+    is_int((int64_t)f->server.requests, 4, "and nothing is sent twice that was handled");
 }
 
-static void test_lost(struct task *t, void *arg)
+static void test_lost(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
-    is_int(get(&f, t, "/cut-once", &r), 0, "a GET whose connection is lost is sent again");
-    is_int((int64_t)f.server.requests, 2, "once");
-    is_int(post(&f, t, "/cut", STR("x"), &r), ERR_UNCERTAIN, "a POST is not");
-    is_int((int64_t)f.server.requests, 3, "it may have been handled");
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the next call has a new connection");
-    fixture_close(&f, t);
+    is_int(get(f, t, "/cut-once", &r), 0, "a GET whose connection is lost is sent again");
+    is_int((int64_t)f->server.requests, 2, "once");
+    is_int(post(f, t, "/cut", STR("x"), &r), ERR_UNCERTAIN, "a POST is not");
+    is_int((int64_t)f->server.requests, 3, "it may have been handled");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "the next call has a new connection");
 }
 
 struct stalled {
@@ -251,31 +237,27 @@ static void stall(struct task *t, void *arg)
     s->err = post(s->f, t, "/stall", STR("x"), &r);
 }
 
-static void test_given_up(struct task *t, void *arg)
+static void test_given_up(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
     int64_t old = task_deadline(t, 100);
-    is_int(post(&f, t, "/stall", STR("x"), &r), ERR_TIMEOUT, "a deadline ends a call");
+    is_int(post(f, t, "/stall", STR("x"), &r), ERR_TIMEOUT, "a deadline ends a call");
     task_deadline_restore(t, old);
-    struct stalled s = {.f = &f};
+    struct stalled s = {.f = f};
     struct group g;
     group_init(&g, task_loop(t));
     check(task_go(&g, "stall", stall, &s) == 0);
-    while (f.server.requests < 2)
+    while (f->server.requests < 2)
         check(task_sleep(t, 1) == 0);
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     is_int(s.err, ERR_CANCELED, "and so does a cancellation");
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "others go on");
-    is_int((int64_t)f.server.closed, 3, "the server has heard of both");
-    is_int((int64_t)f.server.accepted, 1, "over the same connection");
-    fixture_close(&f, t);
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "others go on");
+    is_int((int64_t)f->server.closed, 3, "the server has heard of both");
+    is_int((int64_t)f->server.accepted, 1, "over the same connection");
 }
 
-/* A server that does not read: calls wait in our own memory, and those that are given up there leave nothing behind. */
+/* A server that does not read: calls wait in memory; those given up there are freed. */
 static void send_much(struct task *t, void *arg)
 {
     struct stalled *s = arg;
@@ -307,7 +289,7 @@ static void test_not_begun(struct task *t, void *arg)
     is_int(s.err, ERR_CANCELED, "calls to a server that does not read are given up");
     poller_set(&c->wire.poller, WATCH_READ);
     is_int(post(&m.f, t, "/ok", STR("x"), &r), 0, "it reads again");
-    run_many(t, &m, 100);
+    crowd(t, 100, one_of_many, &m);
     is_int((int64_t)m.good, 100, "and has 100 places");
     is_int((int64_t)m.f.server.accepted, 1, "on the same connection");
     fixture_close(&m.f, t);
@@ -393,6 +375,18 @@ static void test_swallowed_unsent(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* A server that has replied in HTTP/2 and then falls silent is not taken for one of HTTP/1.1. */
+static void test_mute(struct task *t, struct fixture *f)
+{
+    struct http_response r;
+    is_int(post(f, t, "/leave-after", STR("x"), &r), 0, "a reply in HTTP/2");
+    f->server.mute = true;
+    is_int(post_within(f, t, "/ok", 20000), ERR_UNAVAILABLE, "no settings: nothing was sent");
+    f->server.mute = false;
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "the next connection");
+    is_int(r.http_version, 20, "speaks HTTP/2 again");
+}
+
 static void test_goaway_at_once(struct task *t, void *arg)
 {
     (void)arg;
@@ -415,7 +409,7 @@ static void test_goaway_at_once(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-/* --- who speaks what --- */
+/* --- HTTP/1.1, no server, idle --- */
 
 static void test_h1(struct task *t, void *arg)
 {
@@ -435,53 +429,50 @@ static void test_h1(struct task *t, void *arg)
     peer_close(t, &p);
 }
 
-/* Nobody listens: all who wait are told at once, not one after the other. */
-static void test_nobody(struct task *t, void *arg)
+/* Without a server all waiting calls fail at once, not one after the other. */
+static void test_no_server(struct task *t, void *arg)
 {
     (void)arg;
     struct many m = {.path = "/ok"};
     fixture_open(&m.f, t);
     h2_server_close(t, &m.f.server);
     int64_t began_ms = loop_now_ms(task_loop(t));
-    run_many(t, &m, 100);
+    crowd(t, 100, one_of_many, &m);
     is_int((int64_t)m.bad, 100, "without a server no call succeeds");
-    ok(loop_now_ms(task_loop(t)) - began_ms < 1000, "and nobody waits");
+    ok(loop_now_ms(task_loop(t)) - began_ms < 1000, "and no call waits");
     http_client_free(m.f.client);
 }
 
-static void test_idle(struct task *t, void *arg)
+static void test_idle(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f = {.client = NULL};
     struct http_response r;
-    fixture_open(&f, t);
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "a connection");
-    ok(!list_empty(&f.server.conns), "is kept");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "a connection");
+    ok(!list_empty(&f->server.conns), "is kept");
     check(task_sleep(t, 60000) == 0);
-    ok(list_empty(&f.server.conns), "and closed when nobody has used it for long");
-    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "another call has a new one");
-    is_int((int64_t)f.server.accepted, 2, "the second");
-    fixture_close(&f, t);
+    ok(list_empty(&f->server.conns), "and closed when unused for long");
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "another call has a new one");
+    is_int((int64_t)f->server.accepted, 2, "the second");
 }
 
 int main(void)
 {
-    tap_task(test_replies, NULL, true);
+    RUN(test_replies, true);
     tap_task(test_windows, NULL, true);
-    tap_task(test_limits, NULL, true);
-    tap_task(test_many, NULL, true);
-    tap_task(test_crowded, NULL, true);
-    tap_task(test_refused, NULL, true);
-    tap_task(test_leaving, NULL, true);
-    tap_task(test_lost, NULL, true);
-    tap_task(test_given_up, NULL, true);
+    RUN(test_limits, true);
+    tap_task(test_many, NULL, false);
+    tap_task(test_crowded, NULL, false);
+    RUN(test_refused, true);
+    RUN(test_leaving, true);
+    RUN(test_lost, true);
+    RUN(test_given_up, true);
     tap_task(test_not_begun, NULL, true);
     tap_task(test_swallowed, NULL, false);
     tap_task(test_slow, NULL, false);
     tap_task(test_swallowed_unsent, NULL, false);
+    RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
     tap_task(test_h1, NULL, true);
-    tap_task(test_nobody, NULL, true);
-    tap_task(test_idle, NULL, false);
+    tap_task(test_no_server, NULL, true);
+    RUN(test_idle, false);
     return tap_done();
 }

@@ -5,24 +5,14 @@
 #define BACKOFF_MS_MIN 50
 #define BACKOFF_MS_MAX 5000
 
-static char *copy(const char *s)
-{
-    char *p = strdup(s);
-    if (!p)
-        check_no_memory();
-    return p;
-}
-
 static struct httpc_host *host_new(struct http_client *c, bool tls, const char *name,
                                    const char *port, struct str origin)
 {
-    struct httpc_host *h = calloc(1, sizeof *h);
-    if (!h)
-        check_no_memory();
+    struct httpc_host *h = check_memory(calloc(1, sizeof *h));
     h->client = c;
-    h->origin = copy(origin.p);
-    h->name = copy(name);
-    h->port = copy(port);
+    h->origin = check_memory(strdup(origin.p));
+    h->name = check_memory(strdup(name));
+    h->port = check_memory(strdup(port));
     h->authority = strcmp(port, "80") == 0 ? h->name : strstr(h->origin, "//") + 2;
     h->tls = tls;
     list_init(&h->waiting);
@@ -56,7 +46,7 @@ void httpc_host_free(struct httpc_host *h)
     free(h);
 }
 
-/* Forgets the host that has been unused for longest. */
+/* Drops the host that has been unused for longest. */
 static bool make_room(struct http_client *c)
 {
     list_each (it, &c->hosts) {
@@ -158,7 +148,7 @@ void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x)
     httpc_host_start_waiting(h);
 }
 
-/* Takes back what has not been sent yet; its place in the queue is before all others. */
+/* Moves transfers that have not been sent yet back to the front of the host's queue. */
 static void take_back(struct httpc_shard *s)
 {
     for (struct list *it = s->transfers.prev, *before; it != &s->transfers; it = before) {
@@ -171,7 +161,7 @@ static void take_back(struct httpc_shard *s)
     }
 }
 
-/* The shards there are keep their few connections; what has to wait goes to larger ones. */
+/* Existing shards keep their few connections; waiting transfers go to new, larger ones. */
 void httpc_host_change_to_h1(struct httpc_host *h)
 {
     if (h->h1_only)

@@ -1,6 +1,6 @@
 /* Names to addresses. libcurl would start a thread for each call that finds no address in its
  * cache, ten thousand for ten thousand first calls. So curl never looks up a name here: one task
- * per host does, on a helper thread, and curl is told the outcome. */
+ * per host does (singleflight), on a helper thread, and curl gets the outcome. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "wire/http_client/http_client_private.h"
 
 #define NAMES_REFRESH_MS 60000
-#define NAMES_RETRY_MS   1000 /* between two lookups of a name that is gone */
+#define NAMES_RETRY_MS   1000 /* between two lookups of a name that does not resolve */
 
-/* Outlives its host if need be, for a lookup cannot be called off. The task ends after its last
- * line has run, therefore a timer frees it. */
+/* May outlive its host, for a lookup cannot be cancelled. The task ends after its last line has
+ * run, therefore a timer frees it. */
 struct httpc_lookup {
     struct group group;
     struct timer reaper;
@@ -73,7 +73,7 @@ static void lookup_free(void *arg)
     free(k);
 }
 
-/* As curl wants to be told: name:port:address,[address] */
+/* For CURLOPT_RESOLVE: name:port:address,[address] */
 static char *make_entry(const struct httpc_lookup *k, const struct net_addresses *found)
 {
     struct buf b;
@@ -116,16 +116,12 @@ static void run(struct task *t, void *arg)
 
 static int start(struct task *t, struct httpc_host *h)
 {
-    struct httpc_lookup *k = calloc(1, sizeof *k);
-    if (!k)
-        check_no_memory();
+    struct httpc_lookup *k = check_memory(calloc(1, sizeof *k));
     group_init(&k->group, task_loop(t));
     timer_init(&k->reaper, task_loop(t), lookup_free, k);
     k->host = h;
-    k->name = strdup(h->name);
-    k->port = strdup(h->port);
-    if (!k->name || !k->port)
-        check_no_memory();
+    k->name = check_memory(strdup(h->name));
+    k->port = check_memory(strdup(h->port));
     int err = task_go(&k->group, "http name", run, k);
     if (err) {
         lookup_free(k);
@@ -148,7 +144,7 @@ int httpc_names_get(struct task *t, struct httpc_host *h)
     if (!n->lookup && age_ms >= NAMES_RETRY_MS)
         err = start(t, h);
     if (usable)
-        return 0; /* what has worked so far will do until the lookup has ended */
+        return 0; /* the known address is used until the lookup has ended */
     while (!err && n->lookup)
         err = waitq_wait(t, &n->waiters);
     if (err)

@@ -1,4 +1,4 @@
-/* Looking up names, with a getaddrinfo of our own that libcurl would call too if it tried. */
+/* Looking up names, with a fake getaddrinfo that libcurl would call too if it tried. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netdb.h>
@@ -68,6 +68,21 @@ static void fixture_close(struct fixture *f, struct task *t)
     peer_close(t, &f->peer);
 }
 
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+};
+
+static void with_fixture(struct task *t, void *arg)
+{
+    const struct test *test = arg;
+    struct fixture f = {.client = NULL};
+    fixture_open(&f, t);
+    test->fn(t, &f);
+    fixture_close(&f, t);
+}
+
+#define RUN(fn, real_time) tap_task(with_fixture, &(struct test){fn}, real_time)
+
 static int call_name(struct task *t, struct fixture *f, const char *name, const char *path)
 {
     struct http_call call = {
@@ -104,59 +119,38 @@ static void burst_call(struct task *t, void *arg)
         b->threads = threads;
 }
 
-static void burst_run(struct task *t, struct burst *b, size_t count)
+static void test_one_lookup(struct task *t, struct fixture *f)
 {
-    struct group g;
-    group_init(&g, task_loop(t));
-    for (size_t i = 0; i < count; i++)
-        check(task_go(&g, "call", burst_call, b) == 0);
-    check(group_join(t, &g) == 0);
-}
-
-static void test_one_lookup(struct task *t, void *arg)
-{
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t);
-    struct burst b = {.f = &f, .name = "api.test"};
-    burst_run(t, &b, 200);
+    struct burst b = {.f = f, .name = "api.test"};
+    crowd(t, 200, burst_call, &b);
     is_int((int64_t)b.good, 200, "200 first calls to a name");
     is_int(lookups, 1, "take one lookup");
     ok(b.threads <= 3, "and no threads but the loop's: %zu", b.threads);
-    ok(str_find(buf_str(&f.peer.last), STR("\r\nHost: api.test:")) >= 0, "the name is sent");
-    is_int(call_name(t, &f, "API.test", "/ok"), 0, "another spelling");
+    ok(str_find(buf_str(&f->peer.last), STR("\r\nHost: api.test:")) >= 0, "the name is sent");
+    is_int(call_name(t, f, "API.test", "/ok"), 0, "another spelling");
     is_int(lookups, 1, "is the same name");
-    fixture_close(&f, t);
 }
 
-static void test_no_lookup(struct task *t, void *arg)
+static void test_no_lookup(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t);
-    is_int(call_name(t, &f, "127.0.0.1", "/ok"), 0, "an address");
-    is_int(call_name(t, &f, "localhost", "/ok"), 0, "localhost");
-    is_int(call_name(t, &f, "LOCALHOST", "/ok"), 0, "LOCALHOST");
-    is_int(call_name(t, &f, "api.localhost", "/ok"), 0, "api.localhost");
-    is_int(call_name(t, &f, "[::1]", "/ok"), ERR_UNAVAILABLE, "an IPv6 address, where nobody is");
+    is_int(call_name(t, f, "127.0.0.1", "/ok"), 0, "an address");
+    is_int(call_name(t, f, "localhost", "/ok"), 0, "localhost");
+    is_int(call_name(t, f, "LOCALHOST", "/ok"), 0, "LOCALHOST");
+    is_int(call_name(t, f, "api.localhost", "/ok"), 0, "api.localhost");
+    is_int(call_name(t, f, "[::1]", "/ok"), ERR_UNAVAILABLE, "an IPv6 address without a server");
     is_int(lookups, 0, "need no lookup");
-    fixture_close(&f, t);
 }
 
-static void test_gone(struct task *t, void *arg)
+static void test_gone(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t);
-    is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a name that is not known");
+    is_int(call_name(t, f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a name that is not known");
     ok(strstr(task_error(t), "gone.test"), "the message names it: %s", task_error(t));
     for (int i = 0; i < 10; i++)
-        is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "and again");
+        is_int(call_name(t, f, "gone.test", "/ok"), ERR_UNAVAILABLE, "and again");
     is_int(lookups, 1, "is looked up once a second");
     check(task_sleep(t, 1100) == 0);
-    is_int(call_name(t, &f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a second later");
+    is_int(call_name(t, f, "gone.test", "/ok"), ERR_UNAVAILABLE, "a second later");
     is_int(lookups, 2, "it is looked up again");
-    fixture_close(&f, t);
 }
 
 static void test_slow(struct task *t, void *arg)
@@ -184,47 +178,38 @@ static void test_slow(struct task *t, void *arg)
 }
 
 /* On virtual time. */
-static void test_refresh(struct task *t, void *arg)
+static void test_refresh(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t);
-    is_int(call_name(t, &f, "api.test", "/ok"), 0, "a call");
+    is_int(call_name(t, f, "api.test", "/ok"), 0, "a call");
     check(task_sleep(t, 59000) == 0);
-    is_int(call_name(t, &f, "api.test", "/ok"), 0, "59 seconds later");
+    is_int(call_name(t, f, "api.test", "/ok"), 0, "59 seconds later");
     is_int(lookups, 1, "the address is still good");
     check(task_sleep(t, 2000) == 0);
-    is_int(call_name(t, &f, "api.test", "/ok"), 0, "61 seconds later");
+    is_int(call_name(t, f, "api.test", "/ok"), 0, "61 seconds later");
     check(task_sleep(t, 100) == 0);
     is_int(lookups, 2, "it is looked up again");
-    fixture_close(&f, t);
 }
 
 /* The service moves: after a failed connection the name is looked up again. */
-static void test_moved(struct task *t, void *arg)
+static void test_moved(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t);
-    address_of_api = inet_addr("255.255.255.255"); /* nobody can connect to that */
-    is_int(call_name(t, &f, "api.test", "/ok"), ERR_UNAVAILABLE, "no connection: %s",
-           task_error(t));
+    address_of_api = inet_addr("255.255.255.255"); /* no connection is possible */
+    is_int(call_name(t, f, "api.test", "/ok"), ERR_UNAVAILABLE, "no connection: %s", task_error(t));
     address_of_api = htonl(INADDR_LOOPBACK);
-    is_int(call_name(t, &f, "api.test", "/ok"), ERR_UNAVAILABLE, "at once: the same address");
+    is_int(call_name(t, f, "api.test", "/ok"), ERR_UNAVAILABLE, "at once: the same address");
     check(task_sleep(t, 1100) == 0);
-    is_int(call_name(t, &f, "api.test", "/ok"), 0, "a second later: the new one");
+    is_int(call_name(t, f, "api.test", "/ok"), 0, "a second later: the new one");
     is_int(lookups, 2, "two lookups");
-    fixture_close(&f, t);
 }
 
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    tap_task(test_one_lookup, NULL, true);
-    tap_task(test_no_lookup, NULL, true);
-    tap_task(test_gone, NULL, true);
+    RUN(test_one_lookup, true);
+    RUN(test_no_lookup, true);
+    RUN(test_gone, true);
     tap_task(test_slow, NULL, true);
-    tap_task(test_refresh, NULL, false);
-    tap_task(test_moved, NULL, true);
+    RUN(test_refresh, false);
+    RUN(test_moved, true);
     return tap_done();
 }

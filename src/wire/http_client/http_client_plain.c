@@ -5,7 +5,7 @@
  *   2. take the connection that was used last, or open one;
  *   3. send head and body, and read until the reply is whole. A server may answer before it has
  *      read everything, so both go on at the same time;
- *   4. keep the connection if it is in a state that can be trusted, else close it.
+ *   4. keep the connection if both sides agree where the next request begins, else close it.
  *
  * A call that waits owns nothing but its connection: requests are written in a buffer of the
  * client's, replies are read into another, and both are free again before the next wait. */
@@ -17,14 +17,14 @@
 #include "wire/http_client/http_plain_url.h"
 
 #define HEAD_KEPT_BYTES   65536 /* of the buffer for requests */
-#define READS_IN_ONE_TURN 16    /* of a server that is faster than we are */
+#define READS_IN_ONE_TURN 16    /* of a server that is faster than the client */
 
 struct plain_call {
     struct httpc_ask *ask;
     struct str sent_body;
     struct iovec unsent[2]; /* of head and body */
-    bool begun;             /* the kernel has had something of the request */
-    bool answered;          /* and we something of a reply */
+    bool begun;             /* some bytes of the request were sent */
+    bool answered;          /* some bytes of a reply have come */
     struct http_plain reply;
     struct http_reply_body body;
 };
@@ -99,8 +99,8 @@ static void use_up(struct iovec *v, size_t *n)
     *n -= part;
 }
 
-/* As much as the kernel takes. After a failure there may still be a reply to read: a server that
- * wants no more of the body answers and closes. False: not if nothing at all was sent. */
+/* Sends what the kernel takes. After a failure there may still be a reply to read: a server that
+ * refuses the rest of the body answers and closes. False: failed before anything was sent. */
 static bool send_some(struct plain_call *x, struct httpc_conn *k)
 {
     struct msghdr m = {.msg_iov = x->unsent, .msg_iovlen = 2};
@@ -123,7 +123,7 @@ static bool send_some(struct plain_call *x, struct httpc_conn *k)
     return x->begun;
 }
 
-/* The client's buffer is not ours beyond the next wait, nor is a body that was made for us. */
+/* Copies what is unsent: the client's buffer and body_fn's are valid only until the next wait. */
 static void keep_unsent(struct task *t, struct plain_call *x)
 {
     for (int i = 0; i < (x->ask->call->body_fn ? 2 : 1); i++) {
@@ -167,7 +167,7 @@ static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
             break;
         case HTTP_PLAIN_END:
             *done = true;
-            if (in.n > 0) /* what follows is the answer to nothing */
+            if (in.n > 0) /* bytes after the reply: out of sync */
                 x->reply.close = true;
             return 0;
         case HTTP_PLAIN_BAD:
@@ -182,7 +182,7 @@ static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
     }
 }
 
-/* What is there, if anything is. */
+/* Reads what has come, without waiting. */
 static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, bool *done)
 {
     char *p = x->ask->client->receive;
@@ -212,8 +212,8 @@ static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, b
 
 /* --- both --- */
 
-/* A server that is always ready keeps us from ever waiting: the others, our own deadline and those
- * who cancel us must have their turn. */
+/* A server that is always ready would keep this task from ever waiting: yields, and checks deadline
+ * and cancellation. */
 static int give_way(struct task *t)
 {
     int err = task_yield(t);
@@ -256,8 +256,8 @@ int httpc_still_wanted(struct task *t)
 
 static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
 {
-    int err =
-        x->ask->call->body_fn ? x->ask->call->body_fn(t, x->ask->call->arg, &x->sent_body) : 0;
+    const struct http_call *call = x->ask->call;
+    int err = call->body_fn ? call->body_fn(t, call->arg, &x->sent_body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
     if (!err) {
@@ -272,7 +272,7 @@ static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
     return err;
 }
 
-/* Whether a kept connection was dead, and the request may be sent again. */
+/* Whether the request may be sent again after a kept connection turned out dead. */
 static bool may_repeat(const struct plain_call *x, int err)
 {
     if (x->answered)
@@ -300,17 +300,6 @@ static int run(struct task *t, struct plain_call *x)
 
 /* --- the call --- */
 
-static void take_reply(const struct plain_call *x, struct http_response *out)
-{
-    *out = (struct http_response){
-        .status = x->reply.head.status,
-        .body = x->body.p ? str_from(x->body.p, x->body.n) : STR(""),
-        .content_type = x->reply.head.content_type,
-        .retry_after_ms = x->reply.head.retry_after_ms,
-        .http_version = x->reply.head.version,
-    };
-}
-
 static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_response *out)
 {
     struct plain_call x = {.ask = ask, .sent_body = ask->call->body};
@@ -320,7 +309,7 @@ static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_respons
     err = run(t, &x);
     sem_put(&ask->host->permits);
     if (!err)
-        take_reply(&x, out);
+        *out = httpc_response(&x.reply.head, &x.body);
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* What a server can do to a call over a plain connection. */
+/* Misbehaving servers on plain connections. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,6 +33,23 @@ static void fixture_close(struct fixture *f, struct task *t)
     peer_close(t, &f->peer);
 }
 
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+    struct http_client_options options;
+};
+
+static void with_fixture(struct task *t, void *arg)
+{
+    const struct test *test = arg;
+    struct fixture f;
+    fixture_open(&f, t, test->options);
+    test->fn(t, &f);
+    fixture_close(&f, t);
+}
+
+/* Runs fn with a fixture; the rest are options of its client. */
+#define RUN(fn, real_time, ...) tap_task(with_fixture, &(struct test){fn, {__VA_ARGS__}}, real_time)
+
 static int call(struct fixture *f, struct task *t, const char *path, struct str body,
                 struct http_response *r)
 {
@@ -52,7 +69,7 @@ static void let_settle(struct task *t)
     check(task_sleep(t, 20) == 0);
 }
 
-/* Sockets of ours that lead to a port. */
+/* Sockets of this process connected to a port. */
 static int connected_to(int port)
 {
     int found = 0;
@@ -88,25 +105,20 @@ static void test_cut(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
-static void test_trickle(struct task *t, void *arg)
+static void test_trickle(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     static const struct str replies[] = {STR(SIZED), STR(CHUNKED), STR(TO_END)};
-    f.peer.raw_step = 1;
+    f->peer.raw_step = 1;
     for (size_t i = 0; i < 3; i++) {
-        f.peer.raw = replies[i];
-        is_int(post(&f, t, "/raw"), 0, "reply %zu, byte by byte", i);
+        f->peer.raw = replies[i];
+        is_int(post(f, t, "/raw"), 0, "reply %zu, byte by byte", i);
     }
     let_settle(t);
-    is_int((int64_t)f.peer.open, 0, "no connection is left");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.open, 0, "no connection is left");
 }
 
-static void test_junk(struct task *t, void *arg)
+static void test_junk(struct task *t, struct fixture *f)
 {
-    (void)arg;
     static const struct str junk[] = {
         STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
         STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -117,55 +129,48 @@ static void test_junk(struct task *t, void *arg)
         STR("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
         STR("HTTP/3 200\r\n\r\n"),
     };
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    f.peer.raw_stays = true;
+    f->peer.raw_stays = true;
     for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
-        f.peer.raw = junk[i];
-        is_int(post(&f, t, "/raw"), ERR_PROTO, "junk %zu: %s", i, task_error(t));
-        is_int(post(&f, t, "/ok"), 0, "the next call is not disturbed");
+        f->peer.raw = junk[i];
+        is_int(post(f, t, "/raw"), ERR_PROTO, "junk %zu: %s", i, task_error(t));
+        is_int(post(f, t, "/ok"), 0, "the next call is not disturbed");
     }
-    is_int((int64_t)f.peer.accepted, 1 + sizeof junk / sizeof *junk, "each costs its connection");
+    is_int((int64_t)f->peer.accepted, 1 + sizeof junk / sizeof *junk, "each costs its connection");
     let_settle(t);
-    is_int((int64_t)f.peer.open, 1, "that is closed");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.open, 1, "that is closed");
 }
 
 /* What comes after a reply is never taken for the reply to the next call. */
-static void test_too_much(struct task *t, void *arg)
+static void test_too_much(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    f.peer.raw_stays = true;
-    f.peer.raw = STR(SIZED "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad");
-    is_int(post(&f, t, "/raw"), 0, "a reply with another behind it");
-    is_int(post(&f, t, "/ok"), 0, "the next call has its own");
-    is_int((int64_t)f.peer.accepted, 2, "over another connection");
+    f->peer.raw_stays = true;
+    f->peer.raw = STR(SIZED "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad");
+    is_int(post(f, t, "/raw"), 0, "a reply with another behind it");
+    is_int(post(f, t, "/ok"), 0, "the next call has its own");
+    is_int((int64_t)f->peer.accepted, 2, "over another connection");
 
-    f.peer.raw = STR(SIZED);
-    f.peer.raw_late = STR("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad");
-    is_int(post(&f, t, "/raw"), 0, "a reply, and another while the connection idles");
+    f->peer.raw = STR(SIZED);
+    f->peer.raw_late = STR("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad");
+    is_int(post(f, t, "/raw"), 0, "a reply, and another while the connection idles");
     let_settle(t);
-    is_int(post(&f, t, "/ok"), 0, "the next call has its own");
-    is_int((int64_t)f.peer.accepted, 3, "over another connection");
-    is_int(post(&f, t, "/ok"), 0, "which is in order");
-    is_int((int64_t)f.peer.accepted, 3, "and used again");
+    is_int(post(f, t, "/ok"), 0, "the next call has its own");
+    is_int((int64_t)f->peer.accepted, 3, "over another connection");
+    is_int(post(f, t, "/ok"), 0, "which is in order");
+    is_int((int64_t)f->peer.accepted, 3, "and used again");
 
-    f.peer.raw_late = STR_NULL;
-    f.peer.raw = STR("HTTP/1.1 204 No\r\nContent-Length: 3\r\n\r\n");
+    f->peer.raw_late = STR_NULL;
+    f->peer.raw = STR("HTTP/1.1 204 No\r\nContent-Length: 3\r\n\r\n");
     struct http_response r;
-    is_int(call(&f, t, "/raw", STR("x"), &r), 0, "a 204 that speaks of a body");
-    is_int(post(&f, t, "/ok"), 0, "the next call has its own reply");
-    is_int((int64_t)f.peer.accepted, 4, "over another connection");
-    f.peer.raw = STR("HTTP/1.1 204 No\r\n\r\n");
-    is_int(call(&f, t, "/raw", STR("x"), &r), 0, "a 204 that does not");
-    is_int(post(&f, t, "/ok"), 0, "leaves its connection");
-    is_int((int64_t)f.peer.accepted, 4, "in use");
-    fixture_close(&f, t);
+    is_int(call(f, t, "/raw", STR("x"), &r), 0, "a 204 that speaks of a body");
+    is_int(post(f, t, "/ok"), 0, "the next call has its own reply");
+    is_int((int64_t)f->peer.accepted, 4, "over another connection");
+    f->peer.raw = STR("HTTP/1.1 204 No\r\n\r\n");
+    is_int(call(f, t, "/raw", STR("x"), &r), 0, "a 204 that does not");
+    is_int(post(f, t, "/ok"), 0, "leaves its connection");
+    is_int((int64_t)f->peer.accepted, 4, "in use");
 }
 
-/* A server of our own for what the peer does not do: one connection, then act. */
+/* A server for what the peer does not do: one connection, then act. */
 struct server {
     int fd, port;
     struct watch watch;
@@ -302,40 +307,32 @@ static void test_early_reply(struct task *t, void *arg)
 
 /* The server closes about when the connection is used again: some of the calls may be lost, but
  * none may reach it twice. */
-static void test_close_at_reuse(struct task *t, void *arg)
+static void test_close_at_reuse(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     size_t good = 0, uncertain = 0, other = 0, calls = 300;
     for (size_t i = 0; i < calls; i++) {
         struct task_scope s = task_scope(t);
-        int err = post(&f, t, "/leave-soon");
+        int err = post(f, t, "/leave-soon");
         ++*(err == 0 ? &good : err == ERR_UNCERTAIN ? &uncertain : &other);
         check(task_sleep(t, (int64_t)(loop_random(task_loop(t)) % 4)) == 0);
         task_scope_end(t, s);
     }
     is_int((int64_t)other, 0, "%zu calls are good, %zu uncertain", good, uncertain);
-    ok(f.peer.requests >= good && f.peer.requests <= calls, "%zu of %zu reached the server",
-       f.peer.requests, calls);
-    fixture_close(&f, t);
+    ok(f->peer.requests >= good && f->peer.requests <= calls, "%zu of %zu reached the server",
+       f->peer.requests, calls);
 }
 
 /* A connection that the server has closed is given back without waiting for its next use. */
-static void test_closed_while_idle(struct task *t, void *arg)
+static void test_closed_while_idle(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    is_int(post(&f, t, "/ok"), 0, "a call");
-    is_int(connected_to(f.peer.port), 1, "leaves a connection");
-    is_int(post(&f, t, "/leave-soon"), 0, "one after which the server closes");
+    is_int(post(f, t, "/ok"), 0, "a call");
+    is_int(connected_to(f->peer.port), 1, "leaves a connection");
+    is_int(post(f, t, "/leave-soon"), 0, "one after which the server closes");
     let_settle(t);
-    is_int(connected_to(f.peer.port), 0, "leaves none");
-    fixture_close(&f, t);
+    is_int(connected_to(f->peer.port), 0, "leaves none");
 }
 
-/* A first reply, then nobody listens any more, and the second request dies. */
+/* A first reply, then the listener closes, and the second request's connection ends. */
 static int die_for_good(struct task *t, struct server *s, struct watch *w)
 {
     int err = read_some(t, w);
@@ -376,26 +373,22 @@ static void queued_call(struct task *t, void *arg)
         q->order[q->good++] = place;
 }
 
-static void test_queue(struct task *t, void *arg)
+static void test_queue(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 10});
     struct queue *q = ARENA_NEW(task_arena(t), struct queue);
-    *q = (struct queue){.f = &f, .path = "/ok"};
+    *q = (struct queue){.f = f, .path = "/ok"};
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 1000; i++)
         check(task_go(&g, "call", queued_call, q) == 0);
     check(group_join(t, &g) == 0);
     is_int((int64_t)q->good, 1000, "1,000 calls at once with 10 connections allowed");
-    is_int((int64_t)f.peer.requests, 1000, "as many requests");
-    is_int((int64_t)f.peer.accepted, 10, "take 10 connections");
+    is_int((int64_t)f->peer.requests, 1000, "as many requests");
+    is_int((int64_t)f->peer.accepted, 10, "take 10 connections");
     size_t late = 0;
     for (size_t i = 0; i < q->good; i++)
         late += q->order[i] > i + 10 || q->order[i] + 10 < i;
     is_int((int64_t)late, 0, "first come, first served");
-    fixture_close(&f, t);
 }
 
 static void test_ipv6(struct task *t, void *arg)
@@ -410,9 +403,9 @@ static void test_ipv6(struct task *t, void *arg)
     ok(str_find(buf_str(&p.last), str_printf(task_arena(t), "\r\nHost: [::1]:%d\r\n", p.port)) > 0,
        "keeps its brackets");
     call.url = arena_printf(task_arena(t), "http://localhost:%d/ok", p.port);
-    is_int(http_call(t, c, &call, &r), 0, "a second address, where nobody is at the first");
+    is_int(http_call(t, c, &call, &r), 0, "a second address, without a server at the first");
     call.url = arena_printf(task_arena(t), "http://127.0.0.1:%d/ok", p.port);
-    is_int(http_call(t, c, &call, &r), ERR_UNAVAILABLE, "nobody there: %s", task_error(t));
+    is_int(http_call(t, c, &call, &r), ERR_UNAVAILABLE, "no server: %s", task_error(t));
     http_client_free(c);
     peer_close(t, &p);
 }
@@ -462,33 +455,30 @@ static int end_early(struct task *t, struct http_client *c, struct http_call cal
     return end_after(t, 30, c, call, by_cancel);
 }
 
-static void test_stages(struct task *t, void *arg)
+static void test_stages(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 1});
     struct server deaf;
     server_open(&deaf, t, never_read);
-    is_int(post(&f, t, "/ok"), 0, "a call that leaves a connection");
+    is_int(post(f, t, "/ok"), 0, "a call that leaves a connection");
     char *large = arena_zalloc(task_arena(t), 20 << 20);
     const char *slow = arena_printf(task_arena(t), "http://127.0.0.1:%d/", deaf.port);
-    f.peer.raw = STR("HTTP/1.1 200 OK\r\nContent-Le");
-    f.peer.raw_stays = true;
+    f->peer.raw = STR("HTTP/1.1 200 OK\r\nContent-Le");
+    f->peer.raw_stays = true;
     struct http_call calls[] = {
         {.url = slow, .body = str_from(large, 20 << 20)},
-        {.url = peer_url(t, &f.peer, "/stall"), .body = STR("x")},
-        {.url = peer_url(t, &f.peer, "/raw"), .body = STR("x")},
-        {.url = peer_url(t, &f.peer, "/trickle"), .body = STR("x")},
+        {.url = peer_url(t, &f->peer, "/stall"), .body = STR("x")},
+        {.url = peer_url(t, &f->peer, "/raw"), .body = STR("x")},
+        {.url = peer_url(t, &f->peer, "/trickle"), .body = STR("x")},
     };
     static const char *const names[] = {"sending", "waiting", "reading the head",
                                         "reading the body"};
     for (int i = 0; i < 8; i++) {
         bool by_cancel = i % 2;
-        is_int(end_early(t, f.client, calls[i / 2], by_cancel),
+        is_int(end_early(t, f->client, calls[i / 2], by_cancel),
                by_cancel ? ERR_CANCELED : ERR_TIMEOUT, "ended while %s", names[i / 2]);
         let_settle(t);
-        is_int(connected_to(i < 2 ? deaf.port : f.peer.port), 0, "no connection is left");
-        is_int(post(&f, t, "/ok"), 0, "the next call works");
+        is_int(connected_to(i < 2 ? deaf.port : f->peer.port), 0, "no connection is left");
+        is_int(post(f, t, "/ok"), 0, "the next call works");
         if (i < 2) { /* the deaf server serves one at a time */
             server_close(&deaf, t);
             server_open(&deaf, t, never_read);
@@ -496,61 +486,52 @@ static void test_stages(struct task *t, void *arg)
         }
     }
     server_close(&deaf, t);
-    fixture_close(&f, t);
 }
 
 /* Waiting for a connection to be free, and for one to be made. */
-static void test_stages_before(struct task *t, void *arg)
+static void test_stages_before(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 1});
-    struct one hog = {.client = f.client, .call = {.url = peer_url(t, &f.peer, "/stall")}};
+    struct one hog = {.client = f->client, .call = {.url = peer_url(t, &f->peer, "/stall")}};
     struct group g;
     group_init(&g, task_loop(t));
     check(task_go(&g, "hog", run_one, &hog) == 0);
     let_settle(t);
-    struct http_call c = {.url = peer_url(t, &f.peer, "/ok"), .body = STR("x")};
-    is_int(end_early(t, f.client, c, false), ERR_TIMEOUT, "a deadline while queued");
-    is_int(end_early(t, f.client, c, true), ERR_CANCELED, "cancelled while queued");
-    is_int((int64_t)f.peer.requests, 1, "neither was sent");
+    struct http_call c = {.url = peer_url(t, &f->peer, "/ok"), .body = STR("x")};
+    is_int(end_early(t, f->client, c, false), ERR_TIMEOUT, "a deadline while queued");
+    is_int(end_early(t, f->client, c, true), ERR_CANCELED, "cancelled while queued");
+    is_int((int64_t)f->peer.requests, 1, "neither was sent");
     group_cancel(&g);
     check(group_join(t, &g) == 0);
-    is_int(post(&f, t, "/ok"), 0, "the place is free again");
+    is_int(post(f, t, "/ok"), 0, "the place is free again");
 
     int port, fill[4], fd = listen_here(&port);
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    for (int i = 0; i < 4; i++) { /* no room is left: the kernel drops who comes now */
+    for (int i = 0; i < 4; i++) { /* the backlog is full: the kernel drops further connections */
         fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fill[i], (struct sockaddr *)&a, sizeof a);
     }
     int fds = dup(fd);
     close(fds);
     c.url = arena_printf(task_arena(t), "http://127.0.0.1:%d/", port);
-    is_int(end_early(t, f.client, c, false), ERR_TIMEOUT, "a deadline while connecting");
-    is_int(end_early(t, f.client, c, true), ERR_CANCELED, "cancelled while connecting");
+    is_int(end_early(t, f->client, c, false), ERR_TIMEOUT, "a deadline while connecting");
+    is_int(end_early(t, f->client, c, true), ERR_CANCELED, "cancelled while connecting");
     is_int(dup(fd), fds, "no socket is left");
     close(fds);
     for (int i = 0; i < 4; i++)
         close(fill[i]);
     close(fd);
-    fixture_close(&f, t);
 }
 
-static void test_too_late(struct task *t, void *arg)
+static void test_too_late(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    is_int(post(&f, t, "/ok"), 0, "a call that leaves a connection");
+    is_int(post(f, t, "/ok"), 0, "a call that leaves a connection");
     int64_t old = task_deadline(t, 0);
-    is_int(post(&f, t, "/ok"), ERR_TIMEOUT, "a call after the deadline");
+    is_int(post(f, t, "/ok"), ERR_TIMEOUT, "a call after the deadline");
     task_deadline_restore(t, old);
     let_settle(t);
-    is_int((int64_t)f.peer.requests, 1, "is not sent");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.requests, 1, "is not sent");
 }
 
 static int swallow_slowly(void *arg, struct str piece)
@@ -560,7 +541,7 @@ static int swallow_slowly(void *arg, struct str piece)
     return 0;
 }
 
-/* In a process of its own, or it would have to wait itself. */
+/* In a process of its own: on this loop it would have to wait. */
 static pid_t start_flood(int listener)
 {
     static char piece[65536];
@@ -580,75 +561,67 @@ static pid_t start_flood(int listener)
     return pid;
 }
 
-/* A server that is always ready must not keep a call from its deadline, nor the others waiting. */
-static void test_flood(struct task *t, void *arg)
+/* A server that is always ready must not keep a call from its deadline, nor other tasks waiting. */
+static void test_flood(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.reply_bytes_max = 100 << 20});
     int port, listener = listen_here(&port);
     pid_t pid = start_flood(listener);
     size_t bytes = 0;
     struct http_call c = {.url = arena_printf(task_arena(t), "http://127.0.0.1:%d/", port),
                           .on_piece = swallow_slowly,
                           .arg = &bytes};
-    is_int(end_after(t, 200, f.client, c, false), ERR_TIMEOUT,
+    is_int(end_after(t, 200, f->client, c, false), ERR_TIMEOUT,
            "a reply without end meets the deadline");
-    is_int(end_after(t, 200, f.client, c, true), ERR_CANCELED, "or is cancelled");
+    is_int(end_after(t, 200, f->client, c, true), ERR_CANCELED, "or is cancelled");
     ok(bytes > 0, "%zu bytes came meanwhile", bytes);
     kill(pid, SIGKILL);
     check(waitpid(pid, NULL, 0) == pid);
     close(listener);
-    fixture_close(&f, t);
 }
 
 /* The client remembers where the last call went. */
-static void test_same_url(struct task *t, void *arg)
+static void test_same_url(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     static const char *const paths[] = {"/ok", "/ok", "/ok#part", "/echo", "/ok", "/ok"};
     struct http_response r;
     int right = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         bool echo = strcmp(paths[i], "/echo") == 0;
-        int err = call(&f, t, paths[i], STR("x"), &r);
+        int err = call(f, t, paths[i], STR("x"), &r);
         struct str wanted = echo ? STR("POST /echo HTTP/1.1\r\n") : STR("POST /ok HTTP/1.1\r\n");
-        right += !err && str_starts(buf_str(&f.peer.last), wanted);
+        right += !err && str_starts(buf_str(&f->peer.last), wanted);
     }
     is_int(right, sizeof paths / sizeof *paths, "every call goes where it says");
 
-    f.client->plain_by_curl = true; /* as https:// does, with hosts of its own */
+    f->client->plain_by_curl = true; /* as https:// does, with hosts of its own */
     for (int i = 0; i < HOSTS_MAX; i++) {
         struct http_call c = {.url = arena_printf(task_arena(t), "http://127.0.%d.%d:%d/ok",
-                                                  i / 200 + 1, i % 200 + 1, f.peer.port)};
-        check(http_call(t, f.client, &c, &r) == 0);
+                                                  i / 200 + 1, i % 200 + 1, f->peer.port)};
+        check(http_call(t, f->client, &c, &r) == 0);
     }
-    f.client->plain_by_curl = false;
-    ok(!f.client->last.host, "a host that is forgotten is not remembered so, either");
-    is_int(call(&f, t, "/ok", STR("x"), &r), 0, "and is found anew");
-    fixture_close(&f, t);
+    f->client->plain_by_curl = false;
+    ok(!f->client->last.host, "a host that is forgotten is not remembered so, either");
+    is_int(call(f, t, "/ok", STR("x"), &r), 0, "and is found anew");
 }
 
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    tap_task(test_same_url, NULL, true);
+    RUN(test_same_url, true);
     tap_task(test_cut, SIZED, true);
     tap_task(test_cut, CHUNKED, true);
-    tap_task(test_trickle, NULL, true);
-    tap_task(test_junk, NULL, true);
-    tap_task(test_too_much, NULL, true);
+    RUN(test_trickle, true);
+    RUN(test_junk, true);
+    RUN(test_too_much, true);
     tap_task(test_early_reply, NULL, true);
-    tap_task(test_close_at_reuse, NULL, true);
-    tap_task(test_closed_while_idle, NULL, true);
+    RUN(test_close_at_reuse, true);
+    RUN(test_closed_while_idle, true);
     tap_task(test_repeated_in_vain, NULL, true);
-    tap_task(test_queue, NULL, true);
+    RUN(test_queue, true, .h1_connections_max = 10);
     tap_task(test_ipv6, NULL, true);
-    tap_task(test_stages, NULL, true);
-    tap_task(test_stages_before, NULL, true);
-    tap_task(test_too_late, NULL, true);
-    tap_task(test_flood, NULL, true);
+    RUN(test_stages, true, .h1_connections_max = 1);
+    RUN(test_stages_before, true, .h1_connections_max = 1);
+    RUN(test_too_late, true);
+    RUN(test_flood, true, .reply_bytes_max = 100 << 20);
     return tap_done();
 }

@@ -1,7 +1,7 @@
 /* The plain connections to a host: opened, lent to one call at a time, kept for the next.
  *
  * Each call holds one of the host's permits, and a connection is opened only when none idles: so
- * those in use and those that idle are together never more than there are permits. */
+ * used and idle ones together are never more than the permits. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -27,7 +27,7 @@ int httpc_conn_detach(struct httpc_conn *k)
 
 /* --- opening --- */
 
-/* Bytes of the address; 0: not one to connect to. */
+/* Bytes of the address; 0: invalid. */
 static socklen_t make_address(const char *text, const char *port, struct sockaddr_storage *out)
 {
     struct sockaddr_in *in = (struct sockaddr_in *)out;
@@ -63,7 +63,7 @@ static int no_connection(struct task *t, const struct httpc_host *h, const char 
     return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", h->origin, why);
 }
 
-/* One watch from the first packet to the last: unlike net_connect_tcp, which needs one of its own. */
+/* Keeps one watch for the connection's life; net_connect_tcp would add one of its own. */
 static int finish_connect(struct task *t, struct httpc_conn *k)
 {
     watch_drained(&k->watch, WATCH_READ | WATCH_WRITE); /* the edge comes with the outcome */
@@ -134,9 +134,9 @@ static void prefer(struct net_addresses *known, const char *address)
 
 int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **out)
 {
-    struct net_addresses to = h->names.found; /* a lookup may replace them while we wait */
+    struct net_addresses to = h->names.found; /* a lookup may replace them during a wait */
     struct loop *l = h->client->loop;
-    /* One more, because the loop's milliseconds are cut off: nobody shall have less than promised. */
+    /* One more, because the loop's milliseconds are truncated. */
     int64_t until_ms = loop_now_ms(l) + h->client->options.connect_ms + 1;
     int err = ERR_UNAVAILABLE;
     for (size_t i = 0; i < to.count && err == ERR_UNAVAILABLE; i++) {
@@ -152,7 +152,7 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **ou
 
 /* --- keeping --- */
 
-/* On the loop's stack: the server has closed it while nobody used it. */
+/* On the loop's stack: the server has closed an idle connection. */
 static void on_gone(void *arg)
 {
     httpc_conn_close(arg);
@@ -179,8 +179,8 @@ static bool too_old(const struct httpc_conn *k)
     return loop_now_ms(k->host->client->loop) - k->idle_since_ms >= CONNECTION_AGE_S * 1000;
 }
 
-/* Neither closed nor full of something nobody asked for. The loop would tell about both only when
- * it polls again, and a POST that is sent into a closed connection may not be repeated. */
+/* Neither closed nor with unasked input. The loop would notice both only when it polls again, and
+ * a POST that is sent into a closed connection may not be repeated. */
 static bool is_silent(const struct httpc_conn *k)
 {
     char byte;

@@ -1,8 +1,8 @@
 /* http_client_private.h -- what the files of the HTTP client share.
  *
- * Calls to http:// go over connections of our own (http_client_plain.c, http_client_pool.c): one
- * such call takes a third of the time that libcurl needs. Calls to https:// go through libcurl, and
- * the rest of this is about them. Hosts and their addresses are common to both.
+ * Calls to http:// do without libcurl (http_client_plain.c, http_client_pool.c): one such call
+ * takes a third of the time that libcurl needs. Calls to https:// go through libcurl; the rest of
+ * this is about them. Hosts and their addresses are common to both.
  *
  * How a call travels:
  *
@@ -15,17 +15,17 @@
  *   4. When curl is done the transfer leaves its shard, its task is woken, and the first of those
  *      that wait takes the place.
  *
- * A task that gives up leaves a queue by itself; out of a shard the pump takes it.
+ * A task that gives up leaves a queue by itself; from a shard the pump removes it.
  *
- * All of libcurl runs on the loop's own stack: a TLS handshake needs more stack than ten
- * thousand tasks should have each, and nobody can give up a call in the middle of libcurl.
+ * All of libcurl runs on the loop's own stack: a TLS handshake needs more stack than ten thousand
+ * tasks should have each, and no task can be cancelled in the middle of libcurl.
  *
- * Why shards: a multi looks through the connections it has for each call it begins, so the cost of
- * a call grows with their number (10,000 plain calls: 45 us each up to 1,024 connections per
- * multi, 95 at 4,096, 180 at 10,000). A host fills its first shard before it opens the next, so
- * that few calls use few connections. Shards are per host because curl's limit of connections per
- * host is one number for a whole multi. A TLS shard has to read the CA file once, which takes 19 ms
- * for the system's: therefore HTTP/2 has ten connections in each, not one. */
+ * Why shards: a multi searches its connections for each call it begins, so the cost of a call
+ * grows with their number (10,000 plain calls: 45 us each up to 1,024 connections per multi, 95 at
+ * 4,096, 180 at 10,000). A host fills its first shard before it opens the next, so that few calls
+ * use few connections. Shards are per host because curl's limit of connections per host is one
+ * number for a whole multi. A TLS shard has to read the CA file once, which takes 19 ms for the
+ * system's: therefore HTTP/2 has ten connections in each, not one. */
 #ifndef WIRE_HTTP_CLIENT_PRIVATE_H
 #define WIRE_HTTP_CLIENT_PRIVATE_H
 
@@ -41,6 +41,7 @@
 #include "wire/http2/http2_link.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_reply.h"
+#include "wire/http_server/http_field.h"
 
 #define HOSTS_MAX            256
 #define SHARD_H1_CONNECTIONS 256
@@ -56,9 +57,9 @@
 #define H2_FIELDS_MAX        64    /* headers of a request */
 #define H2_FIELDS_OURS       7     /* of them */
 #define KEEPALIVE_S          20
-#define DEAD_PEER_MS         30000 /* sent and not acknowledged for so long: the connection is gone */
-#define CONNECTION_AGE_S     30 /* idle for longer is not used again; most servers keep them 60 */
-#define TRIES_MAX            4  /* of a call that servers refuse before they handle it */
+#define DEAD_PEER_MS         30000 /* unacknowledged for so long: the connection is lost */
+#define CONNECTION_AGE_S     30    /* idle for longer is not reused; most servers keep them 60 */
+#define TRIES_MAX            4     /* of a call that servers refuse before they handle it */
 
 struct httpc_transfer {
     struct list link; /* in client.submitted, host.waiting, shard.transfers or client.abandoned */
@@ -75,19 +76,19 @@ struct httpc_transfer {
     CURL *easy;
     bool begun; /* something of the request may have been sent */
     int64_t begun_ms;
-    int stopped_by; /* the error for which a callback of ours stopped curl */
+    int stopped_by; /* the error for which a callback stopped curl */
     struct http_reply_head head;
     size_t head_bytes, body_bytes;
-    struct buf body;
+    struct http_reply_body body;
 
     bool done;
     int err; /* once done */
     char problem[CURL_ERROR_SIZE];
 };
 
-/* Whether a connection that HTTP/2 calls share still brings replies. A time-out counts when no byte
- * of any reply came for at least half of the call's wait: among calls that are answered, a slow one
- * proves nothing. Two in a row condemn the connection. */
+/* Whether a connection shared by HTTP/2 calls still brings replies. A time-out counts when no byte
+ * of any reply came for at least half of the call's wait: one slow call among answered ones proves
+ * nothing. After two in a row the connection is closed. */
 struct httpc_silence {
     int64_t heard_ms; /* the last byte of a reply */
     int timeouts;     /* in a row */
@@ -99,7 +100,7 @@ struct httpc_names {
     struct net_addresses found;
     char *entry;       /* "name:port:address,address" as curl wants it; NULL: not looked up */
     int64_t looked_ms; /* when the last lookup ended; 0: never */
-    bool suspect;      /* no connection could be had */
+    bool suspect;      /* connecting failed: look up again */
     struct httpc_lookup *lookup; /* under way; else NULL */
     struct waitq waiters;
     char problem[160]; /* of the last lookup */
@@ -113,10 +114,10 @@ struct httpc_host {
     const char *authority; /* of plain calls: "name:port", without the port if it is HTTP's own */
     bool tls;
     bool h1_only;        /* over TLS: a reply has shown that it speaks no HTTP/2 */
-    bool h1_seen;        /* the same, before h1_only follows outside of curl */
+    bool h1_seen;        /* the same; h1_only follows outside of curl's callbacks */
     size_t users;        /* transfers that point here */
-    struct list waiting; /* transfers for which no shard has room */
-    struct list shards;  /* in the order of their making */
+    struct list waiting; /* transfers that no shard has room for */
+    struct list shards;  /* oldest first */
     size_t connections;  /* that all its shards together may have */
     struct httpc_names names;
     int64_t backoff_ms;    /* connections end without a reply; 0: the last one brought one */
@@ -127,16 +128,16 @@ struct httpc_host {
 
     struct list h2;       /* plain connections of HTTP/2; those with room first */
     size_t h2_count;      /* of them */
-    struct waitq h2_room; /* who waits for a place on one, or for one to be opened */
+    struct waitq h2_room; /* tasks that wait for a place on one, or for one to be opened */
     bool h2_opening;
     bool h2_spoken;       /* it has replied in HTTP/2: silence does not mean HTTP/1.1 */
     size_t h2_failures;   /* to open one */
     char h2_problem[160]; /* of the last failure */
     size_t h2_fruitless;  /* connections that ended without a reply */
-    int64_t h1_until_ms;  /* it speaks HTTP/1.1: nobody asks again before this */
+    int64_t h1_until_ms;  /* it speaks HTTP/1.1: HTTP/2 is not tried before this */
 };
 
-/* The URL of the last plain call: the next one most probably goes there, too. */
+/* The URL of the last plain call: the next one probably has the same. */
 struct httpc_last {
     struct httpc_host *host; /* NULL: there is none */
     char url[URL_KEPT_BYTES];
@@ -166,11 +167,11 @@ struct http_client {
     struct list submitted, abandoned; /* transfers */
     struct timer sweep;               /* closes shards and connections that idle */
 
-    char *receive;                       /* PLAIN_RECEIVE_BYTES; nobody's during a wait */
-    bool receive_taken;                  /* whoever takes a piece of it must not wait */
-    struct buf request;                  /* nobody's during a wait, either */
-    nghttp2_nv h2_fields[H2_FIELDS_MAX]; /* nor these */
-    bool plain_by_curl; /* tests: libcurl's part is the same for http:// and easier to reach */
+    char *receive;                       /* PLAIN_RECEIVE_BYTES; not in use during a wait */
+    bool receive_taken;                  /* on_piece reads from it and must not wait */
+    struct buf request;                  /* not in use during a wait */
+    nghttp2_nv h2_fields[H2_FIELDS_MAX]; /* neither */
+    bool plain_by_curl; /* tests: libcurl's part with http://, which is easier to serve */
 
     CURL *spare[SPARE_HANDLES_MAX];
     size_t spare_count;
@@ -180,7 +181,7 @@ struct http_client {
 void httpc_names_init(struct httpc_names *n, struct str host);
 void httpc_names_release(struct httpc_names *n);
 MUST_CHECK int httpc_names_get(struct task *t, struct httpc_host *h);
-/* No connection could be had: the next call looks the name up again. */
+/* Connecting failed: the next call looks the name up again. */
 void httpc_names_suspect(struct httpc_names *n);
 
 /* http_client_host.c */
@@ -225,7 +226,7 @@ void httpc_shard_free(struct httpc_shard *s);
 void httpc_shard_add(struct httpc_shard *s, struct httpc_transfer *x);
 void httpc_shard_remove(struct httpc_transfer *x);
 
-/* A call to an http:// URL, whichever HTTP its host speaks. */
+/* A call to an http:// URL, over HTTP/1.1 or HTTP/2. */
 struct httpc_ask {
     struct http_client *client;
     struct httpc_host *host;
@@ -233,14 +234,14 @@ struct httpc_ask {
     const char *method;
     struct str target; /* path and query; the path may be missing */
     size_t reply_bytes_max;
-    const char *problem; /* after an error; NULL: said already */
+    const char *problem; /* after an error; NULL: the task has the text already */
 };
 #define HTTPC_LOST "the connection was lost, and the request may have been handled"
 
 /* http_client_plain.c */
 MUST_CHECK int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
                                 struct http_response *out);
-/* Nothing may be sent for a caller who is no longer there. */
+/* ERR_CANCELED or ERR_TIMEOUT: the caller has given up, nothing may be sent. */
 MUST_CHECK int httpc_still_wanted(struct task *t);
 
 /* http_client_pool.c: a connection is either with a call or idles with its host. */
@@ -252,12 +253,12 @@ struct httpc_conn {
 };
 struct httpc_conn *httpc_conn_reuse(struct httpc_host *h); /* NULL: none idles */
 MUST_CHECK int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **out);
-void httpc_conn_keep(struct httpc_conn *k); /* for the next; all of its reply has been read */
+void httpc_conn_keep(struct httpc_conn *k); /* for the next call; all of the reply has been read */
 void httpc_conn_close(struct httpc_conn *k);
 void httpc_pool_sweep(struct httpc_host *h);   /* closes what has idled for too long */
 void httpc_pool_release(struct httpc_host *h); /* closes all that idle */
 
-int httpc_conn_detach(struct httpc_conn *k); /* the socket is the caller's; k is gone */
+int httpc_conn_detach(struct httpc_conn *k); /* frees k; the caller owns the socket */
 
 /* http_client_h2_conn.c: a connection of HTTP/2 and the calls on it. */
 struct httpc_h2 {
@@ -265,9 +266,9 @@ struct httpc_h2 {
     struct httpc_host *host;
     struct http2_link wire;
     struct list calls;  /* struct httpc_h2_call */
-    size_t places_used; /* by calls, and by streams whose call has gone before them */
-    size_t places;      /* that the server gives, or we take */
-    bool greeted;       /* it has told its settings */
+    size_t places_used; /* by calls, and by streams that outlive their call */
+    size_t places;      /* the smaller of the server's limit and HTTP2_STREAMS_MAX */
+    bool greeted;       /* its settings have come */
     bool leaving;       /* it takes no new calls */
     bool replied;       /* at least once, or counted as fruitless */
     struct httpc_silence silence;
@@ -286,18 +287,18 @@ struct httpc_h2_call {
     struct http_reply_head head;
     size_t head_bytes, body_bytes;
     bool head_done;
-    uint64_t ahead; /* of the body, as announced; UINT64_MAX: nobody knows */
+    uint64_t ahead; /* of the body, as announced; UINT64_MAX: unknown */
     struct http_reply_body body;
     bool done;
     bool untouched; /* the server has surely not handled it: it may be sent again */
     int err;        /* once done */
 };
 
-/* A place for x on a connection, which is opened if need be. x->conn is NULL if the host speaks HTTP/1.1. */
+/* A place for x on a connection, which is opened if need be. x->conn is NULL: HTTP/1.1. */
 MUST_CHECK int httpc_h2_join(struct task *t, struct httpc_h2_call *x);
 /* Closes the connection of a call that timed out, if it was silent twice in a row. */
 void httpc_h2_timeout(struct httpc_h2_call *x);
-/* Gives the place back, at once or when the server has heard that the call is given up. */
+/* Gives the place back, at once or after the stream's reset has been sent. */
 void httpc_h2_leave(struct httpc_h2_call *x);
 void httpc_h2_sweep(struct httpc_host *h);
 void httpc_h2_release(struct httpc_host *h); /* no call may be left */
@@ -305,9 +306,13 @@ void httpc_h2_release(struct httpc_host *h); /* no call may be left */
 /* http_client_h2.c. *answered stays false if the host speaks HTTP/1.1. */
 MUST_CHECK int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out,
                              bool *answered);
-void httpc_h2_callbacks(nghttp2_session_callbacks *to); /* for what replies are made of */
+void httpc_h2_callbacks(nghttp2_session_callbacks *to); /* for requests' bodies and replies */
 int httpc_h2_on_frame(nghttp2_session *s, const nghttp2_frame *f);
 void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem);
+
+/* http_client.c */
+struct http_response httpc_response(const struct http_reply_head *h,
+                                    const struct http_reply_body *b);
 
 /* http_client_request.c */
 /* Method and headers; the URL is not looked at. */

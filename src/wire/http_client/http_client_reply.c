@@ -5,35 +5,6 @@
 #define RETRY_AFTER_MAX_S (366 * 24 * 3600) /* more is nonsense and would overflow */
 #define BODY_AHEAD_BYTES  65536             /* of an announced body; more only once it comes */
 
-static const bool is_token[256] = {
-    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
-    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
-};
-static const bool is_value[256] = {
-    ['\t'] = 1,
-    [' ' ... '~'] = 1,
-    [0x80 ... 0xFF] = 1,
-};
-
-static bool all(const bool table[256], struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (!table[(unsigned char)s.p[i]])
-            return false;
-    }
-    return true;
-}
-
-bool http_token_valid(struct str s)
-{
-    return s.n > 0 && all(is_token, s);
-}
-
-bool http_value_valid(struct str s)
-{
-    return all(is_value, s);
-}
-
 void http_reply_head_init(struct http_reply_head *h)
 {
     *h = (struct http_reply_head){.retry_after_ms = -1};

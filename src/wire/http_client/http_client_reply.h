@@ -1,4 +1,4 @@
-/* http_client_reply.h -- what the client reads out of the head of a reply. */
+/* http_client_reply.h -- the parts of a reply's head that the client uses. */
 #ifndef WIRE_HTTP_CLIENT_REPLY_H
 #define WIRE_HTTP_CLIENT_REPLY_H
 
@@ -24,14 +24,9 @@ struct http_reply_body {
     size_t n, cap;
 };
 
-/* ahead: how many more bytes are to come; UINT64_MAX: nobody knows. */
+/* ahead: how many more bytes are to come; UINT64_MAX: unknown. */
 void http_reply_body_add(struct http_reply_body *b, struct arena *a, struct str piece,
                          uint64_t ahead);
-
-/* What the name of a header, or a method, is made of; never empty. */
-bool http_token_valid(struct str s);
-/* Everything but control characters, as in the value of a header. */
-bool http_value_valid(struct str s);
 
 /* The value of a Retry-After header as time from now, 0 if it lies in the past; -1 if it is neither
  * seconds nor a date. */

@@ -1,4 +1,4 @@
-/* What the caller asks for, checked, and brought into libcurl's form. */
+/* Checks a call and converts it to libcurl's form. */
 #include <stdlib.h>
 
 #include "wire/http_client/http_client_private.h"
@@ -20,7 +20,7 @@ bool httpc_method_repeatable(const char *method)
 
 /* --- headers --- */
 
-/* Whatever says where the body ends is the client's business: two opinions are a smuggled request. */
+/* Only the client frames the body: a second framing header would allow request smuggling. */
 static bool is_framing(struct str name)
 {
     return str_ieq(name, STR("Content-Length")) || str_ieq(name, STR("Transfer-Encoding")) ||
@@ -63,7 +63,7 @@ static bool is_content_type(struct str line)
     return str_ieq(str_cut(&line, ':'), STR("Content-Type"));
 }
 
-/* Curl wants a linked list; it reads it and never frees it. */
+/* Curl reads the list and never frees it. */
 static void prepare_headers(struct task *t, struct httpc_transfer *x)
 {
     const struct http_call *call = x->call;
@@ -77,7 +77,7 @@ static void prepare_headers(struct task *t, struct httpc_transfer *x)
     }
     nodes[n++].data = arena_strdup(a, "Expect:"); /* else curl waits a second for "100 Continue" */
     if (!typed)
-        nodes[n++].data = arena_strdup(a, "Content-Type:"); /* curl would call it a form */
+        nodes[n++].data = arena_strdup(a, "Content-Type:"); /* else curl sends that of a form */
     for (size_t i = 0; i + 1 < n; i++)
         nodes[i].next = &nodes[i + 1];
     x->headers = nodes;
@@ -103,7 +103,7 @@ static void to_lower(char *s)
     }
 }
 
-/* Short and without blanks, control characters and other alphabets: what a URL is made of. */
+/* Short, and printable ASCII without blanks. */
 static bool is_plain(const char *url)
 {
     size_t n = 0;
@@ -112,13 +112,11 @@ static bool is_plain(const char *url)
     return n <= URL_BYTES_MAX && url[n] == '\0';
 }
 
-/* By curl's own reading of it, so that the host we think of is the host it connects to. */
+/* Parsed by curl, so that the host found here is the host it connects to. */
 static int find_host(struct task *t, struct httpc_transfer *x)
 {
     struct arena *a = task_arena(t);
-    CURLU *url = curl_url();
-    if (!url)
-        check_no_memory();
+    CURLU *url = check_memory(curl_url());
     char *scheme = NULL, *name = NULL, *port = NULL;
     bool valid = is_plain(x->call->url) &&
                  curl_url_set(url, CURLUPART_URL, x->call->url, CURLU_DISALLOW_USER) == CURLUE_OK &&

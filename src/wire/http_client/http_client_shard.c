@@ -1,4 +1,4 @@
-/* One curl multi and how it hangs on the loop. */
+/* One curl multi, driven by the loop. */
 #include <stdlib.h>
 
 #include "loop/watch.h"
@@ -13,17 +13,15 @@ static CURL *handle_get(struct http_client *c)
 {
     if (c->spare_count > 0)
         return c->spare[--c->spare_count];
-    CURL *easy = curl_easy_init();
-    if (!easy)
-        check_no_memory();
+    CURL *easy = check_memory(curl_easy_init());
     return easy;
 }
 
-/* A handle that left a connection which others still use keeps its receive buffer, and a reset
- * makes it forget how large that is. Curl takes no size then, which tells us not to keep it. */
+/* A handle that left a shared connection keeps its receive buffer, but a reset makes it forget the
+ * size. Setting a size then fails: such a handle is not kept. */
 static void handle_put(struct http_client *c, CURL *easy)
 {
-    curl_easy_reset(easy); /* forgets the transfer's memory */
+    curl_easy_reset(easy); /* drops pointers to the transfer */
     if (c->spare_count < SPARE_HANDLES_MAX &&
         curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES) == CURLE_OK)
         c->spare[c->spare_count++] = easy;
@@ -45,7 +43,7 @@ static void finish(struct httpc_transfer *x, CURLcode code)
     httpc_transfer_end(x, err);
 }
 
-/* Goes through what curl has finished. */
+/* Ends the transfers that curl has finished. */
 static void settle(struct httpc_shard *s)
 {
     CURLMsg *m;
@@ -89,9 +87,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
         return 0;
     }
     if (!p) {
-        p = malloc(sizeof *p);
-        if (!p)
-            check_no_memory();
+        p = check_memory(malloc(sizeof *p));
         poller_init(p, s->host->client->loop, fd, on_ready, s);
         check(curl_multi_assign(s->multi, fd, p) == CURLM_OK);
     }
@@ -105,7 +101,7 @@ static void on_time(void *arg)
     act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* The loop's clock stands still during a turn, so this may come early; curl asks again then. */
+/* The loop's clock is fixed during a turn, so this may fire early; then curl sets it again. */
 static int on_timer(CURLM *multi, long ms, void *arg)
 {
     (void)multi;
@@ -122,14 +118,10 @@ static int on_timer(CURLM *multi, long ms, void *arg)
 struct httpc_shard *httpc_shard_new(struct httpc_host *h, size_t connections)
 {
     struct http_client *c = h->client;
-    struct httpc_shard *s = calloc(1, sizeof *s);
-    if (!s)
-        check_no_memory();
+    struct httpc_shard *s = check_memory(calloc(1, sizeof *s));
     s->host = h;
     s->connections = connections;
-    s->multi = curl_multi_init();
-    if (!s->multi)
-        check_no_memory();
+    s->multi = check_memory(curl_multi_init());
     list_init(&s->transfers);
     timer_init(&s->timer, c->loop, on_time, s);
     s->idle_since_ms = loop_now_ms(c->loop);
@@ -140,7 +132,7 @@ struct httpc_shard *httpc_shard_new(struct httpc_host *h, size_t connections)
     set_multi(s->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
     set_multi(s->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)STREAMS_MAX);
     set_multi(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)connections);
-    /* Otherwise curl keeps four per call under way, and closes the rest when a burst ends. */
+    /* By default curl keeps four per call under way, and closes the rest when a burst ends. */
     set_multi(s->multi, CURLMOPT_MAXCONNECTS, (long)connections);
     if (c->sweep.pos == 0)
         timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS);

@@ -1,4 +1,4 @@
-/* Calls over plain connections and the same through libcurl: both keep the same promises. */
+/* Calls over plain connections and the same through libcurl: both behave alike. */
 #include "wire/http_client.h"
 
 #include <arpa/inet.h>
@@ -36,6 +36,23 @@ static void fixture_close(struct fixture *f, struct task *t)
     peer_close(t, &f->peer);
 }
 
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+    struct http_client_options options;
+};
+
+static void with_fixture(struct task *t, void *arg)
+{
+    const struct test *test = arg;
+    struct fixture f;
+    fixture_open(&f, t, test->options);
+    test->fn(t, &f);
+    fixture_close(&f, t);
+}
+
+/* Runs fn with a fixture; the rest are options of its client. */
+#define RUN(fn, real_time, ...) tap_task(with_fixture, &(struct test){fn, {__VA_ARGS__}}, real_time)
+
 static int call_path(struct fixture *f, struct task *t, const char *path, struct http_response *r)
 {
     struct http_call call = {.url = peer_url(t, &f->peer, path)};
@@ -56,83 +73,71 @@ static bool last_has(struct fixture *f, const char *text)
 
 /* --- one call --- */
 
-static void test_requests(struct task *t, void *arg)
+static void test_requests(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
-    is_int(call_path(&f, t, "/ok", &r), 0, "GET");
+    is_int(call_path(f, t, "/ok", &r), 0, "GET");
     is_int(r.status, 200, "its status");
     is_int(r.http_version, 11, "its version");
     is_int(r.retry_after_ms, -1, "no Retry-After");
     is_str(r.body, STR("hello"), "its body");
     is_int(r.body.p[r.body.n], '\0', "the body ends with NUL");
     is_str(r.content_type, STR("text/plain"), "its type");
-    ok(last_has(&f, "GET /ok HTTP/1.1\r\n"), "no body means GET");
-    ok(!last_has(&f, "Accept-Encoding"), "no compression is asked for");
-    ok(last_has(&f, "User-Agent: millrace/"), "it says who it is");
+    ok(last_has(f, "GET /ok HTTP/1.1\r\n"), "no body means GET");
+    ok(!last_has(f, "Accept-Encoding"), "no compression is asked for");
+    ok(last_has(f, "User-Agent: millrace/"), "it names itself");
 
-    is_int(post(&f, t, "/echo", str_from("a\0b", 3), &r), 0, "POST");
+    is_int(post(f, t, "/echo", str_from("a\0b", 3), &r), 0, "POST");
     is_str(r.body, str_from("a\0b", 3), "all bytes of the body come back");
-    ok(last_has(&f, "POST /echo HTTP/1.1\r\n"), "a body means POST");
-    ok(!last_has(&f, "Content-Type"), "no type is made up");
-    is_int(post(&f, t, "/echo", STR(""), &r), 0, "POST of nothing");
-    ok(last_has(&f, "POST /echo") && last_has(&f, "Content-Length: 0"), "has a length");
+    ok(last_has(f, "POST /echo HTTP/1.1\r\n"), "a body means POST");
+    ok(!last_has(f, "Content-Type"), "no type is made up");
+    is_int(post(f, t, "/echo", STR(""), &r), 0, "POST of nothing");
+    ok(last_has(f, "POST /echo") && last_has(f, "Content-Length: 0"), "has a length");
 
     char *large = memset(arena_alloc(task_arena(t), 3 << 20), 'x', 3 << 20);
-    is_int(post(&f, t, "/echo", str_from(large, 3 << 20), &r), 0, "POST of 3 MB");
+    is_int(post(f, t, "/echo", str_from(large, 3 << 20), &r), 0, "POST of 3 MB");
     ok(str_eq(r.body, str_from(large, 3 << 20)), "comes back whole");
-    ok(!last_has(&f, "Expect:"), "without waiting for 100 Continue");
-    fixture_close(&f, t);
+    ok(!last_has(f, "Expect:"), "without waiting for 100 Continue");
 }
 
-static void test_methods_and_headers(struct task *t, void *arg)
+static void test_methods_and_headers(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.reply_bytes_max = 10});
     struct http_response r;
     struct str headers[] = {STR("Authorization: Bearer secret"), STR("content-type: a/b"),
                             STR("X-Empty:"), STR("User-Agent: else")};
     struct http_call call = {.method = "PUT",
-                             .url = peer_url(t, &f.peer, "/echo"),
+                             .url = peer_url(t, &f->peer, "/echo"),
                              .headers = headers,
                              .header_count = 4,
                              .body = STR("{}")};
-    is_int(http_call(t, f.client, &call, &r), 0, "PUT with headers");
-    ok(last_has(&f, "PUT /echo HTTP/1.1\r\n"), "the method is sent");
-    ok(last_has(&f, "\r\nAuthorization: Bearer secret\r\n"), "a header is sent");
-    ok(last_has(&f, "\r\ncontent-type: a/b\r\n"), "the type is sent");
-    ok(last_has(&f, "\r\nX-Empty:\r\n"), "an empty header is sent");
-    ok(last_has(&f, "\r\nUser-Agent: else\r\n") && !last_has(&f, "millrace/"),
+    is_int(http_call(t, f->client, &call, &r), 0, "PUT with headers");
+    ok(last_has(f, "PUT /echo HTTP/1.1\r\n"), "the method is sent");
+    ok(last_has(f, "\r\nAuthorization: Bearer secret\r\n"), "a header is sent");
+    ok(last_has(f, "\r\ncontent-type: a/b\r\n"), "the type is sent");
+    ok(last_has(f, "\r\nX-Empty:\r\n"), "an empty header is sent");
+    ok(last_has(f, "\r\nUser-Agent: else\r\n") && !last_has(f, "millrace/"),
        "a caller may name itself");
-    ok(last_has(&f, "Content-Length: 2\r\n"), "the body has a length");
+    ok(last_has(f, "Content-Length: 2\r\n"), "the body has a length");
 
-    call = (struct http_call){.method = "DELETE", .url = peer_url(t, &f.peer, "/ok")};
-    is_int(http_call(t, f.client, &call, &r), 0, "DELETE");
-    ok(last_has(&f, "DELETE /ok HTTP/1.1\r\n"), "the method is sent");
-    ok(!last_has(&f, "secret") && !last_has(&f, "a/b") && !last_has(&f, "Content-Length"),
+    call = (struct http_call){.method = "DELETE", .url = peer_url(t, &f->peer, "/ok")};
+    is_int(http_call(t, f->client, &call, &r), 0, "DELETE");
+    ok(last_has(f, "DELETE /ok HTTP/1.1\r\n"), "the method is sent");
+    ok(!last_has(f, "secret") && !last_has(f, "a/b") && !last_has(f, "Content-Length"),
        "and nothing of the call before");
-    call = (struct http_call){.method = "POST", .url = peer_url(t, &f.peer, "/ok")};
-    is_int(http_call(t, f.client, &call, &r), 0, "POST without a body");
-    ok(last_has(&f, "POST /ok") && last_has(&f, "Content-Length: 0"), "has a length");
-    fixture_close(&f, t);
+    call = (struct http_call){.method = "POST", .url = peer_url(t, &f->peer, "/ok")};
+    is_int(http_call(t, f->client, &call, &r), 0, "POST without a body");
+    ok(last_has(f, "POST /ok") && last_has(f, "Content-Length: 0"), "has a length");
 }
 
-/* The server answers a HEAD like a GET, so its body must be passed over with the connection. */
-static void test_head(struct task *t, void *arg)
+/* The server sends a body even to HEAD, so the connection must be closed. */
+static void test_head(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.reply_bytes_max = 10});
     struct http_response r;
-    struct http_call call = {.method = "HEAD", .url = peer_url(t, &f.peer, "/big")};
-    is_int(http_call(t, f.client, &call, &r), 0, "HEAD of a large page is within the limit");
+    struct http_call call = {.method = "HEAD", .url = peer_url(t, &f->peer, "/big")};
+    is_int(http_call(t, f->client, &call, &r), 0, "HEAD of a large page is within the limit");
     is_int(r.status, 200, "its status");
     is_str(r.body, STR(""), "no body");
-    ok(last_has(&f, "HEAD /big HTTP/1.1\r\n"), "the method is sent");
-    fixture_close(&f, t);
+    ok(last_has(f, "HEAD /big HTTP/1.1\r\n"), "the method is sent");
 }
 
 static void expect_invalid(struct fixture *f, struct task *t, struct http_call call,
@@ -143,19 +148,16 @@ static void expect_invalid(struct fixture *f, struct task *t, struct http_call c
     ok(!strstr(task_error(t), "secret"), "without telling secrets: %s", task_error(t));
 }
 
-static void test_invalid(struct task *t, void *arg)
+static void test_invalid(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    const char *url = peer_url(t, &f.peer, "/ok");
+    const char *url = peer_url(t, &f->peer, "/ok");
     static const struct str headers[] = {
         STR("X: a\r\nY: secret"),          STR("X: a\nY: secret"), STR("secret without colon"),
         STR("bad name: secret"),           STR(": secret"),        STR("Content-Length: 7"),
         STR("Transfer-Encoding: chunked"), STR("X: a\0b"),         STR("Expect: 100-continue"),
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        expect_invalid(&f, t,
+        expect_invalid(f, t,
                        (struct http_call){.url = url, .headers = &headers[i], .header_count = 1},
                        arena_printf(task_arena(t), "header %zu", i));
     static const char *const urls[] = {"ftp://127.0.0.1/x",
@@ -167,15 +169,14 @@ static void test_invalid(struct task *t, void *arg)
                                        "http://127.0.0.1/a b",
                                        "http://b\303\274cher.test/"};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
-        expect_invalid(&f, t, (struct http_call){.url = urls[i]}, urls[i]);
+        expect_invalid(f, t, (struct http_call){.url = urls[i]}, urls[i]);
     char *long_url = memset(arena_zalloc(task_arena(t), 20001), 'x', 20000);
     memcpy(long_url, url, strlen(url));
-    expect_invalid(&f, t, (struct http_call){.url = long_url}, "a URL of 20,000 bytes");
-    expect_invalid(&f, t, (struct http_call){.url = url, .method = "GET /x"},
+    expect_invalid(f, t, (struct http_call){.url = long_url}, "a URL of 20,000 bytes");
+    expect_invalid(f, t, (struct http_call){.url = url, .method = "GET /x"},
                    "a method of two words");
-    expect_invalid(&f, t, (struct http_call){.url = url, .method = ""}, "an empty method");
-    is_int((int64_t)f.peer.requests, 0, "nothing was sent");
-    fixture_close(&f, t);
+    expect_invalid(f, t, (struct http_call){.url = url, .method = ""}, "an empty method");
+    is_int((int64_t)f->peer.requests, 0, "nothing was sent");
 }
 
 static void test_environment(struct task *t, void *arg)
@@ -207,50 +208,42 @@ static void test_environment(struct task *t, void *arg)
     rmdir(dir);
 }
 
-static void test_retry_after(struct task *t, void *arg)
+static void test_retry_after(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
-    is_int(call_path(&f, t, "/hint", &r), 0, "a reply after an interim one");
+    is_int(call_path(f, t, "/hint", &r), 0, "a reply after an interim one");
     is_int(r.status, 429, "the real status counts");
     is_int(r.retry_after_ms, 7000, "Retry-After in seconds");
     ok(!r.content_type.p, "the interim reply's headers do not count");
-    is_int(call_path(&f, t, "/retry-date", &r), 0, "a reply with a date");
+    is_int(call_path(f, t, "/retry-date", &r), 0, "a reply with a date");
     ok(r.retry_after_ms > 57000 && r.retry_after_ms <= 60000, "Retry-After as date: %lld ms",
        (long long)r.retry_after_ms);
-    fixture_close(&f, t);
 }
 
 /* --- what goes wrong --- */
 
-static void test_failures(struct task *t, void *arg)
+static void test_failures(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r = {.status = 77};
-    is_int(post(&f, t, "/die", STR("x"), &r), ERR_UNCERTAIN, "closed after the request");
-    is_int(call_path(&f, t, "/die", &r), ERR_UNCERTAIN, "the same for GET");
-    is_int(call_path(&f, t, "/half", &r), ERR_UNCERTAIN, "closed within the body");
-    is_int(call_path(&f, t, "/garbage", &r), ERR_PROTO, "not HTTP");
-    is_int(call_path(&f, t, "/long-head", &r), ERR_LIMIT, "a head without end");
-    is_int((int64_t)f.peer.requests, 5, "as many requests as calls");
+    is_int(post(f, t, "/die", STR("x"), &r), ERR_UNCERTAIN, "closed after the request");
+    is_int(call_path(f, t, "/die", &r), ERR_UNCERTAIN, "the same for GET");
+    is_int(call_path(f, t, "/half", &r), ERR_UNCERTAIN, "closed within the body");
+    is_int(call_path(f, t, "/garbage", &r), ERR_PROTO, "not HTTP");
+    is_int(call_path(f, t, "/long-head", &r), ERR_LIMIT, "a head without end");
+    is_int((int64_t)f->peer.requests, 5, "as many requests as calls");
     is_int(r.status, 77, "a failed call leaves the response alone");
 
-    int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, but nobody listens */
+    int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, but not listening */
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
     check(bind(fd, (struct sockaddr *)&a, n) == 0);
     check(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
     struct http_call call = {
         .url = arena_printf(task_arena(t), "http://127.0.0.1:%d/x?key=secret", ntohs(a.sin_port))};
-    is_int(http_call(t, f.client, &call, &r), ERR_UNAVAILABLE, "nobody listens");
+    is_int(http_call(t, f->client, &call, &r), ERR_UNAVAILABLE, "no server listens");
     ok(strstr(task_error(t), "127.0.0.1") && !strstr(task_error(t), "secret"),
        "the message names the host only: %s", task_error(t));
     close(fd);
-    fixture_close(&f, t);
 }
 
 static int silent_listener(int *port, int fill[], int count)
@@ -261,48 +254,41 @@ static int silent_listener(int *port, int fill[], int count)
     check(bind(fd, (struct sockaddr *)&a, n) == 0 && listen(fd, 0) == 0);
     check(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
     *port = ntohs(a.sin_port);
-    for (int i = 0; i < count; i++) { /* no room is left: the kernel drops who comes now */
+    for (int i = 0; i < count;
+         i++) { /* the backlog is full: the kernel drops further connections */
         fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fill[i], (struct sockaddr *)&a, n);
     }
     return fd;
 }
 
-static void test_connect_time(struct task *t, void *arg)
+static void test_connect_time(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 200});
     int port, fill[4];
     int fd = silent_listener(&port, fill, 4);
     struct http_call call = {.url = arena_printf(task_arena(t), "http://127.0.0.1:%d/", port)};
     struct http_response r;
     int64_t start_us = loop_now_us(task_loop(t));
-    is_int(http_call(t, f.client, &call, &r), ERR_UNAVAILABLE, "no connection in time");
+    is_int(http_call(t, f->client, &call, &r), ERR_UNAVAILABLE, "no connection in time");
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     ok(ms >= 200 && ms < 2000, "after the time for it: %lld ms", (long long)ms);
     for (int i = 0; i < 4; i++)
         close(fill[i]);
     close(fd);
-    fixture_close(&f, t);
 }
 
-static void test_limits(struct task *t, void *arg)
+static void test_limits(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.reply_bytes_max = 99999});
     struct http_response r;
-    is_int(call_path(&f, t, "/big", &r), ERR_LIMIT, "an announced length over the limit");
-    is_int(call_path(&f, t, "/endless", &r), ERR_LIMIT, "a reply without end");
-    struct http_call call = {.url = peer_url(t, &f.peer, "/big"), .reply_bytes_max = 100000};
-    is_int(http_call(t, f.client, &call, &r), 0, "a call with a limit of its own");
+    is_int(call_path(f, t, "/big", &r), ERR_LIMIT, "an announced length over the limit");
+    is_int(call_path(f, t, "/endless", &r), ERR_LIMIT, "a reply without end");
+    struct http_call call = {.url = peer_url(t, &f->peer, "/big"), .reply_bytes_max = 100000};
+    is_int(http_call(t, f->client, &call, &r), 0, "a call with a limit of its own");
     is_int((int64_t)r.body.n, 100000, "gets all of it");
-    call = (struct http_call){.url = peer_url(t, &f.peer, "/trickle"), .reply_bytes_max = 29};
-    is_int(http_call(t, f.client, &call, &r), ERR_LIMIT, "one byte too many");
+    call = (struct http_call){.url = peer_url(t, &f->peer, "/trickle"), .reply_bytes_max = 29};
+    is_int(http_call(t, f->client, &call, &r), ERR_LIMIT, "one byte too many");
     call.reply_bytes_max = 30;
-    is_int(http_call(t, f.client, &call, &r), 0, "just as many as allowed");
-    fixture_close(&f, t);
+    is_int(http_call(t, f->client, &call, &r), 0, "just as many as allowed");
 }
 
 /* --- connections --- */
@@ -340,34 +326,22 @@ static void burst_start(struct group *g, struct burst *b, size_t count)
         check(task_go(g, "call", burst_call, b) == 0);
 }
 
-static void burst_run(struct task *t, struct burst *b, size_t count)
+static void test_reuse(struct task *t, struct fixture *f)
 {
-    struct group g;
-    group_init(&g, task_loop(t));
-    burst_start(&g, b, count);
-    check(group_join(t, &g) == 0);
-}
-
-static void test_reuse(struct task *t, void *arg)
-{
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
     int failed = 0;
     for (int i = 0; i < 20; i++)
-        failed += post(&f, t, "/echo", STR("x"), &r) != 0;
+        failed += post(f, t, "/echo", STR("x"), &r) != 0;
     is_int(failed, 0, "20 calls one after the other");
-    is_int((int64_t)f.peer.accepted, 1, "take one connection");
+    is_int((int64_t)f->peer.accepted, 1, "take one connection");
 
-    struct burst b = {.f = &f, .path = "/slow"};
-    burst_run(t, &b, 50);
+    struct burst b = {.f = f, .path = "/slow"};
+    crowd(t, 50, burst_call, &b);
     is_int((int64_t)b.good, 50, "50 calls at once");
-    is_int((int64_t)f.peer.accepted, 50, "take a connection each");
-    burst_run(t, &b, 50);
+    is_int((int64_t)f->peer.accepted, 50, "take a connection each");
+    crowd(t, 50, burst_call, &b);
     is_int((int64_t)b.good, 100, "and 50 more");
-    is_int((int64_t)f.peer.accepted, 50, "take the same ones");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.accepted, 50, "take the same ones");
 }
 
 static bool socket_is_ours(int fd, int port)
@@ -378,171 +352,135 @@ static bool socket_is_ours(int fd, int port)
            ntohs(a.sin_port) == port;
 }
 
-static void test_socket(struct task *t, void *arg)
+static void test_socket(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
-    is_int(call_path(&f, t, "/ok", &r), 0, "a call that leaves a connection");
+    is_int(call_path(f, t, "/ok", &r), 0, "a call that leaves a connection");
     int found = 0;
     for (int fd = 0; fd < 100; fd++) {
-        if (!socket_is_ours(fd, f.peer.port))
+        if (!socket_is_ours(fd, f->peer.port))
             continue;
         found++;
         int ms = 0;
         socklen_t n = sizeof ms;
         check(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &n) == 0);
         ok(ms > 0, "a peer that vanished is noticed after %d ms", ms);
-        ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "a program we become does not inherit it");
+        ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "it is closed on exec");
     }
     is_int(found, 1, "one socket was looked at");
-    fixture_close(&f, t);
 }
 
-static void test_connection_limit(struct task *t, void *arg)
+static void test_connection_limit(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 3});
-    struct burst b = {.f = &f, .path = "/slow"};
-    burst_run(t, &b, 14);
+    struct burst b = {.f = f, .path = "/slow"};
+    crowd(t, 14, burst_call, &b);
     is_int((int64_t)b.good, 14, "14 calls with 3 connections allowed");
-    is_int((int64_t)f.peer.accepted, 3, "take 3 connections");
-    is_int((int64_t)f.peer.busiest, 3, "that are used at the same time");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.accepted, 3, "take 3 connections");
+    is_int((int64_t)f->peer.busiest, 3, "that are used at the same time");
 }
 
-static void test_several_shards(struct task *t, void *arg)
+static void test_several_shards(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 600});
-    struct burst b = {.f = &f, .path = "/slow", .body = STR("x")};
-    burst_run(t, &b, 1000);
+    struct burst b = {.f = f, .path = "/slow", .body = STR("x")};
+    crowd(t, 1000, burst_call, &b);
     is_int((int64_t)b.good, 1000, "1,000 calls with 600 connections allowed");
-    is_int((int64_t)f.peer.accepted, 600, "take 600 connections");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.accepted, 600, "take 600 connections");
 }
 
-/* The connection is closed while nobody uses it: found out before anything is sent. */
-static void test_stale_connection(struct task *t, void *arg)
+/* An idle connection is closed: noticed before anything is sent. */
+static void test_stale_connection(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
     for (int i = 0; i < 3; i++) {
-        is_int(post(&f, t, "/leave", STR("x"), &r), 0, "a call over a fresh connection");
+        is_int(post(f, t, "/leave", STR("x"), &r), 0, "a call over a fresh connection");
         check(task_sleep(t, 20) == 0);
     }
-    is_int((int64_t)f.peer.requests, 3, "none was repeated");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.requests, 3, "none was repeated");
 }
 
 /* The connection is closed after the request was read: it may have been done. */
-static void test_dying_connection(struct task *t, void *arg)
+static void test_dying_connection(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
-    is_int(post(&f, t, "/second-dies", STR("1"), &r), 0, "first POST of a connection");
-    is_int(post(&f, t, "/second-dies", STR("2"), &r), ERR_UNCERTAIN, "second POST");
+    is_int(post(f, t, "/second-dies", STR("1"), &r), 0, "first POST of a connection");
+    is_int(post(f, t, "/second-dies", STR("2"), &r), ERR_UNCERTAIN, "second POST");
     ok(strstr(task_error(t), "http://127.0.0.1:") && strstr(task_error(t), "lost"), "says why: %s",
        task_error(t));
-    is_int((int64_t)f.peer.requests, 2, "was sent once only");
-    struct http_call call = {.method = "POST", .url = peer_url(t, &f.peer, "/second-dies")};
-    is_int(http_call(t, f.client, &call, &r), 0, "first POST without a body");
-    is_int(http_call(t, f.client, &call, &r), ERR_UNCERTAIN, "second POST without a body");
-    is_int((int64_t)f.peer.requests, 4, "was sent once only");
-    is_int(call_path(&f, t, "/second-dies", &r), 0, "first GET of a connection");
-    is_int(call_path(&f, t, "/second-dies", &r), 0, "second GET is repeated on a fresh one");
-    is_int((int64_t)f.peer.requests, 7, "as it may be");
-    fixture_close(&f, t);
+    is_int((int64_t)f->peer.requests, 2, "was sent once only");
+    struct http_call call = {.method = "POST", .url = peer_url(t, &f->peer, "/second-dies")};
+    is_int(http_call(t, f->client, &call, &r), 0, "first POST without a body");
+    is_int(http_call(t, f->client, &call, &r), ERR_UNCERTAIN, "second POST without a body");
+    is_int((int64_t)f->peer.requests, 4, "was sent once only");
+    is_int(call_path(f, t, "/second-dies", &r), 0, "first GET of a connection");
+    is_int(call_path(f, t, "/second-dies", &r), 0, "second GET is repeated on a fresh one");
+    is_int((int64_t)f->peer.requests, 7, "as it may be");
 }
 
-static void test_many_hosts(struct task *t, void *arg)
+static void test_many_hosts(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     int failed = 0;
     for (int i = 0; i < 300; i++) {
         struct task_scope s = task_scope(t);
         struct http_call call = {.url = arena_printf(task_arena(t), "http://127.0.%d.%d:%d/ok",
-                                                     i / 200, i % 200 + 1, f.peer.port)};
+                                                     i / 200, i % 200 + 1, f->peer.port)};
         struct http_response r;
-        failed += http_call(t, f.client, &call, &r) != 0;
+        failed += http_call(t, f->client, &call, &r) != 0;
         task_scope_end(t, s);
     }
     is_int(failed, 0, "300 hosts one after the other");
     check(task_sleep(t, 20) == 0);
-    ok(f.peer.open <= 256, "the oldest are forgotten: %zu connections", f.peer.open);
-    fixture_close(&f, t);
+    ok(f->peer.open <= 256, "the oldest are forgotten: %zu connections", f->peer.open);
 }
 
 /* On virtual time. */
-static void test_idle(struct task *t, void *arg)
+static void test_idle(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
-    struct burst b = {.f = &f, .path = "/slow"};
-    burst_run(t, &b, 300);
-    is_int((int64_t)f.peer.open, 300, "connections are kept");
+    struct burst b = {.f = f, .path = "/slow"};
+    crowd(t, 300, burst_call, &b);
+    is_int((int64_t)f->peer.open, 300, "connections are kept");
     check(task_sleep(t, 25000) == 0);
-    burst_run(t, &b, 100);
+    crowd(t, 100, burst_call, &b);
     check(task_sleep(t, 20000) == 0);
-    ok(f.peer.open >= 100 && f.peer.open < 300, "those that nobody used are closed: %zu are left",
-       f.peer.open);
+    ok(f->peer.open >= 100 && f->peer.open < 300, "unused ones are closed: %zu are left",
+       f->peer.open);
     check(task_sleep(t, 30000) == 0);
-    is_int((int64_t)f.peer.open, 0, "later the others");
-    burst_run(t, &b, 3);
+    is_int((int64_t)f->peer.open, 0, "later the others");
+    crowd(t, 3, burst_call, &b);
     is_int((int64_t)b.good, 403, "and opened again");
-    fixture_close(&f, t);
 }
 
 /* --- ending early --- */
 
-static void test_deadline(struct task *t, void *arg)
+static void test_deadline(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 5});
-    struct burst b = {.f = &f, .path = "/stall", .body = STR("x"), .deadline_ms = 100};
+    struct burst b = {.f = f, .path = "/stall", .body = STR("x"), .deadline_ms = 100};
     int64_t start_us = loop_now_us(task_loop(t));
-    burst_run(t, &b, 20); /* 15 of them do not even begin */
+    crowd(t, 20, burst_call, &b); /* 15 of them do not even begin */
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     is_int((int64_t)b.timeout, 20, "the deadline ends a call");
     ok(ms >= 90 && ms < 1000, "at once: %lld ms", (long long)ms);
     check(task_sleep(t, 20) == 0);
-    is_int((int64_t)f.peer.open, 0, "and its connection");
-    is_int((int64_t)f.peer.requests, 5, "those that waited were not sent");
+    is_int((int64_t)f->peer.open, 0, "and its connection");
+    is_int((int64_t)f->peer.requests, 5, "those that waited were not sent");
     struct http_response r;
-    is_int(call_path(&f, t, "/ok", &r), 0, "the next call works");
-    fixture_close(&f, t);
+    is_int(call_path(f, t, "/ok", &r), 0, "the next call works");
 }
 
-static void test_cancel(struct task *t, void *arg)
+static void test_cancel(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.h1_connections_max = 5});
-    struct burst b = {.f = &f, .path = "/stall"};
+    struct burst b = {.f = f, .path = "/stall"};
     struct group g;
     group_init(&g, task_loop(t));
     burst_start(&g, &b, 20);
     check(task_sleep(t, 50) == 0);
-    is_int((int64_t)http_client_in_flight(f.client), 20, "20 calls are under way");
+    is_int((int64_t)http_client_in_flight(f->client), 20, "20 calls are under way");
     int64_t start_us = loop_now_us(task_loop(t));
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     is_int((int64_t)b.canceled, 20, "all are cancelled");
     ok(ms < 500, "at once: %lld ms", (long long)ms);
-    is_int((int64_t)http_client_in_flight(f.client), 0, "none is under way");
-    fixture_close(&f, t);
+    is_int((int64_t)http_client_in_flight(f->client), 0, "none is under way");
 }
 
 /* --- in pieces --- */
@@ -564,40 +502,36 @@ static int take_piece(void *arg, struct str piece)
     return p->stop_after && p->count == p->stop_after ? ERR_CONFLICT : 0;
 }
 
-static void test_pieces(struct task *t, void *arg)
+static void test_pieces(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct pieces p = {.loop = task_loop(t)};
     struct http_call call = {
-        .url = peer_url(t, &f.peer, "/trickle"), .on_piece = take_piece, .arg = &p};
+        .url = peer_url(t, &f->peer, "/trickle"), .on_piece = take_piece, .arg = &p};
     struct http_response r;
-    is_int(http_call(t, f.client, &call, &r), 0, "a reply in pieces");
+    is_int(http_call(t, f->client, &call, &r), 0, "a reply in pieces");
     is_int((int64_t)p.bytes, 30, "all of it");
     ok(p.count >= 2 && p.last_us - p.first_us > 20000, "as they come: %zu over %lld us", p.count,
        (long long)(p.last_us - p.first_us));
     is_str(r.body, STR(""), "none is collected");
 
     p = (struct pieces){.loop = task_loop(t)};
-    call.url = peer_url(t, &f.peer, "/trickle-404");
-    is_int(http_call(t, f.client, &call, &r), 0, "an error reply");
+    call.url = peer_url(t, &f->peer, "/trickle-404");
+    is_int(http_call(t, f->client, &call, &r), 0, "an error reply");
     is_str(r.body, STR("piece piece piece piece piece "), "is collected");
     is_int((int64_t)p.count, 0, "not given in pieces");
 
     p = (struct pieces){.loop = task_loop(t), .stop_after = 2};
-    call.url = peer_url(t, &f.peer, "/endless");
-    is_int(http_call(t, f.client, &call, &r), ERR_CONFLICT, "the taker can stop it");
+    call.url = peer_url(t, &f->peer, "/endless");
+    is_int(http_call(t, f->client, &call, &r), ERR_CONFLICT, "the taker can stop it");
     is_int((int64_t)p.count, 2, "and hears no more");
     p = (struct pieces){.loop = task_loop(t)};
     call.reply_bytes_max = 1000;
-    is_int(http_call(t, f.client, &call, &r), ERR_LIMIT, "the limit counts for pieces too");
+    is_int(http_call(t, f->client, &call, &r), ERR_LIMIT, "the limit counts for pieces too");
     p = (struct pieces){.loop = task_loop(t)};
-    call.url = peer_url(t, &f.peer, "/big");
+    call.url = peer_url(t, &f->peer, "/big");
     call.reply_bytes_max = 50000;
-    is_int(http_call(t, f.client, &call, &r), ERR_LIMIT, "a reply that says it is too long");
+    is_int(http_call(t, f->client, &call, &r), ERR_LIMIT, "a reply that says it is too long");
     is_int((int64_t)p.count, 0, "is refused before its first piece");
-    fixture_close(&f, t);
 }
 
 /* --- metrics --- */
@@ -644,26 +578,26 @@ static void test_metrics(struct task *t, void *arg)
 
 static void run_all(void)
 {
-    tap_task(test_requests, NULL, true);
-    tap_task(test_methods_and_headers, NULL, true);
-    tap_task(test_head, NULL, true);
-    tap_task(test_invalid, NULL, true);
+    RUN(test_requests, true);
+    RUN(test_methods_and_headers, true, .reply_bytes_max = 10);
+    RUN(test_head, true, .reply_bytes_max = 10);
+    RUN(test_invalid, true);
     tap_task(test_environment, NULL, true);
-    tap_task(test_retry_after, NULL, true);
-    tap_task(test_failures, NULL, true);
-    tap_task(test_connect_time, NULL, true);
-    tap_task(test_limits, NULL, true);
-    tap_task(test_reuse, NULL, true);
-    tap_task(test_socket, NULL, true);
-    tap_task(test_connection_limit, NULL, true);
-    tap_task(test_several_shards, NULL, true);
-    tap_task(test_stale_connection, NULL, true);
-    tap_task(test_dying_connection, NULL, true);
-    tap_task(test_many_hosts, NULL, true);
-    tap_task(test_idle, NULL, false);
-    tap_task(test_deadline, NULL, true);
-    tap_task(test_cancel, NULL, true);
-    tap_task(test_pieces, NULL, true);
+    RUN(test_retry_after, true);
+    RUN(test_failures, true);
+    RUN(test_connect_time, true, .connect_ms = 200);
+    RUN(test_limits, true, .reply_bytes_max = 99999);
+    RUN(test_reuse, true);
+    RUN(test_socket, true);
+    RUN(test_connection_limit, true, .h1_connections_max = 3);
+    RUN(test_several_shards, true, .h1_connections_max = 600);
+    RUN(test_stale_connection, true);
+    RUN(test_dying_connection, true);
+    RUN(test_many_hosts, true);
+    RUN(test_idle, false);
+    RUN(test_deadline, true, .h1_connections_max = 5);
+    RUN(test_cancel, true, .h1_connections_max = 5);
+    RUN(test_pieces, true);
     tap_task(test_metrics, NULL, true);
 }
 
@@ -675,7 +609,7 @@ int main(void)
     files.rlim_cur = files.rlim_max;
     check(setrlimit(RLIMIT_NOFILE, &files) == 0);
     run_all();
-    by_curl = true; /* what https:// goes through */
+    by_curl = true; /* as https:// does */
     run_all();
     return tap_done();
 }

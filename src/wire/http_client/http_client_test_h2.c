@@ -221,7 +221,10 @@ static void conn_new(struct h2_server *v, struct loop *l, int fd)
     if (v->leaves)
         check(nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0) == 0);
     http2_link_init(&c->wire, l, fd, s, conn_free, c);
-    http2_link_pack(&c->wire);
+    if (v->mute)
+        poller_set(&c->wire.poller, 0);
+    else
+        http2_link_pack(&c->wire);
 }
 
 static void accept_all(struct task *t, void *arg)

@@ -1,4 +1,4 @@
-/* http_client_test_h2.h -- a plain HTTP/2 server on the test's own loop; the path says what it does.
+/* http_client_test_h2.h -- an HTTP/2 server on the test's own loop; the path says what it does.
  *
  *   /ok             200 "hello"
  *   /slow           the same after 50 ms
@@ -23,6 +23,7 @@ struct h2_server {
     uint32_t streams_max, window; /* its settings; 0: the usual */
     bool swallows;                /* every request */
     bool leaves;                  /* sends GOAWAY with its settings */
+    bool mute;                    /* accepts, and neither reads nor writes */
     size_t accepted, requests, busy, busiest, refusals, closed;
     struct list conns;
 };

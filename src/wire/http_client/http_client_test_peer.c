@@ -323,3 +323,12 @@ const char *peer_url(struct task *t, const struct peer *p, const char *path)
 {
     return arena_printf(task_arena(t), "http://127.0.0.1:%d%s", p->port, path);
 }
+
+void crowd(struct task *t, size_t count, task_fn *fn, void *arg)
+{
+    struct group g;
+    group_init(&g, task_loop(t));
+    for (size_t i = 0; i < count; i++)
+        check(task_go(&g, "one of many", fn, arg) == 0);
+    check(group_join(t, &g) == 0);
+}

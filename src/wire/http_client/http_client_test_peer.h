@@ -1,4 +1,4 @@
-/* http_client_test_peer.h -- a server on the test's own loop that does what the path asks for.
+/* http_client_test_peer.h -- an HTTP/1.1 server on the test's loop; the path says what it does.
  *
  *   /ok             "hello", keeps the connection
  *   /echo           the body it was sent
@@ -13,7 +13,7 @@
  *   /die            reads the request and closes
  *   /half           closes after 10 of 100 bytes
  *   /garbage        no HTTP
- *   /leave          "hello", then closes without a word
+ *   /leave          "hello", then closes without Connection: close
  *   /second-dies    "hello" to the first request of a connection; reads the second and closes
  *   /hint           "103 Early Hints", then 429 with "Retry-After: 7"
  *   /retry-date     429 with the date of a minute from now
@@ -42,6 +42,8 @@ struct peer {
 void peer_open(struct peer *p, struct loop *l);
 void peer_open_ipv6(struct peer *p, struct loop *l); /* on [::1] only */
 void peer_close(struct task *t, struct peer *p);
+/* Runs fn(arg) in so many tasks at once, and waits for all. */
+void crowd(struct task *t, size_t count, task_fn *fn, void *arg);
 /* The URL of a path, in t's arena. */
 const char *peer_url(struct task *t, const struct peer *p, const char *path);
 #endif

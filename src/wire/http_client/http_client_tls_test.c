@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "tests/tap.h"
 #include "wire/http_client.h"
+#include "wire/http_client/http_client_test_peer.h"
 
 #define SERVERS_MAX 16
 
@@ -97,7 +98,7 @@ static void servers_open(struct servers *s)
 
 static void servers_close(struct servers *s)
 {
-    fclose(s->in); /* its end is theirs */
+    fclose(s->in); /* ends the servers */
     fclose(s->out);
     int status;
     check(waitpid(s->pid, &status, 0) == s->pid);
@@ -143,7 +144,7 @@ static int post(struct task *t, struct fixture *f, const char *path, struct str 
     return http_call(t, f->client, &call, r);
 }
 
-/* What the server has seen; -1 if it cannot be asked. */
+/* A number of the server's statistics; -1: no answer. */
 static int64_t seen(struct task *t, struct fixture *f, const char *what)
 {
     struct http_call call = {.url = url_of(t, f, "/stats")};
@@ -185,15 +186,6 @@ static void burst_call(struct task *t, void *arg)
         printf("# %s\n", task_error(t));
 }
 
-static void burst_run(struct task *t, struct burst *b, size_t count)
-{
-    struct group g;
-    group_init(&g, task_loop(t));
-    for (size_t i = 0; i < count; i++)
-        check(task_go(&g, "call", burst_call, b) == 0);
-    check(group_join(t, &g) == 0);
-}
-
 /* --- HTTP/2 --- */
 
 static void test_h2(struct task *t, void *arg)
@@ -201,7 +193,7 @@ static void test_h2(struct task *t, void *arg)
     struct fixture f;
     fixture_open(&f, t, arg, "h2", (struct http_client_options){.connect_ms = 0});
     struct burst b = {.f = &f, .path = "/?ms=100", .version = 20};
-    burst_run(t, &b, 50);
+    crowd(t, 50, burst_call, &b);
     is_int((int64_t)b.good, 50, "50 first calls at once");
     is_int(seen(t, &f, "connections"), 1, "take one connection");
     is_int(seen(t, &f, "busiest"), 50, "at the same time");
@@ -219,7 +211,7 @@ static void test_h2_connection_limit(struct task *t, void *arg)
     fixture_open(&f, t, arg, "h2", (struct http_client_options){.h2_connections_max = 4});
     int64_t before = seen(t, &f, "connections");
     struct burst b = {.f = &f, .path = "/?ms=200", .version = 20};
-    burst_run(t, &b, 1000);
+    crowd(t, 1000, burst_call, &b);
     is_int((int64_t)b.good, 1000, "1,000 calls, 4 connections allowed, 100 calls on each");
     int64_t more = seen(t, &f, "connections") - before;
     ok(more >= 1 && more <= 3, "took 4 connections: 1 and %lld", (long long)more);
@@ -234,7 +226,7 @@ static void test_h2_cold(struct task *t, void *arg)
     int64_t before = seen(t, &other, "connections");
     fixture_open(&f, t, arg, "h2", (struct http_client_options){.h2_connections_max = 12});
     struct burst b = {.f = &f, .path = "/?ms=50", .version = 20};
-    burst_run(t, &b, 1500);
+    crowd(t, 1500, burst_call, &b);
     is_int((int64_t)b.good, 1500, "1,500 first calls at once");
     int64_t more = seen(t, &other, "connections") - before;
     ok(more <= 12, "over at most 12 connections: %lld", (long long)more);
@@ -242,8 +234,8 @@ static void test_h2_cold(struct task *t, void *arg)
     http_client_free(other.client);
 }
 
-/* Calls wait inside curl for longer than connecting may take: no reason to fail. The first call
- * lets curl know how many the server takes; what is sent before that, the server refuses. */
+/* Calls may wait inside curl for longer than connect_ms. The first call brings the server's limit
+ * of streams; calls sent before that are refused. */
 static void test_narrow_server(struct task *t, void *arg)
 {
     struct fixture f;
@@ -252,7 +244,7 @@ static void test_narrow_server(struct task *t, void *arg)
     struct http_response r;
     is_int(post(t, &f, "/", STR("first"), &r), 0, "a first call to a server that takes 4 at once");
     struct burst b = {.f = &f, .path = "/?ms=700", .version = 20};
-    burst_run(t, &b, 16);
+    crowd(t, 16, burst_call, &b);
     is_int((int64_t)b.good, 16, "16 calls of 700 ms");
     is_int(seen(t, &f, "busiest"), 4, "take turns");
     is_int(seen(t, &f, "connections"), 1, "on one connection");
@@ -347,21 +339,21 @@ static void test_h1_only(struct task *t, void *arg)
     fixture_open(&f, t, arg, "h1", (struct http_client_options){.connect_ms = 1000});
     struct burst b = {.f = &f, .path = "/?ms=600", .version = 11};
     int64_t start_us = loop_now_us(task_loop(t));
-    burst_run(t, &b, 60);
+    crowd(t, 60, burst_call, &b);
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     is_int((int64_t)b.good, 60, "60 calls to a server without HTTP/2");
     ok(seen(t, &f, "busiest") > 10, "use more connections once that is known: %lld",
        (long long)seen(t, &f, "busiest"));
     ok(ms < 3000, "and do not wait for each other: %lld ms", (long long)ms);
     int64_t before = seen(t, &f, "connections");
-    burst_run(t, &b, 60);
+    crowd(t, 60, burst_call, &b);
     is_int((int64_t)b.good, 120, "60 more");
     is_int(seen(t, &f, "busiest"), 60, "all at once");
     ok(seen(t, &f, "connections") - before <= 30, "with the connections there were");
     http_client_free(f.client);
 }
 
-/* --- whom it trusts --- */
+/* --- certificates --- */
 
 static void expect_refused(struct task *t, const struct servers *s, const char *server,
                            const char *ca_file, const char *what)
@@ -380,7 +372,7 @@ static void test_trust(struct task *t, void *arg)
     struct servers *s = arg;
     const char *ca = in_dir(t, s, "ca.crt");
     expect_refused(t, s, "h2", NULL, "unknown to the system");
-    expect_refused(t, s, "h2", in_dir(t, s, "other_ca.crt"), "signed by somebody else");
+    expect_refused(t, s, "h2", in_dir(t, s, "other_ca.crt"), "signed by another authority");
     expect_refused(t, s, "wrong_host", ca, "for another host");
     expect_refused(t, s, "expired", ca, "expired");
     expect_refused(t, s, "self_signed", ca, "signed by itself");

@@ -1,4 +1,4 @@
-/* One call as libcurl sees it: its options, its callbacks, and what became of it. */
+/* One call in libcurl: its options, callbacks and outcome. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ static size_t stop(struct httpc_transfer *x, int err)
 }
 
 /* Curl is about to send. A second time means that it repeats the request after a kept connection
- * has died: not for us to decide if the server may have acted on the first. */
+ * has died: allowed for idempotent methods only, as the server may have acted on the first. */
 static int on_begin(void *arg, char *peer, char *self, int peer_port, int self_port)
 {
     (void)peer, (void)self, (void)peer_port, (void)self_port;
@@ -64,15 +64,15 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
         return stop(x, ERR_LIMIT);
     x->body_bytes += n;
     if (!x->call->on_piece || x->head.status / 100 != 2) {
-        buf_add(&x->body, p, n);
+        http_reply_body_add(&x->body, task_arena(x->task), str_from(p, n), UINT64_MAX);
         return n;
     }
     int err = x->call->on_piece(x->call->arg, str_from(p, n));
     return err ? stop(x, err) : n;
 }
 
-/* Curl's own sockets would survive an exec. And a peer that vanished would hold every HTTP/2 call
- * that is put on its connection, until the kernel gives up after a quarter of an hour. */
+/* Curl's own sockets would survive an exec. And a vanished peer would hold every HTTP/2 call on its
+ * connection, until the kernel gives up after a quarter of an hour. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)arg, (void)purpose;
@@ -174,8 +174,8 @@ int httpc_transfer_outcome(const struct httpc_transfer *x, CURLcode code)
     case CURLE_BAD_CONTENT_ENCODING:
         return x->begun ? ERR_PROTO : ERR_INVALID;
     default:
-        /* Not by code, because many can mean either. on_begin knows: before it nothing of the
-         * request has left, after it nobody knows how far it got. */
+        /* Not by code, because many can mean either. Before on_begin nothing of the request was
+         * sent; after it the outcome is uncertain. */
         return x->begun ? ERR_UNCERTAIN : ERR_UNAVAILABLE;
     }
 }

@@ -2,7 +2,7 @@
 
 #include "wire/http_server/http_field.h"
 
-/* A length with more digits is no reply but an attempt at an overflow. */
+/* More digits could overflow. */
 #define LENGTH_DIGITS_MAX 15
 #define PART_BYTES        256
 
@@ -89,11 +89,11 @@ static enum http_plain_verdict take_field(struct http_plain *p, struct str line)
     return HTTP_PLAIN_MORE;
 }
 
-/* Forgets an interim reply but for the bytes it had. */
+/* Drops an interim reply; its bytes still count. */
 static enum http_plain_verdict pass_over(struct http_plain *p)
 {
     if (p->head.status == 101)
-        return bad(p, "it changes to a protocol that nobody asked for");
+        return bad(p, "it switches to another protocol unasked");
     http_reply_head_init(&p->head);
     p->framed = p->close = false;
     p->framing = HTTP_PLAIN_UNTIL_END;
@@ -144,7 +144,7 @@ static void keep_part(struct http_plain *p, struct str s)
     p->part_bytes = need;
 }
 
-/* What cannot be a status line is often no HTTP at all and may never send a line feed. */
+/* What cannot be a status line is often not HTTP and may never send a line feed. */
 static bool may_be_status_line(struct str s)
 {
     return memcmp(s.p, "HTTP/", s.n < 5 ? s.n : 5) == 0;

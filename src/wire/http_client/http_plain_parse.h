@@ -1,8 +1,9 @@
 /* http_plain_parse.h -- a reply of HTTP/1.1 as it comes over a plain connection.
  *
  * Takes nothing that two programs could read in two ways. Incremental: a reply may come in any
- * number of pieces, and where it was cut makes no difference. Interim replies (100, 103) are passed
- * over. Of a line that comes in several pieces the beginning is kept in the arena, nothing else. */
+ * number of pieces, and where it was cut makes no difference. Interim replies (100, 103) are
+ * skipped. Of a line that comes in several pieces the beginning is kept in the arena, nothing
+ * else. */
 #ifndef WIRE_HTTP_PLAIN_PARSE_H
 #define WIRE_HTTP_PLAIN_PARSE_H
 
@@ -25,7 +26,7 @@ struct http_plain {
     struct http_reply_head head; /* whole once the body has begun */
     enum http_plain_framing framing;
     bool framed; /* a header has said how long the body is */
-    bool close;  /* the connection is of no more use after this reply */
+    bool close;  /* the connection must be closed after this reply */
     bool in_body, done;
     uint64_t left; /* bytes of a sized body still to come; SIZED */
     struct http_chunks chunks;
@@ -53,6 +54,6 @@ void http_plain_init(struct http_plain *p, struct arena *a, struct http_plain_li
 enum http_plain_verdict http_plain_next(struct http_plain *p, struct str in, size_t *used,
                                         struct str *data);
 
-/* The connection has ended: whether the reply is whole, because nothing but the end could tell. */
+/* The connection has ended: whether that makes the reply whole (no length, no chunks). */
 bool http_plain_ended(const struct http_plain *p);
 #endif

@@ -103,7 +103,7 @@ static void test_interim(void)
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "200 ");
     READS("HTTP/1.1 100 Continue\r\n\r\n", "more");
-    READS("HTTP/1.1 101 Switch\r\n\r\n", "it changes to a protocol that nobody asked for");
+    READS("HTTP/1.1 101 Switch\r\n\r\n", "it switches to another protocol unasked");
 }
 
 static void test_refused(void)

@@ -1,4 +1,4 @@
-/* http_plain_url.h -- http:// URLs in their parts. Takes only what has one reading. */
+/* http_plain_url.h -- splits http:// URLs; refuses ambiguous ones. */
 #ifndef WIRE_HTTP_PLAIN_URL_H
 #define WIRE_HTTP_PLAIN_URL_H
 
@@ -15,6 +15,6 @@ struct http_plain_url {
 
 /* Whether it is one, valid or not. */
 bool http_plain_url_is(const char *url);
-/* False: no host, a user or password, a port that is none, a character that no URL has. */
+/* False: no host, a user or password, an invalid port or character. */
 bool http_plain_url_split(struct str url, struct http_plain_url *out);
 #endif

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever is taken is safe to be a host's key, a Host header and a request line. */
+/* An accepted URL is safe as a host's key, a Host header and a request line. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy = malloc(size + 1); /* of its own, so that reading past the end is seen */

@@ -3,11 +3,11 @@
 #include "base/log.h"
 #include "wire/http2/http2_memory.h"
 
-/* Frames that a client has us owe and does not read: acknowledgements of pings and settings, and all. */
+/* Replies queued for a client that does not read: acknowledgements of pings and settings; all. */
 #define ACKS_MAX  100
 #define QUEUE_MAX (10 * HTTP2_STREAMS_MAX)
-/* Requests that a client may give up: many at once, and per second. A library that does not know
- * the limit has none; HTTP2_STREAMS_MAX handlers are the most that can be kept busy so. */
+/* Requests that a client may reset: in a burst, and per second. Older libraries have no such
+ * limit; then HTTP2_STREAMS_MAX handlers at a time are the bound. */
 #define RESETS_MAX        (10 * HTTP2_STREAMS_MAX)
 #define RESETS_PER_SECOND HTTP2_STREAMS_MAX
 
@@ -23,7 +23,7 @@ static void reset(struct http2_conn *h, int32_t id, uint32_t why)
     check(nghttp2_submit_rst_stream(h->link.session, NGHTTP2_FLAG_NONE, id, why) == 0);
 }
 
-/* A client that asks and asks, and does not read the answers, is left. */
+/* Ends the connection of a client that keeps sending and does not read. */
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *f, void *arg)
 {
     (void)f, (void)arg;
@@ -39,7 +39,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *f, vo
     h->reading = NULL;
     if (f->hd.type != NGHTTP2_HEADERS || f->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
-    /* The session counts what the client has open. Handlers may be busy with what it has reset. */
+    /* The session counts open streams only; handlers may still run for those that were reset. */
     if (h->stream_count >= HTTP2_STREAMS_MAX) {
         reset(h, id, NGHTTP2_REFUSED_STREAM);
         return 0;
@@ -85,7 +85,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
     if (!s || s->conn.kit->parser.problem.message)
         return 0;
     struct http_kit *k = s->conn.kit;
-    char *copy = arena_alloc(&k->arena, name_n + value_n + 1); /* empty ones are somewhere, too */
+    char *copy = arena_alloc(&k->arena, name_n + value_n + 1); /* never of 0 bytes */
     memcpy(copy, name, name_n);
     memcpy(copy + name_n, value, value_n);
     struct str key = str_from(copy, name_n), text = str_from(copy + name_n, value_n);
@@ -98,7 +98,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
     return 0;
 }
 
-/* There is nothing more to come, or nothing more is wanted. */
+/* The request is complete, or refused: starts its task. */
 static void launch(struct http2_stream *s)
 {
     struct http2_conn *h = s->owner;
@@ -109,7 +109,7 @@ static void launch(struct http2_stream *s)
     k->parser.head.expects_continue = false;
     if (task_go(h->conn->server->group, "http2", http2_stream_task, s) == 0)
         return;
-    reset(h, s->id, NGHTTP2_REFUSED_STREAM); /* no stack is to be had */
+    reset(h, s->id, NGHTTP2_REFUSED_STREAM); /* no stack is left */
     nghttp2_session_set_stream_user_data(h->link.session, s->id, NULL);
     http2_stream_free(s);
 }
@@ -174,7 +174,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *
 
 /* --- time --- */
 
-/* The client is told; once the streams that are there have ended the link ends. */
+/* Sends GOAWAY; the link ends after the last open stream. */
 static void leave(struct http2_conn *h)
 {
     h->left = true;
@@ -189,7 +189,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Comes before whatever has begun after the last one is due, so that a request need not set it. */
+/* Fires often enough for every deadline, so that a request need not set a timer. */
 static void on_tick(void *arg)
 {
     struct http2_conn *h = arg;
@@ -216,7 +216,7 @@ static void on_tick(void *arg)
         else if (!h->left)
             leave(h);
         else
-            http2_link_end(&h->link, "nothing more is asked");
+            http2_link_end(&h->link, "idle for too long");
     }
     timer_set(&h->tick, next_ms > now_ms ? next_ms : now_ms + 1);
 }
@@ -256,7 +256,7 @@ static nghttp2_session *session_new(struct http2_conn *h)
 static void on_end(void *arg)
 {
     struct http2_conn *h = arg;
-    log_debug("http", "an HTTP/2 connection from %s has ended: %s", h->conn->peer, h->link.why);
+    log_debug("http", "HTTP/2 connection from %s ended: %s", h->conn->peer, h->link.why);
     h->ended = true;
     timer_clear(&h->tick);
     list_each_safe (it, &h->streams)
@@ -299,12 +299,12 @@ void http2_conn_serve(struct task *t, struct http_conn *c)
             task_wait_always(t);
         } else if (task_wait(t) != 0) {
             canceled = true;
-            http2_link_end(&h.link, "the server ends");
+            http2_link_end(&h.link, "the server stops");
         }
     }
     http2_link_release(&h.link);
     c->http2 = NULL;
-    c->broken = true; /* there is nothing left to say */
+    c->broken = true; /* nothing more can be sent */
 }
 
 void http2_conn_drain(struct http2_conn *h)

@@ -1,4 +1,4 @@
-/* Whatever comes behind the preface of HTTP/2: the server stands, and every connection ends. */
+/* Any bytes after the preface of HTTP/2: the server survives, and every connection ends. */
 #include <stdint.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ static void feed(struct task *t, void *arg)
     client_open(t, &s, &c);
     client_send(t, &c, STR(PREFACE));
     client_send(t, &c, *bytes);
-    check(task_sleep(t, 15) == 0); /* in the middle of what is slow */
+    check(task_sleep(t, 15) == 0); /* while slow handlers run */
     client_close(&c);
     check(task_sleep(t, 1000) == 0);
     check(http_server_connections(s.server) == 0);

@@ -189,7 +189,7 @@ static void draining(struct task *t, void *arg)
         h2_step(t, &idle);
     ok(idle.goaway && idle.goaway_error == 0 && now_ms(t) == began,
        "an idle connection is ended with GOAWAY");
-    h2_begin(&h, &late); /* the client does not know yet */
+    h2_begin(&h, &late); /* before the client has read GOAWAY */
     h2_await(t, &h, &c, 1);
     is_int(c.status, 200, "what was asked before the drain is answered");
     ok(h.goaway && h.goaway_error == 0, "the client is told");
@@ -264,7 +264,7 @@ static void deadlines(struct task *t, void *arg)
     site_close(t, &s);
 }
 
-/* --- what is no HTTP/2 --- */
+/* --- invalid HTTP/2 --- */
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -316,7 +316,7 @@ static void add_ping(struct buf *b, int i)
     buf_add_lit(b, "\0\0\x08\x06\0\0\0\0\0pingpong");
 }
 
-/* GET http /, but of no host: each is answered with a reset. */
+/* GET without :authority: each is answered with a reset. */
 static void add_bad_request(struct buf *b, int i)
 {
     uint32_t id = (uint32_t)i * 2 + 1;
@@ -382,7 +382,7 @@ static struct str record(struct task *t, struct site *s)
     return said;
 }
 
-/* Bytes that may be wrong anywhere behind the preface: whatever comes, we stand. */
+/* Random bytes after the preface: the server survives. */
 static void garbage(struct task *t, void *arg)
 {
     (void)arg;

@@ -77,7 +77,7 @@ static nghttp2_session *session_new(struct h2 *h)
     nghttp2_session_callbacks_set_on_frame_recv_callback(does, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(does, on_close);
     nghttp2_option_set_no_auto_window_update(option, 1);
-    nghttp2_option_set_peer_max_concurrent_streams(option, 100000); /* until we know better */
+    nghttp2_option_set_peer_max_concurrent_streams(option, 100000); /* until its settings come */
     check(nghttp2_session_client_new2(&session, does, h, option) == 0);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(does);

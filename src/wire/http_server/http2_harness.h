@@ -46,7 +46,7 @@ void h2_step(struct task *t, struct h2 *h); /* sends, then takes what comes next
 void h2_begin(struct h2 *h, struct call *c);
 /* Until all of them are closed or the connection is. */
 void h2_await(struct task *t, struct h2 *h, struct call *calls, size_t n);
-/* All in one, on a connection that is there. */
+/* Sends and awaits one call, on an open connection. */
 void h2_call(struct task *t, struct h2 *h, struct call *c);
 struct str call_field(const struct call *c, const char *name); /* p == NULL if there is none */
 void call_release(struct call *c);

@@ -1,7 +1,7 @@
 /* Replies that are known now and due later. A stream of HTTP/2 holds its body and no task, no kit
- * and no request meanwhile: ten thousand of them fit into a cache. Those that are due in the same
- * millisecond share a timer; the reply is made on the loop's stack with the kit of the one before.
- * Only a client that does not read fast enough costs a task, which waits for it. */
+ * and no request meanwhile: ten thousand of them fit into a CPU cache. Those due in the same
+ * millisecond share a timer; each reply is made on the loop's stack, with the same kit. Only a
+ * client that does not read fast enough costs a task, which waits for it. */
 #include <stdlib.h>
 
 #include "wire/http_server/http2_conn.h"
@@ -45,7 +45,7 @@ static void reply(struct http2_later *r)
     struct http_kit *k = http_kit_take(s->conn.server);
     s->later = NULL;
     s->conn.kit = k;
-    k->parser.head = (struct http_head){.minor = 1}; /* that of the request is gone */
+    k->parser.head = (struct http_head){.minor = 1}; /* the request's own is freed */
     struct http_exchange *x = http_exchange_begin(NULL, &s->conn);
     x->began_us = r->began_us;
     http_add_head(x, r->status, r->type, true, r->n);
@@ -65,13 +65,13 @@ static void on_wake(void *arg)
 {
     struct wake *w = arg;
     struct list *it;
-    list_del(&w->link); /* nobody joins any more */
+    list_del(&w->link); /* no reply joins any more */
     while ((it = list_pop(&w->sleepers)))
         reply(list_entry(it, struct http2_later, link));
     free(w);
 }
 
-/* Where all have the same latency those who ask in the same turn wake in the same. */
+/* Replies with the same delay that are made in the same turn share one. */
 static struct wake *wake_at(struct http_server *s, int64_t at_ms)
 {
     struct wake *newest = list_entry(s->wakes.prev, struct wake, link);

@@ -109,7 +109,7 @@ static void slow_readers(struct task *t, void *arg)
     c = (struct call){.path = "/large", .deaf = true};
     h2_call(t, &h, &c);
     ok(!c.ended && c.error == NGHTTP2_INTERNAL_ERROR && c.reply.len == WINDOW_TINY,
-       "who does not read is left after a while");
+       "a client that does not read is disconnected");
     call_release(&c);
     is_int(seen.sent, 2, "both were told");
     close_both(t, &s, &h);

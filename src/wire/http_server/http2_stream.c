@@ -3,7 +3,7 @@
 
 #include "wire/http_server/http2_conn.h"
 
-/* Lines of a reply: those of a handler, and ours. */
+/* Lines of a reply: the handler's and the server's. */
 #define REPLY_FIELDS_MAX 64
 #define FILE_BYTES       65536 /* read at a time */
 
@@ -151,7 +151,7 @@ static void take(struct http2_stream *s)
 {
     if (s->closed || s->sent)
         return;
-    /* Fails where nothing was deferred: the session asks for more by itself then. */
+    /* Fails where nothing was deferred: then the session reads more by itself. */
     (void)nghttp2_session_resume_data(s->owner->link.session, s->id);
 }
 
@@ -182,7 +182,7 @@ int http2_stream_send_file(struct task *t, struct http2_stream *s, int fd, uint6
         ssize_t n =
             pread(fd, piece, count < FILE_BYTES ? (size_t)count : FILE_BYTES, (off_t)offset);
         if (n <= 0) {
-            s->conn.broken = true; /* it has become shorter than we have promised */
+            s->conn.broken = true; /* it has become shorter than its Content-Length */
             return ERR_IO;
         }
         err = http2_stream_send(t, s, str_from(piece, (size_t)n));
@@ -200,7 +200,7 @@ void http2_stream_part(struct http2_stream *s)
     if (s->closed)
         return;
     nghttp2_session_set_stream_user_data(session, s->id, NULL);
-    /* A reply may end before its request does. Then the rest is not wanted. */
+    /* A reply may end before its request does: the rest is refused. */
     bool reset = !s->sent || !s->complete;
     if (reset) {
         uint32_t why = s->sent ? NGHTTP2_NO_ERROR : NGHTTP2_INTERNAL_ERROR;

@@ -3,7 +3,7 @@
 
 /* An unread body up to this is read after the reply, to keep the connection. */
 #define SKIP_BYTES_MAX (64 * 1024)
-/* A client that announces much and sends little shall not cost much: memory follows the bytes. */
+/* Memory follows the bytes received, not the length announced. */
 #define FIRST_BYTES_MAX (64 * 1024)
 
 void http_body_begin(struct http_exchange *x)
@@ -29,7 +29,7 @@ static int body_problem(struct http_exchange *x, enum http_refusal why, const ch
     return task_fail(x->task, err, "%s", message);
 }
 
-/* Only what the client sends next can help: whatever it may be waiting for goes out first. */
+/* Before waiting for the client everything it may be waiting for is sent. */
 static int receive(struct task *t, struct http_exchange *x, void *p, size_t n, size_t *got)
 {
     struct http_conn *c = x->conn;
@@ -68,7 +68,7 @@ static int read_sized(struct task *t, struct http_exchange *x, void *p, size_t n
     return 0;
 }
 
-/* Everything behind the head has been taken: reads more to the same place. */
+/* All bytes behind the head are consumed: reads more to the same place. */
 static int refill(struct task *t, struct http_exchange *x)
 {
     struct buf *in = &x->conn->kit->in;
@@ -171,8 +171,8 @@ int http_body_json(struct task *t, struct http_exchange *x, const struct json **
     return 0;
 }
 
-/* A client that may be waiting for 100 Continue sends its body or does not: nobody can tell what
- * its next bytes are. */
+/* After Expect without 100 Continue the client may or may not send its body: its next bytes are
+ * ambiguous. */
 bool http_body_skippable(const struct http_exchange *x)
 {
     if (x->body_ended)

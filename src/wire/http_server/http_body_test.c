@@ -87,17 +87,21 @@ struct fixture {
     struct client client;
 };
 
-static void open_all(struct task *t, struct fixture *f)
-{
-    site_open(t, &f->site, (struct http_options){.metrics = NULL}, routes, COUNT, NULL);
-    client_open(t, &f->site, &f->client);
-}
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+};
 
-static void close_all(struct task *t, struct fixture *f)
+static void with_fixture(struct task *t, void *arg)
 {
-    client_close(&f->client);
-    site_close(t, &f->site);
+    const struct test *test = arg;
+    struct fixture f;
+    site_open(t, &f.site, (struct http_options){.metrics = NULL}, routes, COUNT, NULL);
+    client_open(t, &f.site, &f.client);
+    test->fn(t, &f);
+    client_close(&f.client);
+    site_close(t, &f.site);
 }
+#define RUN(fn) tap_task(with_fixture, &(struct test){fn}, false)
 
 /* Sends in pieces of step bytes with pauses between them. */
 static void send_slowly(struct task *t, struct client *c, struct str text, size_t step)
@@ -130,14 +134,11 @@ static void add_chunked(struct buf *b, const char *path, size_t n, size_t chunk)
     buf_add_lit(b, "0\r\n\r\n");
 }
 
-static void bodies(struct task *t, void *arg)
+static void bodies(struct task *t, struct fixture *f)
 {
-    (void)arg;
     static const size_t sizes[] = {0, 1, 5, 4000, 5000, 70000, BODY_MAX};
     static const char *const paths[] = {"/take", "/pieces"};
-    struct fixture f;
     struct buf b;
-    open_all(t, &f);
     buf_init(&b);
     for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(sizes[0]); i++) {
         size_t n = sizes[i / 4];
@@ -147,25 +148,21 @@ static void bodies(struct task *t, void *arg)
         else
             add_sized(&b, paths[i / 2 % 2], n);
         add_sized(&b, "/take", 3); /* pipelined */
-        send_slowly(t, &f.client, buf_str(&b), n < 10 ? 7 : 30011);
-        struct reply r = client_reply(t, &f.client);
+        send_slowly(t, &f->client, buf_str(&b), n < 10 ? 7 : 30011);
+        struct reply r = client_reply(t, &f->client);
         struct str want = str_printf(task_arena(t), "%zu:", n);
         ok(r.status == 200 && str_starts(r.body, want), "%zu bytes %s to %s", n,
            i % 2 ? "chunked" : "sized", paths[i / 2 % 2]);
-        is_str(client_reply(t, &f.client).body, STR("3:abc"), "the next request is found");
+        is_str(client_reply(t, &f->client).body, STR("3:abc"), "the next request is found");
     }
     buf_release(&b);
-    close_all(t, &f);
 }
 
 /* A head that just fits the first buffer leaves no room there for the chunks behind it. */
-static void tight_heads(struct task *t, void *arg)
+static void tight_heads(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
     struct buf b;
     int good = 0, sent = 0;
-    open_all(t, &f);
     buf_init(&b);
     for (size_t size = 4080; size <= 4110; size++, sent++) {
         buf_clear(&b);
@@ -173,31 +170,26 @@ static void tight_heads(struct task *t, void *arg)
         while (b.len < size - 4)
             buf_add_char(&b, 'x');
         buf_add_lit(&b, "\r\n\r\n");
-        client_send(t, &f.client, buf_str(&b));
+        client_send(t, &f->client, buf_str(&b));
         check(task_sleep(t, 1) == 0);
-        client_send(t, &f.client, STR("3\r\nabc\r\n0\r\n\r\n"));
-        good += str_eq(client_reply(t, &f.client).body, STR("3:abc"));
+        client_send(t, &f->client, STR("3\r\nabc\r\n0\r\n\r\n"));
+        good += str_eq(client_reply(t, &f->client).body, STR("3:abc"));
     }
     is_int(good, sent, "heads that fill the buffer");
     buf_release(&b);
-    close_all(t, &f);
 }
 
-static void json(struct task *t, void *arg)
+static void json(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    client_send(t, &f.client,
+    client_send(t, &f->client,
                 STR("POST /json HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n{\"a\":\"b\"}"));
-    is_str(client_reply(t, &f.client).body, STR("b"), "JSON");
-    client_send(t, &f.client,
+    is_str(client_reply(t, &f->client).body, STR("b"), "JSON");
+    client_send(t, &f->client,
                 STR("POST /json HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n{\"a\":\n b}"));
-    struct reply r = client_reply(t, &f.client);
+    struct reply r = client_reply(t, &f->client);
     ok(r.status == 400 && reply_has(&r, "line 2, column 2"), "no JSON, and where");
-    client_send(t, &f.client, STR("POST /json HTTP/1.1\r\n" HOST "\r\n"));
-    is_int(client_reply(t, &f.client).status, 400, "no body is no JSON");
-    close_all(t, &f);
+    client_send(t, &f->client, STR("POST /json HTTP/1.1\r\n" HOST "\r\n"));
+    is_int(client_reply(t, &f->client).status, 400, "no body is no JSON");
 }
 
 /* One request on a connection of its own, which must end afterwards. */
@@ -215,12 +207,9 @@ static void refused(struct task *t, struct site *s, struct str request, int stat
     client_close(&c);
 }
 
-static void limits(struct task *t, void *arg)
+static void limits(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    struct site *s = &f.site;
-    open_all(t, &f);
+    struct site *s = &f->site;
     refused(t, s, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 307201\r\n\r\n"), 413,
             "too_large", "too large, before any of it was read");
     refused(t, s, STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"), 413,
@@ -246,44 +235,36 @@ static void limits(struct task *t, void *arg)
             STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 0\r\n"
                 "Connection: close\r\n\r\n"),
             200, "ignored", "an empty body is none");
-    close_all(t, &f);
 }
 
-static void timeouts(struct task *t, void *arg)
+static void timeouts(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     int64_t began = loop_now_ms(task_loop(t));
-    client_send(t, &f.client, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 500\r\n\r\n"));
+    client_send(t, &f->client, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 500\r\n\r\n"));
     int bytes = 0;
-    while (!f.client.watch.gone && bytes < 500) {
-        client_send(t, &f.client, STR("x"));
+    while (!f->client.watch.gone && bytes < 500) {
+        client_send(t, &f->client, STR("x"));
         bytes++;
         check(task_sleep(t, 1000) == 0);
     }
-    struct reply r = client_reply(t, &f.client);
+    struct reply r = client_reply(t, &f->client);
     is_int(r.status, 408, "a body without end, whatever the handler's own deadline is");
     ok(reply_has(&r, "request_timeout"), "and why");
     is_int((loop_now_ms(task_loop(t)) - began) / 1000, http_limits_default.body_ms / 1000 + 1,
            "one byte per second does not help");
-    client_close(&f.client);
+    client_close(&f->client);
 
-    client_open(t, &f.site, &f.client);
-    client_send(t, &f.client, STR("POST /sleepy HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nx"));
+    client_open(t, &f->site, &f->client);
+    client_send(t, &f->client, STR("POST /sleepy HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nx"));
     check(task_sleep(t, http_limits_default.body_ms - 1000) == 0);
-    client_send(t, &f.client, STR("y"));
-    is_int(client_reply(t, &f.client).status, 200, "a slow upload is not the handler's time");
-    close_all(t, &f);
+    client_send(t, &f->client, STR("y"));
+    is_int(client_reply(t, &f->client).status, 200, "a slow upload is not the handler's time");
 }
 
-static void expectations(struct task *t, void *arg)
+static void expectations(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    struct client *c = &f.client;
-    open_all(t, &f);
+    struct client *c = &f->client;
     client_send(t, c,
                 STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 5\r\n"
                     "Expect: 100-continue\r\n\r\n"));
@@ -307,21 +288,17 @@ static void expectations(struct task *t, void *arg)
     ok(r.status == 200 && str_eq(reply_header(&r, "connection"), STR("close")),
        "a handler that does not want it: no 100, and the end");
     ok(client_at_end(t, c), "really");
-    refused(t, &f.site,
+    refused(t, &f->site,
             STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 5\r\n"
                 "Expect: 100-continue\r\n\r\n"),
             413, "too_large", "a body that is not allowed is not asked for");
-    close_all(t, &f);
 }
 
-static void unread(struct task *t, void *arg)
+static void unread(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    struct client *c = &f.client;
+    struct client *c = &f->client;
     struct buf b;
     buf_init(&b);
-    open_all(t, &f);
     add_sized(&b, "/ignore", 50000);
     add_chunked(&b, "/ignore", 50000, 1000);
     add_sized(&b, "/nowhere", 50000);
@@ -335,7 +312,7 @@ static void unread(struct task *t, void *arg)
     is_str(client_reply(t, c).body, STR("3:abc"), "the connection goes on");
     client_close(c);
 
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     buf_clear(&b);
     add_sized(&b, "/ignore", 200000);
     client_send(t, c, buf_str(&b));
@@ -345,7 +322,7 @@ static void unread(struct task *t, void *arg)
        "a large one is not: the reply arrives, then the end");
     client_close(c);
 
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     buf_clear(&b);
     add_chunked(&b, "/ignore", 200000, 1000);
     add_sized(&b, "/take", 3);
@@ -353,40 +330,35 @@ static void unread(struct task *t, void *arg)
     is_int(client_reply(t, c).status, 200, "nor are many chunks");
     ok(client_at_end(t, c), "however they add up");
     buf_release(&b);
-    close_all(t, &f);
 }
 
-static void gone(struct task *t, void *arg)
+static void gone(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
     struct buf log;
-    open_all(t, &f);
     buf_init(&log);
     log_setup(LOG_DEBUG, LOG_TEXT, "test");
     log_capture(&log);
-    client_send(t, &f.client, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhe"));
+    client_send(t, &f->client, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhe"));
     check(task_sleep(t, 10) == 0);
-    client_close(&f.client);
+    client_close(&f->client);
     check(task_sleep(t, 10) == 0);
     log_capture(NULL);
-    is_int((int64_t)log.len, 0, "a client that leaves is no failure of ours");
+    is_int((int64_t)log.len, 0, "a client that leaves is no failure of the server");
     buf_release(&log);
-    is_int((int64_t)http_server_connections(f.site.server), 0, "a client that left is let go");
-    is_int(site_metric(&f.site, "millrace_http_connections"), 0, "the gauge agrees");
-    client_open(t, &f.site, &f.client);
-    close_all(t, &f);
+    is_int((int64_t)http_server_connections(f->site.server), 0, "a client that left is let go");
+    is_int(site_metric(&f->site, "millrace_http_connections"), 0, "the gauge agrees");
+    client_open(t, &f->site, &f->client);
 }
 
 int main(void)
 {
-    tap_task(bodies, NULL, false);
-    tap_task(tight_heads, NULL, false);
-    tap_task(json, NULL, false);
-    tap_task(limits, NULL, false);
-    tap_task(timeouts, NULL, false);
-    tap_task(expectations, NULL, false);
-    tap_task(unread, NULL, false);
-    tap_task(gone, NULL, false);
+    RUN(bodies);
+    RUN(tight_heads);
+    RUN(json);
+    RUN(limits);
+    RUN(timeouts);
+    RUN(expectations);
+    RUN(unread);
+    RUN(gone);
     return tap_done();
 }

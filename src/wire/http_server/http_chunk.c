@@ -1,24 +1,18 @@
 #include "wire/http_server/http_chunk.h"
 
+#include "wire/http_server/http_uri.h"
+
 /* Four gigabytes in one chunk are enough, and cannot overflow. */
 #define SIZE_DIGITS_MAX 8
 
 /* "5 CR LF hello CR LF 0 CR LF CR LF", one state per step. */
 enum { SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF, END, BAD };
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 static int size_step(struct http_chunks *c, char byte)
 {
     if (byte == '\r' && c->digits > 0)
         return SIZE_LF;
-    int v = hex_digit(byte);
+    int v = http_hex_digit(byte);
     if (v < 0 || c->digits == SIZE_DIGITS_MAX)
         return BAD;
     c->digits++;

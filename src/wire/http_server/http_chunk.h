@@ -1,7 +1,7 @@
 /* http_chunk.h -- the framing of chunked bodies. Incremental, copies nothing.
  *
- * Chunk extensions and trailers are refused: nobody sends them to an API, and programs disagree
- * about them. */
+ * Chunk extensions and trailers are refused: clients of an API do not send them, and programs
+ * disagree about them. */
 #ifndef WIRE_HTTP_CHUNK_H
 #define WIRE_HTTP_CHUNK_H
 

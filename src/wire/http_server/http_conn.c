@@ -12,10 +12,10 @@
 /* After a read that has filled its room: a client that pipelines, or uploads. */
 #define READ_BYTES_MANY (32 * 1024)
 #define DRAIN_IDLE_MS   300
-/* What a request weighs, besides its bytes, when it comes to taking turns. */
+/* Cost of a request besides its bytes, for yielding. */
 #define REQUEST_BYTES 4096
-/* After our last word the client is listened to for a while: bytes that nobody has read when a
- * socket is closed make the kernel send a reset, which may overtake the reply. */
+/* After the last reply input is still read for a while: unread bytes at close make the kernel send
+ * a reset, which may overtake the reply. */
 #define LINGER_MS        1000
 #define LINGER_BYTES_MAX (1024 * 1024)
 
@@ -28,9 +28,7 @@ void http_conn_gone(void *conn)
 
 struct http_conn *http_conn_new(struct http_server *s, int fd)
 {
-    struct http_conn *c = calloc(1, sizeof(*c));
-    if (!c)
-        check_no_memory();
+    struct http_conn *c = check_memory(calloc(1, sizeof(*c)));
     c->server = s;
     watch_init(&c->watch, s->loop, fd);
     c->watch.on_gone = http_conn_gone;
@@ -82,9 +80,9 @@ static int wait_idle(struct task *t, struct http_conn *c, int64_t until_ms)
     return err;
 }
 
-/* While we drain, a client is waited for no longer than this. One that has not been served yet will ask
- * soon, or never. One that has may be asking right now: an answer that closes the connection
- * serves it better than a connection that is gone. */
+/* During a drain no client is waited for longer than this. One that has not been served yet will
+ * ask soon, or never. One that has may be asking right now: a reply with Connection: close is
+ * better than a connection that ends before it. */
 static int64_t patience_ms(const struct http_conn *c)
 {
     const struct http_limits *limits = &c->server->options.limits;
@@ -121,7 +119,7 @@ static void begin_parsing(struct http_conn *c)
     http_parser_init(&c->kit->parser, limits, c->kit->head_fields);
 }
 
-/* Makes room for more input. Whatever points into it must be found again if it has moved. */
+/* Makes room for more input. Pointers into it are invalid if it has moved. */
 static char *make_room(struct http_conn *c, size_t n)
 {
     const char *before = buf_str(&c->kit->in).p;
@@ -212,7 +210,7 @@ static int run_handler(struct task *t, struct http_exchange *x)
 {
     int64_t handler_ms = x->conn->server->options.limits.handler_ms;
     if (task_error(t)[0])
-        task_fail(t, 0, "%s", ""); /* words of an earlier request */
+        task_fail(t, 0, "%s", ""); /* clears the text of an earlier request */
     (void)task_deadline(t, handler_ms);
     x->handler_deadline_ms = now_ms(x->conn) + handler_ms;
     int err = x->match.route->handler(t, x, x->match.ctx);
@@ -222,7 +220,7 @@ static int run_handler(struct task *t, struct http_exchange *x)
     return err;
 }
 
-/* Says what the handler has left unsaid. */
+/* Completes the reply that the handler has left open. */
 static int settle(struct task *t, struct http_exchange *x, int err)
 {
     if (!err) {
@@ -236,9 +234,9 @@ static int settle(struct task *t, struct http_exchange *x, int err)
         return ERR_CLOSED;
     if (x->state == HTTP_UNANSWERED)
         return http_reply_error(t, x, err, task_error(t));
-    log_warn("http", "%.*s %.*s failed after its reply had begun: %s: %s", STR_ARG(x->head->method),
-             STR_ARG(x->path), err_name(err), task_error(t));
-    return x->state == HTTP_STREAMING ? err : 0; /* a stream without its end tells the client */
+    log_warn("http", "%.*s %.*s failed after its reply had begun, which is cut: %s: %s",
+             STR_ARG(x->head->method), STR_ARG(x->path), err_name(err), task_error(t));
+    return x->state == HTTP_STREAMING ? err : 0; /* the missing end tells the client */
 }
 
 void http_count(struct http_exchange *x)
@@ -248,7 +246,7 @@ void http_count(struct http_exchange *x)
     if (x->state == HTTP_UNANSWERED || x->state == HTTP_LATER || x->state == HTTP_CUT)
         return;
     metric_add(n->by_class[x->status / 100], 1);
-    if (x->began_us && !x->events) /* not of what came without a head, or went on and on */
+    if (x->began_us && !x->events) /* not without a head, and not for event streams */
         histogram_add_us(n->seconds, loop_now_us(x->conn->server->loop) - x->began_us);
 }
 
@@ -316,7 +314,7 @@ static bool serve(struct task *t, struct http_conn *c)
     return go_on;
 }
 
-/* Whether the first bytes are the preface of HTTP/2; waits for all of it while they look like it. */
+/* Whether the first bytes are the preface of HTTP/2; waits while they match its beginning. */
 static bool greets_http2(struct task *t, struct http_conn *c)
 {
     struct buf *in = &c->kit->in;
@@ -341,7 +339,7 @@ static void serve_all(struct task *t, struct http_conn *c)
         if (c->kit && http_send(t, c, STR("")) != 0)
             return;
         if (await_request(t, c) != 0) {
-            c->broken = true; /* silently */
+            c->broken = true; /* no reply to a partial preface */
             return;
         }
         if (c->served_count == 0 && c->server->options.http2 && greets_http2(t, c)) {

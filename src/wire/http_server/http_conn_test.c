@@ -164,7 +164,7 @@ static void keeping_alive(struct task *t, void *arg)
         client_send(t, &c, GET("/hello"));
         struct reply r = client_reply(t, &c);
         ok(r.status == 200 && str_eq(r.body, STR("hello")), "request %d on one connection", i);
-        check(task_sleep(t, 5000) == 0); /* long enough for it to rest */
+        check(task_sleep(t, 5000) == 0); /* long enough to give its kit back */
     }
     client_send(t, &c, STR("HEAD /hello HTTP/1.1\r\n" HOST "\r\n"));
     struct reply r = client_reply_to_head(t, &c);
@@ -287,7 +287,8 @@ static void half_closed(struct task *t, void *arg)
     client_send(t, &c, GET("/hello"));
     client_send(t, &c, GET("/hello"));
     check(shutdown(c.watch.fd, SHUT_WR) == 0);
-    is_int(client_reply(t, &c).status, 200, "who asks and says no more is answered");
+    is_int(client_reply(t, &c).status, 200,
+           "a client that half-closes after its request is answered");
     is_int(client_reply(t, &c).status, 200, "twice, if it asked twice");
     ok(client_at_end(t, &c), "and then let go");
     client_close(&c);
@@ -299,7 +300,7 @@ static void half_closed(struct task *t, void *arg)
     site_close(t, &s);
 }
 
-/* Counts the turns of the loop until it is told to stop. */
+/* Counts the turns of the loop until stopped. */
 struct ticker {
     int turns;
     bool stop;
@@ -421,7 +422,7 @@ static void failures(struct task *t, void *arg)
        "the caller's mistakes are shown");
     is_int((int64_t)log.len, 0, "and not logged");
     r = ask(t, &s, GET("/fail/19"));
-    ok(r.status == 500 && !reply_has(&r, "secret"), "ours are not");
+    ok(r.status == 500 && !reply_has(&r, "secret"), "the server's own are not");
     ok(reply_has(&r, "internal error (request ") && str_find(buf_str(&log), STR("secret")) > 0,
        "they are in the log");
     ptrdiff_t at = str_find(r.body, STR("request "));
@@ -435,7 +436,7 @@ static void failures(struct task *t, void *arg)
     r = ask(t, &s, GET("/fail/8"));
     ok(r.status == 503 && str_eq(reply_header(&r, "retry-after"), STR("1")), "come back later");
     r = ask(t, &s, GET("/fail/14"));
-    ok(r.status == 401 && reply_header(&r, "www-authenticate").p, "who are you");
+    ok(r.status == 401 && reply_header(&r, "www-authenticate").p, "not logged in");
     log_capture(NULL);
 
     struct client c;

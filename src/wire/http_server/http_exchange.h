@@ -4,10 +4,10 @@
  *
  *   http_conn_task   waits for the first byte, reads the head          (http_conn.c)
  *   the handler      asks for the body and replies                     (http_body.c, http_reply.c)
- *   http_conn_task   passes over what is left of the body, goes on to the next head
+ *   http_conn_task   skips the rest of the body, goes on to the next head
  *
- * Replies gather in kit.out. They leave when the client has asked nothing more that is complete,
- * when there are many, or before anything is waited for that only the client can send.
+ * Replies gather in kit.out. They leave when no complete request is left in kit.in, when they are
+ * many, and before every wait for the client.
  *
  * The head and a small body stay in kit.in until the exchange ends: handlers borrow them, so the
  * buffer must not move meanwhile.
@@ -24,10 +24,10 @@
 #include "base/list.h"
 #include "base/time.h"
 #include "loop/watch.h"
+#include "wire/http_server.h"
 #include "wire/http_server/http_chunk.h"
 #include "wire/http_server/http_parse.h"
 #include "wire/http_server/http_route.h"
-#include "wire/http_server.h"
 #include "wire/http_server/http_status.h"
 
 /* Output beyond this leaves at once. */
@@ -40,7 +40,7 @@ struct http_counts {
     int64_t *connections;
     int64_t *refused[HTTP_REFUSALS];
     struct histogram *seconds; /* NULL without metrics */
-    int64_t nowhere;           /* what is counted when nobody wants to know */
+    int64_t nowhere;           /* where counts go without metrics */
 };
 
 struct http_server {
@@ -54,7 +54,7 @@ struct http_server {
     struct list conns;       /* struct http_conn, by link */
     struct list wakes;       /* of replies that are due later, see http2_later.c */
     size_t conn_count;
-    size_t refusing_count; /* connections beyond the limit, being told so */
+    size_t refusing_count; /* connections beyond the limit, being answered 503 */
     struct http_kit *kits; /* not lent */
     size_t kit_count;
     bool draining;
@@ -100,24 +100,24 @@ struct http_exchange {
     bool close;    /* the connection ends after this one */
     bool headless; /* a HEAD request: no body is sent */
     bool chunked, events;
-    bool sized;           /* a stream whose length was told */
+    bool sized;           /* a stream of known length */
     uint64_t stream_left; /* of it */
 };
 
 struct http_conn {
     struct http_server *server;
     struct task *task;
-    struct watch watch; /* of a stream: only gone is true or not */
+    struct watch watch; /* of a stream: only gone is used */
     struct list link;
-    bool refused;     /* over the limit: only here to be told so */
+    bool refused;     /* over the limit: answered 503 */
     bool waiting;     /* for a first byte */
-    bool broken;      /* nothing shall be sent any more */
+    bool broken;      /* nothing more may be sent */
     bool read_filled; /* the last read found no end */
     size_t served_count;
-    size_t burst_bytes;          /* of work since others had their turn */
+    size_t burst_bytes;          /* of work since the last yield */
     struct http_kit *kit;        /* NULL while it waits for a request */
     struct http2_conn *http2;    /* once it speaks HTTP/2: its streams do the work; else NULL */
-    struct http2_stream *stream; /* this is no connection but a stream of one; else NULL */
+    struct http2_stream *stream; /* set: this is a stream of a connection, not one itself */
     char peer[INET6_ADDRSTRLEN];
 };
 
@@ -130,8 +130,8 @@ struct http2_stream {
     int64_t due_ms; /* when the request must be complete */
     struct str method, target;
     bool has_authority;
-    bool complete;             /* the client has said all */
-    bool closed;               /* the session does not know it any more */
+    bool complete;             /* the client has sent all of it */
+    bool closed;               /* the session has dropped it */
     bool waiting;              /* its task does, for bytes to leave */
     bool ending;               /* nothing will be added to the reply */
     bool sent;                 /* the session has all of the reply */
@@ -144,7 +144,7 @@ struct http_kit {
     struct buf fields;  /* header lines of the reply that the handler has set */
     struct buf body;    /* a request body that does not fit into `in` */
     struct buf json;    /* where http_json writes */
-    struct arena arena; /* the memory of a task's arena, while nobody uses it */
+    struct arena arena; /* the memory of a task's arena, while not lent */
     struct http_parser parser;
     struct http_field *head_fields; /* of the request: room for limits.headers_max */
     struct http_exchange x;         /* the present one, or the last */
@@ -152,19 +152,19 @@ struct http_kit {
 };
 
 /* http_conn.c */
-struct http_conn *http_conn_new(struct http_server *s, int fd); /* fd is the connection's now */
+struct http_conn *http_conn_new(struct http_server *s, int fd); /* takes over fd */
 void http_conn_close(struct http_conn *c);                      /* and frees it */
 void http_conn_task(struct task *t, void *conn);                /* ends with http_conn_close */
-void http_conn_gone(void *conn); /* cancels its handler, if that asked for it */
+void http_conn_gone(void *conn); /* cancels its handler after http_cancel_when_gone */
 struct http_exchange *http_exchange_begin(struct task *t, struct http_conn *c);
-/* The head has been read: does everything but what follows the reply. */
+/* The head has been read: routes, runs the handler, replies. */
 void http_answer(struct task *t, struct http_exchange *x);
 void http_refuse(struct task *t, struct http_exchange *x, struct http_problem p); /* the same */
-void http_count(struct http_exchange *x); /* a reply, or that there was none */
+void http_count(struct http_exchange *x); /* counts the reply, or that there was none */
 
-/* http_kit.c. Both keep what is in the arena of the connection's task, which must be nothing. */
+/* http_kit.c. Both need an empty arena of the connection's task: they swap its memory. */
 void http_kit_get(struct http_conn *c);
-void http_kit_put(struct http_conn *c); /* harmless without one; what is in the buffers is lost */
+void http_kit_put(struct http_conn *c); /* no-op without one; the buffers' content is lost */
 /* The same in two steps, for a kit that is in use before its task is: take, then use. */
 struct http_kit *http_kit_take(struct http_server *s);
 void http_kit_use(struct http_conn *c);
@@ -174,7 +174,7 @@ void http_kits_free(struct http_server *s);
 /* http_io.c. Sends kit.out, then body. Fails with ERR_TIMEOUT when nothing moves for write_ms;
  * the connection is broken after any failure. */
 MUST_CHECK int http_send(struct task *t, struct http_conn *c, struct str body);
-/* While a task waits for the client its handler's clock stands still. */
+/* While a task waits for the client its handler's deadline is suspended. */
 struct http_pause {
     int64_t deadline_ms, since_ms;
 };
@@ -183,15 +183,15 @@ void http_resume(struct task *t, struct http_exchange *x, struct http_pause p);
 /* The same for count bytes of a file, from offset on. */
 MUST_CHECK int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset,
                               uint64_t count);
-/* Lets other tasks run if this connection has had more than its share. */
+/* Yields to other tasks after more than a burst of bytes. */
 MUST_CHECK int http_take_turns(struct task *t, struct http_conn *c, size_t bytes);
-/* Reads what is there, at least one byte. ERR_CLOSED at the end, ERR_TIMEOUT at until_ms. */
+/* Reads what has come, at least one byte. ERR_CLOSED at the end, ERR_TIMEOUT at until_ms. */
 MUST_CHECK int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
                             size_t n, size_t *got);
 
 /* http_body.c */
 void http_body_begin(struct http_exchange *x);
-/* What is left is so little that reading it is better than a new connection. */
+/* Whether the rest is so short that reading it is cheaper than a new connection. */
 bool http_body_skippable(const struct http_exchange *x);
 MUST_CHECK int http_body_skip(struct task *t, struct http_exchange *x);
 
@@ -203,6 +203,6 @@ void http_add_head(struct http_exchange *x, int status, const char *type, bool h
                    uint64_t length);
 bool http_is_set(const struct http_exchange *x, const char *name); /* by http_set_header */
 
-/* http_server.c. What time it is, for a header; until the next turn of the loop. */
+/* http_server.c. The Date header's value; valid until the next turn of the loop. */
 struct str http_date(struct http_server *s);
 #endif

@@ -2,6 +2,44 @@
 
 #include <time.h>
 
+#include "base/bytes16.h"
+#include "wire/http_server/http_uri.h"
+
+static const bool is_token[256] = {
+    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
+    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
+};
+
+size_t http_token_bytes(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && is_token[(unsigned char)s.p[n]])
+        n++;
+    return n;
+}
+
+bool http_token_valid(struct str s)
+{
+    return s.n > 0 && http_token_bytes(s) == s.n;
+}
+
+static bool values16(const char *p)
+{
+    bytes16 v = bytes16_load(p);
+    return !bytes16_bits(((v >= 0) & (v < ' ') & (v != '\t')) | (v == 0x7F));
+}
+
+bool http_value_valid(struct str s)
+{
+    for (size_t i = 0; s.n < 16 && i < s.n; i++)
+        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7F)
+            return false;
+    for (size_t i = 0; s.n - i >= 16; i += 16)
+        if (!values16(s.p + i))
+            return false;
+    return s.n < 16 || values16(s.p + s.n - 16); /* the rest, overlapping */
+}
+
 bool http_list_has(struct str list, struct str token)
 {
     while (list.p)
@@ -15,12 +53,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(char c)
-{
-    char lower = (char)(c | 0x20);
-    return is_digit(c) || (lower >= 'a' && lower <= 'f');
-}
-
 static bool is_name_char(char c)
 {
     char lower = (char)(c | 0x20);
@@ -29,7 +61,7 @@ static bool is_name_char(char c)
 
 static bool is_ipv6_char(char c)
 {
-    return is_hex(c) || c == ':' || c == '.';
+    return http_hex_digit(c) >= 0 || c == ':' || c == '.';
 }
 
 /* Bytes of the address part; 0 when it is none. */
@@ -70,7 +102,7 @@ struct str http_cookie_find(struct str cookies, struct str name)
     return STR_NULL;
 }
 
-/* "q=0", "q=0.000": the one weight that matters, for it means "not that one". */
+/* "q=0", "q=0.000": not acceptable. Other weights are ignored. */
 static bool weight_is_zero(struct str weight)
 {
     weight = str_trim(weight);

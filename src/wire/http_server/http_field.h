@@ -1,5 +1,5 @@
-/* http_field.h -- what the values of request headers mean. Pure; whatever is malformed counts as
- * absent, except where a function says otherwise. */
+/* http_field.h -- header names and values. Pure; malformed counts as absent, except where a
+ * function says otherwise. */
 #ifndef WIRE_HTTP_FIELD_H
 #define WIRE_HTTP_FIELD_H
 
@@ -7,7 +7,14 @@
 
 #include "base/str.h"
 
-/* Connection: whether the comma-separated list has the token, in whatever case. */
+/* A header name or method; never empty. */
+bool http_token_valid(struct str s);
+size_t http_token_bytes(struct str s); /* at its beginning */
+
+/* The value of a header: all but control characters. Bytes above ASCII are passed on. */
+bool http_value_valid(struct str s);
+
+/* Connection: whether the comma-separated list has the token, in any case. */
 bool http_list_has(struct str list, struct str token);
 
 /* Host: a name or IPv4 address, or an IPv6 address in brackets; then perhaps a port. */
@@ -16,7 +23,7 @@ bool http_host_valid(struct str host);
 /* Cookie: the value of the first cookie of that name; p == NULL if none. */
 struct str http_cookie_find(struct str cookies, struct str name);
 
-/* Accept-Encoding: the codings we can have ready that the client takes. */
+/* Accept-Encoding: those of the codings below that the client takes. */
 enum { HTTP_GZIP = 1, HTTP_BROTLI = 2 };
 int http_codings_accepted(struct str accept_encoding);
 
@@ -26,7 +33,7 @@ bool http_etag_matches(struct str list, struct str etag);
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that is still sent. */
 bool http_date_parse(struct str date, int64_t *seconds);
 
-/* Range over size bytes. Several ranges at once are not served; nobody but attackers asks for them. */
+/* Range over size bytes. Several ranges at once are not served: only attacks use them. */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_OK, HTTP_RANGE_UNSATISFIABLE };
 enum http_range http_range_parse(struct str range, uint64_t size, uint64_t *first, uint64_t *count);
 #endif

@@ -1,4 +1,4 @@
-/* Header values: what is found lies inside, and what is not understood does no harm. */
+/* Header values: what is found lies inside the input; any other input is survived. */
 #include "base/check.h"
 #include "base/time.h"
 #include "wire/http_server/http_field.h"

@@ -45,7 +45,7 @@ static void codings(void)
     is_int(http_codings_accepted(STR("*")), HTTP_GZIP | HTTP_BROTLI, "anything");
     is_int(http_codings_accepted(STR("*, br;q=0")), HTTP_GZIP, "anything but");
     is_int(http_codings_accepted(STR("*;q=0, gzip")), HTTP_GZIP, "nothing but");
-    is_int(http_codings_accepted(STR("identity")), 0, "nothing of ours");
+    is_int(http_codings_accepted(STR("identity")), 0, "none of them");
     is_int(http_codings_accepted(STR_NULL), 0, "not said");
 }
 
@@ -64,7 +64,7 @@ static void dates(void)
     is_int(s, 784111777, "its seconds");
     char text[TIME_HTTP_BYTES];
     time_http(1767225599 * INT64_C(1000000), text);
-    ok(http_date_parse(str_of(text), &s) && s == 1767225599, "what we write we can read");
+    ok(http_date_parse(str_of(text), &s) && s == 1767225599, "dates written here can be read");
     static const char *const bad[] = {
         "",
         "Sunday, 06-Nov-94 08:49:37 GMT",

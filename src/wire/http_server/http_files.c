@@ -28,9 +28,7 @@ struct http_files *http_files_new(const char *root)
     int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    struct http_files *f = malloc(sizeof(*f));
-    if (!f)
-        check_no_memory();
+    struct http_files *f = check_memory(malloc(sizeof(*f)));
     f->root = fd;
     return f;
 }
@@ -150,7 +148,7 @@ static bool older(const struct stat *a, const struct stat *b)
                                                   : a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
 }
 
-/* Puts the compressed form in the place of the file if there is one that is not out of date. */
+/* Replaces the file by its compressed form if there is one at least as new. */
 static bool use_coding(struct task *t, const struct http_files *f, struct str path,
                        const char *ending, const char *coding, struct file *file)
 {
@@ -247,7 +245,7 @@ static int reply_open(struct task *t, struct http_exchange *x, struct str path,
     http_set_header(x, "Last-Modified", str_of(modified));
     http_set_header(x, "Vary", STR("Accept-Encoding"));
     if (!http_is_set(x, "cache-control"))
-        http_set_header(x, "Cache-Control", STR("no-cache")); /* to be kept, but asked about */
+        http_set_header(x, "Cache-Control", STR("no-cache")); /* cached, but revalidated */
     if (unchanged(x, file, etag))
         return http_reply(t, x, 304, NULL, STR(""));
     http_set_header(x, "Accept-Ranges", STR("bytes"));

@@ -109,7 +109,7 @@ static int serve_long(struct task *t, struct http_exchange *x, void *ctx)
     return http_reply_file(t, x, ctx, STR("app.js"));
 }
 
-/* As a caller might that does not decode as it should. */
+/* Like a caller that forgets to decode. */
 static int serve_header(struct task *t, struct http_exchange *x, void *ctx)
 {
     return http_reply_file(t, x, ctx, http_header(x, "x-path"));
@@ -126,20 +126,24 @@ struct fixture {
     struct http_files *files;
 };
 
-static void open_all(struct task *t, struct fixture *f)
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+};
+
+static void with_fixture(struct task *t, void *arg)
 {
+    const struct test *test = arg;
+    struct fixture f;
     char path[160];
     in_root("web", path);
-    f->files = http_files_new(path);
-    check(f->files);
-    site_open(t, &f->site, (struct http_options){.metrics = NULL}, routes, 3, f->files);
+    f.files = http_files_new(path);
+    check(f.files);
+    site_open(t, &f.site, (struct http_options){.metrics = NULL}, routes, 3, f.files);
+    test->fn(t, &f);
+    site_close(t, &f.site);
+    http_files_free(f.files);
 }
-
-static void close_all(struct task *t, struct fixture *f)
-{
-    site_close(t, &f->site);
-    http_files_free(f->files);
-}
+#define RUN(fn) tap_task(with_fixture, &(struct test){fn}, false)
 
 static struct reply get(struct task *t, struct fixture *f, const char *path, const char *headers)
 {
@@ -157,50 +161,45 @@ static bool have_openat2(void)
     return fd >= 0;
 }
 
-static void plain(struct task *t, void *arg)
+static void plain(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    struct reply r = get(t, &f, "/digits.txt", "");
+    struct reply r = get(t, f, "/digits.txt", "");
     is_str(r.body, STR("0123456789"), "a file");
     is_str(reply_header(&r, "content-type"), STR("text/plain; charset=utf-8"), "its type");
     is_str(reply_header(&r, "last-modified"), STR("Tue, 14 Nov 2023 22:13:20 GMT"), "its time");
     is_str(reply_header(&r, "cache-control"), STR("no-cache"), "it is asked about again");
     is_str(reply_header(&r, "vary"), STR("Accept-Encoding"), "it may differ");
     ok(reply_header(&r, "etag").n > 4 && reply_header(&r, "accept-ranges").p, "it has a tag");
-    r = get(t, &f, "/", "");
+    r = get(t, f, "/", "");
     ok(str_eq(r.body, STR("<p>home")) && reply_header(&r, "content-security-policy").p, "home");
     is_str(reply_header(&r, "content-type"), STR("text/html; charset=utf-8"), "is a page");
-    is_str(get(t, &f, "/docs", "").body, STR("<p>docs"), "a folder is its index");
-    is_str(get(t, &f, "/docs/", "").body, STR("<p>docs"), "with a slash, too");
-    is_str(get(t, &f, "/a%20b+c.txt", "").body, STR("spaced"), "a name with a space");
-    r = get(t, &f, "/large.bin", "");
+    is_str(get(t, f, "/docs", "").body, STR("<p>docs"), "a folder is its index");
+    is_str(get(t, f, "/docs/", "").body, STR("<p>docs"), "with a slash, too");
+    is_str(get(t, f, "/a%20b+c.txt", "").body, STR("spaced"), "a name with a space");
+    r = get(t, f, "/large.bin", "");
     ok(r.body.n == LARGE_BYTES && r.body.p[LARGE_BYTES - 1] == 'a' + (LARGE_BYTES - 1) / 7 % 26,
        "a large file");
     is_str(reply_header(&r, "content-type"), STR("application/octet-stream"), "of unknown type");
-    r = get(t, &f, "/nothing.txt", "");
+    r = get(t, f, "/nothing.txt", "");
     ok(r.status == 200 && r.body.n == 0, "an empty file");
     if (have_openat2())
-        is_str(get(t, &f, "/inside.txt", "").body, STR("0123456789"), "a link that stays inside");
-    r = get(t, &f, "/-/long", "");
+        is_str(get(t, f, "/inside.txt", "").body, STR("0123456789"), "a link that stays inside");
+    r = get(t, f, "/-/long", "");
     is_str(reply_header(&r, "cache-control"), STR("max-age=9"), "the handler may know better");
     ok(!http_files_new("/nonexistent"), "no folder, no files");
 
     struct client c;
-    client_open(t, &f.site, &c);
+    client_open(t, &f->site, &c);
     client_send(t, &c, STR("HEAD /large.bin HTTP/1.1\r\nHost: h\r\n\r\n"));
     r = client_reply_to_head(t, &c);
     is_str(reply_header(&r, "content-length"), STR("400000"), "HEAD");
     client_send(t, &c, STR("GET /digits.txt HTTP/1.1\r\nHost: h\r\n\r\n"));
     is_str(client_reply(t, &c).body, STR("0123456789"), "sends the head alone");
     client_close(&c);
-    close_all(t, &f);
 }
 
-static void nowhere(struct task *t, void *arg)
+static void nowhere(struct task *t, struct fixture *f)
 {
-    (void)arg;
     static const char *const paths[] = {"/none.txt",     "/empty",         "/empty/",
                                         "/.hidden",      "/.git/config",   "/docs/.hidden",
                                         "/out.txt",      "/up/secret.txt", "/digits.txt/",
@@ -208,108 +207,92 @@ static void nowhere(struct task *t, void *arg)
                                         "/fifo",         "/%2Fetc/passwd", "/..%5Csecret.txt"};
     static const char *const raw[] = {"../secret.txt", "/etc/passwd", "docs/../../secret.txt", "..",
                                       "./digits.txt",  "docs/.",      "up/../digits.txt"};
-    struct fixture f;
-    open_all(t, &f);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        struct reply r = get(t, &f, paths[i], "");
+        struct reply r = get(t, f, paths[i], "");
         ok(r.status == 404 && reply_has(&r, "not_found"), "%s is not there", paths[i]);
     }
     for (size_t i = 0; i < sizeof(raw) / sizeof(raw[0]); i++) {
         char header[80];
         snprintf(header, sizeof(header), "X-Path: %s\r\n", raw[i]);
-        is_int(get(t, &f, "/-/header", header).status, 404, "%s is not there", raw[i]);
+        is_int(get(t, f, "/-/header", header).status, 404, "%s is not there", raw[i]);
     }
-    is_int(get(t, &f, "/../secret.txt", "").status, 400, "the way up is no way at all");
-    is_int(get(t, &f, "/%2e%2e/secret.txt", "").status, 400, "in no spelling");
-    close_all(t, &f);
+    is_int(get(t, f, "/../secret.txt", "").status, 400, "the way up is no way at all");
+    is_int(get(t, f, "/%2e%2e/secret.txt", "").status, 400, "in no spelling");
 }
 
-static void conditions(struct task *t, void *arg)
+static void conditions(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    struct reply r = get(t, &f, "/digits.txt", "");
+    struct reply r = get(t, f, "/digits.txt", "");
     struct str etag = reply_header(&r, "etag");
     char header[160];
     snprintf(header, sizeof(header), "If-None-Match: \"x\", W/%.*s\r\n", STR_ARG(etag));
-    r = get(t, &f, "/digits.txt", header);
+    r = get(t, f, "/digits.txt", header);
     ok(r.status == 304 && r.body.n == 0, "the tag is known");
     ok(str_eq(reply_header(&r, "etag"), etag) && reply_header(&r, "vary").p &&
            !reply_header(&r, "content-length").p,
        "304 repeats what caches need, and no length");
-    is_int(get(t, &f, "/digits.txt", "If-None-Match: \"x\"\r\n").status, 200, "another tag");
-    is_int(get(t, &f, "/digits.txt", "If-None-Match: *\r\n").status, 304, "any tag");
-    is_int(get(t, &f, "/digits.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n").status,
+    is_int(get(t, f, "/digits.txt", "If-None-Match: \"x\"\r\n").status, 200, "another tag");
+    is_int(get(t, f, "/digits.txt", "If-None-Match: *\r\n").status, 304, "any tag");
+    is_int(get(t, f, "/digits.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n").status,
            304, "not modified since");
-    is_int(get(t, &f, "/digits.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:19 GMT\r\n").status,
+    is_int(get(t, f, "/digits.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:19 GMT\r\n").status,
            200, "modified since");
-    is_int(get(t, &f, "/digits.txt", "If-Modified-Since: yesterday\r\n").status, 200, "no date");
-    is_int(get(t, &f, "/digits.txt",
+    is_int(get(t, f, "/digits.txt", "If-Modified-Since: yesterday\r\n").status, 200, "no date");
+    is_int(get(t, f, "/digits.txt",
                "If-None-Match: \"x\"\r\nIf-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n")
                .status,
            200, "a tag goes before a date");
     put("web/digits.txt", "0123456789", 10, MTIME + 5);
     snprintf(header, sizeof(header), "If-None-Match: %.*s\r\n", STR_ARG(etag));
-    is_int(get(t, &f, "/digits.txt", header).status, 200, "the file was written again");
+    is_int(get(t, f, "/digits.txt", header).status, 200, "the file was written again");
     put_text("web/digits.txt", "0123456789");
-    close_all(t, &f);
 }
 
-static void compressed(struct task *t, void *arg)
+static void compressed(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    struct reply p = get(t, &f, "/app.js", "");
+    struct reply p = get(t, f, "/app.js", "");
     is_str(p.body, STR("plain script"), "not asked for");
-    struct reply r = get(t, &f, "/app.js", "Accept-Encoding: gzip, br\r\n");
+    struct reply r = get(t, f, "/app.js", "Accept-Encoding: gzip, br\r\n");
     is_str(r.body, STR("BROTLI"), "brotli goes first");
     is_str(reply_header(&r, "content-encoding"), STR("br"), "and is named");
     is_str(reply_header(&r, "content-type"), STR("text/javascript; charset=utf-8"),
            "the type is that of the script");
     is_str(reply_header(&r, "vary"), STR("Accept-Encoding"), "caches are warned");
     ok(!str_eq(reply_header(&r, "etag"), reply_header(&p, "etag")), "it has a tag of its own");
-    is_str(get(t, &f, "/app.js", "Accept-Encoding: gzip\r\n").body, STR("GZIPED"), "gzip");
-    struct reply g = get(t, &f, "/app.js", "Accept-Encoding: gzip\r\n");
+    is_str(get(t, f, "/app.js", "Accept-Encoding: gzip\r\n").body, STR("GZIPED"), "gzip");
+    struct reply g = get(t, f, "/app.js", "Accept-Encoding: gzip\r\n");
     ok(!str_eq(reply_header(&r, "etag"), reply_header(&g, "etag")), "and a tag of its own again");
-    is_str(get(t, &f, "/only.css", "Accept-Encoding: br, gzip\r\n").body, STR("GZ"),
+    is_str(get(t, f, "/only.css", "Accept-Encoding: br, gzip\r\n").body, STR("GZ"),
            "what there is");
-    is_str(get(t, &f, "/stale.js", "Accept-Encoding: br\r\n").body, STR("new script"),
+    is_str(get(t, f, "/stale.js", "Accept-Encoding: br\r\n").body, STR("new script"),
            "an old compressed form is passed over");
-    is_str(get(t, &f, "/app.js", "Accept-Encoding: br;q=0\r\n").body, STR("plain script"),
+    is_str(get(t, f, "/app.js", "Accept-Encoding: br;q=0\r\n").body, STR("plain script"),
            "refused");
     char header[160];
     snprintf(header, sizeof(header), "Accept-Encoding: br\r\nIf-None-Match: %.*s\r\n",
              STR_ARG(reply_header(&r, "etag")));
-    is_int(get(t, &f, "/app.js", header).status, 304, "its tag is known");
-    close_all(t, &f);
+    is_int(get(t, f, "/app.js", header).status, 304, "its tag is known");
 }
 
-static void ranges(struct task *t, void *arg)
+static void ranges(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    struct reply r = get(t, &f, "/digits.txt", "Range: bytes=2-4\r\n");
+    struct reply r = get(t, f, "/digits.txt", "Range: bytes=2-4\r\n");
     ok(r.status == 206 && str_eq(r.body, STR("234")), "a part");
     is_str(reply_header(&r, "content-range"), STR("bytes 2-4/10"), "which");
-    is_str(get(t, &f, "/digits.txt", "Range: bytes=-2\r\n").body, STR("89"), "the last two");
-    r = get(t, &f, "/digits.txt", "Range: bytes=10-\r\n");
+    is_str(get(t, f, "/digits.txt", "Range: bytes=-2\r\n").body, STR("89"), "the last two");
+    r = get(t, f, "/digits.txt", "Range: bytes=10-\r\n");
     ok(r.status == 416 && str_eq(reply_header(&r, "content-range"), STR("bytes */10")), "beyond");
-    r = get(t, &f, "/digits.txt", "Range: bytes=0-1,3-4\r\n");
+    r = get(t, f, "/digits.txt", "Range: bytes=0-1,3-4\r\n");
     ok(r.status == 200 && r.body.n == 10, "two parts are the whole");
-    r = get(t, &f, "/large.bin", "Range: bytes=100-300099\r\n");
+    r = get(t, f, "/large.bin", "Range: bytes=100-300099\r\n");
     ok(r.status == 206 && r.body.n == 300000 && r.body.p[0] == 'a' + 100 / 7 % 26, "a large part");
-    r = get(t, &f, "/digits.txt",
-            "Range: bytes=2-4\r\nIf-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
+    r = get(t, f, "/digits.txt", "Range: bytes=2-4\r\nIf-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     is_int(r.status, 206, "the file is still the same");
-    r = get(t, &f, "/digits.txt", "Range: bytes=2-4\r\nIf-Range: \"x\"\r\n");
+    r = get(t, f, "/digits.txt", "Range: bytes=2-4\r\nIf-Range: \"x\"\r\n");
     is_int(r.status, 200, "it is another one");
-    close_all(t, &f);
 }
 
-/* Makes this process one whose kernel has no openat2. */
+/* Makes openat2 fail in this process, as on old kernels. */
 static void forbid_openat2(void)
 {
     struct sock_filter code[] = {
@@ -323,31 +306,27 @@ static void forbid_openat2(void)
     check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-static void step_by_step(struct task *t, void *arg)
+static void step_by_step(struct task *t, struct fixture *f)
 {
-    (void)arg;
     static const char *const closed[] = {"/out.txt", "/up/secret.txt", "/inside.txt", "/.hidden",
                                          "/none/x",  "/digits.txt/x",  "/fifo"};
-    struct fixture f;
-    open_all(t, &f);
-    is_str(get(t, &f, "/digits.txt", "").body, STR("0123456789"), "a file without openat2");
-    is_str(get(t, &f, "/docs/index.html", "").body, STR("<p>docs"), "one in a folder");
-    is_str(get(t, &f, "/docs", "").body, STR("<p>docs"), "the folder");
+    is_str(get(t, f, "/digits.txt", "").body, STR("0123456789"), "a file without openat2");
+    is_str(get(t, f, "/docs/index.html", "").body, STR("<p>docs"), "one in a folder");
+    is_str(get(t, f, "/docs", "").body, STR("<p>docs"), "the folder");
     for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
-        is_int(get(t, &f, closed[i], "").status, 404, "%s is not there", closed[i]);
-    close_all(t, &f);
+        is_int(get(t, f, closed[i], "").status, 404, "%s is not there", closed[i]);
 }
 
 int main(void)
 {
     make_files();
-    tap_task(plain, NULL, false);
-    tap_task(nowhere, NULL, false);
-    tap_task(conditions, NULL, false);
-    tap_task(compressed, NULL, false);
-    tap_task(ranges, NULL, false);
+    RUN(plain);
+    RUN(nowhere);
+    RUN(conditions);
+    RUN(compressed);
+    RUN(ranges);
     forbid_openat2();
-    tap_task(step_by_step, NULL, false);
+    RUN(step_by_step);
     remove_files();
     return tap_done();
 }

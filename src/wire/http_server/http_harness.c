@@ -118,7 +118,7 @@ void client_close(struct client *c)
     buf_release(&c->in);
 }
 
-/* A server that has had enough may close while we still talk. */
+/* The server may close while the client still sends. */
 void client_send(struct task *t, struct client *c, struct str bytes)
 {
     int err = watch_write(t, &c->watch, bytes.p, bytes.n);

@@ -1,7 +1,7 @@
 /* http_harness.h -- for tests: a server on a socket of its own, and clients that speak raw bytes.
  *
- * The socket is a local one: what is sent has arrived, so that on virtual time nothing but the
- * test decides what happens when. */
+ * The socket is a local one: sent bytes have arrived at once, so that runs on virtual time are
+ * deterministic. */
 #ifndef WIRE_HTTP_HARNESS_H
 #define WIRE_HTTP_HARNESS_H
 
@@ -44,11 +44,11 @@ void client_send(struct task *t, struct client *c, struct str bytes);
 /* The next reply. Its parts lie in the task's arena. */
 struct reply client_reply(struct task *t, struct client *c);
 struct reply client_reply_to_head(struct task *t, struct client *c); /* no body follows */
-/* Whatever comes next: "" at the end, p == NULL when nothing comes for an hour. */
+/* The next bytes: "" at the end, p == NULL when nothing comes for an hour. */
 struct str client_read(struct task *t, struct client *c);
 bool client_at_end(struct task *t, struct client *c); /* nothing more comes, and the end comes */
 
-/* All in one: connects, sends, reads one reply, closes. */
+/* Connects, sends, reads one reply, closes. */
 struct reply ask(struct task *t, struct site *s, struct str request);
 /* p == NULL if there is none. */
 struct str reply_header(const struct reply *r, const char *name);

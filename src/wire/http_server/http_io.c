@@ -1,6 +1,5 @@
-/* Bytes between a connection and its socket. Waiting for the client is not the handler's time:
- * while bytes are on their way its clock stands still, and the deadline of the transfer is the
- * only one. */
+/* Bytes between a connection and its socket. Waiting for the client does not count as the handler's
+ * time: its deadline is suspended, and only the transfer's holds. */
 #include <errno.h>
 #include <limits.h>
 #include <sys/sendfile.h>
@@ -9,7 +8,7 @@
 #include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
-/* A client that sends or reads as fast as we do would never make us wait. */
+/* A client as fast as the server never makes its task wait: it yields after so many bytes. */
 #define BURST_BYTES_MAX (256 * 1024)
 
 struct http_pause http_pause(struct task *t, int64_t until_ms)
@@ -72,7 +71,7 @@ static int wait_writable(struct task *t, struct http_conn *c)
     return err;
 }
 
-/* One piece is the rule, and cheaper than a list of one. */
+/* One piece is the common case, and send is cheaper than sendmsg. */
 static ssize_t send_both(int fd, struct str first, struct str second, int flags)
 {
     if (second.n == 0 || first.n == 0)
@@ -123,7 +122,7 @@ int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset,
             count -= (uint64_t)n;
             err = http_take_turns(t, c, (size_t)n);
         } else {
-            /* At 0 the file has become shorter than the length we have promised. */
+            /* At 0 the file has become shorter than its Content-Length. */
             err = n == 0 ? ERR_IO : wait_writable(t, c);
         }
     }

@@ -2,9 +2,9 @@
 
 #include "wire/http_server/http_exchange.h"
 
-/* More than are at work at the same moment; further ones are freed. */
+/* More than are in use at the same time; further ones are freed. */
 #define KITS_KEPT_MAX 64
-/* One connection has many streams at work. */
+/* One connection has many streams. */
 #define HTTP2_KITS_KEPT_MAX 1024
 /* A buffer that one exchange has made larger than this is not kept for the next. */
 #define KEEP_BYTES_MAX (64 * 1024)

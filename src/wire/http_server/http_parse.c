@@ -1,27 +1,16 @@
 #include "wire/http_server/http_parse.h"
 
-#include "base/bytes16.h"
 #include "wire/http_server/http_field.h"
 
 #define METHOD_BYTES_MAX 20
-/* A length with more digits is no upload but an attempt at an overflow. */
+/* More digits could overflow. */
 #define LENGTH_DIGITS_MAX 15
 
-static const bool is_token[256] = {
-    ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
-    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,  ['^' ... 'z'] = 1, ['|'] = 1, ['~'] = 1,
-};
-/* Everything but control characters. Bytes above ASCII have no meaning, but do no harm either. */
-static const bool is_value[256] = {
-    ['\t'] = 1,
-    [' ' ... '~'] = 1,
-    [0x80 ... 0xFF] = 1,
-};
 static const bool is_path[256] = {
     ['!'] = 1, ['$' ... ';'] = 1, ['='] = 1, ['@' ... 'Z'] = 1,
     ['_'] = 1, ['a' ... 'z'] = 1, ['~'] = 1,
 };
-/* Browsers leave more characters bare here than the grammar has. */
+/* Browsers leave more characters unencoded here than the grammar allows. */
 static const bool is_query[256] = {
     ['!'] = 1,
     ['$' ... ';'] = 1,
@@ -29,35 +18,12 @@ static const bool is_query[256] = {
     ['?' ... '~'] = 1,
 };
 
-/* How many bytes at the beginning are in the table. */
-static size_t span(const bool table[256], struct str s)
+static bool all(const bool table[256], struct str s)
 {
     size_t n = 0;
     while (n < s.n && table[(unsigned char)s.p[n]])
         n++;
-    return n;
-}
-
-static bool all(const bool table[256], struct str s)
-{
-    return span(table, s) == s.n;
-}
-
-static bool values16(const char *p) /* all of sixteen bytes are is_value */
-{
-    bytes16 v = bytes16_load(p);
-    return !bytes16_bits(((v >= 0) & (v < ' ') & (v != '\t')) | (v == 0x7F));
-}
-
-/* The same as all(is_value, s). */
-static bool all_values(struct str s)
-{
-    if (s.n < 16)
-        return all(is_value, s);
-    for (size_t i = 0; s.n - i >= 16; i += 16)
-        if (!values16(s.p + i))
-            return false;
-    return values16(s.p + s.n - 16); /* the rest, and some once more */
+    return n == s.n;
 }
 
 static enum http_verdict bad(struct http_parser *p, enum http_refusal why, const char *message)
@@ -181,8 +147,7 @@ static const char *take_connection(struct http_head *h, struct str value)
     return NULL;
 }
 
-/* Headers that the connection itself must understand, and those of which a second one would leave
- * it to chance which is believed. */
+/* Headers that the connection itself needs, and those of which a second one would be ambiguous. */
 static const struct known {
     const char *name;
     size_t n;
@@ -226,11 +191,11 @@ static enum http_verdict take_field(struct http_parser *p, struct str line)
 {
     if (p->head.field_count == p->limits.fields)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
-    size_t n = span(is_token, line);
+    size_t n = http_token_bytes(line);
     /* Folded lines end here, too: they begin with a blank, and no name does. */
     if (n == 0 || n == line.n || line.p[n] != ':')
         return bad_request(p, "bad header name");
-    if (!all_values(line)) /* a name has none either, and more bytes go faster */
+    if (!http_value_valid(line)) /* a name has no such byte either, and long runs are faster */
         return bad_request(p, "a header has a control character in it");
     return add_field(p, str_from(line.p, n), str_trim(str_from(line.p + n + 1, line.n - n - 1)));
 }
@@ -243,7 +208,7 @@ static enum http_verdict finish(struct http_parser *p)
     else if (!(p->seen & SEEN_HOST))
         return bad_request(p, "no Host");
     struct str expect = http_head_field(h, STR("expect"));
-    if (expect.p && h->minor > 0) { /* HTTP/1.0 does not know it: not to be answered */
+    if (expect.p && h->minor > 0) { /* HTTP/1.0 does not know it: ignored */
         if (!str_ieq(expect, STR("100-continue")))
             return bad(p, HTTP_EXPECTATION_FAILED, "the only Expect met is 100-continue");
         h->expects_continue = true;
@@ -258,8 +223,8 @@ static enum http_verdict take_line(struct http_parser *p, struct str line)
     return line.n == 0 ? finish(p) : take_field(p, line);
 }
 
-/* Bytes by which the present line must have ended. Judged before anything else in the line, so that
- * it is the same for a line that has not come yet and for one that has. */
+/* Bytes by which the present line must have ended. Checked before its content, so that the verdict
+ * does not depend on how much of it has come. */
 static size_t line_limit(const struct http_parser *p)
 {
     size_t head = p->limits.head_bytes;
@@ -276,7 +241,7 @@ static enum http_verdict too_long(struct http_parser *p)
 
 enum http_verdict http_parse(struct http_parser *p, struct str in)
 {
-    /* What cannot be a method is often no HTTP at all (TLS, for one) and may never send a line feed. */
+    /* What cannot be a method is often not HTTP (TLS, for one) and may never send a line feed. */
     if (in.n > 0 && (in.p[0] < 'A' || in.p[0] > 'Z'))
         return bad_request(p, "bad method");
     for (;;) {
@@ -302,14 +267,14 @@ enum http_verdict http_parse(struct http_parser *p, struct str in)
 
 enum http_verdict http_parse_field(struct http_parser *p, struct str name, struct str value)
 {
-    p->scanned += name.n + value.n + sizeof(": \r\n") - 1; /* as much as in text */
+    p->scanned += name.n + value.n + sizeof(": \r\n") - 1; /* as in HTTP/1.1 */
     if (p->scanned > p->limits.head_bytes)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "the headers are too large");
     if (p->head.field_count == p->limits.fields)
         return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
-    if (name.n == 0 || !all(is_token, name))
+    if (!http_token_valid(name))
         return bad_request(p, "bad header name");
-    if (!all_values(value))
+    if (!http_value_valid(value))
         return bad_request(p, "a header has a control character in it");
     return add_field(p, name, str_trim(value));
 }

@@ -52,7 +52,7 @@ void http_parser_init(struct http_parser *p, struct http_parse_limits limits,
 enum http_verdict http_parse(struct http_parser *p, struct str in);
 
 /* For a head that comes as fields, not as text (HTTP/2): the same checks, part by part. The strings
- * are the caller's. After HTTP_BAD the rest need not be told. */
+ * are the caller's. After HTTP_BAD the rest need not be passed. */
 enum http_verdict http_parse_field(struct http_parser *p, struct str name, struct str value);
 enum http_verdict http_parse_end(struct http_parser *p, struct str method, struct str target);
 

@@ -14,7 +14,7 @@
 
 #define OURS_MAX 10 /* fields of a reply */
 
-/* These are ours: a handler that set one would break the framing, or send it twice. */
+/* Set by the server: from a handler they would break the framing or be sent twice. */
 static const char *const reserved[] = {
     "content-length", "transfer-encoding",      "connection",      "date",
     "content-type",   "x-content-type-options", "referrer-policy",
@@ -68,7 +68,7 @@ void http_set_header(struct http_exchange *x, const char *name, struct str value
     buf_add_lit(b, "\r\n");
 }
 
-/* The fields of a reply that are ours. */
+/* The fields of a reply that the server sets. */
 struct ours {
     struct http_field fields[OURS_MAX];
     size_t count;
@@ -93,7 +93,7 @@ static void add_defaults(struct http_server *s, struct ours *o)
 static void add_type(struct http_exchange *x, struct ours *o, struct str type)
 {
     add(o, STR("Content-Type"), type);
-    /* What the API says is true for this caller and this moment only. */
+    /* API replies hold for this caller and moment only. */
     bool api = str_eq(type, STR("application/json"));
     if (api && !http_is_set(x, "cache-control"))
         add(o, STR("Cache-Control"), STR("no-store"));
@@ -188,11 +188,11 @@ static int reply_failure(struct task *t, struct http_exchange *x, int status, co
 static enum log_level level_of(int err)
 {
     if (err == ERR_BUSY || err == ERR_CANCELED)
-        return LOG_DEBUG; /* these come in floods, when least can be done about them */
+        return LOG_DEBUG; /* these come in floods, under overload */
     return http_retry_later(err) || err == ERR_TIMEOUT ? LOG_WARN : LOG_ERROR;
 }
 
-/* The client learns a number, the log what belongs to it. */
+/* The client gets the request id only; the log has both. */
 static const char *log_failure(struct http_exchange *x, int err, const char *message)
 {
     uint64_t id = loop_random(x->conn->server->loop);
@@ -204,7 +204,7 @@ static const char *log_failure(struct http_exchange *x, int err, const char *mes
 
 int http_reply_error(struct task *t, struct http_exchange *x, int err, const char *message)
 {
-    if (x->problem.message) /* what failed was the body: the client's fault, whatever err says */
+    if (x->problem.message) /* the body was bad: the client's fault, whatever err says */
         return http_reply_problem(t, x, x->problem);
     if (http_public_message(err))
         message = log_failure(x, err, message);

@@ -1,5 +1,5 @@
-/* What a handler must not do stops the process: the tests below run in children that are expected
- * to be stopped. And what it may do to the headers. */
+/* Mistakes of a handler stop the process: those tests run in child processes that must abort. And
+ * what it may do to the headers. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void call(struct task *t, void *handler)
     site_close(t, &s);
 }
 
-/* In a child, with its words kept from the reader. */
+/* In a child process, with its output hidden. */
 static bool stops_in(task_fn *fn, void *arg)
 {
     pid_t pid = fork();
@@ -151,7 +151,7 @@ int main(void)
     ok(stops(endless), "one that does not end its stream");
     ok(stops(splitting), "one that puts two headers into one");
     ok(stops(framing), "one that sets the length itself");
-    ok(stops(unheard_of), "one with a status nobody knows");
+    ok(stops(unheard_of), "one with an unknown status");
     ok(stops(empty_with_body), "one with a body where there is none");
     ok(stops_in(two_routes_for_one, NULL), "two routes for the same path");
     tap_task(headers, NULL, false);

@@ -1,4 +1,4 @@
-/* What a handler may ask about its request. */
+/* A handler's view of its request. */
 #include "wire/http_server/http_exchange.h"
 #include "wire/http_server/http_field.h"
 #include "wire/http_server/http_uri.h"

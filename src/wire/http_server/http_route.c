@@ -11,7 +11,7 @@ struct route_entry {
     struct route_entry *next;
 };
 
-/* One place in the tree: what stands behind the segments that lead to it. */
+/* A node of the tree: the routes and children behind the segments that lead to it. */
 struct node {
     struct str literal;
     struct node *literals; /* children with a literal segment, by sibling */
@@ -27,9 +27,7 @@ struct http_router {
 
 struct http_router *http_router_new(void)
 {
-    struct http_router *r = calloc(1, sizeof(*r));
-    if (!r)
-        check_no_memory();
+    struct http_router *r = check_memory(calloc(1, sizeof(*r)));
     arena_init(&r->arena);
     return r;
 }
@@ -108,7 +106,7 @@ static bool decode(struct walk *w, struct str raw, struct str *out)
     return !w->encoded || http_uri_decode(w->arena, raw, false, out);
 }
 
-/* The place for the segments in rest (p == NULL: none are left), with the values taken on the way. */
+/* The node for the segments in rest (p == NULL: none are left); collects values on the way. */
 static const struct node *descend(struct walk *w, const struct node *n, struct str rest)
 {
     if (!rest.p)

@@ -12,10 +12,10 @@
 #include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
-/* Accepted in one go, before others get their turn. */
+/* Accepted in one go, before the acceptor yields. */
 #define ACCEPT_BATCH 64
 #define BACKOFF_MS   100
-/* More connections than this over the limit are closed without a word. */
+/* More connections than this over the limit are closed without a reply. */
 #define REFUSING_COUNT_MAX 1000
 
 const struct http_limits http_limits_default = {
@@ -60,16 +60,14 @@ static void register_counts(struct http_server *s)
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o)
 {
-    struct http_server *s = calloc(1, sizeof(*s));
-    if (!s)
-        check_no_memory();
+    struct http_server *s = check_memory(calloc(1, sizeof(*s)));
     s->loop = l;
     s->options = *o;
     s->router = http_router_new();
     list_init(&s->conns);
     list_init(&s->wakes);
     register_counts(s);
-    signal(SIGPIPE, SIG_IGN); /* sendfile has no flag that would do */
+    signal(SIGPIPE, SIG_IGN); /* sendfile has no MSG_NOSIGNAL */
     return s;
 }
 
@@ -138,7 +136,7 @@ static void start(struct http_server *s, struct group *g, int fd, const struct s
     c->refused = over;
     name_peer(c, peer);
     if (task_go(g, "http", http_conn_task, c) != 0) {
-        http_conn_close(c); /* no stack is to be had */
+        http_conn_close(c); /* no stack is left */
         return;
     }
     if (over)
@@ -152,7 +150,7 @@ static bool out_of_resources(int e)
     return e == EMFILE || e == ENFILE || e == ENOBUFS || e == ENOMEM;
 }
 
-/* A new connection could not be had. 0: go on. */
+/* After a failed accept. 0: go on. */
 static int accept_failed(struct task *t, struct http_server *s)
 {
     if (errno == EAGAIN) {
@@ -163,9 +161,12 @@ static int accept_failed(struct task *t, struct http_server *s)
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP)
         return task_fail(t, ERR_IO, "accept: %s", strerror(errno));
     if (!out_of_resources(errno))
-        return 0; /* it was gone before it was ours */
+        return 0; /* closed before it was accepted */
     if (!s->out_of_fds)
-        log_warn("http", "no more connections can be taken: %s", strerror(errno));
+        log_warn("http",
+                 "cannot accept connections: %s; clients wait until others end; raise the limit of "
+                 "open files",
+                 strerror(errno));
     s->out_of_fds = true;
     return task_sleep(t, BACKOFF_MS);
 }

@@ -109,7 +109,7 @@ static void draining(struct task *t, void *arg)
     site_close(t, &s);
 }
 
-/* Its request and our decision to end may cross: nobody must be turned away for that. */
+/* A request may cross the drain on the wire: it is still answered. */
 static void drain_meets_request(struct task *t, void *arg)
 {
     (void)arg;
@@ -197,8 +197,8 @@ static void over_tcp(struct task *t, void *arg)
     is_str(ask(t, &s, GET("/")).body, STR("127.0.0.1"), "the peer's address");
     is_int(no_delay(t, &s), 1, "small replies are not held back");
 
-    /* The client goes on sending what nobody reads: without lingering a reset would take the reply
-     * away from it. */
+    /* The client goes on sending unread bytes: without lingering a reset would discard the
+     * reply. */
     struct client c;
     struct buf b;
     buf_init(&b);
@@ -311,9 +311,9 @@ static void out_of_files(struct task *t, void *arg)
     check(setrlimit(RLIMIT_NOFILE, &old) == 0);
     log_capture(NULL);
     struct str text = buf_str(&log);
-    ptrdiff_t at = str_find(text, STR("no more connections"));
+    ptrdiff_t at = str_find(text, STR("cannot accept connections"));
     ok(at > 0 && str_find(str_from(text.p + at + 1, text.n - (size_t)at - 1),
-                          STR("no more connections")) < 0,
+                          STR("cannot accept connections")) < 0,
        "no file to be had: logged once");
     int64_t began = loop_now_ms(task_loop(t));
     is_int(client_reply(t, &c).status, 200, "served when there is one again");
@@ -323,7 +323,7 @@ static void out_of_files(struct task *t, void *arg)
     site_close(t, &s);
 }
 
-/* No kit, no chunk of the arena: next to nothing but a stack. */
+/* No kit, no chunk of the arena: only a stack. */
 static bool holds_nothing(const struct http_conn *c)
 {
     return !c->kit && !task_arena(c->task)->head && !task_arena(c->task)->spare;

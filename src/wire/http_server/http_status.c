@@ -91,8 +91,8 @@ struct str http_status_line(int status)
     return STR_NULL;
 }
 
-/* The one table. Whatever is not the caller's fault has a public message: its own text may tell
- * of hosts, keys and queries, and goes to the log only. */
+/* The one table. An error that is not the caller's fault has a public message: its own text may
+ * name hosts, keys and queries, and goes to the log only. */
 static const struct {
     int status;
     const char *public_message, *default_message;
@@ -106,7 +106,7 @@ static const struct {
     [-ERR_LIMIT] = {413, NULL, "too large", false},
     [-ERR_BUSY] = {503, "busy, try again", "", true},
     [-ERR_UNAVAILABLE] = {503, "temporarily unavailable, try again", "", true},
-    /* Trying again by itself might do it twice, so this one does not say when to. */
+    /* No Retry-After: an automatic retry might do it twice. */
     [-ERR_UNCERTAIN] = {502, "the outcome is unknown, look before trying again", "", false},
     [-ERR_INVALID] = {400, NULL, "the request is invalid", false},
     [-ERR_NOT_FOUND] = {404, NULL, "not found", false},

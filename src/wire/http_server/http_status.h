@@ -1,5 +1,5 @@
-/* http_status.h -- statuses and their words: reason phrases, what a request may be refused for,
- * and the one table from ERR_ codes to statuses (http_status_of in http_server.h). */
+/* http_status.h -- statuses and their texts: reason phrases, reasons for refusal, and the one
+ * table from ERR_ codes to statuses (http_status_of in http_server.h). */
 #ifndef WIRE_HTTP_STATUS_H
 #define WIRE_HTTP_STATUS_H
 
@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Why a request gets an answer that no handler gave. */
+/* Why a request is answered without a handler. */
 enum http_refusal {
     HTTP_BAD_REQUEST, /* broken or ambiguous; the connection cannot be trusted any more */
     HTTP_NOT_FOUND,
@@ -30,12 +30,12 @@ struct http_problem {
 int http_refusal_status(enum http_refusal why);
 const char *http_refusal_code(enum http_refusal why); /* "bad_request": error.code, metric label */
 
-/* "HTTP/1.1 200 OK\r\n". A status without a line is our mistake. */
+/* "HTTP/1.1 200 OK\r\n". An unknown status stops the process. */
 struct str http_status_line(int status);
 
-/* What outsiders may know of a failure that is not their own; NULL when they may see its text. */
+/* The public text of a failure that is not the caller's fault; NULL: its own text is public. */
 const char *http_public_message(int err);
-/* What is said of a failure that came without words. */
+/* The text of a failure that came without one. */
 const char *http_default_message(int err);
 bool http_retry_later(int err); /* the reply carries Retry-After */
 #endif

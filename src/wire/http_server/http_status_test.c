@@ -7,7 +7,7 @@
 static void statuses(void)
 {
     is_int(http_status_of(ERR_INVALID), 400, "invalid input is the caller's");
-    is_int(http_status_of(ERR_UNAUTHENTICATED), 401, "nobody is logged in");
+    is_int(http_status_of(ERR_UNAUTHENTICATED), 401, "not logged in");
     is_int(http_status_of(ERR_FUNDS), 402, "the balance is too low");
     is_int(http_status_of(ERR_FORBIDDEN), 403, "forbidden");
     is_int(http_status_of(ERR_NOT_FOUND), 404, "not found");
@@ -15,11 +15,11 @@ static void statuses(void)
     is_int(http_status_of(ERR_CONFLICT), 409, "a conflict");
     is_int(http_status_of(ERR_LIMIT), 413, "too large");
     is_int(http_status_of(ERR_RATE), 429, "too many requests");
-    is_int(http_status_of(ERR_INTERNAL), 500, "our fault");
+    is_int(http_status_of(ERR_INTERNAL), 500, "the server's fault");
     is_int(http_status_of(ERR_PROTO), 502, "a store spoke nonsense");
     is_int(http_status_of(ERR_UNAVAILABLE), 503, "a store is down");
     is_int(http_status_of(ERR_TIMEOUT), 504, "it took too long");
-    is_int(http_status_of(-1000), 500, "a code that nobody knows is our fault");
+    is_int(http_status_of(-1000), 500, "an unknown code is the server's fault");
 }
 
 static void every_code_has_an_answer(void)

@@ -19,7 +19,7 @@ static int begin(struct task *t, struct http_exchange *x)
 
 int http_stream_begin(struct task *t, struct http_exchange *x, int status, const char *type)
 {
-    /* Where there are no chunks the end of the connection is the end of the body, or of the stream. */
+    /* Without chunks the body ends with the connection, or with the HTTP/2 stream. */
     x->chunked = x->head->minor > 0 && !x->conn->stream;
     http_add_head(x, status, type, false, 0);
     return begin(t, x);
@@ -92,7 +92,7 @@ int sse_begin(struct task *t, struct http_exchange *x)
     return http_stream_begin(t, x, 200, "text/event-stream; charset=utf-8");
 }
 
-/* Cuts a line off; CR, LF and CR LF all end one for those who read events. */
+/* Cuts a line off; CR, LF and CR LF all end one in event streams. */
 static struct str cut_line(struct str *rest)
 {
     struct str line = *rest;

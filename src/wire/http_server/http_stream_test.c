@@ -141,26 +141,27 @@ struct fixture {
     struct notes notes;
 };
 
-static void open_all(struct task *t, struct fixture *f)
-{
-    f->notes = (struct notes){0};
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    site_open(t, &f->site, (struct http_options){.metrics = NULL}, routes, COUNT, &f->notes);
-    client_open(t, &f->site, &f->client);
-}
+struct test {
+    void (*fn)(struct task *t, struct fixture *f);
+};
 
-static void close_all(struct task *t, struct fixture *f)
+static void with_fixture(struct task *t, void *arg)
 {
-    client_close(&f->client);
-    site_close(t, &f->site);
-}
-
-static void streams(struct task *t, void *arg)
-{
-    (void)arg;
+    const struct test *test = arg;
     struct fixture f;
-    struct client *c = &f.client;
-    open_all(t, &f);
+    f.notes = (struct notes){0};
+    log_setup(LOG_ERROR, LOG_TEXT, "test");
+    site_open(t, &f.site, (struct http_options){.metrics = NULL}, routes, COUNT, &f.notes);
+    client_open(t, &f.site, &f.client);
+    test->fn(t, &f);
+    client_close(&f.client);
+    site_close(t, &f.site);
+}
+#define RUN(fn) tap_task(with_fixture, &(struct test){fn}, false)
+
+static void streams(struct task *t, struct fixture *f)
+{
+    struct client *c = &f->client;
     client_send(t, c, GET("/pieces"));
     struct reply r = client_reply(t, c);
     ok(r.status == 200 && r.body.n == 100008 && !r.cut && str_ends(r.body, STR("L,two")),
@@ -184,42 +185,38 @@ static void streams(struct task *t, void *arg)
     client_send(t, c, GET("/sized?half"));
     ok(client_reply(t, c).cut, "one that fails half-way is cut");
     client_close(c);
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     client_send(t, c, GET("/pieces"));
     check(client_reply(t, c).status == 200);
     client_close(c);
 
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     client_send(t, c, STR("GET /pieces HTTP/1.0\r\n\r\n"));
     r = client_reply(t, c);
     ok(!reply_header(&r, "transfer-encoding").p && r.body.n == 100008,
        "HTTP/1.0 gets it bare, up to the end of the connection");
     client_close(c);
 
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     int64_t began = loop_now_ms(task_loop(t));
     client_send(t, c, GET("/broken"));
     r = client_reply(t, c);
     ok(r.cut && str_eq(r.body, STR("half")), "a failed stream has no end");
     client_close(c);
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     client_send(t, c, GET("/cut"));
     ok(client_reply(t, c).cut, "nor has one that was cut");
     client_close(c);
-    client_open(t, &f.site, c);
+    client_open(t, &f->site, c);
     client_send(t, c, GET("/now"));
     is_int(client_reply(t, c).status, 0, "a reply that was cut before it began");
     is_int(loop_now_ms(task_loop(t)), began, "all of them at once");
-    close_all(t, &f);
 }
 
-static void sse(struct task *t, void *arg)
+static void sse(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    client_send(t, &f.client, GET("/events"));
-    struct reply r = client_reply(t, &f.client);
+    client_send(t, &f->client, GET("/events"));
+    struct reply r = client_reply(t, &f->client);
     is_str(reply_header(&r, "content-type"), STR("text/event-stream; charset=utf-8"), "events");
     is_str(reply_header(&r, "cache-control"), STR("no-store"), "are not kept");
     is_str(reply_header(&r, "x-accel-buffering"), STR("no"), "nor held back");
@@ -228,43 +225,37 @@ static void sse(struct task *t, void *arg)
                "data: one\ndata: two\ndata: three\ndata: four\ndata: \n\n:\n\n"),
            "every line of data is marked");
     ok(!r.cut, "the stream ends with its handler");
-    client_send(t, &f.client, GET("/events"));
-    is_int(client_reply(t, &f.client).status, 200, "the connection goes on");
-    close_all(t, &f);
+    client_send(t, &f->client, GET("/events"));
+    is_int(client_reply(t, &f->client).status, 200, "the connection goes on");
 }
 
-static void back_pressure(struct task *t, void *arg)
+static void back_pressure(struct task *t, struct fixture *f)
 {
-    (void)arg;
-    struct fixture f;
-    open_all(t, &f);
-    client_send(t, &f.client, GET("/flood"));
+    client_send(t, &f->client, GET("/flood"));
     check(task_sleep(t, http_limits_default.write_ms / 2) == 0);
-    int written = f.notes.written;
+    int written = f->notes.written;
     ok(written > 0 && written < 1000, "writing waits for the reader");
     for (size_t n = 0; n < 300000;)
-        n += client_read(t, &f.client).n;
+        n += client_read(t, &f->client).n;
     check(task_sleep(t, http_limits_default.write_ms / 2 + 1000) == 0);
-    ok(f.notes.written > written && !f.notes.ended, "and goes on when it reads");
+    ok(f->notes.written > written && !f->notes.ended, "and goes on when it reads");
     check(task_sleep(t, http_limits_default.write_ms + 1000) == 0);
-    is_int(f.notes.err, ERR_TIMEOUT, "but not for ever");
-    client_close(&f.client);
+    is_int(f->notes.err, ERR_TIMEOUT, "but not for ever");
+    client_close(&f->client);
 
-    f.notes = (struct notes){0};
-    client_open(t, &f.site, &f.client);
-    client_send(t, &f.client, GET("/flood"));
+    f->notes = (struct notes){0};
+    client_open(t, &f->site, &f->client);
+    client_send(t, &f->client, GET("/flood"));
     check(task_sleep(t, 1000) == 0);
-    client_close(&f.client);
+    client_close(&f->client);
     check(task_sleep(t, 1000) == 0);
-    is_int(f.notes.err, ERR_CLOSED, "a reader that left is noticed while writing");
-    is_int((int64_t)http_server_connections(f.site.server), 0, "and forgotten");
-    client_open(t, &f.site, &f.client);
-    close_all(t, &f);
+    is_int(f->notes.err, ERR_CLOSED, "a reader that left is noticed while writing");
+    is_int((int64_t)http_server_connections(f->site.server), 0, "and forgotten");
+    client_open(t, &f->site, &f->client);
 }
 
-static void leaving(struct task *t, void *arg)
+static void leaving(struct task *t, struct fixture *f)
 {
-    (void)arg;
     static const char *const requests[] = {
         "GET /patient HTTP/1.1\r\n" HOST "\r\n",
         "GET /useless HTTP/1.1\r\n" HOST "\r\n",
@@ -272,29 +263,26 @@ static void leaving(struct task *t, void *arg)
     };
     static const int64_t until_ms[] = {1000, 0, 20000};
     static const int err[] = {0, ERR_CANCELED, 1};
-    struct fixture f;
-    open_all(t, &f);
     for (int i = 0; i < 3; i++) {
-        f.notes = (struct notes){0};
-        client_send(t, &f.client, str_of(requests[i]));
+        f->notes = (struct notes){0};
+        client_send(t, &f->client, str_of(requests[i]));
         check(task_sleep(t, 500) == 0);
-        is_int(f.notes.ended, 0, "the handler is at work");
+        is_int(f->notes.ended, 0, "the handler is at work");
         int64_t began = loop_now_ms(task_loop(t));
-        client_close(&f.client);
-        while (!f.notes.ended)
+        client_close(&f->client);
+        while (!f->notes.ended)
             check(task_sleep(t, 10) == 0);
         ok(loop_now_ms(task_loop(t)) - began <= until_ms[i] + 10, "case %d ends in time", i);
-        is_int(f.notes.err, err[i], "as it should");
-        client_open(t, &f.site, &f.client);
+        is_int(f->notes.err, err[i], "as it should");
+        client_open(t, &f->site, &f->client);
     }
-    close_all(t, &f);
 }
 
 int main(void)
 {
-    tap_task(streams, NULL, false);
-    tap_task(sse, NULL, false);
-    tap_task(back_pressure, NULL, false);
-    tap_task(leaving, NULL, false);
+    RUN(streams);
+    RUN(sse);
+    RUN(back_pressure);
+    RUN(leaving);
     return tap_done();
 }

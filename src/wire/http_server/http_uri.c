@@ -1,6 +1,6 @@
 #include "wire/http_server/http_uri.h"
 
-static int hex_digit(char c)
+int http_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -13,8 +13,7 @@ static bool needs_decoding(struct str raw, bool plus)
     return raw.n && (memchr(raw.p, '%', raw.n) || (plus && memchr(raw.p, '+', raw.n)));
 }
 
-/* One character of raw at *i, which moves on. -1: there is none that may stand there. */
-static int next_byte(struct str raw, size_t *i, bool plus)
+int http_uri_byte(struct str raw, size_t *i, bool plus)
 {
     char c = raw.p[(*i)++];
     if (c == '+' && plus)
@@ -23,7 +22,7 @@ static int next_byte(struct str raw, size_t *i, bool plus)
         return (unsigned char)c;
     if (raw.n - *i < 2)
         return -1;
-    int high = hex_digit(raw.p[*i]), low = hex_digit(raw.p[*i + 1]);
+    int high = http_hex_digit(raw.p[*i]), low = http_hex_digit(raw.p[*i + 1]);
     *i += 2;
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
@@ -35,7 +34,7 @@ bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out
         char *p = arena_alloc(a, raw.n);
         size_t n = 0;
         for (size_t i = 0; i < raw.n;) {
-            int c = next_byte(raw, &i, plus);
+            int c = http_uri_byte(raw, &i, plus);
             if (c < 0)
                 return false;
             p[n++] = (char)c;

@@ -8,8 +8,12 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+int http_hex_digit(char c); /* its value; -1: it is none */
+/* The next decoded byte of raw at *i, which advances. -1: invalid. */
+int http_uri_byte(struct str raw, size_t *i, bool plus);
+
 /* Decodes %XX, and '+' as a space if plus is set. *out borrows raw when there is nothing to decode,
- * else it lies in a. False, and *out is left alone: a '%' without two hex digits, a NUL, no UTF-8. */
+ * else it lies in a. False, *out unchanged: a '%' without two hex digits, a NUL, not UTF-8. */
 bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out);
 
 /* A decoded path that can be read in one way only: it starts with '/', and has neither control
@@ -17,7 +21,7 @@ bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out
 bool http_path_valid(struct str path);
 
 /* The nth value (from 0) of name in a raw query, decoded. "?a" gives a the value "". A part
- * that cannot be decoded is passed over. False: there is none. */
+ * that cannot be decoded is skipped. False: there is none. */
 bool http_query_find(struct arena *a, struct str query, struct str name, size_t nth,
                      struct str *out);
 #endif

@@ -1,4 +1,4 @@
-/* Whatever is decoded is valid, no longer than it was, and says the same when encoded again. */
+/* Decoded text is valid, not longer than its input, and encodes back to the same. */
 #include "base/buf.h"
 #include "base/check.h"
 #include "wire/http_server/http_uri.h"

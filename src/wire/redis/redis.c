@@ -19,20 +19,20 @@ static int64_t *slot(struct redis *r, const struct redis_options *o, enum metric
 static void count_with(struct redis *r, const struct redis_options *o)
 {
     struct redis_metrics *m = &r->metrics;
-    const char *who = arena_printf(&r->arena, "name=\"%s\"", r->name);
-    m->up = slot(r, o, METRIC_GAUGE, "millrace_redis_up", who, "1 while Redis can be used.");
-    m->waiting = slot(r, o, METRIC_GAUGE, "millrace_redis_waiting", who,
+    const char *name = arena_printf(&r->arena, "name=\"%s\"", r->name);
+    m->up = slot(r, o, METRIC_GAUGE, "millrace_redis_up", name, "1 while Redis can be used.");
+    m->waiting = slot(r, o, METRIC_GAUGE, "millrace_redis_waiting", name,
                       "Commands whose reply has not come yet.");
-    m->commands =
-        slot(r, o, METRIC_COUNTER, "millrace_redis_commands_total", who, "Commands sent to Redis.");
-    m->writes = slot(r, o, METRIC_COUNTER, "millrace_redis_writes_total", who,
+    m->commands = slot(r, o, METRIC_COUNTER, "millrace_redis_commands_total", name,
+                       "Commands sent to Redis.");
+    m->writes = slot(r, o, METRIC_COUNTER, "millrace_redis_writes_total", name,
                      "System calls that carried them.");
-    m->reconnects = slot(r, o, METRIC_COUNTER, "millrace_redis_reconnects_total", who,
+    m->reconnects = slot(r, o, METRIC_COUNTER, "millrace_redis_reconnects_total", name,
                          "Connections made after the first.");
     static const int counted[] = {ERR_CANCELED,    ERR_TIMEOUT,   ERR_LIMIT,  ERR_BUSY,
                                   ERR_UNAVAILABLE, ERR_UNCERTAIN, ERR_REFUSED};
     for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
-        const char *labels = arena_printf(&r->arena, "%s,code=\"%s\"", who, err_name(counted[i]));
+        const char *labels = arena_printf(&r->arena, "%s,code=\"%s\"", name, err_name(counted[i]));
         m->errors[-counted[i]] = slot(r, o, METRIC_COUNTER, "millrace_redis_errors_total", labels,
                                       "Calls that failed, by reason.");
     }
@@ -52,9 +52,7 @@ static void copy_options(struct redis *r, const struct redis_options *o)
 
 struct redis *redis_open(struct group *g, const struct redis_options *o)
 {
-    struct redis *r = calloc(1, sizeof(*r));
-    if (!r)
-        check_no_memory();
+    struct redis *r = check_memory(calloc(1, sizeof(*r)));
     r->loop = g->loop;
     r->opened_ms = loop_now_ms(g->loop);
     arena_init(&r->arena);
@@ -114,7 +112,7 @@ int redis_leave(struct redis *r, int err)
 {
     if (err && r->metrics.errors[-err])
         metric_add(r->metrics.errors[-err], 1);
-    /* The link task of a closed handle waits for the last user before it frees it. */
+    /* The link task of a closed handle frees it after its last user has left. */
     if (--r->users == 0 && r->state == REDIS_CLOSED && r->link)
         task_wake(r->link);
     return err;
@@ -130,10 +128,10 @@ static int wait_for_first(struct task *t, struct redis *r)
     while (!err && r->epoch == 0 && r->state != REDIS_CLOSED)
         err = waitq_wait(t, &r->first);
     task_deadline_restore(t, old);
-    return err == ERR_TIMEOUT ? 0 : err; /* then it is down */
+    return err == ERR_TIMEOUT ? 0 : err; /* the caller finds that it is down */
 }
 
-/* May count commands of together that many bytes be queued now? */
+/* Whether count commands of together so many bytes may be queued now. */
 static int admit(struct task *t, struct redis *r, size_t count, size_t bytes)
 {
     if (task_canceled(t))
@@ -197,7 +195,7 @@ bool redis_says_leave(struct str words)
            str_starts(words, STR("READONLY "));
 }
 
-/* MISCONF: its disk is full, or it cannot write there for another reason. OOM: its memory is. Both still read. */
+/* MISCONF: it cannot write to its disk. OOM: its memory is full. In both states it still reads. */
 bool redis_says_not_now(struct str words)
 {
     return redis_says_leave(words) || str_starts(words, STR("BUSY ")) ||

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-/* The words of head, then those of argv: whoever puts something in front need not copy. */
+/* The words of head, then those of argv: a prefix such as EVALSHA needs no copy of argv. */
 struct redis_command {
     size_t head_count;
     const struct str *head;

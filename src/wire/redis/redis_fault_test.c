@@ -1,41 +1,16 @@
-/* The client against a real server that stops, dies, loads, becomes a replica or locks us out. */
+/* The client against a real server that stops, dies, loads, becomes a replica or refuses logins. */
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "loop/timer.h"
-#include "tests/store.h"
 #include "tests/tap.h"
-#include "wire/redis.h"
-
-struct fixture {
-    struct store_redis store;
-    struct metrics *metrics;
-    struct group group; /* of the handle */
-    struct redis *redis;
-};
-
-static void open_with(struct task *t, struct fixture *f, struct redis_options o)
-{
-    group_init(&f->group, task_loop(t));
-    if (!o.url)
-        o.url = f->store.url_unix;
-    o.name = "hot";
-    o.metrics = f->metrics;
-    f->redis = redis_open(&f->group, &o);
-    check(f->redis);
-}
+#include "wire/redis/redis_harness.h"
 
 static void open_and_ping(struct task *t, struct fixture *f, struct redis_options o)
 {
     open_with(t, f, o);
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")) == 0);
-}
-
-static void close_redis(struct task *t, struct fixture *f)
-{
-    redis_close(f->redis);
-    check(group_join(t, &f->group) == 0);
 }
 
 static bool comes_up(struct task *t, struct redis *r, int64_t within_ms)
@@ -62,7 +37,7 @@ struct call {
     int err;
     int64_t took_ms;
     bool ended;
-    struct str reply; /* the caller's to free */
+    struct str reply; /* the caller frees it */
 };
 
 static struct call call_of(struct redis *r, struct str command, struct str word)
@@ -138,7 +113,7 @@ static void stopped_server(struct task *t, void *arg)
     check(task_sleep(t, 300) == 0);
     ok(hasty.ended && hasty.err == ERR_TIMEOUT, "a deadline ends the wait");
     ok(between(hasty.took_ms, 140, 340), "in time (%lld ms)", (long long)hasty.took_ms);
-    ok(!patient.ended, "who has time waits on");
+    ok(!patient.ended, "a call with time left waits on");
     kill(f->store.pid, SIGCONT);
     check(group_join(t, &g) == 0);
     ok(answered(&patient, STR("patient")), "and gets its own reply, not those given up");
@@ -202,12 +177,12 @@ static void dead_connection(struct task *t, void *arg)
     hasty.deadline_ms = 20;
     go(&g, &hasty);
     check(group_join(t, &g) == 0);
-    ok(goes_down(t, f->redis, 2000), "also when nobody waits any more for what is due");
+    ok(goes_down(t, f->redis, 2000), "also when all calls for the replies due have given up");
     kill(f->store.pid, SIGCONT);
     close_redis(t, f);
 }
 
-/* A waiter knows whether its command can have run. */
+/* The error says whether a command can have run. */
 static void sent_or_not(struct task *t, void *arg)
 {
     struct fixture *f = arg;
@@ -227,7 +202,7 @@ static void sent_or_not(struct task *t, void *arg)
     check(task_sleep(t, 50) == 0);
     store_redis_kill(&f->store);
     check(group_join(t, &g) == 0);
-    is_int(small.err, ERR_UNCERTAIN, "sent, so nobody knows");
+    is_int(small.err, ERR_UNCERTAIN, "sent, so uncertain");
     bool sure = true;
     for (int i = 0; i < 5; i++)
         sure &= large[i].err == ERR_UNAVAILABLE;
@@ -317,7 +292,7 @@ static void killed_under_load(struct task *t, void *arg)
         char run_id[41];
         memcpy(run_id, redis_run_id(f->redis).p, 40);
         uint64_t epoch = redis_epoch(f->redis);
-        if (round == 1) { /* with commands in hand that it will not answer */
+        if (round == 1) { /* with commands sent that it will not answer */
             kill(f->store.pid, SIGSTOP);
             check(task_sleep(t, 20) == 0);
         }
@@ -376,7 +351,7 @@ static void full_pipeline(struct task *t, void *arg)
     close_redis(t, f);
 }
 
-/* A server that does not read must not fill our memory. */
+/* A server that does not read must not fill the memory of the client. */
 static void full_buffer(struct task *t, void *arg)
 {
     struct fixture *f = arg;
@@ -458,7 +433,7 @@ static void becomes_replica(struct task *t, void *arg)
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("SET"), STR("k"), STR("v")), ERR_UNAVAILABLE,
            "a replica does not write");
     ok(str_starts(str_of(task_error(t)), STR("READONLY ")), "and says why");
-    ok(goes_down(t, f->redis, 1000), "so it is no server for us");
+    ok(goes_down(t, f->redis, 1000), "so the connection is closed");
     check(task_sleep(t, 300) == 0);
     ok(!redis_up(f->redis), "as long as it is one");
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")), ERR_UNAVAILABLE, "calls fail");
@@ -523,15 +498,6 @@ static void locked_out(struct task *t, void *arg)
     ok(str_find(buf_str(&lines), STR("secret")) < 0 && str_find(buf_str(&lines), STR("wrong")) < 0,
        "passwords are not logged");
     buf_release(&lines);
-}
-
-static void with_server(task_fn *fn, const char *const *extra)
-{
-    struct fixture f = {.metrics = metrics_open(-1, 1, 0)};
-    store_redis_start(&f.store, extra);
-    tap_task(fn, &f, true);
-    store_redis_stop(&f.store);
-    metrics_close(f.metrics);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The connection: made, lost and made again by one task, which also reads; a second task writes. */
+/* The connection. The link task connects, reads, reconnects with backoff; a second one writes. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,11 +14,11 @@
 
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 2000
-/* A refused login does not heal by itself soon. */
+/* After a refused login: it takes an operator. */
 #define REFUSED_RETRY_MS 5000
-/* A connection lost sooner than this was no success: the backoff goes on growing. */
+/* A connection lost sooner than this does not reset the backoff. */
 #define LASTED_MS 1000
-/* Whoever waited all of command_ms shall hear ERR_TIMEOUT before the connection is given up. */
+/* Calls that waited all of command_ms end with ERR_TIMEOUT before the connection is closed. */
 #define QUIET_GRACE_MS 100
 #define READ_BYTES     65536
 #define IDLE_BYTES     (4 * 1024 * 1024) /* kept by an empty buffer */
@@ -27,7 +27,7 @@
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_COUNT      3
 
-/* Remembers why the server cannot be used. A trouble that goes on is logged once. */
+/* Keeps why the server cannot be used. The same reason is logged once, not for every attempt. */
 static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const char *fmt, ...)
 {
     char text[sizeof(r->problem)];
@@ -38,10 +38,11 @@ static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const ch
     if (strcmp(text, r->problem) == 0)
         return;
     memcpy(r->problem, text, sizeof(text));
-    log_line(level, "redis", "%s: %s", r->name, text);
+    log_line(level, "redis", "%s: %s%s", r->name, text,
+             level == LOG_INFO ? "" : "; calls fail until it is connected");
 }
 
-/* Both tasks of the link see the end of the connection and take their leave. */
+/* Reader and writer both see the end of the connection and return. */
 static void cut(struct redis *r)
 {
     shutdown(r->watch.fd, SHUT_RDWR);
@@ -57,14 +58,14 @@ static void on_quiet(void *arg)
         timer_set(&r->quiet, due_ms);
         return;
     }
-    trouble(r, LOG_WARN, "gave the connection up: no answer for %lld ms", (long long)r->command_ms);
+    trouble(r, LOG_WARN, "closed the connection: no answer for %lld ms", (long long)r->command_ms);
     cut(r);
 }
 
 void redis_link_expects_answer(struct redis *r)
 {
     r->quiet_since_ms = loop_now_ms(r->loop);
-    if (r->quiet.pos == 0) /* else it finds out itself that it fires too early */
+    if (r->quiet.pos == 0) /* else it is set, and sets itself again if it fires too early */
         timer_set(&r->quiet, r->quiet_since_ms + r->command_ms + QUIET_GRACE_MS);
 }
 
@@ -109,7 +110,7 @@ static void write_commands(struct task *t, void *arg)
             break;
     }
     r->writer = NULL;
-    cut(r); /* the reader must not wait for answers to what was never sent */
+    cut(r); /* else the reader waits for replies to commands that were never sent */
 }
 
 /* At least one byte more in r->in. */
@@ -127,17 +128,17 @@ static int read_some(struct task *t, struct redis *r)
     return 0;
 }
 
-/* A server that cannot serve now is left for the handshake to wait for. The answers to what
- * was sent already are still taken. */
+/* Leaves a server that cannot serve now; the handshake then waits until it can. Replies to
+ * commands that were sent already are still taken. */
 static void notice_state(struct redis *r, const char *p)
 {
     if (*p != '-' || r->state != REDIS_UP)
         return;
     struct str words = str_from(p + 1, r->scan.pos - 3);
-    /* A hanging script ends by itself or by SCRIPT KILL, a full disk is emptied: no reason to leave. */
+    /* A hanging script or a full disk ends without a reconnect. */
     if (!redis_says_leave(words))
         return;
-    trouble(r, LOG_WARN, "left the server, which says: %.*s", STR_ARG(words));
+    trouble(r, LOG_WARN, "closed the connection: the server says: %.*s", STR_ARG(words));
     r->state = REDIS_LEAVING;
 }
 
@@ -260,7 +261,7 @@ static int check_server(struct task *t, struct redis *r, const struct redis_repl
     return 0;
 }
 
-/* Says who we are and looks who is there, in one round trip. */
+/* Logs in, selects the database and checks the server's role, in one round trip. */
 static int shake_hands(struct task *t, struct redis *r)
 {
     const struct redis_url *u = &r->url;
@@ -268,10 +269,9 @@ static int shake_hands(struct task *t, struct redis *r)
         say(r, 3, (struct str[]){STR("AUTH"), u->user, u->password});
     else if (u->password.p)
         say(r, 2, (struct str[]){STR("AUTH"), u->password});
-    char db[24];
-    int n = snprintf(db, sizeof(db), "%lld", (long long)u->db);
+    char db[STR_INT_BYTES];
     if (u->db)
-        say(r, 2, (struct str[]){STR("SELECT"), str_from(db, (size_t)n)});
+        say(r, 2, (struct str[]){STR("SELECT"), str_digits(db, u->db)});
     say(r, 1, (struct str[]){STR("INFO")});
 
     const struct redis_reply *reply;
@@ -285,7 +285,7 @@ static int shake_hands(struct task *t, struct redis *r)
     return err ? err : check_server(t, r, reply);
 }
 
-/* Leaves a connection that is ready for commands, or nothing. */
+/* On success the connection is ready for commands; else there is none. */
 static int connect_once(struct task *t, struct redis *r)
 {
     struct task_scope scope = task_scope(t);
@@ -315,7 +315,7 @@ static void come_up(struct redis *r)
 static void go_down(struct redis *r, int err)
 {
     if (err == ERR_PROTO)
-        trouble(r, LOG_ERROR, "dropped the connection: the server broke the protocol");
+        trouble(r, LOG_ERROR, "closed the connection: the server broke the protocol");
     else if (err == ERR_CANCELED)
         trouble(r, LOG_INFO, "closed");
     else if (r->problem[0] == '\0')
@@ -339,7 +339,7 @@ static void serve(struct task *t, struct redis *r)
     go_down(r, err);
     group_cancel(&writers);
     int joined = group_join(t, &writers);
-    (void)joined; /* an error is our own cancellation, and the group is empty all the same */
+    (void)joined; /* an error means t was cancelled; the group is empty either way */
     hang_up(r);
     if (loop_now_ms(r->loop) - since_ms >= LASTED_MS)
         r->backoff_ms = 0;

@@ -55,7 +55,7 @@ static int fake_accept(struct task *t, struct fake *f, int64_t until_ms)
     return -1;
 }
 
-/* Waits for something to be said and gives the answer. */
+/* Waits for a command and answers. */
 static void fake_answer(struct task *t, int fd, const char *answer)
 {
     char said[4096];
@@ -191,7 +191,7 @@ static void make_call(struct task *t, void *arg)
     snprintf(c->error, sizeof(c->error), "%s", task_error(t));
 }
 
-/* What the server says to a PING, and what becomes of the caller and the connection. */
+/* The server's answer to PING, the caller's error, and whether the connection stays. */
 static void says(struct task *t, const char *answer, int err, bool stays, const char *name)
 {
     struct fake f;
@@ -225,7 +225,7 @@ static void nonsense(struct task *t, void *arg)
     says(t, "+PONG\r\n", 0, true, "a good answer");
     says(t, "hello\r\n", ERR_UNCERTAIN, false, "no RESP");
     says(t, "$999999999999\r\n", ERR_UNCERTAIN, false, "an absurd length");
-    says(t, "+PONG\r\n+PONG\r\n", 0, false, "an answer nobody asked for");
+    says(t, "+PONG\r\n+PONG\r\n", 0, false, "an answer to no command");
     says(t, "$10\r\nabc", ERR_UNCERTAIN, true, "half an answer");
     says(t, "-ERR no such thing\r\n", ERR_REFUSED, true, "an error");
     says(t, "-MISCONF Errors writing to the AOF file: No space left on device\r\n", ERR_UNAVAILABLE,
@@ -234,7 +234,7 @@ static void nonsense(struct task *t, void *arg)
          "no memory");
 }
 
-/* No server of ours. */
+/* A server that is not Redis. */
 static void stranger(struct task *t, void *arg)
 {
     (void)arg;
@@ -259,7 +259,7 @@ static void run_script(struct task *t, void *arg)
     c->err = redis_script_run(t, c->redis, &script, STR_NULL, 0, 0, NULL, NULL);
 }
 
-/* The server is gone before it knows the script: then it surely did not run it. */
+/* The connection is lost during SCRIPT LOAD: the script surely did not run. */
 static void lost_while_telling(struct task *t, void *arg)
 {
     (void)arg;
@@ -287,7 +287,7 @@ static void lost_while_telling(struct task *t, void *arg)
     close_fake(t, &f);
 }
 
-/* A server that closes its ear but not its mouth: nobody must wait for an answer. */
+/* A server that stops reading but keeps its side open: no call may wait for a reply. */
 static void deaf_server(struct task *t, void *arg)
 {
     (void)arg;
@@ -339,7 +339,7 @@ static void closing(struct task *t, void *arg)
     close(fd);
 }
 
-/* The first connection is waited for, later ones are not. */
+/* Calls wait for the first connection, and not for later ones. */
 static void first_wait(struct task *t, void *arg)
 {
     (void)arg;

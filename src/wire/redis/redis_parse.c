@@ -8,7 +8,7 @@ void redis_scan_init(struct redis_scan *s)
 }
 
 /* The number at p and its CRLF. 1 with *end behind it, 0 when the line is not complete, or
- * ERR_PROTO. A number is short: starting it over costs nothing. */
+ * ERR_PROTO. A number is short: it is scanned from its start each time. */
 static int scan_number(const char *p, const char *limit, int64_t *out, const char **end)
 {
     const char *start = p;
@@ -127,15 +127,15 @@ int redis_scan(struct redis_scan *s, struct str in)
     return 0;
 }
 
-/* Hands out what redis_build allocated at once. The bytes are a copy of the whole reply:
- * strings point into it, their CR becomes a NUL. */
+/* Cuts up the one allocation of redis_build. bytes is a copy of the whole reply: strings point
+ * into it, their CR becomes a NUL. */
 struct builder {
     char *at;
     struct redis_reply *node;
     const struct redis_reply **item;
 };
 
-/* Trusts the scan: only digits, a sign perhaps, and CRLF. */
+/* The scan has checked: digits, perhaps a sign, and CRLF. */
 static int64_t take_number(struct builder *b)
 {
     const char *p = b->at;

@@ -30,6 +30,6 @@ void redis_scan_init(struct redis_scan *s);
  * bytes long; 0: call again when there is more; ERR_PROTO: this is not RESP2 or too large. */
 MUST_CHECK int redis_scan(struct redis_scan *s, struct str in);
 
-/* The complete reply at p, in a. Owes nothing to p afterwards. */
+/* The complete reply at p, copied into a. */
 const struct redis_reply *redis_build(struct arena *a, const struct redis_scan *s, const char *p);
 #endif

@@ -140,7 +140,7 @@ static void joins_pieces(struct arena *a)
     buf_release(&out);
 }
 
-/* What was looked at is not looked at again: it may even be overwritten. */
+/* Bytes scanned once are not read again: they may even be overwritten. */
 static void does_not_rescan(void)
 {
     struct buf text;

@@ -4,12 +4,12 @@
  *
  *   1. redis.c appends it to redis.out and puts a struct redis_wait, which lives on the asking
  *      task's stack, into the queue; the first command of a turn wakes the writer.
- *   2. The writer runs after the tasks that were ready, so all they said leaves in one write.
+ *   2. The writer runs after the tasks that were ready, so all their commands leave in one write.
  *   3. The link task reads, scans and gives each reply to the oldest place in the queue: it is
  *      built in the arena of the task that waits there, which is then woken.
  *
- * A task that gives up (deadline, cancel) empties its place but the place stays, so that its
- * reply, when it comes, goes to nobody. */
+ * A task that gives up (deadline, cancel) empties its place; the place stays in the queue, so
+ * that its late reply is dropped and the next one still goes to the right task. */
 #ifndef WIRE_REDIS_PRIVATE_H
 #define WIRE_REDIS_PRIVATE_H
 
@@ -83,9 +83,9 @@ struct redis {
     struct redis_scan scan;
     struct redis_queue queue;
     size_t waiting;         /* replies due */
-    int64_t quiet_since_ms; /* nothing heard, though something is due */
+    int64_t quiet_since_ms; /* no byte received, though replies are due */
     struct timer quiet;
-    struct task *writer; /* set while it has nothing to do */
+    struct task *writer; /* set while it waits for commands */
     int64_t backoff_ms;
 
     struct list scripts;
@@ -96,7 +96,7 @@ struct redis {
 void redis_queue_put(struct redis *r, struct redis_wait *w, size_t count, size_t bytes,
                      size_t first_bytes);
 void redis_queue_abandon(struct redis *r, struct redis_wait *w);
-/* Gives the reply scanned at p to whom it belongs. ERR_PROTO: to nobody, none was due. */
+/* Gives the reply scanned at p to the oldest place. ERR_PROTO: none was due. */
 MUST_CHECK int redis_queue_answer(struct redis *r, const char *p);
 void redis_queue_fail_all(struct redis *r);
 
@@ -112,8 +112,8 @@ int redis_leave(struct redis *r, int err); /* counts err and returns it */
 /* One round trip; an error reply is a success here. */
 MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
                          const struct redis_reply **out);
-/* Are these the words of a server that cannot do this now? Nothing was done. */
+/* Whether the error says that the server cannot do this now. Nothing was done. */
 bool redis_says_not_now(struct str words);
-/* Of one that can do nothing at all for us? Then its connection is left. */
+/* Whether it says that the server can do nothing at all: the connection is closed. */
 bool redis_says_leave(struct str words);
 #endif

@@ -13,9 +13,7 @@ static void grow(struct redis_queue *q)
 {
     struct redis_queue bigger = *q;
     bigger.cap = q->cap ? 2 * q->cap : CAP_MIN;
-    bigger.ring = malloc(bigger.cap * sizeof(*bigger.ring));
-    if (!bigger.ring)
-        check_no_memory();
+    bigger.ring = check_memory(malloc(bigger.cap * sizeof(*bigger.ring)));
     for (uint64_t n = q->head; n != q->tail; n++)
         *place_at(&bigger, n) = *place_at(q, n);
     free(q->ring);
@@ -81,7 +79,7 @@ void redis_queue_fail_all(struct redis *r)
     struct redis_queue *q = &r->queue;
     for (; q->head != q->tail; q->head++) {
         struct redis_wait *w = place_at(q, q->head)->wait;
-        /* A command the kernel has not taken whole cannot have been understood by anybody. */
+        /* A command that the kernel has not taken whole cannot have run. */
         if (w)
             finish(w, r->written < w->first_end ? ERR_UNAVAILABLE : ERR_UNCERTAIN);
     }

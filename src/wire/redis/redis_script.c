@@ -1,20 +1,17 @@
-/* Scripts: told once with SCRIPT LOAD, called by the hash that returns. */
-#include <stdio.h>
-
+/* Scripts: loaded once per connection (SCRIPT LOAD), run by hash (EVALSHA). */
 #include "base/log.h"
 #include "wire/redis/redis_private.h"
 
 #define SHA_BYTES 40
-/* A server that forgets a script each time before it is called has a bigger trouble. */
-#define TRIES_MAX 4
+#define TRIES_MAX 4 /* of a script that the server has lost each time */
 
 struct known_script {
     struct list link;
     const struct redis_script *script;
     char sha[SHA_BYTES];
-    uint64_t epoch; /* of the connection it was last told on; 0: must be told again */
-    bool telling;   /* some task is doing it */
-    struct waitq told;
+    uint64_t epoch; /* of the connection it was last loaded on; 0: must be loaded again */
+    bool loading;   /* by one task (singleflight) */
+    struct waitq loaded;
 };
 
 static struct known_script *find(struct redis *r, const struct redis_script *s)
@@ -26,7 +23,7 @@ static struct known_script *find(struct redis *r, const struct redis_script *s)
     }
     struct known_script *k = ARENA_NEW(&r->arena, struct known_script);
     k->script = s;
-    waitq_init(&k->told);
+    waitq_init(&k->loaded);
     list_push(&r->scripts, &k->link);
     return k;
 }
@@ -37,7 +34,7 @@ static int load(struct task *t, struct redis *r, struct known_script *k)
     const struct redis_reply *reply;
     int err = redis_ask(t, r, &(struct redis_command){.argc = 3, .argv = words}, &reply);
     if (err == ERR_UNCERTAIN)
-        return ERR_UNAVAILABLE; /* told or not, it was not run */
+        return ERR_UNAVAILABLE; /* loaded or not, it has not run */
     if (!err)
         err = redis_verdict(t, reply, &reply);
     if (err)
@@ -45,23 +42,23 @@ static int load(struct task *t, struct redis *r, struct known_script *k)
     if (reply->type != REDIS_STRING || reply->str.n != SHA_BYTES)
         return task_fail(t, ERR_PROTO, "SCRIPT LOAD %s returned no hash", k->script->name);
     memcpy(k->sha, reply->str.p, SHA_BYTES);
-    /* Should the connection have changed meanwhile, a NOSCRIPT will say so. */
+    /* If the connection has changed meanwhile, NOSCRIPT follows and it is loaded again. */
     k->epoch = r->epoch;
     return 0;
 }
 
-/* Many tasks may find at once that the server does not know the script: one of them tells it. */
-static int tell(struct task *t, struct redis *r, struct known_script *k)
+/* Singleflight: of the tasks that need the script loaded, one loads it. */
+static int ensure_loaded(struct task *t, struct redis *r, struct known_script *k)
 {
     while (k->epoch == 0 || k->epoch != r->epoch) {
         int err;
-        if (k->telling) {
-            err = waitq_wait(t, &k->told);
+        if (k->loading) {
+            err = waitq_wait(t, &k->loaded);
         } else {
-            k->telling = true;
+            k->loading = true;
             err = load(t, r, k);
-            k->telling = false;
-            waitq_wake_all(&k->told);
+            k->loading = false;
+            waitq_wake_all(&k->loaded);
         }
         if (err)
             return err;
@@ -78,7 +75,7 @@ static int run(struct task *t, struct redis *r, struct known_script *k,
                const struct redis_command *c, const struct redis_reply **out)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
-        int err = tell(t, r, k);
+        int err = ensure_loaded(t, r, k);
         if (err)
             return err;
         const struct redis_reply *reply;
@@ -87,11 +84,11 @@ static int run(struct task *t, struct redis *r, struct known_script *k,
             return err;
         if (!is_forgotten(reply))
             return redis_verdict(t, reply, out);
-        /* Refused before a line of it ran, so asking again is safe. Whoever else gets this
-         * answer gets it before the server has been told: replies come in order. */
+        /* NOSCRIPT comes before a line of it ran: repeating is safe. Replies come in order, so
+         * other tasks that get it do so before the reload is answered. */
         k->epoch = 0;
     }
-    return task_fail(t, ERR_REFUSED, "redis %s forgets script %s each time it is told", r->name,
+    return task_fail(t, ERR_REFUSED, "redis %s loses script %s each time it is loaded", r->name,
                      k->script->name);
 }
 
@@ -103,10 +100,9 @@ int redis_script_run(struct task *t, struct redis *r, const struct redis_script 
     (void)key;
     redis_enter(r);
     struct known_script *k = find(r, s);
-    char count[24];
-    int n = snprintf(count, sizeof(count), "%zu", key_count);
+    char count[STR_INT_BYTES];
     const struct str head[] = {STR("EVALSHA"), str_from(k->sha, SHA_BYTES),
-                               str_from(count, (size_t)n)};
+                               str_digits(count, (int64_t)key_count)};
     struct redis_command c = {.head_count = 3, .head = head, .argc = argc, .argv = argv};
     return redis_leave(r, run(t, r, k, &c, out));
 }

@@ -8,34 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "tests/store.h"
 #include "tests/tap.h"
-
-struct fixture {
-    struct store_redis store;
-    struct metrics *metrics;
-    struct group group; /* of the handle */
-    struct redis *redis;
-};
-
-static void open_with(struct task *t, struct fixture *f, struct redis_options o)
-{
-    group_init(&f->group, task_loop(t));
-    o.metrics = f->metrics;
-    f->redis = redis_open(&f->group, &o);
-    check(f->redis);
-}
-
-static void open_default(struct task *t, struct fixture *f)
-{
-    open_with(t, f, (struct redis_options){.url = f->store.url_unix, .name = "hot"});
-}
-
-static void close_redis(struct task *t, struct fixture *f)
-{
-    redis_close(f->redis);
-    check(group_join(t, &f->group) == 0);
-}
+#include "wire/redis/redis_harness.h"
 
 static int64_t counted(struct fixture *f, const char *name)
 {
@@ -50,7 +24,7 @@ static struct str number(struct task *t, int n)
 static void types(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     struct redis *r = f->redis;
     const struct redis_reply *reply;
     struct str k = STR("k"), binary = str_from("a\0\r\nz", 5);
@@ -83,7 +57,7 @@ static void types(struct task *t, void *arg)
 static void long_values(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     size_t n = 20 * 1024 * 1024;
     char *big = malloc(n);
     for (size_t i = 0; i < n; i++)
@@ -111,7 +85,7 @@ static void long_values(struct task *t, void *arg)
 static void replies_stay(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     const struct redis_reply *replies[500], *ignored;
     struct str k = STR("stay");
     for (int i = 0; i < 500; i++) {
@@ -160,7 +134,7 @@ static void run_many(struct task *t, task_fn *fn, struct caller *callers, int n)
 static void pipelining(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     int64_t sum = 0;
     struct caller callers[1000];
     for (int i = 0; i < 1000; i++)
@@ -209,7 +183,7 @@ static int64_t value_of(struct task *t, struct redis *r, struct str key)
 static void scripts(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     int64_t done = 0;
     struct caller callers[200];
     for (int i = 0; i < 200; i++)
@@ -223,7 +197,7 @@ static void scripts(struct task *t, void *arg)
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("SCRIPT"), STR("FLUSH")) == 0);
     start_many(t, &g, add_once, callers, 200);
     check(group_join(t, &g) == 0);
-    is_int(done, 400, "the server forgot it and nobody noticed");
+    is_int(done, 400, "the server forgot it and no call failed");
     is_int(calls_of(t, f->redis, STR("script|load")), 2, "it was told once more, not 200 times");
     is_int(value_of(t, f->redis, STR("added")), 1200, "each call ran exactly once");
 
@@ -242,7 +216,7 @@ static void scripts(struct task *t, void *arg)
 static void script_errors(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     static const struct redis_script broken = {"broken", STR("return nonsense(")};
     static const struct redis_script refusing = {
         "refusing", STR("return redis.error_reply('NOFUNDS too little')")};
@@ -266,7 +240,7 @@ static void script_errors(struct task *t, void *arg)
 static void batches(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     struct redis_batch b;
     const struct redis_reply *const *replies = NULL;
     struct str k = STR("batch");
@@ -324,7 +298,7 @@ static void over_tcp(struct task *t, void *arg)
 {
     struct fixture *f = arg;
     char *url = arena_printf(task_arena(t), "%s/5", f->store.url_tcp);
-    open_with(t, f, (struct redis_options){.url = url, .name = "hot"});
+    open_with(t, f, (struct redis_options){.url = url});
     const struct redis_reply *reply;
     struct str k = STR("over_tcp");
     is_int(redis_call(t, f->redis, k, NULL, STR("SET"), k, STR("1")), 0, "SET over TCP");
@@ -335,7 +309,7 @@ static void over_tcp(struct task *t, void *arg)
     is_int(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60, "after a minute");
     close_redis(t, f);
 
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     is_int(redis_call(t, f->redis, k, &reply, STR("GET"), k), 0, "GET from database 0");
     is_int(reply->type, REDIS_NIL, "it is not there");
     is_int(redis_call(t, f->redis, k, &reply, STR("INFO"), STR("keyspace")), 0, "INFO keyspace");
@@ -351,18 +325,16 @@ static void logins(struct task *t, void *arg)
     char *by_password = arena_printf(a, "redis://:s%%40cret@127.0.0.1:%d", f->store.port);
     char *by_user = arena_printf(a, "redis://ann:her%%2Fs@127.0.0.1:%d/2", f->store.port);
     const struct redis_reply *reply;
-    open_with(t, f, (struct redis_options){.url = by_password, .name = "hot"});
+    open_with(t, f, (struct redis_options){.url = by_password});
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("ACL"), STR("SETUSER"), STR("ann"),
                       STR("on"), STR(">her/s"), STR("~*"), STR("+@all")),
            0, "with a password in the URL");
     close_redis(t, f);
-    open_with(t, f, (struct redis_options){.url = by_user, .name = "hot"});
+    open_with(t, f, (struct redis_options){.url = by_user});
     is_int(redis_call(t, f->redis, STR_NULL, &reply, STR("ACL"), STR("WHOAMI")), 0, "with a user");
     is_str(reply->str, STR("ann"), "which it is");
     close_redis(t, f);
-    open_with(
-        t, f,
-        (struct redis_options){.url = f->store.url_unix, .password = "s@cret", .name = "hot"});
+    open_with(t, f, (struct redis_options){.url = f->store.url_unix, .password = "s@cret"});
     is_int(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")), 0, "over the socket");
     close_redis(t, f);
 }
@@ -370,7 +342,7 @@ static void logins(struct task *t, void *arg)
 static void measured(struct task *t, void *arg)
 {
     struct fixture *f = arg;
-    open_default(t, f);
+    open_with(t, f, (struct redis_options){0});
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("PING")) == 0);
     check(redis_call(t, f->redis, STR_NULL, NULL, STR("NONSENSE")) == ERR_REFUSED);
     struct buf out;
@@ -388,15 +360,6 @@ static void measured(struct task *t, void *arg)
     buf_release(&out);
     close_redis(t, f);
     is_int(*metric(f->metrics, METRIC_GAUGE, "millrace_redis_up", "name=\"hot\"", ""), 0, "down");
-}
-
-static void with_server(task_fn *fn, const char *const *extra)
-{
-    struct fixture f = {.metrics = metrics_open(-1, 1, 0)};
-    store_redis_start(&f.store, extra);
-    tap_task(fn, &f, true);
-    store_redis_stop(&f.store);
-    metrics_close(f.metrics);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include "wire/http_server/http_uri.h"
 #include "wire/redis.h"
 
 #define DB_MAX        1000000
@@ -17,29 +18,16 @@ static const char *parse_unix(struct arena *a, struct str path, struct redis_url
     return NULL;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char low = (char)(c | 0x20);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 /* %40 for @ and so on. False: a % without two hex digits. */
 static bool decode(struct arena *a, struct str s, struct str *out)
 {
     char *to = arena_alloc(a, s.n + 1);
     size_t n = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        to[n++] = s.p[i];
-        if (s.p[i] != '%')
-            continue;
-        int high = i + 2 < s.n ? hex_value(s.p[i + 1]) : -1;
-        int low = i + 2 < s.n ? hex_value(s.p[i + 2]) : -1;
-        if (high < 0 || low < 0)
+    for (size_t i = 0; i < s.n;) {
+        int byte = http_uri_byte(s, &i, false);
+        if (byte < 0)
             return false;
-        to[n - 1] = (char)(high * 16 + low);
-        i += 2;
+        to[n++] = (char)byte;
     }
     *out = str_from(to, n);
     return true;

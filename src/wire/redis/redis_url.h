@@ -1,4 +1,4 @@
-/* redis_url.h -- where a Redis is and how to be let in. */
+/* redis_url.h -- address and login of a Redis. */
 #ifndef WIRE_REDIS_URL_H
 #define WIRE_REDIS_URL_H
 

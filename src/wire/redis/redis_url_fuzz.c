@@ -1,4 +1,4 @@
-/* Whatever the URL is: a message or a place to connect to, never both and never neither. */
+/* For every URL: either a message or a place to connect to. */
 #include <stdlib.h>
 
 #include "wire/redis/redis_url.h"

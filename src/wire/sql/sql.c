@@ -70,8 +70,8 @@ int sql_on_argv(struct task *t, struct sql *c, const char *statement, size_t arg
     return sql_pool_count(c->pool, err);
 }
 
-/* A pooled connection may have died unnoticed. As long as nothing has been done over it, one
- * that is surely alive is tried instead. */
+/* A pooled connection may have died unnoticed. If nothing has been done over it, the call is
+ * repeated on a new one. */
 static bool try_fresh(const struct sql *c, int err)
 {
     return err == ERR_UNAVAILABLE && c->broken && !c->fresh;

@@ -73,7 +73,7 @@ static void bind_column(const struct bulk *b, size_t column, size_t n, enum sql_
     int64_t *ints = ARENA_ARRAY(a, int64_t, n);
     unsigned long *lengths = ARENA_ARRAY(a, unsigned long, n);
     char *nulls = ARENA_ARRAY(a, char, n);
-    double *reals = (double *)ints; /* three names for one array of eight-byte words */
+    double *reals = (double *)ints; /* the same array, as eight-byte words of another type */
     const char **texts = (const char **)ints;
     for (size_t r = 0; r < n; r++) {
         const struct sql_value *v = &b->cells[r * b->columns + column];

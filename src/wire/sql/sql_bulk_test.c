@@ -3,11 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
-
-static struct mariadb server;
+#include "wire/sql/sql_harness.h"
 
 struct load {
     const char *into, *tail;
@@ -82,7 +78,7 @@ static void insert_twice(struct task *t, struct sql_pool *p, const char *tail, i
 static void test_equal(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    struct sql_pool *p = pool_of(t, 0);
     insert_twice(t, p, "", 0);
     ok(!str_eq(digest(t, p, "by_array"), STR("empty")), "and full");
     insert_twice(t, p, "ON DUPLICATE KEY UPDATE s = VALUES(s), n = 1", 1000);
@@ -104,7 +100,7 @@ static void test_equal(struct task *t, void *arg)
 static void test_packets(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    struct sql_pool *p = pool_of(t, 0);
     size_t n = 600000;
     char *big = calloc(1, n);
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, 80);
@@ -131,7 +127,7 @@ static void test_packets(struct task *t, void *arg)
 static void test_speed(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    struct sql_pool *p = pool_of(t, 0);
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, SPEED_ROWS * 3);
     static char bib[1000];
     memset(bib, 'b', sizeof bib);
@@ -156,7 +152,7 @@ static void test_speed(struct task *t, void *arg)
 static void set_up(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
+    struct sql_pool *p = pool_of(t, 0);
     check(sql_call(t, p, NULL,
                    "CREATE TABLE by_array (id BIGINT PRIMARY KEY, n BIGINT, d DOUBLE,"
                    " s TEXT CHARACTER SET utf8mb4, b LONGBLOB)") == 0);
@@ -166,12 +162,8 @@ static void set_up(struct task *t, void *arg)
 
 int main(void)
 {
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
     const char *const args[] = {"--max-allowed-packet=4M", NULL};
-    mariadb_start(&server, &(struct mariadb_options){.args = args});
     task_fn *const tests[] = {set_up, test_equal, test_packets, test_speed};
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tap_task(tests[i], NULL, true);
-    mariadb_release(&server);
-    return tap_done();
+    return run_tests(&(struct mariadb_options){.args = args}, sizeof tests / sizeof tests[0],
+                     tests);
 }

@@ -17,9 +17,9 @@
 /* Of libcrypto, if that is what the library speaks TLS with. */
 void ERR_clear_error(void) __attribute__((weak));
 
-/* OpenSSL keeps a queue of errors per thread and takes any that is left in it, by whomever, for
- * the reason why the present call did not succeed: a read that has to wait would count as failed.
- * The library does not empty the queue before it calls. */
+/* OpenSSL keeps a queue of errors per thread and takes any error left in it for the reason of the
+ * present call: a read that has to wait would count as failed. The library does not empty the
+ * queue before it calls. */
 void sql_enter(const struct sql *c)
 {
     if (c->pool->server->url.tls != SQL_TLS_OFF && ERR_clear_error)
@@ -66,7 +66,7 @@ int sql_ready(struct task *t, struct sql *c, int wanted)
         return MYSQL_WAIT_TIMEOUT;
     int events = ((wanted & MYSQL_WAIT_READ) ? WATCH_READ : 0) |
                  ((wanted & MYSQL_WAIT_WRITE) ? WATCH_WRITE : 0);
-    watch_drained(&c->watch, events); /* the library has just been told EAGAIN */
+    watch_drained(&c->watch, events); /* the library has just got EAGAIN */
     int err = watch_wait(t, &c->watch, events);
     sql_enter(c);
     if (!err)
@@ -108,9 +108,7 @@ int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
 
 static struct sql *conn_new(struct sql_pool *p)
 {
-    struct sql *c = calloc(1, sizeof *c);
-    if (!c)
-        check_no_memory();
+    struct sql *c = check_memory(calloc(1, sizeof *c));
     c->pool = p;
     c->fd = -1;
     c->fresh = true;
@@ -126,8 +124,8 @@ static struct sql *conn_new(struct sql_pool *p)
 void sql_close(struct sql *c)
 {
     struct sql_pool *p = c->pool;
-    /* Saying goodbye cannot block: nothing is in the way to the server. Nothing is said on a
-     * connection that is out of step. */
+    /* COM_QUIT cannot block: the socket's buffer is empty. A connection in mid-command sends
+     * none. */
     if (c->fd >= 0)
         shutdown(c->fd, c->broken ? SHUT_RDWR : SHUT_RD);
     mysql_close(c->db);
@@ -157,7 +155,7 @@ static int dial(struct task *t, struct sql *c, const char *host)
     return done ? 0 : fail_connect(t, c);
 }
 
-/* The library would look a name up itself, and block. */
+/* Resolves host here: the library's own lookup blocks. */
 static int dial_host(struct task *t, struct sql *c, const char *host)
 {
     struct net_addresses found;
@@ -207,10 +205,10 @@ static int connect_to_server(struct task *t, struct sql *c)
     return u->socket ? dial(t, c, NULL) : dial_host(t, c, u->host);
 }
 
-/* What the server is and how much it takes. */
+/* Learns the server's kind, version and max_allowed_packet. */
 static int learn(struct task *t, struct sql *c)
 {
-    /* The server may have been so quick that nothing had to be waited for. */
+    /* A connect that never had to wait has not adopted the socket yet. */
     if (c->fd < 0 && !adopt_socket(c))
         return task_fail(t, ERR_UNAVAILABLE, "dup: %s", strerror(errno));
     c->open = true;

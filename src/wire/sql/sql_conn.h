@@ -28,8 +28,8 @@
 /* Measured: 4 KB, with TLS or a login plugin to be loaded 7 KB. It has no guard page. */
 #define SQL_LIBRARY_STACK_BYTES (128 * 1024)
 
-/* Where the server is and how to be let in. Shared with the threads that end statements there,
- * so it counts its users. Nothing else in it changes. */
+/* Address and login. Shared with the threads that kill statements there, therefore
+ * reference-counted; all but the count is constant. */
 struct sql_server {
     struct arena arena;
     struct sql_url url;
@@ -41,9 +41,9 @@ struct sql_server *sql_server_new(const char *url, const char *password, int64_t
 void sql_server_drop(struct sql_server *s);
 /* A handle with all options set, not connected. */
 MYSQL *sql_server_handle(const struct sql_server *s);
-/* Connects and blocks: for helper threads only. NULL: fine, else the library's words, in db. */
+/* Connects and blocks: for helper threads only. NULL: connected; else the error text, in db. */
 const char *sql_server_dial(const struct sql_server *s, MYSQL *db);
-/* Ends a connection of ours on the server, in the background, if it still runs the statement. */
+/* Kills the connection on the server, in the background, if it still runs the statement. */
 void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *statement);
 
 struct sql_statement {
@@ -56,13 +56,13 @@ struct sql {
     struct list link; /* in sql_pool.idle */
     struct sql_pool *pool;
     MYSQL *db;
-    int fd; /* our duplicate: the library closes its own whenever it likes */
+    int fd; /* a duplicate: the library closes its own at any time */
     struct watch watch;
     int stopped;         /* ERR_TIMEOUT or ERR_CANCELED once a call was cut short */
     const char *running; /* the latest statement; valid while it runs */
-    bool broken;         /* of no more use */
+    bool broken;         /* must not be used again */
     bool fresh;          /* not lent before */
-    bool open;           /* the server has let us in */
+    bool open;           /* logged in */
     bool in_tx;          /* between BEGIN and COMMIT */
     bool doomed;         /* the server has rolled the transaction back: a deadlock */
     bool mariadb;        /* and not MySQL */
@@ -76,17 +76,17 @@ struct sql {
 /* Connects. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_CANCELED. */
 MUST_CHECK int sql_open(struct task *t, struct sql_pool *p, struct sql **out);
 void sql_close(struct sql *c); /* never waits */
-/* Nothing has come from the server that we did not ask for, not even an end. */
+/* The server has neither closed it nor sent anything unasked. */
 bool sql_alive(const struct sql *c);
 MUST_CHECK int sql_ping(struct task *t, struct sql *c);
 /* A command without values and rows: BEGIN, COMMIT. */
 MUST_CHECK int sql_command(struct task *t, struct sql *c, const char *text);
 
-/* Turns the library's error into ours. sent: the server may have acted on the statement. */
+/* The ERR_ code of the library's error. sent: the server may have acted on the statement. */
 int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
              const char *statement, bool sent);
 void sql_enter(const struct sql *c); /* before every call that reads or writes */
-/* Waits for what the library wants. Returns what it is to be told. */
+/* Waits for the events the library wants. Returns those that came, for its _cont function. */
 int sql_ready(struct task *t, struct sql *c, int wanted);
 
 #define SQL_AWAIT(t, c, start, cont)                                                               \
@@ -112,8 +112,8 @@ MUST_CHECK int sql_execute_array(struct task *t, struct sql *c, struct sql_state
 size_t sql_value_bytes(const struct sql_value *v);
 
 /* Calls row for each row of an executed statement. The cells are gone after the call; the bytes
- * they point to are in the task's arena, which row resets or not. Other than 0 ends it and
- * breaks the connection: the other rows are on their way. */
+ * they point to are in the task's arena, which row may reset. Other than 0 ends it and
+ * breaks the connection: the other rows are still being sent. */
 typedef int sql_row_fn(struct task *t, const struct sql_value *cells, void *arg);
 MUST_CHECK int sql_fetch(struct task *t, struct sql *c, struct sql_statement *s, sql_row_fn *row,
                          void *arg);
@@ -128,7 +128,7 @@ struct sql_pool {
     size_t lent, open;
 
     bool up;
-    bool probing;       /* one task tries whether the server is back */
+    bool probing;       /* one task tries to connect */
     int64_t backoff_ms; /* 0: the last attempt went well */
     int64_t retry_at_ms;
     char why_down[200];

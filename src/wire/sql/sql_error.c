@@ -30,14 +30,14 @@ enum {
     CLIENT_IDLE_TIMEOUT = 4031 /* MySQL */
 };
 
-/* Lost, out of step, not understood. */
+/* Errors of the client library: connection lost, out of sync, malformed. */
 static bool of_library(unsigned int code)
 {
     return (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
            (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
 }
 
-/* The statement has been undone, and works when there is room. */
+/* The statement has been rolled back; it works once there is room. */
 static bool says_full(unsigned int code)
 {
     return code == TABLE_FULL || code == DISK_FULL || code == ERROR_ON_WRITE ||
@@ -85,7 +85,7 @@ bool sql_error_breaks(unsigned int code)
            (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code));
 }
 
-/* Does what stands before a quotation mark say that a name follows? */
+/* Whether the text before a quotation mark announces a name. */
 static bool announces_name(struct str before)
 {
     static const char *const words[] = {"column ", "key ",   "table ",     "field ",
@@ -109,7 +109,7 @@ static bool in_name(char c)
            c == '.' || c == '$' || c == '`';
 }
 
-/* Is this how a message ends after a value: " for key 'name'", " for column `a`.`b` at row 1"? */
+/* Whether s can follow a value: " for key 'name'", " for column `a`.`b` at row 1". */
 static bool is_tail(struct str s)
 {
     struct str key = STR(" for key '"), column = STR(" for column "), row = STR(" at row ");
@@ -132,8 +132,8 @@ static bool is_tail(struct str s)
     return s.n == 0 || (str_starts(s, row) && str_to_i64(skip(s, row.n), &ignored));
 }
 
-/* Where a value that begins at the quotation mark ends. A value may hold quotation marks
- * itself, so the last one counts before what must follow. */
+/* Where a value that begins at the quotation mark ends. A value may hold quotation marks itself:
+ * the last one before a valid tail counts. */
 static size_t value_end(struct str text, size_t from)
 {
     size_t last = text.n - 1;

@@ -1,4 +1,4 @@
-/* sql_error.h -- what the database's error numbers mean to us, and how much of its words we repeat.
+/* sql_error.h -- ERR_ codes for the database's error numbers, and its texts without values.
  *
  * The server quotes values in its messages ("Duplicate entry 'bob' for key …"). Those were bound
  * and may be secrets, so they are taken out; names of columns, keys and tables stay. */
@@ -12,12 +12,12 @@
  * refused while nothing had been done, or there is no room on the server's disk. */
 int sql_error_kind(unsigned int code);
 
-/* After this error the connection is of no more use. */
+/* After this error the connection must not be used again. */
 bool sql_error_breaks(unsigned int code);
 
 /* The server's text without the values in it, in a. */
 const char *sql_error_text(struct arena *a, const char *text);
 
-/* Running it twice does no harm, because it only reads. */
+/* Whether the statement only reads, and so is idempotent. */
 bool sql_reads_only(const char *statement);
 #endif

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Whatever the value is, nothing of it is left; and any text of a server is survived. */
+/* No byte of any value stays in the text; any text of a server is accepted. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct arena a;

@@ -5,25 +5,14 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
+#include "wire/sql/sql_harness.h"
 
-static struct mariadb server;
-
-static struct sql_pool *pool_of(struct task *t, size_t connections)
+static struct sql_pool *hasty_pool(struct task *t, size_t connections)
 {
-    return sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url,
-                                                            .connections_max = connections,
-                                                            .connect_ms = 300});
+    return pool_with(t, (struct sql_options){.connections_max = connections, .connect_ms = 300});
 }
 
-static int64_t now(struct task *t)
-{
-    return loop_now_us(task_loop(t)) / 1000;
-}
-
-/* The loop stands still meanwhile, and its clock with it. */
+/* Blocks the loop, and its clock with it. */
 static void restart(struct task *t)
 {
     mariadb_restart(&server);
@@ -42,17 +31,7 @@ static void freeze(struct task *t)
     check(task_yield(t) == 0);
 }
 
-static int64_t number(struct task *t, struct sql_pool *p, const char *statement)
-{
-    struct sql_rows r;
-    int err = sql_argv(t, p, statement, 0, NULL, &r);
-    if (err)
-        printf("# %s: %s: %s\n", statement, err_name(err), task_error(t));
-    check(err == 0 && r.count == 1 && r.cells[0].type == SQL_INT);
-    return r.cells[0].i;
-}
-
-/* Takes minutes. The server looks after a sleeping statement now and then, but not after this. */
+/* Takes minutes. The server checks the socket during SLEEP, but not during this. */
 #define WORK "SELECT BENCHMARK(1000000000, MD5('x'))"
 #define RUNNING                                                                                    \
     "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT BENCHMARK%'"
@@ -70,10 +49,10 @@ static int64_t still_running(struct task *t, struct sql_pool *p)
 static void test_down(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 6);
+    struct sql_pool *p = hasty_pool(t, 6);
     stop(t);
     int64_t since = now(t);
-    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "nobody listens");
+    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "no server listens");
     ok(strstr(task_error(t), "Can't connect"), "with the reason: %s", task_error(t));
     for (int i = 0; i < 1000; i++)
         check(sql_call(t, p, NULL, "SELECT 1") == ERR_UNAVAILABLE);
@@ -97,11 +76,11 @@ static void test_down(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-/* Takes connections, but says nothing. */
+/* Accepts connections and sends nothing. */
 static void test_mute(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 6);
+    struct sql_pool *p = hasty_pool(t, 6);
     freeze(t);
     int64_t since = now(t);
     is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "no greeting");
@@ -125,7 +104,7 @@ static void test_mute(struct task *t, void *arg)
 static void test_deadline(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 2);
+    struct sql_pool *p = hasty_pool(t, 2);
     number(t, p, "SELECT 1");
     int64_t since = now(t), old = task_deadline(t, 200);
     is_int(sql_call(t, p, NULL, "SELECT SLEEP(10)"), ERR_TIMEOUT, "SLEEP(10) within 200 ms");
@@ -146,17 +125,18 @@ static void test_deadline(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-/* The number of a connection may have passed to somebody else. */
+/* The connection's id may meanwhile belong to another client. */
 static void test_kills_no_other(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 1);
+    struct sql_pool *p = hasty_pool(t, 1);
     int64_t id = number(t, p, "SELECT CONNECTION_ID()");
     sql_server_kill(p->server, (unsigned long)id, "SELECT SLEEP(?)");
     while (atomic_load(&p->server->kills) > 0)
         check(task_sleep(t, 5) == 0);
     check(task_sleep(t, 20) == 0);
-    is_int(number(t, p, "SELECT CONNECTION_ID()"), id, "who runs something else is spared");
+    is_int(number(t, p, "SELECT CONNECTION_ID()"), id,
+           "a connection that runs something else is spared");
     sql_pool_free(p);
 }
 
@@ -169,7 +149,7 @@ static void work_on_server(struct task *t, void *arg)
 static void test_cancel(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 3);
+    struct sql_pool *p = hasty_pool(t, 3);
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 5; i++) /* two of them wait for a connection */
@@ -186,26 +166,11 @@ static void test_cancel(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-struct tick {
-    int64_t last, gap_max;
-};
-
-static void tick_task(struct task *t, void *arg)
-{
-    struct tick *k = arg;
-    k->last = now(t);
-    while (task_sleep(t, 1) == 0) {
-        if (now(t) - k->last > k->gap_max)
-            k->gap_max = now(t) - k->last;
-        k->last = now(t);
-    }
-}
-
-/* Cutting a connection off must not wait for a server that says nothing, in whichever phase. */
+/* Closing a connection must not wait for a silent server, in any phase. */
 static void test_loop_runs_on(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 2);
+    struct sql_pool *p = hasty_pool(t, 2);
     number(t, p, "SELECT 1");
     struct tick k = {0};
     struct group g;
@@ -263,7 +228,7 @@ static void be_served(struct task *t, void *arg)
 static void test_queue(struct task *t, void *arg)
 {
     (void)arg;
-    struct queue q = {.p = pool_of(t, 1)};
+    struct queue q = {.p = hasty_pool(t, 1)};
     struct customer c[8];
     struct group g;
     group_init(&g, task_loop(t));
@@ -302,7 +267,7 @@ static void thaw_soon(struct task *t, void *arg)
 static void test_restart(struct task *t, void *arg)
 {
     (void)arg;
-    struct sql_pool *p = pool_of(t, 4);
+    struct sql_pool *p = hasty_pool(t, 4);
     check(sql_call(t, p, NULL, "CREATE OR REPLACE TABLE r (n INT)") == 0);
     struct group g;
     struct queue q = {.p = p};
@@ -333,7 +298,7 @@ static void test_restart(struct task *t, void *arg)
     idle = list_entry(p->idle.prev, struct sql, link);
     char statement[40];
     snprintf(statement, sizeof statement, "KILL %lu", mysql_thread_id(idle->db));
-    struct sql_pool *other = pool_of(t, 1);
+    struct sql_pool *other = hasty_pool(t, 1);
     check(sql_argv(t, other, statement, 0, NULL, NULL) == 0);
     check(task_sleep(t, 20) == 0);
     is_int(number(t, p, "SELECT COUNT(*) FROM r"), 2, "a connection that was killed");
@@ -365,7 +330,7 @@ static void kill_soon(struct task *t, void *arg)
 /* The error of a statement whose server is killed in the middle of it. */
 static int lose(struct task *t, const char *prepared, const char *statement)
 {
-    struct sql_pool *p = pool_of(t, 1);
+    struct sql_pool *p = hasty_pool(t, 1);
     check(!prepared || sql_argv(t, p, prepared, 0, NULL, NULL) == 0);
     struct group g;
     group_init(&g, task_loop(t));
@@ -431,7 +396,7 @@ static void load_task(struct task *t, void *arg)
 static void test_killed_under_load(struct task *t, void *arg)
 {
     (void)arg;
-    struct load l = {.p = pool_of(t, 6)};
+    struct load l = {.p = hasty_pool(t, 6)};
     check(sql_call(t, l.p, NULL, "CREATE OR REPLACE TABLE r (n INT, KEY (n))") == 0);
     struct group g;
     group_init(&g, task_loop(t));
@@ -453,8 +418,8 @@ static void test_killed_under_load(struct task *t, void *arg)
     }
     l.stop = true;
     check(group_join(t, &g) == 0);
-    is_int(l.finished, WORKERS, "nobody hangs");
-    ok(l.longest_ms < 1500, "nobody waited for longer than %d ms", (int)l.longest_ms);
+    is_int(l.finished, WORKERS, "no worker hangs");
+    ok(l.longest_ms < 1500, "no call waited for longer than %d ms", (int)l.longest_ms);
     int64_t expected = l.failed[-ERR_UNAVAILABLE] + l.failed[-ERR_UNCERTAIN], all = 0;
     for (int i = 0; i <= -ERR_LAST; i++)
         all += l.failed[i];
@@ -466,13 +431,8 @@ static void test_killed_under_load(struct task *t, void *arg)
 
 int main(void)
 {
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    mariadb_start(&server, NULL);
     task_fn *const tests[] = {
         test_down,         test_mute,  test_deadline, test_kills_no_other, test_cancel,
         test_loop_runs_on, test_queue, test_restart,  test_lost,           test_killed_under_load};
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tap_task(tests[i], NULL, true);
-    mariadb_release(&server);
-    return tap_done();
+    return run_tests(NULL, sizeof tests / sizeof tests[0], tests);
 }

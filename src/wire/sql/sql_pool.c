@@ -1,7 +1,8 @@
 /* A call takes a permit, first come, first served, then an idle connection or a new one.
  *
- * While the server is down, nobody waits for it: after a failed attempt calls fail at once until
- * the backoff has passed, then one of them tries again while the others still fail at once. */
+ * While the server is down no call waits for it (circuit breaker): after a failed attempt calls
+ * fail at once until the backoff has passed, then one probes while the others still fail at
+ * once. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #define STATEMENT_MS_DEFAULT 30000
 #define BACKOFF_MS_MIN       50
 #define BACKOFF_MS_MAX       1000
-/* A connection that has been idle for longer is asked for a sign of life: firewalls forget
- * connections without telling either end. */
+/* A connection idle for longer is checked with a ping: firewalls drop connections without
+ * notice to either end. */
 #define PING_AFTER_MS 30000
 #define PING_MS       1000
 
@@ -44,9 +45,7 @@ static void register_metrics(struct sql_pool *p, struct metrics *m)
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o)
 {
     signal(SIGPIPE, SIG_IGN); /* the library raises it when it speaks TLS */
-    struct sql_pool *p = calloc(1, sizeof *p);
-    if (!p)
-        check_no_memory();
+    struct sql_pool *p = check_memory(calloc(1, sizeof *p));
     p->loop = l;
     p->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS_DEFAULT;
     p->statement_ms = o->statement_ms ? o->statement_ms : STATEMENT_MS_DEFAULT;
@@ -90,7 +89,7 @@ int sql_pool_count(struct sql_pool *p, int err)
 static void note_up(struct sql_pool *p)
 {
     if (p->backoff_ms)
-        log_info("sql", "the database is back");
+        log_info("sql", "connected to the database again");
     p->up = true;
     p->backoff_ms = p->retry_at_ms = 0;
     metric_set(p->up_gauge, 1);
@@ -99,11 +98,11 @@ static void note_up(struct sql_pool *p)
 static void note_down(struct sql_pool *p, const char *why)
 {
     if (p->up || p->backoff_ms == 0)
-        log_warn("sql", "cannot reach the database: %s", why);
+        log_warn("sql", "cannot reach the database: %s; calls fail until it answers", why);
     p->up = false;
     metric_set(p->up_gauge, 0);
     snprintf(p->why_down, sizeof p->why_down, "%s", why);
-    /* Several may fail at once; that is one failure. */
+    /* Several attempts that fail at once grow the backoff once. */
     if (loop_now_ms(p->loop) < p->retry_at_ms)
         return;
     p->backoff_ms = p->backoff_ms ? 2 * p->backoff_ms : BACKOFF_MS_MIN;

@@ -6,8 +6,8 @@
 #include "wire/sql/sql_conn.h"
 
 #define BINARY_CHARSET 63
-/* A server on this machine fills the socket faster than we empty it, so that no wait occurs.
- * Others want to run too. */
+/* A server on this machine fills the socket faster than it is read, so that no wait occurs: yield
+ * to other tasks. */
 #define ROWS_PER_TURN 256
 
 enum column_kind { COLUMN_INT, COLUMN_FLOAT, COLUMN_REAL, COLUMN_TEXT, COLUMN_BLOB };
@@ -70,10 +70,8 @@ static void bind_column(MYSQL_BIND *b, struct column *k)
 /* The columns may differ from one execution to the next: SELECT ? has the type of the value. */
 static struct column *bind_columns(MYSQL_STMT *stmt, size_t count)
 {
-    struct column *columns = calloc(count, sizeof *columns);
-    MYSQL_BIND *binds = calloc(count, sizeof *binds);
-    if (!columns || !binds)
-        check_no_memory();
+    struct column *columns = check_memory(calloc(count, sizeof *columns));
+    MYSQL_BIND *binds = check_memory(calloc(count, sizeof *binds));
     const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
     for (size_t i = 0; i < count; i++) {
         columns[i].field = &fields[i];
@@ -114,7 +112,7 @@ static int read_cell(struct task *t, MYSQL_STMT *stmt, unsigned int at, const st
     }
     switch (k->kind) {
     case COLUMN_INT:
-        /* Nothing of ours is that large; as a negative number it would be believed. */
+        /* Above INT64_MAX: would silently turn negative. */
         if (k->i < 0 && (k->field->flags & UNSIGNED_FLAG))
             return task_fail(t, ERR_LIMIT, "column %s holds a number above 9223372036854775807",
                              k->field->name);
@@ -149,7 +147,7 @@ static int next_row(struct task *t, struct sql *c, struct sql_statement *s, bool
     *more = got == 0 || got == MYSQL_DATA_TRUNCATED;
     if (*more || got == MYSQL_NO_DATA)
         return 0;
-    /* The library knows why on the connection only. */
+    /* The library keeps the reason on the connection only. */
     unsigned int code = mysql_errno(c->db);
     c->broken = c->broken || code == 0;
     return sql_fail(t, c, code, mysql_error(c->db), s->text.p, true);
@@ -181,7 +179,7 @@ static int fetch_all(struct task *t, struct sql *c, struct sql_statement *s,
         if (!err && n % ROWS_PER_TURN == 0)
             err = let_others_run(t);
         if (err) {
-            c->broken = true; /* the rest of the rows is on its way */
+            c->broken = true; /* the other rows are still being sent */
             return err;
         }
     }
@@ -193,9 +191,7 @@ int sql_fetch(struct task *t, struct sql *c, struct sql_statement *s, sql_row_fn
     if (count == 0)
         return 0;
     struct column *columns = bind_columns(s->stmt, count);
-    struct sql_value *cells = calloc(count, sizeof *cells);
-    if (!cells)
-        check_no_memory();
+    struct sql_value *cells = check_memory(calloc(count, sizeof *cells));
     int err = fetch_all(t, c, s, columns, cells, row, arg);
     free(cells);
     free(columns);

@@ -1,10 +1,10 @@
-/* The library's handle, its options, and the two things that block and so happen on threads:
+/* The library's handle, its options, and the two calls that block and so run on threads:
  *
  *  - connecting with TLS. The library's non-blocking handshake polls the socket by itself, which
  *    would stop the loop;
- *  - ending a statement of ours on the server after its caller has given up. The server does
- *    not look at its socket while it works, so somebody has to tell it, over a connection of its
- *    own; a task cannot, because it may outlive neither its group nor the pool. */
+ *  - KILL of a statement after its caller has given up. The server does not read its socket while
+ *    it works, so KILL needs a connection of its own; a task cannot send it, because it may outlive
+ *    neither its group nor the pool. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,13 +18,11 @@
 
 struct sql_server *sql_server_new(const char *url, const char *password, int64_t connect_ms)
 {
-    struct sql_server *s = calloc(1, sizeof *s);
-    if (!s)
-        check_no_memory();
+    struct sql_server *s = check_memory(calloc(1, sizeof *s));
     arena_init(&s->arena);
     check(!sql_url_parse(&s->arena, url, &s->url)); /* the configuration was checked */
     const char *from = password && !s->url.password[0] ? password : s->url.password;
-    s->url.password = arena_strdup(&s->arena, from); /* ours: it is wiped in the end */
+    s->url.password = arena_strdup(&s->arena, from); /* a copy, which is wiped in the end */
     s->connect_s = (unsigned int)((connect_ms + 999) / 1000);
     atomic_init(&s->users, 1);
     return s;
@@ -39,7 +37,7 @@ void sql_server_drop(struct sql_server *s)
     free(s);
 }
 
-/* Said in either case: newer versions of the library want TLS unless told otherwise. */
+/* Set in either case: newer versions of the library demand TLS by default. */
 static void set_tls(const struct sql_url *u, MYSQL *db)
 {
     const my_bool enforce = u->tls != SQL_TLS_OFF, verify = u->tls == SQL_TLS_VERIFY;
@@ -51,23 +49,21 @@ static void set_tls(const struct sql_url *u, MYSQL *db)
 
 MYSQL *sql_server_handle(const struct sql_server *s)
 {
-    MYSQL *db = mysql_init(NULL);
-    if (!db)
-        check_no_memory();
+    MYSQL *db = check_memory(mysql_init(NULL));
     const unsigned int no_infile = 0,
                        protocol = s->url.socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
     const my_bool no = 0;
     const size_t stack_bytes = SQL_LIBRARY_STACK_BYTES;
     mysql_options(db, MYSQL_OPT_NONBLOCK, &stack_bytes);
     mysql_options(db, MYSQL_OPT_PROTOCOL, &protocol);
-    /* A server must not be able to ask for our files. */
+    /* A server must not be able to read files of this machine. */
     mysql_options(db, MYSQL_OPT_LOCAL_INFILE, &no_infile);
     mysql_options(db, MYSQL_REPORT_DATA_TRUNCATION, &no);
     mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     /* utf8mb4_bin is in MySQL 8 and MariaDB alike, compares values without a column byte by byte
      * and yields to the collation of any column. */
     mysql_options(db, MYSQL_INIT_COMMAND, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
-    /* Whoever takes rows one by one may pause longer than the minute that servers allow. */
+    /* sql_each's row may pause for longer than the minute that servers allow. */
     mysql_options(db, MYSQL_INIT_COMMAND,
                   "SET sql_mode = 'TRADITIONAL', time_zone = '+00:00', autocommit = 1,"
                   " net_write_timeout = 600");
@@ -100,8 +96,8 @@ static bool send(MYSQL *db, const struct buf *command)
     return mysql_send_query(db, s.p, s.n) == 0 && mysql_read_query_result(db) == 0;
 }
 
-/* By now the server may be another one, behind the same address or after a restart, and the
- * number may be somebody else's there. */
+/* The server may be another one by now, behind the same address or after a restart, and the id
+ * may belong to another connection there. */
 static bool still_there(MYSQL *db, const struct kill *k)
 {
     struct buf b;
@@ -154,7 +150,7 @@ static bool start_thread(struct kill *k)
     return started;
 }
 
-/* As far as the server shows it as we wrote it: values stand in for the question marks. */
+/* Up to the first question mark: there the server shows the value. */
 static void copy_beginning(char *to, const char *statement)
 {
     size_t n = strcspn(statement, "?");
@@ -168,9 +164,7 @@ void sql_server_kill(struct sql_server *s, unsigned long thread_id, const char *
         atomic_fetch_sub(&s->kills, 1);
         return; /* the server is in trouble anyway */
     }
-    struct kill *k = calloc(1, sizeof *k);
-    if (!k)
-        check_no_memory();
+    struct kill *k = check_memory(calloc(1, sizeof *k));
     k->server = s;
     k->thread_id = thread_id;
     copy_beginning(k->running, statement);

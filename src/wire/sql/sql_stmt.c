@@ -45,16 +45,14 @@ static int close_oldest(struct task *t, struct sql *c)
 
 static int prepare_new(struct task *t, struct sql *c, struct str text, MYSQL_STMT **out)
 {
-    MYSQL_STMT *stmt = mysql_stmt_init(c->db);
-    if (!stmt)
-        check_no_memory();
+    MYSQL_STMT *stmt = check_memory(mysql_stmt_init(c->db));
     int bad = 0;
     c->running = text.p;
     SQL_AWAIT(t, c, mysql_stmt_prepare_start(&bad, stmt, text.p, text.n),
               mysql_stmt_prepare_cont(&bad, stmt, ready));
     if (bad) {
         int err = sql_fail(t, c, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), text.p, false);
-        mysql_stmt_close(stmt); /* not known to the server: says nothing to it */
+        mysql_stmt_close(stmt); /* unknown to the server: sends nothing */
         return err;
     }
     *out = stmt;
@@ -81,12 +79,9 @@ int sql_prepare(struct task *t, struct sql *c, const char *text, struct sql_stat
         err = prepare_new(t, c, key, &stmt);
     if (err)
         return err;
-    s = calloc(1, sizeof *s);
-    char *copy = strdup(text);
-    if (!s || !copy)
-        check_no_memory();
+    s = check_memory(calloc(1, sizeof *s));
     s->stmt = stmt;
-    s->text = str_of(copy);
+    s->text = str_of(check_memory(strdup(text)));
     map_set(c->by_text, s->text, s);
     list_push(&c->statements, &s->link);
     *out = s;
@@ -128,9 +123,7 @@ static void bind(MYSQL_BIND *b, const struct sql_value *v)
 static void bind_all(MYSQL_STMT *stmt, size_t argc, const struct sql_value *argv)
 {
     MYSQL_BIND few[BINDS_ON_STACK];
-    MYSQL_BIND *binds = argc <= BINDS_ON_STACK ? few : malloc(argc * sizeof *binds);
-    if (!binds)
-        check_no_memory();
+    MYSQL_BIND *binds = argc <= BINDS_ON_STACK ? few : check_memory(malloc(argc * sizeof *binds));
     for (size_t i = 0; i < argc; i++)
         bind(&binds[i], &argv[i]);
     check(mysql_stmt_bind_param(stmt, binds) == 0);
@@ -161,7 +154,7 @@ static int check_count(struct task *t, const struct sql_statement *s, size_t arg
     return task_fail(t, ERR_INTERNAL, "%zu values for a statement of %zu", argc, wanted);
 }
 
-/* A server that is sent too much hangs up in the middle, and nobody knows why. */
+/* A server that is sent too much closes the connection without a reason. */
 static int check_bytes(struct task *t, const struct sql *c, size_t argc,
                        const struct sql_value *argv)
 {

@@ -3,16 +3,11 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
-
-static struct mariadb server;
+#include "wire/sql/sql_harness.h"
 
 static struct sql_pool *pool_at(struct task *t, const char *url)
 {
-    struct sql_options o = {.url = url, .connections_max = 2, .connect_ms = 1000};
-    return sql_pool_new(task_loop(t), &o);
+    return pool_with(t, (struct sql_options){.url = url, .connections_max = 2, .connect_ms = 1000});
 }
 
 static const char *url_of(struct task *t, const char *login, const char *host, const char *rest)
@@ -58,7 +53,7 @@ static void test_login(struct task *t, void *arg)
        task_error(t));
     is_int(try(t, url_of(t, LOGIN, "no.such.host.invalid", "")), ERR_UNAVAILABLE, "no such name");
     ok(strstr(task_error(t), "cannot find no.such.host.invalid"), "%s", task_error(t));
-    is_int(try(t, "mysql://mill@127.0.0.1:1/test"), ERR_UNAVAILABLE, "nobody listens there");
+    is_int(try(t, "mysql://mill@127.0.0.1:1/test"), ERR_UNAVAILABLE, "no server listens there");
     ok(strstr(task_error(t), "127.0.0.1"), "%s", task_error(t));
 
     const char *with_password =
@@ -81,26 +76,6 @@ static void test_tls_checks(struct task *t, void *arg)
     is_int(try(t, url_of(t, "safe:x", "localhost", "?tls=verify")), ERR_UNAVAILABLE,
            "from an authority that this system does not know");
     ok(strstr(task_error(t), "certificate"), "%s", task_error(t));
-}
-
-struct tick {
-    int64_t last, gap_max;
-};
-
-static int64_t now(struct task *t)
-{
-    return loop_now_us(task_loop(t)) / 1000;
-}
-
-static void tick_task(struct task *t, void *arg)
-{
-    struct tick *k = arg;
-    k->last = now(t);
-    while (task_sleep(t, 1) == 0) {
-        if (now(t) - k->last > k->gap_max)
-            k->gap_max = now(t) - k->last;
-        k->last = now(t);
-    }
 }
 
 static void test_tls_waits(struct task *t, void *arg)
@@ -144,11 +119,7 @@ static void test_tls_waits(struct task *t, void *arg)
 
 int main(void)
 {
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    mariadb_start(&server, &(struct mariadb_options){.tcp = true, .tls = true});
     task_fn *const tests[] = {set_up, test_login, test_tls_checks, test_tls_waits};
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tap_task(tests[i], NULL, true);
-    mariadb_release(&server);
-    return tap_done();
+    return run_tests(&(struct mariadb_options){.tcp = true, .tls = true},
+                     sizeof tests / sizeof tests[0], tests);
 }

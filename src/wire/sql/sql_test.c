@@ -7,17 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
-
-static struct mariadb server;
-
-static struct sql_pool *pool_of(struct task *t, size_t connections)
-{
-    return sql_pool_new(task_loop(t),
-                        &(struct sql_options){.url = server.url, .connections_max = connections});
-}
+#include "wire/sql/sql_harness.h"
 
 static void must(struct task *t, struct sql_pool *p, const char *statement)
 {
@@ -25,14 +15,6 @@ static void must(struct task *t, struct sql_pool *p, const char *statement)
     if (err)
         printf("# %s: %s\n", statement, task_error(t));
     check(err == 0);
-}
-
-static int64_t number(struct task *t, struct sql_pool *p, const char *statement)
-{
-    struct sql_rows r;
-    check(sql_argv(t, p, statement, 0, NULL, &r) == 0);
-    check(r.count == 1 && r.cells[0].type == SQL_INT);
-    return r.cells[0].i;
 }
 
 static struct str text(struct task *t, struct sql_pool *p, const char *statement)
@@ -153,7 +135,7 @@ static void test_types(struct task *t, void *arg)
     is_int(r.cells[6].type, SQL_TEXT, "a text");
     ok(r.cells[7].type == SQL_BLOB && r.cells[7].s.n == 2, "a binary string");
     ok(r.cells[8].type == SQL_REAL && r.cells[8].d == 1.5, "a float");
-    ok(r.cells[10].type == SQL_INT && r.cells[10].i == INT64_MAX, "the largest number we take");
+    ok(r.cells[10].type == SQL_INT && r.cells[10].i == INT64_MAX, "the largest number that fits");
 
     is_int(sql_call(t, p, &r, "SELECT CAST(9223372036854775808 AS UNSIGNED) AS huge"), ERR_LIMIT,
            "a larger one is an error");
@@ -182,7 +164,8 @@ static void test_results(struct task *t, void *arg)
     ok(r.count == 3 && sql_row(&r, 2)[0].i == 3 && sql_row(&r, 2)[1].i == 8, "row by row");
     check(sql_call(t, p, &r, "SELECT id FROM n WHERE v = ?", sql_int(1000)) == 0);
     ok(r.count == 0 && r.columns == 1, "no row");
-    is_int(sql_call(t, p, NULL, "SELECT id, v, REPEAT('x', 100) FROM n"), 0, "rows nobody wants");
+    is_int(sql_call(t, p, NULL, "SELECT id, v, REPEAT('x', 100) FROM n"), 0,
+           "rows that are dropped");
     check(sql_call(t, p, &r, "SELECT ? + seq FROM seq_1_to_10000", sql_int(1)) == 0);
     ok(r.count == 10000 && sql_row(&r, 9999)[0].i == 10001, "ten thousand rows");
     is_int(sql_call(t, p, &r, "SELECT REPEAT('x', 1000000) FROM seq_1_to_100"), ERR_LIMIT,
@@ -314,7 +297,7 @@ static int walk_row(struct task *t, const struct sql_value *cells, void *arg)
         w->pages_start = pages();
     if (w->rows % 1000 == 0 && pages() > w->pages_most)
         w->pages_most = pages();
-    if (w->rows % 25000 == 0) { /* other things in between, over the same pool too */
+    if (w->rows % 25000 == 0) { /* other calls in between, over the same pool too */
         check(task_sleep(t, 20) == 0);
         check(number(t, w->p, "SELECT 1") == 1);
     }
@@ -388,7 +371,7 @@ static void count_turns(struct task *t, void *arg)
         h->turns++;
 }
 
-/* Rows that are there already need no waiting; others must get their turn all the same. */
+/* Rows that have arrived already need no waiting; other tasks must still run in between. */
 static void test_turns(struct task *t, void *arg)
 {
     (void)arg;
@@ -409,8 +392,7 @@ static void test_metrics(struct task *t, void *arg)
 {
     (void)arg;
     struct metrics *m = metrics_open(-1, 1, 0);
-    struct sql_pool *p =
-        sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .metrics = m});
+    struct sql_pool *p = pool_with(t, (struct sql_options){.metrics = m});
     for (int i = 0; i < 3; i++)
         must(t, p, "DO 1");
     check(sql_call(t, p, NULL, "SELECT nope") == ERR_REFUSED);
@@ -447,13 +429,8 @@ static void set_up(struct task *t, void *arg)
 
 int main(void)
 {
-    log_setup(LOG_ERROR, LOG_TEXT, "test");
-    mariadb_start(&server, NULL);
     task_fn *const tests[] = {set_up,     test_session, test_numbers, test_bytes,
                               test_types, test_results, test_errors,  test_cache,
                               test_each,  test_turns,   test_metrics};
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        tap_task(tests[i], NULL, true);
-    mariadb_release(&server);
-    return tap_done();
+    return run_tests(NULL, sizeof tests / sizeof tests[0], tests);
 }

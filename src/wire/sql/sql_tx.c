@@ -8,7 +8,7 @@ struct tx {
     bool begun; /* body has run */
 };
 
-/* Rolls back. A connection that cannot be asked to is closed, which has the same effect. */
+/* Rolls back. If that fails the connection is closed, which has the same effect. */
 static void undo(struct task *t, struct sql *c)
 {
     c->in_tx = false;
@@ -17,7 +17,7 @@ static void undo(struct task *t, struct sql *c)
         c->broken = true;
 }
 
-/* From here on nobody knows what a lost connection means: deadline and cancellation included. */
+/* From here on a lost connection, a deadline and a cancellation all mean ERR_UNCERTAIN. */
 static int commit(struct task *t, struct sql *c)
 {
     c->in_tx = false;
@@ -41,14 +41,14 @@ static int run_body(struct task *t, struct sql *c, struct tx *x)
 {
     x->begun = true;
     int err = x->body(t, c, x->arg);
-    /* A body that passes over a failed statement must not get the rest of its work committed. */
-    if (!err && c->doomed)
-        err = task_fail(t, ERR_CONFLICT, "the transaction has been rolled back");
-    if (!err && c->broken)
-        err = task_fail(t, ERR_UNAVAILABLE, "the connection was lost");
-    if (!err && task_canceled(t))
-        err = ERR_CANCELED;
-    return err;
+    if (err)
+        return err;
+    /* A body that ignores a failed statement must not have the rest of its work committed. */
+    if (c->doomed)
+        return task_fail(t, ERR_CONFLICT, "the transaction has been rolled back");
+    if (c->broken)
+        return task_fail(t, ERR_UNAVAILABLE, "the connection was lost");
+    return task_canceled(t) ? ERR_CANCELED : 0;
 }
 
 static int run_once(struct task *t, struct sql *c, struct tx *x)

@@ -3,23 +3,13 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "tests/mariadb.h"
-#include "tests/tap.h"
-#include "wire/sql/sql_conn.h"
+#include "wire/sql/sql_harness.h"
 
-static struct mariadb server;
-
-/* The loop stands still meanwhile, and its clock with it; then the backoff passes. */
+/* Blocks the loop, and its clock with it; then the backoff passes. */
 static void restart(struct task *t)
 {
     mariadb_restart(&server);
     check(task_yield(t) == 0 && task_sleep(t, 100) == 0);
-}
-
-static struct sql_pool *pool_of(struct task *t, size_t connections)
-{
-    return sql_pool_new(task_loop(t),
-                        &(struct sql_options){.url = server.url, .connections_max = connections});
 }
 
 static int64_t value_of(struct task *t, struct sql_pool *p, int64_t id)
@@ -65,7 +55,7 @@ static void test_outcome(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
-/* --- two that want what the other has --- */
+/* --- deadlocks --- */
 
 struct duel {
     struct sql_pool *p;
@@ -165,7 +155,7 @@ static void test_lock_wait(struct task *t, void *arg)
     int tries = 0;
     is_int(sql_tx(t, h.p, lock_body, &tries), ERR_CONFLICT, "a lock that is not to be had");
     is_int(tries, SQL_TX_TRIES, "is tried for five times");
-    is_int(value_of(t, h.p, 1), before, "nobody sees what is not committed");
+    is_int(value_of(t, h.p, 1), before, "what is not committed is invisible");
 
     group_cancel(&g);
     check(group_join(t, &g) == 0);

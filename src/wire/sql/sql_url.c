@@ -78,7 +78,7 @@ static const struct option *find_option(const struct option *o, struct str name)
     return o->name ? o : NULL;
 }
 
-/* What stands behind the question mark. Nothing of it is shown: it may be a secret. */
+/* The part after the question mark. Never shown: it may be a secret. */
 static const char *parse_options(struct arena *a, struct str s, const struct option *known,
                                  struct sql_url *out)
 {

@@ -1,4 +1,4 @@
-/* sql_url.h -- where the database is and how to be let in. */
+/* sql_url.h -- address and login of the database. */
 #ifndef WIRE_SQL_URL_H
 #define WIRE_SQL_URL_H
 
@@ -6,7 +6,7 @@
 
 enum sql_tls {
     SQL_TLS_OFF,
-    SQL_TLS_ON,     /* encrypted, whoever answers */
+    SQL_TLS_ON,     /* encrypted; the certificate is not checked */
     SQL_TLS_VERIFY, /* and the certificate must be for the host, from a known authority */
 };
 
@@ -16,7 +16,7 @@ struct sql_url {
     unsigned int port;
     const char *user, *password, *database; /* decoded; "" when there is none */
     enum sql_tls tls;
-    const char *ca_file; /* NULL: the authorities this system knows */
+    const char *ca_file; /* NULL: the system's */
 };
 
 /* NULL, or what is wrong with it, in a or constant. Never shows the password. Strings of *out

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Every URL is taken or refused with words; what is taken is whole. */
+/* Every URL is either complete or refused with a message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct arena a;

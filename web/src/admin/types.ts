@@ -1,26 +1,16 @@
 import { onMounted, ref, shallowRef } from "vue";
-import { get } from "@/common/api";
+import { get, type Replies } from "@/common/api";
 import { explain } from "@/common/errors";
 
-export interface AdminMe {
-    uid: number;
-    username: string;
-    role: "super" | "admin";
-}
-export interface User {
-    uid: number;
-    username: string;
-    balance: string;
-    permission: number;
-    banned: boolean;
-    created_at: string;
-    runs?: number;
-    runs_active?: number;
-}
+export type AdminMe = Replies["GET /api/admin/me"];
+export type User = Replies["GET /api/admin/users/{uid}"];
+
+type Route = Extract<keyof Replies, `GET ${string}`>;
+export type Row<R extends Route, N extends keyof Replies[R]> = Replies[R][N] extends (infer T)[] ? T : never;
 
 /* A list that comes page by page; `name` is its member of the reply. */
-export function usePages<T>(name: string, url: () => string) {
-    const rows = shallowRef<T[]>([]);
+export function usePages<R extends Route, N extends keyof Replies[R]>(route: R, name: N, query = () => "") {
+    const rows = shallowRef<Row<R, N>[]>([]);
     const next = ref<string | null>(null);
     const busy = ref(false);
     const wrong = ref("");
@@ -31,12 +21,14 @@ export function usePages<T>(name: string, url: () => string) {
         busy.value = true;
         wrong.value = "";
         try {
-            const at = more && next.value ? `${url().includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next.value)}` : "";
-            const page = await get<Record<string, unknown>>(url() + at);
+            const parameters = new URLSearchParams(query());
+            if (more && next.value) parameters.set("cursor", next.value);
+            const url = `${route.slice("GET ".length)}?${parameters}`.replace(/\?$/, "");
+            const page = await get<Replies[R] & { next?: string | null }>(url);
             if (mine !== asked) return;
-            const found = page[name] as T[];
+            const found = page[name] as Row<R, N>[];
             rows.value = more ? [...rows.value, ...found] : found;
-            next.value = (page.next as string | null | undefined) ?? null;
+            next.value = page.next ?? null;
         } catch (e) {
             if (mine === asked) wrong.value = explain(e);
         } finally {

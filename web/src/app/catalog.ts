@@ -1,6 +1,6 @@
 /* Tags and journals. They change when an operator loads a corpus, so they are fetched once a visit. */
 import { computed, reactive, ref } from "vue";
-import { get, type Journal, type Tag } from "@/common/api";
+import { get, type Journal, type Replies, type Tag } from "@/common/api";
 
 export const tags = ref<Tag[]>([]);
 export const journals = ref<Journal[]>([]);
@@ -12,8 +12,8 @@ export const tagsOf = (type: string | undefined) => tags.value.filter((x) => x.t
 
 export async function loadCatalog() {
     const [a, b] = await Promise.all([
-        get<{ tags: Tag[] }>("/api/tags"),
-        get<{ journals: Journal[] }>("/api/journals"),
+        get<Replies["GET /api/tags"]>("/api/tags"),
+        get<Replies["GET /api/journals"]>("/api/journals"),
     ]);
     tags.value = a.tags;
     journals.value = b.journals;
@@ -26,7 +26,7 @@ const asked = new Map<string, Promise<void>>();
 export function learn(tag: string): Promise<void> {
     let answer = asked.get(tag);
     if (!answer) {
-        answer = get<{ journals: Journal[] }>(`/api/journals?tag=${encodeURIComponent(tag)}`).then(
+        answer = get<Replies["GET /api/journals"]>(`/api/journals?tag=${encodeURIComponent(tag)}`).then(
             (r) => void names.set(tag, new Set(r.journals.map((j) => j.name))),
             (e) => {
                 asked.delete(tag);

@@ -1,5 +1,5 @@
-/* What somebody is about to ask: kept in the browser, so that neither a failed request nor an ended
- * session loses it. */
+/* The selection and question that are not sent yet, kept in the browser: neither a failed request nor an
+ * ended session loses them. */
 import { reactive, watch } from "vue";
 import { me } from "./me";
 

@@ -1,6 +1,6 @@
 /* The runs of this user, newest first, fresh while one of them moves. */
 import { computed, ref } from "vue";
-import { get, isActive, type Progress, type Run } from "@/common/api";
+import { get, isActive, type Replies, type Run } from "@/common/api";
 import { spending } from "./me";
 
 export const runs = ref<Run[]>([]);
@@ -10,12 +10,12 @@ export const loaded = ref(false);
 const PAGE = 50;
 
 export async function loadRuns() {
-    const page = await get<{ queries: Run[]; next: string | null }>(`/api/queries?limit=${PAGE}`);
+    const page = await get<Replies["GET /api/queries"]>(`/api/queries?limit=${PAGE}`);
     const seen = new Set(page.queries.map((r) => r.query_id));
     const oldest = page.queries.at(-1)?.created_at ?? "";
     /* Pages that were asked for before stay. */
     const older = page.next ? runs.value.filter((r) => !seen.has(r.query_id) && r.created_at < oldest) : [];
-    if (!older.length) next.value = page.next;
+    if (!older.length) next.value = page.next ?? null;
     runs.value = [...page.queries, ...older];
     loaded.value = true;
     if (runs.value.some((r) => isActive(r.state))) spending();
@@ -23,11 +23,11 @@ export async function loadRuns() {
 
 export async function loadOlder() {
     if (!next.value) return;
-    const page = await get<{ queries: Run[]; next: string | null }>(
+    const page = await get<Replies["GET /api/queries"]>(
         `/api/queries?limit=${PAGE}&cursor=${encodeURIComponent(next.value)}`,
     );
     runs.value = [...runs.value, ...page.queries];
-    next.value = page.next;
+    next.value = page.next ?? null;
 }
 
 export function forgetRuns() {
@@ -36,7 +36,7 @@ export function forgetRuns() {
     loaded.value = false;
 }
 
-export function noteProgress(id: string, p: Partial<Progress>) {
+export function noteProgress(id: string, p: Partial<Run>) {
     const run = runs.value.find((r) => r.query_id === id);
     if (run) Object.assign(run, p);
 }
@@ -60,7 +60,7 @@ export interface Node {
 export const tree = computed<Node[]>(() => {
     const children = new Map<string, Run[]>();
     const ids = new Set(runs.value.map((r) => r.query_id));
-    const isChild = (r: Run) => r.original_query_id !== null && ids.has(r.original_query_id);
+    const isChild = (r: Run) => r.original_query_id != null && ids.has(r.original_query_id);
     for (const r of runs.value)
         if (isChild(r)) children.set(r.original_query_id!, [...(children.get(r.original_query_id!) ?? []), r]);
     const out: Node[] = [];

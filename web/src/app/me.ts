@@ -3,7 +3,7 @@ import { computed, ref } from "vue";
 import { ApiError, get, type Me } from "@/common/api";
 
 export const me = ref<Me | null>(null);
-export const known = ref(false); /* whether anybody is logged in is known */
+export const known = ref(false); /* /api/me has been asked: loggedIn is right */
 export const loggedIn = computed(() => me.value !== null);
 
 const BUSY_MS = 2500;

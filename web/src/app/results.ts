@@ -1,21 +1,17 @@
-/* The results of a run, fetched page after page as far as somebody looks.
+/* The results of a run, fetched page after page as far as the table is scrolled.
  *
- * While a run is alive new ones come behind the last; the last page is asked for again then. Once it is archived the
- * server has another order, says "restarted" to whoever comes with an old cursor, and we begin anew. */
+ * A run that goes on adds results behind the last one: the last page is then asked for again. An archived run has
+ * another order: the server answers an old cursor with "restarted", and the feed begins anew. */
 import { ref, shallowRef } from "vue";
-import { get, type Result } from "@/common/api";
+import { get, type Replies, type Result } from "@/common/api";
 
 const PAGE = 500;
 export type Verdict = "all" | "relevant" | "irrelevant" | "failed";
 
-interface Page {
-    results: Result[];
-    next: string | null;
-    restarted: boolean;
-}
+type Page = Replies["GET /api/queries/{id}/results"];
 
 export class ResultFeed {
-    readonly rows: Result[] = []; /* only ever changed here; whoever shows it follows `changed` */
+    readonly rows: Result[] = []; /* only changed here; views follow `changed` */
     readonly changed = shallowRef({ from: 0, count: 0 }); /* rows from that one on; how many there are */
     readonly loading = ref(false);
     readonly failed = shallowRef<unknown>(null);
@@ -59,8 +55,8 @@ export class ResultFeed {
         if (page.restarted) this.start = 0;
         const from = (rows.length = this.start);
         for (const r of page.results) rows.push(r);
-        this.more = page.next !== null;
-        if (page.next !== null) {
+        this.more = page.next != null;
+        if (page.next != null) {
             this.cursor = page.next;
             this.start = rows.length;
         } else if (page.restarted) this.cursor = null;

@@ -1,5 +1,5 @@
 /* Rows of a long table. Only those in sight are in the page, as plain elements of one fixed height that are filled
- * again and again: row i is shown by element i modulo their number. Nothing is created while somebody scrolls,
+ * again and again: row i is shown by element i modulo their number. Scrolling creates no elements,
  * and no row's size depends on what is in it. */
 import type { Result } from "@/common/api";
 import { PATHS } from "@/common/icons";
@@ -55,7 +55,7 @@ class RowElement {
     fill(r: Result | undefined, words: RowWords, anew: boolean) {
         if (r === this.shown && !anew) return;
         this.shown = r;
-        const kind = !r ? "waiting" : r.relevant ? "relevant" : r.relevant === null ? "failed" : "irrelevant";
+        const kind = !r ? "waiting" : r.relevant ? "relevant" : r.relevant == null ? "failed" : "irrelevant";
         if (kind !== this.kind || anew) {
             this.kind = kind;
             this.el.className = `line ${kind}`;
@@ -159,7 +159,7 @@ export class Rows {
         e.el.remove();
     }
 
-    /* Screen readers go by the order of elements: once nobody scrolls, that is the order of rows again. What has the
+    /* Screen readers go by the order of elements: once scrolling has stopped, that is the order of rows again. What has the
      * focus is not moved, or would lose it. */
     private sort = () => {
         const focused = document.activeElement;

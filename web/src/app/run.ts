@@ -1,7 +1,7 @@
 /* One run, followed by server-sent events. The browser's EventSource reconnects a broken stream by itself,
  * but gives up when the server answers with an error: then we try again, ever more slowly. */
 import { onBeforeUnmount, ref, shallowRef } from "vue";
-import { ApiError, get, isFinal, type Progress, type Run } from "@/common/api";
+import { ApiError, get, isFinal, type Run } from "@/common/api";
 import { loadRuns, noteProgress } from "./history";
 import { refreshMe, spending } from "./me";
 
@@ -16,7 +16,7 @@ export function useRun(id: string) {
     let tries = 0;
     let gone = false;
 
-    function take(p: Partial<Progress>) {
+    function take(p: Partial<Run>) {
         if (!run.value) return;
         const before = run.value.state;
         run.value = { ...run.value, ...p };

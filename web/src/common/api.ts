@@ -1,6 +1,7 @@
-/* The HTTP API, as /openapi.json tells it. Everything that goes wrong is an ApiError with a code
- * that the pages have words for. */
+/* The HTTP API; the types of its replies are made out of /openapi.json. Everything that goes wrong is an
+ * ApiError with a code that the pages have words for. */
 import { reactive } from "vue";
+import type { Replies } from "./replies";
 
 export class ApiError extends Error {
     constructor(
@@ -79,83 +80,17 @@ export async function api<T = Body>(method: string, path: string, body?: Body): 
 export const get = <T>(path: string) => api<T>("GET", path);
 export const post = <T = Body>(path: string, body?: Body) => api<T>("POST", path, body);
 
-export interface Me {
-    uid: number;
-    username: string;
-    balance: string;
-    permission: number;
-}
-export interface Tag {
-    tag: string;
-    type: string;
-    journals: number;
-}
-export interface Journal {
-    name: string;
-    full_name: string | null;
-    data_range: string | null;
-    update_date: string | null;
-    price: number;
-    years: Record<string, number>;
-}
-export interface Estimate {
-    papers: number;
-    cost: string;
-    per_journal: { journal: string; papers: number; price: number; cost: string }[];
-}
-export type State = "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
-export interface Progress {
-    state: State;
-    reason: string | null;
-    reason_code: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
-    papers: number;
-    finished: number;
-    relevant: number;
-    failed: number;
-    cost: string;
-    workers: number;
-    papers_per_second?: number;
-    seconds_left?: number | null;
-}
-export interface Run extends Progress {
-    query_id: string;
-    question: string;
-    created_at: string;
-    start_time: string | null;
-    end_time: string | null;
-    is_distillation: boolean;
-    original_query_id: string | null;
-}
-export interface Result {
-    doi: string;
-    title: string | null;
-    journal: string;
-    year: number;
-    relevant: boolean | null;
-    reason: string | null;
-    error: string | null;
-}
-export interface Paper extends Result {
-    authors: string | null;
-    abstract: string | null;
-    printed_in: string | null;
-    bibtex: string | null;
-}
-export interface Session {
-    sid: string;
-    current: boolean;
-    login_time: string;
-    last_activity: string;
-    ip_address: string;
-    user_agent: string;
-}
-export interface LedgerEntry {
-    at: string;
-    kind: "opening" | "charge" | "recharge" | "deduction" | "reversal";
-    amount: string;
-    query_id: string | null;
-    doi: string | null;
-}
+export type { Replies };
+export type Me = Replies["GET /api/me"];
+export type Tag = Replies["GET /api/tags"]["tags"][number];
+export type Journal = Replies["GET /api/journals"]["journals"][number];
+export type Estimate = Replies["POST /api/estimate"];
+/* The last two are in the events of a run, whose types /openapi.json does not have. */
+export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: number; seconds_left?: number | null };
+export type State = Run["state"];
+export type Result = Replies["GET /api/queries/{id}/results"]["results"][number];
+export type Session = Replies["GET /api/sessions"]["sessions"][number];
+export type LedgerEntry = Replies["GET /api/ledger"]["entries"][number];
 
 export const isFinal = (s: State) => s === "DONE" || s === "CANCELLED" || s === "FAILED";
 export const isActive = (s: State) => s === "QUEUED" || s === "RUNNING";

@@ -1,20 +1,21 @@
-/* Chinese when the browser asks for it or the user chose it, else English. One language is loaded at a time. */
+/* Chinese when the browser asks for it or the user chose it, else English. One language is loaded at a time,
+ * and the admins' words only by the admins' pages. */
 import { createI18n } from "vue-i18n";
-import type { Words } from "./locales/en";
+import type { AdminWords } from "@/words/admin/en";
+import type { Words } from "@/words/en";
 
 export type Language = "en" | "zh-CN";
 const KEY = "millrace.language";
 
-const files: Record<Language, () => Promise<{ default: Words }>> = {
-    en: () => import("./locales/en"),
-    "zh-CN": () => import("./locales/zh"),
+type File<T> = () => Promise<{ default: T }>;
+const files: Record<Language, { common: File<Words>; admin: File<AdminWords> }> = {
+    en: { common: () => import("@/words/en"), admin: () => import("@/words/admin/en") },
+    "zh-CN": { common: () => import("@/words/zh"), admin: () => import("@/words/admin/zh") },
 };
+let forAdmins = false;
 
-/* Words that only some pages need, beside the common ones. */
-let more: Record<Language, () => Promise<{ default: object }>> | undefined;
-
-export function moreWords(files: NonNullable<typeof more>) {
-    more = files;
+export function loadAdminWords() {
+    forAdmins = true;
 }
 
 export const i18n = createI18n({ legacy: false, locale: "en" as Language, fallbackLocale: false, messages: {} });
@@ -27,8 +28,8 @@ export function wanted(): Language {
 }
 
 export async function speak(language: Language, remember = false) {
-    const words = await files[language]();
-    const others = await more?.[language]();
+    const words = await files[language].common();
+    const others = forAdmins ? await files[language].admin() : undefined;
     i18n.global.setLocaleMessage(language, { ...words.default, ...others?.default } as never);
     i18n.global.locale.value = language as never;
     document.documentElement.lang = language;

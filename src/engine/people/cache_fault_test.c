@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "engine/store/cache_fixture.h"
+#include "engine/people/cache_fixture.h"
 
 static bool await_up(struct task *t, const struct node *n, bool up)
 {

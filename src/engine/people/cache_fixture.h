@@ -1,13 +1,13 @@
-/* cache_fixture.h -- what the tests of the cache have in common: a real MariaDB, a real Redis with
+/* cache_fixture.h -- what the tests of the cache, which run through users, have in common: a real MariaDB, a real Redis with
  * its AOF, nodes, and a kind of record whose loads can be counted, slowed down and made to fail. */
-#ifndef ENGINE_STORE_CACHE_FIXTURE_H
-#define ENGINE_STORE_CACHE_FIXTURE_H
+#ifndef ENGINE_PEOPLE_CACHE_FIXTURE_H
+#define ENGINE_PEOPLE_CACHE_FIXTURE_H
 
 #include "base/log.h"
+#include "engine/people/user.h"
+#include "engine/setup/schema.h"
 #include "engine/store/cache.h"
 #include "engine/store/keys.h"
-#include "engine/setup/schema.h"
-#include "engine/people/user.h"
 #include "tests/mariadb.h"
 #include "tests/store.h"
 #include "tests/tap.h"

@@ -1,7 +1,7 @@
 /* Records between a real MariaDB and a real Redis, while both of them answer. */
 #include <stdio.h>
 
-#include "engine/store/cache_fixture.h"
+#include "engine/people/cache_fixture.h"
 #include "engine/store/cache_private.h"
 
 static void test_keys(struct task *t, void *arg)

@@ -7,12 +7,10 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/store/keys.h"
 #include "engine/money/ledger_private.h"
-#include "engine/scripts.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 
-#define EACH_MS      200
-#define EACH_MS_MAX  5000 /* while a store is away */
 #define ANNOUNCED_MS 60000
 #define MOVES_MAX    100  /* users of the outbox that are read at once */
 #define USERS_MAX    1000 /* of the announced */
@@ -167,22 +165,8 @@ int ledger_round(struct task *t, struct ledger *l)
     return err ? err : synced;
 }
 
-void ledger_task(struct task *t, void *arg)
+int ledger_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct ledger *l = arg;
-    int64_t pause_ms = EACH_MS;
-    int err = 0;
-    while (err != ERR_CANCELED) {
-        struct task_scope scope = task_scope(t);
-        int last = err;
-        err = ledger_round(t, l);
-        if (err && err != last && err != ERR_CANCELED)
-            log_warn("ledger", "money is not carried between the stores: %s", task_error(t));
-        task_scope_end(t, scope);
-        pause_ms = err ? pause_ms * 2 : EACH_MS;
-        if (pause_ms > EACH_MS_MAX)
-            pause_ms = EACH_MS_MAX;
-        if (task_sleep(t, loop_jitter(task_loop(t), pause_ms)) == ERR_CANCELED)
-            err = ERR_CANCELED;
-    }
+    (void)turn; /* it has none */
+    return ledger_round(t, arg);
 }

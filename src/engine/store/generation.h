@@ -1,0 +1,48 @@
+/* generation.h -- which Redis was that?
+ *
+ * A Redis that was restarted may have come back older than it was, or empty; so may another server
+ * behind the same address. Redis names each of its processes by a random run id: that is the
+ * *generation* here ("run" is a query of a user). What was read from one generation says nothing
+ * about the next. Whoever remembers something across a wait takes the generation with it, and
+ * compares before use; scripts compare for themselves (GENERATION, see scripts.py). What happens
+ * when it changes is told in docs/restart.md. */
+#ifndef ENGINE_STORE_GENERATION_H
+#define ENGINE_STORE_GENERATION_H
+
+#include <string.h>
+
+#include "wire/redis.h"
+
+#define GENERATION_BYTES 41 /* 40 hex digits and a NUL */
+
+struct generation {
+    char id[GENERATION_BYTES]; /* "": not known */
+};
+
+static inline struct str generation_str(const struct generation *g)
+{
+    return str_of(g->id);
+}
+
+/* Of the server that r is connected to; "" while it is connected to none. */
+static inline struct generation generation_now(const struct redis *r)
+{
+    struct generation g = {""};
+    struct str id = redis_run_id(r);
+    if (id.n < GENERATION_BYTES)
+        memcpy(g.id, id.p, id.n);
+    return g;
+}
+
+/* r is connected to the server that id names. */
+static inline bool generation_is(const struct redis *r, struct str id)
+{
+    return id.n > 0 && str_eq(id, redis_run_id(r));
+}
+
+/* r is connected to the server that it was when g was taken. */
+static inline bool generation_lasts(const struct redis *r, const struct generation *g)
+{
+    return generation_is(r, generation_str(g));
+}
+#endif
