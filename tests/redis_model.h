@@ -41,8 +41,8 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
                                              const struct redis_script *s, size_t key_count,
                                              size_t argc, const struct str *argv);
 
-/* Mutation: from now on the script is another one, with one text in place of another that it must
- * contain once. Both NULL: it is itself again. */
-void redis_model_mutate(struct redis_model *m, const struct redis_script *s, const char *from,
+/* Mutation: from now on the script of that name is another one, with one text in place of another that
+ * it must contain once. Both NULL: it is itself again. One script at a time. */
+void redis_model_mutate(struct redis_model *m, const char *script, const char *from,
                         const char *to);
 #endif

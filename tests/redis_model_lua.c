@@ -114,16 +114,52 @@ static const struct redis_reply *take_reply(struct arena *a, lua_State *lua, int
 
 /* --- scripts --- */
 
-static void compile(struct redis_model *m, const struct redis_script *s, struct str text)
+/* The text as it shall be: of the mutant, another one. */
+static struct str text_of(struct redis_model *m, const struct redis_script *s)
 {
+    if (!m->mutant || strcmp(m->mutant, s->name))
+        return s->text;
+    struct str from = str_of(m->from);
+    ptrdiff_t at = str_find(s->text, from);
+    check(at >= 0); /* else the mutation must be written anew for the script as it is now */
+    struct str head = str_from(s->text.p, (size_t)at);
+    struct str tail = str_from(s->text.p + at + from.n, s->text.n - head.n - from.n);
+    check(str_find(tail, from) < 0);
+    return STR_JOIN(&m->scratch, head, str_of(m->to), tail);
+}
+
+/* Once; its place among Lua's references. */
+static int compiled(struct redis_model *m, const struct redis_script *s)
+{
+    intptr_t known = (intptr_t)map_get(m->scripts, str_of(s->name));
+    if (known)
+        return (int)(known - 1);
+    struct arena_mark mark = arena_mark(&m->scratch);
+    struct str text = text_of(m, s);
     int err = luaL_loadbuffer(m->lua, text.p, text.n, s->name);
     if (err)
         fprintf(stderr, "script %s: %s\n", s->name, lua_tostring(m->lua, -1));
     check(err == 0);
-    intptr_t ref = luaL_ref(m->lua, LUA_REGISTRYINDEX);
-    void *old = map_set(m->scripts, str_of(s->name), (void *)(ref + 1));
-    if (old)
-        luaL_unref(m->lua, LUA_REGISTRYINDEX, (int)((intptr_t)old - 1));
+    arena_reset(&m->scratch, mark);
+    int ref = luaL_ref(m->lua, LUA_REGISTRYINDEX);
+    map_set(m->scripts, str_of(s->name), (void *)(intptr_t)(ref + 1));
+    return ref;
+}
+
+static void forget(struct redis_model *m, const char *script)
+{
+    void *known = script ? map_del(m->scripts, str_of(script)) : NULL;
+    if (known)
+        luaL_unref(m->lua, LUA_REGISTRYINDEX, (int)((intptr_t)known - 1));
+}
+
+void redis_model_mutate(struct redis_model *m, const char *script, const char *from, const char *to)
+{
+    forget(m, m->mutant);
+    forget(m, script);
+    m->mutant = from ? script : NULL;
+    m->from = from;
+    m->to = to;
 }
 
 static void set_words(lua_State *lua, const char *name, size_t count, const struct str *words)
@@ -141,12 +177,10 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
                                              size_t argc, const struct str *argv)
 {
     lua_State *lua = m->lua;
-    if (!map_get(m->scripts, str_of(s->name)))
-        compile(m, s, s->text);
-    intptr_t ref = (intptr_t)map_get(m->scripts, str_of(s->name)) - 1;
+    int ref = compiled(m, s);
     set_words(lua, "KEYS", key_count, argv);
     set_words(lua, "ARGV", argc - key_count, argv + key_count);
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, (int)ref);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, ref);
     int err = lua_pcall(lua, 0, 1, 0);
     const struct redis_reply *r =
         err ? reply_error(a, lua_tostring(lua, -1)) : take_reply(a, lua, lua_gettop(lua));
@@ -154,24 +188,6 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
         fprintf(stderr, "script %s: %.*s\n", s->name, STR_ARG(r->str));
     lua_settop(lua, 0);
     return r;
-}
-
-void redis_model_mutate(struct redis_model *m, const struct redis_script *s, const char *from,
-                        const char *to)
-{
-    if (!from) {
-        compile(m, s, s->text);
-        return;
-    }
-    struct arena a;
-    arena_init(&a);
-    ptrdiff_t at = str_find(s->text, str_of(from));
-    check(at >= 0); /* the mutation must be written anew for the script as it is now */
-    struct str head = str_from(s->text.p, (size_t)at);
-    struct str tail = str_from(s->text.p + at + strlen(from), s->text.n - head.n - strlen(from));
-    check(str_find(tail, str_of(from)) < 0);
-    compile(m, s, STR_JOIN(&a, head, str_of(to), tail));
-    arena_release(&a);
 }
 
 void redis_model_lua_open(struct redis_model *m)

@@ -13,8 +13,9 @@ struct redis_model {
     char run_id[REDIS_MODEL_RUN_ID_CHARS + 1];
     int64_t wall_ms, stream_ms, stream_seq;
     struct lua_State *lua;
-    struct map *scripts;  /* name -> reference of the compiled chunk in Lua, plus one */
-    struct arena scratch; /* replies on their way into Lua */
+    struct map *scripts;            /* name -> reference of the compiled chunk in Lua, plus one */
+    const char *mutant, *from, *to; /* NULL: none */
+    struct arena scratch;           /* replies on their way into Lua */
 };
 
 /* redis_model_lua.c */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "engine/crew/heart_fixture.h"
-#include "engine/scripts.h"
 #include "engine/store/keys.h"
 
 void heart_problem(struct heart_world *w, const char *fmt, ...)
@@ -230,7 +229,7 @@ void heart_look_script(struct heart_world *w, const struct redis_script *s, size
     for (size_t i = 0; i < w->run_count; i++)
         for (size_t k = 0; k < argc && k < 5; k++)
             if (str_eq(argv[k], w->runs[i].status)) {
-                if (s == &script_charge)
+                if (!strcmp(s->name, "charge"))
                     look_charges(w, &w->runs[i]);
                 look_run(w, &w->runs[i]);
             }

@@ -22,7 +22,7 @@ static struct heart_node *node_new(struct heart_world *w)
                             .sql = &n->sql,
                             .cache = (struct cache *)(void *)w,
                             .ledger = &n->ledger};
-    group_init(&n->roles, w->loop);
+    group_init(&n->group, w->loop);
     return n;
 }
 
@@ -55,8 +55,24 @@ void heart_node_up(struct heart_world *w, int slot)
                             .id = "heart"};
     n->crew = crew_new(&n->node);
     crew_go(n->crew);
-    check(task_go(&n->roles, "dispatcher", dispatcher_task, &n->node) == 0);
-    check(task_go(&n->roles, "keeper", keeper_task, &n->runs) == 0);
+    n->dispatcher = dispatcher_new(&n->node);
+    n->roles = roles_new(&n->redis, &n->node.draining);
+    roles_go(n->roles, &n->group,
+             &(struct role){.name = "dispatcher",
+                            .round = dispatcher_role,
+                            .arg = n->dispatcher,
+                            .each_ms = 200,
+                            .lock = &key_dispatcher_lock,
+                            .lock_ms = 3000,
+                            .complaint = "no runs are dispatched"});
+    roles_go(n->roles, &n->group,
+             &(struct role){.name = "keeper",
+                            .round = keeper_role,
+                            .arg = &n->runs,
+                            .each_ms = 2000,
+                            .lock = &key_keeper_lock,
+                            .lock_ms = 10000,
+                            .complaint = "runs are not reconciled"});
     w->nodes[slot] = n;
 }
 
@@ -66,10 +82,11 @@ static void join(struct task *t, struct group *g)
     check(group_join(t, g) == 0);
 }
 
-static void node_free(struct task *t, struct heart_node *n)
+static void node_free(struct heart_node *n)
 {
-    join(t, &n->roles);
+    roles_free(n->roles);
     crew_free(n->crew);
+    dispatcher_free(n->dispatcher);
     check(list_empty(&n->redis.queue));
     free(n);
 }
@@ -83,7 +100,7 @@ void heart_node_kill(struct task *t, struct heart_world *w, int slot)
     void *run;
     w->nodes[slot] = NULL;
     n->redis.dead = true;
-    group_cancel(&n->roles);
+    group_cancel(&n->group);
     group_cancel(&c->manager);
     group_cancel(&c->clerks);
     group_cancel(&c->fetchers);
@@ -94,7 +111,8 @@ void heart_node_kill(struct task *t, struct heart_world *w, int slot)
     join(t, &c->manager);
     join(t, &c->fetchers);
     join(t, &c->clerks);
-    node_free(t, n);
+    join(t, &n->group);
+    node_free(n);
 }
 
 void heart_node_drain(struct task *t, struct heart_world *w, int slot, int64_t ms)
@@ -104,7 +122,9 @@ void heart_node_drain(struct task *t, struct heart_world *w, int slot, int64_t m
     n->node.draining = true;
     crew_drain(t, n->crew, ms);
     w->nodes[slot] = NULL;
-    node_free(t, n);
+    join(t, &n->group);
+    roles_part(t, n->roles);
+    node_free(n);
 }
 
 /* --- the world --- */
