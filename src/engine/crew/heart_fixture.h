@@ -18,7 +18,7 @@
 #define ENGINE_CREW_HEART_FIXTURE_H
 
 #include "engine/crew/crew_private.h"
-#include "engine/money/ledger_private.h"
+#include "engine/money/ledger_bench.h"
 #include "engine/runs/row.h"
 #include "tests/redis_model.h"
 
@@ -83,7 +83,7 @@ struct heart_node {
     struct redis redis;
     struct sql_pool sql;
     struct ai ai;
-    struct ledger ledger;
+    struct ledger *ledger;
     struct runs runs;
     struct group group; /* of its roles: dispatcher, keeper */
     struct roles *roles;

@@ -189,12 +189,12 @@ int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out)
 }
 
 /* Puts what is left into Redis, as ledger_load.lua does, and says that it is of this run. */
-int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents)
+int ledger_bench_load(struct task *t, struct redis *r, struct cache *c, int64_t uid, int64_t *cents)
 {
-    struct heart_world *w = (struct heart_world *)(void *)l->cache;
+    struct heart_world *w = (struct heart_world *)(void *)c;
     const struct heart_user *u = &w->users[uid - 1];
     struct arena *a = &w->scratch;
-    if (!redis_up(l->redis) || l->redis->dead)
+    if (!r->up || r->dead)
         return task_fail(t, ERR_UNAVAILABLE, "Redis is away");
     struct arena_mark mark = arena_mark(a);
     redis_model_clock(w->model, loop_wall_ms(w->loop));

@@ -17,11 +17,11 @@ static struct heart_node *node_new(struct heart_world *w)
     heart_redis_open(&n->redis, w);
     n->sql.world = w;
     n->ai = (struct ai){.world = w, .redis = &n->redis};
-    n->ledger = (struct ledger){.redis = &n->redis, .cache = (struct cache *)(void *)w};
+    n->ledger = ledger_bench_new(&n->redis, (struct cache *)(void *)w);
     n->runs = (struct runs){.redis = &n->redis,
                             .sql = &n->sql,
                             .cache = (struct cache *)(void *)w,
-                            .ledger = &n->ledger};
+                            .ledger = n->ledger};
     group_init(&n->group, w->loop);
     return n;
 }
@@ -46,7 +46,7 @@ void heart_node_up(struct heart_world *w, int slot)
                             .sql = &n->sql,
                             .blocks = (struct blocks *)(void *)w,
                             .cache = (struct cache *)(void *)w,
-                            .ledger = &n->ledger,
+                            .ledger = n->ledger,
                             .ai = &n->ai,
                             .runs = &n->runs,
                             .works = heart_works,
@@ -84,10 +84,13 @@ static void join(struct task *t, struct group *g)
 
 static void node_free(struct heart_node *n)
 {
-    roles_free(n->roles);
-    crew_free(n->crew);
-    dispatcher_free(n->dispatcher);
     check(list_empty(&n->redis.queue));
+    if (n->crew) {
+        roles_free(n->roles);
+        crew_free(n->crew);
+        dispatcher_free(n->dispatcher);
+    }
+    free(n->ledger);
     free(n);
 }
 
@@ -154,7 +157,7 @@ void heart_world_free(struct heart_world *w)
     for (int i = 0; i < HEART_NODES; i++)
         check(!w->nodes[i]);
     for (int i = 0; i < HEART_FRONTS; i++)
-        free(w->fronts[i]);
+        node_free(w->fronts[i]);
     arena_release(&w->scratch);
     arena_release(&w->arena);
     free(w);
