@@ -50,7 +50,7 @@
 #define HEART_PAUSE_MS 700
 
 #define HEART_RETURN_MS 1000 /* until a node that was silent has said how many workers it has */
-#define HEART_SILENT_MS 3000 /* less than MEMBER_SILENT_MS: the last beat was before */
+#define HEART_SILENT_MS (MEMBER_SILENT_MS - 3 * MEMBER_BEAT_MS) /* it will be taken for dead soon */
 
 #define HEART_PARAMS "{\"kind\":\"heart\",\"question\":\"q\"}"
 
@@ -64,7 +64,6 @@ struct redis {
     bool up, dead;
     uint64_t epoch;
     int64_t fault_ms; /* when a call last failed, or the connection broke or came back */
-    int64_t silent_until_ms;
 };
 
 struct ai {
@@ -90,6 +89,7 @@ struct heart_node {
     struct dispatcher *dispatcher;
     struct crew *crew;
     bool leaves; /* it drains, or is being killed */
+    int64_t silent_until_ms;
 };
 
 struct heart_user {

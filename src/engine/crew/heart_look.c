@@ -1,4 +1,5 @@
 /* The invariants of the bench. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,13 +191,6 @@ static void look_run(struct heart_world *w, struct heart_run *r)
         heart_problem(w, "run %s was terminated, and a result came", r->qid);
 }
 
-static void forget_beat(struct redis *r, int64_t now_ms)
-{
-    r->silent_until_ms = now_ms + HEART_SILENT_MS;
-    if (!r->up)
-        r->fault_ms = now_ms - HEART_SILENT_MS;
-}
-
 /* Redis came back older than it was. What it has lost was not charged: the ledger, which is not here,
  * has given that money back. */
 void heart_look_older(struct heart_world *w)
@@ -204,9 +198,6 @@ void heart_look_older(struct heart_world *w)
     struct arena_mark mark = arena_mark(&w->scratch);
     for (int i = 0; i < HEART_USERS; i++)
         w->users[i].records = 0, w->users[i].spent = 0;
-    for (int i = 0; i < HEART_NODES; i++)
-        if (w->nodes[i]) /* its last beat may be lost as well */
-            forget_beat(&w->nodes[i]->redis, loop_now_ms(w->loop));
     for (size_t i = 0; i < w->run_count; i++) {
         struct heart_run *r = &w->runs[i];
         r->known = false;
@@ -269,17 +260,24 @@ int64_t heart_workers(const struct heart_world *w, int64_t uid)
     return sum;
 }
 
-/* The others may take it for dead: then its workers do not count. */
-static bool is_silent(const struct redis *r, int64_t now_ms)
+/* Its last beat, as Redis knows it, is so old that others may take it for dead: then its workers do
+ * not count, until it has said how many they are. */
+static bool is_silent(struct heart_world *w, struct heart_node *n)
 {
-    return r->up ? now_ms < r->silent_until_ms : now_ms - r->fault_ms >= HEART_SILENT_MS;
+    struct str name = str_printf(&w->scratch, "%016" PRIx64, n->node.incarnation);
+    int64_t beat_ms = heart_number(w, STR("ZSCORE"), key_nodes, name, 0);
+    if (loop_wall_ms(w->loop) - beat_ms > HEART_SILENT_MS)
+        n->silent_until_ms = loop_now_ms(w->loop) + HEART_RETURN_MS;
+    return loop_now_ms(w->loop) < n->silent_until_ms;
 }
 
-static bool any_silent(const struct heart_world *w)
+static bool any_silent(struct heart_world *w)
 {
+    struct arena_mark mark = arena_mark(&w->scratch);
     bool silent = false;
     for (int i = 0; i < HEART_NODES; i++)
-        silent = silent || (w->nodes[i] && is_silent(&w->nodes[i]->redis, loop_now_ms(w->loop)));
+        silent = (w->nodes[i] && is_silent(w, w->nodes[i])) || silent;
+    arena_reset(&w->scratch, mark);
     return silent;
 }
 

@@ -94,12 +94,9 @@ void heart_redis_break(struct redis *r)
 
 void heart_redis_mend(struct redis *r)
 {
-    int64_t now_ms = loop_now_ms(r->world->loop);
-    if (now_ms - r->fault_ms >= HEART_SILENT_MS)
-        r->silent_until_ms = now_ms + HEART_RETURN_MS;
     r->up = true;
     r->epoch++;
-    r->fault_ms = now_ms;
+    r->fault_ms = loop_now_ms(r->world->loop);
 }
 
 static int64_t delay(struct heart_world *w)
