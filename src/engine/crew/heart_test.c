@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/crew/heart_schedule.h"
-#include "engine/store/keys.h"
 #include "tests/tap.h"
 
 static struct redis_model *model;
@@ -166,6 +165,16 @@ static void drained(struct task *t, struct heart_world *w)
     ok(asked_of(r) == 40 && w->users[0].spent == 400, "no paper was asked about twice");
 }
 
+static void drained_at_once(struct task *t, struct heart_world *w)
+{
+    w->ai_ms_min = w->ai_ms_max = 1000;
+    struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
+    until_asked(t, w, r, 4);
+    heart_node_drain(t, w, 0, 0);
+    is_int(leases_of_dead(w, r), 0, "a node that may not wait gives back what it cuts off");
+    ok(heart_settle(t, w, 30000) && w->users[0].spent == 400, "and the other one does it");
+}
+
 static void died(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
@@ -284,30 +293,30 @@ static void older_aside(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 20, "and what was lost is judged and paid again");
 }
 
-/* Redis comes back as it was before a run was terminated. Until the dispatcher has told it what the
- * rows say, which takes a while here, no worker starts. */
+/* Redis comes back as it was before a run was terminated. Until a dispatcher has told it what the rows
+ * say, and here there is none at first, no worker starts. */
 static void older(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
     until_asked(t, w, r, 8);
     redis_model_clock(model, loop_wall_ms(w->loop));
-    for (int i = 0; i < 2; i++)
-        (void)redis_model_call(model, &w->scratch, STR("SET"),
-                               i ? key_keeper_lock : key_dispatcher_lock, STR("x"), STR("PX"),
-                               STR("3000"));
     redis_model_save(model);
     check(heart_control(t, w, r, RUN_TERMINATE) == 0);
     until(t, w, 500);
     int64_t asked = asked_of(r);
-    for (int i = 0; i < HEART_NODES; i++)
+    for (int i = 0; i < HEART_NODES; i++) {
+        group_cancel(&w->nodes[i]->group);
         heart_redis_break(&w->nodes[i]->redis);
+    }
     heart_restart(w, true);
     for (int i = 0; i < HEART_NODES; i++)
         heart_redis_mend(&w->nodes[i]->redis);
+    until(t, w, 2000);
     ok(r->told == RUN_RUNNING,
        "Redis comes back older, and takes a run that has ended for RUNNING");
-    until(t, w, 1500);
     ok(heart_workers(w, 1) == 0 && asked_of(r) == asked, "nodes wait until it knows better");
+    heart_node_kill(t, w, 0);
+    heart_node_up(w, 0);
     ok(heart_settle(t, w, 20000) && r->told == RUN_CANCELLED, "and then the run is over again");
     is_int(asked_of(r), asked, "the AI was not asked any more");
 }
@@ -423,6 +432,7 @@ int main(void)
         {terminated, "terminate"},
         {late_reply, "late"},
         {drained, "drain"},
+        {drained_at_once, "drain at once"},
         {died, "death"},
         {silent, "lost lease"},
         {broke, "no money"},
