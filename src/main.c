@@ -10,9 +10,9 @@ static const struct menu_item items[] = {
     {"db", db_main, "create tables and load data"},
     {"user", user_main, "add users, move their money, ban them, reset passwords"},
     {"admin", admin_main, "add admins, list and remove them"},
-    {"audit", audit_main, "check that every cent is where it belongs"},
+    {"audit", audit_main, "check the money of all users"},
     {"sim", sim_main, "run the simulated AI"},
-    {"sample", sample_main, "make up a collection of papers to try the system with"},
+    {"sample", sample_main, "generate a collection of made-up papers"},
     {"node", node_main, NULL},
 };
 

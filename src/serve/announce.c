@@ -1,4 +1,4 @@
-/* What people see when the server is up. */
+/* What a start prints when the server is ready, and the first accounts. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define ACCOUNTS_MS 10000 /* for MariaDB, and for two passwords to be hashed */
 #define RULE        "  ----------------------------------------------------------------------\n"
 
-/* --- what it runs on --- */
+/* --- the parts --- */
 
 /* 3000 as "3,000". */
 static const char *grouped(struct arena *a, int64_t n)
@@ -25,13 +25,13 @@ static const char *grouped(struct arena *a, int64_t n)
                     : arena_printf(a, "%s,%03lld", grouped(a, n / 1000), (long long)(n % 1000));
 }
 
-/* As one types it here: "build/millrace". */
+/* The path of the program, relative to the working directory: "build/millrace". */
 static const char *program(struct task *t, const struct supervisor *s)
 {
     char here[PATH_MAX];
     size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
-    bool below = n > 1 && strncmp(s->binary, here, n) == 0 && s->binary[n] == '/';
-    const char *path = s->binary + (below ? n + 1 : 0);
+    bool below = n > 1 && strncmp(s->shared.binary, here, n) == 0 && s->shared.binary[n] == '/';
+    const char *path = s->shared.binary + (below ? n + 1 : 0);
     return below && !strchr(path, '/') ? arena_printf(task_arena(t), "./%s", path) : path;
 }
 
@@ -54,11 +54,21 @@ static void print_parts(struct supervisor *s, const char *url)
 {
     struct arena *a = &s->arena;
     const struct config *c = &s->config;
+    const char *mysql = *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB";
+    const char *redis = *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis";
+    if (c->log_format == LOG_JSON) {
+        log_info("serve",
+                 "millrace is ready at %s; nodes: %d; MySQL: %s; Redis: %s; data: %s; made-up "
+                 "papers: %lld; AI: %s",
+                 url, s->nodes, mysql, redis, s->dir.path, (long long)s->sample_papers,
+                 s->simulated ? "simulated, its answers are made up"
+                              : config_mask_url(a, c->ai_url));
+        return;
+    }
     printf("\nmillrace is ready at %s\n\n", url);
     printf("  nodes   %d\n", s->nodes);
-    printf("  MySQL   %s\n",
-           *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB");
-    printf("  Redis   %s\n", *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis");
+    printf("  MySQL   %s\n", mysql);
+    printf("  Redis   %s\n", redis);
     if (!*c->mysql_url || !*c->redis_url)
         printf("  data    %s\n", s->dir.path);
     if (s->sample_papers)
@@ -70,10 +80,10 @@ static void print_parts(struct supervisor *s, const char *url)
     fflush(stdout);
 }
 
-/* --- who may log in --- */
+/* --- the first accounts --- */
 
-/* Whether what we print is collected: by the journal, or with JSON for other programs. People may not
- * see it there, but whoever reads logs does. */
+/* Whether output is kept, by the journal or as JSON by another program. All readers of the logs
+ * could read passwords there. */
 static bool is_collected(const struct config *c)
 {
     const char *journal = getenv("JOURNAL_STREAM");
@@ -97,7 +107,7 @@ static bool print_account(const char *who, const char *url, const char *page, co
                                     who, url, page, name, a->password) > 0;
 }
 
-/* Past stdio, which would keep what it has printed. */
+/* Not through stdio, whose buffer would keep the passwords in memory. */
 static bool show(struct task *t, struct supervisor *s, const char *url,
                  const struct first_accounts *f)
 {
@@ -112,24 +122,32 @@ static bool show(struct task *t, struct supervisor *s, const char *url,
                    binary, binary) > 0;
 }
 
-/* As long as somebody may look for the passwords of the first start. */
+/* As long as an account has the password of the first start. */
 static void print_reminder(struct task *t, const struct supervisor *s,
                            const struct first_accounts *f)
 {
     if (!f->user.ours && !f->admin.ours)
         return;
-    printf("  The first start showed the passwords of %s. For a new one:\n",
-           !f->admin.ours  ? "\"" FIRST_USER "\""
-           : !f->user.ours ? "\"" FIRST_ADMIN "\""
-                           : "\"" FIRST_USER "\" and \"" FIRST_ADMIN "\"");
+    const char *binary = program(t, s);
+    const char *names = !f->admin.ours  ? "\"" FIRST_USER "\""
+                        : !f->user.ours ? "\"" FIRST_ADMIN "\""
+                                        : "\"" FIRST_USER "\" and \"" FIRST_ADMIN "\"";
+    if (s->config.log_format == LOG_JSON) {
+        log_info("serve",
+                 "the first start showed the passwords of %s; for a new one: %s user password "
+                 "NAME, %s admin password NAME",
+                 names, binary, binary);
+        return;
+    }
+    printf("  The first start showed the passwords of %s. For a new one:\n", names);
     if (f->user.ours)
-        printf("    %s user password " FIRST_USER "\n", program(t, s));
+        printf("    %s user password " FIRST_USER "\n", binary);
     if (f->admin.ours)
-        printf("    %s admin password " FIRST_ADMIN "\n", program(t, s));
+        printf("    %s admin password " FIRST_ADMIN "\n", binary);
     printf("\n");
 }
 
-/* Where passwords are not shown none are made. */
+/* Where passwords cannot be shown, no accounts are made. */
 static int make_accounts(struct task *t, struct supervisor *s, struct sql_pool *sql,
                          struct first_accounts *f)
 {
@@ -143,19 +161,19 @@ static int print_accounts(struct task *t, struct supervisor *s, struct sql_pool 
     if (!f->wanted)
         print_reminder(t, s, f);
     else if (is_collected(&s->config))
-        printf("  Nobody can log in as an admin yet, as passwords are not shown where logs are "
-               "kept:\n"
-               "    %s admin add NAME --super\n\n",
-               program(t, s));
+        log_warn("serve",
+                 "no admin can log in yet, because passwords are not shown where logs are kept; "
+                 "to add one: %s admin add NAME --super",
+                 program(t, s));
     else if (show(t, s, url, f))
         return first_accounts_shown(t, sql);
     else
-        return task_fail(t, ERR_IO, "their passwords could not be shown");
+        return task_fail(t, ERR_IO, "the passwords could not be shown");
     fflush(stdout);
     return 0;
 }
 
-/* The accounts come first, so that all of it stands together on the screen. */
+/* Accounts are made before anything is printed, so that the banner stays in one piece. */
 static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql, const char *url)
 {
     struct first_accounts f;
@@ -167,7 +185,7 @@ static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql
     explicit_bzero(&f, sizeof f);
     task_deadline_restore(t, old);
     if (err)
-        log_warn("serve", "the accounts of the first start: %s; the next start tries again",
+        log_warn("serve", "cannot make the first accounts: %s; the next start tries again",
                  *task_error(t) ? task_error(t) : err_name(err));
 }
 
@@ -188,7 +206,8 @@ void supervisor_announce(struct task *t, struct supervisor *s)
     } else {
         print_parts(s, url);
         if (why)
-            log_warn("serve", "the accounts of the first start: %s", why);
+            log_warn("serve", "cannot make the first accounts: %s; the next start tries again",
+                     why);
     }
     task_scope_end(t, scope);
 }

@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 #define LOG_BYTES_MAX    (16 * 1024 * 1024)
-#define HIGH_FD          100 /* above all numbers that a child gets */
+#define HIGH_FD          100 /* above all descriptors that a child gets */
 #define KILLED_WAIT_MS   10000
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS  10000
@@ -54,7 +54,7 @@ static bool arrange_files(const struct birth *b)
         return false;
     if ((s->out_fd >= 0 && dup2(s->out_fd, 1) < 0) || (s->err_fd >= 0 && dup2(s->err_fd, 2) < 0))
         return false;
-    /* Also what libraries opened without close-on-exec. */
+    /* Libraries may have opened files without close-on-exec. */
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         return false;
     for (size_t i = 0; i < s->fd_count; i++)
@@ -80,15 +80,15 @@ _Noreturn static void become(const struct birth *b)
     if (s->death_signal) {
         prctl(PR_SET_PDEATHSIG, s->death_signal);
         if (getppid() != b->parent)
-            _exit(1); /* it died before the line above */
+            _exit(1); /* the parent died before prctl */
     }
-    /* report_fd may have a number that arrange_files gives away. */
+    /* report_fd may have a number that arrange_files assigns. */
     int report = fcntl(b->report_fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (b->pid_fd >= 0)
         write_pid(b->pid_fd);
     if ((!s->dir || chdir(s->dir) == 0) && arrange_files(b)) {
         default_signals();
-        execv(s->path, s->argv);
+        execv(s->path, (char *const *)(uintptr_t)s->argv);
     }
     int error = errno;
     ssize_t ignored = write(report, &error, sizeof error);
@@ -98,7 +98,7 @@ _Noreturn static void become(const struct birth *b)
 
 /* --- starting --- */
 
-/* 0 when the program runs, else the errno of the child. Ends as soon as exec has closed the pipe. */
+/* 0 when the program runs, else the errno of the child. Returns when exec has closed the pipe. */
 static int read_report(int fd)
 {
     int error = 0;
@@ -115,7 +115,7 @@ static int refuse(struct arena *a, const struct child_spec *s, int error, const 
     return ERR_IO;
 }
 
-/* Signals wait meanwhile: a handler must not run in the new process. */
+/* With signals blocked: a handler must not run in the new process. */
 static pid_t fork_quietly(const struct birth *b)
 {
     sigset_t all, old;
@@ -156,6 +156,36 @@ static int spawn(const struct child_spec *s, pid_t *pid)
     return error;
 }
 
+/* --- waiting --- */
+
+void supervision_init(struct supervision *s, struct loop *l, const char *binary)
+{
+    *s = (struct supervision){.loop = l, .binary = binary};
+    waitq_init(&s->changed);
+}
+
+void supervision_wake(struct supervision *s)
+{
+    waitq_wake_all(&s->changed);
+}
+
+void supervision_wait(struct task *t, struct supervision *s, int64_t at_ms)
+{
+    check(!task_canceled(t)); /* or the caller's loop would spin */
+    int64_t now = loop_now_ms(s->loop);
+    int64_t old = task_deadline(t, at_ms > now ? at_ms - now : 0);
+    int err = waitq_wait(t, &s->changed);
+    (void)err; /* the caller tests its clock and its conditions anyway */
+    task_deadline_restore(t, old);
+}
+
+void supervision_pause(struct task *t, struct supervision *s, int64_t ms, const bool *stop)
+{
+    int64_t until = loop_now_ms(s->loop) + ms;
+    while (!*stop && loop_now_ms(s->loop) < until)
+        supervision_wait(t, s, until);
+}
+
 /* --- watching --- */
 
 static void on_end(void *arg, int fd, int events)
@@ -164,33 +194,27 @@ static void on_end(void *arg, int fd, int events)
     struct child *c = arg;
     siginfo_t info = {0};
     c->status = -1;
-    /* Before it is waited for, its number and that of its group cannot be anybody else's. */
+    /* Until waitpid its pid and process group cannot be reused. */
     if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOWAIT) == 0) {
         kill(-c->pid, SIGKILL);
         waitpid(c->pid, &c->status, 0);
     }
     child_release(c);
-    waitq_wake_all(c->changed);
+    supervision_wake(c->shared);
 }
 
-int child_adopt(struct child *c, struct loop *l, struct waitq *changed, pid_t pid)
+int child_adopt(struct child *c, struct supervision *shared, pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return ERR_NOT_FOUND;
-    *c = (struct child){.pid = pid,
-                        .running = true,
-                        .status = -1,
-                        .started_ms = loop_now_ms(l),
-                        .loop = l,
-                        .changed = changed,
-                        .pidfd = fd};
-    poller_init(&c->poller, l, fd, on_end, c);
+    *c = (struct child){.shared = shared, .pid = pid, .running = true, .status = -1, .pidfd = fd};
+    poller_init(&c->poller, shared->loop, fd, on_end, c);
     poller_set(&c->poller, WATCH_READ);
     return 0;
 }
 
-int child_start(struct child *c, struct loop *l, struct waitq *changed, const struct child_spec *s,
+int child_start(struct child *c, struct supervision *shared, const struct child_spec *s,
                 struct arena *a, const char **why)
 {
     pid_t pid = 0;
@@ -198,7 +222,7 @@ int child_start(struct child *c, struct loop *l, struct waitq *changed, const st
     int error = spawn(s, &pid);
     if (error)
         return refuse(a, s, error, why);
-    check(child_adopt(c, l, changed, pid) == 0); /* ours: it is there until we wait for it */
+    check(child_adopt(c, shared, pid) == 0); /* a child exists until waitpid */
     return 0;
 }
 
@@ -219,46 +243,39 @@ void child_signal(struct child *c, int signo)
         syscall(SYS_pidfd_send_signal, c->pidfd, signo, NULL, 0);
 }
 
-void wait_change(struct task *t, struct waitq *q, int64_t at_ms)
-{
-    check(!task_canceled(t)); /* or the caller's loop would spin */
-    int64_t now = loop_now_ms(task_loop(t));
-    int64_t old = task_deadline(t, at_ms > now ? at_ms - now : 0);
-    int err = waitq_wait(t, q);
-    (void)err; /* the caller looks at its clock and its conditions anyway */
-    task_deadline_restore(t, old);
-}
-
-void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+void child_finish(struct task *t, struct child *c, int64_t grace_ms, int level)
 {
     if (!c->running)
         return;
-    int64_t kill_at = loop_now_ms(c->loop) + grace_ms;
-    while (c->running && loop_now_ms(c->loop) < kill_at && *hurry < level)
-        wait_change(t, c->changed, kill_at);
+    struct supervision *s = c->shared;
+    int64_t kill_at = loop_now_ms(s->loop) + grace_ms;
+    while (c->running && loop_now_ms(s->loop) < kill_at && s->hurry < level)
+        supervision_wait(t, s, kill_at);
     if (!c->running)
         return;
-    log_warn("child", "process %d does not end; killing it", (int)c->pid);
+    log_warn("child", "process %d has not ended in time; killing it", (int)c->pid);
     child_signal(c, SIGKILL);
-    int64_t say_at = loop_now_ms(c->loop) + KILLED_WAIT_MS;
+    int64_t say_at = loop_now_ms(s->loop) + KILLED_WAIT_MS;
     while (c->running) {
-        wait_change(t, c->changed, say_at);
-        if (c->running && loop_now_ms(c->loop) >= say_at) {
-            /* Stuck in the kernel, on a broken disk for instance. A second store on the same data
-             * would be worse than waiting. */
-            log_error("child", "process %d cannot be killed; waiting for it", (int)c->pid);
+        supervision_wait(t, s, say_at);
+        if (c->running && loop_now_ms(s->loop) >= say_at) {
+            /* It hangs in the kernel, on a broken disk for instance. A second store on the same
+             * data would be worse than waiting. */
+            log_error("child",
+                      "process %d was killed but has not ended; waiting for it, look at its disk",
+                      (int)c->pid);
             say_at += KILLED_WAIT_MS;
         }
     }
 }
 
-void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level)
+void child_stop(struct task *t, struct child *c, int64_t grace_ms, int level)
 {
     child_signal(c, SIGTERM);
-    child_finish(t, c, grace_ms, hurry, level);
+    child_finish(t, c, grace_ms, level);
 }
 
-/* --- the rest --- */
+/* --- outcome, log, backoff --- */
 
 const char *child_outcome(const struct child *c, struct arena *a)
 {

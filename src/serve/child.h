@@ -1,10 +1,10 @@
-/* child.h -- a program that was started or found, watched until it ends, and stopped.
+/* child.h -- a process that was started or adopted, watched until it ends, and stopped.
  *
  * Always true:
- *   - no shell, no file descriptor but the named ones, default signals, a session of its own,
- *     so that Ctrl-C in a terminal reaches nobody but the supervisor;
- *   - its end is noticed through a pidfd, also when it is not our child (adopted);
- *   - what is left of its process group when it ends is killed. */
+ *   - no shell, no file descriptor but the named ones, default signals, a session of its own, so
+ *     that Ctrl-C in a terminal reaches only the supervisor;
+ *   - its end is noticed through a pidfd, also when its parent is another process (adopted);
+ *   - the rest of its process group is killed when it ends. */
 #ifndef SERVE_CHILD_H
 #define SERVE_CHILD_H
 
@@ -16,52 +16,63 @@
 
 struct child_spec {
     const char *path; /* the program */
-    char *const *argv;
-    const char *dir;      /* working directory; NULL: ours */
+    const char *const *argv;
+    const char *dir;      /* working directory; NULL: the same */
     const char *pid_path; /* gets the pid before the program runs; NULL: none */
-    int out_fd, err_fd;   /* its output; -1: where ours goes */
+    int out_fd, err_fd;   /* its output; -1: that of the supervisor */
     const int *fds;       /* become 3, 4, … */
     size_t fd_count;
-    int death_signal; /* sent to it when we die; 0: it goes on without us */
+    int death_signal; /* sent to it when the supervisor dies; 0: it outlives it */
 };
 
-struct child {
-    pid_t pid; /* 0 before the first start */
-    bool running;
-    int status; /* as waitpid gives it, once it has ended; -1 if nobody told us */
-    int64_t started_ms;
+/* What all supervised processes share. */
+struct supervision {
     struct loop *loop;
-    struct waitq *changed; /* everybody in it is woken when the child ends */
+    const char *binary;   /* the program on disk */
+    struct waitq changed; /* all waiters are woken by every change, and test their own condition */
+    int stops;            /* SIGTERM and SIGINT so far */
+    int hurry;            /* 1: nodes are killed, 2: stores too */
+};
+
+void supervision_init(struct supervision *s, struct loop *l, const char *binary);
+void supervision_wake(struct supervision *s);
+/* Waits for the next change or until at_ms, whichever comes first. */
+void supervision_wait(struct task *t, struct supervision *s, int64_t at_ms);
+/* Waits for ms, or until *stop is set. */
+void supervision_pause(struct task *t, struct supervision *s, int64_t ms, const bool *stop);
+
+struct child {
+    struct supervision *shared; /* borrowed; its waiters are woken when the child ends */
+    pid_t pid;                  /* 0 before the first start */
+    bool running;
+    int status; /* as waitpid gives it, once it has ended; -1 for an adopted process */
     int pidfd;
     struct poller poller;
 };
 
 #define CHILD_FDS_MAX 8
 
-/* c must stay where it is until the child has ended. ERR_IO with the reason in *why (in a): nothing is running then. */
-MUST_CHECK int child_start(struct child *c, struct loop *l, struct waitq *changed,
-                           const struct child_spec *s, struct arena *a, const char **why);
-/* A process that is already there. ERR_NOT_FOUND when it is gone. */
-MUST_CHECK int child_adopt(struct child *c, struct loop *l, struct waitq *changed, pid_t pid);
-/* Forgets a child without stopping it; harmless when it has ended. */
+/* c must not move until the child has ended. ERR_IO with *why (in a): nothing runs then. */
+MUST_CHECK int child_start(struct child *c, struct supervision *shared, const struct child_spec *s,
+                           struct arena *a, const char **why);
+/* A process that runs already. ERR_NOT_FOUND when it has ended. */
+MUST_CHECK int child_adopt(struct child *c, struct supervision *shared, pid_t pid);
+/* Stops watching a child that may go on; does nothing when it has ended. */
 void child_release(struct child *c);
 
 void child_signal(struct child *c, int signo);
-/* Waits until it has ended; kills it after grace_ms, or as soon as *hurry reaches level. */
-void child_finish(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level);
+/* Waits until it has ended; kills it after grace_ms, or as soon as hurry reaches level. */
+void child_finish(struct task *t, struct child *c, int64_t grace_ms, int level);
 /* SIGTERM and child_finish. */
-void child_stop(struct task *t, struct child *c, int64_t grace_ms, const int *hurry, int level);
+void child_stop(struct task *t, struct child *c, int64_t grace_ms, int level);
 
 /* "exit status 1", "signal 9 (Killed)", "running". */
 const char *child_outcome(const struct child *c, struct arena *a);
 
-/* Opens a log file for out_fd and err_fd; one that has become long is moved aside first. -1 with errno. */
+/* Opens a log file for out_fd and err_fd; a long one is moved aside first. -1 with errno. */
 int child_log_open(const char *path);
 
-/* Waits until somebody wakes q or until at_ms, whichever comes first. */
-void wait_change(struct task *t, struct waitq *q, int64_t at_ms);
-
-/* How long to wait before the next start: 100 ms, doubling to 10 s; anew after a run of 30 s. */
+/* Exponential backoff between starts: 100 ms, doubling to 10 s; reset after a run of 30 s. */
 struct backoff {
     int64_t delay_ms;
 };

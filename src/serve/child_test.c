@@ -15,7 +15,6 @@
 #include "tests/tap.h"
 
 static char dir[] = "/tmp/child_test.XXXXXX";
-static const int no_hurry = 0;
 
 static const char *in_dir(struct task *t, const char *name)
 {
@@ -25,10 +24,10 @@ static const char *in_dir(struct task *t, const char *name)
 /* Runs a script with out as its output and fd 3. */
 static struct child_spec script(struct task *t, const char *text, const int *out)
 {
-    char **argv = ARENA_ARRAY(task_arena(t), char *, 4);
-    argv[0] = arena_strdup(task_arena(t), "sh");
-    argv[1] = arena_strdup(task_arena(t), "-c");
-    argv[2] = arena_strdup(task_arena(t), text);
+    const char **argv = ARENA_ARRAY(task_arena(t), const char *, 4);
+    argv[0] = "sh";
+    argv[1] = "-c";
+    argv[2] = text;
     return (struct child_spec){.path = "/bin/sh",
                                .argv = argv,
                                .out_fd = out ? *out : -1,
@@ -41,20 +40,20 @@ static void await(struct task *t, struct child *c)
 {
     int64_t until = loop_now_ms(task_loop(t)) + 10000;
     while (c->running && loop_now_ms(task_loop(t)) < until)
-        wait_change(t, c->changed, until);
+        supervision_wait(t, c->shared, until);
 }
 
 /* What a script prints. */
 static struct str output(struct task *t, const char *text)
 {
-    struct waitq q;
+    struct supervision shared;
     struct child c;
     const char *why;
     int out[2];
-    waitq_init(&q);
+    supervision_init(&shared, task_loop(t), NULL);
     check(pipe(out) == 0);
     struct child_spec s = script(t, text, &out[1]);
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
+    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
     close(out[1]);
     await(t, &c);
     char *reply = arena_alloc(task_arena(t), 4096);
@@ -84,13 +83,13 @@ static bool soon_gone(struct task *t, pid_t pid)
 
 static void test_start(struct task *t)
 {
-    struct waitq q;
+    struct supervision shared;
     struct child c;
     const char *why = NULL;
-    waitq_init(&q);
+    supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "sleep 0.05; exit 3", NULL);
     s.pid_path = in_dir(t, "pid");
-    is_int(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why), 0, "start");
+    is_int(child_start(&c, &shared, &s, task_arena(t), &why), 0, "start");
     ok(c.running && c.pid > 0, "it runs");
     is_int(getsid(c.pid), c.pid, "in a session of its own");
     FILE *f = fopen(s.pid_path, "re");
@@ -103,26 +102,26 @@ static void test_start(struct task *t)
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("exit status 3"), "and its outcome");
     is_int(waitpid(-1, NULL, WNOHANG), -1, "it has been waited for");
     child_signal(&c, SIGTERM);
-    child_stop(t, &c, 1000, &no_hurry, 1);
+    child_stop(t, &c, 1000, 1);
     ok(true, "signals to one that has ended are harmless");
 }
 
 static void test_missing(struct task *t)
 {
-    struct waitq q;
+    struct supervision shared;
     struct child c = {0};
     const char *why = NULL;
-    waitq_init(&q);
+    supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "", NULL);
     s.path = "/no/such/program";
-    is_int(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why), ERR_IO, "no such program");
+    is_int(child_start(&c, &shared, &s, task_arena(t), &why), ERR_IO, "no such program");
     is_str(str_of(why), STR("cannot start /no/such/program: No such file or directory"), "is said");
     s = script(t, "", NULL);
     s.dir = "/no/such/folder";
-    is_int(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why), ERR_IO, "no such folder");
+    is_int(child_start(&c, &shared, &s, task_arena(t), &why), ERR_IO, "no such folder");
     ok(!c.running, "nothing runs");
     is_int(waitpid(-1, NULL, WNOHANG), -1, "no child is left");
-    child_stop(t, &c, 1000, &no_hurry, 1);
+    child_stop(t, &c, 1000, 1);
     ok(true, "stopping one that was never started is harmless");
 }
 
@@ -145,30 +144,30 @@ static void test_surroundings(struct task *t)
 
 static void test_stop(struct task *t)
 {
-    struct waitq q;
+    struct supervision shared;
     struct child c;
     const char *why;
-    waitq_init(&q);
+    supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "trap 'exit 7' TERM; while :; do sleep 0.02; done", NULL);
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
+    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
     check(task_sleep(t, 100) == 0);
-    child_stop(t, &c, 5000, &no_hurry, 1);
+    child_stop(t, &c, 5000, 1);
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("exit status 7"), "SIGTERM comes first");
 
     s = script(t, "trap '' TERM; while :; do sleep 0.02; done", NULL);
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
+    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
     check(task_sleep(t, 100) == 0);
     int64_t began = loop_now_ms(task_loop(t));
-    child_stop(t, &c, 300, &no_hurry, 1);
+    child_stop(t, &c, 300, 1);
     int64_t took = loop_now_ms(task_loop(t)) - began;
     ok(took >= 300 && took < 2000, "SIGKILL after the grace time: %d ms", (int)took);
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("signal 9 (Killed)"), "and not before");
 
-    int hurry = 1;
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
+    shared.hurry = 1;
+    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
     check(task_sleep(t, 100) == 0);
     began = loop_now_ms(task_loop(t));
-    child_stop(t, &c, 60000, &hurry, 1);
+    child_stop(t, &c, 60000, 1);
     ok(loop_now_ms(task_loop(t)) - began < 2000, "at once when there is no time");
 }
 
@@ -221,13 +220,13 @@ struct stranger {
 static void start_and_die(struct task *t, void *arg)
 {
     struct stranger *st = arg;
-    struct waitq q;
+    struct supervision shared;
     struct child c;
     const char *why;
-    waitq_init(&q);
+    supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "exec sleep 1000", NULL);
     s.death_signal = st->death_signal;
-    check(child_start(&c, task_loop(t), &q, &s, task_arena(t), &why) == 0);
+    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
     check(write(st->out, &c.pid, sizeof c.pid) == (ssize_t)sizeof c.pid);
     _exit(0);
 }
@@ -254,15 +253,16 @@ static void test_strangers(struct task *t, void *arg)
     ok(soon_gone(t, pids[0]), "a child that shall die with its parent does");
     ok(!gone(pids[1]), "one that shall not does not");
 
-    struct waitq q;
+    struct supervision shared;
     struct child c;
-    waitq_init(&q);
-    is_int(child_adopt(&c, task_loop(t), &q, pids[1]), 0, "it can be adopted");
-    child_stop(t, &c, 5000, &no_hurry, 1);
+    supervision_init(&shared, task_loop(t), NULL);
+    is_int(child_adopt(&c, &shared, pids[1]), 0, "it can be adopted");
+    child_stop(t, &c, 5000, 1);
     ok(!c.running, "and stopped, and its end is noticed");
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("an unknown outcome"), "without outcome");
     ok(soon_gone(t, pids[1]), "it has ended");
-    is_int(child_adopt(&c, task_loop(t), &q, 0x3fffffff), ERR_NOT_FOUND, "nobody can be adopted");
+    is_int(child_adopt(&c, &shared, 0x3fffffff), ERR_NOT_FOUND,
+           "a pid without a process cannot be adopted");
 }
 
 static void test_children(struct task *t, void *arg)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
+#include "base/sha256.h"
 #include "base/str.h"
 
 #define SECRET_BYTES 24
@@ -28,7 +30,7 @@ static int fail(struct arena *a, const char *path, const char *what, const char 
 
 typedef int visit_fn(int parent, const char *name, bool folder, void *arg);
 
-/* Calls fn for every entry of a folder, insides first, without following links. Stops when fn does
+/* Calls fn for every entry of a folder, depth first, without following links. Stops when fn does
  * not return 0, and returns that. */
 static int walk(int parent, const char *name, int depth, visit_fn *fn, void *arg)
 {
@@ -108,7 +110,7 @@ static int claim(struct arena *a, const char *path, struct owner o, const char *
 {
     struct stat st;
     if (stat(path, &st) < 0)
-        return fail(a, path, "cannot look at the data directory", why);
+        return fail(a, path, "cannot stat the data directory", why);
     if (!S_ISDIR(st.st_mode)) {
         *why = arena_printf(a, "%s: is not a folder, and cannot be the data directory", path);
         return ERR_INVALID;
@@ -207,7 +209,7 @@ int datadir_space(struct arena *a, const char *path, int64_t bytes, const char *
 {
     struct statvfs st;
     if (statvfs(path, &st) < 0)
-        return fail(a, path, "cannot look at the disk", why);
+        return fail(a, path, "cannot read the free space", why);
     int64_t free_bytes = (int64_t)st.f_bavail * (int64_t)st.f_frsize;
     if (free_bytes >= bytes)
         return 0;
@@ -237,20 +239,14 @@ int datadir_secret(struct arena *a, struct loop *l, const char *dir, const char 
                    const char **secret, const char **why)
 {
     const char *path = arena_printf(a, "%s/secret/%s", dir, store);
-    char text[2 * SECRET_BYTES + 2] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t n = read(fd, text, sizeof text - 1);
-        close(fd);
-        if (n == 2 * SECRET_BYTES + 1) {
-            *secret = str_z(a, str_from(text, 2 * SECRET_BYTES));
-            return 0;
-        }
+    char text[2 * SECRET_BYTES + 1];
+    if (file_head(path, text, sizeof text).n == sizeof text) {
+        *secret = str_z(a, str_from(text, 2 * SECRET_BYTES));
+        return 0;
     }
-    unsigned char bytes[SECRET_BYTES];
+    uint8_t bytes[SECRET_BYTES];
     loop_secret(l, bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    hex_write(bytes, sizeof bytes, text);
     *secret = arena_strdup(a, text);
     return datadir_write(a, path, arena_printf(a, "%s\n", text), why);
 }

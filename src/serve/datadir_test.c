@@ -44,7 +44,7 @@ static void test_open(void)
     is_str(str_of(why),
            str_of(arena_printf(&arena, "another millrace (pid %d) is running on %s", (int)getpid(),
                                d.path)),
-           "and by whom");
+           "by which process");
     close(d.lock_fd);
     chmod(d.path, 0755);
     is_int(open_it(path, &d, &why), 0, "again, after the lock is free: %s", why);
@@ -58,7 +58,8 @@ static void test_foreign(void)
     const char *why;
     check(mkdir(in_dir("home"), 0755) == 0);
     close(open(in_dir("home/letter"), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-    is_int(open_it(in_dir("home"), &d, &why), ERR_INVALID, "somebody's folder is refused: %s", why);
+    is_int(open_it(in_dir("home"), &d, &why), ERR_INVALID,
+           "a folder with other files is refused: %s", why);
     is_int(mode(in_dir("home")), 0755, "and not touched");
     is_int(open_it(in_dir("home/letter"), &d, &why), ERR_INVALID, "so is a file: %s", why);
     is_int(mode(in_dir("home/letter")), 0644, "which is not touched either");
@@ -110,7 +111,7 @@ static void test_space(void)
     const char *why = NULL;
     is_int(datadir_space(&arena, dir, 1, "a test", &why), 0, "a byte is free");
     is_int(datadir_space(&arena, dir, INT64_MAX, "a test", &why), ERR_IO, "not so many: %s", why);
-    ok(strstr(why, dir) && strstr(why, "a test"), "it says where and for whom");
+    ok(strstr(why, dir) && strstr(why, "a test"), "it names the folder and the purpose");
 }
 
 static void test_remove(void)

@@ -6,7 +6,7 @@
 #include "engine/people/password.h"
 #include "engine/people/user.h"
 
-/* Papers judged at the same time: a run can be watched, and does not take long. */
+/* Papers judged at the same time: slow enough to watch a run, and it does not take long. */
 #define FIRST_USER_PERMISSION 4
 
 /* In table setting: {"user": 1, "user_version": 0, "admin": 1, "admin_version": 0, "shown": 0} */
@@ -20,7 +20,7 @@
     NUMBER("admin_version") " FROM (SELECT 1) AS one LEFT JOIN setting ON name = '" NOTE_NAME "'"
 /* clang-format on */
 
-/* --- what there is --- */
+/* --- which exist --- */
 
 static int check_user(struct task *t, struct sql_pool *sql, struct first_account *a)
 {

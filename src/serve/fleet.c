@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "serve/node_process.h"
 
-#define READY_MS    60000 /* for a new node to serve */
+#define READY_MS    60000 /* from the start of a node until it serves */
 #define HURRY_LEVEL 1     /* nodes are killed by the second Ctrl-C */
 
 static int index_of(const struct member *m)
@@ -34,9 +34,9 @@ int fleet_old(const struct fleet *f)
     return n;
 }
 
-/* --- seats --- */
+/* --- indexes --- */
 
-static struct member *take_seat(struct task *t, struct fleet *f, int place)
+static struct member *take_index(struct task *t, struct fleet *f, int place)
 {
     while (!f->stop) {
         for (int i = 0; i < METRICS_NODES_MAX; i++) {
@@ -46,12 +46,12 @@ static struct member *take_seat(struct task *t, struct fleet *f, int place)
             *m = (struct member){.fleet = f, .used = true, .place = place, .ready_fd = -1};
             return m;
         }
-        wait_change(t, f->changed, TIME_NEVER); /* for old nodes to end */
+        supervision_wait(t, f->shared, TIME_NEVER); /* for old nodes to end */
     }
     return NULL;
 }
 
-static void stop_listening(struct member *m)
+static void close_ready(struct member *m)
 {
     if (m->ready_fd < 0)
         return;
@@ -60,13 +60,13 @@ static void stop_listening(struct member *m)
     m->ready_fd = -1;
 }
 
-static void leave_seat(struct member *m)
+static void release_index(struct member *m)
 {
-    stop_listening(m);
-    /* Opening a slab clears it: the numbers of a node go with it. */
+    close_ready(m);
+    /* Opening a slab clears it: metrics end with their node. */
     metrics_close(metrics_open(m->fleet->metrics_fd, METRICS_NODES_MAX, index_of(m)));
     m->used = false;
-    waitq_wake_all(m->fleet->changed);
+    supervision_wake(m->fleet->shared);
 }
 
 /* --- one node --- */
@@ -86,8 +86,8 @@ static void on_ready(void *arg, int fd, int events)
         m->fleet->failures = 0;
     if (m->ready && !str_eq(line, STR("ready")))
         log_warn("serve", "node %d serves, but %.*s", index_of(m), STR_ARG(line));
-    stop_listening(m);
-    waitq_wake_all(m->fleet->changed);
+    close_ready(m);
+    supervision_wake(m->fleet->shared);
 }
 
 static int start_node(struct task *t, struct member *m)
@@ -98,49 +98,46 @@ static int start_node(struct task *t, struct member *m)
     int ready[2];
     if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
-    char *argv[] = {arena_strdup(a, "millrace"),
-                    arena_strdup(a, "node"),
-                    arena_strdup(a, "--index"),
-                    arena_printf(a, "%d", index_of(m)),
-                    arena_strdup(a, "--place"),
-                    arena_printf(a, "%d", m->place),
-                    NULL};
+    const char *index = arena_printf(a, "%d", index_of(m));
+    const char *place = arena_printf(a, "%d", m->place);
+    const char *argv[] = {"millrace", "node", "--index", index, "--place", place, NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
-    struct child_spec spec = {.path = f->binary,
+    struct child_spec spec = {.path = f->shared->binary,
                               .argv = argv,
                               .out_fd = -1,
                               .err_fd = -1,
                               .fds = fds,
                               .fd_count = sizeof fds / sizeof *fds,
                               .death_signal = SIGTERM};
-    int err = child_start(&m->child, f->loop, f->changed, &spec, a, &why);
+    int err = child_start(&m->child, f->shared, &spec, a, &why);
     close(ready[1]);
     if (err) {
         close(ready[0]);
         return task_fail(t, err, "%s", why);
     }
     m->ready_fd = ready[0];
-    poller_init(&m->ready_poller, f->loop, ready[0], on_ready, m);
+    poller_init(&m->ready_poller, f->shared->loop, ready[0], on_ready, m);
     poller_set(&m->ready_poller, WATCH_READ);
     return 0;
 }
 
-/* Until it has ended, by itself or because the fleet stops. */
-static void attend(struct task *t, struct member *m)
+/* Returns when it has ended, by itself or because the fleet stops. */
+static void watch(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
-    int64_t ready_by = loop_now_ms(f->loop) + READY_MS;
+    int64_t ready_by = loop_now_ms(task_loop(t)) + READY_MS;
     while (m->child.running && !f->stop) {
-        if (!m->ready && loop_now_ms(f->loop) >= ready_by) {
-            log_error("serve", "node %d is not ready after %d s", index_of(m), READY_MS / 1000);
+        if (!m->ready && loop_now_ms(task_loop(t)) >= ready_by) {
+            log_error("serve", "node %d is not ready after %d s; killing it", index_of(m),
+                      READY_MS / 1000);
             child_signal(&m->child, SIGKILL);
             ready_by = TIME_NEVER;
         }
-        wait_change(t, f->changed, m->ready ? TIME_NEVER : ready_by);
+        supervision_wait(t, f->shared, m->ready ? TIME_NEVER : ready_by);
     }
     if (m->child.running) {
         m->draining = true;
-        child_stop(t, &m->child, f->drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
+        child_stop(t, &m->child, f->drain_ms + NODE_DRAIN_SLACK_MS, HURRY_LEVEL);
     }
 }
 
@@ -148,44 +145,42 @@ static int64_t run_once(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
     struct task_scope scope = task_scope(t);
-    int64_t began = loop_now_ms(f->loop);
+    int64_t began = loop_now_ms(task_loop(t));
     if (start_node(t, m)) {
-        log_error("serve", "node %d: %s", index_of(m), task_error(t));
+        log_error("serve", "cannot start node %d: %s; trying again", index_of(m), task_error(t));
         f->failures++;
     } else {
-        attend(t, m);
+        watch(t, m);
         f->failures += !m->ready && !f->stop;
         if (!f->stop)
-            log_error("serve", "node %d, pid %d, has ended with %s", index_of(m), (int)m->child.pid,
-                      child_outcome(&m->child, task_arena(t)));
+            log_error("serve", "node %d, pid %d, has ended with %s; starting another", index_of(m),
+                      (int)m->child.pid, child_outcome(&m->child, task_arena(t)));
     }
     task_scope_end(t, scope);
-    return loop_now_ms(f->loop) - began;
+    return loop_now_ms(task_loop(t)) - began;
 }
 
 static void keep(struct task *t, void *arg)
 {
     struct fleet *f = arg;
-    int place = f->started++; /* the one that follows it has it again */
+    int place = f->started++; /* restarted nodes keep it */
     struct backoff backoff = {0};
     struct member *m;
-    while ((m = take_seat(t, f, place))) {
+    while ((m = take_index(t, f, place))) {
         int64_t ran_ms = run_once(t, m);
-        leave_seat(m);
-        int64_t until = loop_now_ms(f->loop) + backoff_next(&backoff, ran_ms);
-        while (!f->stop && loop_now_ms(f->loop) < until)
-            wait_change(t, f->changed, until);
+        release_index(m);
+        supervision_pause(t, f->shared, backoff_next(&backoff, ran_ms), &f->stop);
     }
 }
 
-/* --- the generation before --- */
+/* --- earlier generations --- */
 
 void fleet_adopt(struct fleet *f, pid_t pid, int index, bool draining)
 {
     check(index >= 0 && index < METRICS_NODES_MAX);
     struct member *m = &f->members[index];
     *m = (struct member){.fleet = f, .old = true, .draining = draining, .ready_fd = -1};
-    m->used = child_adopt(&m->child, f->loop, f->changed, pid) == 0;
+    m->used = child_adopt(&m->child, f->shared, pid) == 0;
 }
 
 static void retire(struct task *t, void *arg)
@@ -193,12 +188,12 @@ static void retire(struct task *t, void *arg)
     struct member *m = arg;
     struct fleet *f = m->fleet;
     while (m->child.running && !m->draining && !f->stop && fleet_ready(f) < f->wanted)
-        wait_change(t, f->changed, TIME_NEVER);
+        supervision_wait(t, f->shared, TIME_NEVER);
     if (!m->draining)
         child_signal(&m->child, SIGTERM);
     m->draining = true;
-    child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, f->hurry, HURRY_LEVEL);
-    leave_seat(m);
+    child_finish(t, &m->child, f->old_drain_ms + NODE_DRAIN_SLACK_MS, HURRY_LEVEL);
+    release_index(m);
 }
 
 int fleet_go_old(struct fleet *f, struct group *g)

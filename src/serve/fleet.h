@@ -1,9 +1,10 @@
-/* fleet.h -- the nodes: as many as wanted are kept running; those from before a reload are
- * drained once all new ones are ready.
+/* fleet.h -- the nodes: keeps as many running as wanted; after a reload, drains the old ones once
+ * all new ones are ready.
  *
- * A node has an index, the slab of the metrics page it writes. Nodes of two generations stand side
- * by side during a reload, so indexes are lent like seats. It also has a place, from 0 on, which whoever
- * follows it has again, after a crash as after a reload: what admins tell a node is told to its place. */
+ * A node has an index, its slab of the metrics page. During a reload two generations run side by
+ * side, so an index is taken at a start and given back at the end. A node also has a place, from 0
+ * on: the id of the slot, which a restarted node in the same slot has again, after a crash and
+ * after a reload. What admins tell a node is addressed to its place. */
 #ifndef SERVE_FLEET_H
 #define SERVE_FLEET_H
 
@@ -13,31 +14,28 @@
 struct member {
     struct fleet *fleet;
     struct child child;
-    int place; /* of those that we have started */
+    int place; /* for nodes of this generation */
     bool used;
-    bool old;      /* from before the reload */
+    bool old;      /* of an earlier generation */
     bool ready;    /* it serves */
-    bool draining; /* it has been told to end */
-    int ready_fd;  /* -1 once it has spoken */
+    bool draining; /* it was sent SIGTERM */
+    int ready_fd;  /* -1 once it has reported */
     struct poller ready_poller;
 };
 
 struct fleet {
-    struct loop *loop;
-    struct waitq *changed;
-    const int *hurry;
-    const char *binary;
+    struct supervision *shared;
     int listen_fd, metrics_fd, config_fd;
-    int64_t drain_ms, old_drain_ms; /* of the nodes adopted: what they were started with */
+    int64_t drain_ms, old_drain_ms; /* old: of the adopted nodes, as they were started */
     int wanted;
-    int started; /* tasks that keep a node; each has a place */
+    int started; /* tasks so far that keep a node; gives them their places */
 
     bool stop;    /* set by the owner: drain and end all */
     int failures; /* in a row: nodes that ended before they were ready */
     struct member members[METRICS_NODES_MAX];
 };
 
-/* A node of the generation before. */
+/* A node of an earlier generation. */
 void fleet_adopt(struct fleet *f, pid_t pid, int index, bool draining);
 /* Starts a task per adopted node in g. They serve until the new ones are ready. */
 MUST_CHECK int fleet_go_old(struct fleet *f, struct group *g);

@@ -8,14 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "base/json.h"
 
-#define VARIABLE "MILLRACE_HANDOVER"
+#define VARIABLE       "MILLRACE_HANDOVER"
+#define TEXT_BYTES_MAX (1 << 20)
 
 static void put_fds(struct json_writer *w, const struct handover *h)
 {
@@ -131,15 +132,6 @@ static int take_fd(const struct json *j, const char *name)
     return fd;
 }
 
-static struct str read_file(struct arena *a, int fd)
-{
-    struct stat st;
-    check(fstat(fd, &st) == 0);
-    char *text = arena_alloc(a, (size_t)st.st_size + 1);
-    check(pread(fd, text, (size_t)st.st_size, 0) == st.st_size);
-    return str_from(text, (size_t)st.st_size);
-}
-
 static const char *text_of(struct arena *a, const struct json *j, const char *name)
 {
     struct str s = json_str(json_get(j, name));
@@ -154,8 +146,10 @@ bool handover_take(struct arena *a, struct handover *out)
     if (!value)
         return false;
     const struct json *j;
+    struct str text;
     check(str_to_i64(str_of(value), &fd) && fd > 2 && fd <= INT_MAX);
-    check(json_parse(a, read_file(a, (int)fd), &j, NULL) == 0);
+    check(file_read_fd(a, (int)fd, TEXT_BYTES_MAX, &text) == 0);
+    check(json_parse(a, text, &j, NULL) == 0);
     close((int)fd);
     unsetenv(VARIABLE);
 

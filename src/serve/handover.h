@@ -1,8 +1,8 @@
-/* handover.h -- what a supervisor tells itself across exec: a reload replaces the program and keeps
- * the process, its sockets, its lock and its children.
+/* handover.h -- the state of a supervisor across exec: a reload replaces the program and keeps the
+ * process, its sockets, its lock and its children.
  *
- * It travels as JSON in a memory file whose number is in the environment; a newer version must read
- * what an older one wrote, so fields are only ever added. */
+ * Passed as JSON in a memfd whose number is in the environment. A newer version must read what an
+ * older one wrote, so fields are only ever added. */
 #ifndef SERVE_HANDOVER_H
 #define SERVE_HANDOVER_H
 
@@ -17,7 +17,7 @@ struct handover {
     int listen_fd, lock_fd, metrics_fd;
     pid_t sim_pid; /* 0: none */
     int sim_port;
-    int64_t drain_ms; /* that the nodes were started with */
+    int64_t drain_ms; /* as the nodes were started */
     size_t node_count;
     struct handover_node {
         pid_t pid;
@@ -26,14 +26,15 @@ struct handover {
     } nodes[METRICS_NODES_MAX];
 };
 
-/* Becomes the program at path with argv and our environment. Signals wait until the new one lets them in with
- * handover_open_signals. Returns only when it fails, with everything as before, and errno. */
+/* Replaces the program by the one at path, with argv and the same environment. Signals stay blocked
+ * until the new one calls handover_open_signals. Returns only on failure, with everything as before
+ * and errno. */
 void handover_exec(const struct handover *h, const char *path, char **argv);
 
-/* False: this is a first start. Otherwise *out is filled, strings in a. What cannot be read stops the process: it would have
- * lost its children. */
+/* False: this is a first start. Otherwise *out is filled, strings in a. A handover that cannot be
+ * read stops the process: its children would be lost. */
 bool handover_take(struct arena *a, struct handover *out);
-/* Signals wait; signals are let in. */
+/* Block and unblock SIGHUP, SIGINT and SIGTERM. */
 void handover_shut_signals(void);
 void handover_open_signals(void);
 #endif

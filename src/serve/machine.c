@@ -1,6 +1,5 @@
 #include "serve/machine.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -8,28 +7,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 
 #define MAPPINGS_OTHER 2000 /* libraries, heap, helper threads */
 
-/* The first bytes of a small file, "" if there is none. */
-static struct str read_small(const char *path, char *out, size_t cap)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, out, cap - 1);
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return str_from(out, n > 0 ? (size_t)n : 0);
-}
-
-/* Calls fn with the folder of our cgroup and of every one above it. controller is "memory" or
+/* Calls fn with the folder of this process's cgroup and of all above it. controller is "memory" or
  * "cpu" where each has a tree of its own (version 1), "" where all share one (version 2). */
 static void each_cgroup(struct str controller, void (*fn)(const char *folder, void *arg), void *arg)
 {
     char text[4096];
-    struct str rest = read_small("/proc/self/cgroup", text, sizeof text);
+    struct str rest = file_head("/proc/self/cgroup", text, sizeof text);
     while (rest.n) {
         struct str line = str_cut(&rest, '\n');
         struct str path = line;
@@ -62,7 +51,7 @@ static void lower_memory(const char *folder, void *arg)
         char path[PATH_MAX], text[64];
         if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) >= (int)sizeof path)
             continue;
-        struct str rest = read_small(path, text, sizeof text);
+        struct str rest = file_head(path, text, sizeof text);
         if (str_to_i64(str_cut(&rest, '\n'), &limit) && limit > 0 && limit < *least)
             *least = limit;
     }
@@ -83,7 +72,7 @@ static void lower_cores(const char *folder, void *arg)
     int64_t quota, period;
     if (snprintf(path, sizeof path, "%s/cpu.max", folder) >= (int)sizeof path)
         return;
-    struct str rest = read_small(path, text, sizeof text); /* "200000 100000", "max 100000" */
+    struct str rest = file_head(path, text, sizeof text); /* "200000 100000", "max 100000" */
     struct str first = str_cut(&rest, ' ');
     if (!rest.p || !str_to_i64(first, &quota) || !str_to_i64(str_cut(&rest, '\n'), &period))
         return;
@@ -113,7 +102,7 @@ void machine_raise_file_limit(void)
 void machine_check_mappings(int64_t tasks)
 {
     char text[64];
-    struct str rest = read_small("/proc/sys/vm/max_map_count", text, sizeof text);
+    struct str rest = file_head("/proc/sys/vm/max_map_count", text, sizeof text);
     int64_t limit, needed = 2 * tasks + MAPPINGS_OTHER;
     if (str_to_i64(str_cut(&rest, '\n'), &limit) && limit < needed)
         log_warn("serve",

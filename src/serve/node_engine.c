@@ -1,4 +1,4 @@
-#include "serve/node_engine_private.h"
+#include "serve/node_engine.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,11 +44,11 @@ static const struct api_application applications[] = {
 
 static const struct work *const works[] = {&screen_work, &distill_work, NULL};
 
-#define LOOK_MS        2000 /* MySQL hangs: we start without having looked */
+#define LOOK_MS        2000 /* if MySQL hangs, the node starts without its answer */
 #define TABLES_LOOK_MS 1000
-#define PART_MS        1000 /* a courtesy to those who stay: without it they wait for leases to end */
+#define PART_MS        1000 /* to release leases: other nodes need not wait until they expire */
 
-/* What asks the AI, and what is asked about. */
+/* The parts that workers need. */
 static void make_workers(struct node_engine *e)
 {
     struct node *n = e->node;
@@ -67,14 +67,14 @@ static void make_workers(struct node_engine *e)
             .client = n->client, .keyring = n->keyring, .config = n->config, .metrics = n->metrics},
         &n->ai, &why);
     if (err)
-        log_error("node", "%s", why); /* it was fine a moment ago */
+        log_error("node", "%s", why); /* the supervisor has checked the same settings */
     check(!err);
     e->dispatcher = dispatcher_new(n);
     e->crew = crew_new(n);
     e->roles = roles_new(n->redis, &n->draining);
 }
 
-/* What admins see, and what they tell nodes. */
+/* The overview for admins, and the controls they have. */
 static void make_controls(struct node_engine *e)
 {
     struct node *n = e->node;
@@ -160,7 +160,8 @@ void node_engine_serve(struct node_engine *e)
     api_serve(e->api, e->node->http);
 }
 
-/* Asked so that nobody complains. MySQL that does not answer may have them. */
+/* True also when MySQL does not answer: it may have them. Selecting from a missing table would be
+ * logged as an error. */
 static bool has_tables(struct task *t, struct node *n)
 {
     struct sql_rows r;
@@ -170,7 +171,7 @@ static bool has_tables(struct task *t, struct node *n)
     return err || r.count;
 }
 
-/* Whoever has been drained takes no work from the first moment on, and a closed registration stays closed. */
+/* A drained node takes no work from its start on, and a closed registration stays closed. */
 void node_engine_prepare(struct task *t, struct node_engine *e)
 {
     struct task_scope scope = task_scope(t);
@@ -207,8 +208,7 @@ static void start_roles(struct node_engine *e)
     crew_go(e->crew);
 }
 
-/* A database without tables is nothing that any role could work with: that there are none is said once (node_warm.c), and
- * not by each of them. */
+/* Without tables every role would fail and log it; node_warm.c logs once that they are missing. */
 static void await_tables(struct task *t, void *arg)
 {
     struct node_engine *e = arg;
@@ -241,7 +241,7 @@ void node_engine_part(struct task *t, struct node_engine *e)
     int64_t old = task_deadline(t, PART_MS);
     roles_part(t, e->roles);
     alerts_part(t, e->node->alerts);
-    if (e->started && e->node->members->count == 0) /* we were the last */
+    if (e->started && e->node->members->count == 0) /* this was the last node */
         keyring_close(t, e->node->keyring);
     task_deadline_restore(t, old);
 }

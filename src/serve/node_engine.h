@@ -1,25 +1,46 @@
-/* node_engine.h -- the parts of the engine that a node has: made, set to work, taken apart. */
+/* node_engine.h -- the parts of the engine in a node: made, started, drained, freed. */
 #ifndef SERVE_NODE_ENGINE_H
 #define SERVE_NODE_ENGINE_H
 
 #include "base/arena.h"
+#include "engine/money/audit.h"
+#include "engine/money/sweeper.h"
+#include "engine/papers/catalog.h"
+#include "engine/runs/archive.h"
+#include "engine/runs/run.h"
 #include "engine/setup/node.h"
-#include "loop/task.h"
+#include "engine/store/role.h"
 
-struct node_engine;
+struct node_engine {
+    struct node *node;
+    bool tables;  /* MySQL has them, or did not answer */
+    bool started; /* the roles are */
+    struct arena arena;
+    struct catalog catalog;
+    struct sweeper sweeper;
+    struct audit audit;
+    struct archive archive;
+    struct runs runs;
+    struct roles *roles;
+    struct dispatcher *dispatcher;
+    struct crew *crew;
+    struct api *api;
+};
 
-/* Fills in n what stands on its stores: loop, group, config, redis, sql, client, metrics, index and place must be set, and
- * the config must be without problems. */
+/* Makes the parts and sets their members of n: loop, group, config, redis, sql, client, metrics,
+ * index and place must be set, and the config must be valid. */
 struct node_engine *node_engine_new(struct node *n);
 void node_engine_free(struct node_engine *e); /* after n->group has ended */
 /* Adds the routes of all applications to n->http. */
 void node_engine_serve(struct node_engine *e);
-/* Learns what admins have told nodes, before anything else is done. If MySQL does not answer, the roles learn it later. */
+/* Reads switches and drains from MySQL before the node does anything. If MySQL does not answer, the
+ * roles read them later. */
 void node_engine_prepare(struct task *t, struct node_engine *e);
-/* Starts the background roles, in n->group: at once, or when MySQL has tables. */
+/* Starts the background roles in n->group: at once, or as soon as MySQL has tables. */
 void node_engine_go(struct node_engine *e);
-/* Ends work that is under way, in at most ms, while they still run. */
+void node_roles_start(struct node_engine *e); /* node_roles.c: all of them */
+/* Finishes work in progress, in at most ms, while the roles still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
-/* After they have ended, while Redis is still there. */
+/* Releases leases: after the roles have ended, while Redis is still connected. */
 void node_engine_part(struct task *t, struct node_engine *e);
 #endif

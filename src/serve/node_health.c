@@ -1,12 +1,12 @@
 #include "serve/node_health.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/metrics.h"
 #include "base/str.h"
 #include "engine/papers/warm.h"
@@ -48,7 +48,7 @@ void health_probe(struct task *t, const struct node *n, struct health *out)
     probe(t, n, ask_mysql, &out->mysql);
 }
 
-/* --- ourselves --- */
+/* --- the process --- */
 
 struct vitals {
     struct node *node;
@@ -58,9 +58,7 @@ struct vitals {
 
 struct vitals *vitals_new(struct node *n)
 {
-    struct vitals *v = calloc(1, sizeof *v);
-    if (!v)
-        check_no_memory();
+    struct vitals *v = check_memory(calloc(1, sizeof *v));
     struct metrics *m = n->metrics;
     v->node = n;
     v->resident = metric(m, METRIC_GAUGE, "millrace_node_resident_bytes", "",
@@ -90,11 +88,7 @@ void vitals_free(struct vitals *v)
 static int64_t resident_bytes(void)
 {
     char text[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
-    if (fd >= 0)
-        close(fd);
-    struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
+    struct str rest = file_head("/proc/self/statm", text, sizeof text);
     int64_t pages = 0;
     str_cut(&rest, ' ');
     if (rest.p)

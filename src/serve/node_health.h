@@ -1,4 +1,4 @@
-/* node_health.h -- how a node and the stores behind it are doing. */
+/* node_health.h -- the health of a node and of the stores behind it. */
 #ifndef SERVE_NODE_HEALTH_H
 #define SERVE_NODE_HEALTH_H
 
@@ -15,18 +15,18 @@ struct health {
     struct probe redis, mysql;
 };
 
-/* Asks both stores; each may take a second. */
+/* Probes both stores; each may take a second. */
 void health_probe(struct task *t, const struct node *n, struct health *out);
 static inline bool health_fine(const struct health *h)
 {
     return !h->redis.err && !h->mysql.err;
 }
 
-/* The process's own numbers: memory, CPU, files, tasks, how late the loop is; how full Redis is. */
+/* Metrics of the process: memory, CPU, files, tasks, lateness of the loop, warm-up. */
 struct vitals;
 struct vitals *vitals_new(struct node *n); /* n->warm must be set when they are updated */
 void vitals_free(struct vitals *v);
 void vitals_update(struct vitals *v);
-/* Updates them for ever: a task_fn with a struct vitals. */
+/* Updates them until it is canceled: a task_fn with a struct vitals. */
 void vitals_task(struct task *t, void *arg);
 #endif

@@ -1,13 +1,13 @@
 #include "serve/node_process.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "engine/ai/ai.h"
@@ -21,9 +21,9 @@
 #include "wire/redis.h"
 #include "wire/sql.h"
 
-#define STORES_WAIT_MS 5000 /* before we serve without them */
+#define STORES_WAIT_MS 5000 /* then it serves without them */
 #define STORES_LOOK_MS 100
-#define ACCEPT_END_MS  100 /* the acceptor needs a turn of the loop to let go of its socket */
+#define ACCEPT_END_MS  100 /* the acceptor needs a turn of the loop to release its socket */
 
 struct process {
     struct node node;
@@ -41,17 +41,14 @@ struct process {
 
 static int read_config(struct process *p, const char **why)
 {
-    struct stat st;
-    if (fstat(NODE_FD_CONFIG, &st) < 0 || fstat(NODE_FD_LISTEN, &st) < 0) {
+    struct str text;
+    if (fcntl(NODE_FD_LISTEN, F_GETFD) < 0 ||
+        file_read_fd(&p->arena, NODE_FD_CONFIG, CONFIG_FILE_BYTES_MAX, &text)) {
         *why = "\"node\" is started by \"serve\" only";
         return ERR_INVALID;
     }
-    check(fstat(NODE_FD_CONFIG, &st) == 0);
-    char *text = arena_alloc(&p->arena, (size_t)st.st_size + 1);
-    check(pread(NODE_FD_CONFIG, text, (size_t)st.st_size, 0) == st.st_size);
     close(NODE_FD_CONFIG);
-    int err = config_parse(&p->arena, "settings", str_from(text, (size_t)st.st_size), NULL,
-                           &p->config, why);
+    int err = config_parse(&p->arena, "settings", text, NULL, &p->config, why);
     if (!err && (*why = ai_config_problem(&p->arena, &p->config)))
         err = ERR_INVALID;
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
@@ -106,7 +103,7 @@ static void close_all(struct process *p)
     loop_free(n->loop);
 }
 
-/* --- life --- */
+/* --- running --- */
 
 static void serve(struct task *t, void *arg)
 {
@@ -127,7 +124,7 @@ static void on_stop(void *arg)
     waitq_wake_all(&p->changed);
 }
 
-/* Gives stores that are just starting a moment, then serves with what there is (ACC-5). */
+/* Waits for stores that are just starting, then serves with those that answer (ACC-5). */
 static const char *await_stores(struct task *t, struct process *p)
 {
     struct health h;
@@ -151,7 +148,7 @@ static void report(const char *line)
     char text[256];
     int n = snprintf(text, sizeof text, "%.*s\n", (int)sizeof text - 2, line);
     ssize_t ignored = write(NODE_FD_READY, text, (size_t)n);
-    (void)ignored; /* a supervisor that is reloading does not listen any more */
+    (void)ignored; /* a supervisor that is reloading has closed the pipe */
     close(NODE_FD_READY);
 }
 
@@ -161,11 +158,12 @@ static void drain(struct task *t, struct process *p)
     http_server_drain(p->node.http);
     int64_t old = task_deadline(t, p->config.drain_ms);
     int err = task_sleep(t, ACCEPT_END_MS);
-    /* A supervisor that comes after one that was killed wants the port before we are done. */
+    /* If the supervisor was killed, the next one needs the port before this drain is over. */
     close(NODE_FD_LISTEN);
     err = group_join(t, &p->serving);
     if (err)
-        log_warn("node", "requests were cut off after %lld ms", (long long)p->config.drain_ms);
+        log_warn("node", "requests were cut off after %lld ms; raise drain_ms to give them longer",
+                 (long long)p->config.drain_ms);
     task_deadline_restore(t, old);
 }
 
@@ -178,7 +176,7 @@ static void live(struct task *t, void *arg)
     check(task_go(&p->background, "warm", node_warm_task, p->pages.warm) == 0);
     node_engine_go(p->engine);
     const char *outcome = await_stores(t, p);
-    /* Said before the supervisor acts on it, so that the log tells it in order. */
+    /* Logged before the supervisor acts on it, so that the lines are in order. */
     log_info("node", "serves");
     report(outcome);
     int err = 0;
@@ -194,7 +192,7 @@ static void live(struct task *t, void *arg)
     redis_close(p->node.redis);
     redis_close(p->node.redis_bulk);
     err = group_join(t, &p->links);
-    (void)err; /* nobody cancels this task, and it has no deadline */
+    (void)err; /* this task is never canceled and has no deadline */
 }
 
 static void run(struct process *p, int index, int place)

@@ -1,26 +1,25 @@
-/* node_process.h -- one serving process, and what the supervisor hands to it.
+/* node_process.h -- one serving process, and the descriptors that the supervisor passes to it.
  *
- *   millrace serve          the supervisor: owns the listening socket, the private stores, the nodes
- *     redis-server          private store, outlives a supervisor that is killed
- *     mariadbd              likewise
- *     millrace db …         makes the tables of the private MariaDB, and loads a sample once
- *     millrace sim          the simulated AI, when no other is configured
- *     millrace node 0…N     serve the API; end when the supervisor does */
+ *   millrace serve        the supervisor: owns the listening socket, the private stores, the nodes
+ *     redis-server        private store, outlives a supervisor that is killed
+ *     mariadbd            likewise
+ *     millrace db …       makes the tables of the private MariaDB, and loads a sample once
+ *     millrace sim        the simulated AI, when no other is configured
+ *     millrace node 0…N   serve the API; end when the supervisor does */
 #ifndef SERVE_NODE_PROCESS_H
 #define SERVE_NODE_PROCESS_H
 
-/* From its start to the end of its drain; the exit status of the program. */
+/* Runs until its drain has ended; the exit status of the program. */
 int node_process(int index, int place);
 
 /* Open in every node. */
 enum {
     NODE_FD_LISTEN = 3,
-    NODE_FD_READY =
-        4, /* a pipe; the node writes a line when it serves: "ready", or what is amiss */
+    NODE_FD_READY = 4,   /* a pipe; the node writes a line when it serves: "ready" or a problem */
     NODE_FD_METRICS = 5, /* shared memory, see base/metrics.h */
     NODE_FD_CONFIG = 6,  /* the settings as config_write gives them */
 };
 
-/* Added to drain_ms before a node that does not end is killed. */
+/* A node that has not ended this long after drain_ms is killed. */
 #define NODE_DRAIN_SLACK_MS 3000
 #endif

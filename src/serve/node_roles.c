@@ -3,7 +3,7 @@
 #include "engine/runs/keeper.h"
 #include "engine/setup/node.h"
 #include "engine/store/keys.h"
-#include "serve/node_engine_private.h"
+#include "serve/node_engine.h"
 
 void node_roles_start(struct node_engine *e)
 {

@@ -5,7 +5,7 @@
 #include "engine/papers/warm.h"
 #include "engine/setup/schema_migrations.h"
 
-#define IGNORED_BODY_MAX (64 * 1024) /* of a request to nowhere */
+#define IGNORED_BODY_MAX (64 * 1024) /* of a request that no route takes */
 #define SETTLE_MS        2000        /* for a node that has just started */
 
 static const char placeholder[] =
@@ -18,7 +18,7 @@ static const char placeholder[] =
     "<code>/api</code>; <a href=\"/readyz\">/readyz</a> tells how the stores are,\n"
     "<a href=\"/metrics\">/metrics</a> how the nodes are.</p></html>\n";
 
-/* The loop turns, so we are alive. */
+/* Liveness: the loop runs. */
 static int get_health(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
@@ -66,9 +66,9 @@ static void put_warm_up(struct json_writer *w, const struct warm_progress *p)
     jw_end_object(w);
 }
 
-/* What keeps the node from its work, most important first; NULL: nothing. Blocks that are still
- * being filled do not: whoever needs one builds it. */
-static const char *what_is_missing(const struct node_pages *p, const struct health *h)
+/* Why the node is not ready, most important first; NULL: it is. Blocks that are still missing in
+ * Redis do not count: a worker builds the block it needs. */
+static const char *why_not_ready(const struct node_pages *p, const struct health *h)
 {
     if (p->node->draining)
         return "this node is stopping";
@@ -86,7 +86,7 @@ static int get_ready(struct task *t, struct http_exchange *x, void *ctx)
     health_probe(t, p->node, &h);
     if (health_fine(&h))
         node_warm_settle(t, p->warm, SETTLE_MS);
-    const char *missing = what_is_missing(p, &h);
+    const char *missing = why_not_ready(p, &h);
     bool ready = !missing;
     struct json_writer w;
     http_set_header(x, "Cache-Control", STR("no-store"));

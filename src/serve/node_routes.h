@@ -1,5 +1,5 @@
-/* node_routes.h -- what every node answers, whatever applications it has: /healthz, /readyz,
- * /metrics, the pages, and 404 for the rest of /api. */
+/* node_routes.h -- the routes outside of applications: /healthz, /readyz, /metrics, the pages, and
+ * 404 for the rest of /api. */
 #ifndef SERVE_NODE_ROUTES_H
 #define SERVE_NODE_ROUTES_H
 
@@ -12,9 +12,9 @@ struct node_pages {
     struct node *node;
     struct vitals *vitals;
     struct node_warm *warm;
-    struct http_files *files; /* NULL: there are no built pages */
+    struct http_files *files; /* NULL: the pages are not built */
 };
 
-/* p is borrowed as long as the server lives. */
+/* p is borrowed until the server is freed. */
 void node_routes_add(struct http_server *s, struct node_pages *p);
 #endif

@@ -11,7 +11,7 @@
 #include "serve/node_health.h"
 
 #define TASKS          4    /* blocks built at a time */
-#define LOOK_MS        1000 /* at stores that do not answer; at the connection */
+#define LOOK_MS        1000 /* between probes of the stores, and of the connection */
 #define SCHEMA_LOOK_MS 3000
 #define RETRY_FIRST_MS 1000
 #define RETRY_MOST_MS  30000
@@ -20,19 +20,17 @@
 struct node_warm {
     struct node *node;
     struct warm_progress progress;
-    int64_t database; /* its newest migration; -1: not looked at */
+    int64_t database; /* its newest migration; -1: not read yet */
     bool schema_fine;
-    bool tried; /* a first try, with both stores, is over */
+    bool tried; /* a first try with both stores is over */
     int64_t retry_ms;
-    uint64_t epoch; /* of the connection that the last try began with */
-    char said[sizeof((struct warm_progress *)0)->problem]; /* last in the log */
+    uint64_t epoch; /* of the connection at the start of the last try */
+    char said[sizeof((struct warm_progress *)0)->problem]; /* the problem logged last */
 };
 
 struct node_warm *node_warm_new(struct node *n)
 {
-    struct node_warm *w = calloc(1, sizeof *w);
-    if (!w)
-        check_no_memory();
+    struct node_warm *w = check_memory(calloc(1, sizeof *w));
     w->node = n;
     w->database = -1;
     n->warm = &w->progress;
@@ -69,7 +67,7 @@ static int look_at_schema(struct task *t, struct node_warm *w)
     struct schema_report r;
     int err = schema_check(t, w->node->sql, &r);
     if (err) {
-        /* Of a database that went away nothing new is known. */
+        /* When the database is unreachable the last answer stands. */
         w->schema_fine = w->schema_fine && err != ERR_CONFLICT && err != ERR_EXISTS;
         return refuse(w, err, *task_error(t) ? task_error(t) : err_name(err));
     }
@@ -80,8 +78,9 @@ static int look_at_schema(struct task *t, struct node_warm *w)
                                    "the database lacks migrations: run \"millrace db migrate\"");
 }
 
-/* Whether readers find a catalog before we have loaded it: Redis has one from earlier, or there is
- * nothing to be in it. Without this a node would wait for the lock of one that died while loading. */
+/* Whether readers find a catalog before this node has loaded it: Redis has one from earlier, or
+ * MySQL has no journals. Without this a node would wait for the lock of one that died while
+ * loading. */
 static bool finds_catalog(struct task *t, const struct node *n)
 {
     const struct redis_reply *reply;
@@ -109,7 +108,7 @@ static int try_once(struct task *t, struct node_warm *w)
     return err;
 }
 
-/* --- for ever --- */
+/* --- repeating --- */
 
 static int64_t pause_ms(struct node_warm *w)
 {
@@ -123,7 +122,7 @@ static int64_t pause_ms(struct node_warm *w)
     return loop_jitter(w->node->loop, w->retry_ms);
 }
 
-/* Each problem once, however often it is met in a row. */
+/* Logs a problem once, however often it occurs in a row. */
 static void tell(struct node_warm *w, int err)
 {
     const struct warm_progress *p = &w->progress;
@@ -133,7 +132,7 @@ static void tell(struct node_warm *w, int err)
                  "built here",
                  (long long)p->blocks, (long long)p->papers, (long long)p->blocks_built);
     else if (p->state == WARM_FAILED && strcmp(w->said, p->problem) != 0)
-        log_warn("warm", "Redis is not filled: %s", p->problem);
+        log_warn("warm", "cannot fill Redis: %s; trying again", p->problem);
     memcpy(w->said, p->problem, sizeof w->said);
 }
 
@@ -151,13 +150,13 @@ void node_warm_task(struct task *t, void *arg)
             continue;
         }
         w->retry_ms = 0;
-        /* A server that was started anew means a new connection too. */
+        /* A restart of Redis always means a new connection. */
         while (!err && redis_epoch(w->node->redis) == w->epoch)
             err = task_sleep(t, LOOK_MS);
     }
 }
 
-/* --- what others ask --- */
+/* --- state --- */
 
 void node_warm_settle(struct task *t, const struct node_warm *w, int64_t ms)
 {

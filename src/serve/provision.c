@@ -12,10 +12,10 @@
 #include "serve/datadir.h"
 
 #define WORDS_MAX     8
-#define TAIL_BYTES    2048 /* of what a command that failed has printed */
+#define TAIL_BYTES    2048 /* of the output of a command that failed */
 #define STOP_MS       5000
 #define HURRY_LEVEL   1
-#define ASK_MS        10000 /* for MariaDB */
+#define ASK_MS        10000 /* for an answer of MariaDB */
 #define SAMPLE_SEED   "1"
 #define SETTINGS_PATH "/dev/fd/3" /* in a child: the first of child_spec.fds */
 
@@ -39,8 +39,8 @@ static const char *joined(struct task *t, const struct command *c)
     return line;
 }
 
-/* The end of what it printed, line by line. */
-static void show_words(struct task *t, const struct command *c, int fd, off_t from)
+/* Logs the end of its output, line by line. */
+static void log_output(struct task *t, const struct command *c, int fd, off_t from)
 {
     char *text = arena_alloc(task_arena(t), TAIL_BYTES);
     off_t end = lseek(fd, 0, SEEK_END);
@@ -60,20 +60,19 @@ static int start(struct task *t, const struct provision *p, const struct command
                  struct child *child)
 {
     struct arena *a = task_arena(t);
-    char *argv[WORDS_MAX + 2] = {arena_strdup(a, "millrace")};
-    for (size_t i = 0; c->words[i]; i++)
-        argv[i + 1] = arena_strdup(a, c->words[i]);
+    const char *argv[WORDS_MAX + 2] = {"millrace"};
+    memcpy(argv + 1, c->words, sizeof c->words);
     const char *why = NULL;
-    /* The environment outranks the settings, but says the same: they were read from it. Killed
-     * with us, so that the next start finds nobody at work. */
-    struct child_spec spec = {.path = p->binary,
+    /* The environment outranks the settings, but holds the same: they were read from it. The
+     * child is killed with the supervisor, so that it cannot overlap with the next start. */
+    struct child_spec spec = {.path = p->shared->binary,
                               .argv = argv,
                               .out_fd = log_fd,
                               .err_fd = log_fd,
                               .fds = &p->settings_fd,
                               .fd_count = 1,
                               .death_signal = SIGKILL};
-    int err = child_start(child, p->loop, p->changed, &spec, a, &why);
+    int err = child_start(child, p->shared, &spec, a, &why);
     if (err)
         log_line(c->level, "serve", "%s", why);
     return err;
@@ -82,10 +81,10 @@ static int start(struct task *t, const struct provision *p, const struct command
 static int finish(struct task *t, const struct provision *p, const struct command *c,
                   struct child *child)
 {
-    while (child->running && !*p->stops)
-        wait_change(t, p->changed, TIME_NEVER);
+    while (child->running && !p->shared->stops)
+        supervision_wait(t, p->shared, TIME_NEVER);
     if (child->running) {
-        child_stop(t, child, STOP_MS, p->hurry, HURRY_LEVEL);
+        child_stop(t, child, STOP_MS, HURRY_LEVEL);
         return ERR_CANCELED;
     }
     if (child->status == 0)
@@ -99,9 +98,9 @@ static int run_command(struct task *t, const struct provision *p, const struct c
 {
     struct child child = {0};
     const char *path = log_path(t, p);
-    if (*p->stops)
+    if (p->shared->stops)
         return ERR_CANCELED;
-    /* Appended to by the child, read by us. */
+    /* The child appends, this process reads. */
     int log_fd = child_log_open(path), read_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (log_fd < 0 || read_fd < 0) {
         log_line(c->level, "serve", "%s: %s", path, strerror(errno));
@@ -115,7 +114,7 @@ static int run_command(struct task *t, const struct provision *p, const struct c
     if (!err)
         err = finish(t, p, c, &child);
     if (err == ERR_REFUSED)
-        show_words(t, c, read_fd, from);
+        log_output(t, c, read_fd, from);
     close(read_fd);
     return err;
 }
@@ -134,10 +133,10 @@ int provision_migrate(struct task *t, struct provision *p)
 #define NOTE_NAME "sample_corpus" /* in table setting: {"papers": 3000, "loaded": 1} */
 
 struct note {
-    bool journals;  /* somebody has loaded something */
-    bool present;   /* of the note: a sample was begun */
+    bool journals;  /* the corpus is not empty */
+    bool present;   /* there is a note: loading a sample has begun */
     int64_t papers; /* of it */
-    bool loaded;    /* to its end */
+    bool loaded;    /* completely */
 };
 
 /* As sql_argv, with a limit and a warning. */
@@ -148,7 +147,7 @@ static int ask(struct task *t, struct sql_pool *sql, const char *statement, size
     int err = sql_argv(t, sql, statement, argc, argv, out);
     task_deadline_restore(t, old);
     if (err)
-        log_warn("serve", "the private MariaDB, asked for its papers: %s",
+        log_warn("serve", "cannot read from the private MariaDB whether it has papers: %s",
                  *task_error(t) ? task_error(t) : err_name(err));
     return err;
 }
@@ -196,7 +195,7 @@ struct sample {
     struct sql_pool *sql;
     const char *dir;
     int64_t papers;
-    bool ours; /* what is in dir may be replaced */
+    bool ours; /* the content of dir may be replaced */
 };
 
 static int make(struct task *t, const struct sample *s)
@@ -209,8 +208,8 @@ static int make(struct task *t, const struct sample *s)
     return run_command(t, s->provision, s->ours ? &anew : &plain);
 }
 
-/* The note comes before everything that it tells of; but a folder that was there before it is left
- * alone unless it holds what we want. */
+/* The note is written before anything that it describes. But a folder that existed before the note
+ * is used only if it holds this very sample. */
 static int load(struct task *t, const struct sample *s)
 {
     struct command init = {{"db", "init", "--config", SETTINGS_PATH, "--data", s->dir}, LOG_WARN};
@@ -224,7 +223,7 @@ static int load(struct task *t, const struct sample *s)
     return err ? err : write_note(t, s->sql, s->papers, true);
 }
 
-/* Nothing of it is in the tables: what comes there next may be the operator's, and must not be taken
+/* Removes the note when no paper was loaded: papers that an operator loads later must not be taken
  * for the rest of a sample. */
 static void forget(struct task *t, const struct sample *s)
 {
@@ -235,7 +234,7 @@ static void forget(struct task *t, const struct sample *s)
         datadir_remove(s->dir);
 }
 
-static int load_loudly(struct task *t, const struct sample *s, bool again)
+static int load_and_log(struct task *t, const struct sample *s, bool again)
 {
     int64_t began = loop_now_ms(task_loop(t));
     log_info("serve", "loading a sample of %lld papers%s", (long long)s->papers,
@@ -265,10 +264,10 @@ static int provide(struct task *t, struct provision *p, struct sql_pool *sql)
     struct sample s = {.provision = p,
                        .sql = sql,
                        .dir = arena_printf(task_arena(t), "%s/sample", p->data_dir),
-                       /* Half of it may be in the tables: the same papers again complete it. */
+                       /* Half of it may be loaded: the same papers again complete it. */
                        .papers = note.journals ? note.papers : p->config->sample_papers};
     s.ours = note.present || access(s.dir, F_OK) < 0;
-    err = load_loudly(t, &s, note.present);
+    err = load_and_log(t, &s, note.present);
     if (!err)
         p->sample_papers = s.papers;
     return err;
@@ -294,7 +293,7 @@ int provision_sample(struct task *t, struct provision *p)
         err = provide(t, p, sql);
         sql_pool_free(sql);
     } else {
-        log_warn("serve", "no sample is loaded: %s", why);
+        log_warn("serve", "cannot load a sample: %s", why);
     }
     task_scope_end(t, scope);
     return err == ERR_CANCELED ? err : 0;

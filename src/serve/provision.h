@@ -1,4 +1,4 @@
-/* provision.h -- the first contents of the private MariaDB: tables, then papers to try it with.
+/* provision.h -- the first contents of the private MariaDB: tables, then a sample of papers.
  *
  * Before nodes are started the supervisor runs these as children, with its own settings:
  *
@@ -6,12 +6,12 @@
  *   2. at a start on an empty corpus: a note in table setting, `millrace sample`,
  *      `millrace db init`, and the note again, now saying that all of it is loaded.
  *
- * Whoever is killed in between leaves a note that says "not loaded": the next start makes the sample
- * anew and loads it again; all commands can be repeated. A corpus without the note is the
- * operator's, and a sample that was loaded once is not loaded again, whatever became of it.
- * A configured MySQL is never touched: nobody calls this then (SYS-2).
+ * A supervisor killed in between leaves a note that says "not loaded": the next start makes the
+ * sample anew and loads it again; all commands are idempotent. A corpus without the note is the
+ * operator's, and a sample that was loaded once is not loaded again, even if it was removed.
+ * A configured MySQL is never touched: this is not called then (SYS-2).
  *
- * What the commands print goes to log/provision.log, and to our own log when they fail. */
+ * The output of the commands goes to log/provision.log; when one fails, also to the log. */
 #ifndef SERVE_PROVISION_H
 #define SERVE_PROVISION_H
 
@@ -20,24 +20,20 @@
 #include "wire/sql.h"
 
 struct provision {
-    struct loop *loop; /* all of it borrowed */
-    struct waitq *changed;
-    const int *stops; /* other than 0: end at once */
-    const int *hurry;
-    const char *binary;
-    const char *data_dir; /* absolute */
+    struct supervision *shared; /* all of it borrowed; stops other than 0: end at once */
+    const char *data_dir;       /* absolute */
     const struct config *config;
     int settings_fd; /* the same, as config_write gives them */
 
     int64_t sample_papers; /* set by provision_sample: made-up papers in the corpus; 0: none */
 };
 
-/* The private MariaDB, for whoever has a word with it; NULL with *why, in the task's arena. */
+/* A pool of one connection to the private MariaDB; NULL with *why, in the task's arena. */
 struct sql_pool *provision_sql(struct task *t, const struct config *c, const char **why);
 
-/* ERR_REFUSED, ERR_IO: it failed, and the log has its words. ERR_CANCELED: we shall stop. */
+/* ERR_REFUSED, ERR_IO: it failed, and its output was logged. ERR_CANCELED: the supervisor stops. */
 MUST_CHECK int provision_migrate(struct task *t, struct provision *p);
-/* Where it fails there is a warning in the log, and a server without papers. ERR_CANCELED: we
- * shall stop. */
+/* A failure is logged as a warning, and the server has no papers. ERR_CANCELED: the supervisor
+ * stops. */
 MUST_CHECK int provision_sample(struct task *t, struct provision *p);
 #endif

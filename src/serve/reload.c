@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #define CHECK_MS    20000
 #define REPLY_BYTES 256
 
-/* What may not change while we run. */
+/* Settings that cannot change without a restart. */
 static int compare(struct task *t, const struct supervisor *s, const struct config *fresh)
 {
     char dir[PATH_MAX];
@@ -23,17 +24,17 @@ static int compare(struct task *t, const struct supervisor *s, const struct conf
     return 0;
 }
 
-/* Lets the program on disk read the settings; what it says goes to fd. */
+/* Has the program on disk check the settings; its output goes to fd. */
 static int start_check(struct task *t, struct supervisor *s, int fd, struct child *c)
 {
-    struct arena *a = task_arena(t);
     const char *file = s->options->config_file, *why = NULL;
-    char *argv[] = {arena_strdup(a, "millrace"),         arena_strdup(a, "config"),
-                    arena_strdup(a, "--check"),          file ? arena_strdup(a, "--config") : NULL,
-                    file ? arena_strdup(a, file) : NULL, NULL};
-    struct child_spec spec = {
-        .path = s->binary, .argv = argv, .out_fd = fd, .err_fd = -1, .death_signal = 9};
-    int err = child_start(c, s->loop, &s->changed, &spec, a, &why);
+    const char *argv[] = {"millrace", "config", "--check", file ? "--config" : NULL, file, NULL};
+    struct child_spec spec = {.path = s->shared.binary,
+                              .argv = argv,
+                              .out_fd = fd,
+                              .err_fd = -1,
+                              .death_signal = SIGKILL};
+    int err = child_start(c, &s->shared, &spec, task_arena(t), &why);
     return err ? task_fail(t, err, "%s", why) : 0;
 }
 
@@ -46,17 +47,17 @@ static int check_program(struct task *t, struct supervisor *s)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
     int err = start_check(t, s, out[1], &c);
     close(out[1]);
-    child_finish(t, &c, CHECK_MS, &s->hurry, 1);
+    child_finish(t, &c, CHECK_MS, 1);
     ssize_t n = read(out[0], reply, sizeof reply - 1);
     close(out[0]);
     if (err)
         return err;
     if (c.status != 0)
-        return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->binary,
+        return task_fail(t, ERR_REFUSED, "%s config --check: %s", s->shared.binary,
                          child_outcome(&c, task_arena(t)));
-    /* Exit status 0 alone could be anybody's. */
+    /* Any program may exit with 0. */
     if (!str_starts(str_from(reply, n > 0 ? (size_t)n : 0), STR("millrace ")))
-        return task_fail(t, ERR_REFUSED, "%s is not millrace", s->binary);
+        return task_fail(t, ERR_REFUSED, "%s is not millrace", s->shared.binary);
     return 0;
 }
 
@@ -67,7 +68,7 @@ static void fill(const struct supervisor *s, struct handover *h)
     h->metrics_fd = s->metrics_fd;
     h->sim_pid = s->sim.child.running ? s->sim.child.pid : 0;
     h->sim_port = s->sim.port;
-    /* Nodes of an earlier reload may still be draining, and have more time. */
+    /* Nodes of an earlier reload may still be draining, with a longer drain_ms. */
     bool older = fleet_old(&s->fleet) > 0 && s->fleet.old_drain_ms > s->fleet.drain_ms;
     h->drain_ms = older ? s->fleet.old_drain_ms : s->fleet.drain_ms;
     for (int i = 0; i < METRICS_NODES_MAX; i++) {
@@ -77,16 +78,16 @@ static void fill(const struct supervisor *s, struct handover *h)
     }
 }
 
-/* From here on signals wait for the new program. One that came a moment ago may have been caught and not been told to us yet, and
- * the loop that would tell does not survive: it gets its turn first. */
+/* Blocks signals until the new program runs. The loop may have caught one that its handler has not
+ * seen yet, and does not survive exec: it gets two turns first. */
 static int hold_signals(struct task *t, const struct supervisor *s)
 {
     int err = 0;
     handover_shut_signals();
     for (int i = 0; i < 2 && !err; i++)
         err = task_yield(t);
-    if (!err && s->stops)
-        err = task_fail(t, ERR_CANCELED, "we are stopping");
+    if (!err && s->shared.stops)
+        err = task_fail(t, ERR_CANCELED, "the supervisor is stopping");
     if (err)
         handover_open_signals();
     return err;
@@ -114,10 +115,10 @@ static int try_reload(struct task *t, struct supervisor *s)
         handover_open_signals();
         return err;
     }
-    fill(s, &h); /* nothing waits from here on: it stays true */
+    fill(s, &h); /* no wait from here on, so it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
-    handover_exec(&h, s->binary, s->options->argv);
-    err = task_fail(t, ERR_IO, "%s: %s", s->binary, strerror(errno));
+    handover_exec(&h, s->shared.binary, s->options->argv);
+    err = task_fail(t, ERR_IO, "%s: %s", s->shared.binary, strerror(errno));
     if (h.listen_fd != s->listen_fd)
         close(h.listen_fd);
     return err;

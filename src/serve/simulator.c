@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define LISTEN_MS 20000 /* for it to say where it listens */
+#define LISTEN_MS 20000 /* until it has printed its address */
 #define STOP_MS   2000
 
 /* "millrace sim listens at http://127.0.0.1:9100" */
@@ -23,8 +23,8 @@ static bool parse_port(struct str line, int *port)
     return v > 0 && v < 65536;
 }
 
-/* The first line it prints; its end ends the wait too. */
-static int hear_port(struct task *t, int fd, int *port)
+/* Reads the port from the first line it prints. ERR_CLOSED when it ends before. */
+static int read_port(struct task *t, int fd, int *port)
 {
     struct watch w;
     char text[256];
@@ -53,16 +53,19 @@ static int start(struct task *t, struct simulator *s)
     int out[2];
     if (pipe2(out, O_CLOEXEC) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
-    char *argv[] = {arena_strdup(a, "millrace"), arena_strdup(a, "sim"),
-                    arena_strdup(a, "--listen"), arena_printf(a, "127.0.0.1:%d", s->port), NULL};
-    struct child_spec spec = {
-        .path = s->binary, .argv = argv, .out_fd = out[1], .err_fd = -1, .death_signal = SIGTERM};
-    int err = child_start(&s->child, s->loop, s->changed, &spec, a, &why);
+    const char *address = arena_printf(a, "127.0.0.1:%d", s->port);
+    const char *argv[] = {"millrace", "sim", "--listen", address, NULL};
+    struct child_spec spec = {.path = s->shared->binary,
+                              .argv = argv,
+                              .out_fd = out[1],
+                              .err_fd = -1,
+                              .death_signal = SIGTERM};
+    int err = child_start(&s->child, s->shared, &spec, a, &why);
     close(out[1]);
     if (err)
         task_fail(t, err, "%s", why);
-    else if ((err = hear_port(t, out[0], &s->port)) != 0)
-        task_fail(t, err, "it did not say where it listens");
+    else if ((err = read_port(t, out[0], &s->port)) != 0)
+        task_fail(t, err, "it printed no address");
     close(out[0]);
     s->failures = err ? s->failures + 1 : 0;
     return err;
@@ -71,20 +74,20 @@ static int start(struct task *t, struct simulator *s)
 static int64_t run_once(struct task *t, struct simulator *s)
 {
     struct task_scope scope = task_scope(t);
-    int64_t began = loop_now_ms(s->loop);
+    int64_t began = loop_now_ms(task_loop(t));
     int err = s->child.running ? 0 : start(t, s);
     if (err)
         log_error("serve", "the simulated AI cannot be started: %s", task_error(t));
-    waitq_wake_all(s->changed);
+    supervision_wake(s->shared);
     while (!err && s->child.running && !s->stop)
-        wait_change(t, s->changed, TIME_NEVER);
+        supervision_wait(t, s->shared, TIME_NEVER);
     if (s->child.running)
-        child_stop(t, &s->child, STOP_MS, s->hurry, 1);
+        child_stop(t, &s->child, STOP_MS, 1);
     else if (!err)
         log_error("serve", "the simulated AI has ended with %s",
                   child_outcome(&s->child, task_arena(t)));
     task_scope_end(t, scope);
-    return loop_now_ms(s->loop) - began;
+    return loop_now_ms(task_loop(t)) - began;
 }
 
 static void keep(struct task *t, void *arg)
@@ -93,15 +96,13 @@ static void keep(struct task *t, void *arg)
     struct backoff backoff = {0};
     while (!s->stop) {
         int64_t ran_ms = run_once(t, s);
-        int64_t until = loop_now_ms(s->loop) + backoff_next(&backoff, ran_ms);
-        while (!s->stop && loop_now_ms(s->loop) < until)
-            wait_change(t, s->changed, until);
+        supervision_pause(t, s->shared, backoff_next(&backoff, ran_ms), &s->stop);
     }
 }
 
 int simulator_go(struct simulator *s, struct group *g, pid_t pid)
 {
-    if (pid && child_adopt(&s->child, s->loop, s->changed, pid))
+    if (pid && child_adopt(&s->child, s->shared, pid))
         s->child.running = false;
     return task_go(g, "simulator", keep, s);
 }

@@ -11,20 +11,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "serve/datadir.h"
 
-#define ADOPT_MS       10000  /* for a process that was found */
-#define START_MS       600000 /* for a new one: repairing a large database takes its time */
+#define ADOPT_MS       10000  /* until an adopted process answers */
+#define START_MS       600000 /* until a new one does: a large database may need a repair */
 #define START_FIRST_MS 10000  /* see store_kind.start_first */
 #define START_LOOK_MS  50
-#define STILL_MS       15000 /* between two lines that say it is not up yet */
-#define ASK_MS         3000  /* for one answer */
+#define STILL_MS       15000 /* between two log lines that it is not up yet */
+#define ASK_MS         3000  /* for one probe */
 #define ASK_EVERY_MS   2000
 #define SILENT_MAX     3
-#define STOP_MS        60000 /* a database may have much to write */
-#define SILENT_STOP_MS 10000 /* for one that does not answer */
+#define STOP_MS        60000 /* a database may have to flush much */
+#define SILENT_STOP_MS 10000 /* of one that does not answer */
 #define SPACE_BYTES    (32 * 1024 * 1024)
 #define LOG_BYTES      16384
 #define TAIL_LINES     6
@@ -42,7 +43,7 @@ int store_fail(struct store *s, int err, const char *fmt, ...)
 static void set_state(struct store *s, enum store_state state)
 {
     s->state = state;
-    waitq_wake_all(s->changed);
+    supervision_wake(s->shared);
 }
 
 static const char *log_path(struct task *t, const struct store *s)
@@ -77,7 +78,7 @@ static int start_logged(struct task *t, struct store *s, struct child_spec *spec
         return store_fail(s, ERR_IO, "%s: %s", log, strerror(errno));
     s->log_start = lseek(fd, 0, SEEK_END);
     spec->out_fd = spec->err_fd = fd;
-    int err = child_start(&s->child, task_loop(t), s->changed, spec, task_arena(t), &why);
+    int err = child_start(&s->child, s->shared, spec, task_arena(t), &why);
     if (err)
         store_fail(s, err, "%s", why);
     close(fd);
@@ -90,10 +91,10 @@ int store_run(struct task *t, struct store *s, struct child_spec *spec)
     if (err)
         return err;
     while (s->child.running && !s->stop)
-        wait_change(t, s->changed, TIME_NEVER);
+        supervision_wait(t, s->shared, TIME_NEVER);
     if (s->stop) {
         child_signal(&s->child, SIGKILL);
-        child_finish(t, &s->child, STOP_MS, s->hurry, HURRY_LEVEL);
+        child_finish(t, &s->child, STOP_MS, HURRY_LEVEL);
         return ERR_CANCELED;
     }
     if (s->child.status == 0)
@@ -102,7 +103,7 @@ int store_run(struct task *t, struct store *s, struct child_spec *spec)
                       child_outcome(&s->child, task_arena(t)), log_path(t, s));
 }
 
-/* --- a process that is there already --- */
+/* --- a process that runs already --- */
 
 static struct str link_target(struct task *t, pid_t pid, const char *name)
 {
@@ -112,7 +113,7 @@ static struct str link_target(struct task *t, pid_t pid, const char *name)
     return n < 0 ? STR("") : str_dup(task_arena(t), str_from(target, (size_t)n));
 }
 
-/* Its program and its working folder must be ours: a number alone may belong to anybody now. */
+/* Program and working directory must be those of the store: the pid may have been reused. */
 static bool is_ours(struct task *t, const struct store *s, pid_t pid)
 {
     struct str exe = link_target(t, pid, "exe");
@@ -131,16 +132,12 @@ static bool adopt(struct task *t, struct store *s)
 {
     char text[32];
     int64_t pid;
-    int fd = open(pid_path(t, s), O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    if (fd >= 0)
-        close(fd);
-    struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
+    struct str rest = file_head(pid_path(t, s), text, sizeof text);
     if (!str_to_i64(str_cut(&rest, '\n'), &pid) || pid <= 1 || pid > INT_MAX)
         return false;
-    if (child_adopt(&s->child, task_loop(t), s->changed, (pid_t)pid))
+    if (child_adopt(&s->child, s->shared, (pid_t)pid))
         return false;
-    /* From here on the number cannot be given to another process unnoticed. */
+    /* The pidfd is open: from here on a reuse of the pid cannot go unnoticed. */
     if (is_ours(t, s, (pid_t)pid))
         return true;
     child_release(&s->child);
@@ -162,28 +159,28 @@ static void shut_down(struct task *t, struct store *s, int64_t grace_ms)
 {
     if (s->kind->hang_up)
         s->kind->hang_up(s);
-    child_stop(t, &s->child, grace_ms, s->hurry, HURRY_LEVEL);
+    child_stop(t, &s->child, grace_ms, HURRY_LEVEL);
     unlink(pid_path(t, s));
 }
 
-/* Whether a start that is no longer wanted may be broken off. */
-static bool may_break_off(const struct store *s, int64_t now_ms, int64_t *patience_ms)
+/* Whether a start that is no longer wanted may be aborted. */
+static bool may_abort(const struct store *s, int64_t now_ms, int64_t *patience_ms)
 {
     if (!s->stop)
         return false;
     if (*patience_ms == TIME_NEVER)
         *patience_ms = now_ms + START_FIRST_MS;
-    return !s->kind->start_first || now_ms >= *patience_ms || *s->hurry >= HURRY_LEVEL;
+    return !s->kind->start_first || now_ms >= *patience_ms || s->shared->hurry >= HURRY_LEVEL;
 }
 
-/* Until it answers. */
+/* Waits until it answers. */
 static int come_up(struct task *t, struct store *s, int64_t limit_ms)
 {
     struct loop *l = task_loop(t);
     int64_t give_up_at = loop_now_ms(l) + limit_ms, say_at = loop_now_ms(l) + STILL_MS;
     int64_t patience_ms = TIME_NEVER;
     for (;;) {
-        if (may_break_off(s, loop_now_ms(l), &patience_ms))
+        if (may_abort(s, loop_now_ms(l), &patience_ms))
             return ERR_CANCELED;
         if (!s->child.running)
             return store_fail(s, ERR_CLOSED, "the private %s did not start (%s); see %s",
@@ -202,7 +199,7 @@ static int come_up(struct task *t, struct store *s, int64_t limit_ms)
                      err == ERR_BUSY ? "it loads its data" : "it does not answer yet");
             say_at += STILL_MS;
         }
-        wait_change(t, s->changed, loop_now_ms(l) + START_LOOK_MS);
+        supervision_wait(t, s->shared, loop_now_ms(l) + START_LOOK_MS);
     }
 }
 
@@ -215,7 +212,7 @@ static int launch(struct task *t, struct store *s)
     struct child_spec spec = {.pid_path = pid_path(t, s)};
     spec.dir = arena_printf(task_arena(t), "%s/%s", s->data_dir, s->kind->folder);
     err = s->kind->command(t, s, &spec);
-    unlink(s->socket_path); /* of one that was killed */
+    unlink(s->socket_path); /* left by one that was killed */
     if (!err)
         err = start_logged(t, s, &spec);
     if (!err)
@@ -232,7 +229,8 @@ static int bring_up(struct task *t, struct store *s)
         }
         if (s->stop)
             return ERR_CANCELED;
-        log_warn("store", "a %s was running, pid %d, but does not answer; stopping it",
+        log_warn("store",
+                 "a %s was running, pid %d, but does not answer; stopping it and starting another",
                  s->kind->title, (int)s->child.pid);
         shut_down(t, s, SILENT_STOP_MS);
     }
@@ -240,16 +238,16 @@ static int bring_up(struct task *t, struct store *s)
     return err ? err : come_up(t, s, START_MS);
 }
 
-/* --- looking after it --- */
+/* --- watching --- */
 
-/* Until it ends, falls silent or shall stop. */
-static void attend(struct task *t, struct store *s)
+/* Returns when it has ended, does not answer or has to stop. */
+static void watch(struct task *t, struct store *s)
 {
     int silent = 0;
     int64_t ask_at = loop_now_ms(task_loop(t)) + ASK_EVERY_MS;
     while (s->child.running && !s->stop && silent < SILENT_MAX) {
         if (loop_now_ms(task_loop(t)) < ask_at) {
-            wait_change(t, s->changed, ask_at);
+            supervision_wait(t, s->shared, ask_at);
             continue;
         }
         int err = ask(t, s);
@@ -268,7 +266,7 @@ static void run_once(struct task *t, struct store *s)
     if (!err) {
         s->was_ready = true;
         set_state(s, STORE_READY);
-        attend(t, s);
+        watch(t, s);
     }
     bool ended = !s->child.running;
     if (!s->stop)
@@ -276,14 +274,14 @@ static void run_once(struct task *t, struct store *s)
     shut_down(t, s, s->stop && !err ? STOP_MS : SILENT_STOP_MS);
     if (!s->stop && !err)
         log_error("store", "%s %s%s", s->kind->title,
-                  ended ? "has ended with " : "was silent and has been stopped: ",
+                  ended ? "has ended with " : "did not answer and was stopped: ",
                   child_outcome(&s->child, task_arena(t)));
     else if (!s->stop)
         log_error("store", "%s", s->problem);
     task_scope_end(t, scope);
 }
 
-/* Prints the lines that have word in them, at most TAIL_LINES; how many there were. */
+/* Logs the lines that have word in them, at most TAIL_LINES; how many there were. */
 static int show_lines(const struct store *s, struct str text, struct str word)
 {
     int shown = 0;
@@ -291,13 +289,13 @@ static int show_lines(const struct store *s, struct str text, struct str word)
         struct str line = str_cut(&text, '\n');
         if (!line.n || str_find(line, word) < 0)
             continue;
-        log_error("store", "%s says: %.*s", s->kind->title, STR_ARG(line));
+        log_error("store", "%s logged: %.*s", s->kind->title, STR_ARG(line));
         shown++;
     }
     return shown;
 }
 
-/* What an operator would look up next: the errors in the log of the last start, or all of it. */
+/* What an operator needs next: the errors in the log of the last start, or else all of it. */
 static void show_log(struct task *t, const struct store *s)
 {
     char *text = arena_alloc(task_arena(t), LOG_BYTES);
@@ -309,13 +307,6 @@ static void show_log(struct task *t, const struct store *s)
     struct str all = str_from(text, n > 0 ? (size_t)n : 0);
     if (show_lines(s, all, STR("ERROR")) == 0 && show_lines(s, all, STR("rror")) == 0)
         show_lines(s, all, STR(""));
-}
-
-static void pause_before_restart(struct task *t, struct store *s, int64_t ms)
-{
-    int64_t until = loop_now_ms(task_loop(t)) + ms;
-    while (!s->stop && loop_now_ms(task_loop(t)) < until)
-        wait_change(t, s->changed, until);
 }
 
 static int check_socket_path(struct task *t, struct store *s)
@@ -331,8 +322,8 @@ static int check_socket_path(struct task *t, struct store *s)
     if (strpbrk(s->socket_path, " ?\"'\\\t\n"))
         return store_fail(
             s, ERR_INVALID,
-            "%s: has a space, a quote or a question mark in it; the private %s cannot live "
-            "there: set another data_dir",
+            "%s: has a space, a quote or a question mark in it, which the private %s does not "
+            "take: set another data_dir",
             s->socket_path, s->kind->title);
     return 0;
 }
@@ -354,7 +345,7 @@ static void keep(struct task *t, void *arg)
         if (!s->was_ready || s->stop)
             break;
         int64_t ran_ms = loop_now_ms(task_loop(t)) - began;
-        pause_before_restart(t, s, backoff_next(&backoff, ran_ms));
+        supervision_pause(t, s->shared, backoff_next(&backoff, ran_ms), &s->stop);
     }
     set_state(s, s->stop ? STORE_OFF : STORE_FAILED);
 }

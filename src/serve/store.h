@@ -1,16 +1,16 @@
-/* store.h -- a private store: prepared, started or adopted, looked after, restarted, stopped.
+/* store.h -- a private store: prepared, started or adopted, probed, restarted, stopped.
  *
  * One task per store, in this order:
  *   1. prepare: folders, credentials, for MariaDB the first database;
- *   2. a process that an earlier supervisor left here is adopted if it answers, else stopped;
- *      if there is none, one is started;
+ *   2. a process that an earlier supervisor left is adopted if it answers, else stopped; if there
+ *      is none, one is started;
  *   3. when it answers, the store is READY;
- *   4. it is asked every few seconds; three times no answer counts as dead;
- *   5. when it is dead it is started again after a while, until store->stop is set.
+ *   4. it is probed every few seconds; three probes without an answer count as dead;
+ *   5. a dead one is started again, with exponential backoff, until store->stop is set.
  * A store that has never been READY is not tried again: it has FAILED, and problem says why.
  *
- * Stores live in sessions of their own and outlive a supervisor that is killed: their data
- * is worth more than a quick end. */
+ * Stores run in sessions of their own and outlive a supervisor that is killed: they must not be
+ * killed while they write. */
 #ifndef SERVE_STORE_H
 #define SERVE_STORE_H
 
@@ -24,14 +24,14 @@ struct store;
 struct store_kind {
     const char *name;   /* of its files: "redis" */
     const char *title;  /* for people: "Redis" */
-    const char *exe;    /* its program is called something that begins like this */
-    const char *folder; /* where its process works, below data_dir */
-    bool start_first;   /* it must have come up before it can be told to end */
+    const char *exe;    /* the name of its program begins like this */
+    const char *folder; /* its working directory, below data_dir */
+    bool start_first;   /* SIGTERM is safe only after it has come up */
     /* Makes files, finds programs. */
     int (*prepare)(struct task *t, struct store *s);
     /* Fills path and argv. */
     int (*command)(struct task *t, struct store *s, struct child_spec *spec);
-    /* 0: it answers. ERR_BUSY: it lives but is not ready. Everything else: it does not answer. */
+    /* 0: it answers. ERR_BUSY: it runs but is not ready. All others: it does not answer. */
     int (*ping)(struct task *t, struct store *s);
     void (*hang_up)(struct store *s); /* before its process is stopped; may be NULL */
 };
@@ -45,34 +45,33 @@ struct store {
     const char *data_dir; /* absolute */
     const struct system_user *user;
     size_t nodes; /* that will connect */
-    struct waitq *changed;
-    const int *hurry;
+    struct supervision *shared;
 
     enum store_state state;
     bool stop;      /* set by the owner: end it */
-    bool was_ready; /* set by the owner after a reload: a failed start is tried again */
+    bool was_ready; /* set by the owner after a reload: a failed start is retried */
     char problem[512];
 
     const char *program, *secret, *socket_path; /* in the arena of its task, as are the following */
     struct child child;
     off_t log_start;      /* where the log of its last start begins */
-    bool cannot_write;    /* Redis: it said so when it was last asked */
-    struct sql_pool *sql; /* MariaDB, for asking; NULL while not connected */
+    bool cannot_write;    /* Redis: as of the last probe */
+    struct sql_pool *sql; /* MariaDB, for probes; NULL while not connected */
 };
 
-/* Starts the store's task in g; the fields up to hurry must be set. */
+/* Starts the store's task in g; the fields up to shared must be set. */
 MUST_CHECK int store_go(struct store *s, struct group *g);
 
-/* Stops a process that an earlier supervisor left, if there is one; for stores that are not started. */
+/* Stops a process that an earlier supervisor left, if there is one; for stores not in use. */
 void store_clear(struct task *t, struct store *s);
 
 /* For the kinds: the rest of this header. */
 
-/* Remembers why the store failed and returns err. */
+/* Sets problem and returns err. */
 int store_fail(struct store *s, int err, const char *fmt, ...) PRINTF(3, 4);
-/* The full path of a program in PATH or where servers usually are. ERR_NOT_FOUND. */
+/* The full path of a program in PATH or the usual folders of servers. ERR_NOT_FOUND. */
 MUST_CHECK int store_find_program(struct task *t, const char *name, const char **out);
-/* Runs a program to its end; its output goes to the store's log. ERR_REFUSED: it failed. ERR_CANCELED: the store was
- * stopped meanwhile. */
+/* Runs a program to its end; its output goes to the store's log. ERR_REFUSED: it failed.
+ * ERR_CANCELED: the store was stopped meanwhile. */
 MUST_CHECK int store_run(struct task *t, struct store *s, struct child_spec *spec);
 #endif

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,28 +37,28 @@ static int fill_folder(struct task *t, struct store *s, const char *folder)
         return store_fail(s, err, "%s", why);
     if (store_find_program(t, "mariadb-install-db", &program))
         return store_fail(s, ERR_NOT_FOUND, "mariadb-install-db is not installed");
-    /* Without --user: with it, the script changes owners outside our folder. Bootstrapping runs as
-     * whoever we are, root included. */
-    char *argv[] = {
-        arena_strdup(a, program),
-        arena_strdup(a, "--no-defaults"),
-        arena_strdup(a, "--force"), /* does not look up the name of this machine */
-        arena_strdup(a, "--skip-test-db"),
-        arena_strdup(a, "--skip-name-resolve"),
+    /* Without --user: with it, the script changes owners outside of the folder. It runs as the user
+     * of this process, root included. */
+    const char *argv[] = {
+        program,
+        "--no-defaults",
+        "--force", /* skips the lookup of the host name */
+        "--skip-test-db",
+        "--skip-name-resolve",
         arena_printf(a, "--auth-root-socket-user=%s", s->user->name),
         arena_printf(a, "--datadir=%s", folder),
-        /* In a shared one, every other mariadbd that starts would remove our tables. */
+        /* In a shared one, every other mariadbd that starts would remove its tables. */
         arena_printf(a, "--tmpdir=%s/mariadb/tmp", s->data_dir),
         NULL,
     };
-    struct child_spec spec = {.path = program, .argv = argv, .death_signal = 9};
+    struct child_spec spec = {.path = program, .argv = argv, .death_signal = SIGKILL};
     log_info("store", "making a new MariaDB in %s/mariadb", s->data_dir);
     return store_run(t, s, &spec);
 }
 
 /* Built aside and renamed when complete, so that an interrupted first start leaves nothing that
- * looks like a database. The name is new each time: what a killed supervisor had begun may still be
- * writing to the old one. */
+ * looks like a database. The name is new each time: a process of a killed supervisor may still
+ * write to the old one. */
 static int make_database(struct task *t, struct store *s)
 {
     struct arena *a = task_arena(t);
@@ -77,7 +78,7 @@ static int make_database(struct task *t, struct store *s)
     return err;
 }
 
-/* Run by every start, so that a lost password file is made good. */
+/* Run by every start, so that a lost password file is replaced. */
 static int write_init_file(struct task *t, struct store *s, const char *path)
 {
     const char *why = NULL;
@@ -120,31 +121,29 @@ static int command(struct task *t, struct store *s, struct child_spec *spec)
         return err;
     /* During a reload two sets of nodes are connected. */
     int64_t connections = 2 * (int64_t)s->nodes * s->config->mysql_connections + OTHER_CONNECTIONS;
-    char *options[] = {
-        arena_strdup(a, "mariadbd"),
-        arena_strdup(a, "--no-defaults"),
+    const char *options[] = {
+        "mariadbd",
+        "--no-defaults",
         arena_printf(a, "--datadir=%s/mariadb/data", s->data_dir),
         arena_printf(a, "--tmpdir=%s/mariadb/tmp", s->data_dir),
         arena_printf(a, "--socket=%s", s->socket_path),
         arena_printf(a, "--pid-file=%s/mariadb/mariadbd.pid", s->data_dir),
         arena_printf(a, "--init-file=%s", init),
-        arena_strdup(a, "--skip-networking"),
-        arena_strdup(a, "--skip-name-resolve"),
-        arena_strdup(a, "--skip-symbolic-links"),
-        arena_strdup(a, "--local-infile=0"),
-        arena_strdup(a, "--character-set-server=utf8mb4"),
-        arena_strdup(a, "--collation-server=" COLLATION),
-        arena_strdup(a, "--max-allowed-packet=64M"),
+        "--skip-networking",
+        "--skip-name-resolve",
+        "--skip-symbolic-links",
+        "--local-infile=0",
+        "--character-set-server=utf8mb4",
+        "--collation-server=" COLLATION,
+        "--max-allowed-packet=64M",
         arena_printf(a, "--max-connections=%lld", (long long)connections),
         arena_printf(a, "--innodb-buffer-pool-size=%lld", (long long)buffer_bytes(s)),
-        arena_strdup(a, "--innodb-flush-log-at-trx-commit=1"), /* money: a commit is on disk */
-        geteuid() == 0 ? arena_strdup(a, "--user=root") : NULL,
+        "--innodb-flush-log-at-trx-commit=1", /* money: a commit is on disk */
+        geteuid() == 0 ? "--user=root" : NULL,
         NULL,
     };
-    char **argv = arena_alloc(a, sizeof options);
-    memcpy(argv, options, sizeof options);
     spec->path = s->program;
-    spec->argv = argv;
+    spec->argv = memcpy(arena_alloc(a, sizeof options), options, sizeof options);
     return 0;
 }
 
@@ -152,7 +151,7 @@ static int ping(struct task *t, struct store *s)
 {
     if (!s->sql) {
         if (access(s->socket_path, F_OK) < 0)
-            return ERR_UNAVAILABLE; /* not worth a line in the log, as a try would be */
+            return ERR_UNAVAILABLE; /* a failed connection would be logged */
         struct sql_options o = {.url = stores_mysql_url(task_arena(t), s->data_dir),
                                 .password = s->secret,
                                 .connections_max = 1};

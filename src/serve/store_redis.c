@@ -20,8 +20,8 @@ static int64_t max_bytes(const struct store *s)
     return share < MAX_BYTES_DEFAULT ? share : MAX_BYTES_DEFAULT;
 }
 
-/* Everything that matters is in the append-only file; nothing with a TTL is worth more than
- * memory, and nothing without one may be evicted (SYS-3). */
+/* The append-only file holds everything durable. Keys with a TTL may be evicted when memory is
+ * short, keys without one never (SYS-3). */
 static const char *settings(struct task *t, const struct store *s)
 {
     return arena_printf(
@@ -37,11 +37,11 @@ static const char *settings(struct task *t, const struct store *s)
         "save \"\"\n"
         "appendonly %s\n"
         "appendfsync everysec\n"
-        /* A rewrite takes a core for as long as it lasts. Papers are packed already, and trying to pack them again
-         * is half of it; a file of this size is read in four seconds. */
+        /* A rewrite uses a whole core. Papers are compressed already, and compressing them again
+         * is half of its time; a file of this size is read in four seconds. */
         "rdbcompression no\n"
         "auto-aof-rewrite-min-size 1gb\n"
-        /* Searched from the front for every field: hundreds of prices take too long. */
+        /* A listpack is searched linearly: too slow for hundreds of prices. */
         "hash-max-listpack-entries 128\n"
         "maxmemory %lld\n"
         "maxmemory-policy volatile-lru\n",
@@ -67,19 +67,19 @@ static int command(struct task *t, struct store *s, struct child_spec *spec)
 {
     struct arena *a = task_arena(t);
     const char *why = NULL;
-    char *file = arena_printf(a, "%s/secret/redis.conf", s->data_dir);
+    const char *file = arena_printf(a, "%s/secret/redis.conf", s->data_dir);
     int err = datadir_write(a, file, settings(t, s), &why);
     if (err)
         return store_fail(s, err, "%s", why);
-    char **argv = ARENA_ARRAY(a, char *, 3);
-    argv[0] = arena_strdup(a, "redis-server"); /* what it is called decides what it is */
+    const char **argv = ARENA_ARRAY(a, const char *, 3);
+    argv[0] = "redis-server"; /* argv[0] decides which program it is */
     argv[1] = file;
     spec->path = s->program;
     spec->argv = argv;
     return 0;
 }
 
-/* Sends commands, reads until the last of count replies is complete; each is one line. */
+/* Sends commands and reads count replies of one line each. */
 static int converse(struct task *t, int fd, const char *commands, int count, char *reply)
 {
     struct watch w;
@@ -99,7 +99,7 @@ static int converse(struct task *t, int fd, const char *commands, int count, cha
     return err;
 }
 
-/* A connection of its own each time, as a client that comes anew would have it. */
+/* A new connection each time, as a new client would have. */
 static int ping(struct task *t, struct store *s)
 {
     int fd;
@@ -107,7 +107,7 @@ static int ping(struct task *t, struct store *s)
     int err = net_connect_unix(t, s->socket_path, &fd);
     if (err)
         return err;
-    /* Setting the limit lets a changed one take effect with a reload. */
+    /* A limit that was changed takes effect with a reload. */
     const char *limit =
         s->state == STORE_READY
             ? "PING\r\n"
@@ -117,12 +117,14 @@ static int ping(struct task *t, struct store *s)
     close(fd);
     if (err)
         return err;
-    /* One whose disk is full says so to a PING, too: it lives, has what is in memory, and goes on when there is room. */
+    /* Redis with a full disk answers MISCONF to a PING, too. It is up, serves reads from memory,
+     * and recovers when there is room. */
     bool full = strstr(reply, "-MISCONF ") != NULL;
     if (full != s->cannot_write)
-        log_line(full ? LOG_ERROR : LOG_INFO, "store", "%s",
-                 full ? "Redis cannot write to its disk, and changes nothing until it can"
-                      : "Redis writes to its disk again");
+        log_line(
+            full ? LOG_ERROR : LOG_INFO, "store", "%s",
+            full ? "Redis cannot write to its disk and refuses writes until it can; free some space"
+                 : "Redis writes to its disk again");
     s->cannot_write = full;
     if (full || strstr(reply, "+PONG\r\n"))
         return 0;

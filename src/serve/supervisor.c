@@ -29,7 +29,7 @@ static const char *program_path(struct arena *a)
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
     check(n > 0 && n < (ssize_t)sizeof path);
     struct str s = str_from(path, (size_t)n);
-    if (str_ends(s, STR(" (deleted)"))) /* replaced since we started */
+    if (str_ends(s, STR(" (deleted)"))) /* replaced since the start */
         s.n -= sizeof " (deleted)" - 1;
     return str_z(a, s);
 }
@@ -57,7 +57,7 @@ static int fail(struct supervisor *s, int err, const char *why)
     return err;
 }
 
-/* Everything that needs root comes first; nothing has been started if it fails. */
+/* What needs root comes first; nothing has been started if it fails. */
 static int settle(struct task *t, struct supervisor *s)
 {
     struct arena *a = &s->arena;
@@ -78,7 +78,7 @@ static int settle(struct task *t, struct supervisor *s)
     return err;
 }
 
-/* The process has it all, from before its program was replaced. */
+/* After exec: the process has all of it already. */
 static int settle_again(struct supervisor *s)
 {
     s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
@@ -104,30 +104,31 @@ static void warn_about_machine(const struct supervisor *s)
 static void on_stop(void *arg)
 {
     struct supervisor *s = arg;
-    if (s->stops++ > 0)
-        log_warn("serve", "hurrying");
-    s->hurry = s->stops - 1;
-    waitq_wake_all(&s->changed);
+    if (s->shared.stops++ > 0)
+        log_warn("serve", "told to stop again: killing the nodes%s",
+                 s->shared.stops > 2 ? " and the stores" : "");
+    s->shared.hurry = s->shared.stops - 1;
+    supervision_wake(&s->shared);
 }
 
 static void on_reload(void *arg)
 {
     struct supervisor *s = arg;
-    /* The same signal tells that the terminal we were started from is gone. */
+    /* The same signal is sent when the terminal it was started from is closed. */
     if (s->terminal_fd >= 0 && tcgetpgrp(s->terminal_fd) < 0) {
         on_stop(s);
         return;
     }
     s->reload = true;
-    waitq_wake_all(&s->changed);
+    supervision_wake(&s->shared);
 }
 
 static void take_signals(struct supervisor *s)
 {
     signal(SIGPIPE, SIG_IGN);
-    loop_on_signal(s->loop, SIGTERM, on_stop, s);
-    loop_on_signal(s->loop, SIGINT, on_stop, s);
-    loop_on_signal(s->loop, SIGHUP, on_reload, s);
+    loop_on_signal(s->shared.loop, SIGTERM, on_stop, s);
+    loop_on_signal(s->shared.loop, SIGINT, on_stop, s);
+    loop_on_signal(s->shared.loop, SIGHUP, on_reload, s);
     handover_open_signals();
 }
 
@@ -140,8 +141,7 @@ static void prepare_store(struct supervisor *s, struct store *store, const struc
                             .data_dir = s->dir.path,
                             .user = &s->user,
                             .nodes = (size_t)s->nodes,
-                            .changed = &s->changed,
-                            .hurry = &s->hurry,
+                            .shared = &s->shared,
                             .was_ready = s->reloaded};
 }
 
@@ -150,26 +150,26 @@ static bool is_settled(const struct store *store)
     return store->state != STORE_STARTING && store->state != STORE_DOWN;
 }
 
-/* Returns when both are ready, one has failed, or we shall stop. */
+/* Returns when both are ready, one has failed, or the supervisor has to stop. */
 static int start_stores(struct task *t, struct supervisor *s)
 {
     if (!*s->config.redis_url && store_go(&s->redis, &s->stores))
         return ERR_LIMIT;
     if (!*s->config.mysql_url && store_go(&s->mariadb, &s->stores))
         return ERR_LIMIT;
-    while (!s->stops && s->redis.state != STORE_FAILED && s->mariadb.state != STORE_FAILED &&
+    while (!s->shared.stops && s->redis.state != STORE_FAILED && s->mariadb.state != STORE_FAILED &&
            !(is_settled(&s->redis) && is_settled(&s->mariadb)))
-        wait_change(t, &s->changed, TIME_NEVER);
+        supervision_wait(t, &s->shared, TIME_NEVER);
     const struct store *failed = s->redis.state == STORE_FAILED     ? &s->redis
                                  : s->mariadb.state == STORE_FAILED ? &s->mariadb
                                                                     : NULL;
     if (failed)
         return fail(s, ERR_IO, failed->problem);
-    return s->stops ? ERR_CANCELED : 0;
+    return s->shared.stops ? ERR_CANCELED : 0;
 }
 
-/* Stops stores that these settings do not need, but that run: left by a supervisor that was
- * killed, or needed by the settings before a reload. The nodes of that time must be gone. */
+/* Stops stores that run although these settings do not use them: left by a supervisor that was
+ * killed, or in use before a reload. The nodes of that time must have ended. */
 static void clear_stores(struct task *t, struct supervisor *s)
 {
     if (*s->config.redis_url)
@@ -178,9 +178,9 @@ static void clear_stores(struct task *t, struct supervisor *s)
         store_clear(t, &s->mariadb);
 }
 
-/* --- what is in them --- */
+/* --- their content --- */
 
-/* The settings as children shall see them: a file that changes on disk means nothing to them. */
+/* The settings for children, who must not see later changes of the file on disk. */
 static int make_config_file(const struct config *c)
 {
     struct buf b;
@@ -192,24 +192,22 @@ static int make_config_file(const struct config *c)
     return fd;
 }
 
-/* After a reload the old nodes serve until new ones do. So a migration that fails is tried again;
- * SIGHUP meanwhile takes another program. */
+/* After a reload the old nodes serve until new ones do, so a migration that fails is retried;
+ * SIGHUP meanwhile loads another program. */
 static int migrate(struct task *t, struct supervisor *s, struct provision *p)
 {
     for (;;) {
         int err = provision_migrate(t, p);
-        if (!err || s->stops)
+        if (!err || s->shared.stops)
             return err;
         if (!s->reloaded)
-            return fail(s, err,
-                        "the private MariaDB could not be migrated; the lines above tell "
-                        "why");
+            return fail(s, err, "the private MariaDB could not be migrated; see the lines above");
         log_error("serve", "not migrated: no new nodes, %d old ones go on; the next try is in %d s",
                   fleet_old(&s->fleet), MIGRATE_AGAIN_MS / 1000);
-        int64_t until = loop_now_ms(s->loop) + MIGRATE_AGAIN_MS;
-        while (!s->stops && !s->reload && loop_now_ms(s->loop) < until)
-            wait_change(t, &s->changed, until);
-        if (s->stops)
+        int64_t until = loop_now_ms(s->shared.loop) + MIGRATE_AGAIN_MS;
+        while (!s->shared.stops && !s->reload && loop_now_ms(s->shared.loop) < until)
+            supervision_wait(t, &s->shared, until);
+        if (s->shared.stops)
             return ERR_CANCELED;
         if (s->reload) {
             s->reload = false;
@@ -218,16 +216,12 @@ static int migrate(struct task *t, struct supervisor *s, struct provision *p)
     }
 }
 
-/* A configured MySQL is filled by operators, never by us. */
+/* A configured MySQL is filled by operators only. */
 static int fill_stores(struct task *t, struct supervisor *s)
 {
     if (*s->config.mysql_url)
         return 0;
-    struct provision p = {.loop = s->loop,
-                          .changed = &s->changed,
-                          .stops = &s->stops,
-                          .hurry = &s->hurry,
-                          .binary = s->binary,
+    struct provision p = {.shared = &s->shared,
                           .data_dir = s->dir.path,
                           .config = &s->config,
                           .settings_fd = make_config_file(&s->config)};
@@ -241,18 +235,11 @@ static int fill_stores(struct task *t, struct supervisor *s)
 
 /* --- the simulated AI and the nodes --- */
 
-/* What this process has already, when its program was replaced. */
+/* Adopts what this process had before exec. */
 static int take_over(struct supervisor *s)
 {
-    s->sim = (struct simulator){.loop = s->loop,
-                                .changed = &s->changed,
-                                .hurry = &s->hurry,
-                                .binary = s->binary,
-                                .port = s->before.sim_port};
-    s->fleet = (struct fleet){.loop = s->loop,
-                              .changed = &s->changed,
-                              .hurry = &s->hurry,
-                              .binary = s->binary,
+    s->sim = (struct simulator){.shared = &s->shared, .port = s->before.sim_port};
+    s->fleet = (struct fleet){.shared = &s->shared,
                               .listen_fd = s->listen_fd,
                               .metrics_fd = s->metrics_fd,
                               .config_fd = -1,
@@ -268,20 +255,20 @@ static int take_over(struct supervisor *s)
     return err;
 }
 
-/* One that runs but is no longer wanted ends with the old nodes, who use it: see attend. */
+/* One that runs but is no longer configured ends with the old nodes, which use it: see attend. */
 static int start_simulator(struct task *t, struct supervisor *s)
 {
     if (*s->config.ai_url)
         return 0;
     if (!s->before.sim_pid && simulator_go(&s->sim, &s->sims, 0))
         return ERR_LIMIT;
-    while (!s->sim.port && !s->stops && (s->reloaded || s->sim.failures < FAILURES_MAX))
-        wait_change(t, &s->changed, TIME_NEVER);
-    if (!s->sim.port && !s->stops)
+    while (!s->sim.port && !s->shared.stops && (s->reloaded || s->sim.failures < FAILURES_MAX))
+        supervision_wait(t, &s->shared, TIME_NEVER);
+    if (!s->sim.port && !s->shared.stops)
         return fail(s, ERR_IO, "the simulated AI cannot be started");
     s->config.ai_url = arena_printf(&s->arena, "http://127.0.0.1:%d/v1", s->sim.port);
     s->simulated = true;
-    return s->stops ? ERR_CANCELED : 0;
+    return s->shared.stops ? ERR_CANCELED : 0;
 }
 
 static int start_nodes(struct supervisor *s)
@@ -291,32 +278,32 @@ static int start_nodes(struct supervisor *s)
     return fleet_go(&s->fleet, &s->fleet_group);
 }
 
-/* --- the life of a supervisor --- */
+/* --- running --- */
 
-/* The old nodes have ended, and with them the need for what only they used. */
+/* The old nodes have ended: stops what only they used. */
 static void tidy_up(struct task *t, struct supervisor *s)
 {
     if (!s->simulated) {
         s->sim.stop = true;
-        waitq_wake_all(&s->changed);
+        supervision_wake(&s->shared);
     }
     clear_stores(t, s);
     if (s->reloaded)
         log_info("serve", "the old nodes have ended");
 }
 
-/* Until somebody wants us to stop, or nodes cannot be started at all. */
+/* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
     bool announced = false, tidy = false;
-    while (!s->stops) {
+    while (!s->shared.stops) {
         if (!announced && fleet_ready(&s->fleet) > 0) {
             announced = true;
             supervisor_announce(t, s);
-            continue; /* it waits: what changed meanwhile has woken nobody here */
+            continue; /* it waits, and may have missed a wake-up meanwhile */
         }
         if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
-            return fail(s, ERR_IO, "nodes end before they serve; the lines above tell why");
+            return fail(s, ERR_IO, "nodes end before they serve; see the lines above");
         if (!tidy && fleet_old(&s->fleet) == 0) {
             tidy = true;
             tidy_up(t, s);
@@ -327,23 +314,26 @@ static int attend(struct task *t, struct supervisor *s)
             supervisor_reload(t, s);
             continue;
         }
-        wait_change(t, &s->changed, TIME_NEVER);
+        supervision_wait(t, &s->shared, TIME_NEVER);
     }
     return 0;
+}
+
+static void join(struct task *t, struct supervisor *s, struct group *g)
+{
+    supervision_wake(&s->shared);
+    check(group_join(t, g) == 0);
 }
 
 static void stop_all(struct task *t, struct supervisor *s)
 {
     close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
     s->fleet.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->fleet_group) == 0);
+    join(t, s, &s->fleet_group);
     s->sim.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->sims) == 0);
+    join(t, s, &s->sims);
     s->redis.stop = s->mariadb.stop = true;
-    waitq_wake_all(&s->changed);
-    check(group_join(t, &s->stores) == 0);
+    join(t, s, &s->stores);
     clear_stores(t, s);
 }
 
@@ -372,12 +362,12 @@ static void live(struct task *t, void *arg)
         err = start_all(t, s);
     if (!err)
         err = attend(t, s);
-    if (err && !s->stops)
+    if (err && !s->shared.stops)
         log_error("serve", "%s", s->problem ? s->problem : err_name(err));
-    s->status = s->stops ? 0 : 1;
+    s->status = s->shared.stops ? 0 : 1;
     if (!settled)
         return;
-    if (s->stops)
+    if (s->shared.stops)
         log_info("serve", "stopping: nodes first, then the stores");
     stop_all(t, s);
     log_info("serve", "stopped");
@@ -385,17 +375,16 @@ static void live(struct task *t, void *arg)
 
 static void run(struct supervisor *s)
 {
-    s->loop = loop_new(NULL);
-    waitq_init(&s->changed);
-    group_init(&s->stores, s->loop);
-    group_init(&s->sims, s->loop);
-    group_init(&s->fleet_group, s->loop);
+    supervision_init(&s->shared, loop_new(NULL), program_path(&s->arena));
+    group_init(&s->stores, s->shared.loop);
+    group_init(&s->sims, s->shared.loop);
+    group_init(&s->fleet_group, s->shared.loop);
     struct group self;
-    group_init(&self, s->loop);
+    group_init(&self, s->shared.loop);
     take_signals(s);
     check(task_go(&self, "supervisor", live, s) == 0);
-    loop_run(s->loop);
-    loop_free(s->loop);
+    loop_run(s->shared.loop);
+    loop_free(s->shared.loop);
 }
 
 static int find_terminal(void)
@@ -424,7 +413,6 @@ int supervisor_main(const struct serve_options *o)
     const char *why = NULL;
     arena_init(&s.arena);
     s.reloaded = handover_take(&s.arena, &s.before);
-    s.binary = program_path(&s.arena);
     s.terminal_fd = find_terminal();
     if (serve_settings(&s.arena, o, &s.config, &why)) {
         fprintf(stderr, "millrace: %s\n", why);

@@ -14,36 +14,32 @@ struct supervisor {
     const struct serve_options *options;
     struct arena arena;
     struct config config;
-    const char *binary; /* the program on disk */
     struct system_user user;
     struct datadir dir;
     int listen_fd, metrics_fd;
     int nodes;
-    int terminal_fd;       /* -1: we were not started from one */
-    bool reloaded;         /* this program replaced another one in this process */
-    bool simulated;        /* the AI is our own child */
+    int terminal_fd;       /* -1: not started from one */
+    bool reloaded;         /* exec has replaced another program in this process */
+    bool simulated;        /* the AI is a child of the supervisor */
     int64_t sample_papers; /* made-up papers in the private MariaDB */
     struct handover before;
 
-    struct loop *loop;
-    struct waitq changed; /* woken by everything: whoever waits looks at what matters to it */
-    int stops;            /* SIGTERM and SIGINT so far */
-    int hurry;            /* 1: nodes are killed, 2: stores too */
-    bool reload;          /* SIGHUP */
+    struct supervision shared;
+    bool reload; /* SIGHUP */
 
     struct group stores, sims, fleet_group;
     struct store redis, mariadb;
     struct simulator sim;
     struct fleet fleet;
-    const char *problem; /* why we do not go on, in arena; NULL if by request */
+    const char *problem; /* why it ends, in arena; NULL: by request */
     int status;
 };
 
-/* It serves: tells people so on standard output, makes the first accounts (serve/first_accounts.h) and
- * shows them; after a reload there is a line in the log. */
+/* The server is ready: prints where and on what it runs, makes the first accounts and shows them
+ * (serve/first_accounts.h). After a reload, and with JSON logs, it logs instead. */
 void supervisor_announce(struct task *t, struct supervisor *s);
 
-/* Checks everything, then becomes the program on disk. Returns only if that is not to be: the
- * log says why, and nothing has changed. */
+/* Checks settings and program, then execs the program on disk. Returns only if that failed: the log
+ * says why, and nothing has changed. */
 void supervisor_reload(struct task *t, struct supervisor *s);
 #endif

@@ -15,12 +15,12 @@ int system_user_find(struct arena *a, const char *name, struct system_user *out,
         *why = arena_printf(a, "\"user\" is \"%s\"; there is no such system user", name);
         return ERR_INVALID;
     }
-    if (!p) { /* containers run under numbers that no file knows */
+    if (!p) { /* containers may run with a uid that is in no passwd file */
         *out = (struct system_user){arena_printf(a, "%d", (int)geteuid()), geteuid(), getegid()};
         return 0;
     }
     if (geteuid() != 0 && p->pw_uid != geteuid()) {
-        *why = arena_printf(a, "\"user\" is \"%s\"; only root can become somebody else", name);
+        *why = arena_printf(a, "\"user\" is \"%s\"; only root can run as another user", name);
         return ERR_INVALID;
     }
     gid_t gid = *name ? p->pw_gid : getegid();

@@ -1,4 +1,4 @@
-/* system_user.h -- the system user that we and the stores run as. */
+/* system_user.h -- the system user that supervisor, nodes and stores run as. */
 #ifndef SERVE_SYSTEM_USER_H
 #define SERVE_SYSTEM_USER_H
 
@@ -12,10 +12,10 @@ struct system_user {
     gid_t gid;
 };
 
-/* name as configured; "": whoever started us. ERR_INVALID with *why (in a) when there is no such user, or we may not
- * become it. */
+/* name as configured; "": the current user. ERR_INVALID with *why (in a) when there is no such
+ * user, or this process may not become it. */
 MUST_CHECK int system_user_find(struct arena *a, const char *name, struct system_user *out,
                                 const char **why);
-/* For good: groups, gid and uid. Does nothing when we are that user already. */
+/* For good: groups, gid and uid. Does nothing when the process is that user already. */
 MUST_CHECK int system_user_become(struct arena *a, const struct system_user *u, const char **why);
 #endif

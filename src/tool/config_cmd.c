@@ -12,13 +12,11 @@ static int print(const struct buf *b)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static int load(struct arena *a, const char *file, struct config *c)
+static int load(const struct command *cmd, struct arena *a, const char *file, struct config *c)
 {
     const char *why = NULL;
-    if (config_load(a, file ? file : CONFIG_FILE_DEFAULT, !file, environ, c, &why) == 0)
-        return 0;
-    fprintf(stderr, "millrace: %s\n", why);
-    return 1;
+    int err = config_load(a, file ? file : CONFIG_FILE_DEFAULT, !file, environ, c, &why);
+    return err ? opt_fail(cmd, "%s", why) : 0;
 }
 
 int config_main(int argc, char **argv)
@@ -27,14 +25,14 @@ int config_main(int argc, char **argv)
     bool check_only = false, markdown = false;
     const struct opt opts[] = {
         {"config", "FILE", "settings to read; default: config.json if it exists", .text = &file},
-        {"check", NULL, "only say whether they can be used", .flag = &check_only},
+        {"check", NULL, "only check that they are valid", .flag = &check_only},
         {"markdown", NULL, "print the reference of all settings instead", .flag = &markdown},
     };
     struct command cmd = {
         "config", NULL,
         "Shows every setting with its value, where it comes from and what it means.", opts,
         sizeof opts / sizeof *opts};
-    int status = opt_parse(&cmd, argc, argv, NULL);
+    int status = opt_parse(&cmd, argc, argv);
     if (status >= 0)
         return status;
 
@@ -47,7 +45,7 @@ int config_main(int argc, char **argv)
     if (markdown) {
         config_document(&b);
     } else {
-        status = load(&a, file, &c);
+        status = load(&cmd, &a, file, &c);
         if (status == 0 && check_only)
             buf_add_lit(&b, "millrace " MILLRACE_VERSION ": the settings can be used\n");
         else if (status == 0)

@@ -1,6 +1,7 @@
 #include "tool/opt.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 
-enum { GO_ON = -1, HELPED = 0, WRONG = 2 };
+enum { GO_ON = -1, HELPED = 0, FAILED = 1, WRONG = 2 };
 
 static int print_help(const struct command *c)
 {
@@ -27,8 +28,28 @@ static int print_help(const struct command *c)
     return HELPED;
 }
 
-static int hint(const struct command *c)
+static void print_error(const struct command *c, const char *fmt, va_list ap)
 {
+    fprintf(stderr, "millrace %s: ", c->name);
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\n");
+}
+
+int opt_fail(const struct command *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_error(c, fmt, ap);
+    va_end(ap);
+    return FAILED;
+}
+
+int opt_mistake(const struct command *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_error(c, fmt, ap);
+    va_end(ap);
     fprintf(stderr, "See \"millrace %s --help\".\n", c->name);
     return WRONG;
 }
@@ -46,18 +67,15 @@ static int unknown(const struct command *c, struct str name)
     struct nearest n = nearest_to(name);
     for (size_t i = 0; i < c->opt_count; i++)
         nearest_try(&n, c->opts[i].name);
-    fprintf(stderr, "millrace %s: unknown option \"--%.*s\"", c->name, STR_ARG(name));
-    if (nearest_name(&n))
-        fprintf(stderr, "; did you mean \"--%s\"?", nearest_name(&n));
-    fprintf(stderr, "\n");
-    return hint(c);
+    const char *near = nearest_name(&n);
+    return opt_mistake(c, "unknown option \"--%.*s\"%s%s%s", STR_ARG(name),
+                       near ? "; did you mean \"--" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static int wrong_value(const struct command *c, const struct opt *o, const char *value)
 {
-    fprintf(stderr, "millrace %s: --%s is \"%s\"; expected is a number from %lld to %lld\n",
-            c->name, o->name, value, (long long)o->least, (long long)o->most);
-    return hint(c);
+    return opt_mistake(c, "--%s is \"%s\"; expected is a number from %lld to %lld", o->name, value,
+                       (long long)o->least, (long long)o->most);
 }
 
 static int take_number(const struct command *c, const struct opt *o, const char *value)
@@ -100,42 +118,49 @@ static int take_option(const struct command *c, const char *arg, const char *nex
     if (!o)
         return unknown(c, name);
     if (!o->value) {
-        if (rest.p) {
-            fprintf(stderr, "millrace %s: --%s takes no value\n", c->name, o->name);
-            return hint(c);
-        }
+        if (rest.p)
+            return opt_mistake(c, "--%s takes no value", o->name);
         *o->flag = true;
         return GO_ON;
     }
     if (rest.p)
         return take_value(c, o, rest.p); /* the end of arg, so it is terminated */
-    if (!next) {
-        fprintf(stderr, "millrace %s: --%s needs a value: %s\n", c->name, o->name, o->value);
-        return hint(c);
-    }
+    if (!next)
+        return opt_mistake(c, "--%s needs a value: %s", o->name, o->value);
     *used = true;
     return take_value(c, o, next);
 }
 
-int opt_parse(const struct command *c, int argc, char **argv, struct operands *out)
+/* Whether all that must be given is there, and nothing else. */
+static int check_complete(const struct command *c, char **operands, size_t count)
+{
+    size_t n = 0;
+    for (struct str rest = str_of(c->operands); rest.p; n++) {
+        struct str name = str_cut(&rest, ' ');
+        if (n == count)
+            return opt_mistake(c, "%.*s is missing", STR_ARG(name));
+    }
+    if (n < count)
+        return opt_mistake(c, "\"%s\" is not expected here", operands[n]);
+    for (const struct opt *o = c->opts; o < c->opts + c->opt_count; o++)
+        if (o->needed && !*o->text)
+            return opt_mistake(c, "--%s %s is missing", o->name, o->value);
+    return GO_ON;
+}
+
+int opt_parse(const struct command *c, int argc, char **argv)
 {
     size_t count = 0;
     bool literal = false; /* after "--" */
-    check(!c->operands || out);
     for (int i = 1; i < argc; i++) {
         if (literal || argv[i][0] != '-' || argv[i][1] == '\0') {
-            if (!c->operands) {
-                fprintf(stderr, "millrace %s: \"%s\" is not expected here\n", c->name, argv[i]);
-                return hint(c);
-            }
             argv[1 + count++] = argv[i]; /* never ahead of i */
         } else if (strcmp(argv[i], "--") == 0) {
             literal = true;
         } else if (strcmp(argv[i], "-h") == 0) {
             return print_help(c);
         } else if (argv[i][1] != '-') {
-            fprintf(stderr, "millrace %s: unknown option \"%s\"\n", c->name, argv[i]);
-            return hint(c);
+            return opt_mistake(c, "unknown option \"%s\"", argv[i]);
         } else {
             bool used = false;
             int status = take_option(c, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used);
@@ -144,7 +169,5 @@ int opt_parse(const struct command *c, int argc, char **argv, struct operands *o
             i += used;
         }
     }
-    if (out)
-        *out = (struct operands){argv + 1, count};
-    return GO_ON;
+    return check_complete(c, argv + 1, count);
 }

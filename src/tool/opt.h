@@ -3,21 +3,23 @@
  *     const char *file = "config.json";
  *     int64_t nodes = 0;
  *     const struct opt opts[] = {
- *         {"config", "FILE", "settings to use", .text = &file},
+ *         OPT_CONFIG(&file),
  *         {"nodes", "N", "processes to start", .number = &nodes, .least = 1, .most = 32},
  *     };
  *     struct command c = {"serve", NULL, "Runs the server.", opts, 2};
- *     int status = opt_parse(&c, argc, argv, NULL);
+ *     int status = opt_parse(&c, argc, argv);
  *     if (status >= 0)
  *         return status;
  *
- * What is wrong is said on standard error; nobody has to print anything. */
+ * opt_parse itself reports mistakes on standard error. */
 #ifndef TOOL_OPT_H
 #define TOOL_OPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/check.h"
 
 struct opt {
     const char *name;  /* without dashes */
@@ -29,23 +31,29 @@ struct opt {
     double *real;      /* least to most likewise */
     bool *flag;
     int64_t least, most;
+    bool needed; /* a text that must be given */
 };
+
+#define OPT_CONFIG(path)                                                                           \
+    {                                                                                              \
+        "config", "FILE", "settings to use; default: config.json if it exists", .text = (path)     \
+    }
 
 struct command {
     const char *name;     /* "serve", "db init" */
-    const char *operands; /* "NAME" in the usage line; NULL: none are allowed */
+    const char *operands; /* "NAME AMOUNT": each must be given; NULL: none are allowed */
     const char *text;     /* what it does; one or more whole lines without the last newline */
     const struct opt *opts;
     size_t opt_count;
 };
 
-struct operands {
-    char **v;
-    size_t n;
-};
+/* argv[0] is the command's own name. Operands are moved behind it, from argv[1] on, in order; `--`
+ * ends the options. Returns -1 when the command goes on, else the exit status of the program: 0
+ * after --help, 2 after a mistake, which has been explained. */
+int opt_parse(const struct command *c, int argc, char **argv);
 
-/* argv[0] is the command's own name. Operands are gathered behind argv[0], in order; `--` ends
- * the options. Returns -1 when the command shall go on, else the exit status of the
- * program: 0 after --help, 2 after a mistake, which has been explained. out may be NULL if the command takes none. */
-int opt_parse(const struct command *c, int argc, char **argv, struct operands *out);
+/* Print "millrace NAME: …" on standard error and return the exit status: 2 for a wrong command
+ * line, with a pointer to --help; 1 for all other failures. */
+int opt_mistake(const struct command *c, const char *fmt, ...) PRINTF(2, 3);
+int opt_fail(const struct command *c, const char *fmt, ...) PRINTF(2, 3);
 #endif

@@ -11,7 +11,7 @@ struct parsed {
     int64_t number;
     double real;
     bool flag;
-    struct operands operands;
+    char **operands;
     int status;
 };
 
@@ -38,8 +38,23 @@ static struct parsed parse(const char *args, const char *operands)
         {"flag", NULL, "a switch", .flag = &p.flag},
     };
     struct command c = {"cmd", operands, "Does things.", opts, sizeof opts / sizeof *opts};
-    p.status = opt_parse(&c, argc, argv, &p.operands);
+    p.status = opt_parse(&c, argc, argv);
+    p.operands = argv + 1;
     return p;
+}
+
+static int parse_needed(const char *args)
+{
+    const char *text = NULL, *other = NULL;
+    const struct opt opts[] = {{"text", "T", "a text", .text = &text, .needed = true},
+                               {"other", "T", "another", .text = &other}};
+    char line[64], *argv[8] = {"cmd"};
+    int argc = 1;
+    snprintf(line, sizeof line, "%s", args);
+    for (char *rest = line, *word; (word = strsep(&rest, " "));)
+        argv[argc++] = word;
+    struct command c = {"cmd", NULL, "Does things.", opts, 2};
+    return opt_parse(&c, argc, argv);
 }
 
 static void wrong(const char *args, const char *operands)
@@ -49,7 +64,7 @@ static void wrong(const char *args, const char *operands)
 
 int main(void)
 {
-    check(freopen("/dev/null", "w", stderr)); /* what is wrong is not for the reader of this test */
+    check(freopen("/dev/null", "w", stderr)); /* the mistakes are wanted here */
 
     struct parsed p = parse("", NULL);
     is_int(p.status, -1, "nothing: go on");
@@ -68,13 +83,12 @@ int main(void)
     p = parse("--text --flag", NULL);
     is_str(str_of(p.text), STR("--flag"), "a value may look like an option");
 
-    p = parse("one --number 2 two -- --flag -", "NAME");
-    is_int(p.status, -1, "operands among options");
-    is_int((int64_t)p.operands.n, 4, "four of them");
-    is_str(str_of(p.operands.v[0]), STR("one"), "the first");
-    is_str(str_of(p.operands.v[1]), STR("two"), "the second");
-    is_str(str_of(p.operands.v[2]), STR("--flag"), "after -- everything is one");
-    is_str(str_of(p.operands.v[3]), STR("-"), "and a dash always");
+    p = parse("one --number 2 two -- --flag -", "A B C D");
+    is_int(p.status, -1, "four operands among options");
+    is_str(str_of(p.operands[0]), STR("one"), "the first");
+    is_str(str_of(p.operands[1]), STR("two"), "the second");
+    is_str(str_of(p.operands[2]), STR("--flag"), "after -- everything is one");
+    is_str(str_of(p.operands[3]), STR("-"), "and a dash always");
     ok(!p.flag, "so the switch is not set");
 
     wrong("--txet a", NULL);
@@ -91,6 +105,10 @@ int main(void)
     wrong("-f", NULL);
     wrong("operand", NULL);
     wrong("--help=1", NULL);
+    wrong("one", "A B");
+    wrong("one two three", "A B");
+    is_int(parse_needed("--other a"), 2, "an option that is needed");
+    is_int(parse_needed("--other a --text b"), -1, "and given");
 
     int out = dup(1);
     fflush(stdout);

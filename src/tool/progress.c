@@ -73,7 +73,7 @@ void progress_show(struct progress *p, int64_t done, int64_t count)
     p->shown_us = now;
     p->drawn = true;
     if (done > p->total)
-        done = p->total; /* a file has grown since it was looked at */
+        done = p->total; /* a file has grown since total was taken */
     put(p, progress_seconds(p), p->total > 0 ? (double)done / (double)p->total : 0, count);
 }
 

@@ -1,4 +1,5 @@
-/* progress.h -- how far long work is: a bar on a terminal, a line now and then elsewhere.
+/* progress.h -- progress of a long command: a bar on a terminal, a line every two seconds
+ * elsewhere.
  *
  *     [#########---------------]  38%  380000 papers  21034 papers/s  27 s left
  *
@@ -22,8 +23,8 @@ struct progress {
 
 void progress_init(struct progress *p, struct loop *l, const char *command, const char *noun,
                    int64_t total);
-/* Call it as often as you like: it reads the clock and mostly returns. done of total is how far it
- * is, count how many of the noun that makes. */
+/* May be called for every item: it reads the clock and mostly returns. done is the share of total,
+ * count the number of the noun so far. */
 void progress_show(struct progress *p, int64_t done, int64_t count);
 void progress_end(struct progress *p); /* wipes the bar */
 double progress_seconds(const struct progress *p);

@@ -10,26 +10,23 @@
 static const char about[] =
     "Runs the server: nodes, and where nothing else is configured a private MariaDB, a private\n"
     "Redis and a simulated AI. SIGHUP reloads settings and program without dropping a\n"
-    "connection; SIGTERM or Ctrl-C finishes what is under way and stops.";
+    "connection; SIGTERM or Ctrl-C finishes requests in progress and stops.";
 
 int serve_main(int argc, char **argv)
 {
     struct serve_options o = {.argv = argv};
     const struct opt opts[] = {
-        {"config", "FILE", "settings to use; default: config.json if it exists",
-         .text = &o.config_file},
+        OPT_CONFIG(&o.config_file),
         {"nodes", "N", "processes that serve; default: one per core", .text = &o.nodes},
         {"listen", "ADDR:PORT", "where to listen; default: 127.0.0.1:8080", .text = &o.listen},
     };
     struct command c = {"serve", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     if (status >= 0)
         return status;
 
-    /* What a reload will be called with: argv as the shell gave it, program name first. */
-    char **whole = calloc((size_t)argc + 2, sizeof *whole);
-    if (!whole)
-        check_no_memory();
+    /* For exec at a reload: the whole command line, program name first. */
+    char **whole = check_memory(calloc((size_t)argc + 2, sizeof *whole));
     whole[0] = "millrace";
     for (int i = 0; i < argc; i++)
         whole[i + 1] = argv[i];
@@ -44,12 +41,12 @@ int node_main(int argc, char **argv)
     int64_t index = 0, place = -1;
     const struct opt opts[] = {
         {"index", "N", "its slab of the metrics", .number = &index, .most = METRICS_NODES_MAX - 1},
-        {"place", "N", "which of the nodes it is; whoever follows it is the same", .number = &place,
+        {"place", "N", "id of its slot; a restarted node has the same", .number = &place,
          .most = METRICS_NODES_MAX - 1},
     };
     struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
                         opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
-    /* A supervisor that was started before the program was replaced knows of no places. */
+    int status = opt_parse(&c, argc, argv);
+    /* A supervisor of an older version passes no --place. */
     return status >= 0 ? status : node_process((int)index, (int)(place < 0 ? index : place));
 }

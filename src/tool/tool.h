@@ -4,7 +4,7 @@
 #define TOOL_TOOL_H
 
 int serve_main(int argc, char **argv);
-int node_main(int argc, char **argv); /* hidden: only a supervisor calls it */
+int node_main(int argc, char **argv); /* hidden: started by a supervisor */
 int config_main(int argc, char **argv);
 int db_main(int argc, char **argv);
 int admin_main(int argc, char **argv);

@@ -299,7 +299,7 @@ class Millrace:
         return self
 
     def _find_port(self):
-        found = re.findall(r"millrace is ready at http://[^/\n]*:(\d+)\n", self.output())
+        found = re.findall(r"millrace is ready at http://[^/\n]*?:(\d+)[;\n]", self.output() + self.log())
         self.port = int(found[-1]) if found else None
         return self.port
 

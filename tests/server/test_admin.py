@@ -145,7 +145,7 @@ def _(m):
     r = cli(m, "admin", "remove", "clerk")
     equal((r.returncode, clerk.me().status), (0, 401), "admin remove ends sessions", r.stderr)
     for args, status, text in [(("remove", "nobody"), 1, "no admin"), (("add", "ab"), 2, "at least 3"), (("add",), 2, "missing"),
-                               (("add", name), 1, "an admin of this name"), (("remove",), 2, "one name")]:
+                               (("add", name), 1, "an admin of this name"), (("remove",), 2, "missing")]:
         r = cli(m, "admin", *args, stdin=ADMIN_PASSWORD)
         ok(r.returncode == status and text in r.stderr, f"admin {' '.join(args)}", r.stderr)
     rows = left.audit("?admin=" + quote("(command line)"))

@@ -133,16 +133,16 @@ def _():
         m.write_config('{"log": {"format": "json"}, "nodes": 1, "behind_tls": true, '
                        '"listen": "127.0.0.1:0", "http": {"connections_max": 1000000}}')
     with m:
-        host = "::1" if "[::1]" in m.output() else "127.0.0.1"
+        host = "::1" if "[::1]" in m.log() else "127.0.0.1"
         c = Client(m.port, host)
         r = c.request("/")
         equal((r.status, r.body), (200, b"<p>built</p>"), "pages from web_dir")
         ok("strict-transport-security" in r.headers, "behind TLS", r.headers)
         c.close()
         equal(len(m.nodes()), 1, "one node")
-        for line in m.log().splitlines():
+        for line in (m.output() + m.log()).splitlines():
             json.loads(line)
-        ok(True, "every line of the log is JSON")
+        ok(True, "every line of output and log is JSON")
         if int(open("/proc/sys/vm/max_map_count").read()) < 2000000:
             ok("sysctl -w vm.max_map_count=2002000" in m.log(), "too few mappings: a warning", m.log())
         equal(redis(m, "CONFIG", "GET", "maxmemory"), "*2", "Redis answers")

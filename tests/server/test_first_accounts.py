@@ -1,4 +1,5 @@
 """The accounts of the first start: made once, shown once, kept nowhere; and what is said of the AI."""
+import json
 import os
 import random
 import re
@@ -188,9 +189,12 @@ def _():
         none(m, "demo_accounts off")
         equal(m.stop(), 0, "it stops")
     with Millrace(data=m.data, env={**ACCOUNTS, "MILLRACE_LOG_FORMAT": "json"}) as m:
-        ok(wait_for(lambda: "admin add NAME --super" in m.output()), "logs for programs: how to add one",
-           m.output())
-        ok(not shown(m.output()) and sql(m, NOTE) == [], "but none is made", m.output())
+        ok(wait_for(lambda: "admin add NAME --super" in m.log()), "logs for programs: how to add one",
+           m.log())
+        ok(not shown(m.log()) and sql(m, NOTE) == [], "but none is made", m.log())
+        lines = [json.loads(line)["message"] for line in m.log().splitlines()]
+        ok(any(f"ready at http://127.0.0.1:{m.port}; " in line and "AI: simulated" in line
+               for line in lines) and m.output() == "", "and every line is JSON", m.output(), m.log())
         cli(m, "user", "add", "somebody", stdin=PASSWORD + "\n")
         equal(m.stop(), 0, "it stops")
     with Millrace(data=m.data, env={**ACCOUNTS, "MILLRACE_AI_URL": "http://127.0.0.1:9/v1"}) as m:
@@ -207,8 +211,8 @@ def _():
     st = os.stat(path)
     m.env["JOURNAL_STREAM"] = f"{st.st_dev}:{st.st_ino}"
     with m:
-        ok(wait_for(lambda: "admin add NAME --super" in m.output()), "output goes there: how to add an admin",
-           m.output())
+        ok(wait_for(lambda: "admin add NAME --super" in m.log()), "output goes there: how to add an admin",
+           m.log())
         equal((shown(m.output()), sql(m, NOTE)), ({}, []), "no password does", m.output())
     other = Millrace(data=m.data, env={**ACCOUNTS, "JOURNAL_STREAM": "1:1"})
     with other as m:

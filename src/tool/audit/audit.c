@@ -1,4 +1,4 @@
-/* millrace audit: is every cent where it belongs? */
+/* millrace audit: reconciles the money in both stores. */
 #include "engine/money/audit.h"
 
 #include <stdio.h>
@@ -12,12 +12,9 @@
 #define STATEMENT_MS (10 * 60 * 1000) /* users with millions of charges */
 
 static const char about[] =
-    "Checks the money of every user: balances in MySQL and Redis, the log of all movements, what "
-    "is "
-    "on\n"
-    "its way between the stores, and that whatever was paid for is there. Names every cent that is "
-    "off.\n"
-    "Exit status 0: none is. It may run at any time, also while a server works.";
+    "Checks the money of every user: balances in MySQL and Redis, the log of all movements,\n"
+    "records that are not synced yet, and that every result that was paid for exists. Names\n"
+    "every difference. Exit status 0: there is none. It may run while a server works.";
 
 struct output {
     bool json;
@@ -62,9 +59,9 @@ static void sum_up(struct task *t, const struct output *o, const struct audit_re
         printf("%lld findings, %s off\n", (long long)r->findings,
                amount_decimal(task_arena(t), r->drift_cents).p);
     else
-        printf("every cent is where it belongs\n");
+        printf("no findings, every cent is where it belongs\n");
     if (r->unsettled)
-        printf("%lld users did not stand still long enough to be checked; run it again\n",
+        printf("%lld users changed too often to be checked; run it again\n",
                (long long)r->unsettled);
 }
 
@@ -94,9 +91,9 @@ int audit_main(int argc, char **argv)
     struct output o = {0};
     const struct opt opts[] = {
         {"json", NULL, "one JSON object instead of lines", .flag = &o.json},
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
     };
     struct command c = {"audit", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     return status >= 0 ? status : db_run_redis(file, STATEMENT_MS, run, &o);
 }

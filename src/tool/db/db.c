@@ -7,7 +7,7 @@
 #include "tool/menu.h"
 #include "tool/tool.h"
 
-#define REDIS_COMMAND_MS 30000 /* a server that writes its log to a busy disk may pause */
+#define REDIS_COMMAND_MS 30000 /* Redis may pause while it writes to a busy disk */
 
 static const struct menu_item items[] = {
     {"init", db_init_main, "load a folder of papers into MySQL"},
@@ -20,7 +20,7 @@ int db_main(int argc, char **argv)
     return menu_run(&(struct menu){"millrace db", items, sizeof items / sizeof *items}, argc, argv);
 }
 
-/* --- what they share --- */
+/* --- shared --- */
 
 static int fail(const char *why)
 {
@@ -36,8 +36,8 @@ static int fail_private(const char *why)
     return 1;
 }
 
-/* Who needs no Redis is content with a configured MySQL: that a private Redis has never been
- * started is no hindrance. */
+/* A command without Redis needs only a configured MySQL, even if no private Redis was ever
+ * started. */
 static int find_stores(struct db *d, bool redis, const char **why)
 {
     const struct config *c = &d->config;
@@ -62,7 +62,7 @@ struct run {
 static void run_body(struct task *t, void *arg)
 {
     struct run *r = arg;
-    /* Once it was up, whether it is up tells which of the two is to blame. */
+    /* After a first answer of Redis, redis_up tells db_complain which store failed. */
     int err = r->redis ? redis_call(t, r->db->redis, STR_NULL, NULL, STR("PING")) : 0;
     r->db->status = err ? db_complain(t, r->db, err) : r->body(t, r->db);
     if (r->redis)

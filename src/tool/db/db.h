@@ -18,7 +18,7 @@ int db_warm_main(int argc, char **argv);
 struct db {
     struct arena arena; /* of the settings */
     struct config config;
-    struct stores stores; /* only MySQL is sure to be there; redis_url may be NULL */
+    struct stores stores; /* redis_url may be NULL unless db_run_redis was called */
     struct sql_pool *sql;
     struct redis *redis; /* db_run_redis only */
     void *arg;
@@ -26,15 +26,15 @@ struct db {
 };
 
 /* Reads the settings (file NULL: config.json if it exists), finds the stores and runs body as a
- * task of a loop of its own. Returns the exit status: body's, or 1 after saying why not. statement_ms
- * is how long one statement may take. */
+ * task of a new loop. Returns the exit status: body's, or 1 after reporting an error. statement_ms
+ * limits one statement. */
 int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
            void *arg);
-/* The same for those that need Redis, too. */
+/* The same with Redis. */
 int db_run_redis(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
                  void *arg);
 
-/* Says on standard error why body failed; the exit status. Where a store cannot be reached it also
- * says where it was looked for. */
+/* Reports on standard error why body failed; the exit status. When a store cannot be reached, with
+ * its address. */
 int db_complain(struct task *t, const struct db *d, int err);
 #endif

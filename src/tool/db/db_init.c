@@ -20,13 +20,12 @@ static const char about[] =
     "  DIR/PaperAndTagInfo/InfoList.PaperWithTag.csv   Name, Tag\n"
     "  DIR/APIKey/*.txt                                one key per line\n"
     "\n"
-    "Run it again whenever the folder has changed, or after an interruption: files that are as "
-    "they\n"
-    "were are not read, and only what differs is written. Papers that are no longer in the folder\n"
-    "stay, because results point to them. A server that runs learns of it by \"millrace db "
-    "warm\".\n"
+    "Run it again whenever the folder has changed, or after an interruption: unchanged files\n"
+    "are not read, and only differences are written. Papers that are no longer in the folder\n"
+    "stay, because results refer to them. For a running server, run \"millrace db warm\"\n"
+    "afterwards.\n"
     "\n"
-    "Exit status: 0 all files were read; 1 not all, or nothing could be done.";
+    "Exit status: 0 all files were read; 1 some were not, or the command failed.";
 
 struct options {
     const char *data, *config, *report;
@@ -69,12 +68,11 @@ static int run_steps(struct task *t, struct init *in)
 
 static int finish(struct init *in, const struct options *o)
 {
-    const struct init_totals *totals = init_report_totals(in->report);
+    const struct init_totals *totals = &in->report->totals;
     init_report_print(in->report, o->all);
     if (totals->blocks_changed || totals->journals_changed || totals->tags_changed ||
         totals->pairs_changed)
-        printf(
-            "\nRedis does not know of this yet: run \"millrace db warm\", or start the server.\n");
+        printf("\nRedis is not up to date yet: run \"millrace db warm\", or start the server.\n");
     if (o->report && init_report_save(in->report, o->report)) {
         fprintf(stderr, "millrace db init: %s: %s\n", o->report, strerror(errno));
         return 1;
@@ -95,7 +93,7 @@ static int init(struct task *t, struct db *d)
         fprintf(stderr, "millrace db init: %s\n", why);
     else
         status = run_steps(t, &in);
-    init_report_totals(in.report)->seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
+    in.report->totals.seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
     if (status == 0)
         status = finish(&in, o);
     init_report_free(in.report);
@@ -107,20 +105,16 @@ int db_init_main(int argc, char **argv)
 {
     struct options o = {.data = NULL};
     const struct opt opts[] = {
-        {"data", "DIR", "the folder to load", .text = &o.data},
+        {"data", "DIR", "the folder to load", .text = &o.data, .needed = true},
         {"report", "FILE", "also write the report to FILE, as JSON", .text = &o.report},
         {"all", NULL, "list every journal, not only the first", .flag = &o.all},
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &o.config},
+        OPT_CONFIG(&o.config),
     };
     struct command c = {"db init", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     if (status >= 0)
         return status;
-    if (!o.data) {
-        fprintf(stderr, "millrace db init: --data DIR is missing; see --help\n");
-        return 2;
-    }
-    /* Batches come and go by the thousand: what one frees the next one takes, without the kernel. */
+    /* Thousands of batches: memory that one frees is reused by the next, without system calls. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     return db_run(o.config, STATEMENT_MS, init, &o);

@@ -4,7 +4,7 @@
 #include "tool/db/db.h"
 #include "tool/opt.h"
 
-#define STATEMENT_MS (6 * 3600 * 1000) /* an index on five million papers takes its time */
+#define STATEMENT_MS (6 * 3600 * 1000) /* an index on five million papers is slow */
 
 static const char about[] =
     "Creates the tables of millrace in MySQL, or brings those of an older millrace up to date.\n"
@@ -58,12 +58,12 @@ int db_migrate_main(int argc, char **argv)
     const char *file = NULL;
     bool check_only = false;
     const struct opt opts[] = {
-        {"config", "FILE", "settings to use; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
         {"check", NULL, "change nothing; exit status 1 if something is missing",
          .flag = &check_only},
     };
     struct command c = {"db migrate", NULL, about, opts, sizeof opts / sizeof *opts};
-    int status = opt_parse(&c, argc, argv, NULL);
+    int status = opt_parse(&c, argc, argv);
     return status >= 0 ? status
                        : db_run(file, STATEMENT_MS, check_only ? only_look : migrate, NULL);
 }

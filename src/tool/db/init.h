@@ -1,17 +1,18 @@
 /* init.h -- `millrace db init --data DIR`, in the order it happens.
  *
- *   0. look: folder, tables of journals and tags, keys are read and checked, nothing is changed
+ *   0. check: folder, tables of journals and tags, and keys are read; nothing is changed
  *   1. schema: engine/setup/schema.h
  *   2. keys: every .txt of APIKey/ into api_list
  *   3. journals and papers: InfoList.Paper.csv into contentlist, every .bib of Data/<Journal>/ into
  *      paperinfo, corpus_block, corpus_file; then contentlist_year_number and a dictionary
  *   4. tags: InfoList.Tag.csv and InfoList.PaperWithTag.csv into info_tag, info_paper_with_tag
  *
- * Every step can be repeated: what is there already is left alone, and what is in the database but
- * no longer in the folder stays (results point to it), but for tags, which are synchronised. */
+ * Every step is idempotent: existing rows are left alone, and rows that are no longer in the folder
+ * stay, because results refer to them. Tags alone are synchronised. */
 #ifndef TOOL_DB_INIT_H
 #define TOOL_DB_INIT_H
 
+#include "base/map.h"
 #include "corpus/paper.h"
 #include "tool/db/db.h"
 #include "tool/db/init_report.h"
@@ -49,24 +50,32 @@ struct init_folder {
     size_t row_count;
     struct init_pair *tags, *pairs;
     size_t tag_count, pair_count;
-    bool has_rows, has_tags, has_pairs; /* the file is there; else its table is left alone */
+    bool has_rows, has_tags, has_pairs; /* the file exists; else its table is left alone */
     struct init_key *keys;              /* each once, in order */
     size_t key_count;
 };
 
-/* Reads everything but the .bib files. Rows and lines that are no good are reported and left out.
- * ERR_INVALID, ERR_IO or ERR_NOT_FOUND with *why (in a): the folder cannot be used at all: it has none of
- * the three parts, a table lacks a column, a file cannot be read. Blocks. */
+/* Reads everything but the .bib files. Invalid rows and lines are reported and left out.
+ * ERR_INVALID, ERR_IO or ERR_NOT_FOUND with *why (in a): the folder cannot be used at all, because
+ * it has none of the three parts, a table lacks a column, or a file cannot be read. Blocks. */
 MUST_CHECK int init_folder_read(struct arena *a, const char *dir, struct init_report *r,
                                 struct init_folder *out, const char **why);
 
-/* When it was changed, since 1970. Wraps around for times that do not fit: all that counts is
- * whether it differs. */
+/* The time of the last change, since 1970. Wraps around for times that do not fit: it is only
+ * compared. */
 struct stat;
 int64_t init_changed_ns(const struct stat *st);
 
-/* One string for two names. They hold no control characters, so NUL keeps them apart. */
+/* One string for two names, separated by NUL, which no name contains. */
 struct str init_pair_key(struct arena *a, struct str first, struct str second);
+
+/* Room for one more behind the `count` items of p, all added through this function. */
+void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes);
+
+/* Converts the bytes of a file to UTF-8, in a, and reports it. Errors as charset_to_utf8; *charset
+ * is the name of the charset in any case. */
+MUST_CHECK int init_to_utf8(struct arena *a, struct init_report *r, const char *path,
+                            struct str bytes, struct str *out, const char **charset);
 
 /* --- 2. to 4. --- */
 
@@ -76,6 +85,9 @@ struct init {
     struct init_report *report;
     struct progress progress;
 };
+
+/* Adds to out what a statement with one column of text selects. */
+MUST_CHECK int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out);
 
 MUST_CHECK int init_keys(struct task *t, struct init *in);
 MUST_CHECK int init_journals(struct task *t, struct init *in); /* contentlist */

@@ -18,12 +18,7 @@ void init_batch_free(struct init_batch *b)
 
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest)
 {
-    if (b->done_count == b->done_cap) {
-        size_t cap = b->done_cap ? b->done_cap * 2 : 16;
-        b->done =
-            arena_grow(&b->arena, b->done, b->done_cap * sizeof *b->done, cap * sizeof *b->done);
-        b->done_cap = cap;
-    }
+    b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
     b->done[b->done_count++] = (struct init_done){f, digest};
 }
 
@@ -44,7 +39,7 @@ struct storing {
     struct map *changes; /* block -> struct change */
 };
 
-/* --- who owns what --- */
+/* --- ownership --- */
 
 static int compare(struct str a, struct str b)
 {
@@ -99,7 +94,7 @@ static int read_stored(struct task *t, struct sql *c, const struct init_batch *b
 {
     struct arena *a = task_arena(t);
     struct sql_value *dois = ARENA_ARRAY(a, struct sql_value, INIT_BATCH_PAPERS);
-    /* Always as many placeholders, so that the statement is prepared once. */
+    /* A fixed number of placeholders, so that the statement is prepared once. */
     for (size_t i = 0; i < INIT_BATCH_PAPERS; i++)
         dois[i] = sql_text(b->papers[i < b->count ? i : 0].paper.doi);
     static const char head[] = "SELECT DOI, Bib FROM paperinfo WHERE DOI IN (";
@@ -113,8 +108,8 @@ static int read_stored(struct task *t, struct sql *c, const struct init_batch *b
     return sql_on_argv(t, c, query, INIT_BATCH_PAPERS, dois, out);
 }
 
-/* As if nothing were stored yet. Papers come in the order of their files, so the first one of a
- * DOI is its owner among those of the batch. */
+/* The outcome in an empty database. Papers come in the order of their files, so the first one of a
+ * DOI is its owner within the batch. */
 static void judge_alone(struct init_paper *p, struct map *mine)
 {
     const struct init_paper *first = map_get(mine, p->paper.doi);
@@ -143,7 +138,7 @@ static int judge_all(struct task *t, struct sql *c, struct storing *s)
         struct paper stored;
         err = paper_read_json(task_arena(t), row[0].s, row[1].s, &stored);
         if (err) {
-            err = task_fail(t, err, "paperinfo: the row of %.*s is not one of ours",
+            err = task_fail(t, err, "paperinfo: the row of %.*s was not written by millrace",
                             STR_ARG(row[0].s));
             break;
         }
@@ -170,10 +165,8 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
         n++;
         note_change(t, s, &p->paper, 1, p->digest);
     }
-
-    return n == 0 ? 0
-                  : sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
-                             "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
+    return sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
+                    "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
 }
 
 static int write_changes(struct task *t, struct sql *c, struct storing *s)
@@ -193,13 +186,10 @@ static int write_changes(struct task *t, struct sql *c, struct storing *s)
                                         sql_int(d->digest)};
         memcpy(cells + n++ * 4, row, sizeof row);
     }
-
-    int err =
-        n == 0 ? 0
-               : sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
-                          "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
-                          " digest = digest ^ VALUES(digest)",
-                          4, n, cells, NULL);
+    int err = sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
+                       "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
+                       " digest = digest ^ VALUES(digest)",
+                       4, n, cells, NULL);
     return err || !shrunk ? err : sql_on(t, c, NULL, "DELETE FROM corpus_block WHERE papers = 0");
 }
 
@@ -212,18 +202,14 @@ static int write_done(struct task *t, struct sql *c, const struct init_batch *b)
                                         sql_int(f->changed_ns), sql_int(b->done[i].digest)};
         memcpy(cells + i * 5, row, sizeof row);
     }
-
-    return b->done_count == 0
-               ? 0
-               : sql_bulk(t, c,
-                          "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest) "
-                          "VALUES",
-                          "ON DUPLICATE KEY UPDATE bytes = VALUES(bytes),"
-                          " changed_ns = VALUES(changed_ns), digest = VALUES(digest)",
-                          5, b->done_count, cells, NULL);
+    return sql_bulk(t, c,
+                    "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest) VALUES",
+                    "ON DUPLICATE KEY UPDATE bytes = VALUES(bytes),"
+                    " changed_ns = VALUES(changed_ns), digest = VALUES(digest)",
+                    5, b->done_count, cells, NULL);
 }
 
-/* Run again after a deadlock, so it begins from the start. */
+/* Runs again after a deadlock, so it resets what it collects. */
 static int store(struct task *t, struct sql *c, void *arg)
 {
     struct storing *s = arg;

@@ -1,11 +1,10 @@
-/* init_batch.h -- some hundred papers on their way into the database, in one transaction.
+/* init_batch.h -- up to INIT_BATCH_PAPERS papers that are stored in one transaction.
  *
- * Who a paper belongs to when several files hold its DOI does not depend on the order in which
- * they are loaded: the first by journal, then file, of those that are in the folder now. */
+ * When several files hold a DOI, the owner does not depend on the order of loading: it is the first
+ * by journal, then file, of those in the folder now. */
 #ifndef TOOL_DB_INIT_BATCH_H
 #define TOOL_DB_INIT_BATCH_H
 
-#include "base/map.h"
 #include "tool/db/init.h"
 
 #define INIT_BATCH_PAPERS 2000
@@ -20,7 +19,7 @@ struct init_paper {
     const struct init_file *file;
     int64_t line;
     struct init_counts *counts; /* of its journal */
-    /* What became of it, once the batch is stored. */
+    /* Set when the batch is stored: */
     enum init_outcome outcome;
     struct str owner_journal,
         owner_file; /* INIT_DUPLICATE, INIT_UPDATED; in the arena of the task */
@@ -36,15 +35,15 @@ struct init_batch {
     struct init_paper *papers;
     size_t count, bytes;
     struct init_done *done;
-    size_t done_count, done_cap;
+    size_t done_count;
 };
 
 struct init_batch *init_batch_new(void);
 void init_batch_free(struct init_batch *b);
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest);
 
-/* Stores what is new or changed, with the numbers of its blocks and the files that are done. Sets
- * every outcome. blocks_changed gets the names of the blocks it touched. */
+/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done. Sets
+ * every outcome. Adds the names of changed blocks to blocks_changed. */
 MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                                 const struct map *files, struct map *blocks_changed);
 

@@ -1,14 +1,14 @@
-/* Step 3, the end: a dictionary to pack papers with, trained from what is loaded now. */
+/* Step 3, the end: a dictionary to compress papers with, trained on the papers loaded now. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "corpus/pack.h"
 #include "tool/db/init.h"
 
-#define PAPERS_MIN    500        /* fewer are not worth one */
-#define GROWTH        4          /* trained anew when there are this many times more papers */
-#define SAMPLES       10000      /* papers to learn from */
-#define SAMPLE_MAX    (16 << 10) /* bytes of one: a few long ones must not decide */
+#define PAPERS_MIN    500        /* fewer are too few to train on */
+#define GROWTH        4          /* trained again with this many times more papers */
+#define SAMPLES       10000      /* papers to train on */
+#define SAMPLE_MAX    (16 << 10) /* bytes of one: a few long ones must not dominate */
 #define SAMPLES_BYTES (16 << 20)
 
 struct samples {
@@ -42,8 +42,8 @@ static void add_sample(struct arena *a, struct samples *s, struct str doi, struc
     s->sizes[s->count++] = n;
 }
 
-/* The same number of papers of every block, so that no journal is left out; where there are more
- * blocks than samples, one of every so many. Always the same ones. */
+/* The same number of papers of every block, so that no journal is left out; with more blocks than
+ * samples, of every n-th block. Deterministic. */
 static int gather(struct task *t, struct sql_pool *sql, struct samples *s)
 {
     struct sql_rows blocks, r;
@@ -86,13 +86,13 @@ static int train(struct task *t, struct init *in, int64_t papers)
         !err && !pack_train(task_arena(t), buf_str(&s->text), s->sizes, s->count, &dictionary);
     buf_release(&s->text);
     free(s);
-    if (err || !worth) /* papers that are too much alike: they are packed without */
+    if (err || !worth) /* papers too similar for a dictionary */
         return err;
     err = save(t, in->db->sql, dictionary, papers);
-    if (err == ERR_EXISTS) /* the same papers give the same one */
+    if (err == ERR_EXISTS) /* trained before, on the same papers */
         return 0;
     if (!err)
-        init_report_totals(in->report)->dictionary = pack_number(dictionary);
+        in->report->totals.dictionary = pack_number(dictionary);
     return err;
 }
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/file.h"
 #include "corpus/charset.h"
 #include "tool/db/init_folder_private.h"
 
@@ -25,9 +25,9 @@ int folder_fail(struct folder_reading *f, int err, const char *name, const char 
     return err;
 }
 
-void *folder_room(struct arena *a, void *p, size_t count, size_t item_bytes)
+void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes)
 {
-    if (count & (count - 1)) /* it is doubled whenever a power of two is full */
+    if (count & (count - 1)) /* doubled whenever a power of two is full */
         return p;
     size_t cap = count ? 2 * count : 1;
     return arena_grow(a, p, count * item_bytes, cap * item_bytes);
@@ -50,7 +50,7 @@ static void lost(struct folder_reading *f, const char *name, const char *reason)
 
 /* --- names --- */
 
-/* Blanks at the ends are not visible, and the cells of tables are trimmed. */
+/* Blanks at the ends are invisible, and the cells of tables are trimmed. */
 const char *folder_name_problem(struct str name)
 {
     if (name.n == 0)
@@ -94,7 +94,7 @@ static int read_names(struct folder_reading *f, const char *name, DIR *d, struct
             continue;
         if (out->count == ENTRIES_MAX)
             return folder_fail(f, ERR_INVALID, name, "holds more than %d names", ENTRIES_MAX);
-        out->names = folder_room(f->arena, out->names, out->count, sizeof *out->names);
+        out->names = init_room(f->arena, out->names, out->count, sizeof *out->names);
         out->names[out->count++] = arena_strdup(f->arena, e->d_name);
     }
     if (errno)
@@ -114,29 +114,29 @@ static int list(struct folder_reading *f, const char *name, struct listing *out)
     return err;
 }
 
-/* Whether there is such a folder. One that is missing is noted. */
+/* Whether there is such a folder. A missing one is noted. */
 static int find_part(struct folder_reading *f, const char *name, bool *found)
 {
     struct stat st;
     *found = false;
     if (stat(full_path(f, name), &st) < 0) {
         if (errno != ENOENT)
-            return folder_fail(f, ERR_IO, name, "cannot be looked at: %s", strerror(errno));
-        note(f, name, "is not there; nothing is changed that comes from it");
+            return folder_fail(f, ERR_IO, name, "cannot be accessed: %s", strerror(errno));
+        note(f, name, "is missing; its tables are left unchanged");
         return 0;
     }
     if (!S_ISDIR(st.st_mode))
-        return folder_fail(f, ERR_INVALID, name, "is no folder");
+        return folder_fail(f, ERR_INVALID, name, "is not a folder");
     *found = true;
     return 0;
 }
 
-/* Reports what cannot be looked at. */
+/* False, and reported, when it cannot be accessed. */
 static bool look(struct folder_reading *f, const char *name, struct stat *st)
 {
     if (stat(full_path(f, name), st) == 0)
         return true;
-    init_report_problem(f->report, name, 0, true, "cannot be looked at", str_of(strerror(errno)));
+    init_report_problem(f->report, name, 0, true, "cannot be accessed", str_of(strerror(errno)));
     return false;
 }
 
@@ -153,7 +153,7 @@ static int add_file(struct folder_reading *f, struct str journal, const char *sh
     struct init_folder *out = f->out;
     if (out->file_count == ENTRIES_MAX)
         return folder_fail(f, ERR_INVALID, "Data", "holds more than %d .bib files", ENTRIES_MAX);
-    out->files = folder_room(f->arena, out->files, out->file_count, sizeof *out->files);
+    out->files = init_room(f->arena, out->files, out->file_count, sizeof *out->files);
     const char *path = full_path(f, shown);
     out->files[out->file_count++] = (struct init_file){
         .journal = journal,
@@ -193,7 +193,7 @@ static int read_journal(struct folder_reading *f, const char *name)
         return 0;
     }
     struct init_folder *out = f->out;
-    out->journals = folder_room(f->arena, out->journals, out->journal_count, sizeof *out->journals);
+    out->journals = init_room(f->arena, out->journals, out->journal_count, sizeof *out->journals);
     out->journals[out->journal_count++] = str_of(name);
     struct listing files;
     int err = list(f, shown, &files);
@@ -221,27 +221,36 @@ static int read_data(struct folder_reading *f)
 
 /* --- text --- */
 
+int init_to_utf8(struct arena *a, struct init_report *r, const char *path, struct str bytes,
+                 struct str *out, const char **charset)
+{
+    struct charset_text text;
+    int err = charset_to_utf8(a, bytes, &text);
+    *charset = charset_name(text.charset);
+    if (err)
+        return err;
+    if (text.charset != CHARSET_UTF8)
+        init_report_problem(r, path, 0, false, "converted to UTF-8",
+                            str_printf(a, "from %s", *charset));
+    if (text.repaired)
+        init_report_problem(
+            r, path, 0, false, "bytes repaired",
+            str_printf(a, "%zu places, the first at byte %zu", text.repaired, text.first_repaired));
+    *out = text.utf8;
+    return 0;
+}
+
 static int read_bytes(struct folder_reading *f, const char *name, int fd, struct str *out)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return folder_fail(f, ERR_IO, name, "cannot be looked at: %s", strerror(errno));
+        return folder_fail(f, ERR_IO, name, "cannot be accessed: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return folder_fail(f, ERR_INVALID, name, "is no regular file");
-    if (st.st_size > TEXT_BYTES_MAX)
+        return folder_fail(f, ERR_INVALID, name, "is not a regular file");
+    int err = file_read_fd(f->arena, fd, TEXT_BYTES_MAX, out);
+    if (err == ERR_LIMIT)
         return folder_fail(f, ERR_INVALID, name, "is larger than %d MB", TEXT_BYTES_MAX >> 20);
-    size_t size = (size_t)st.st_size, n = 0;
-    char *p = arena_alloc(f->arena, size + 1);
-    ssize_t got;
-    do {
-        got = read(fd, p + n, size - n);
-        if (got > 0)
-            n += (size_t)got;
-    } while ((got > 0 && n < size) || (got < 0 && errno == EINTR));
-    if (got < 0)
-        return folder_fail(f, ERR_IO, name, "cannot be read: %s", strerror(errno));
-    *out = str_from(p, n);
-    return 0;
+    return err ? folder_fail(f, err, name, "cannot be read: %s", strerror(errno)) : 0;
 }
 
 int folder_text(struct folder_reading *f, const char *name, struct str *out)
@@ -253,25 +262,13 @@ int folder_text(struct folder_reading *f, const char *name, struct str *out)
     if (fd < 0)
         return folder_fail(f, ERR_IO, name, "cannot be opened: %s", strerror(errno));
     struct str bytes;
+    const char *charset;
     int err = read_bytes(f, name, fd, &bytes);
     close(fd);
-    if (err)
-        return err;
-    struct charset_text text;
-    if (charset_to_utf8(f->arena, bytes, &text))
-        return folder_fail(f, ERR_INVALID, name,
-                           "is %s, which this machine cannot convert; save "
-                           "it as UTF-8",
-                           charset_name(text.charset));
-    if (text.charset != CHARSET_UTF8)
-        init_report_problem(f->report, name, 0, false, "converted to UTF-8",
-                            str_printf(f->arena, "from %s", charset_name(text.charset)));
-    if (text.repaired)
-        init_report_problem(f->report, name, 0, false, "bytes repaired",
-                            str_printf(f->arena, "%zu places, the first at byte %zu", text.repaired,
-                                       text.first_repaired));
-    *out = text.utf8;
-    return 0;
+    if (!err && init_to_utf8(f->arena, f->report, name, bytes, out, &charset))
+        err = folder_fail(f, ERR_INVALID, name,
+                          "is %s, which this machine cannot convert; save it as UTF-8", charset);
+    return err;
 }
 
 /* --- APIKey/ --- */
@@ -298,13 +295,13 @@ static int add_keys(struct folder_reading *f, struct map *seen, const char *show
         if (key.n == 0 || key.p[0] == '#')
             continue;
         const char *problem = key_problem(key);
-        if (problem) /* it may be a key nevertheless, so it is not shown */
+        if (problem) /* it may be a real key, so it is not shown */
             init_report_problem(f->report, shown, line, true, problem, STR(""));
         if (problem || map_set(seen, key, seen)) /* any value will do */
             continue;
         if (out->key_count == KEYS_MAX)
             return folder_fail(f, ERR_INVALID, "APIKey", "holds more than %d keys", KEYS_MAX);
-        out->keys = folder_room(f->arena, out->keys, out->key_count, sizeof *out->keys);
+        out->keys = init_room(f->arena, out->keys, out->key_count, sizeof *out->keys);
         out->keys[out->key_count++] = (struct init_key){.key = key, .name = name};
     }
     return 0;
@@ -346,7 +343,7 @@ static int read_keys(struct folder_reading *f)
     return err;
 }
 
-/* --- all of it --- */
+/* --- the whole folder --- */
 
 static int find_dir(struct folder_reading *f)
 {
@@ -358,7 +355,7 @@ static int find_dir(struct folder_reading *f)
     }
     if (S_ISDIR(st.st_mode))
         return 0;
-    *f->why = arena_printf(f->arena, "%s is no folder", f->dir);
+    *f->why = arena_printf(f->arena, "%s is not a folder", f->dir);
     return ERR_INVALID;
 }
 
@@ -373,10 +370,11 @@ static int read_all(struct folder_reading *f)
     if (!err)
         err = find_part(f, "APIKey", &keys);
     if (!err && !data && !tables && !keys) {
-        *f->why = arena_printf(f->arena,
-                               "%s is no data folder: it has neither Data/, PaperAndTagInfo/ nor "
-                               "APIKey/",
-                               f->dir);
+        *f->why =
+            arena_printf(f->arena,
+                         "%s is not a data folder: it has neither Data/, PaperAndTagInfo/ nor "
+                         "APIKey/",
+                         f->dir);
         return ERR_INVALID;
     }
     if (!err && keys)
@@ -399,7 +397,7 @@ int init_folder_read(struct arena *a, const char *dir, struct init_report *r,
     int err = read_all(&f);
     if (err)
         return err;
-    struct init_totals *totals = init_report_totals(r);
+    struct init_totals *totals = &r->totals;
     totals->keys_found = (int64_t)read.key_count;
     totals->journals_found = (int64_t)read.row_count;
     totals->tags = (int64_t)read.tag_count;

@@ -1,4 +1,4 @@
-/* init_folder_private.h -- reading a data folder: what its parts share. */
+/* init_folder_private.h -- shared by the readers of a data folder. */
 #ifndef TOOL_DB_INIT_FOLDER_PRIVATE_H
 #define TOOL_DB_INIT_FOLDER_PRIVATE_H
 
@@ -20,13 +20,10 @@ int folder_fail(struct folder_reading *f, int err, const char *name, const char 
 /* What is wrong with the name of a journal or tag, as a constant; NULL: nothing. */
 const char *folder_name_problem(struct str name);
 
-/* The whole file as UTF-8 in *out, which has p == NULL when there is no such file. A conversion is
+/* The whole file as UTF-8 in *out; p == NULL when there is no such file. A conversion is
  * reported. */
 MUST_CHECK int folder_text(struct folder_reading *f, const char *name, struct str *out);
 
 /* The three tables of PaperAndTagInfo/. */
 MUST_CHECK int folder_tables(struct folder_reading *f);
-
-/* Room for one more behind the `count` items of p, which come from here only. */
-void *folder_room(struct arena *a, void *p, size_t count, size_t item_bytes);
 #endif

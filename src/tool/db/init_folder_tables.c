@@ -1,5 +1,4 @@
 /* The three tables of PaperAndTagInfo/. Columns are found by their names. */
-#include "base/map.h"
 #include "corpus/csv.h"
 #include "tool/db/init_folder_private.h"
 
@@ -18,8 +17,8 @@ struct table {
                        int64_t line);
 };
 
-/* The same row once more: nothing is lost with it. */
-static const char twice[] = "this pair stands in an earlier row";
+/* A repeated row: nothing is lost without it. */
+static const char twice[] = "an earlier row has this pair";
 
 /* --- rows --- */
 
@@ -50,10 +49,10 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
             return "a cell of more than 65535 bytes";
     int64_t price;
     if (!str_to_i64(cells[4], &price) || price < 0 || price > PRICE_MAX)
-        return "the price is no whole number from 0 to 1000000";
+        return "the price is not a whole number from 0 to 1000000";
     if (!is_new(seen, cells[0]))
-        return "this name stands in an earlier row";
-    out->rows = folder_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
+        return "an earlier row has this name";
+    out->rows = init_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
     out->rows[out->row_count++] = (struct init_journal_row){
         .name = cells[0],
         .full_name = cells[1],
@@ -67,7 +66,7 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
 static void add_to(struct folder_reading *f, struct init_pair **v, size_t *count,
                    const struct str *cells, int64_t line)
 {
-    *v = folder_room(f->arena, *v, *count, sizeof **v);
+    *v = init_room(f->arena, *v, *count, sizeof **v);
     (*v)[(*count)++] = (struct init_pair){cells[0], cells[1], line};
 }
 
@@ -78,9 +77,9 @@ static const char *add_tag(struct folder_reading *f, struct map *seen, const str
     if (problem)
         return problem;
     if (folder_name_problem(cells[1]))
-        return "no type, or one that is no good";
+        return "the type is missing or invalid";
     if (!is_new(seen, cells[0]))
-        return "this tag stands in an earlier row";
+        return "an earlier row has this tag";
     add_to(f, &f->out->tags, &f->out->tag_count, cells, line);
     return NULL;
 }
@@ -173,7 +172,7 @@ static int read_table(struct folder_reading *f, const struct table *table, bool 
     *found = text.p != NULL;
     if (!*found) {
         init_report_problem(f->report, table->name, 0, false,
-                            "is not there; nothing is changed that comes from it", STR(""));
+                            "is missing; its tables are left unchanged", STR(""));
         return 0;
     }
     struct csv *c = ARENA_NEW(f->arena, struct csv);

@@ -11,7 +11,7 @@
 #define PAPER_CSV "PaperAndTagInfo/InfoList.Paper.csv"
 #define TAG_CSV   "PaperAndTagInfo/InfoList.Tag.csv"
 #define PAIR_CSV  "PaperAndTagInfo/InfoList.PaperWithTag.csv"
-#define GONE      "is not there; nothing is changed that comes from it"
+#define GONE      "is missing; its tables are left unchanged"
 
 static struct test_folder folder;
 static struct arena arena;
@@ -70,14 +70,15 @@ static void test_no_folder(void)
     begin();
     put("Datas/x.bib", STR(""));
     is_int(read_it(), ERR_INVALID, "none of the three parts");
-    ok(why_has("is no data folder: it has neither Data/, PaperAndTagInfo/ nor APIKey/"), "%s", why);
+    ok(why_has("is not a data folder: it has neither Data/, PaperAndTagInfo/ nor APIKey/"), "%s",
+       why);
     is_str(str_of(in.dir), STR("untouched"), "the result is left alone");
     is_int(init_folder_read(&arena, test_folder_path(&folder, "no"), report, &in, &why),
            ERR_NOT_FOUND, "no folder");
     ok(why_has("/no: No such file"), "%s", why);
     is_int(init_folder_read(&arena, test_folder_path(&folder, "Datas//"), report, &in, &why),
            ERR_INVALID, "another one, with slashes at its end");
-    ok(why_has("/Datas is no data folder"), "%s", why);
+    ok(why_has("/Datas is not a data folder"), "%s", why);
     is_int(init_folder_read(&arena, test_folder_path(&folder, "Datas/x.bib"), report, &in, &why),
            ERR_INVALID, "a file instead");
     put("Data", STR("x"));
@@ -138,7 +139,7 @@ static void test_files(void)
     is_str(in.journals[0], STR("Z empty"), "in order");
     ok(!test_problem(report, "Data/readme.txt", 0) &&
            !test_problem(report, "Data/b/notes.txt", 0) && !test_problem(report, "Data/b/.git", 0),
-       "other files are nobody's problem");
+       "other files are not reported");
     end();
 }
 
@@ -166,8 +167,8 @@ static void test_odd_files(void)
     ok(lost("Data/J \x09", 0, "a name with control characters"), "a tab in a journal");
     ok(lost("Data/\xe9t\xe9", 0, "a name that is not UTF-8"), "a journal that is not UTF-8");
     ok(lost("Data/ J", 0, "a name with a space at its end or beginning"), "a leading space");
-    ok(lost("Data/J/dangling.bib", 0, "cannot be looked at"), "a link to nothing");
-    ok(lost("Data/L", 0, "cannot be looked at"), "one in place of a journal");
+    ok(lost("Data/J/dangling.bib", 0, "cannot be accessed"), "a link to nothing");
+    ok(lost("Data/L", 0, "cannot be accessed"), "one in place of a journal");
     ok(lost("Data/J/pipe.bib", 0, "not a regular file"), "a pipe");
     is_int((int64_t)in.file_count, 2, "what is left: a link to a file, in a folder and its link");
     ok(str_eq(in.files[0].name, STR("linked.bib")) && in.files[0].bytes == 7, "with its true size");
@@ -201,16 +202,16 @@ static void test_journals(void)
     ok(str_eq(r.data_range, STR("2011-2025")) && str_eq(r.update_date, STR("10/31/2025")), "rest");
     ok(in.rows[1].price == 0 && !in.rows[1].full_name.p, "free of charge, and without more");
     ok(str_eq(in.rows[2].name, STR("期刊")) && in.rows[2].price == 1000000, "the last line");
-    const char *price = "the price is no whole number from 0 to 1000000";
+    const char *price = "the price is not a whole number from 0 to 1000000";
     ok(lost(PAPER_CSV, 5, price) && lost(PAPER_CSV, 6, price) && lost(PAPER_CSV, 7, price) &&
            lost(PAPER_CSV, 8, price),
        "bad prices");
     is_str(test_problem(report, PAPER_CSV, 6)->about, STR("HALF"), "and whose");
     ok(lost(PAPER_CSV, 9, "no name"), "no name");
-    ok(lost(PAPER_CSV, 10, "this name stands in an earlier row"), "twice");
+    ok(lost(PAPER_CSV, 10, "an earlier row has this name"), "twice");
     ok(lost(PAPER_CSV, 11, "a row that cannot be read"), "too few cells");
     is_str(test_problem(report, PAPER_CSV, 11)->about, STR("2 cells, the header has 6"), "why");
-    is_int(init_report_totals(report)->journals_found, 3, "counted");
+    is_int(report->totals.journals_found, 3, "counted");
     end();
 }
 
@@ -278,15 +279,15 @@ static void test_gbk(void)
     ok(str_eq(in.tags[0].first, STR("物理")) && str_eq(in.tags[0].second, STR("一级分类")) &&
            in.tags[0].line == 2,
        "in UTF-8");
-    ok(lost(TAG_CSV, 4, "this tag stands in an earlier row"), "twice");
-    ok(lost(TAG_CSV, 5, "no type, or one that is no good"), "without a type");
+    ok(lost(TAG_CSV, 4, "an earlier row has this tag"), "twice");
+    ok(lost(TAG_CSV, 5, "the type is missing or invalid"), "without a type");
     is_int((int64_t)in.pair_count, 2, "pairs");
     ok(str_eq(in.pairs[1].first, STR("CELL")) && str_eq(in.pairs[1].second, STR("物理")) &&
            in.pairs[1].line == 3,
        "by the names of columns");
-    ok(noted(PAIR_CSV, 4, "this pair stands in an earlier row"), "a pair twice does no harm");
+    ok(noted(PAIR_CSV, 4, "an earlier row has this pair"), "a pair twice does no harm");
     ok(lost(PAIR_CSV, 5, "no name") && lost(PAIR_CSV, 6, "no name"), "half pairs");
-    ok(init_report_totals(report)->tags == 2 && init_report_totals(report)->pairs == 2, "counted");
+    ok(report->totals.tags == 2 && report->totals.pairs == 2, "counted");
     end();
 }
 
@@ -328,11 +329,11 @@ static void test_keys(void)
     ok(lost("APIKey/b.txt", 6, "not a key: it has spaces, or is not plain ASCII"), "words");
     ok(lost("APIKey/b.txt", 7, "not a key: it has spaces, or is not plain ASCII"), "letters");
     ok(lost("APIKey/a.TXT", 2, "not a key: it is longer than 512 characters"), "long");
-    ok(lost("APIKey/z.txt", 0, "cannot be looked at"), "a link to nothing");
+    ok(lost("APIKey/z.txt", 0, "cannot be accessed"), "a link to nothing");
     ok(lost("APIKey/dir.txt", 0, "not a regular file"), "a folder");
     ok(!shows(STR("short")) && !shows(STR("words")) && !shows(STR("sk-")) && !shows(STR("kkk")),
        "none is ever shown");
-    is_int(init_report_totals(report)->keys_found, 4, "counted");
+    is_int(report->totals.keys_found, 4, "counted");
     end();
 }
 

@@ -1,5 +1,4 @@
-/* contentlist: what InfoList.Paper.csv says, and every folder of Data/. */
-#include "base/map.h"
+/* contentlist: the rows of InfoList.Paper.csv, and every folder of Data/. */
 #include "tool/db/init.h"
 
 #define PRICE_ASSUMED 1
@@ -66,8 +65,6 @@ static void add_folder(struct job *j, struct str name)
 
 static int write_rows(struct task *t, struct sql *c, const struct job *j)
 {
-    if (j->row_count == 0)
-        return 0;
     return sql_bulk(t, c,
                     "INSERT INTO contentlist (Name, FullName, DataRange, UpdateDate, Price) VALUES",
                     "ON DUPLICATE KEY UPDATE FullName = VALUES(FullName),"
@@ -102,10 +99,10 @@ int init_journals(struct task *t, struct init *in)
     int err = sql_tx(t, in->db->sql, run, &j);
     if (err)
         return err;
-    init_report_totals(in->report)->journals_changed = (int64_t)j.row_count;
+    in->report->totals.journals_changed = (int64_t)j.row_count;
     for (size_t i = 0; i < j.assumed_count; i++)
         init_report_problem(
             in->report, arena_printf(task_arena(t), "Data/%.*s", STR_ARG(j.assumed[i])), 0, false,
-            "no good row in InfoList.Paper.csv; price 1 is assumed", STR(""));
+            "no valid row in InfoList.Paper.csv; price 1 is assumed", STR(""));
     return 0;
 }

@@ -1,20 +1,11 @@
-/* api_list. A key that is there already keeps its row: limits and switches are the operator's. */
-#include "base/map.h"
+/* api_list. An existing key keeps its row, with the limits and switches that an operator has
+ * set. */
 #include "tool/db/init.h"
 
 struct job {
     const struct init_folder *folder;
     uint64_t added;
 };
-
-static int read_known(struct task *t, struct sql *c, struct map *known)
-{
-    struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT api_key FROM api_list");
-    for (size_t i = 0; !err && i < r.count; i++)
-        map_set(known, r.cells[i].s, known); /* any value will do */
-    return err;
-}
 
 static int add_missing(struct task *t, struct sql *c, struct job *j, const struct map *known)
 {
@@ -29,15 +20,13 @@ static int add_missing(struct task *t, struct sql *c, struct job *j, const struc
         n++;
     }
     j->added = n;
-    return n ? sql_bulk(t, c, "INSERT INTO api_list (api_key, api_name) VALUES", "", 2, n, cells,
-                        NULL)
-             : 0;
+    return sql_bulk(t, c, "INSERT INTO api_list (api_key, api_name) VALUES", "", 2, n, cells, NULL);
 }
 
 static int run(struct task *t, struct sql *c, void *arg)
 {
     struct map *known = map_new();
-    int err = read_known(t, c, known);
+    int err = init_read_set(t, c, "SELECT api_key FROM api_list", known);
     if (!err)
         err = add_missing(t, c, arg, known);
     map_free(known);
@@ -51,6 +40,6 @@ int init_keys(struct task *t, struct init *in)
         return 0;
     int err = sql_tx(t, in->db->sql, run, &j);
     if (!err)
-        init_report_totals(in->report)->keys_new = (int64_t)j.added;
+        in->report->totals.keys_new = (int64_t)j.added;
     return err;
 }

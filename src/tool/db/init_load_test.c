@@ -41,7 +41,7 @@ static void end(struct load *l)
 
 static const struct init_totals *totals(struct load *l)
 {
-    return init_report_totals(l->in.report);
+    return &l->in.report->totals;
 }
 
 static void put(const char *name, struct str bytes)
@@ -146,7 +146,7 @@ static void test_journals(struct task *t, void *arg)
                "OLD|Old one|NULL|NULL|9  新刊|新刊|NULL|NULL|1"),
            "added, updated, left alone");
     ok(totals(&l)->journals_found == 2 && totals(&l)->journals_changed == 4, "counted");
-    const char *assumed = "no good row in InfoList.Paper.csv; price 1 is assumed";
+    const char *assumed = "no valid row in InfoList.Paper.csv; price 1 is assumed";
     ok(test_problem_is(l.in.report, "Data/新刊", 0, false, assumed) &&
            test_problem_is(l.in.report, "Data/BAD", 0, false, assumed),
        "folders without a price are told");

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/map.h"
 #include "corpus/doi.h"
 #include "loop/sync.h"
 #include "tool/db/init_batch.h"
@@ -12,7 +11,7 @@
 #include "tool/db/init_source.h"
 
 #define BATCHES_AHEAD 2
-#define YIELD_EACH    64 /* papers: the database must not wait for us to look at its answer */
+#define YIELD_EACH    64 /* papers: the task that stores must get its turn */
 
 struct known_file { /* a row of corpus_file */
     int64_t bytes, changed_ns, digest;
@@ -62,7 +61,7 @@ static bool looks_the_same(const struct known_file *k, const struct init_file *f
     return k && k->bytes == f->bytes && k->changed_ns == f->changed_ns;
 }
 
-/* All names, and how much there is to read. */
+/* Collects all names and sums up the bytes to read. */
 static void survey(struct task *t, struct papers *p)
 {
     const struct init_folder *folder = &p->init->folder;
@@ -88,7 +87,7 @@ static int send_batch(struct task *t, struct papers *p)
     return err;
 }
 
-/* Copies what the reader lends into the batch. */
+/* Copies from the buffers of the reader into the batch. */
 static void put_paper(struct papers *p, const struct init_file *f, const struct paper *paper,
                       const struct bibtex_entry *e, struct init_counts *counts)
 {
@@ -125,7 +124,7 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
     } else if (!init_seen_add(&p->seen, paper.doi)) {
         counts->duplicate++;
         init_report_problem(p->init->report, f->shown, (int64_t)e->line, false,
-                            "this DOI stands in the same file before", paper.doi);
+                            "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
     }
@@ -157,7 +156,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
 
 static void lose_file(struct papers *p, const struct init_file *f, int err)
 {
-    init_report_totals(p->init->report)->files_failed++;
+    p->init->report->totals.files_failed++;
     init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
                         str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
                                : err == ERR_IO  ? strerror(errno)
@@ -171,10 +170,10 @@ static bool still_the_same(const struct init_file *f)
            init_changed_ns(&st) == f->changed_ns;
 }
 
-/* The world's errors concern this file alone; what is returned ends everything. */
+/* Errors of this file are reported, and reading goes on; a returned error ends the command. */
 static int read_file(struct task *t, struct papers *p, const struct init_file *f)
 {
-    struct init_totals *totals = init_report_totals(p->init->report);
+    struct init_totals *totals = &p->init->report->totals;
     const struct known_file *k = known(t, p, f);
     struct init_look look;
     struct init_source *source;
@@ -186,7 +185,7 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
     if (!err && k && k->digest == look.digest && k->bytes == f->bytes) {
         totals->files_unchanged++;
         p->bytes_read += f->bytes;
-        init_batch_add_done(p->batch, f, look.digest); /* only its time is another */
+        init_batch_add_done(p->batch, f, look.digest); /* only its time has changed */
         return 0;
     }
     struct init_counts *counts = init_report_journal(p->init->report, f->journal);
@@ -235,7 +234,7 @@ static void count_outcome(struct task *t, struct papers *p, const struct init_pa
     ++*counts[q->outcome];
     if (q->outcome == INIT_DUPLICATE)
         init_report_problem(p->init->report, q->file->shown, q->line, false,
-                            "this DOI stands in another file",
+                            "another file has this DOI",
                             str_printf(task_arena(t), "%.*s: %.*s/%.*s", STR_ARG(q->paper.doi),
                                        STR_ARG(q->owner_journal), STR_ARG(q->owner_file)));
 }
@@ -271,7 +270,7 @@ static int load(struct task *t, struct papers *p)
         group_cancel(&g);
     int joined = group_join(t, &g);
     progress_end(&p->init->progress);
-    init_report_totals(p->init->report)->blocks_changed = (int64_t)map_count(p->blocks);
+    p->init->report->totals.blocks_changed = (int64_t)map_count(p->blocks);
     return err ? err : joined ? joined : p->err;
 }
 

@@ -2,10 +2,11 @@
 
 #include <stdlib.h>
 
-#include "tool/db/init_report_private.h"
-
 #define ABOUT_BYTES_MAX 200
-#define NOTES_MAX       (INIT_PROBLEMS_MAX / 2) /* so that they cannot crowd out what was lost */
+#define NOTES_MAX       (INIT_PROBLEMS_MAX / 2) /* so that they cannot displace losses */
+
+const char *const init_count_names[INIT_COUNTS] = {"read",      "stored",   "updated", "unchanged",
+                                                   "duplicate", "rejected", "made_up", "bare"};
 
 struct init_report *init_report_new(void)
 {
@@ -72,6 +73,21 @@ void init_report_problem(struct init_report *r, const char *path, int64_t line, 
     };
 }
 
+/* The values of a map as an array of pointers, in order. In a. */
+static void *sorted(struct arena *a, const struct map *m, size_t *count,
+                    int (*compare)(const void *, const void *))
+{
+    size_t n = 0, at = 0;
+    void **v = ARENA_ARRAY(a, void *, map_count(m));
+    struct str key;
+    while (map_next(m, &at, &key, &v[n]))
+        n++;
+    if (n)
+        qsort(v, n, sizeof *v, compare);
+    *count = n;
+    return v;
+}
+
 static int compare_reasons(const void *a, const void *b)
 {
     const struct init_reason *x = *(const struct init_reason *const *)a;
@@ -83,16 +99,7 @@ static int compare_reasons(const void *a, const void *b)
 const struct init_reason **init_report_reasons(struct arena *a, const struct init_report *r,
                                                size_t *count)
 {
-    size_t n = 0, at = 0;
-    const struct init_reason **v =
-        ARENA_ARRAY(a, const struct init_reason *, map_count(r->reasons));
-    struct str text;
-    void *reason;
-    while (map_next(r->reasons, &at, &text, &reason))
-        v[n++] = reason;
-    qsort(v, n, sizeof *v, compare_reasons);
-    *count = n;
-    return v;
+    return sorted(a, r->reasons, count, compare_reasons);
 }
 
 /* --- numbers --- */
@@ -115,25 +122,16 @@ static int compare_journals(const void *a, const void *b)
     return strcmp(x->name.p, y->name.p);
 }
 
-const struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
-                                                 size_t *count)
+struct init_journal **init_report_journals(struct arena *a, const struct init_report *r,
+                                           size_t *count)
 {
-    size_t n = 0, at = 0;
-    const struct init_journal **v =
-        ARENA_ARRAY(a, const struct init_journal *, map_count(r->journals));
-    struct str name;
-    void *journal;
-    while (map_next(r->journals, &at, &name, &journal))
-        if (((const struct init_journal *)journal)->counts.read)
-            v[n++] = journal;
-    qsort(v, n, sizeof *v, compare_journals);
+    size_t all, n = 0;
+    struct init_journal **v = sorted(a, r->journals, &all, compare_journals);
+    for (size_t i = 0; i < all; i++)
+        if (v[i]->counts.read)
+            v[n++] = v[i];
     *count = n;
     return v;
-}
-
-struct init_totals *init_report_totals(struct init_report *r)
-{
-    return &r->totals;
 }
 
 struct init_counts init_report_sum(const struct init_report *r)
@@ -143,15 +141,9 @@ struct init_counts init_report_sum(const struct init_report *r)
     struct str name;
     void *journal;
     while (map_next(r->journals, &at, &name, &journal)) {
-        const struct init_counts *c = &((const struct init_journal *)journal)->counts;
-        sum.read += c->read;
-        sum.stored += c->stored;
-        sum.updated += c->updated;
-        sum.unchanged += c->unchanged;
-        sum.duplicate += c->duplicate;
-        sum.rejected += c->rejected;
-        sum.made_up += c->made_up;
-        sum.bare += c->bare;
+        struct init_journal *j = journal;
+        for (size_t i = 0; i < INIT_COUNTS; i++)
+            *init_count(&sum, i) += *init_count(&j->counts, i);
     }
     return sum;
 }

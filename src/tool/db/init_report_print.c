@@ -1,10 +1,10 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 #define JOURNALS_SHOWN 40
-#define NAME_CELLS_MAX 40 /* longer names push their numbers aside */
+#define NAME_CELLS_MAX 40 /* longer names shift their numbers */
 
 /* --- text from outside --- */
 
@@ -25,7 +25,7 @@ static bool is_control(struct str c)
                         between(c, "\xE2\x81\xA6", "\xE2\x81\xA9"));
 }
 
-/* Nothing that a terminal would obey, on one line. */
+/* On one line, without characters that control a terminal. */
 static void add_shown(struct buf *b, struct str s)
 {
     while (s.n) {
@@ -86,16 +86,7 @@ static void put_totals(const struct init_report *r)
 
 /* --- journals --- */
 
-#define COLUMNS 6
-static const char *const titles[COLUMNS] = {"read",      "stored",    "updated",
-                                            "unchanged", "duplicate", "rejected"};
-
-static int64_t number(const struct init_counts *c, int column)
-{
-    const int64_t v[COLUMNS] = {c->read,      c->stored,    c->updated,
-                                c->unchanged, c->duplicate, c->rejected};
-    return v[column];
-}
+#define COLUMNS 6 /* the first of init_count_names */
 
 static void add_name(struct buf *b, struct str name, int width)
 {
@@ -104,7 +95,7 @@ static void add_name(struct buf *b, struct str name, int width)
         buf_add_char(b, ' ');
 }
 
-static int name_width(const struct init_journal *const *v, size_t n)
+static int name_width(struct init_journal *const *v, size_t n)
 {
     int width = (int)strlen("journal");
     for (size_t i = 0; i < n; i++) {
@@ -115,13 +106,13 @@ static int name_width(const struct init_journal *const *v, size_t n)
     return width;
 }
 
-static void put_table(const struct init_journal *const *v, size_t n)
+static void put_table(struct init_journal *const *v, size_t n)
 {
     int width = name_width(v, n), widths[COLUMNS];
-    for (int k = 0; k < COLUMNS; k++) {
-        widths[k] = (int)strlen(titles[k]);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        widths[k] = (int)strlen(init_count_names[k]);
         for (size_t i = 0; i < n; i++) {
-            int digits = snprintf(NULL, 0, "%lld", (long long)number(&v[i]->counts, k));
+            int digits = snprintf(NULL, 0, "%lld", (long long)*init_count(&v[i]->counts, k));
             if (digits > widths[k])
                 widths[k] = digits;
         }
@@ -129,13 +120,13 @@ static void put_table(const struct init_journal *const *v, size_t n)
     struct buf b;
     buf_init(&b);
     add_name(&b, STR("journal"), width);
-    for (int k = 0; k < COLUMNS; k++)
-        buf_printf(&b, "  %*s", widths[k], titles[k]);
+    for (size_t k = 0; k < COLUMNS; k++)
+        buf_printf(&b, "  %*s", widths[k], init_count_names[k]);
     buf_add_char(&b, '\n');
     for (size_t i = 0; i < n; i++) {
         add_name(&b, v[i]->name, width);
-        for (int k = 0; k < COLUMNS; k++)
-            buf_printf(&b, "  %*lld", widths[k], (long long)number(&v[i]->counts, k));
+        for (size_t k = 0; k < COLUMNS; k++)
+            buf_printf(&b, "  %*lld", widths[k], (long long)*init_count(&v[i]->counts, k));
         buf_add_char(&b, '\n');
     }
     printf("\n%.*s", STR_ARG(buf_str(&b)));
@@ -145,7 +136,7 @@ static void put_table(const struct init_journal *const *v, size_t n)
 static void put_journals(struct arena *a, const struct init_report *r, bool all)
 {
     size_t n;
-    const struct init_journal **v = init_report_journals(a, r, &n);
+    struct init_journal **v = init_report_journals(a, r, &n);
     size_t shown = all || n < JOURNALS_SHOWN ? n : JOURNALS_SHOWN;
     if (n == 0)
         return;
@@ -186,7 +177,7 @@ static void put_problem(const struct init_problem *p)
     buf_release(&b);
 }
 
-/* As many as may still be shown; returns how many that were. */
+/* Prints at most `most`; returns how many it printed. */
 static size_t put_problems_that(const struct init_report *r, bool lost, size_t most)
 {
     size_t shown = 0;
@@ -219,7 +210,7 @@ void init_report_print(const struct init_report *r, bool all_journals)
     put_totals(r);
     put_journals(&a, r, all_journals);
     put_reasons(reasons, n, true, "left out");
-    put_reasons(reasons, n, false, "to know");
+    put_reasons(reasons, n, false, "notes");
     put_problems(r);
     arena_release(&a);
 }

@@ -7,20 +7,16 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 /* --- as JSON --- */
 
-static void put_counts(struct json_writer *w, const struct init_counts *c)
+static void put_counts(struct json_writer *w, struct init_counts *c)
 {
-    jw_put_int(w, "read", c->read);
-    jw_put_int(w, "stored", c->stored);
-    jw_put_int(w, "updated", c->updated);
-    jw_put_int(w, "unchanged", c->unchanged);
-    jw_put_int(w, "duplicate", c->duplicate);
-    jw_put_int(w, "rejected", c->rejected);
-    jw_put_int(w, "made_up", c->made_up);
-    jw_put_int(w, "bare", c->bare);
+    for (size_t i = 0; i < INIT_COUNTS; i++) {
+        jw_key(w, str_of(init_count_names[i]));
+        jw_int(w, *init_count(c, i));
+    }
 }
 
 static void put_totals(struct json_writer *w, const struct init_report *r)
@@ -60,7 +56,7 @@ static void put_totals(struct json_writer *w, const struct init_report *r)
 static void put_journals(struct json_writer *w, struct arena *a, const struct init_report *r)
 {
     size_t n;
-    const struct init_journal **v = init_report_journals(a, r, &n);
+    struct init_journal **v = init_report_journals(a, r, &n);
     jw_key(w, STR("journals"));
     jw_array(w);
     for (size_t i = 0; i < n; i++) {
@@ -157,7 +153,7 @@ static int save(struct arena *a, const char *path, struct str text)
     struct stat st;
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
         return replace(a, path, text);
-    int fd = open(path, O_WRONLY | O_CLOEXEC); /* /dev/stdout and its kin are not to be replaced */
+    int fd = open(path, O_WRONLY | O_CLOEXEC); /* devices such as /dev/stdout are not replaced */
     return fd < 0 ? ERR_IO : write_and_close(fd, text);
 }
 

@@ -72,13 +72,13 @@ static struct init_report *made(void)
     init_report_journal(r, STR("CELL"))->updated = 1;
     init_report_journal(r, STR("CELL"))->made_up = 1;
     init_report_journal(r, STR("EMPTY"));
-    *init_report_totals(r) = (struct init_totals){.files_read = 7,
-                                                  .keys_found = 5,
-                                                  .keys_new = 2,
-                                                  .pairs_changed = 11,
-                                                  .blocks_changed = 9,
-                                                  .dictionary = 77,
-                                                  .seconds = 1.5};
+    r->totals = (struct init_totals){.files_read = 7,
+                                     .keys_found = 5,
+                                     .keys_new = 2,
+                                     .pairs_changed = 11,
+                                     .blocks_changed = 9,
+                                     .dictionary = 77,
+                                     .seconds = 1.5};
     init_report_problem(r, "Data/CELL/a.bib", 3, false, "converted", STR("from GB18030"));
     init_report_problem(r, "Data/NATURE/2024.bib", 17, true, "no year", STR("entry smith2024"));
     init_report_problem(r, "Data/NATURE/2024.bib", 19, true, "no year", STR_NULL);
@@ -102,14 +102,14 @@ static void test_print(void)
               "期刊           2        0        0          2          0         0\n\n"),
        "journals where something was read, by name, in columns");
     ok(has(s, "\nleft out\n         2  no year\n         1  a name\n"
-              "\nto know\n         1  converted\n"),
+              "\nnotes\n         1  converted\n"),
        "reasons");
     ok(has(s, "\n\nData/NATURE/2024.bib:17: no year (entry smith2024)\n"
               "Data/NATURE/2024.bib:19: no year\n"),
        "problems, lost ones first");
     ok(str_ends(s, STR("Data/CELL/a.bib:3: converted (from GB18030)\n")), "notes last");
     ok(has(s, "\nData/x?ok 1?[2J: a name (?]0;title? ? \xef\xbf\xbd ?? 北京)\n"),
-       "nothing that a terminal would obey");
+       "no characters that control a terminal");
     init_report_free(r);
 }
 
@@ -119,7 +119,7 @@ static void test_json(void)
     const struct json *j = saved(r);
     struct stat st;
     check(stat(test_folder_path(&folder, "report.json"), &st) == 0);
-    is_int(st.st_mode & 07777, 0644, "readable for everybody");
+    is_int(st.st_mode & 07777, 0644, "readable for all");
     const struct json *papers = json_get(j, "papers"), *catalog = json_get(j, "catalog");
     ok(number(papers, "read") == 1234570 && number(papers, "stored") == 1234560 &&
            number(papers, "updated") == 1 && number(papers, "unchanged") == 2 &&

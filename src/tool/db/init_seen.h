@@ -1,6 +1,6 @@
-/* init_seen.h -- which DOIs a file has had, as 64 bits each: a file may hold millions.
+/* init_seen.h -- the DOIs of a file so far, as hashes of 64 bits: a file may hold millions.
  *
- * Two DOIs of one file that share all 64 bits would be taken for one: with a million of them, that
+ * Two DOIs of one file with the same hash would be taken for one: with a million of them, that
  * happens once in thirty million files, and the report would name it as a duplicate. */
 #ifndef TOOL_DB_INIT_SEEN_H
 #define TOOL_DB_INIT_SEEN_H

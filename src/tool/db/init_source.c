@@ -3,24 +3,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/map.h"
-#include "corpus/charset.h"
+#include "base/file.h"
 
 #define LOOK_BYTES (1 << 20)
 #define UTF8_TAIL  3 /* bytes of a character that a piece may end with */
 
-/* --- the look --- */
+/* --- scanning --- */
 
-/* Digest and encoding of pieces as they come. Each piece is hashed under the digest before it. */
+/* Digest and encoding, piece by piece. Each piece is hashed under the digest of the one before. */
 struct looking {
     uint64_t digest, pieces;
     bool utf8;
     char *bytes;
-    size_t kept; /* at the front of bytes: a character that is not whole yet */
+    size_t kept; /* at the front of bytes: an incomplete character */
 };
 
 /* How many bytes at the end are the beginning of a character. */
@@ -76,7 +74,7 @@ int init_source_look(const char *path, struct init_look *out)
     return n < 0 ? ERR_IO : 0;
 }
 
-/* --- the reading --- */
+/* --- reading --- */
 
 struct init_source {
     const struct init_file *file;
@@ -100,58 +98,16 @@ static void on_problem(void *arg, const struct bibtex_problem *p)
     }
 }
 
-static int read_all(struct init_source *s, struct str *out)
-{
-    int fd = open(s->file->path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return ERR_IO;
-    }
-    size_t cap = (size_t)st.st_size, len = 0;
-    int err = cap > INIT_CONVERT_BYTES_MAX ? ERR_LIMIT : 0;
-    char *bytes = err ? NULL : arena_alloc(&s->arena, cap + 1);
-    while (!err && len < cap) {
-        ssize_t n = read_some(fd, bytes + len, cap - len);
-        if (n <= 0) {
-            err = n < 0 ? ERR_IO : 0;
-            break;
-        }
-        len += (size_t)n;
-    }
-    int why = errno;
-    close(fd);
-    errno = why;
-    *out = str_from(bytes, len);
-    return err;
-}
-
-static void say_converted(struct init_source *s, const struct charset_text *c)
-{
-    const char *path = s->file->shown;
-    if (c->charset != CHARSET_UTF8)
-        init_report_problem(s->report, path, 0, false, "converted to UTF-8",
-                            str_printf(&s->arena, "from %s", charset_name(c->charset)));
-    if (c->repaired)
-        init_report_problem(s->report, path, 0, false, "bytes repaired",
-                            str_printf(&s->arena, "%zu places, the first at byte %zu", c->repaired,
-                                       c->first_repaired));
-}
-
 static int convert(struct init_source *s)
 {
     struct str bytes;
-    struct charset_text c;
-    int err = read_all(s, &bytes);
+    const char *charset;
+    int err = file_read(&s->arena, s->file->path, INIT_CONVERT_BYTES_MAX, &bytes);
     if (!err)
-        err = charset_to_utf8(&s->arena, bytes, &c);
-    if (err)
-        return err;
-    say_converted(s, &c);
-    s->text = c.utf8;
-    s->reader = bibtex_new(on_problem, s);
-    return 0;
+        err = init_to_utf8(&s->arena, s->report, s->file->shown, bytes, &s->text, &charset);
+    if (!err)
+        s->reader = bibtex_new(on_problem, s);
+    return err;
 }
 
 int init_source_open(struct init_source **out, const struct init_file *f, bool utf8,

@@ -1,8 +1,8 @@
-/* init_source.h -- one .bib file as db init reads it: looked through once to see whether it is new
- * and in which encoding, then read entry by entry.
+/* init_source.h -- one .bib file as db init reads it: scanned once for its digest and encoding,
+ * then read entry by entry.
  *
- * Files of UTF-8 are streamed, whatever their size. Others are converted as a whole, because only
- * all of their bytes tell what they are; they may have INIT_CONVERT_BYTES_MAX. Blocks. */
+ * UTF-8 is streamed, in any size. Other files are converted as a whole, because only all of their
+ * bytes tell the encoding; they may have INIT_CONVERT_BYTES_MAX. Blocks. */
 #ifndef TOOL_DB_INIT_SOURCE_H
 #define TOOL_DB_INIT_SOURCE_H
 
@@ -21,8 +21,8 @@ MUST_CHECK int init_source_look(const char *path, struct init_look *out);
 
 struct init_source;
 
-/* What the charset conversion and the reader have to say goes to the report; entries that were
- * dropped are counted in counts. ERR_IO leaves errno; ERR_LIMIT: not UTF-8, and too large. */
+/* Conversion and reader report their problems to r; dropped entries are counted in counts. ERR_IO
+ * leaves errno; ERR_LIMIT: not UTF-8, and too large. */
 MUST_CHECK int init_source_open(struct init_source **s, const struct init_file *f, bool utf8,
                                 struct init_report *r, struct init_counts *counts);
 /* 1: *e is filled until the next call. 0: the end. ERR_IO. */

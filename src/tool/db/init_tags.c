@@ -1,6 +1,5 @@
-/* info_tag and info_paper_with_tag hold what InfoList.Tag.csv and InfoList.PaperWithTag.csv say, and
- * nothing else. A table whose file is missing is left alone, but for pairs of tags that are gone. */
-#include "base/map.h"
+/* Makes info_tag and info_paper_with_tag equal to InfoList.Tag.csv and InfoList.PaperWithTag.csv. A
+ * table whose file is missing is left alone, except that pairs of deleted tags are deleted. */
 #include "tool/db/init.h"
 
 struct refused {
@@ -10,7 +9,7 @@ struct refused {
 
 struct job {
     const struct init_folder *folder;
-    struct map *tags;     /* that are there in the end */
+    struct map *tags;     /* all, after the step */
     struct map *journals; /* of contentlist */
     struct refused *refused;
     size_t refused_count;
@@ -20,6 +19,15 @@ struct job {
 static void put(struct map *m, struct str key)
 {
     map_set(m, key, m); /* any value will do */
+}
+
+int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out)
+{
+    struct sql_rows r;
+    int err = sql_on_argv(t, c, select, 0, NULL, &r);
+    for (size_t i = 0; !err && i < r.count; i++)
+        put(out, r.cells[i].s);
+    return err;
 }
 
 /* --- deleting --- */
@@ -71,8 +79,6 @@ static int write_tags(struct task *t, struct sql *c, struct job *j, const struct
         n++;
     }
     j->tags_changed += (int64_t)n;
-    if (n == 0)
-        return 0;
     return sql_bulk(t, c, "INSERT INTO info_tag (Tag, TagType) VALUES",
                     "ON DUPLICATE KEY UPDATE TagType = VALUES(TagType)", 2, n, cells, NULL);
 }
@@ -107,15 +113,6 @@ static int sync_tags(struct task *t, struct sql *c, struct job *j)
 }
 
 /* --- journals with tags --- */
-
-static int read_journals(struct task *t, struct sql *c, struct map *journals)
-{
-    struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT Name FROM contentlist");
-    for (size_t i = 0; !err && i < r.count; i++)
-        put(journals, r.cells[i].s);
-    return err;
-}
 
 static const char *pair_problem(const struct job *j, const struct init_pair *p)
 {
@@ -165,7 +162,7 @@ static int delete_pairs(struct task *t, struct sql *c, struct job *j, const stru
     return delete_all(t, c, "DELETE FROM info_paper_with_tag WHERE id IN " LIST, gone, n);
 }
 
-/* Only what is missing is sent: a row that is refused as a duplicate would use up a number. */
+/* Inserts only missing pairs: a row refused as a duplicate would use up an id. */
 static int add_pairs(struct task *t, struct sql *c, struct job *j,
                      const struct init_pair *const *chosen, size_t count, const struct map *kept)
 {
@@ -181,8 +178,6 @@ static int add_pairs(struct task *t, struct sql *c, struct job *j,
     }
     j->pairs_changed += (int64_t)n;
     j->pair_count = (int64_t)(map_count(kept) + n);
-    if (n == 0)
-        return 0;
     return sql_bulk(t, c, "INSERT INTO info_paper_with_tag (Name, Tag) VALUES", "", 2, n, cells,
                     NULL);
 }
@@ -210,7 +205,7 @@ static int run(struct task *t, struct sql *c, void *arg)
     *j = (struct job){.folder = j->folder, .tags = map_new(), .journals = map_new()};
     int err = sync_tags(t, c, j);
     if (!err)
-        err = read_journals(t, c, j->journals);
+        err = init_read_set(t, c, "SELECT Name FROM contentlist", j->journals);
     if (!err)
         err = sync_pairs(t, c, j);
     map_free(j->tags);
@@ -226,7 +221,7 @@ int init_tags(struct task *t, struct init *in)
     int err = sql_tx(t, in->db->sql, run, &j);
     if (err)
         return err;
-    struct init_totals *totals = init_report_totals(in->report);
+    struct init_totals *totals = &in->report->totals;
     totals->tags = j.tag_count;
     totals->tags_changed = j.tags_changed;
     totals->pairs = j.pair_count;

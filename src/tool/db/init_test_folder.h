@@ -1,8 +1,8 @@
-/* init_test_folder.h -- real folders for tests, and a look into reports. */
+/* init_test_folder.h -- real folders for tests, and access to reports. */
 #ifndef TOOL_DB_INIT_TEST_FOLDER_H
 #define TOOL_DB_INIT_TEST_FOLDER_H
 
-#include "tool/db/init_report_private.h"
+#include "tool/db/init_report.h"
 
 struct test_folder {
     char dir[64]; /* below /tmp */

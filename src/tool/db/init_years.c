@@ -1,6 +1,5 @@
-/* Step 3, the end: contentlist_year_number says of each journal what corpus_block says. */
+/* Step 3, the end: contentlist_year_number is derived from corpus_block. */
 #include "base/json.h"
-#include "base/map.h"
 #include "tool/db/init.h"
 
 struct years {
@@ -28,7 +27,7 @@ static struct str numbers(struct arena *a, const struct sql_rows *r, size_t firs
     return text;
 }
 
-/* As objects: MySQL 8 spaces and orders them in its own way. */
+/* Compared as objects: MySQL 8 changes blanks and order. */
 static bool same_numbers(struct arena *a, struct str x, struct str y)
 {
     const struct json *jx, *jy;
@@ -82,7 +81,7 @@ static int compare(struct task *t, struct sql *c, struct years *y)
     return 0;
 }
 
-/* What is left of the old rows has no papers any more. */
+/* Rows that are left in old belong to journals without papers. */
 static int remove_rest(struct task *t, struct sql *c, const struct years *y)
 {
     size_t at = 0;
@@ -104,7 +103,7 @@ static int update(struct task *t, struct sql *c, void *arg)
     int err = read_old(t, c, y);
     if (!err)
         err = compare(t, c, y);
-    if (!err && y->n)
+    if (!err)
         err = sql_bulk(t, c, "INSERT INTO contentlist_year_number (Name, YearNumberJson) VALUES",
                        "ON DUPLICATE KEY UPDATE YearNumberJson = VALUES(YearNumberJson)", 2, y->n,
                        y->v, NULL);

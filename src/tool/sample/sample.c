@@ -12,15 +12,15 @@
 #define PAPERS_MAX 100000000
 
 static const char about[] =
-    "Makes up a collection of papers to try the system with: journals of eight disciplines, tags,\n"
-    "prices, 15 years of BibTeX, and keys that open nothing. The same number and the same seed\n"
-    "give the same bytes. About 1.6 kB per paper.\n"
+    "Generates a collection of made-up papers: journals of eight disciplines, tags, prices,\n"
+    "15 years of BibTeX, and keys that no AI service accepts. The same number and the same\n"
+    "seed give the same bytes. About 1.6 kB per paper.\n"
     "\n"
     "  DIR/Data/<Journal>/<Journal>-<year>.bib\n"
     "  DIR/PaperAndTagInfo/InfoList.Paper.csv, InfoList.Tag.csv, InfoList.PaperWithTag.csv\n"
     "  DIR/APIKey/sample.txt\n"
     "\n"
-    "DIR is made if it is missing. One that holds anything but a sample is refused.\n"
+    "DIR is created if it is missing. One that holds anything but a sample is refused.\n"
     "\n"
     "Examples:\n"
     "  millrace sample var/sample\n"
@@ -33,12 +33,6 @@ int sample_complain(const char *path, const char *why)
     return ERR_IO;
 }
 
-static int wrong(const char *why)
-{
-    fprintf(stderr, "millrace sample: %s; see --help\n", why);
-    return 2;
-}
-
 /* -1 to go on, else the exit status. */
 static int read_options(int argc, char **argv, struct sample_options *o)
 {
@@ -47,17 +41,12 @@ static int read_options(int argc, char **argv, struct sample_options *o)
          .most = PAPERS_MAX},
         {"seed", "S", "another seed, other papers (default 1)", .number = &o->seed,
          .most = INT64_MAX},
-        {"force", NULL, "make an earlier sample in DIR anew", .flag = &o->force},
+        {"force", NULL, "replace an earlier sample in DIR", .flag = &o->force},
     };
     struct command c = {"sample", "DIR", about, opts, sizeof(opts) / sizeof(opts[0])};
-    struct operands dirs;
-    int status = opt_parse(&c, argc, argv, &dirs);
-    if (status >= 0)
-        return status;
-    if (dirs.n != 1)
-        return wrong(dirs.n ? "more than one directory" : "the directory is missing");
-    o->dir = dirs.v[0];
-    return -1;
+    int status = opt_parse(&c, argc, argv);
+    o->dir = argv[1];
+    return status;
 }
 
 static int make(const struct sample_options *o, struct loop *l)
@@ -85,7 +74,7 @@ static int prepare_and_make(const struct sample_options *o)
     if (err)
         return err;
     if (found == SAMPLE_DIR_PRESENT) {
-        printf("%s: this sample is there already; nothing was replaced\n", o->dir);
+        printf("%s: has this sample already; nothing was replaced\n", o->dir);
         return 0;
     }
     struct loop *l = loop_new(NULL); /* for its clock */
@@ -100,6 +89,6 @@ int sample_main(int argc, char **argv)
     int status = read_options(argc, argv, &o);
     if (status >= 0)
         return status;
-    signal(SIGXFSZ, SIG_IGN); /* a size limit is an error like any other, with a path */
+    signal(SIGXFSZ, SIG_IGN); /* a size limit is reported like any other error */
     return prepare_and_make(&o) ? 1 : 0;
 }

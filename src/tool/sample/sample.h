@@ -22,17 +22,17 @@ struct progress;
 struct sample_options {
     const char *dir;
     int64_t papers, seed;
-    bool force; /* make an earlier sample anew */
+    bool force; /* replace an earlier sample */
 };
 
-/* What went wrong, with the path, on standard error. Returns ERR_IO. */
+/* Reports an error with its path on standard error. Returns ERR_IO. */
 int sample_complain(const char *path, const char *why);
 
-/* --- sample_dir.c: may we write here? --- */
+/* --- sample_dir.c: the directory and its marker --- */
 
 enum sample_found {
     SAMPLE_DIR_READY,   /* empty now, with a marker that says "unfinished" */
-    SAMPLE_DIR_PRESENT, /* this very sample is there already; nothing was touched */
+    SAMPLE_DIR_PRESENT, /* it holds this very sample; nothing was touched */
 };
 MUST_CHECK int sample_dir_prepare(const struct sample_options *o, enum sample_found *found);
 MUST_CHECK int sample_dir_complete(const struct sample_options *o);

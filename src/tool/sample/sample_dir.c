@@ -10,9 +10,8 @@
 #include "tool/sample/sample.h"
 
 /* The marker's first line names the command; the last one is added when everything is written. */
-#define MARKER ".millrace-sample"
-#define MARKER_ASIDE                                                                               \
-    MARKER ".part" /* while it is written: whoever is killed then leaves nothing else */
+#define MARKER       ".millrace-sample"
+#define MARKER_ASIDE MARKER ".part" /* while it is written; a killed process leaves nothing else */
 #define MARKER_FIRST "millrace sample 1\n"
 #define MARKER_LAST  "complete\n"
 #define MARKER_BYTES 256
@@ -53,7 +52,7 @@ static int write_marker(const char *path, int flags, struct str text)
     return why ? sample_complain(path, strerror(why)) : 0;
 }
 
-/* 1, 0, or an error that has been told. */
+/* 1, 0, or an error that has been reported. */
 static int is_empty(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -72,12 +71,12 @@ static int refuse_other(const struct sample_options *o, struct str marker)
 {
     bool complete = str_ends(marker, STR(MARKER_LAST));
     fprintf(stderr,
-            "millrace sample: %s: holds %s sample; nothing was replaced. --force makes it anew\n",
+            "millrace sample: %s: holds %s sample; nothing was replaced. --force replaces it\n",
             o->dir, complete ? "another" : "an unfinished");
     return ERR_EXISTS;
 }
 
-/* Something is in the directory: is it ours, and is it what was asked for? */
+/* The directory is not empty: is it a sample, and the one asked for? */
 static int judge(struct arena *a, const struct sample_options *o, enum sample_found *found)
 {
     struct str marker = read_marker(a, marker_path(a, o));

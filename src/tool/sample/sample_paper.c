@@ -1,8 +1,6 @@
 #include "tool/sample/sample_paper.h"
 
-#include "tool/sample/sample_text.h"
-
-/* Journals come from different exporters, and those write differently. */
+/* The files of a journal come from one exporter, and exporters format differently. */
 struct style {
     const char *entry;        /* what an entry begins with */
     const char *open, *close; /* around a value */
@@ -12,13 +10,14 @@ struct style {
 };
 
 static const struct style styles[] = {
-    {"@article{", "{", "}", "{", "}", "  title     = ", "  author    = ", "  journal   = ",
+    {"@article{", "{", "}", "{", "},\n", "  title     = ", "  author    = ", "  journal   = ",
      "  year      = ", "  volume    = ", "  number    = ", "  pages     = ", "  month     = ",
      "  doi       = ", "  abstract  = ", false},
-    {"@Article{", "{", "}", "{{", "}}", "Title = ", "Author = ", "Journal = ", "Year = ",
+    {"@Article{", "{", "}", "{{", "}},\n", "Title = ", "Author = ", "Journal = ", "Year = ",
      "Volume = ", "Number = ", "Pages = ", "Month = ", "DOI = ", "Abstract = ", false},
-    {"@ARTICLE{", "\"", "\"", "\"", "\"", "    title=", "    author=", "    journal=", "    year=",
-     "    volume=", "    number=", "    pages=", "    month=", "    doi=", "    abstract=", true},
+    {"@ARTICLE{", "\"", "\"", "\"", "\",\n",
+     "    title=", "    author=", "    journal=", "    year=", "    volume=", "    number=",
+     "    pages=", "    month=", "    doi=", "    abstract=", true},
 };
 
 static const char *const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
@@ -29,6 +28,18 @@ static void add_z(struct buf *b, const char *z)
     buf_add(b, z, strlen(z));
 }
 
+static void open_value(struct buf *b, const struct style *s, const char *name)
+{
+    add_z(b, name);
+    add_z(b, s->open);
+}
+
+static void close_value(struct buf *b, const struct style *s)
+{
+    add_z(b, s->close);
+    buf_add_lit(b, ",\n");
+}
+
 static void add_number(struct buf *b, const struct style *s, const char *name, int64_t v)
 {
     add_z(b, name);
@@ -37,15 +48,6 @@ static void add_number(struct buf *b, const struct style *s, const char *name, i
     buf_add_int(b, v);
     if (!s->bare_numbers)
         add_z(b, s->close);
-    buf_add_lit(b, ",\n");
-}
-
-static void add_text(struct buf *b, const struct style *s, const char *name, const char *text)
-{
-    add_z(b, name);
-    add_z(b, s->open);
-    add_z(b, text);
-    add_z(b, s->close);
     buf_add_lit(b, ",\n");
 }
 
@@ -63,8 +65,7 @@ static void add_authors(struct buf *b, const struct style *s, const struct sampl
 {
     struct sample_random *r = t->random;
     unsigned n = 1 + sample_random_below(r, 4) + sample_random_below(r, 4);
-    add_z(b, s->author);
-    add_z(b, s->open);
+    open_value(b, s, s->author);
     for (unsigned i = 0; i < n; i++) {
         if (i)
             buf_add_lit(b, " and ");
@@ -76,17 +77,7 @@ static void add_authors(struct buf *b, const struct style *s, const struct sampl
             buf_add(b, initial, sizeof initial);
         }
     }
-    add_z(b, s->close);
-    buf_add_lit(b, ",\n");
-}
-
-static void add_title(struct buf *b, const struct style *s, const struct sample_theme *t)
-{
-    add_z(b, s->title);
-    add_z(b, s->title_open);
-    sample_title(b, t);
-    add_z(b, s->title_close);
-    buf_add_lit(b, ",\n");
+    close_value(b, s);
 }
 
 static void add_issue(struct buf *b, const struct style *s, struct sample_random *r, int volume,
@@ -96,47 +87,34 @@ static void add_issue(struct buf *b, const struct style *s, struct sample_random
     int64_t page = 1 + serial * 11 % 9000;
     add_number(b, s, s->volume, volume);
     add_number(b, s, s->number, month + 1);
-    add_z(b, s->pages);
-    add_z(b, s->open);
+    open_value(b, s, s->pages);
     buf_add_int(b, page);
     buf_add_lit(b, "--");
     buf_add_int(b, page + 4 + sample_random_below(r, 18));
-    add_z(b, s->close);
-    buf_add_lit(b, ",\n");
+    close_value(b, s);
     add_z(b, s->month);
     add_z(b, months[month]);
     buf_add_lit(b, ",\n");
 }
 
-/* 10.5555 is the prefix that is kept for tests: these resolve nowhere. */
+/* 10.5555 is the prefix reserved for tests: these DOIs do not resolve. */
 static void add_doi(struct buf *b, const struct style *s, const char *code, int year,
                     int64_t serial)
 {
-    add_z(b, s->doi);
-    add_z(b, s->open);
+    open_value(b, s, s->doi);
     buf_add_lit(b, "10.5555/");
     add_z(b, code);
     buf_add_char(b, '.');
     buf_add_int(b, year);
     buf_add_char(b, '.');
     add_serial(b, serial);
-    add_z(b, s->close);
-    buf_add_lit(b, ",\n");
-}
-
-static void add_abstract(struct buf *b, const struct style *s, const struct sample_theme *t)
-{
-    add_z(b, s->abstract);
-    add_z(b, s->open);
-    sample_abstract(b, t);
-    add_z(b, s->close);
-    buf_add_lit(b, "\n}\n\n");
+    close_value(b, s);
 }
 
 void sample_paper(struct buf *b, struct sample_random *r, const struct sample_journal *j, int year,
                   int64_t serial)
 {
-    /* The code is as good as a number, and a journal keeps its exporter. */
+    /* By the code, so that a journal has the same style in all years. */
     const struct style *s = &styles[(unsigned char)j->code[0] % 3];
     struct sample_theme t = sample_theme(r, j);
     add_z(b, s->entry);
@@ -146,11 +124,19 @@ void sample_paper(struct buf *b, struct sample_random *r, const struct sample_jo
     add_serial(b, serial);
     buf_add_lit(b, ",\n");
     add_authors(b, s, &t);
-    add_title(b, s, &t);
-    add_text(b, s, s->journal, j->full_name);
+    add_z(b, s->title);
+    add_z(b, s->title_open);
+    sample_title(b, &t);
+    add_z(b, s->title_close);
+    open_value(b, s, s->journal);
+    add_z(b, j->full_name);
+    close_value(b, s);
     add_number(b, s, s->year, year);
     add_issue(b, s, r, year - j->first_year + 1, serial);
     if (sample_random_below(r, SAMPLE_NO_DOI_ONE_IN) != 0)
         add_doi(b, s, j->code, year, serial);
-    add_abstract(b, s, &t);
+    open_value(b, s, s->abstract);
+    sample_abstract(b, &t);
+    add_z(b, s->close);
+    buf_add_lit(b, "\n}\n\n");
 }

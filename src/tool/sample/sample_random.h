@@ -1,5 +1,5 @@
-/* sample_random.h -- a stream of numbers that depends on its seed and nothing else: the same on every
- * machine and in every version, unlike the loop's. (SplitMix64.) */
+/* sample_random.h -- random numbers that depend on the seed only: the same on every machine and in
+ * every version, unlike the loop's. (SplitMix64.) */
 #ifndef TOOL_SAMPLE_RANDOM_H
 #define TOOL_SAMPLE_RANDOM_H
 

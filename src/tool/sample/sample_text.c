@@ -1,5 +1,3 @@
-#include "tool/sample/sample_text.h"
-
 #include "base/check.h"
 #include "tool/sample/sample_paper.h"
 
@@ -170,7 +168,7 @@ static unsigned words_since(const struct buf *b, size_t start)
     return n;
 }
 
-/* One of the list; from `nth` on, so that no sentence comes twice in a row of calls. */
+/* Sentence number nth of the list, modulo its length: consecutive calls do not repeat one. */
 static void add_part(struct buf *b, const struct sample_theme *t, const char *const *list,
                      unsigned nth)
 {
@@ -187,7 +185,7 @@ static void add_parts(struct buf *b, const struct sample_theme *t, const char *c
         add_part(b, t, list, first + i);
 }
 
-/* The longest sentences have 35 words and two may follow the last look at the count. */
+/* The longest sentences have 35 words, and two may follow the last check of the count. */
 static unsigned words_wanted(const struct sample_theme *t)
 {
     unsigned room = SAMPLE_ABSTRACT_WORDS_MAX - SAMPLE_ABSTRACT_WORDS_MIN - 2 * 35;
@@ -203,7 +201,7 @@ static void add_results(struct buf *b, const struct sample_theme *t, size_t star
     }
     unsigned wanted = words_wanted(t);
     unsigned nth = sample_random_below(t->random, length(list));
-    /* An odd step visits all sixteen before one comes again. */
+    /* With an odd step all sixteen come before one repeats. */
     unsigned step = 1 + 2 * sample_random_below(t->random, 4);
     do
         add_part(b, t, list, nth += step);

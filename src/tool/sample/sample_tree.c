@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,11 +9,11 @@
 #include "corpus/csv.h"
 #include "tool/progress.h"
 #include "tool/sample/sample.h"
-#include "tool/sample/sample_file.h"
 #include "tool/sample/sample_paper.h"
 
 #define KEYS              8
-#define PAPERS_PER_GLANCE 64 /* at the clock */
+#define PAPERS_PER_GLANCE 64 /* between two looks at the clock */
+#define SPILL_BYTES       (256 * 1024)
 #define UPDATE_DATE       "10/31/2025"
 
 static const char info_dir[] = "PaperAndTagInfo";
@@ -25,7 +26,7 @@ struct tree {
     const struct sample_options *options;
     struct progress *progress;
     struct sample_total *total;
-    struct arena arena; /* paths; a few kilobytes, whatever the number of papers */
+    struct arena arena; /* paths: a few kilobytes for any number of papers */
 };
 
 /* --- the tables --- */
@@ -100,29 +101,64 @@ static int make_dir(struct tree *t, const char *name)
     return sample_complain(path, strerror(errno));
 }
 
-static int close_counted(struct tree *t, struct sample_file *f, int err)
+/* A new file, written through a buffer. Errors are reported with the path. */
+struct file {
+    const char *path;
+    int fd;
+    struct buf buf; /* what is not written yet */
+};
+
+/* The file must not exist: nothing is ever overwritten. */
+static int open_file(struct tree *t, struct file *f, const char *name)
 {
-    err = sample_file_close(f, err);
-    t->total->bytes += f->bytes;
+    *f = (struct file){.path = path_of(t, name)};
+    f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    buf_init(&f->buf);
+    return f->fd < 0 ? sample_complain(f->path, strerror(errno)) : 0;
+}
+
+static int write_out(struct tree *t, struct file *f)
+{
+    while (f->buf.len) {
+        struct str s = buf_str(&f->buf);
+        ssize_t n = write(f->fd, s.p, s.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return sample_complain(f->path, strerror(errno));
+        t->total->bytes += n;
+        buf_consume(&f->buf, (size_t)n);
+    }
+    return 0;
+}
+
+/* After an error the rest is not written. Returns err or what went wrong here. */
+static int close_file(struct tree *t, struct file *f, int err)
+{
+    if (!err)
+        err = write_out(t, f);
+    if (close(f->fd) < 0 && !err)
+        err = sample_complain(f->path, strerror(errno));
+    buf_release(&f->buf);
     t->total->files++;
     return err;
 }
 
 static int write_table(struct tree *t, const char *name, void (*fill)(struct csv_writer *w))
 {
-    struct sample_file f;
-    int err = sample_file_open(&f, path_of(t, name));
+    struct file f;
+    int err = open_file(t, &f, name);
     if (err)
         return err;
     struct csv_writer w = {.out = &f.buf};
     fill(&w);
-    return close_counted(t, &f, 0);
+    return close_file(t, &f, 0);
 }
 
 static int write_keys(struct tree *t)
 {
-    struct sample_file f;
-    int err = sample_file_open(&f, path_of(t, key_file));
+    struct file f;
+    int err = open_file(t, &f, key_file);
     if (err)
         return err;
     struct sample_random r = sample_random_stream((uint64_t)t->options->seed, UINT64_MAX);
@@ -130,7 +166,7 @@ static int write_keys(struct tree *t)
         unsigned long long high = sample_random_next(&r), low = sample_random_next(&r);
         buf_printf(&f.buf, "sk-sample-%016llx%016llx\n", high, low);
     }
-    return close_counted(t, &f, 0);
+    return close_file(t, &f, 0);
 }
 
 /* --- papers --- */
@@ -140,14 +176,14 @@ static const char *bib_name(struct arena *a, const struct sample_journal *j, int
     return arena_printf(a, "Data/%s/%s-%d.bib", j->name, j->name, year);
 }
 
-static int fill_bib(struct tree *t, struct sample_file *f, const struct sample_journal *j, int year,
+static int fill_bib(struct tree *t, struct file *f, const struct sample_journal *j, int year,
                     int64_t count)
 {
     uint64_t number = (uint64_t)(j - sample_journals) * 10000 + (uint64_t)year;
     struct sample_random r = sample_random_stream((uint64_t)t->options->seed, number);
     for (int64_t i = 1; i <= count; i++) {
         sample_paper(&f->buf, &r, j, year, i);
-        int err = sample_file_spill(f);
+        int err = f->buf.len < SPILL_BYTES ? 0 : write_out(t, f);
         if (err)
             return err;
         int64_t papers = ++t->total->papers;
@@ -159,12 +195,12 @@ static int fill_bib(struct tree *t, struct sample_file *f, const struct sample_j
 
 static int write_bib(struct tree *t, const struct sample_journal *j, int year, int64_t count)
 {
-    struct sample_file f;
-    int err = sample_file_open(&f, path_of(t, bib_name(&t->arena, j, year)));
+    struct file f;
+    int err = open_file(t, &f, bib_name(&t->arena, j, year));
     if (err)
         return err;
     err = fill_bib(t, &f, j, year, count);
-    return close_counted(t, &f, err);
+    return close_file(t, &f, err);
 }
 
 /* Journals grow over the years. */
@@ -182,8 +218,8 @@ static int64_t all_shares(void)
     return sum;
 }
 
-/* A file ends at the number of papers that its shares and all before it are worth, so that the
- * rounded counts add up. */
+/* Each file gets the rounded total up to and including its share, minus the papers written before:
+ * the rounded counts add up. */
 static int write_journal(struct tree *t, const struct sample_journal *j, int64_t *shares,
                          int64_t of)
 {

@@ -1,4 +1,5 @@
-/* sample_words.h -- what the papers of the sample are about: constant tables, made up throughout.
+/* sample_words.h -- what the papers of the sample are about: constant tables, made up throughout,
+ * generated from words/ by words.py.
  *
  * A field of research has topics; a topic has things to study (subjects), what acts on them
  * (factors) and what is measured (outcomes). A paper draws from one topic only, so that a question
@@ -25,7 +26,7 @@ struct sample_field {
     const struct sample_topic *topics;
     int topic_count;
     const char *const *methods;
-    const char *const *materials; /* whom or what the data come from */
+    const char *const *materials; /* where the data come from */
 };
 
 struct sample_journal {
@@ -40,11 +41,6 @@ struct sample_journal {
 };
 
 #define SAMPLE_LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-extern const struct sample_field sample_medicine, sample_materials, sample_computing,
-    sample_environment, sample_economics, sample_psychology, sample_physics, sample_biology;
-extern const struct sample_field sample_medicine_zh, sample_materials_zh, sample_computing_zh,
-    sample_environment_zh;
 
 extern const struct sample_journal sample_journals[];
 extern const int sample_journal_count;

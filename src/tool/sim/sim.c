@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "engine/setup/config.h"
 #include "serve/listener.h"
@@ -15,21 +16,21 @@
 #include "tool/tool.h"
 #include "wire/http_server.h"
 
-#define CONNECTIONS_MAX   30000 /* each has a stack: twice as many mappings, of 65,530 by default */
+#define CONNECTIONS_MAX   30000 /* a stack each, with two mappings; the kernel allows 65,530 */
 #define IDLE_MS           600000
 #define HANDLER_MARGIN_MS 60000
 #define FILE_BYTES_MAX    (256 * 1024 * 1024)
 
 static const char about[] =
-    "Answers as an AI service does: chat completions and embeddings in OpenAI's format, with\n"
-    "verdicts that depend on the prompt only, and with the latency, limits and failures asked "
-    "for.\n"
+    "Simulates an AI service: chat completions and embeddings in OpenAI's format, with\n"
+    "verdicts that depend on the prompt only, and with configurable latency, limits and\n"
+    "failures.\n"
     "\n"
-    "  POST /v1/chat/completions   also as a stream       GET  /stats        what has happened\n"
-    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  begin anew\n"
+    "  POST /v1/chat/completions   also as a stream       GET  /stats        counters\n"
+    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  resets them\n"
     "  GET  /v1/models                                    GET  /healthz\n"
     "\n"
-    "Speaks HTTP/1.1, and HTTP/2 with clients that begin so (curl --http2-prior-knowledge).\n"
+    "Speaks HTTP/1.1, and HTTP/2 with prior knowledge (curl --http2-prior-knowledge).\n"
     "\n"
     "Examples:\n"
     "  millrace sim --listen 127.0.0.1:9100\n"
@@ -37,7 +38,7 @@ static const char about[] =
     "  millrace sim --listen [::1]:9100 --rate-limit 600 --tokens-limit 200000 --keys keys.txt\n"
     "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000";
 
-struct setup { /* the command line, and what came of it */
+struct setup { /* the command line */
     struct sim_options options;
     const char *fail_kinds, *labels_file, *keys_file;
     int64_t seed;
@@ -54,7 +55,8 @@ static int read_options(int argc, char **argv, struct setup *u)
 {
     struct sim_options *o = &u->options;
     const struct opt opts[] = {
-        {"listen", "ADDR:PORT", "where to listen; port 0 takes a free one", .text = &o->listen},
+        {"listen", "ADDR:PORT", "where to listen; port 0 takes a free one", .text = &o->listen,
+         .needed = true},
         {"latency-ms", "N", "time to answer (default 0)", .number = &o->latency_ms,
          .most = 3600000},
         {"jitter-ms", "N", "up to this much more (default 0)", .number = &o->jitter_ms,
@@ -75,13 +77,13 @@ static int read_options(int argc, char **argv, struct setup *u)
          .number = &o->limit.tokens_max, .most = INT64_MAX},
         {"labels", "FILE", "CSV lines doi,0 or doi,1: verdicts that outrank the rule",
          .text = &u->labels_file},
-        {"keys", "FILE", "one key per line: nobody else may call", .text = &u->keys_file},
+        {"keys", "FILE", "one key per line; all others get 401", .text = &u->keys_file},
         {"http1", NULL, "do not speak HTTP/2", .flag = &o->http1},
-        {"seed", "N", "for failures and jitter (default 0: another one each time)",
+        {"seed", "N", "for failures and jitter (default 0: a new one each time)",
          .number = &u->seed, .most = INT64_MAX},
     };
     struct command c = {"sim", NULL, about, opts, sizeof(opts) / sizeof(opts[0])};
-    return opt_parse(&c, argc, argv, NULL);
+    return opt_parse(&c, argc, argv);
 }
 
 static bool address_fits(const char *address)
@@ -95,8 +97,6 @@ static bool address_fits(const char *address)
 static int check_options(struct setup *u)
 {
     const char *address = u->options.listen;
-    if (!address)
-        return complain("--listen", "is missing; see --help");
     if (!address_fits(address))
         return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
     struct str bad;
@@ -108,45 +108,20 @@ static int check_options(struct setup *u)
 
 /* --- files --- */
 
-static bool read_whole(struct arena *a, FILE *f, struct str *out)
-{
-    char *p = NULL;
-    size_t n = 0, cap = 0;
-    for (;;) {
-        if (n == cap) {
-            if (cap > FILE_BYTES_MAX)
-                return false;
-            size_t larger = cap ? cap * 2 : 65536;
-            p = arena_grow(a, p, cap, larger);
-            cap = larger;
-        }
-        size_t got = fread(p + n, 1, cap - n, f);
-        if (got == 0)
-            break;
-        n += got;
-    }
-    *out = str_from(p, n);
-    return !ferror(f);
-}
-
 static int read_file(struct arena *a, const char *path, struct str *out)
 {
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return complain(path, strerror(errno));
-    bool fine = read_whole(a, f, out);
-    fclose(f);
-    return fine ? 0 : complain(path, "cannot be read, or is too large");
+    int err = file_read(a, path, FILE_BYTES_MAX, out);
+    return err ? complain(path, err == ERR_LIMIT ? "is too large" : strerror(errno)) : 0;
 }
 
-static int load_labels(struct arena *a, const char *path, struct sim_labels **out)
+static int load_labels(struct arena *a, const char *path, struct map **out)
 {
     struct str text;
     int err = read_file(a, path, &text);
     if (err)
         return err;
     const char *why;
-    *out = sim_labels_new(a, text, &why);
+    *out = sim_labels_read(a, text, &why);
     return *out ? 0 : complain(path, why);
 }
 
@@ -158,9 +133,7 @@ static int load_keys(struct arena *a, const char *path, struct map **out)
         return err;
     *out = map_new();
     while (text.p) {
-        struct str line = str_trim(str_cut(&text, '\n'));
-        if (str_ends(line, STR("\r")))
-            line.n--;
+        struct str line = sim_trim(str_cut(&text, '\n'));
         if (line.n)
             map_set(*out, line, *out); /* any value will do */
     }
@@ -196,7 +169,7 @@ static int listen_and_serve(struct task *t, struct run *r)
     int err = listener_open(t, r->sim->options.listen, 0, &fd);
     if (err)
         return complain("--listen", task_error(t));
-    /* A parent reads the port from this line. */
+    /* A supervisor reads the port from this line. */
     printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
     fflush(stdout);
     err = http_server_run(t, r->server, fd);
@@ -210,7 +183,7 @@ static void serve(struct task *t, void *arg)
     r->err = listen_and_serve(t, r);
 }
 
-/* The first signal drains, the second does not wait for anybody. */
+/* The first signal drains, the second cancels all requests. */
 static void on_signal(void *arg)
 {
     struct run *r = arg;
@@ -257,7 +230,7 @@ static void sim_init(struct sim *s)
 
 static void sim_release(struct sim *s)
 {
-    sim_labels_free(s->labels);
+    map_free(s->labels);
     map_free(s->keys);
     sim_stats_release(&s->stats);
     sim_brief_release(&s->brief);

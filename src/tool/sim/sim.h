@@ -1,7 +1,7 @@
 /* sim.h -- the simulated AI: a server that speaks OpenAI's chat completions and embeddings,
  * judges papers by a fixed rule, and fails on demand.
  *
- * What a prompt must look like, for whoever builds one:
+ * The format of a prompt:
  *
  *     Question: Which catalysts split water?
  *
@@ -12,31 +12,31 @@
  *   1. Fields stand at the beginning of a line, in any order, in either case, with `:` or `：`:
  *      `Question`, `Title`, `Abstract`, `DOI`, or 问题, 标题, 摘要. A field lasts until the
  *      next label, an empty line or the end of the message.
- *   2. They are looked for in the last user message; a question in the system (or developer)
- *      message outranks one there. The first line with a label counts, later ones are text;
- *      so nothing that an abstract says can change question or title, if those come before it.
+ *   2. They are taken from the last user message; a question in the system (or developer)
+ *      message outranks one there. The first line with a label counts, later ones are text:
+ *      an abstract cannot change question or title, if those come before it.
  *   3. A paper is relevant when a word of its title or abstract is also a word of the
  *      question, and has four letters or more or is a pair of neighbouring Han characters.
  *      sim_words.h says what a word is. There are no stop words.
- *   4. A DOI with a label (--labels) has that verdict, whatever the words say.
+ *   4. A DOI with a label (--labels) has that verdict, independent of the words.
  *   5. The answer is {"relevant": true, "reason": "…"}, the reason at most 200 characters,
  *      naming the word found. A prompt without question or paper is echoed: as text, or as
  *      {"text": "…"} where response_format asks for JSON.
  *
- * What a request costs: sim_tokens() of every message, and of the answer. Both are known before
- * anything is sent, so that limits are exact: over them a request gets 429 and counts for nothing.
- * A fault comes after the limits, so a request that fails has used its place in the window. */
+ * A request costs sim_tokens() of every message and of the answer. Both are known before anything
+ * is sent, so that limits are exact: a request over them gets 429 and is not counted. A fault comes
+ * after the limits: a request that fails has used its place in the window. */
 #ifndef TOOL_SIM_H
 #define TOOL_SIM_H
 
 #include "loop/sync.h"
-#include "tool/sim/sim_brief.h"
+#include "tool/sim/sim_chat.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_limit.h"
 #include "tool/sim/sim_stats.h"
 
 struct http_server;
-struct sim_labels;
+struct map;
 
 #define SIM_BODY_BYTES_MAX    (8 * 1024 * 1024)
 #define SIM_EMBED_INPUTS_MAX  2048
@@ -45,7 +45,7 @@ struct sim_labels;
 struct sim_options {
     const char *listen;
     int64_t latency_ms, jitter_ms;
-    int64_t stall_ms;      /* how long FAULT_TIMEOUT stands still */
+    int64_t stall_ms;      /* how long FAULT_TIMEOUT sends nothing */
     int64_t retry_after_s; /* what FAULT_LIMITED asks for */
     struct sim_limit limit;
     struct sim_faults faults;
@@ -54,13 +54,13 @@ struct sim_options {
 
 struct sim {
     struct sim_options options;
-    struct sim_labels *labels; /* NULL: none */
-    struct map *keys;          /* those that may call; NULL: any */
+    struct map *labels; /* NULL: none */
+    struct map *keys;   /* those accepted; NULL: any */
     struct sim_stats stats;
-    uint64_t count;         /* requests so far: what faults are chosen by */
+    uint64_t count;         /* requests so far; a fault depends on the number */
     struct waitq quit;      /* stalled requests wait here; woken by a drain */
-    struct sim_brief brief; /* of the last chat; never held over a wait */
-    struct buf content;     /* scratch; the same */
+    struct sim_brief brief; /* of the last chat; not used across a wait */
+    struct buf content;     /* scratch, likewise */
 };
 
 /* Adds the routes; the server borrows s. */

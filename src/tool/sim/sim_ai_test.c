@@ -1,5 +1,5 @@
-/* The engine's AI calls against the simulated AI: the prompts of one are what the other reads, whatever
- * fails on the way the verdicts are right, and what is reserved covers what is used. */
+/* The engine's AI calls against the simulated AI: it understands the prompts, faults do not change
+ * verdicts, and the reserved tokens cover those used. */
 #include "engine/ai/ai_fixture.h"
 #include "tests/tap.h"
 #include "tool/sim/sim.h"

@@ -5,41 +5,6 @@
 #define TRICKLE_BYTES 16
 #define TRICKLE_MS    50 /* between pieces */
 
-void sim_call_begin(struct sim_call *c, struct sim *s, struct http_exchange *x)
-{
-    *c = (struct sim_call){.sim = s, .x = x, .number = ++s->count, .outcome = OUTCOME_OK};
-    c->fate = sim_fault_pick(&s->options.faults, c->number);
-    sim_stats_begin(&s->stats);
-    /* Nobody else wants the answer, and a sleeper should not count as in flight. */
-    http_cancel_when_gone(x);
-}
-
-int sim_call_end(struct sim_call *c, int err)
-{
-    if (c->asleep)
-        return err;
-    if (err)
-        c->outcome = err == ERR_LIMIT ? OUTCOME_INVALID : OUTCOME_GONE;
-    sim_stats_end(&c->sim->stats, c->outcome, c->fate.fault);
-    return err;
-}
-
-bool sim_call_key(struct task *t, struct sim_call *c)
-{
-    struct str auth = http_header(c->x, "Authorization");
-    if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
-        return false;
-    struct str key = str_trim(str_from(auth.p + 7, auth.n - 7));
-    if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
-        return false;
-    c->key = sim_stats_key(&c->sim->stats, key);
-    if (!c->key)
-        return false;
-    c->key->requests++;
-    sim_window_add(&c->key->arrived, loop_now_ms(task_loop(t)), 0);
-    return true;
-}
-
 /* --- refusing --- */
 
 static enum sim_outcome outcome_of(int status)
@@ -92,7 +57,21 @@ static void set_retry_after(struct task *t, struct sim_call *c, int64_t seconds)
     http_set_header(c->x, "Retry-After", str_printf(task_arena(t), "%lld", (long long)seconds));
 }
 
-int sim_call_refuse_limited(struct task *t, struct sim_call *c, int64_t wait_ms)
+/* Takes a place in the window. 0, or the milliseconds until there is one. */
+static int64_t admit(struct task *t, struct sim_call *c, struct sim_usage usage)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    int64_t tokens = usage.prompt_tokens + usage.completion_tokens;
+    int64_t wait_ms = sim_window_wait_ms(&c->key->granted, &c->sim->options.limit, now_ms, tokens);
+    if (wait_ms > 0)
+        return wait_ms;
+    sim_window_add(&c->key->granted, now_ms, tokens);
+    c->key->prompt_tokens += usage.prompt_tokens;
+    c->key->completion_tokens += usage.completion_tokens;
+    return 0;
+}
+
+static int refuse_limited(struct task *t, struct sim_call *c, int64_t wait_ms)
 {
     c->key->limited++;
     int64_t seconds = (wait_ms + 999) / 1000;
@@ -101,19 +80,6 @@ int sim_call_refuse_limited(struct task *t, struct sim_call *c, int64_t wait_ms)
                            arena_printf(task_arena(t),
                                         "Rate limit reached. Please try again in %llds.",
                                         (long long)seconds));
-}
-
-bool sim_call_admit(struct task *t, struct sim_call *c, struct sim_usage usage, int64_t *wait_ms)
-{
-    int64_t now_ms = loop_now_ms(task_loop(t));
-    int64_t tokens = usage.prompt_tokens + usage.completion_tokens;
-    *wait_ms = sim_window_wait_ms(&c->key->granted, &c->sim->options.limit, now_ms, tokens);
-    if (*wait_ms > 0)
-        return false;
-    sim_window_add(&c->key->granted, now_ms, tokens);
-    c->key->prompt_tokens += usage.prompt_tokens;
-    c->key->completion_tokens += usage.completion_tokens;
-    return true;
 }
 
 /* --- delivering --- */
@@ -138,7 +104,7 @@ static int reply_whole(struct task *t, struct sim_call *c, const struct sim_repl
     return r->stream ? reply_stream(t, c, r) : http_reply(t, c->x, 200, r->type, r->body);
 }
 
-/* Stands still until the time is over or the server drains. */
+/* Sends nothing until stall_ms are over or the server drains. */
 static int stall(struct task *t, struct sim_call *c)
 {
     int64_t old = task_deadline(t, c->sim->options.stall_ms);
@@ -187,10 +153,10 @@ static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r
 static int reply_limited(struct task *t, struct sim_call *c)
 {
     set_retry_after(t, c, c->sim->options.retry_after_s);
-    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached, as if by others.");
+    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached by other clients.");
 }
 
-static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
+static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     c->outcome = OUTCOME_FAULT;
     switch (c->fate.fault) {
@@ -208,21 +174,25 @@ static int suffer(struct task *t, struct sim_call *c, const struct sim_reply *r)
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
         return trickle(t, c, r);
-    default: /* the body is spoilt already */
+    default: /* the body has the fault already */
         return reply_whole(t, c, r);
     }
 }
 
-/* The reply of a call that was asleep has left, or nobody waits for it any more. */
+/* A delayed reply was sent, or its client has gone. */
 static void on_reply(void *sim, int err)
 {
     struct sim *s = sim;
     sim_stats_end(&s->stats, err ? OUTCOME_GONE : OUTCOME_OK, FAULT_NONE);
 }
 
-int sim_call_deliver(struct task *t, struct sim_call *c, const struct sim_reply *r)
+int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
+                     const struct sim_reply *r)
 {
     const struct sim_options *o = &c->sim->options;
+    int64_t wait_ms = admit(t, c, usage);
+    if (wait_ms)
+        return refuse_limited(t, c, wait_ms);
     int64_t delay_ms = sim_fault_delay_ms(&c->fate, o->latency_ms, o->jitter_ms);
     if (delay_ms > 0 && c->fate.fault == FAULT_NONE && !r->stream) {
         c->asleep = true;
@@ -233,5 +203,53 @@ int sim_call_deliver(struct task *t, struct sim_call *c, const struct sim_reply 
         if (err)
             return err;
     }
-    return c->fate.fault == FAULT_NONE ? reply_whole(t, c, r) : suffer(t, c, r);
+    return c->fate.fault == FAULT_NONE ? reply_whole(t, c, r) : reply_faulty(t, c, r);
+}
+
+/* --- all of it --- */
+
+/* Finds the caller's key and counts the arrival. False when there is none or a wrong one. */
+static bool find_key(struct task *t, struct sim_call *c)
+{
+    struct str auth = http_header(c->x, "Authorization");
+    if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
+        return false;
+    struct str key = str_trim(str_from(auth.p + 7, auth.n - 7));
+    if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
+        return false;
+    c->key = sim_stats_key(&c->sim->stats, key);
+    if (!c->key)
+        return false;
+    c->key->requests++;
+    sim_window_add(&c->key->arrived, loop_now_ms(task_loop(t)), 0);
+    return true;
+}
+
+static int answer_body(struct task *t, struct sim_call *c, sim_answer_fn *answer)
+{
+    const struct json *body;
+    if (!find_key(t, c))
+        return sim_call_refuse(t, c, 401, "invalid_api_key",
+                               "You didn't provide an API key that this server knows. Send it as "
+                               "Authorization: Bearer YOUR_KEY.");
+    int err = http_body_json(t, c->x, &body);
+    if (err == ERR_INVALID)
+        return sim_call_refuse(t, c, 400, "invalid_json", task_error(t));
+    return err ? err : answer(t, c, body);
+}
+
+int sim_call_run(struct task *t, struct sim *s, struct http_exchange *x, sim_answer_fn *answer)
+{
+    struct sim_call c = {.sim = s, .x = x, .number = ++s->count, .outcome = OUTCOME_OK};
+    c.fate = sim_fault_pick(&s->options.faults, c.number);
+    sim_stats_begin(&s->stats);
+    /* A request whose client has gone ends at once, and is no longer in flight. */
+    http_cancel_when_gone(x);
+    int err = answer_body(t, &c, answer);
+    if (c.asleep)
+        return err;
+    if (err)
+        c.outcome = err == ERR_LIMIT ? OUTCOME_INVALID : OUTCOME_GONE;
+    sim_stats_end(&s->stats, c.outcome, c.fate.fault);
+    return err;
 }

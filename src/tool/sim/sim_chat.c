@@ -1,7 +1,6 @@
 #include "tool/sim/sim_chat.h"
 
 #include "base/err.h"
-#include "tool/sim/sim_words.h"
 
 #define ECHO_BYTES_MAX  200
 #define PIECE_BYTES_MAX 16 /* of the content, per event of a stream */
@@ -10,6 +9,34 @@ static int wrong(const char **why, const char *message)
 {
     *why = message;
     return ERR_INVALID;
+}
+
+/* --- the brief --- */
+
+void sim_brief_init(struct sim_brief *b)
+{
+    *b = (struct sim_brief){.tokens = 0};
+}
+
+void sim_brief_release(struct sim_brief *b)
+{
+    buf_release(&b->text);
+    arena_release(&b->arena);
+}
+
+static void read_brief(struct sim_brief *b, struct str message)
+{
+    if (str_eq(buf_str(&b->text), message))
+        return;
+    buf_clear(&b->text);
+    buf_add_str(&b->text, message);
+    arena_reset(&b->arena, (struct arena_mark){0});
+    struct sim_prompt p;
+    sim_prompt_read(&p, buf_str(&b->text));
+    b->tokens = sim_tokens(message);
+    b->question = p.question;
+    if (b->question.p)
+        sim_word_set_init(&b->arena, &b->words, b->question);
 }
 
 /* --- reading --- */
@@ -49,7 +76,7 @@ static bool is_other(struct str role)
 
 static void read_system(struct sim_brief *brief, struct str content, struct sim_chat *out)
 {
-    sim_brief_read(brief, content);
+    read_brief(brief, content);
     out->prompt_tokens += brief->tokens;
     out->prompt.question = brief->question;
     out->prompt.words = &brief->words;
@@ -147,20 +174,9 @@ int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *b
 
 /* --- answering --- */
 
-/* The longest beginning of s within n bytes that does not split a character. */
-static struct str clip(struct str s, size_t n)
-{
-    if (s.n <= n)
-        return s;
-    size_t back = 0; /* no character has more than four bytes */
-    while (back < 3 && back < n && ((unsigned char)s.p[n - back] & 0xC0) == 0x80)
-        back++;
-    return str_from(s.p, n - back);
-}
-
 static void add_echo(const struct sim_chat *c, struct buf *into)
 {
-    struct str asked = clip(c->asked, ECHO_BYTES_MAX);
+    struct str asked = sim_clip(c->asked, ECHO_BYTES_MAX);
     buf_add_str(into, c->wants_json ? STR("{\"text\": \"You asked: ") : STR("You asked: "));
     if (c->wants_json)
         json_escape(into, asked);
@@ -178,7 +194,7 @@ static void add_fenced(const struct sim_verdict *v, const struct sim_fate *fate,
     buf_add_str(into, fence ? STR("\n```") : STR("\n\nTell me if you need more detail."));
 }
 
-static void add_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+static void add_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                        const struct sim_fate *fate, struct buf *into)
 {
     struct sim_verdict v;
@@ -192,7 +208,7 @@ static void add_answer(struct arena *a, const struct sim_chat *c, const struct s
         sim_verdict_write(&v, into);
 }
 
-void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out)
 {
     buf_clear(into);
@@ -201,7 +217,7 @@ void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct sim
     out->tokens = sim_tokens(out->content);
     out->cut_short = out->tokens > c->tokens_max;
     while (out->tokens > c->tokens_max) {
-        out->content = clip(out->content, out->content.n - 1);
+        out->content = sim_clip(out->content, out->content.n - 1);
         out->tokens = sim_tokens(out->content);
     }
 }
@@ -302,7 +318,7 @@ void sim_chat_write_stream(const struct sim_chat *c, const struct sim_answer *an
     add_event(&s, true, STR(""), STR("null"));
     struct str rest = answer->content;
     while (rest.n) {
-        struct str piece = clip(rest, PIECE_BYTES_MAX);
+        struct str piece = sim_clip(rest, PIECE_BYTES_MAX);
         add_event(&s, false, piece, STR("null"));
         rest = str_from(rest.p + piece.n, rest.n - piece.n);
     }

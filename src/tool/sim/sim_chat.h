@@ -1,13 +1,26 @@
 /* sim_chat.h -- chat completions: reading a request, finding the answer, writing the reply.
  *
- * Nothing here waits or depends on anything but its arguments. */
+ * Pure functions of their arguments, the brief included. */
 #ifndef TOOL_SIM_CHAT_H
 #define TOOL_SIM_CHAT_H
 
 #include "base/json.h"
-#include "tool/sim/sim_brief.h"
 #include "tool/sim/sim_fault.h"
 #include "tool/sim/sim_verdict.h"
+#include "tool/sim/sim_words.h"
+
+/* A parsed system message. Nearly every call has the same one as the call before: a brief caches it
+ * and the words of its question. */
+struct sim_brief {
+    struct buf text; /* of the message */
+    int64_t tokens;
+    struct str question;       /* in text; p == NULL: it has none */
+    struct sim_word_set words; /* of the question, in arena */
+    struct arena arena;
+};
+
+void sim_brief_init(struct sim_brief *b);
+void sim_brief_release(struct sim_brief *b);
 
 struct sim_chat { /* what a request asks for; borrows its JSON */
     struct str model;
@@ -20,8 +33,8 @@ struct sim_chat { /* what a request asks for; borrows its JSON */
     bool wants_json; /* response_format asks for an object */
 };
 
-/* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow the
- * brief, which any other reading changes. */
+/* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow from
+ * the brief, until the next call. */
 MUST_CHECK int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *body,
                              struct sim_chat *out, const char **why);
 
@@ -31,9 +44,9 @@ struct sim_answer {
     bool cut_short; /* at tokens_max */
 };
 
-/* The verdict on the paper, or an echo where there is none. FAULT_FENCED and FAULT_UNREADABLE
- * spoil it. The content is left in into, whose earlier content goes. */
-void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct sim_labels *labels,
+/* The verdict on the paper, or an echo where there is none; changed by FAULT_FENCED and
+ * FAULT_UNREADABLE. The content is in into, whose earlier content is dropped. */
+void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out);
 
 /* number makes the id; created is in seconds since 1970. Both append. */

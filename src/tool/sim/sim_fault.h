@@ -1,7 +1,7 @@
-/* sim_fault.h -- what goes wrong with a request, decided by the seed and the request's number.
+/* sim_fault.h -- the fault of a request, chosen by the seed and the request's number.
  *
- * The same seed and the same number always give the same fault and the same
- * delay, however the requests before it ended. */
+ * The same seed and the same number always give the same fault and the same delay, independent of
+ * all other requests. */
 #ifndef TOOL_SIM_FAULT_H
 #define TOOL_SIM_FAULT_H
 
@@ -35,7 +35,7 @@ bool sim_fault_kinds(struct str list, uint32_t *kinds, struct str *bad);
 
 struct sim_fate { /* of one request */
     enum sim_fault fault;
-    uint64_t dice; /* random bits for whatever else is to be decided */
+    uint64_t dice; /* random bits for all other choices */
 };
 struct sim_fate sim_fault_pick(const struct sim_faults *f, uint64_t number);
 

@@ -1,14 +1,8 @@
 #include "tool/sim/sim_labels.h"
 
-#include <stdlib.h>
+#include "tool/sim/sim_words.h"
 
-#include "base/map.h"
-
-struct sim_labels {
-    struct map *by_doi; /* to &relevant or &irrelevant */
-};
-
-static char relevant_mark, irrelevant_mark; /* only their addresses matter */
+static char marks[2]; /* not relevant, relevant: only their addresses matter */
 
 static struct str lower(struct arena *a, struct str s)
 {
@@ -19,15 +13,10 @@ static struct str lower(struct arena *a, struct str s)
     return str_from(p, s.n);
 }
 
-static bool quoted(struct str s)
-{
-    return s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"';
-}
-
 /* The column without its quotes; a quote inside is written twice. */
 static struct str unquote(struct arena *a, struct str s)
 {
-    if (!quoted(s))
+    if (s.n < 2 || s.p[0] != '"' || s.p[s.n - 1] != '"')
         return s;
     char *p = arena_alloc(a, s.n);
     size_t n = 0;
@@ -37,14 +26,6 @@ static struct str unquote(struct arena *a, struct str s)
         p[n++] = s.p[i];
     }
     return str_from(p, n);
-}
-
-static struct str trim_line(struct str line)
-{
-    line = str_trim(line);
-    if (str_ends(line, STR("\r")))
-        line.n--;
-    return str_trim(line);
 }
 
 /* Splits at the last comma. False when there is none or a column is empty. */
@@ -60,9 +41,9 @@ static bool split(struct arena *a, struct str line, struct str *doi, struct str 
 }
 
 /* Takes one line. False when it is wrong. */
-static bool add_line(struct arena *a, struct sim_labels *l, struct str line)
+static bool add_line(struct arena *a, struct map *labels, struct str line)
 {
-    line = trim_line(line);
+    line = sim_trim(line);
     if (line.n == 0 || line.p[0] == '#')
         return true;
     struct str doi, label;
@@ -73,49 +54,31 @@ static bool add_line(struct arena *a, struct sim_labels *l, struct str line)
     bool yes = str_eq(label, STR("1"));
     if (!yes && !str_eq(label, STR("0")))
         return false;
-    map_set(l->by_doi, lower(a, doi), yes ? &relevant_mark : &irrelevant_mark);
+    map_set(labels, lower(a, doi), &marks[yes]);
     return true;
 }
 
-struct sim_labels *sim_labels_new(struct arena *a, struct str text, const char **why)
+struct map *sim_labels_read(struct arena *a, struct str text, const char **why)
 {
-    struct sim_labels *l = malloc(sizeof(*l));
-    if (!l)
-        check_no_memory();
-    l->by_doi = map_new();
+    struct map *labels = map_new();
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_from(text.p + 3, text.n - 3);
-
     struct arena_mark mark = arena_mark(a);
     for (size_t number = 1; text.p; number++) {
-        if (!add_line(a, l, str_cut(&text, '\n'))) {
-            sim_labels_free(l);
+        if (!add_line(a, labels, str_cut(&text, '\n'))) {
+            map_free(labels);
             *why = arena_printf(a, "line %zu: expected `doi,0` or `doi,1`", number);
             return NULL;
         }
         arena_reset(a, mark);
     }
-    return l;
+    return labels;
 }
 
-void sim_labels_free(struct sim_labels *l)
+bool sim_labels_get(struct arena *a, const struct map *labels, struct str doi, bool *relevant)
 {
-    if (!l)
-        return;
-    map_free(l->by_doi);
-    free(l);
-}
-
-size_t sim_labels_count(const struct sim_labels *l)
-{
-    return map_count(l->by_doi);
-}
-
-bool sim_labels_get(struct arena *a, const struct sim_labels *l, struct str doi, bool *relevant)
-{
-    const void *mark = map_get(l->by_doi, lower(a, doi));
-    if (!mark)
-        return false;
-    *relevant = mark == &relevant_mark;
-    return true;
+    const char *mark = map_get(labels, lower(a, doi));
+    if (mark)
+        *relevant = mark == &marks[true];
+    return mark;
 }

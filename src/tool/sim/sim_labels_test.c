@@ -4,7 +4,7 @@
 
 static struct arena arena;
 
-static int label_of(const struct sim_labels *l, const char *doi)
+static int label_of(const struct map *l, const char *doi)
 {
     bool relevant;
     return sim_labels_get(&arena, l, str_of(doi), &relevant) ? relevant : -1;
@@ -13,35 +13,35 @@ static int label_of(const struct sim_labels *l, const char *doi)
 static void test_lines(void)
 {
     const char *why;
-    struct sim_labels *l = sim_labels_new(&arena,
-                                          STR("\xEF\xBB\xBF"
-                                              "doi,relevant\r\n"
-                                              "# by hand\n"
-                                              "10.1/a,1\r\n"
-                                              "\n"
-                                              " 10.1/B , 0 \n"
-                                              "\"10.1/c,d\",1\n"
-                                              "\"10.1/\"\"e\",\"1\"\n"
-                                              "10.1/last,0"),
-                                          &why);
+    struct map *l = sim_labels_read(&arena,
+                                    STR("\xEF\xBB\xBF"
+                                        "doi,relevant\r\n"
+                                        "# by hand\n"
+                                        "10.1/a,1\r\n"
+                                        "\n"
+                                        " 10.1/B , 0 \n"
+                                        "\"10.1/c,d\",1\n"
+                                        "\"10.1/\"\"e\",\"1\"\n"
+                                        "10.1/last,0"),
+                                    &why);
     if (!ok(l != NULL, "a file with all that may be in it"))
         return;
-    is_int((int64_t)sim_labels_count(l), 5, "five labels");
+    is_int((int64_t)map_count(l), 5, "five labels");
     is_int(label_of(l, "10.1/a"), 1, "relevant");
     is_int(label_of(l, "10.1/b"), 0, "not relevant; case is ignored");
     is_int(label_of(l, "10.1/c,d"), 1, "a comma in quotes");
     is_int(label_of(l, "10.1/\"e"), 1, "a quote in quotes");
     is_int(label_of(l, "10.1/last"), 0, "the last line needs no end");
     is_int(label_of(l, "doi"), -1, "the heading is no label");
-    sim_labels_free(l);
+    map_free(l);
 }
 
 static void is_wrong(const char *text, const char *line)
 {
     const char *why = "";
-    struct sim_labels *l = sim_labels_new(&arena, str_of(text), &why);
+    struct map *l = sim_labels_read(&arena, str_of(text), &why);
     ok(!l && str_starts(str_of(why), str_of(line)), "refused: %s (%s)", line, why);
-    sim_labels_free(l);
+    map_free(l);
 }
 
 int main(void)

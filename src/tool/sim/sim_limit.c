@@ -26,9 +26,7 @@ static struct sim_slot *slot(const struct sim_window *w, size_t i)
 static void grow(struct sim_window *w)
 {
     size_t cap = w->cap ? w->cap * 2 : CAP_MIN;
-    struct sim_slot *ring = malloc(cap * sizeof(*ring));
-    if (!ring)
-        check_no_memory();
+    struct sim_slot *ring = check_memory(malloc(cap * sizeof(*ring)));
     for (size_t i = 0; i < w->count; i++)
         ring[i] = *slot(w, i);
     free(w->ring);
@@ -37,7 +35,7 @@ static void grow(struct sim_window *w)
     w->head = 0;
 }
 
-/* Forgets what no longer counts. */
+/* Drops slots that have left the window. */
 static void slide(struct sim_window *w, int64_t now_ms)
 {
     while (w->count && slot(w, 0)->at_ms <= now_ms - SIM_WINDOW_MS) {

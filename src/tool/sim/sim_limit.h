@@ -1,4 +1,4 @@
-/* sim_limit.h -- what one key did in the last 60 seconds, and what it may do.
+/* sim_limit.h -- requests and tokens of one key in a sliding window of 60 s, and its limits.
  *
  * A window slides with every millisecond: what happened at time t counts until
  * just before t + 60 s, and not a millisecond longer. One slot per millisecond
@@ -31,8 +31,8 @@ struct sim_limit {
     int64_t requests_max, tokens_max; /* in any 60 s; 0: no limit */
 };
 
-/* Milliseconds until one more request with so many tokens fits, 0 when it does now. One that
- * can never fit waits a whole window. */
+/* Milliseconds until one more request with so many tokens fits, 0 when it does now. A whole window
+ * for one that can never fit. */
 int64_t sim_window_wait_ms(struct sim_window *w, const struct sim_limit *limit, int64_t now_ms,
                            int64_t tokens);
 #endif

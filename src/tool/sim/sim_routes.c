@@ -7,23 +7,9 @@
 
 /* --- chat completions --- */
 
-static const char no_key[] = "You didn't provide an API key that this server knows. Send it as "
-                             "Authorization: Bearer YOUR_KEY.";
-
 static int64_t wall_seconds(struct task *t)
 {
     return loop_wall_ms(task_loop(t)) / 1000;
-}
-
-/* Reads the body. Sets *body, or replies and leaves it NULL. */
-static int read_json(struct task *t, struct sim_call *c, const struct json **body)
-{
-    *body = NULL;
-    int err = http_body_json(t, c->x, body);
-    if (err != ERR_INVALID)
-        return err;
-    *body = NULL;
-    return sim_call_refuse(t, c, 400, "invalid_json", task_error(t));
 }
 
 static struct sim_reply write_chat(struct task *t, struct sim_call *c, const struct sim_chat *chat,
@@ -38,34 +24,21 @@ static struct sim_reply write_chat(struct task *t, struct sim_call *c, const str
     return (struct sim_reply){type, buf_str(out), chat->stream};
 }
 
-static int answer_chat(struct task *t, struct sim_call *c)
+static int answer_chat(struct task *t, struct sim_call *c, const struct json *body)
 {
-    if (!sim_call_key(t, c))
-        return sim_call_refuse(t, c, 401, "invalid_api_key", no_key);
-    const struct json *body;
-    int err = read_json(t, c, &body);
-    if (err || !body)
-        return err;
     struct sim_chat chat;
+    struct sim_answer answer;
     const char *why;
     if (sim_chat_read(task_arena(t), &c->sim->brief, body, &chat, &why))
         return sim_call_refuse(t, c, 400, "invalid_request", why);
-
-    struct sim_answer answer;
     sim_chat_answer(task_arena(t), &chat, c->sim->labels, &c->fate, &c->sim->content, &answer);
-    struct sim_usage usage = {chat.prompt_tokens, answer.tokens};
-    int64_t wait_ms;
-    if (!sim_call_admit(t, c, usage, &wait_ms))
-        return sim_call_refuse_limited(t, c, wait_ms);
     struct sim_reply reply = write_chat(t, c, &chat, &answer);
-    return sim_call_deliver(t, c, &reply);
+    return sim_call_deliver(t, c, (struct sim_usage){chat.prompt_tokens, answer.tokens}, &reply);
 }
 
 static int post_chat(struct task *t, struct http_exchange *x, void *ctx)
 {
-    struct sim_call c;
-    sim_call_begin(&c, ctx, x);
-    return sim_call_end(&c, answer_chat(t, &c));
+    return sim_call_run(t, ctx, x, answer_chat);
 }
 
 /* --- embeddings --- */
@@ -154,34 +127,23 @@ static struct sim_reply write_embed(struct task *t, struct sim_call *c, const st
     return (struct sim_reply){"application/json", buf_str(out), false};
 }
 
-static int answer_embed(struct task *t, struct sim_call *c)
+static int answer_embed(struct task *t, struct sim_call *c, const struct json *body)
 {
-    if (!sim_call_key(t, c))
-        return sim_call_refuse(t, c, 401, "invalid_api_key", no_key);
-    const struct json *body;
-    int err = read_json(t, c, &body);
-    if (err || !body)
-        return err;
     struct embed e;
     const char *why = read_embed(body, &e);
     if (why)
         return sim_call_refuse(t, c, 400, "invalid_request", why);
-
     /* Faults of the verdict's text: there is none here. */
     if (c->fate.fault == FAULT_FENCED || c->fate.fault == FAULT_UNREADABLE)
         c->fate.fault = FAULT_GARBAGE;
-    int64_t tokens = count_tokens(&e), wait_ms;
-    if (!sim_call_admit(t, c, (struct sim_usage){tokens, 0}, &wait_ms))
-        return sim_call_refuse_limited(t, c, wait_ms);
+    int64_t tokens = count_tokens(&e);
     struct sim_reply reply = write_embed(t, c, &e, tokens);
-    return sim_call_deliver(t, c, &reply);
+    return sim_call_deliver(t, c, (struct sim_usage){tokens, 0}, &reply);
 }
 
 static int post_embed(struct task *t, struct http_exchange *x, void *ctx)
 {
-    struct sim_call c;
-    sim_call_begin(&c, ctx, x);
-    return sim_call_end(&c, answer_embed(t, &c));
+    return sim_call_run(t, ctx, x, answer_embed);
 }
 
 /* --- the rest --- */

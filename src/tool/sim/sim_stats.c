@@ -58,9 +58,7 @@ struct sim_key *sim_stats_key(struct sim_stats *s, struct str key)
     struct sim_key *k = map_get(s->keys, key);
     if (k || map_count(s->keys) == SIM_KEYS_MAX)
         return k;
-    k = calloc(1, sizeof(*k));
-    if (!k)
-        check_no_memory();
+    k = check_memory(calloc(1, sizeof(*k)));
     sim_window_init(&k->arrived);
     sim_window_init(&k->granted);
     map_set(s->keys, key, k);
@@ -83,7 +81,8 @@ void sim_stats_end(struct sim_stats *s, enum sim_outcome outcome, enum sim_fault
         s->faults[fault]++;
 }
 
-/* Somebody may have pointed a client with real keys at us. Those are long; names in tests are not. */
+/* Real keys, from a client with the wrong URL, are masked: they are long, names in tests are
+ * not. */
 static void write_key_name(struct json_writer *w, struct str name)
 {
     struct arena a;

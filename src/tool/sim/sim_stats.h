@@ -1,4 +1,4 @@
-/* sim_stats.h -- what the simulated AI has seen, in all and per key; and what each key may do.
+/* sim_stats.h -- counters of the simulated AI, in total and per key, and the windows of each key.
  *
  * Every request has exactly one outcome, so the outcomes add up to the requests
  * that have ended. Tests read these numbers to prove that a client kept to its
@@ -17,7 +17,7 @@ enum sim_outcome {
     OUTCOME_INVALID,      /* 400 */
     OUTCOME_UNAUTHORIZED, /* 401 */
     OUTCOME_LIMITED,      /* 429 by the limits */
-    OUTCOME_FAULT,        /* as sim_fault.h decided */
+    OUTCOME_FAULT,        /* of sim_fault.h */
     OUTCOME_GONE,         /* the client hung up, or did not read */
     OUTCOME_COUNT,
 };
@@ -38,7 +38,7 @@ struct sim_stats {
 
 void sim_stats_init(struct sim_stats *s);
 void sim_stats_release(struct sim_stats *s);
-/* Begins anew with the numbers; the limits go on as they were. */
+/* Resets the numbers; the windows of the limits stay. */
 void sim_stats_reset(struct sim_stats *s);
 
 /* The key's record, made at its first request; NULL when there are SIM_KEYS_MAX others. */

@@ -22,52 +22,26 @@ static size_t label_bytes(struct str line, struct str label)
     return 0;
 }
 
+static const struct {
+    const char *label;
+    size_t field;
+} fields[] = {
+    {"question", offsetof(struct sim_prompt, question)},
+    {"title", offsetof(struct sim_prompt, title)},
+    {"abstract", offsetof(struct sim_prompt, abstract)},
+    {"doi", offsetof(struct sim_prompt, doi)},
+    {"问题", offsetof(struct sim_prompt, question)},
+    {"标题", offsetof(struct sim_prompt, title)},
+    {"摘要", offsetof(struct sim_prompt, abstract)},
+};
+
 /* The field whose label the line begins with, NULL if none; *n is the label's length. */
 static struct str *field_of(struct sim_prompt *p, struct str line, size_t *n)
 {
-    switch (line.n ? (unsigned char)line.p[0] : 0) {
-    case 'Q':
-    case 'q':
-        return (*n = label_bytes(line, STR("question"))) ? &p->question : NULL;
-    case 'T':
-    case 't':
-        return (*n = label_bytes(line, STR("title"))) ? &p->title : NULL;
-    case 'A':
-    case 'a':
-        return (*n = label_bytes(line, STR("abstract"))) ? &p->abstract : NULL;
-    case 'D':
-    case 'd':
-        return (*n = label_bytes(line, STR("doi"))) ? &p->doi : NULL;
-    case 0xE9:
-        return (*n = label_bytes(line, STR("问题"))) ? &p->question : NULL;
-    case 0xE6:
-        if ((*n = label_bytes(line, STR("标题"))))
-            return &p->title;
-        return (*n = label_bytes(line, STR("摘要"))) ? &p->abstract : NULL;
-    default:
-        return NULL;
-    }
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct str trim(struct str s)
-{
-    while (s.n && is_space(s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && is_space(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-static bool is_blank(struct str line)
-{
-    return trim(line).n == 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if ((*n = label_bytes(line, str_of(fields[i].label))))
+            return (struct str *)(uintptr_t)((char *)p + fields[i].field);
+    return NULL;
 }
 
 /* A field lasts until the next label, an empty line or the end. */
@@ -82,9 +56,9 @@ void sim_prompt_read(struct sim_prompt *out, struct str message)
         size_t label_n = 0;
         struct str *field = field_of(out, line, &label_n);
         if (field && (field->p || field == open))
-            field = NULL; /* a paper that says "Title: …" once more is only talking */
-        if (open && (field || is_blank(line))) {
-            *open = trim(str_from(start, (size_t)(end - start)));
+            field = NULL; /* a second "Title: …" is text of the paper */
+        if (open && (field || sim_trim(line).n == 0)) {
+            *open = sim_trim(str_from(start, (size_t)(end - start)));
             open = NULL;
         }
         if (field) {
@@ -94,11 +68,11 @@ void sim_prompt_read(struct sim_prompt *out, struct str message)
         end = line.p + line.n;
     }
     if (open)
-        *open = trim(str_from(start, (size_t)(end - start)));
+        *open = sim_trim(str_from(start, (size_t)(end - start)));
 }
 
-static bool judge_by_label(struct arena *a, const struct sim_prompt *p,
-                           const struct sim_labels *labels, struct sim_verdict *out)
+static bool judge_by_label(struct arena *a, const struct sim_prompt *p, const struct map *labels,
+                           struct sim_verdict *out)
 {
     bool relevant;
     if (!labels || !p->doi.p || !sim_labels_get(a, labels, p->doi, &relevant))
@@ -107,7 +81,7 @@ static bool judge_by_label(struct arena *a, const struct sim_prompt *p,
     return true;
 }
 
-bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_labels *labels,
+bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct map *labels,
                  struct sim_verdict *out)
 {
     if (judge_by_label(a, p, labels, out))
@@ -124,18 +98,6 @@ bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_l
     return true;
 }
 
-/* As much of the word as fits, whole characters. Words have nothing that JSON escapes. */
-static void add_word(struct buf *out, struct str word)
-{
-    size_t n = word.n;
-    if (n > WORD_BYTES_MAX) {
-        n = WORD_BYTES_MAX;
-        while (((unsigned char)word.p[n] & 0xC0) == 0x80)
-            n--;
-    }
-    buf_add(out, word.p, n);
-}
-
 void sim_verdict_write(const struct sim_verdict *v, struct buf *out)
 {
     buf_add_str(out, v->relevant ? STR("{\"relevant\": true, \"reason\": \"")
@@ -145,7 +107,8 @@ void sim_verdict_write(const struct sim_verdict *v, struct buf *out)
     } else if (v->relevant) {
         buf_add_str(out,
                     v->in_title ? STR("The title mentions '") : STR("The abstract mentions '"));
-        add_word(out, v->word);
+        /* Words have nothing that JSON escapes. */
+        buf_add_str(out, sim_clip(v->word, WORD_BYTES_MAX));
         buf_add_lit(out, "', which the question asks about.");
     } else {
         buf_add_lit(out, "Neither title nor abstract mentions what the question asks about.");

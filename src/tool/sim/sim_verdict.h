@@ -1,14 +1,14 @@
-/* sim_verdict.h -- finds the question and the paper in a prompt, and says whether they fit.
+/* sim_verdict.h -- finds the question and the paper in a prompt, and judges whether it is relevant.
  *
- * The prompt's side of the contract is told in sim.h. Everything here is a pure
- * function of its input: the same prompt gets the same verdict, always. */
+ * sim.h has the format of prompts. Everything here is a pure function of its input: the same prompt
+ * always gets the same verdict. */
 #ifndef TOOL_SIM_VERDICT_H
 #define TOOL_SIM_VERDICT_H
 
 #include "base/buf.h"
 #include "base/str.h"
 
-struct sim_labels;
+struct map;
 struct sim_word_set;
 
 struct sim_prompt {
@@ -28,7 +28,7 @@ struct sim_verdict {
 
 /* False when the prompt holds no paper to judge: no question, or neither title nor abstract.
  * A labelled DOI needs nothing else. labels may be NULL. */
-bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct sim_labels *labels,
+bool sim_verdict(struct arena *a, const struct sim_prompt *p, const struct map *labels,
                  struct sim_verdict *out);
 
 #define SIM_REASON_CHARACTERS_MAX 200

@@ -14,7 +14,7 @@ static bool share(struct arena *a, struct str one, struct str two)
     return found;
 }
 
-static void judge(struct arena *a, struct str message, const struct sim_labels *labels)
+static void judge(struct arena *a, struct str message, const struct map *labels)
 {
     struct sim_prompt p;
     struct sim_verdict v;
@@ -44,9 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(sim_tokens(text) <= (int64_t)size);
 
     const char *why;
-    struct sim_labels *labels = sim_labels_new(&a, half, &why);
+    struct map *labels = sim_labels_read(&a, half, &why);
     judge(&a, text, labels);
-    sim_labels_free(labels);
+    map_free(labels);
     arena_release(&a);
     return 0;
 }

@@ -48,7 +48,7 @@ static void test_first_counts(void)
            "what an abstract says is its text");
 }
 
-static struct str verdict(const struct sim_labels *labels, const char *message)
+static struct str verdict(const struct map *labels, const char *message)
 {
     struct sim_prompt p = read_prompt(message);
     struct sim_verdict v;
@@ -89,7 +89,7 @@ static void test_rule(void)
 static void test_labels_outrank(void)
 {
     const char *why;
-    struct sim_labels *labels = sim_labels_new(&arena, STR("10.1/no,0\n10.1/yes,1\n"), &why);
+    struct map *labels = sim_labels_read(&arena, STR("10.1/no,0\n10.1/yes,1\n"), &why);
     bool relevant = false;
     const char *match = "Question: water\nTitle: water\nDOI: 10.1/NO";
     ok(json_bool(json_get(parsed(verdict(labels, match)), "relevant"), &relevant) && !relevant,
@@ -102,7 +102,7 @@ static void test_labels_outrank(void)
                  &relevant) &&
            relevant,
        "other papers go by the words");
-    sim_labels_free(labels);
+    map_free(labels);
 }
 
 static size_t characters(struct str s)

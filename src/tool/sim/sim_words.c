@@ -200,12 +200,12 @@ void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str que
 
 /* --- matching ---
  *
- * A paper is some 250 words, nearly none of which is in the set, and the branches of next_word
- * cannot be foreseen. So text is looked at in blocks of 64 bytes: a bit for each byte that belongs
- * to a word, from which the words of four bytes or more fall out by shifting. Only those whose
+ * A paper has some 250 words, nearly none of which is in the set, and the branches of next_word
+ * cannot be predicted. So text is scanned in blocks of 64 bytes: a bit for each byte that belongs
+ * to a word, from which shifts yield the starts of words of four bytes or more. Only those whose
  * beginning passes the filter are read as words. Characters beyond ASCII are gaps when the set has
- * none of them: what looks like a word beside one is looked at again if it passes the filter. Else
- * words with any in or around them are read one by one. */
+ * none of them: a word beside one is read again if it passes the filter. Otherwise words with any
+ * in or around them are read one by one. */
 
 #define BLOCK_BYTES 64
 
@@ -327,6 +327,32 @@ uint64_t sim_word_hash(struct str word, uint64_t seed)
     /* FNV leaves the high bits of short words nearly alike. */
     h = (h ^ h >> 32) * 0x9E3779B97F4A7C15u;
     return h ^ h >> 29;
+}
+
+/* --- pieces of text --- */
+
+struct str sim_clip(struct str s, size_t n)
+{
+    if (s.n <= n)
+        return s;
+    size_t back = 0; /* no character has more than four bytes */
+    while (back < 3 && back < n && ((unsigned char)s.p[n - back] & 0xC0) == 0x80)
+        back++;
+    return str_from(s.p, n - back);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct str sim_trim(struct str s)
+{
+    while (s.n && is_space(s.p[0]))
+        s = str_from(s.p + 1, s.n - 1);
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
 }
 
 /* --- tokens --- */

@@ -1,4 +1,4 @@
-/* sim_words.h -- what a text is made of, as the simulated AI sees it: words and tokens.
+/* sim_words.h -- words and tokens of a text, as the simulated AI counts them.
  *
  * A word is a longest run of letters and digits; two neighbouring Han characters
  * are a word of their own, for every such pair. A word counts for relevance when
@@ -26,7 +26,7 @@ struct sim_word_set {
     struct str *slots; /* open addressing; n == 0 is free */
     size_t mask;
     bool wide;          /* some word has more than ASCII in it */
-    uint64_t filter[8]; /* a bit per word's beginning: turns most words of a paper away */
+    uint64_t filter[8]; /* a bit per word's beginning: rejects most words of a paper */
 };
 
 /* More of a question than this is not read, so that a set stays small. */
@@ -38,6 +38,11 @@ bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct 
 
 /* 64-bit hash of a word that is the same in both cases. */
 uint64_t sim_word_hash(struct str word, uint64_t seed);
+
+/* The longest beginning of s within n bytes that does not split a character. */
+struct str sim_clip(struct str s, size_t n);
+/* Without blanks, tabs and line ends around it. */
+struct str sim_trim(struct str s);
 
 /* Estimated tokens: a quarter per ASCII character, a whole one per character from U+3000 on
  * (Chinese, Japanese, Korean), a half per other character; rounded up. */

@@ -1,30 +1,208 @@
-#include "tool/user/user.h"
+/* millrace user: adds users, moves their money, bans them, resets passwords. */
+#include "engine/people/user.h"
 
 #include <stdio.h>
 
+#include "base/sha256.h"
+#include "engine/money/ledger.h"
+#include "engine/people/session.h"
+#include "engine/runs/admin_acts.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
+#include "tool/account.h"
 #include "tool/menu.h"
 #include "tool/tool.h"
 
-static const struct menu_item items[] = {
-    {"add", user_add_main, "add somebody who may log in"},
-    {"recharge", user_recharge_main, "give a user money to spend"},
-    {"deduct", user_deduct_main, "take money from a user"},
-    {"ban", user_ban_main, "end a user's sessions and refuse new ones"},
-    {"unban", user_unban_main, "let a banned user log in again"},
-    {"password", user_password_main, "give a user a new password"},
+static const char add_about[] = "Adds a user, who may log in. " ACCOUNT_PASSWORD_ABOUT ":\n"
+                                "\n"
+                                "  millrace user add asher --balance 100.00 --permission 4\n"
+                                "  millrace user add asher < password.txt";
+static const char money_about[] =
+    "Moves money, at most once for a request id: after an error, repeat it with the same id,\n"
+    "and it is done if it was not, and not done twice if it was. Without --request an id is\n"
+    "made up and shown.";
+static const char ban_about[] =
+    "Takes effect on every node at once. A ban ends all sessions and pauses all runs; its end\n"
+    "lets the user log in again and resume them. Both are in the audit log.";
+static const char password_about[] = "Ends all their sessions, too.\n" ACCOUNT_PASSWORD_ABOUT ".";
+
+struct options {
+    const char *balance, *request;
+    int64_t permission, cents;
+    bool takes, banned;
+    char made_up[33]; /* a request id */
 };
 
-int user_complain(const char *why)
+/* --- what is done --- */
+
+static int add(struct task *t, struct account *a)
 {
-    fprintf(stderr, "millrace user: %s\n", why);
-    return 1;
+    const struct options *o = a->arg;
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.add"};
+    int64_t uid, standard = a->db->config.new_user_permission;
+    struct user_new user = {.username = str_of(a->name),
+                            .password_hash = a->hash,
+                            .permission = o->permission < 0 ? standard : o->permission,
+                            .opening_cents = o->cents,
+                            .by = &by};
+    int err = user_create(t, a->db->sql, &user, &uid);
+    if (err == ERR_EXISTS)
+        return task_fail(t, err, "this user name is taken");
+    if (!err)
+        printf("user %lld\n", (long long)uid);
+    return err;
 }
 
-int user_mistake(const char *why)
+/* The user that the command names. */
+static int find(struct task *t, const struct account *a, struct user *out)
 {
-    fprintf(stderr, "millrace user: %s; see --help\n", why);
-    return 2;
+    int err = user_find(t, a->db->sql, str_of(a->name), out);
+    return err == ERR_NOT_FOUND ? task_fail(t, err, "there is no user \"%s\"", a->name) : err;
 }
+
+static int move_money(struct task *t, const struct options *o, const struct runs *r,
+                      const struct user *u)
+{
+    struct admin_deed by = {ADMIN_OPERATOR, .action = o->takes ? "user.deduct" : "user.recharge"};
+    struct admin_move m = {
+        .uid = u->uid, .cents = o->cents, .request_id = str_of(o->request), .takes = o->takes};
+    int64_t balance;
+    int err = admin_move_money(t, r, &m, &by, &balance);
+    if (err == ERR_FUNDS)
+        return task_fail(t, err, "the user has less than that; nothing was changed");
+    if (!err)
+        printf("%.*s has %s\n", STR_ARG(u->username), amount_decimal(task_arena(t), balance).p);
+    return err;
+}
+
+/* Moves money, bans or lifts a ban. */
+static int act(struct task *t, struct account *a)
+{
+    const struct options *o = a->arg;
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.ban"};
+    struct ledger_options l = {.redis = a->db->redis, .sql = a->db->sql, .cache = a->cache};
+    struct runs runs = {
+        .redis = l.redis, .sql = l.sql, .cache = a->cache, .ledger = ledger_new(&l)};
+    struct user u;
+    int err = find(t, a, &u);
+    if (!err)
+        err = o->request ? move_money(t, o, &runs, &u) : admin_ban(t, &runs, u.uid, o->banned, &by);
+    ledger_free(runs.ledger);
+    return err;
+}
+
+static int set_password(struct task *t, struct account *a)
+{
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.password"};
+    struct user u = {.uid = 0};
+    int err = find(t, a, &u);
+    struct user_change change = {.uid = u.uid, .part = USER_PASSWORD, .hash = a->hash, .by = &by};
+    if (!err)
+        err = user_change(t, a->cache, &change);
+    return err ? err : session_end_all(t, a->cache, SESSION_USER, u.uid, STR_NULL);
+}
+
+/* --- command lines --- */
+
+static const char *add_problem(struct account *a, char **operands)
+{
+    struct options *o = a->arg;
+    const char *why = account_name_problem(a, operands);
+    if (why)
+        return why;
+    bool fits = amount_cents(str_of(o->balance), &o->cents);
+    return fits ? NULL : "--balance wants an amount like 100.00";
+}
+
+static const char *made_up_request(char out[33])
+{
+    uint8_t bytes[16];
+    struct loop *l = loop_new(NULL); /* for its random numbers */
+    loop_secret(l, bytes, sizeof bytes);
+    loop_free(l);
+    hex_write(bytes, sizeof bytes, out);
+    fprintf(stderr, "request %s\n", out);
+    return out;
+}
+
+static const char *money_problem(struct account *a, char **operands)
+{
+    struct options *o = a->arg;
+    if (!amount_cents(str_of(operands[1]), &o->cents) || o->cents == 0)
+        return "the amount must be like 100.00";
+    if (!o->request)
+        o->request = made_up_request(o->made_up);
+    bool fits = *o->request && strlen(o->request) <= LEDGER_REQUEST_BYTES_MAX;
+    return fits ? NULL : "a request id has 1 to 64 bytes";
+}
+
+static int add_main(int argc, char **argv)
+{
+    struct options o = {.permission = -1, .balance = "0.00"};
+    const struct opt opts[] = {
+        {"balance", "AMOUNT", "what the user may spend (default 0.00)", .text = &o.balance},
+        {"permission", "N", "papers judged at the same time; default: new_user.permission",
+         .number = &o.permission, .most = PERMISSION_MAX},
+    };
+    return account_main((struct command){"user add", "NAME", add_about, opts, 2},
+                        &(struct account){.sets_password = true,
+                                          .mysql_only = true,
+                                          .problem = add_problem,
+                                          .apply = add,
+                                          .arg = &o},
+                        argc, argv);
+}
+
+static int money_main(const char *name, bool takes, int argc, char **argv)
+{
+    struct options o = {.takes = takes};
+    const struct opt opts[] = {
+        {"request", "ID", "what the movement is known by", .text = &o.request},
+    };
+    return account_main((struct command){name, "NAME AMOUNT", money_about, opts, 1},
+                        &(struct account){.problem = money_problem, .apply = act, .arg = &o}, argc,
+                        argv);
+}
+
+static int recharge_main(int argc, char **argv)
+{
+    return money_main("user recharge", false, argc, argv);
+}
+
+static int deduct_main(int argc, char **argv)
+{
+    return money_main("user deduct", true, argc, argv);
+}
+
+static int ban_main(int argc, char **argv)
+{
+    struct options o = {.banned = true};
+    return account_main((struct command){"user ban", "NAME", ban_about, NULL, 0},
+                        &(struct account){.apply = act, .arg = &o}, argc, argv);
+}
+
+static int unban_main(int argc, char **argv)
+{
+    struct options o = {.banned = false};
+    return account_main((struct command){"user unban", "NAME", ban_about, NULL, 0},
+                        &(struct account){.apply = act, .arg = &o}, argc, argv);
+}
+
+static int password_main(int argc, char **argv)
+{
+    return account_main((struct command){"user password", "NAME", password_about, NULL, 0},
+                        &(struct account){.sets_password = true, .apply = set_password}, argc,
+                        argv);
+}
+
+static const struct menu_item items[] = {
+    {"add", add_main, "add a user"},
+    {"recharge", recharge_main, "give a user money to spend"},
+    {"deduct", deduct_main, "take money from a user"},
+    {"ban", ban_main, "end a user's sessions and refuse new ones"},
+    {"unban", unban_main, "let a banned user log in again"},
+    {"password", password_main, "give a user a new password"},
+};
 
 int user_main(int argc, char **argv)
 {
