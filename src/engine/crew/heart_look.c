@@ -192,10 +192,14 @@ static void look_run(struct heart_world *w, struct heart_run *r)
 }
 
 /* Redis came back older than it was. What it has lost was not charged: the ledger, which is not here,
- * has given that money back. */
+ * has given that money back. Claims are lost, too: the first node that is back may be granted what
+ * workers of another one, which have a paper in hand, still use. */
 void heart_look_older(struct heart_world *w)
 {
     struct arena_mark mark = arena_mark(&w->scratch);
+    for (int i = 0; i < HEART_NODES; i++)
+        if (w->nodes[i])
+            w->nodes[i]->silent_until_ms = loop_now_ms(w->loop) + 2 * HEART_RETURN_MS;
     for (int i = 0; i < HEART_USERS; i++)
         w->users[i].records = 0, w->users[i].spent = 0;
     for (size_t i = 0; i < w->run_count; i++) {
