@@ -1,0 +1,79 @@
+/* engine/ai/ai.h for the bench: an AI that takes its time, fails now and then, and has no key for a
+ * while. What it says of a paper follows from the DOI. in_hand is set as ai.c sets it. */
+#include "engine/crew/heart_fixture.h"
+
+#define NO_PERMIT_MS 20 /* at most, before a call */
+#define AVERAGED     8
+
+const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai, struct str question)
+{
+    (void)a, (void)question;
+    return (const struct ai_question *)(const void *)ai;
+}
+
+const char *ai_prompt_mark(const struct ai *ai)
+{
+    (void)ai;
+    return "0123456789ab";
+}
+
+void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
+{
+    *latency_us = ai->sum_us / AVERAGED;
+    *tokens = ai->sum_us ? 500 : 0;
+}
+
+/* At most one call of a worker is under way; who is known by where its in_hand is. */
+static const void **place_of(struct heart_world *w, const void *who)
+{
+    for (size_t i = 0; i < sizeof w->judging / sizeof *w->judging; i++)
+        if (w->judging[i] == who)
+            return &w->judging[i];
+    return NULL;
+}
+
+static int call(struct task *t, struct ai *ai, struct str doi, bool *in_hand)
+{
+    struct heart_world *w = ai->world;
+    if (place_of(w, in_hand))
+        heart_problem(w, "a worker has two calls under way");
+    const void **place = place_of(w, NULL);
+    check(place);
+    heart_look_call(w, ai, doi);
+    *place = in_hand;
+    *in_hand = true;
+    w->ai_calls++;
+    w->ai_busy++;
+    int64_t ms = heart_random(w, w->ai_ms_min, w->ai_ms_max);
+    int err = task_sleep(t, ms);
+    w->ai_busy--;
+    *place = NULL;
+    if (!err && heart_chance(w, w->ai_faults))
+        err = ERR_REFUSED;
+    *in_hand = !err;
+    if (!err)
+        ai->sum_us =
+            ai->sum_us ? ai->sum_us + ms * 1000 - ai->sum_us / AVERAGED : ms * 1000 * AVERAGED;
+    return err;
+}
+
+int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_source *s,
+             bool *in_hand, struct ai_verdict *out)
+{
+    (void)q;
+    struct heart_world *w = ai->world;
+    struct ai_paper p;
+    static const uint8_t key[16];
+    int err = s->read(t, s->arg, &p);
+    if (!err)
+        err = task_sleep(t, heart_random(w, 0, NO_PERMIT_MS));
+    if (err)
+        return err;
+    if (loop_now_ms(w->loop) < w->no_keys_until_ms)
+        return task_fail(t, ERR_UNAVAILABLE, "no key can be used");
+    err = call(t, ai, p.doi, in_hand);
+    if (err == ERR_REFUSED)
+        return task_fail(t, ERR_REFUSED, "the AI service refuses the request");
+    *out = (struct ai_verdict){.relevant = siphash(key, p.doi) % 2 == 0, .reason = STR("why")};
+    return err;
+}
