@@ -1,19 +1,15 @@
-/* engine/ai/ai.h for the bench: an AI that takes its time, fails now and then, and has no key for a
+/* engine/ai/ai.h and engine/judge/judge.h for the bench: an AI that takes its time, fails now and then, and has no key for a
  * while. What it says of a paper follows from the DOI. in_hand is set as ai.c sets it. */
+#include "engine/ai/ai.h"
 #include "engine/crew/heart_fixture.h"
+#include "engine/judge/judge.h"
 
 #define NO_PERMIT_MS 20 /* at most, before a call */
 #define AVERAGED     8
 
-const struct ai_question *ai_question_new(struct arena *a, const struct ai *ai, struct str question)
+const char *judge_prompt_mark(const struct judge *j)
 {
-    (void)a, (void)question;
-    return (const struct ai_question *)(const void *)ai;
-}
-
-const char *ai_prompt_mark(const struct ai *ai)
-{
-    (void)ai;
+    (void)j;
     return "0123456789ab";
 }
 
@@ -57,23 +53,21 @@ static int call(struct task *t, struct ai *ai, struct str doi, bool *in_hand)
     return err;
 }
 
-int ai_judge(struct task *t, struct ai *ai, const struct ai_question *q, const struct ai_source *s,
-             bool *in_hand, struct ai_verdict *out)
+int heart_judge(struct task *t, const struct node *n, const void *opened,
+                const struct app_paper *paper, struct str packed, bool *in_hand, struct result *out)
 {
-    (void)q;
-    struct heart_world *w = ai->world;
-    struct ai_paper p;
+    (void)opened, (void)packed;
+    struct heart_world *w = n->ai->world;
     static const uint8_t key[16];
-    int err = s->read(t, s->arg, &p);
-    if (!err)
-        err = task_sleep(t, heart_random(w, 0, NO_PERMIT_MS));
+    int err = task_sleep(t, heart_random(w, 0, NO_PERMIT_MS));
     if (err)
         return err;
     if (loop_now_ms(w->loop) < w->no_keys_until_ms)
         return task_fail(t, ERR_UNAVAILABLE, "no key can be used");
-    err = call(t, ai, p.doi, in_hand);
+    err = call(t, n->ai, paper->doi, in_hand);
     if (err == ERR_REFUSED)
         return task_fail(t, ERR_REFUSED, "the AI service refuses the request");
-    *out = (struct ai_verdict){.relevant = siphash(key, p.doi) % 2 == 0, .reason = STR("why")};
+    out->outcome = siphash(key, paper->doi) % 2 == 0 ? OUTCOME_HIT : OUTCOME_MISS;
+    out->reason = STR("why");
     return err;
 }

@@ -198,5 +198,8 @@ int64_t heart_random(struct heart_world *w, int64_t from, int64_t to); /* both i
 
 /* --- heart_stores.c --- */
 
-extern const struct work *const heart_works[];
+extern const struct application *const heart_applications[];
+int heart_judge(struct task *t, const struct node *n, const void *opened,
+                const struct app_paper *paper, struct str packed, bool *in_hand,
+                struct result *out);
 #endif

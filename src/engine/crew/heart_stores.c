@@ -228,10 +228,10 @@ int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str p
     return 0;
 }
 
-int keyring_load(struct task *t, struct keyring *k, struct keyring_load *out)
+int permits_load(struct task *t, struct permits *k, struct permits_load *out)
 {
     (void)t, (void)k;
-    *out = (struct keyring_load){.requests_limit = 1000000, .tokens_limit = 1000000000};
+    *out = (struct permits_load){.requests_limit = 1000000, .tokens_limit = 1000000000};
     return 0;
 }
 
@@ -242,7 +242,7 @@ static const struct heart_world *world_of(const struct node *n)
     return (const struct heart_world *)(const void *)n->cache;
 }
 
-static int split(struct task *t, const struct node *n, const struct work_run *run,
+static int split(struct task *t, const struct node *n, const struct app_run *run,
                  struct str **units, size_t *count)
 {
     const struct heart_run *r = heart_run_of((struct heart_world *)world_of(n), run->id.qid);
@@ -253,23 +253,29 @@ static int split(struct task *t, const struct node *n, const struct work_run *ru
     return 0;
 }
 
-static int papers(struct task *t, const struct node *n, const struct work_run *run, struct str unit,
-                  struct work_paper **out, size_t *count)
+static int papers(struct task *t, const struct node *n, const struct app_run *run, struct str unit,
+                  struct app_paper **out, size_t *count)
 {
     const struct heart_run *r = heart_run_of((struct heart_world *)world_of(n), run->id.qid);
     int64_t number = 0;
     check(str_to_i64(str_from(unit.p + 1, unit.n - 1), &number));
     *count = (size_t)r->unit_papers;
-    *out = ARENA_ARRAY(task_arena(t), struct work_paper, *count);
+    *out = ARENA_ARRAY(task_arena(t), struct app_paper, *count);
     for (size_t i = 0; i < *count; i++)
-        (*out)[i] = (struct work_paper){
-            .doi = str_printf(task_arena(t), "10.5/%s.%lld", r->qid,
-                              (long long)number * r->unit_papers + (long long)i),
-            .journal = STR("J"),
-            .year = 2020,
-            .cents = r->cents};
+        (*out)[i] =
+            (struct app_paper){.doi = str_printf(task_arena(t), "10.5/%s.%lld", r->qid,
+                                                 (long long)number * r->unit_papers + (long long)i),
+                               .journal = STR("J"),
+                               .year = 2020,
+                               .cents = r->cents};
     return 0;
 }
 
-static const struct work heart_work = {"heart", split, papers};
-const struct work *const heart_works[] = {&heart_work, NULL};
+static const void *open_run(struct arena *a, const struct node *n, const struct app_run *run)
+{
+    (void)a, (void)n, (void)run;
+    return NULL;
+}
+
+static const struct application heart_application = {"heart", split, papers, open_run, heart_judge};
+const struct application *const heart_applications[] = {&heart_application, NULL};

@@ -49,7 +49,7 @@ void heart_node_up(struct heart_world *w, int slot)
                             .ledger = n->ledger,
                             .ai = &n->ai,
                             .runs = &n->runs,
-                            .works = heart_works,
+                            .applications = heart_applications,
                             .metrics = metrics_of(slot),
                             .incarnation = loop_random(w->loop) | 1,
                             .id = "heart"};
