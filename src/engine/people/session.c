@@ -73,29 +73,19 @@ static int fill(struct task *t, struct cache *c, const struct session_home *h,
     struct arena *a = task_arena(t);
     if (h == &homes[SESSION_USER])
         cache_touch(t, c, s->uid); /* first: whoever has something in Redis has a deadline */
-    const struct str argv[] = {
-        h->key(a, s->sid),
-        h->set(a, s->uid),
-        s->sid,
-        str_int(task_arena(t), h->ttl_ms),
-        STR("user_id"),
-        str_int(task_arena(t), s->uid),
-        STR("username"),
-        s->username,
-        STR("login_time"),
-        str_int(task_arena(t), s->login_ms / 1000),
-        STR("last_activity"),
-        str_int(task_arena(t), now_of(t) / 1000),
-        STR("ip_address"),
-        s->ip_address,
-        STR("user_agent"),
-        s->user_agent,
-        STR("row_time"),
-        str_int(task_arena(t), row_ms / 1000),
+    const struct str fields[] = {
+        STR("user_id"),       str_int(a, s->uid),
+        STR("username"),      s->username,
+        STR("login_time"),    str_int(a, s->login_ms / 1000),
+        STR("last_activity"), str_int(a, now_of(t) / 1000),
+        STR("ip_address"),    s->ip_address,
+        STR("user_agent"),    s->user_agent,
     };
     const struct redis_reply *r;
-    int err = redis_script_run(t, cache_redis(c), &script_session_fill, argv[0], 2,
-                               sizeof argv / sizeof argv[0], argv, &r);
+    int err = SCRIPT(t, cache_redis(c), session_fill, &r, .session = h->key(a, s->sid),
+                     .set = h->set(a, s->uid), .sid = s->sid, .ms = str_int(a, h->ttl_ms),
+                     .row_time = str_int(a, row_ms / 1000),
+                     .fields = {fields, sizeof fields / sizeof *fields});
     if (!err)
         *refused = r->type != REDIS_INT || r->integer != 1;
     return err;
@@ -194,16 +184,11 @@ static int renew_hash(struct task *t, struct cache *c, const struct session_home
                       const struct session *s, bool *row_too)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {h->key(a, s->sid),
-                               h->set(a, s->uid),
-                               s->sid,
-                               str_int(task_arena(t), h->ttl_ms),
-                               str_int(task_arena(t), now_of(t) / 1000),
-                               str_int(task_arena(t), RENEW_S),
-                               str_int(task_arena(t), RENEW_ROW_S)};
     const struct redis_reply *r;
-    int err = redis_script_run(t, cache_redis(c), &script_session_renew, argv[0], 2,
-                               sizeof argv / sizeof argv[0], argv, &r);
+    int err = SCRIPT(t, cache_redis(c), session_renew, &r, .session = h->key(a, s->sid),
+                     .set = h->set(a, s->uid), .sid = s->sid, .ms = str_int(a, h->ttl_ms),
+                     .now = str_int(a, now_of(t) / 1000), .each = str_int(a, RENEW_S),
+                     .row_each = str_int(a, RENEW_ROW_S));
     if (!err)
         *row_too = r->type == REDIS_INT && r->integer == 2;
     return err;

@@ -24,15 +24,12 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
     int err = 0;
     for (size_t done = 0, n; !err && done < count; done += n) {
         n = count - done < ENDED_AT_ONCE ? count - done : ENDED_AT_ONCE;
-        struct str *argv = ARENA_ARRAY(a, struct str, 2 * n + 2);
-        argv[0] = h->set(a, uid);
-        argv[n + 1] = str_printf(a, "%lld", (long long)MARK_MS);
-        for (size_t i = 0; i < n; i++) {
-            argv[1 + i] = h->key(a, sids[done + i]);
-            argv[n + 2 + i] = sids[done + i];
-        }
-        err = redis_script_run(t, cache_redis(c), &script_session_end, argv[0], n + 1, 2 * n + 2,
-                               argv, NULL);
+        struct str *sessions = ARENA_ARRAY(a, struct str, n);
+        for (size_t i = 0; i < n; i++)
+            sessions[i] = h->key(a, sids[done + i]);
+        err =
+            SCRIPT(t, cache_redis(c), session_end, NULL, .set = h->set(a, uid),
+                   .sessions = {sessions, n}, .ms = str_int(a, MARK_MS), .sids = {sids + done, n});
     }
     return err;
 }

@@ -178,17 +178,16 @@ static int fill(struct task *t, struct cache *c, const struct cache_kind *k, int
     int err = k->of_admin ? 0 : cache_renew(t, c, uid);
     if (err)
         return err;
-    struct str *argv = ARENA_ARRAY(a, struct str, 3 + 2 * r->count);
-    argv[0] = k->key(a, uid);
-    argv[1] = str_printf(a, "%lld", (long long)r->version);
-    argv[2] = str_printf(a, "%lld", k->of_admin ? (long long)CACHE_EXP_MS : 0);
+    struct str *fields = ARENA_ARRAY(a, struct str, 2 * r->count);
     for (size_t i = 0; i < r->count; i++) {
-        argv[3 + 2 * i] = r->fields[i].name;
-        argv[4 + 2 * i] = r->fields[i].value;
+        fields[2 * i] = r->fields[i].name;
+        fields[2 * i + 1] = r->fields[i].value;
     }
     const struct redis_reply *reply;
-    err = redis_script_run(t, c->redis, &script_cache_fill, argv[0], 1, 3 + 2 * r->count, argv,
-                           &reply);
+    err =
+        SCRIPT(t, c->redis, cache_fill, &reply, .record = k->key(a, uid),
+               .version = str_int(a, r->version), .ms = str_int(a, k->of_admin ? CACHE_EXP_MS : 0),
+               .fields = {fields, 2 * r->count});
     if (!err)
         *filled = reply->type == REDIS_INT && reply->integer == 1;
     return err;

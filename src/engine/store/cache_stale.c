@@ -81,10 +81,9 @@ static int leave_version(struct task *t, struct cache *c, const char *kind, stru
                          int64_t version, int64_t ttl_ms)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key, str_printf(a, "%lld", (long long)version),
-                               str_printf(a, "%lld", (long long)ttl_ms)};
     const struct redis_reply *r;
-    int err = redis_script_run(t, c->redis, &script_cache_changed, key, 1, 3, argv, &r);
+    int err = SCRIPT(t, c->redis, cache_changed, &r, .record = key, .version = str_int(a, version),
+                     .ms = str_int(a, ttl_ms));
     if (!err && r->type == REDIS_INT)
         metric_add(cache_counts(c, kind)->drops, r->integer);
     return err;
@@ -95,9 +94,9 @@ static int forget(struct task *t, struct cache *c, const struct owner *o,
 {
     int err = 0;
     for (size_t i = 0; !err && i < sids->count; i++) {
-        struct str key = o->session(task_arena(t), sids->items[i]->str);
         const struct redis_reply *r;
-        err = redis_script_run(t, c->redis, &script_session_forget, key, 1, 1, &key, &r);
+        err = SCRIPT(t, c->redis, session_forget, &r,
+                     .session = o->session(task_arena(t), sids->items[i]->str));
         if (!err && r->type == REDIS_INT)
             metric_add(cache_counts(c, o->kind)->drops, r->integer);
     }
