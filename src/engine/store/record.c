@@ -27,15 +27,15 @@ void record_take(const struct record_kind *k, const struct sql_value *row, void 
 {
     for (const struct record_column *c = k->columns; c->type; c++, row++) {
         bool null = row->type == SQL_NULL;
-        bool number = c->type == RECORD_INT || c->type == RECORD_TIME;
-        check(null || number == (row->type == SQL_INT));
-        struct str text = null || number ? STR_NULL : row->s;
-        if (number)
-            *(int64_t *)place(c, out) = null ? 0 : row->i;
-        else if (c->type == RECORD_TEXT)
-            *(struct str *)place(c, out) = text;
+        bool number = row->type == SQL_INT;
+        check(null || c->type == RECORD_FLAG || number == (c->type != RECORD_TEXT));
+        if (c->type == RECORD_TEXT)
+            *(struct str *)place(c, out) = null ? STR_NULL : row->s;
+        else if (c->type == RECORD_FLAG)
+            *(bool *)place(c, out) =
+                number ? row->i != 0 : !null && str_eq(row->s, str_of(c->words[true]));
         else
-            *(bool *)place(c, out) = str_eq(text, str_of(c->words[true]));
+            *(int64_t *)place(c, out) = null ? 0 : row->i;
     }
 }
 

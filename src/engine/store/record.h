@@ -16,7 +16,7 @@ enum record_type {
     RECORD_TEXT, /* struct str; NULL: p == NULL */
     RECORD_INT,  /* int64_t; NULL: 0. Redis has none below 0 */
     RECORD_TIME, /* int64_t: ms since 1970. Redis keeps seconds, as other programs know them */
-    RECORD_FLAG, /* bool: one of two words, in both stores */
+    RECORD_FLAG, /* bool: one of two words; in MySQL that, or a number */
 };
 
 struct record_column {

@@ -33,6 +33,11 @@ static void test_rows(struct arena *a)
     ok(x.id == 7 && x.count == 3 && x.at_ms == 5999 && x.open && str_eq(x.name, STR("x")),
        "a row, each column in its place");
     ok(!x.note.p && x.other == 9, "NULL is no text, and other members stay");
+    struct sql_value numbers[6];
+    memcpy(numbers, row, sizeof numbers);
+    numbers[5] = sql_int(0);
+    record_take(&kind, numbers, &x);
+    ok(!x.open, "a flag may be a number");
 }
 
 static struct redis_reply *text(struct arena *a, struct str s)
