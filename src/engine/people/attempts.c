@@ -24,36 +24,40 @@ struct attempts {
     bool alone; /* Redis does not answer, and it was said */
 };
 
+static struct attempts *new_kind(struct attempts kind)
+{
+    struct attempts *a = check_memory(malloc(sizeof *a));
+    *a = kind;
+    a->local = attempts_local_new((size_t)kind.max);
+    return a;
+}
+
 struct attempts *attempts_new(struct redis *r, struct metrics *m)
 {
-    struct attempts *a = check_memory(calloc(1, sizeof *a));
-    *a = (struct attempts){.redis = r,
-                           .local = attempts_local_new(ATTEMPTS_MAX),
-                           .noun = "failed log-ins",
-                           .index = key_attempts,
-                           .max = ATTEMPTS_MAX,
-                           .window_ms = ATTEMPTS_WINDOW_MS};
-    a->refused = metric(m, METRIC_COUNTER, "millrace_login_attempts_refused_total", "",
-                        "Log-ins that were refused because too many had failed before.");
-    a->counted_here = metric(m, METRIC_COUNTER, "millrace_login_attempts_local_total", "",
-                             "Log-ins that a node counted by itself, without Redis.");
-    return a;
+    return new_kind((struct attempts){
+        .redis = r,
+        .noun = "failed log-ins",
+        .index = key_attempts,
+        .max = ATTEMPTS_MAX,
+        .window_ms = ATTEMPTS_WINDOW_MS,
+        .refused = metric(m, METRIC_COUNTER, "millrace_login_attempts_refused_total", "",
+                          "Log-ins that were refused because too many had failed before."),
+        .counted_here = metric(m, METRIC_COUNTER, "millrace_login_attempts_local_total", "",
+                               "Log-ins that a node counted by itself, without Redis.")});
 }
 
 struct attempts *attempts_new_registrations(struct redis *r, struct metrics *m, int64_t max)
 {
-    struct attempts *a = check_memory(calloc(1, sizeof *a));
-    *a = (struct attempts){.redis = r,
-                           .local = attempts_local_new((size_t)max),
-                           .noun = "registrations",
-                           .index = key_registrations,
-                           .max = max,
-                           .window_ms = REGISTRATIONS_WINDOW_MS};
-    a->refused = metric(m, METRIC_COUNTER, "millrace_registrations_refused_total", "",
-                        "Registrations that were refused because their address had too many.");
-    a->counted_here = metric(m, METRIC_COUNTER, "millrace_registrations_local_total", "",
-                             "Registrations that a node counted by itself, without Redis.");
-    return a;
+    return new_kind((struct attempts){
+        .redis = r,
+        .noun = "registrations",
+        .index = key_registrations,
+        .max = max,
+        .window_ms = REGISTRATIONS_WINDOW_MS,
+        .refused = metric(m, METRIC_COUNTER, "millrace_registrations_refused_total", "",
+                          "Registrations that were refused because their address had too many."),
+        .counted_here = metric(m, METRIC_COUNTER, "millrace_registrations_local_total", "",
+                               "Registrations that a node counted by itself, without Redis.")});
 }
 
 void attempts_free(struct attempts *a)

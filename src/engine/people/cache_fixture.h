@@ -102,6 +102,18 @@ static inline void open_started(struct task *t, struct node *n)
     start_node(t, n);
 }
 
+static inline int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t n)
+{
+    return user_change(t, c,
+                       &(struct user_change){.uid = uid, .part = USER_PERMISSION, .number = n});
+}
+
+static inline int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
+{
+    return user_change(t, c,
+                       &(struct user_change){.uid = uid, .part = USER_BANNED, .number = banned});
+}
+
 /* --- what is in Redis --- */
 
 #define say(t, n, ...) said((t), redis_call((t), (n)->redis, STR_NULL, &reply_, __VA_ARGS__))

@@ -8,8 +8,7 @@ static const struct record_column columns[] = {
     {"username", NULL, RECORD_TEXT, .at = offsetof(struct user, username)},
     {"password", NULL, RECORD_TEXT, .at = offsetof(struct user, password)},
     {"permission", NULL, RECORD_INT, .at = offsetof(struct user, permission)},
-    {"banned", "IF(banned, '1', '0')", RECORD_FLAG, .at = offsetof(struct user, banned),
-     .words = {"0", "1"}},
+    {"banned", NULL, RECORD_FLAG, .at = offsetof(struct user, banned), .words = {"0", "1"}},
     {"version", NULL, RECORD_INT, .at = offsetof(struct user, version)},
     {.type = RECORD_END},
 };
@@ -188,17 +187,5 @@ int user_change(struct task *t, struct cache *c, const struct user_change *ch)
 int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash)
 {
     struct user_change ch = {.uid = uid, .part = USER_PASSWORD, .hash = hash};
-    return user_change(t, c, &ch);
-}
-
-int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t permission)
-{
-    struct user_change ch = {.uid = uid, .part = USER_PERMISSION, .number = permission};
-    return user_change(t, c, &ch);
-}
-
-int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
-{
-    struct user_change ch = {.uid = uid, .part = USER_BANNED, .number = banned};
     return user_change(t, c, &ch);
 }
