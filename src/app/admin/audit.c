@@ -210,6 +210,7 @@ static const struct api_field state_fields[] = {
     {"active", API_BOOL, .optional = true},
     TEXT("name"),
     TEXT("key"),
+    TEXT("service"),
     NUMBER("rpm_limit"),
     NUMBER("tpm_limit"),
     NUMBER("minute_cap"),
