@@ -200,54 +200,53 @@ static int repair_body(struct task *t, struct sql *c, void *arg)
 
 /* --- results go back --- */
 
-enum { RESTORE_KEYS = 7 }; /* of the script */
+enum { RESTORE_WORDS = 4 }; /* of the script, for each paper */
 
-/* Those of the run of lost[first]; returns how many there are from there on. */
-static size_t restore_words(struct task *t, const struct repair *x, size_t first, struct str *argv,
-                            size_t *argc)
+/* Those of the run of lost[first], in words; *count words. Returns how many of lost belong to it. */
+static size_t papers_of_run(struct task *t, const struct repair *x, size_t first, struct str *words,
+                            size_t *count)
 {
-    struct arena *a = task_arena(t);
-    struct str qid = x->lost[first].qid;
-    const struct str head[RESTORE_KEYS + 1] = {key_ledger(a, x->uid),
-                                               key_result(a, x->uid, qid),
-                                               key_query_status(a, x->uid, qid),
-                                               key_progress(a, x->uid, qid),
-                                               key_failed(a, x->uid, qid),
-                                               key_arrivals(a, x->uid, qid),
-                                               key_relevant(a, x->uid, qid),
-                                               str_of(x->run)};
-    memcpy(argv, head, sizeof head);
-    *argc = RESTORE_KEYS + 1;
+    struct str *at = words;
     size_t i = first;
-    for (; i < x->count && str_eq(x->lost[i].qid, qid); i++) {
+    for (; i < x->count && str_eq(x->lost[i].qid, x->lost[first].qid); i++) {
         const struct lost *lost = &x->lost[i];
         if (!lost->result.p)
             continue;
-        argv[(*argc)++] = lost->doi;
-        argv[(*argc)++] = lost->relevant ? STR("1") : STR("0");
-        argv[(*argc)++] = str_int(a, lost->cents);
-        argv[(*argc)++] = lost->result;
+        *at++ = lost->doi;
+        *at++ = lost->relevant ? STR("1") : STR("0");
+        *at++ = str_int(task_arena(t), lost->cents);
+        *at++ = lost->result;
     }
+    *count = (size_t)(at - words);
     return i - first;
+}
+
+static int restore_run(struct task *t, struct repair *x, struct str qid, struct script_list papers)
+{
+    struct arena *a = task_arena(t);
+    int64_t restored;
+    int err = SCRIPT_NUMBER(
+        t, x->l->redis, ledger_restore, &restored, .results = key_result(a, x->uid, qid),
+        .status = key_query_status(a, x->uid, qid), .progress = key_progress(a, x->uid, qid),
+        .failed = key_failed(a, x->uid, qid), .arrivals = key_arrivals(a, x->uid, qid),
+        .relevant = key_relevant(a, x->uid, qid), .generation = str_of(x->run), .papers = papers);
+    if (!err)
+        x->same_run = restored == 1;
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 
 static int restore(struct task *t, struct repair *x)
 {
-    enum { HEAD = RESTORE_KEYS + 1 };
-    struct str *argv = ARENA_ARRAY(task_arena(t), struct str, HEAD + 4 * x->count);
-    size_t argc;
-    for (size_t i = 0; i < x->count && x->same_run;) {
-        i += restore_words(t, x, i, argv, &argc);
-        if (argc == HEAD)
-            continue;
-        const struct redis_reply *r;
-        int err = redis_script_run(t, x->l->redis, &script_ledger_restore, argv[0], RESTORE_KEYS,
-                                   argc, argv, &r);
-        if (err)
-            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-        x->same_run = r->type == REDIS_INT && r->integer == 1;
+    struct str *words = ARENA_ARRAY(task_arena(t), struct str, RESTORE_WORDS * x->count + 1);
+    int err = 0;
+    for (size_t i = 0; !err && i < x->count && x->same_run;) {
+        struct str qid = x->lost[i].qid;
+        size_t count;
+        i += papers_of_run(t, x, i, words, &count);
+        if (count)
+            err = restore_run(t, x, qid, (struct script_list){words, count});
     }
-    return 0;
+    return err;
 }
 
 /* --- all --- */
