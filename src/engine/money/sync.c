@@ -274,9 +274,9 @@ int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
 int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_ledger(a, uid), key_billing_queue(a, uid),
-                               key_deductions(a, uid), str_int(task_arena(t), billed_seq)};
-    return redis_script_run(t, l->redis, &script_ledger_trim, argv[0], 3, 4, argv, NULL);
+    return SCRIPT(t, l->redis, ledger_trim, NULL, .ledger = key_ledger(a, uid),
+                  .queue = key_billing_queue(a, uid), .deductions = key_deductions(a, uid),
+                  .billed_seq = str_int(a, billed_seq));
 }
 
 /* *taken stays false: MySQL takes records of another run than the one they were read in. */
@@ -322,15 +322,12 @@ int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
     if (err)
         return err;
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),
-                               key_ledger(a, uid),
-                               key_billing_queue(a, uid),
-                               key_deductions(a, uid),
-                               str_int(task_arena(t), row.cents),
-                               str_int(task_arena(t), row.billed_seq),
-                               str_int(task_arena(t), row.move_no)};
     int64_t out[2];
-    err = ledger_script(t, l, &script_ledger_let_go, 4, 7, argv, 2, out);
+    err = SCRIPT_NUMBERS(t, l->redis, ledger_let_go, 2, out, .balance = key_balance(a, uid),
+                         .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid),
+                         .deductions = key_deductions(a, uid), .cents = str_int(a, row.cents),
+                         .billed_seq = str_int(a, row.billed_seq),
+                         .move_no = str_int(a, row.move_no));
     if (err || out[0] == 1)
         return err;
     if (out[0] == -1) {
