@@ -69,11 +69,12 @@ static int look_at(struct task *t, const struct audit *a, const struct audit_row
                    struct look *out)
 {
     struct arena *m = task_arena(t);
-    const struct str argv[] = {key_balance(m, row->uid), key_ledger(m, row->uid),
-                               key_billing_queue(m, row->uid), str_int(m, row->billed_seq)};
     int64_t v[7];
     struct sql_rows r;
-    int err = ledger_script(t, a->ledger, &script_audit_look, 3, 4, argv, 7, v);
+    int err =
+        SCRIPT_NUMBERS(t, a->redis, audit_look, 7, v, .balance = key_balance(m, row->uid),
+                       .ledger = key_ledger(m, row->uid), .queue = key_billing_queue(m, row->uid),
+                       .billed_seq = str_int(m, row->billed_seq));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     *out = (struct look){v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0};
