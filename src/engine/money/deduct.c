@@ -117,12 +117,12 @@ int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     struct arena *a = task_arena(t);
-    const struct str argv[] = {
-        key_balance(a, m->uid),           key_ledger(a, m->uid), key_billing_queue(a, m->uid),
-        key_deductions(a, m->uid),        str_of(look->run),     look->synced,
-        str_int(task_arena(t), m->cents), m->request_id,         record_tail(t, m)};
     int64_t out[3];
-    err = ledger_script(t, l, &script_ledger_deduct, 4, 9, argv, 3, out);
+    err = SCRIPT_NUMBERS(t, l->redis, ledger_deduct, 3, out, .balance = key_balance(a, m->uid),
+                         .ledger = key_ledger(a, m->uid), .queue = key_billing_queue(a, m->uid),
+                         .deductions = key_deductions(a, m->uid), .generation = str_of(look->run),
+                         .synced = look->synced, .cents = str_int(a, m->cents),
+                         .request_id = m->request_id, .record = record_tail(t, m));
     if (!err)
         *status = out[0];
     return err;

@@ -103,21 +103,6 @@ int ledger_tx(struct task *t, struct ledger *l,
     return err == ERR_CONFLICT ? ERR_BUSY : err;
 }
 
-int ledger_script(struct task *t, struct ledger *l, const struct redis_script *s, size_t keys,
-                  size_t argc, const struct str *argv, size_t count, int64_t *out)
-{
-    const struct redis_reply *r;
-    int err = redis_script_run(t, l->redis, s, argv[0], keys, argc, argv, &r);
-    if (err)
-        return err;
-    bool fits = r->type == REDIS_ARRAY && r->count == count;
-    for (size_t i = 0; fits && i < count; i++) {
-        fits = r->items[i]->type == REDIS_INT;
-        out[i] = r->items[i]->integer;
-    }
-    return fits ? 0 : task_fail(t, ERR_PROTO, "script %s returned something else", s->name);
-}
-
 /* --- loading --- */
 
 int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *run,
@@ -125,16 +110,12 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *r
                     int64_t *cents)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),
-                               key_ledger(a, uid),
-                               key_billing_queue(a, uid),
-                               str_of(run),
-                               str_int(task_arena(t), row->cents),
-                               str_int(task_arena(t), row->billed_seq),
-                               str_int(task_arena(t), row->move_no),
-                               str_int(task_arena(t), row->repaired)};
     int64_t out[5];
-    int err = ledger_script(t, l, &script_ledger_load, 3, 8, argv, 5, out);
+    int err = SCRIPT_NUMBERS(
+        t, l->redis, ledger_load, 5, out, .balance = key_balance(a, uid),
+        .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid), .generation = str_of(run),
+        .cents = str_int(a, row->cents), .billed_seq = str_int(a, row->billed_seq),
+        .move_no = str_int(a, row->move_no), .repaired = str_int(a, row->repaired));
     if (err)
         return err;
     *seen = (struct ledger_row){.move_no = out[2], .billed_seq = out[3], .seq = out[4]};

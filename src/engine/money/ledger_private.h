@@ -52,10 +52,6 @@ MUST_CHECK int ledger_tx(struct task *t, struct ledger *l,
                          int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
 /* Something is wrong that no repeat will heal: logs and counts it. Returns ERR_INTERNAL. */
 int ledger_alarm(struct task *t, struct ledger *l, const char *fmt, ...) PRINTF(3, 4);
-/* Runs a script of which all keys belong to uid and which returns count integers. */
-MUST_CHECK int ledger_script(struct task *t, struct ledger *l, const struct redis_script *s,
-                             size_t keys, size_t argc, const struct str *argv, size_t count,
-                             int64_t *out);
 /* Makes sure that the balance is in Redis. */
 MUST_CHECK int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents);
 /* What ledger_load does once with a row that was read before. *loaded stays false: read it again. */

@@ -524,7 +524,15 @@ static void test_let_go(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Moves come in the order of their numbers, whoever brings them. */
+static int apply_third(struct task *t, struct node *n, int64_t uid, int64_t out[4])
+{
+    const struct str move[] = {STR("3"), STR("300")};
+    return SCRIPT_NUMBERS(t, n->redis, ledger_apply, 4, out,
+                          .balance = key_balance(task_arena(t), uid),
+                          .ledger = key_ledger(task_arena(t), uid), .moves = {move, 2});
+}
+
+/* Moves come in the order of their numbers, whichever node brings them. */
 static void test_order(struct task *t, void *arg)
 {
     (void)arg;
@@ -536,14 +544,12 @@ static void test_order(struct task *t, void *arg)
     struct ledger_row row;
     check(ledger_recharge_make(t, n.ledger, &two, &row) == 0);
     check(ledger_recharge_make(t, n.ledger, &three, &row) == 0 && row.move_no == 3);
-    struct str argv[] = {key_balance(task_arena(t), uid), key_ledger(task_arena(t), uid), STR("3"),
-                         STR("300")};
-    check(ledger_script(t, n.ledger, &script_ledger_apply, 2, 4, argv, 4, out) == 0);
+    check(apply_third(t, &n, uid, out) == 0);
     ok(out[2] == 1 && out[3] == 0 && in_redis(t, &n, uid) == 1000,
        "the third waits for the second");
     check(ledger_carry_over(t, n.ledger, uid, 2) == 0);
     ok(in_redis(t, &n, uid) == 1320 && in_outbox(t, &n, uid) == 0, "and comes with it");
-    check(ledger_script(t, n.ledger, &script_ledger_apply, 2, 4, argv, 4, out) == 0);
+    check(apply_third(t, &n, uid, out) == 0);
     ok(out[2] == 3 && out[3] == 0 && in_redis(t, &n, uid) == 1320, "once");
     check(ledger_recharge_make(
               t, n.ledger,
