@@ -49,13 +49,13 @@ static int read_seq(struct task *t, struct repair *x, int64_t *seq)
 {
     struct redis *r = x->l->redis;
     struct str key = key_ledger(task_arena(t), x->uid);
-    uint64_t epoch = redis_epoch(r);
-    bool same = generation_lasts(r, x->generation);
     const struct redis_reply *reply;
+    if (!generation_lasts(r, x->generation)) /* asked now, its answer would be of another one */
+        return 0;
     int64_t old = task_deadline(t, ANSWER_MS);
-    int err = same ? redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq")) : 0;
+    int err = redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq"));
     task_deadline_restore(t, old);
-    x->same = !err && same && redis_epoch(r) == epoch;
+    x->same = !err && generation_lasts(r, x->generation);
     if (err || !x->same)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     *seq = 0;
