@@ -93,12 +93,11 @@ static int read_queue(struct task *t, struct ledger *l, int64_t uid, struct gene
         int err = ledger_fence(t, l, g);
         if (err)
             return err;
-        uint64_t epoch = redis_epoch(l->redis);
         bool same = generation_lasts(l->redis, g);
         err = same ? ask_queue(t, l, uid, out) : 0;
         if (err)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-        if (same && redis_epoch(l->redis) == epoch)
+        if (same && generation_lasts(l->redis, g))
             return 0;
     }
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
