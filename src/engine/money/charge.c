@@ -148,19 +148,20 @@ static int call_script(struct task *t, struct ledger *l, size_t count, const str
     return fits ? 0 : task_fail(t, ERR_PROTO, "script charge returned something else");
 }
 
-/* Before a record is made: one that nobody knows of would wait for the sweeper. */
+/* Before a record is made: one that was not announced would wait for the sweeper. */
 static int announce(struct task *t, struct ledger *l, int64_t uid)
 {
-    uint64_t epoch = redis_epoch(l->redis);
     int64_t now_ms = loop_now_ms(task_loop(t));
     struct ledger_announced *last = &l->announced[(uint64_t)uid % LEDGER_ANNOUNCED_MAX];
-    if (last->uid == uid && last->epoch == epoch && now_ms - last->at_ms < ANNOUNCE_MS)
+    if (last->uid == uid && now_ms - last->at_ms < ANNOUNCE_MS &&
+        generation_lasts(l->redis, &last->generation))
         return 0;
+    struct generation now = generation_now(l->redis);
     int err =
         redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"),
                    str_int(task_arena(t), loop_wall_ms(task_loop(t))), str_int(task_arena(t), uid));
     if (!err)
-        *last = (struct ledger_announced){uid, now_ms, epoch};
+        *last = (struct ledger_announced){uid, now_ms, now};
     return err;
 }
 

@@ -16,7 +16,7 @@
 
 struct ledger_announced {
     int64_t uid, at_ms;
-    uint64_t epoch; /* of Redis */
+    struct generation generation; /* that heard of it */
 };
 
 struct ledger {
