@@ -35,6 +35,7 @@ struct crew *crew_new(struct node *n)
     list_init(&c->hungry);
     waitq_init(&c->changed);
     c->runs = map_new();
+    c->seen = map_new();
     buf_init(&c->json);
     c->worker_gauge =
         metric(n->metrics, METRIC_GAUGE, "millrace_workers", "", "Workers of this node.");
@@ -58,6 +59,7 @@ void crew_free(struct crew *c)
     for (size_t at = 0; map_next(c->runs, &at, &name, &run);)
         run_free(run);
     map_free(c->runs);
+    map_free(c->seen);
     buf_release(&c->json);
     free(c);
 }
@@ -306,7 +308,8 @@ static int read_list(struct task *t, struct crew *c, bool *open)
         int64_t workers = 0;
         struct str name = r[1]->items[i]->str;
         (void)str_to_i64(r[1]->items[i + 1]->str, &workers);
-        if (!map_get(c->runs, name) && members_share(&c->members, name, workers) > 0)
+        if (!map_get(c->runs, name) &&
+            (!map_get(c->seen, name) || members_share(&c->members, name, workers) > 0))
             names[count++] = name;
     }
     err = open_runs(t, c, names, count);
@@ -316,6 +319,8 @@ static int read_list(struct task *t, struct crew *c, bool *open)
         (void)str_to_i64(r[1]->items[i + 1]->str, &workers);
         if (!run)
             continue;
+        if (map_add(c->seen, run->name))
+            run->orphans = run->claimed = true;
         run->listed = true;
         run->want = members_share(&c->members, run->name, workers);
     }
@@ -465,6 +470,7 @@ static void close_idle(struct crew *c, struct crew_run **runs, size_t count)
         if (runs[i]->count == 0 && !runs[i]->listed && !runs[i]->orphans && !runs[i]->claimed &&
             till_idle(&runs[i]->till)) {
             map_del(c->runs, runs[i]->name);
+            map_del(c->seen, runs[i]->name);
             run_free(runs[i]);
         }
 }
@@ -486,6 +492,8 @@ static int reap_all(struct task *t, struct crew_run **runs, size_t count)
 static void begin_anew(struct crew *c, struct crew_run **runs, size_t count)
 {
     c->epoch = redis_epoch(c->node->redis);
+    map_free(c->seen);
+    c->seen = map_new();
     for (size_t i = 0; i < count; i++)
         stop_workers(runs[i], false);
 }

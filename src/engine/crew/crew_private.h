@@ -20,8 +20,11 @@ struct crew {
     struct group fetchers; /* tasks that fetch lots for them */
     struct group clerks;   /* tasks that record their verdicts */
     size_t fetcher_count;
-    struct list hungry;   /* workers that wait for one of these */
-    struct map *runs;     /* name -> struct crew_run, owned */
+    struct list hungry; /* workers that wait for one of these */
+    struct map *runs;   /* name -> struct crew_run, owned */
+    /* Runs that this node has looked at since Redis was last restarted, with a share or without: an
+     * older Redis brings back leases and claims of this node, which only this node may drop. */
+    struct map *seen;
     struct buf json;      /* a result on its way to the ledger; no worker waits meanwhile */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */

@@ -28,17 +28,7 @@
 #define HEART_RUNS   4
 #define HEART_PAPERS 40 /* of a run, at most */
 
-/* Two defects that this bench has found. A crew that has closed a run looks after it no more, and the
- * others take what it has left there for held as long as its node lives. So a run waits for ever, if
- * its share has gone to another node:
- *   - a lease, because finish_unit in worker.c takes ERR_CONFLICT for "the unit is somebody else's by
- *     now": after a restart of Redis the lease is still there, under our name;
- *   - leases and claims that came back with a Redis that is older than the closing.
- * Until that is mended nodes are started anew where a run does not come to its end, and it is counted;
- * 0: then a problem it is. */
-#define HEART_KNOWN_LEFT_BEHIND 1
-
-/* A third one: workers_claim.lua counts the nodes that the caller knows to live, and drops
+/* A defect that this bench has found: workers_claim.lua counts the nodes that the caller knows to live, and drops
  * the claims of all others. A node that joins between the caller's beat and its claim is not known yet:
  * what it has claimed is dropped, and the user has more workers than permitted until both have claimed
  * again. Until that is mended workers are not counted right after a node has come; 0: they are. */

@@ -293,17 +293,9 @@ static void wait_for_rest(struct task *t, struct heart_world *w, int64_t ms)
     }
 }
 
-static void come_to_rest(struct task *t, struct heart_world *w, int64_t *stuck)
+static void come_to_rest(struct task *t, struct heart_world *w)
 {
     wait_for_rest(t, w, CALM_MS);
-    if (HEART_KNOWN_LEFT_BEHIND && !heart_at_rest(w) && !*w->problem) {
-        ++*stuck;
-        for (int i = 0; i < HEART_NODES; i++) {
-            heart_node_drain(t, w, i, 0);
-            heart_node_up(w, i);
-        }
-        wait_for_rest(t, w, CALM_MS);
-    }
     for (size_t i = 0; !heart_at_rest(w) && i < w->run_count; i++) {
         const struct heart_run *r = &w->runs[i];
         if (!run_state_final(r->state) || r->told != r->state || r->leases)
@@ -338,7 +330,7 @@ static void play(struct task *t, void *arg)
     set_up(w, &p);
     carry_out(t, w, &p);
     calm_down(w);
-    come_to_rest(t, w, &s->stuck);
+    come_to_rest(t, w);
     for (int i = 0; i < HEART_NODES; i++)
         heart_node_drain(t, w, i, 5000);
     heart_look_end(w);

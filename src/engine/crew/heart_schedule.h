@@ -11,7 +11,6 @@ struct heart_schedule {
     struct redis_model *model;
     char problem[256];            /* of the last one; "": none */
     int64_t virtual_ms, ai_calls; /* of all so far */
-    int64_t stuck;                /* schedules that HEART_KNOWN_LEFT_BEHIND has saved */
 };
 
 /* False: an invariant did not hold; problem says which, and when. The same seed, the same schedule. */
