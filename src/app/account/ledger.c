@@ -48,7 +48,8 @@ int account_ledger(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- as a table --- */
 
-/* Money in and money out have columns of their own: a cell that begins with a minus might be a formula. */
+/* Money in and money out have columns of their own: a cell that begins with a minus might be a
+ * formula. */
 static void add_row(struct task *t, struct buf *out, const struct statement_row *r)
 {
     struct csv_writer w = {out, 0};
@@ -65,7 +66,8 @@ static void add_row(struct task *t, struct buf *out, const struct statement_row 
     csv_end_row(&w);
 }
 
-/* The first page is read before anything is sent, so that a store that is away is still told as an error. */
+/* The first page is read before anything is sent, so that a store that is away is still told as an
+ * error. */
 static int send_pages(struct task *t, struct api_call *c, struct buf *b)
 {
     struct statement_wish wish = {.uid = c->session.uid};

@@ -59,7 +59,7 @@ static int log_out(struct task *t, struct api_call *c, struct json_writer *w)
     return api_session_leave(t, c, SESSION_USER, NULL);
 }
 
-/* --- who am I --- */
+/* --- the account --- */
 
 static int show_me(struct task *t, struct api_call *c, struct json_writer *w)
 {

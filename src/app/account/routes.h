@@ -1,4 +1,4 @@
-/* routes.h -- accounts: register, log in and out, sessions, passwords, who am I. */
+/* routes.h -- accounts: register, log in and out, sessions, passwords, the account itself. */
 #ifndef APP_ACCOUNT_ROUTES_H
 #define APP_ACCOUNT_ROUTES_H
 

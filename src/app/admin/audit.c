@@ -1,4 +1,4 @@
-/* The audit log: read, filtered, exported. Nobody can change it. */
+/* The audit log: read, filtered, exported. It cannot be changed. */
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 #include "base/time.h"
@@ -116,8 +116,8 @@ static void add_row(struct csv_writer *w, const struct admin_row *r)
     csv_end_row(w);
 }
 
-/* Rows that are added meanwhile have higher numbers: they do not disturb. No connection to MySQL is held
- * while the client reads. */
+/* Rows that are added meanwhile have higher numbers: they do not disturb. No connection to MySQL is
+ * held while the client reads. */
 static int send_page(struct task *t, struct api_call *c, struct admin_filter *f, struct buf *b,
                      bool *more)
 {
@@ -221,7 +221,8 @@ static const struct api_field state_fields[] = {
 static const struct api_field action_fields[] = {
     {"id", API_INT, .least = 1, .most = INT64_MAX, .about = "grows"},
     {"at", API_TIME, .about = "when"},
-    {"admin_uid", API_INT, .most = INT32_MAX, .about = "who; 0: at the command line"},
+    {"admin_uid", API_INT, .most = INT32_MAX,
+     .about = "number of the admin; 0: at the command line"},
     {"admin", API_TEXT, .most = 255, .about = "their name then"},
     {"ip_address", API_TEXT, .most = 45, .about = "from where"},
     {"action", API_TEXT, .most = ACTION_MAX, .about = "what, like user.recharge"},

@@ -2,7 +2,8 @@
  *
  *     event: overview   data: what GET /api/admin/overview answers, but for "success"
  *
- * A stream ends after a minute, and browsers connect again by themselves: so whoever was logged out, or removed, sees no more. */
+ * A stream ends after a minute, and browsers connect again by themselves: so an admin that was
+ * logged out, or removed, sees no more. */
 #include "engine/watch/overview.h"
 
 #include "app/admin/call.h"
@@ -272,7 +273,7 @@ static const struct api_field backlog_fields[] = {
 };
 static const struct api_field run_fields[] = {
     {"node", API_TEXT, .about = "id of the node"},
-    COUNT("user", "whose run it is"),
+    COUNT("user", "the owner of the run"),
     {"query_id", API_TEXT, .about = "the run"},
     COUNT("workers", "that this node has at it"),
     API_END,
@@ -290,7 +291,7 @@ static const struct api_field node_fields[] = {
     {"drained", API_BOOL, .about = "by an admin"},
     COUNT("workers", "that it has"),
     COUNT("ai_latency_us", "of a call to the AI, on average; 0: not known"),
-    COUNT("silent_ms", "since its last sign of life; after 4,000 it is lost"),
+    COUNT("silent_ms", "since its last heartbeat; after 4,000 it is lost"),
     COUNT("late_us", "how late its loop was"),
     COUNT("resident_bytes", "memory of the process"),
     COUNT("tasks", "that it has"),
@@ -360,7 +361,7 @@ static const struct api_field overview_reply[] = {
     {"rpm", API_OBJECT, .about = "requests to the AI service", .fields = rate_fields},
     {"tpm", API_OBJECT, .about = "tokens of them", .fields = rate_fields},
     {"backlog", API_OBJECT, .about = "what waits", .fields = backlog_fields},
-    {"workers", API_OBJECT, .about = "who works at what", .fields = workers_fields},
+    {"workers", API_OBJECT, .about = "workers by run and node", .fields = workers_fields},
     {"nodes", API_OBJECTS, .about = "those that live", .fields = node_fields},
     {"stores", API_OBJECT, .about = "Redis and MySQL", .fields = stores_fields},
     {"billing", API_OBJECT, .about = "money on its way", .fields = billing_fields},

@@ -1,11 +1,11 @@
-/* What can be switched on and off for everybody, within a second. */
+/* What can be switched on and off for all nodes, within a second. */
 #include "engine/people/switches.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 
 static const char *const about[] = {
-    [SWITCH_REGISTRATION] = "anybody may register",
+    [SWITCH_REGISTRATION] = "registration is open",
     [SWITCH_NEW_RUNS] = "runs that wait are started",
 };
 _Static_assert(sizeof about / sizeof *about == SWITCH_COUNT, "every switch is explained");
@@ -77,7 +77,7 @@ static const struct api_field turn_body[] = {
 static const struct api_field turn_reply[] = {
     NAME, {"on", API_BOOL, .about = "from now on"}, API_END};
 static const struct api_field enabled_fields[] = {
-    {"enabled", API_BOOL, .about = "anybody may register"},
+    {"enabled", API_BOOL, .about = "registration is open"},
     API_END,
 };
 

@@ -46,7 +46,8 @@ static struct str pattern_of(struct task *t, struct str prefix)
     return str_from(p, n);
 }
 
-/* A page begins behind a user: by number, or by name where names are searched. Neither ever changes. */
+/* A page begins behind a user: by number, or by name where names are searched. Neither ever
+ * changes. */
 struct search {
     struct str q;
     int64_t after; /* -1: from the start */
@@ -110,8 +111,8 @@ static void put_members(struct task *t, struct json_writer *w, const struct acco
     api_put_time(w, "created_at", a->created_ms);
 }
 
-/* The last one of a page that was found by its number, not by its name, is no place among names: then
- * the next page begins with the first name. */
+/* The last one of a page that was found by its number, not by its name, is no place among names:
+ * then the next page begins with the first name. */
 static struct str next_of(struct task *t, const struct search *s)
 {
     if ((int64_t)s->count <= s->limit)

@@ -24,7 +24,7 @@ struct api {
     struct buf openapi;
 };
 
-/* --- who calls --- */
+/* --- sessions --- */
 
 /* p == NULL: there is none. */
 static struct str bearer_token(const struct http_exchange *x)
@@ -49,8 +49,8 @@ static bool origin_is_host(struct str origin, struct str host)
     return str_ieq(str_from(origin.p + start, origin.n - start), host);
 }
 
-/* A page of somebody else can make a browser send our cookie, but not lie about where the page
- * is from. Whoever says nothing about it is no browser. */
+/* A page of another site can make a browser send our cookie, but cannot forge where the page is
+ * from. A client that sends neither header is no browser. */
 static int refuse_cross_site(struct task *t, const struct http_exchange *x)
 {
     struct str site = http_header(x, "sec-fetch-site"), origin = http_header(x, "origin");
@@ -60,7 +60,7 @@ static int refuse_cross_site(struct task *t, const struct http_exchange *x)
     return ours ? 0 : task_fail(t, ERR_FORBIDDEN, "cross-site request");
 }
 
-/* Asked for every call: whoever is removed or demoted is so at once. */
+/* Asked for every call: removing or demoting an admin is effective at once. */
 static int require_admin_role(struct task *t, struct api_call *c)
 {
     struct admin a;
@@ -136,7 +136,7 @@ static int take_query(struct task *t, struct api_call *c)
     return err ? api_refuse(t, c, p.field, "%s", p.message) : 0;
 }
 
-/* "application/json", and with "charset=utf-8" if somebody insists. */
+/* "application/json", and with "charset=utf-8" if that is sent. */
 static bool is_json(struct str type)
 {
     struct str charset = type, media = type.p ? str_trim(str_cut(&charset, ';')) : STR("");
@@ -229,7 +229,7 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
                                   http_header_list(x, "x-forwarded-for"));
     int err = admit(t, &c);
     if (err == ERR_FORBIDDEN && c.session.sid.p)
-        api_note_refusal(t, &c, err); /* an admin who wanted more than the role allows */
+        api_note_refusal(t, &c, err); /* an admin without the role */
     if (!err)
         err = serve(t, &c);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;

@@ -1,14 +1,15 @@
-/* api.h -- routes of the HTTP API, told once: who may call them, what they take, what they answer.
+/* api.h -- routes of the HTTP API, told once: their access, what they take, what they answer.
  *
  * A request is checked against the table before its handler sees it, a reply against the table in
  * tests, and /openapi.json is written from the same table: so they cannot differ.
  *
- * The order of the checks: cross-site (writes without a Bearer token), session, parameters, body. Unknown
- * members of a body and unknown parameters are refused: a misspelt one would be ignored otherwise. A
- * null there is no value, and a body that was not sent counts as {}.
+ * The order of the checks: cross-site (writes without a Bearer token), session, parameters, body.
+ * Unknown members of a body and unknown parameters are refused: a misspelt one would be ignored
+ * otherwise. A null there is no value, and a body that was not sent counts as {}.
  *
- * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What an admin
- * may change is noted (admin_log.h): by its handler when it is done, here when it is refused. */
+ * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What
+ * an admin may change is noted (admin_log.h): by its handler when it is done, here when it is
+ * refused. */
 #ifndef ENGINE_API_API_H
 #define ENGINE_API_API_H
 
@@ -60,8 +61,8 @@ struct api_field {
 enum api_access { API_PUBLIC, API_USER, API_ADMIN, API_SUPER };
 
 struct api_call;
-/* Writes members into w, which has an object begun with "success": true; 0 sends it with the route's
- * status. One that replies by itself (streams, files) sets c->replied. */
+/* Writes members into w, which has an object begun with "success": true; 0 sends it with the
+ * route's status. One that replies by itself (streams, files) sets c->replied. */
 typedef int api_handler(struct task *t, struct api_call *c, struct json_writer *w);
 
 struct api_route {
@@ -99,12 +100,12 @@ struct api_call {
     const struct api_value *query; /* parameters that fit */
     size_t query_count;
     const char *wrong; /* the field that api_refuse was told */
-    bool degraded;     /* set by whoever read from MySQL for want of Redis: the reply says so */
+    bool degraded;     /* read from MySQL because Redis does not answer: the reply says so */
     bool replied;
 };
 
 /* Values of the body or the query that have been checked; absent ones have p == NULL, or leave *out
- * alone and give false. A name that is in no table of the route is our mistake. */
+ * alone and give false. A name that is in no table of the route stops the process. */
 struct str api_text(const struct api_call *c, const char *name);
 bool api_int(const struct api_call *c, const char *name, int64_t *out);
 bool api_bool(const struct api_call *c, const char *name, bool *out);
@@ -118,7 +119,7 @@ size_t api_texts(struct task *t, const struct api_call *c, const char *name,
 MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field, const char *fmt,
                           ...) PRINTF(4, 5);
 
-/* The admin who calls does what the route says, to the user ":uid" of its path, if any. */
+/* The deed of the calling admin: what the route says, to the user ":uid" of its path, if any. */
 struct admin_deed api_deed(const struct api_call *c);
 
 /* A member of API_INT; null unless it is known. */
@@ -129,7 +130,7 @@ void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms);
 /* Sent whatever the handler returns, so it comes last. token "" with 0 seconds takes it away. */
 void api_set_cookie(struct api_call *c, const char *name, const char *token, int64_t seconds);
 
-/* n and the applications are borrowed. Tables that make no sense are our mistake. */
+/* n and the applications are borrowed. Tables that make no sense stop the process. */
 struct api;
 struct api *api_new(struct node *n, const struct api_application *applications, size_t count);
 void api_free(struct api *a); /* after the server */

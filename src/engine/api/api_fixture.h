@@ -1,4 +1,5 @@
-/* api_fixture.h -- an audit log for tests of the API, made up: what is defined here is linked instead of the real one. */
+/* api_fixture.h -- an audit log for tests of the API, made up: what is defined here is linked
+ * instead of the real one. */
 #ifndef ENGINE_API_API_FIXTURE_H
 #define ENGINE_API_API_FIXTURE_H
 

@@ -13,8 +13,8 @@
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
 
-/* "alice" and "slow" are users' tokens, "root" is a super admin's, "clerk" another one's; "ghost" was
- * removed. */
+/* "alice" and "slow" are users' tokens, "root" is a super admin's, "clerk" another one's; "ghost"
+ * was removed. */
 int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
                 struct session *out)
 {
@@ -524,7 +524,7 @@ static void queries(struct task *t, void *arg)
     world_close(t, &w);
 }
 
-/* --- who may call --- */
+/* --- access --- */
 
 #define COOKIE(token) "Cookie: " API_COOKIE "=" token "\r\n"
 #define ADMIN(token)  "Cookie: " API_ADMIN_COOKIE "=" token "\r\n"
@@ -537,7 +537,7 @@ static const struct {
     int status;
 } callers[] = {
     {"GET /api/where", "", 200},
-    {"GET /api/where", COOKIE("nobody"), 200}, /* nobody looks */
+    {"GET /api/where", COOKIE("nobody"), 200}, /* the cookie is not read */
     {"GET /api/where", BEARER("broken"), 200},
     {"GET /api/things/1", "", 401},
     {"GET /api/things/1", COOKIE("alice"), 200},

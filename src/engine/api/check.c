@@ -364,7 +364,7 @@ static bool limits_sound(const struct api_field *f)
         return bounded;
     case API_INTS:
     case API_TIME:
-        return false; /* nobody sends these */
+        return false; /* only replies have these */
     default:
         return true;
     }

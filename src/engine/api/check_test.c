@@ -1,5 +1,5 @@
-/* Tables that make no sense stop the process when it starts, not when somebody calls. What they make of
- * values is in api_test.c. */
+/* Tables that make no sense stop the process when it starts, not at the first call. What they
+ * make of values is in api_test.c. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

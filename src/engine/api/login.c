@@ -105,8 +105,8 @@ static int check_password(struct task *t, struct api_call *c, enum session_kind 
     return err ? err : wrong_password(t);
 }
 
-/* An account that was banned, removed or got another password while the old one was checked may have
- * missed the end of all sessions: so it is read once more after the session has begun. */
+/* An account that was banned, removed or got another password while the old one was checked may
+ * have missed the end of all sessions: so it is read once more after the session has begun. */
 static int check_again(struct task *t, struct api_call *c, enum session_kind kind,
                        const struct api_account *a, const char *token)
 {

@@ -1,5 +1,5 @@
-/* login.h -- logging in, for users and admins alike: guesses are counted, sessions begin, are listed and
- * end. */
+/* login.h -- logging in, for users and admins alike: guesses are counted, sessions begin, are
+ * listed and end. */
 #ifndef ENGINE_API_LOGIN_H
 #define ENGINE_API_LOGIN_H
 
@@ -23,8 +23,9 @@ struct api_account {
 /* Counts a registration for its address, before the password is hashed. ERR_RATE: too many. */
 MUST_CHECK int api_attempt_register(struct task *t, struct api_call *c, struct attempt *who);
 
-/* A handler of api_login_body: begins a session, sets its cookie and writes api_login_reply. Log-ins
- * of admins are noted, and wrong guesses at the password of one. ERR_RATE: too many guesses. */
+/* A handler of api_login_body: begins a session, sets its cookie and writes api_login_reply.
+ * Log-ins of admins are noted, and wrong guesses at the password of one. ERR_RATE: too many
+ * guesses. */
 MUST_CHECK int api_log_in(struct task *t, struct api_call *c, enum session_kind kind,
                           struct json_writer *w, struct api_account *out);
 /* For a handler of api_password_body: the account that calls, if the old password is right, and the

@@ -77,7 +77,8 @@ static struct str asked(struct task *t, const struct api_call *c)
     return text;
 }
 
-/* Texts of what is not the caller's fault may tell of hosts and statements: they are for the log. */
+/* Texts of what is not the caller's fault may tell of hosts and statements: they are for the
+ * log. */
 void api_note_refusal(struct task *t, const struct api_call *c, int err)
 {
     if (!c->route->audit)

@@ -1,5 +1,5 @@
-/* What an admin asks for and does not get is noted. Sessions, admins and the audit log are made up: what is
- * defined below is linked instead of the real ones. */
+/* What an admin asks for and does not get is noted. Sessions, admins and the audit log are made up:
+ * what is defined below is linked instead of the real ones. */
 #include <stdio.h>
 
 #include "base/log.h"

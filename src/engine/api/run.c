@@ -48,7 +48,7 @@ int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int
         return api_refuse(t, c, "cursor", "%s", task_error(t));
     if (err)
         return err;
-    cache_touch(t, n->cache, uid); /* whoever puts something of a user into Redis does */
+    cache_touch(t, n->cache, uid); /* history_list may have filled Redis */
     c->degraded = c->degraded || page.degraded;
     jw_key(w, STR("queries"));
     jw_array(w);
@@ -69,7 +69,7 @@ const struct api_field api_run_fields[] = {
     {"query_id", API_TEXT, .most = 64, .about = "names the run"},
     {"state", API_TEXT, .choices = API_RUN_STATES, .about = "what it does now"},
     {"reason", API_TEXT, .optional = true, .most = RUN_REASON_BYTES_MAX,
-     .about = "why it is paused, was ended by somebody else, or failed"},
+     .about = "why it is paused, was ended by an admin, or failed"},
     {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES,
      .about = "the same for programs; funds: the balance is used up, resume after a recharge"},
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},

@@ -1,8 +1,8 @@
-/* admin.h -- who may run millrace: nobody who merely uses it (user.h).
+/* admin.h -- accounts that may run millrace; those of users (user.h) are apart.
  *
- * Owns table admin_info and admin:<uid>:info, which lacks the password. Names are as those of users, and
- * unique among admins. Always true: once there is a super admin there always is one. Whoever removes or
- * demotes one locks all admins, so that two cannot remove each other. */
+ * Owns table admin_info and admin:<uid>:info, which lacks the password. Names are as those of
+ * users, and unique among admins. Always true: once there is a super admin there always is one. To
+ * remove or demote one, all admins are locked, so that two cannot remove each other. */
 #ifndef ENGINE_PEOPLE_ADMIN_H
 #define ENGINE_PEOPLE_ADMIN_H
 
@@ -30,8 +30,8 @@ MUST_CHECK int admin_find(struct task *t, struct sql_pool *sql, struct str name,
 /* All of them, by number, in the task's arena. */
 MUST_CHECK int admin_list(struct task *t, struct sql_pool *sql, struct admin **out, size_t *count);
 
-/* Each of these is noted with `by` in the same transaction; target, before and after are filled in. After
- * ERR_UNCERTAIN it may have been done. */
+/* Each of these is noted with `by` in the same transaction; target, before and after are filled in.
+ * After ERR_UNCERTAIN it may have been done. */
 
 /* ERR_EXISTS: the name is taken. ERR_CONFLICT: there are ADMINS_MAX. ERR_INVALID: no name. */
 MUST_CHECK int admin_create(struct task *t, struct sql_pool *sql, struct str name, struct str hash,
@@ -53,8 +53,8 @@ MUST_CHECK int admin_set_role(struct task *t, struct cache *c, int64_t uid, bool
 /* All sessions end, but for one (p == NULL: none is kept). ERR_NOT_FOUND. */
 MUST_CHECK int admin_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash,
                                   struct str but_sid, const struct admin_deed *by);
-/* As part of a transaction of the caller's; sessions stay. Redis hears of it within a second of the end
- * of that. *version: of the admin afterwards. */
+/* As part of a transaction of the caller's; sessions stay. Redis is told within a second of its
+ * end. *version: of the admin afterwards. */
 MUST_CHECK int admin_set_password_on(struct task *t, struct sql *c, int64_t uid, struct str hash,
                                      const struct admin_deed *by, int64_t *version);
 #endif

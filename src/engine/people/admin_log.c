@@ -68,8 +68,8 @@ static const char insert[] =
     " ip_address) VALUES (UTC_TIMESTAMP(3), ?, ?, ?, ?, ?, ?, ?)";
 #define INSERTED 7
 
-/* The column request_id, which is unique, is for rows of a transaction: what they tell has happened.
- * All others have it among the details only. */
+/* The column request_id, which is unique, is for rows of a transaction: what they tell has
+ * happened. All others have it among the details only. */
 static void values_of(struct task *t, const struct admin_deed *d, bool in_transaction,
                       struct sql_value v[INSERTED])
 {
@@ -153,15 +153,15 @@ static struct sql_value moment(struct task *t, int64_t ms)
     return sql_text(str_dup(task_arena(t), str_from(iso, sizeof iso - 2))); /* without its Z */
 }
 
-/* who: the condition on the admin, with its value; NULL: none. */
+/* of_admin: the condition on the admin, with its value; NULL: none. */
 static void ask_rows(struct task *t, struct question *q, const struct admin_filter *f,
-                     struct span ids, int64_t limit, const char *who, struct sql_value value)
+                     struct span ids, int64_t limit, const char *of_admin, struct sql_value value)
 {
     buf_add_lit(&q->text, "(");
     ask(q, record_select(task_arena(t), &kind, "WHERE id < ?"), sql_int(ids.before));
     ask(q, " AND id > ?", sql_int(ids.after));
-    if (who)
-        ask(q, who, value);
+    if (of_admin)
+        ask(q, of_admin, value);
     if (f->action.p)
         ask(q, " AND action = ?", sql_text(f->action));
     if (f->user_uid)
@@ -200,8 +200,9 @@ static int find_id(struct task *t, struct sql_pool *p, const char *query, struct
     return err;
 }
 
-/* Ids grow with the time, but for statements that had to wait and for a clock that was set: no row is
- * an hour late. So a time is also a limit of ids, and the rows of other times need not be read. */
+/* Ids grow with the time, but for statements that had to wait and for a clock that was set: no row
+ * is an hour late. So a time is also a limit of ids, and the rows of other times need not be
+ * read. */
 static int limit_ids(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      struct span *ids)
 {
@@ -236,8 +237,8 @@ static int read_rows(struct task *t, struct sql_pool *p, const struct admin_filt
 }
 
 /* Asked for all rows, the server begins with the newest one of an admin, wherever the page begins,
- * and an export would read the whole table for each page. So it is asked for some ids, then for many,
- * then for all. */
+ * and an export would read the whole table for each page. So it is asked for some ids, then for
+ * many, then for all. */
 static int read_page(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      int64_t limit, struct sql_rows *r)
 {

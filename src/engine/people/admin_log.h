@@ -1,9 +1,9 @@
-/* admin_log.h -- what admins did: who, when, from where, what, to whom, before and after, and what
- * came of it. In table admin_audit. (audit.h is about money.)
+/* admin_log.h -- the audit log of admins, table admin_audit: which admin, when, from where, what,
+ * to what, before and after, and the outcome. (money/audit.h is about money.)
  *
  * Rows are only ever added: no statement of millrace changes or removes one, which tests/tidy.py
- * checks. Whatever changes MySQL is noted in the same transaction, so that neither happens without the
- * other. What goes through Redis, or takes several transactions, is noted before as begun and
+ * checks. Whatever changes MySQL is noted in the same transaction, so that neither happens without
+ * the other. What goes through Redis, or takes several transactions, is noted before as begun and
  * afterwards as done. Refusals are noted once they are decided. */
 #ifndef ENGINE_PEOPLE_ADMIN_LOG_H
 #define ENGINE_PEOPLE_ADMIN_LOG_H
@@ -16,7 +16,7 @@
 #define ADMIN_OUTCOMES "done|begun|repeated|refused|failed"
 enum admin_outcome {
     ADMIN_DONE,
-    ADMIN_BEGUN,    /* another row tells what came of it; if none does, nobody knows */
+    ADMIN_BEGUN,    /* another row tells the outcome; if none does, it is not known */
     ADMIN_REPEATED, /* it was done before, and nothing more was done */
     ADMIN_REFUSED,  /* the caller's fault */
     ADMIN_FAILED,   /* not the caller's fault; error tells whether it may have been done */
@@ -24,7 +24,7 @@ enum admin_outcome {
 
 /* Texts with p == NULL and numbers of 0 are none. */
 struct admin_deed {
-    int64_t admin_uid;              /* 0: nobody in particular */
+    int64_t admin_uid;              /* 0: the command line */
     struct str admin_name, address; /* as they are now: admins can be removed */
     const char *action;             /* "user.recharge" */
     int64_t user_uid;               /* the user it was done to */
@@ -38,7 +38,8 @@ struct admin_deed {
 /* What the operator does at the command line. */
 #define ADMIN_OPERATOR .admin_name = STR("(command line)"), .address = STR("local")
 
-/* In the transaction that does it. ERR_EXISTS: so was this request_id, for the same user and action. */
+/* In the transaction that does it. ERR_EXISTS: so was this request_id, for the same user and
+ * action. */
 MUST_CHECK int admin_audit_add(struct task *t, struct sql *c, const struct admin_deed *d);
 /* By itself. */
 MUST_CHECK int admin_audit_note(struct task *t, struct sql_pool *p, const struct admin_deed *d);
@@ -58,7 +59,8 @@ struct admin_filter {
     int64_t user_uid;
     int64_t from_ms, to_ms; /* since 1970; to is not included; 0: not limited */
 };
-/* Newest first, at most limit, in the task's arena. Each of the filters has an index: what is read is what is found. */
+/* Newest first, at most limit, in the task's arena. Each filter has an index: only rows that match
+ * are read. */
 MUST_CHECK int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                                 int64_t limit, struct admin_row **out, size_t *count);
 #endif

@@ -21,7 +21,7 @@ struct attempts {
     struct str index;
     int64_t max, window_ms;
     int64_t *refused, *counted_here;
-    bool alone; /* Redis does not answer, and it was said */
+    bool alone; /* Redis does not answer, and the log says so */
 };
 
 static struct attempts *new_kind(struct attempts kind)
@@ -106,7 +106,8 @@ static int take_in_redis(struct task *t, struct attempts *a, const struct str *s
 static void say_alone(struct task *t, struct attempts *a, bool alone)
 {
     if (alone && !a->alone)
-        log_warn("engine", "%s are counted by this node alone: %s", a->noun, task_error(t));
+        log_warn("engine", "%s are counted by each node alone: %s; the limit is that of each node",
+                 a->noun, task_error(t));
     a->alone = alone;
 }
 

@@ -1,10 +1,10 @@
-/* attempts.h -- sliding windows that limit strangers: failed log-ins per user and per address
+/* attempts.h -- sliding windows that limit guesses: failed log-ins per user and per address
  * (ATTEMPTS_MAX in ATTEMPTS_WINDOW_MS), registrations per address (new_user.hourly_max in an hour).
  *
- * Counted over all nodes in Redis, by its clock, in keys that no eviction can take (no native TTL; the
- * sweeper of this module removes old ones). While Redis does not answer each node counts by itself,
- * so that a guess is never free. A name counts whether or not there is such a user; of IPv6 a whole
- * network counts as one address (address_subject). */
+ * Counted over all nodes in Redis, by its clock, in keys that no eviction can take (no native TTL;
+ * the sweeper of this module removes old ones). While Redis does not answer each node counts by
+ * itself, so that a guess is never free. A name counts whether or not there is such a user; of IPv6
+ * a whole network counts as one address (address_subject). */
 #ifndef ENGINE_PEOPLE_ATTEMPTS_H
 #define ENGINE_PEOPLE_ATTEMPTS_H
 
@@ -14,7 +14,7 @@
 #define ATTEMPTS_MAX            10
 #define ATTEMPTS_WINDOW_MS      (5 * 60 * 1000)
 #define REGISTRATIONS_WINDOW_MS (60 * 60 * 1000)
-#define ATTEMPTS_LOCAL_MAX      20000 /* users and addresses that a node without Redis can tell apart */
+#define ATTEMPTS_LOCAL_MAX      20000 /* users and addresses in a node without Redis */
 
 struct attempts;                                                   /* of one kind */
 struct attempts *attempts_new(struct redis *r, struct metrics *m); /* log-ins; borrows both */
@@ -22,17 +22,17 @@ struct attempts *attempts_new_registrations(struct redis *r, struct metrics *m, 
 void attempts_free(struct attempts *a);
 void attempts_set_window(struct attempts *a, int64_t ms); /* for tests, which cannot wait so long */
 
-/* Who tries: a folded user name and an address; realm keeps users and admins apart. */
+/* What is counted: a folded user name and an address; realm keeps users and admins apart. */
 struct attempt {
     const char *realm;        /* "user", "admin", "registration" */
     struct str name, address; /* name.p == NULL: counted for the address only */
 };
-/* Counts an attempt before the password is looked at, so that many at once cannot slip through.
+/* Counts an attempt before the password is checked, so that many at once cannot slip through.
  * ERR_RATE with *retry_after_s: there were too many; nothing was counted.
- * ERR_BUSY: there is no Redis, and ATTEMPTS_LOCAL_MAX others try. */
+ * ERR_BUSY: there is no Redis, and this node counts ATTEMPTS_LOCAL_MAX others already. */
 MUST_CHECK int attempts_take(struct task *t, struct attempts *a, const struct attempt *who,
                              int64_t *retry_after_s);
-/* It was right, or was not looked at: what was counted for it is taken back, for the user all of it. */
+/* It was right, or was not examined: its count is taken back; all counts of the user are. */
 void attempts_forgive(struct task *t, struct attempts *a, const struct attempt *who);
 /* For ever: removes what is older than the window. A task_fn with a struct attempts. */
 void attempts_task(struct task *t, void *arg);

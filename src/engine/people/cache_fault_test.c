@@ -170,7 +170,7 @@ static void test_killed_during_load(struct task *t, void *arg)
     close_two(t, n);
 }
 
-/* Without Redis nobody tells a slow loader: whoever comes after a change must not wait for it. */
+/* Without Redis a slow loader is not told: a read after the change must not wait for it. */
 static void test_change_during_degraded_load(struct task *t, void *arg)
 {
     (void)arg;

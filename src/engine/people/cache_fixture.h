@@ -1,5 +1,6 @@
-/* cache_fixture.h -- what the tests of the cache, which run through users, have in common: a real MariaDB, a real Redis with
- * its AOF, nodes, and a kind of record whose loads can be counted, slowed down and made to fail. */
+/* cache_fixture.h -- what the tests of the cache, which run through users, have in common: a real
+ * MariaDB, a real Redis with its AOF, nodes, and a kind of record whose loads can be counted,
+ * slowed down and made to fail. */
 #ifndef ENGINE_PEOPLE_CACHE_FIXTURE_H
 #define ENGINE_PEOPLE_CACHE_FIXTURE_H
 

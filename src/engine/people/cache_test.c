@@ -165,7 +165,7 @@ static void slow_loader(struct task *t, bool present)
         check(task_sleep(t, 5) == 0);
     check(task_sleep(t, 100) == 0);
     probe.slow_ms = 0;
-    if (present) /* somebody else was faster with the same row */
+    if (present) /* another node was faster with the same row */
         check(get(t, &other, 1).err == 0);
     check(user_set_permission(t, other.cache, 1, 77) == 0);
     is_str(say(t, &n, STR("HGET"), STR("user:1:info"), STR("version"))->str, STR("1"),
@@ -307,7 +307,7 @@ static void await_no_marks(struct task *t, struct node *n)
         check(task_sleep(t, 20) == 0);
 }
 
-/* Somebody changed user 1 and could not tell Redis. */
+/* A node changed user 1 and could not tell Redis. */
 static void test_drain(struct task *t, void *arg)
 {
     (void)arg;

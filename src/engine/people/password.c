@@ -10,8 +10,8 @@
 #define HASH_BYTES 60 /* "$2b$12$", 22 characters of salt, 31 of the digest */
 
 /* Takes the place of hashes that are none, so that the answer takes as long. */
-static const struct str nobody = {"$2b$12$abcdefghijklmnopqrstuu5LXoJwYWuNr0F.uDCSMV6a6QvXZyBqK",
-                                  HASH_BYTES};
+static const struct str unusable = {"$2b$12$abcdefghijklmnopqrstuu5LXoJwYWuNr0F.uDCSMV6a6QvXZyBqK",
+                                    HASH_BYTES};
 
 enum lane {
     LANE_OLD, /* the account exists */
@@ -44,7 +44,8 @@ uint64_t passwords_hashed(const struct passwords *p)
     return p->hashed;
 }
 
-/* What a helper thread gets. Its memory is no task's, because it is wiped: 32 KB of bcrypt's state. */
+/* What a helper thread gets. Its memory is no task's, because it is wiped: 32 KB of bcrypt's
+ * state. */
 struct job {
     char password[PASSWORD_BYTES_MAX + 1];
     char setting[HASH_BYTES + 1];
@@ -160,7 +161,7 @@ int password_verify(struct task *t, struct passwords *p, struct str password, st
 {
     bool possible =
         hash.p && is_hash(hash) && !has_nul(password) && password.n <= PASSWORD_BYTES_MAX;
-    struct job *j = job_new(password, possible ? hash : nobody);
+    struct job *j = job_new(password, possible ? hash : unusable);
     int err = run(t, p, LANE_OLD, j);
     if (!err)
         *right = possible && str_eq_secret(str_of(j->hash), hash);

@@ -145,7 +145,8 @@ static void renew(struct task *t, struct cache *c, const struct session_home *h,
 
 /* --- begin --- */
 
-/* At most so many bytes, in whole characters; what is no text becomes '?': MySQL would refuse it. */
+/* At most so many bytes, in whole characters; what is no text becomes '?': MySQL would refuse
+ * it. */
 static struct str clean(struct arena *a, struct str s, size_t bytes_max)
 {
     size_t max = s.n < bytes_max ? s.n : bytes_max, n = 0;
@@ -207,9 +208,9 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
 
 /* --- get --- */
 
-/* Puts a session into Redis again. It may have ended after its row was read. Then a tombstone refuses
- * it; or, if the node that ended it could not tell Redis, and what was stale was dropped before this
- * fill, the row is gone by now: so it is looked for once more. */
+/* Puts a session into Redis again. It may have ended after its row was read. Then a tombstone
+ * refuses it; or, if the node that ended it could not tell Redis, and what was stale was dropped
+ * before this fill, the row is gone by now: so it is looked for once more. */
 static int refill(struct task *t, struct cache *c, const struct session_home *h, struct session *s)
 {
     bool refused = false;
@@ -223,7 +224,7 @@ static int refill(struct task *t, struct cache *c, const struct session_home *h,
     struct session again;
     err = read_one(t, c, h, s->sid, &again);
     if (err == ERR_UNAUTHENTICATED) {
-        (void)!session_end_at(t, c, h, s->uid, s->sid); /* ERR_NOT_FOUND, which is why */
+        (void)!session_end_at(t, c, h, s->uid, s->sid, NULL); /* ERR_NOT_FOUND, which is why */
         return unauthenticated(t);
     }
     return err && !cache_goes_on(t) ? err : 0; /* it was there a moment ago */

@@ -1,18 +1,18 @@
-/* session.h -- who is logged in.
+/* session.h -- log-ins of users and admins.
  *
- * A token is 256 random bits, known to its owner alone. Everybody else knows its sid: SHA-256 of the
- * token in 64 hexadecimal digits. Owns session:<sid> (hash, TTL 7 days, renewed), user:<uid>:session
- * (set of sids) and table session; admins have the same with keys of their own, for 12 hours.
+ * A token is 256 random bits, known to its owner alone. All else uses its sid: SHA-256 of the token
+ * in 64 hexadecimal digits. Owns session:<sid> (hash, TTL 7 days, renewed), user:<uid>:session (set
+ * of sids) and table session; admins have the same with keys of their own, for 12 hours.
  *
  * Always true:
  *   - a session that was ended is dead on every node at once. Its row goes from MySQL first; in
- *     Redis it leaves a mark behind, so that a slow loader cannot revive it; and if Redis does
- *     not answer, the user is marked stale (cache.h), so that a session Redis remembers is not
- *     believed when it is back. (Where others still reach the Redis that a node cannot reach, they
- *     learn it from that mark, within a second or two);
- *   - a session that is in Redis is in its owner's set, where cache.c finds it, and a user's session
- *     has a deadline like all that the user has there. So whoever removes the set drops the sessions
- *     first. */
+ *     Redis it leaves a tombstone, so that a slow loader cannot revive it; and if Redis does not
+ *     answer, the user is marked stale (cache.h), so that a session that Redis still has is not
+ *     used when it is back. (Nodes that still reach a Redis that this one cannot reach learn it
+ *     from that mark, within a second or two);
+ *   - a session that is in Redis is in its owner's set, where cache.c finds it, and a user's
+ *     session has a deadline like all that the user has there. So before the set is removed the
+ *     sessions are dropped. */
 #ifndef ENGINE_PEOPLE_SESSION_H
 #define ENGINE_PEOPLE_SESSION_H
 
@@ -61,7 +61,6 @@ MUST_CHECK int session_end_by(struct task *t, struct cache *c, enum session_kind
 /* All of a user's, but for one (p == NULL: none is kept). */
 MUST_CHECK int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                                struct str but_sid);
-/* For ever: ends sessions that nobody used for so long that they have expired. A task_fn with a struct
- * cache. */
+/* For ever: ends sessions that have expired. A task_fn with a struct cache. */
 void session_task(struct task *t, void *arg);
 #endif

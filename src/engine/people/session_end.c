@@ -1,11 +1,11 @@
 /* How sessions end:
  *
  *   1. the row goes, and its owner is marked stale, in one transaction;
- *   2. Redis gets a mark in the place of the session. From now on it is dead everywhere, and who has
- *      read the row before cannot bring it back;
+ *   2. Redis gets a tombstone in the place of the session. From now on it is dead everywhere, and a
+ *      loader that has read the row before cannot bring it back;
  *   3. the owner is settled (cache.h).
  *
- * If Redis does not answer, 2 and 3 are left to whoever settles what is stale. */
+ * If Redis does not answer, 2 and 3 are left to cache_task. */
 #include "base/log.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
@@ -34,7 +34,7 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
     return err;
 }
 
-/* After the transaction. What fails here is done by others: the owner is marked stale. */
+/* After the transaction. Best effort: the owner is marked stale, and cache_task does the rest. */
 static void tell_redis(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                        size_t count, const struct str *sids)
 {
@@ -66,11 +66,12 @@ static int end_row(struct task *t, struct sql *c, void *arg)
     e->ended = err ? 0 : r.affected;
     if (e->ended && e->by)
         err = admin_audit_add(t, c, e->by);
-    /* Also where none was: whoever was told ERR_UNCERTAIN asks again, and Redis may have it still. */
+    /* Also where none was: after ERR_UNCERTAIN a caller repeats this, and Redis may have it
+     * still. */
     return err ? err : cache_mark_stale(t, c, e->home->owner, e->uid);
 }
 
-static int end_one(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                    struct str sid, const struct admin_deed *by)
 {
     if (!session_is_name(sid))
@@ -83,22 +84,16 @@ static int end_one(struct task *t, struct cache *c, const struct session_home *h
     return e.ended ? 0 : task_fail(t, ERR_NOT_FOUND, "there is no such session");
 }
 
-int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
-                   struct str sid)
-{
-    return end_one(t, c, h, uid, sid, NULL);
-}
-
 int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                 struct str sid)
 {
-    return end_one(t, c, session_home(kind), uid, sid, NULL);
+    return session_end_at(t, c, session_home(kind), uid, sid, NULL);
 }
 
 int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                    struct str sid, const struct admin_deed *by)
 {
-    return end_one(t, c, session_home(kind), uid, sid, by);
+    return session_end_at(t, c, session_home(kind), uid, sid, by);
 }
 
 /* --- all --- */
@@ -142,8 +137,8 @@ int session_end_surplus(struct task *t, struct cache *c, const struct session_ho
                        sql_text(str_of(h->owner->name)), sql_int(uid), sql_text(but_sid),
                        sql_int(ENDED_AT_ONCE), sql_int(SESSIONS_PER_USER_MAX - 1));
     for (size_t i = 0; !err && i < r.count; i++) {
-        err = session_end_at(t, c, h, uid, sql_row(&r, i)[0].s);
-        err = err == ERR_NOT_FOUND ? 0 : err; /* somebody else was faster */
+        err = session_end_at(t, c, h, uid, sql_row(&r, i)[0].s, NULL);
+        err = err == ERR_NOT_FOUND ? 0 : err; /* another node was faster */
     }
     return err;
 }
@@ -159,7 +154,7 @@ static int end_expired(struct task *t, struct cache *c, enum session_kind kind, 
                        " AND kind = ? LIMIT ?",
                        sql_int(before), sql_text(str_of(h->owner->name)), sql_int(EXPIRED_AT_ONCE));
     for (size_t i = 0; !err && i < r.count; i++) {
-        err = session_end_at(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s);
+        err = session_end_at(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s, NULL);
         err = err == ERR_NOT_FOUND ? 0 : err;
     }
     *more = !err && r.count == EXPIRED_AT_ONCE;
@@ -185,7 +180,9 @@ void session_task(struct task *t, void *arg)
     do {
         int err = end_all_expired(t, arg);
         if (err && !failed && !task_canceled(t))
-            log_warn("engine", "expired sessions cannot be removed: %s", task_error(t));
+            log_warn("engine",
+                     "expired sessions cannot be removed: %s; their rows stay in table session",
+                     task_error(t));
         failed = err != 0;
     } while (task_sleep(t, loop_jitter(task_loop(t), EXPIRE_EACH_MS)) == 0);
 }

@@ -161,7 +161,7 @@ static void test_tokens(struct task *t, void *arg)
     open_empty(t, &n);
     struct str token = begin(t, &n), admin = begin_as(t, &n, SESSION_ADMIN, 42);
     struct session s = {.uid = 77};
-    store_redis_kill(&store); /* nobody is asked about what cannot be a token */
+    store_redis_kill(&store); /* no store is asked about what cannot be a token */
     await_trust(t, &n, false);
     mariadb_kill(&server);
     static const char *const bad[] = {
@@ -294,7 +294,7 @@ static void test_renew(struct task *t, void *arg)
     check(get(t, &n, token) == 0);
     is_int(rows(t, &n, ROWS " WHERE last_activity > '2021-01-01'"), 1, "but once an hour");
 
-    /* Neither is anybody's error. */
+    /* Neither fails the request. */
     check(redis_call(t, n.redis, key, NULL, STR("HSET"), key, STR("last_activity"), before,
                      STR("row_time"), hour) == 0);
     mariadb_freeze(&server);
@@ -574,8 +574,8 @@ static void test_slow_loader(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Redis was not told, what was stale has been dropped, and then comes the loader: there is no mark. The
- * row is gone by the time that Redis has it, so it is looked for once more. */
+/* Redis was not told, what was stale has been dropped, and then comes the loader: there is no mark.
+ * The row is gone by the time that Redis has it, so it is looked for once more. */
 static void test_slower_loader(struct task *t, void *arg)
 {
     (void)arg;

@@ -75,7 +75,7 @@ bool switch_on(const struct switches *s, enum switch_name n)
 static void learn(struct switches *s, size_t n, bool on, int64_t version)
 {
     if (version < s->now[n].version)
-        return; /* read before somebody changed it here */
+        return; /* read before the switch was turned here */
     if (on != s->now[n].on)
         log_info("engine", "switch %s is %s now", known[n].name, on ? "on" : "off");
     s->now[n].on = on;
@@ -84,64 +84,49 @@ static void learn(struct switches *s, size_t n, bool on, int64_t version)
 
 /* --- changes --- */
 
-struct change {
-    enum switch_name n;
-    bool on;
-    int64_t version; /* afterwards */
-    const struct admin_deed *by;
-};
-
-static struct str state_of(struct task *t, bool on)
+static struct str state_of(struct task *t, const char *member, struct str value)
 {
-    return str_printf(task_arena(t), "{\"on\":%s}", on ? "true" : "false");
+    return str_printf(task_arena(t), "{\"%s\":%.*s}", member, STR_ARG(value));
 }
 
-/* What it was is asked here: another node may have changed it a moment ago. */
-static int note(struct task *t, struct sql *c, const struct change *w)
+/* What it was is read here: another node may have changed it a moment ago. */
+int setting_change(struct task *t, struct sql *c, void *arg)
 {
+    struct setting_change *x = arg;
     struct sql_rows r;
-    struct str name = str_of(known[w->n].name);
-    int err =
-        sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? FOR UPDATE", sql_text(name));
+    int err = sql_on(t, c, &r, "SELECT value, version FROM setting WHERE name = ? FOR UPDATE",
+                     sql_text(x->name));
     if (err)
         return err;
-    bool before = r.count ? str_eq(str_trim(r.cells[0].s), STR("true")) : known[w->n].on;
-    struct admin_deed deed = *w->by;
-    deed.target = name;
-    deed.before = state_of(t, before);
-    deed.after = state_of(t, w->on);
-    return admin_audit_add(t, c, &deed);
-}
-
-static int change_row(struct task *t, struct sql *c, void *arg)
-{
-    struct change *w = arg;
-    struct str name = str_of(known[w->n].name), value = w->on ? STR("true") : STR("false");
-    int err = note(t, c, w);
-    if (!err)
-        err = sql_on(t, c, NULL,
-                     "INSERT INTO setting (name, value, version, changed_at, changed_by)"
-                     " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
-                     " value = VALUES(value), version = version + 1,"
-                     " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
-                     sql_text(name), sql_text(value),
-                     w->by->admin_uid ? sql_int(w->by->admin_uid) : sql_null());
-    struct sql_rows r;
-    if (!err)
-        err = sql_on(t, c, &r, "SELECT version FROM setting WHERE name = ?", sql_text(name));
-    if (!err)
-        w->version = sql_row(&r, 0)[0].i;
-    return err;
+    struct admin_deed deed = x->deed;
+    x->version = r.count ? r.cells[1].i + 1 : 0;
+    if (!deed.before.p)
+        deed.before = state_of(t, x->member, r.count ? str_trim(r.cells[0].s) : x->unset);
+    if (!deed.after.p)
+        deed.after = state_of(t, x->member, x->value);
+    err = sql_on(t, c, NULL,
+                 "INSERT INTO setting (name, value, version, changed_at, changed_by)"
+                 " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
+                 " value = VALUES(value), version = version + 1,"
+                 " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
+                 sql_text(x->name), sql_text(x->value),
+                 deed.admin_uid ? sql_int(deed.admin_uid) : sql_null());
+    return err ? err : admin_audit_add(t, c, &deed);
 }
 
 int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                 const struct admin_deed *by)
 {
     check((size_t)n < SWITCH_COUNT);
-    struct change w = {.n = n, .on = on, .by = by};
-    int err = sql_tx(t, s->sql, change_row, &w);
+    struct setting_change x = {.name = str_of(known[n].name),
+                               .value = on ? STR("true") : STR("false"),
+                               .unset = known[n].on ? STR("true") : STR("false"),
+                               .member = "on",
+                               .deed = *by};
+    x.deed.target = x.name;
+    int err = sql_tx(t, s->sql, setting_change, &x);
     if (!err)
-        learn(s, n, on, w.version);
+        learn(s, n, on, x.version);
     return err;
 }
 
@@ -182,7 +167,7 @@ static void look(struct task *t, struct switches *s)
     (void)task_deadline(t, LOOK_MS);
     int err = switches_look(t, s);
     if (err && !s->blind && !task_canceled(t))
-        log_warn("engine", "switches cannot be read: %s", task_error(t));
+        log_warn("engine", "switches cannot be read: %s; their last values stay", task_error(t));
     s->blind = err != 0;
     task_scope_end(t, scope);
 }

@@ -1,15 +1,15 @@
 /* switches.h -- settings that admins change while millrace runs, in table setting.
  *
- * Every node reads the table twice a second, so a change is effective everywhere within a second, and
- * needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps a
- * slow reader from bringing an old value back. */
+ * Every node reads the table twice a second, so a change is effective everywhere within a second,
+ * and needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps
+ * a slow reader from bringing an old value back. */
 #ifndef ENGINE_PEOPLE_SWITCHES_H
 #define ENGINE_PEOPLE_SWITCHES_H
 
 #include "engine/people/admin_log.h"
 
 enum switch_name {
-    SWITCH_REGISTRATION, /* anybody may register */
+    SWITCH_REGISTRATION, /* registration is open */
     SWITCH_NEW_RUNS,     /* runs that wait are started; off: those that run go on, others wait */
     SWITCH_COUNT,
 };
@@ -31,7 +31,17 @@ bool switch_on(const struct switches *s, enum switch_name n);
  * after filled in. */
 MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                            const struct admin_deed *by);
-/* Reads the table once: whoever starts does it before anything else, so that a restart keeps what was told. */
+/* A change of any row of table setting: the body of an sql_tx, with a struct setting_change. It is
+ * noted in the same transaction. */
+struct setting_change {
+    struct str name, value; /* JSON */
+    struct str unset;       /* the value that counts where there is no row */
+    const char *member;     /* "on": of before and after, if the deed has none */
+    struct admin_deed deed;
+    int64_t version; /* afterwards */
+};
+MUST_CHECK int setting_change(struct task *t, struct sql *c, void *arg);
+/* Reads the table once. A node does it before it serves, so that a restart keeps the switches. */
 MUST_CHECK int switches_look(struct task *t, struct switches *s);
 /* For ever: reads the table. A task_fn with a struct switches. */
 void switches_task(struct task *t, void *arg);

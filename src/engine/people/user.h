@@ -1,7 +1,7 @@
-/* user.h -- who may use millrace.
+/* user.h -- accounts that may use millrace.
  *
  * Owns table user_info but for its money, and user:<uid>:info. Names are unique after NFKC and case
- * folding. Whatever changes is in MySQL before anybody is told. */
+ * folding. A change is in MySQL before Redis or a client is told. */
 #ifndef ENGINE_PEOPLE_USER_H
 #define ENGINE_PEOPLE_USER_H
 
@@ -24,7 +24,7 @@ struct user {
     bool degraded; /* from MySQL, because Redis does not answer */
 };
 
-/* What is wrong with a name or password, for whoever chose it; NULL: nothing. */
+/* What is wrong with a name or password, as a text for the user; NULL: nothing. */
 const char *user_name_problem(struct str name);
 const char *user_password_problem(struct str password);
 /* The form that must be unique. The name must be fine. */
@@ -51,7 +51,7 @@ MUST_CHECK int user_create_on(struct task *t, struct sql *c, const struct user_n
                               int64_t *uid);
 
 /* Sets one thing in MySQL, with version + 1, then tells Redis. ERR_NOT_FOUND. by: noted in the same
- * transaction, with user_uid, before and after filled in; NULL: nobody's deed. */
+ * transaction, with user_uid, before and after filled in; NULL: not noted. */
 enum user_part { USER_PERMISSION, USER_BANNED, USER_PASSWORD };
 struct user_change {
     int64_t uid;

@@ -4,8 +4,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A fine name folds to a form that is short, valid and folds to itself. What names begin with has nothing
- * that means something else to LIKE. */
+/* A fine name folds to a form that is short, valid and folds to itself. What names begin with has
+ * nothing that means something else to LIKE. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *copy = check_memory(malloc(n ? n : 1)); /* of exactly this size: reading on is seen */

@@ -11,11 +11,11 @@
  * A record of a user has no native TTL: access renews the user's deadline (EXP, 8 hours), and the
  * sweeper evicts users whose deadline is over. Admins have no deadline; their records have a TTL.
  *
- * When Redis does not answer, records come from MySQL, marked degraded, and nothing is filled. Redis
- * cannot be told of changes then: the owner is marked in table cache_stale in the same transaction
- * (cache_mark_stale), and once Redis is back nothing of a marked owner is read from there before it
- * was dropped. A Redis that was restarted may have lost its last second: then every user that has a
- * deadline there counts as changed. */
+ * When Redis does not answer, records come from MySQL, marked degraded, and nothing is filled.
+ * Redis cannot be told of changes then: the owner is marked in table cache_stale in the same
+ * transaction (cache_mark_stale), and once Redis is back nothing of a marked owner is read from
+ * there before it was dropped. A Redis that was restarted may have lost its last second: then every
+ * user that has a deadline there counts as changed. */
 #ifndef ENGINE_STORE_CACHE_H
 #define ENGINE_STORE_CACHE_H
 

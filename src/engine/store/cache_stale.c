@@ -98,9 +98,9 @@ static int leave_set(struct task *t, struct cache *c, struct str set,
     return redis_argv(t, c->redis, set, 2 + sids->count, argv, NULL);
 }
 
-/* A session must never be in Redis and not in its owner's set: it could not be found again. One that
- * is loaded while the sids leave the set is dropped by the second round, and if the node dies in
- * between, what was there before is gone already. */
+/* A session must never be in Redis and not in its owner's set: it could not be found again. One
+ * that is loaded while the sids leave the set is dropped by the second round, and if the node dies
+ * in between, what was there before is gone already. */
 static int drop_sessions(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid)
 {
     struct str set = o->sessions(task_arena(t), uid);

@@ -2,22 +2,22 @@
  *
  * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL
  * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves
- * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"), nodes
- * without a heartbeat ("node:<id>").
+ * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"),
+ * nodes without a heartbeat ("node:<id>").
  *
  * Each is an episode: one message when it begins, one when it is over, however many nodes there are
- * and whichever of them die meanwhile. Delivery is at least once; each message has an id, the same in
- * every repeat and for the end of the episode, by which a receiver drops what it has already.
- *   1. The node that has a lock in Redis watches. While Redis is away every node watches: they agree
- *      by what is noted in MySQL, so that their messages have the same ids. With both stores away
- *      each node that watched goes on by itself.
+ * and whichever of them die meanwhile. Delivery is at least once; each message has an id, the same
+ * in every repeat and for the end of the episode, by which a receiver drops what it has already.
+ *   1. The node that has a lock in Redis watches. While Redis is away every node watches: they
+ *      agree by what is noted in MySQL, so that their messages have the same ids. With both stores
+ *      away each node that watched goes on by itself.
  *   2. The episodes are noted in MySQL (setting alerts.episodes) and in Redis, with a number that
  *      counts changes. A node that begins to watch takes the newest note it can read; so that a
  *      store is down is known to the other one. In MySQL a note replaces older ones only.
  *   3. An episode is noted before its message is sent, and again afterwards: a node that dies in
  *      between has its message repeated, never lost.
- *   4. A message that cannot be delivered is tried again with backoff until it is, or the episode is
- *      over; an end is told only if the beginning was.
+ *   4. A message that cannot be delivered is tried again with backoff until it is, or the episode
+ *      is over; an end is told only if the beginning was.
  *
  * The message is a POST of {"id", "event": "begun" | "ended", "alert", "text", "since", "at",
  * "seconds"}; any status from 200 to 299 is a receipt. */

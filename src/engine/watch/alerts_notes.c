@@ -1,6 +1,7 @@
-/* What is noted of the episodes, in both stores. Notes are numbered, and the newest that can be read
- * counts. In MySQL a note replaces older ones only (compare-and-swap by its number, which is the
- * version of the setting): of two nodes that note something at the same time one has to read again. */
+/* What is noted of the episodes, in both stores. Notes are numbered, and the newest that can be
+ * read counts. In MySQL a note replaces older ones only (compare-and-swap by its number, which is
+ * the version of the setting): of two nodes that note something at the same time one has to read
+ * again. */
 #include <stdio.h>
 
 #include "base/json.h"

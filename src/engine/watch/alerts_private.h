@@ -40,8 +40,8 @@ struct alerts {
 /* alerts_notes.c. What is known of the episodes, unless this node knows as much. An error: neither
  * store can be read. */
 MUST_CHECK int alerts_load(struct task *t, struct alerts *a);
-/* To the stores that have an older note. ERR_CONFLICT: another node was faster, and its note must be
- * read; a store that does not answer is told later. */
+/* To the stores that have an older note. ERR_CONFLICT: another node was faster, and its note must
+ * be read; a store that does not answer is told later. */
 MUST_CHECK int alerts_save(struct task *t, struct alerts *a);
 
 /* A user with runs that paused themselves because of the ledger, and one of those runs. */
@@ -61,7 +61,8 @@ struct alerts_found {
     size_t lost_count;
 };
 struct episode *alerts_find(struct alerts *a, const char *name); /* NULL: none */
-/* alerts_watch.c: what is so, by the overview and the runs that paused themselves. Does not wait. */
+/* alerts_watch.c: what is so, by the overview and the runs that paused themselves. Does not
+ * wait. */
 void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
                   const struct alerts_paused_list *paused, struct alerts_found *out);
 #endif

@@ -1,5 +1,5 @@
-/* Once for each episode, whichever node watches: on real stores. The overview and the webhook are made
- * up: what is defined below is linked instead of the real ones. */
+/* Once for each episode, whichever node watches: on real stores. The overview and the webhook are
+ * made up: what is defined below is linked instead of the real ones. */
 #include "engine/watch/alerts_private.h"
 
 #include <stdio.h>

@@ -29,7 +29,7 @@ static bool is_so(struct task *t, struct alerts *a, const char *name, const char
         return again;
     }
     if (a->count == ALERTS_MAX)
-        return false; /* the log of whoever found it has it */
+        return false; /* the log of the node that found it has it */
     e = &a->list[a->count++];
     *e = (struct episode){.since_ms = loop_wall_ms(task_loop(t)), .seen = true};
     snprintf(e->name, sizeof e->name, "%s", name);
@@ -41,7 +41,8 @@ static bool is_so(struct task *t, struct alerts *a, const char *name, const char
     return true;
 }
 
-/* Has it been so for ms? *since: of the loop; -1: it is not. Who has just begun to watch trusts its predecessor. */
+/* Has it been so for ms? *since: of the loop; -1: it is not. An episode that is noted already,
+ * perhaps by another node, needs no wait. */
 static bool lasts(struct task *t, struct alerts *a, const char *name, bool so, int64_t *since,
                   int64_t ms)
 {
@@ -127,7 +128,8 @@ static bool lives(const struct overview_data *d, const char *name)
     return false;
 }
 
-/* Who was lost is taken off the list once it is noted here; it is missed until somebody has its place. */
+/* A lost node leaves the list once it is noted here; the episode lasts until a node has its
+ * slot. */
 static bool watch_nodes(struct task *t, struct alerts *a, const struct overview_data *d,
                         struct alerts_found *out)
 {
@@ -141,7 +143,7 @@ static bool watch_nodes(struct task *t, struct alerts *a, const struct overview_
     for (size_t i = 0; i < d->lost_count; i++) {
         const struct overview_lost *l = &d->lost[i];
         news |= is_so(t, a, str_printf(task_arena(t), "node:%.*s", STR_ARG(l->id)).p,
-                      "node %.*s (%.*s) gives no sign of life", STR_ARG(l->id), STR_ARG(l->name));
+                      "node %.*s (%.*s) sends no heartbeat", STR_ARG(l->id), STR_ARG(l->name));
         out->lost[out->lost_count++] = str_dup(task_arena(t), l->incarnation);
     }
     for (size_t i = 0; i < a->count; i++)

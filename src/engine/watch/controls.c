@@ -85,45 +85,9 @@ void controls_free(struct controls *c)
     free(c);
 }
 
-/* --- telling it --- */
+/* --- changes --- */
 
-struct telling {
-    struct str name, value;
-    struct admin_deed deed;
-    const char *member; /* of before and after: "drained" */
-    int64_t version;    /* afterwards */
-};
-
-static struct str state_of(struct task *t, const char *member, struct str value)
-{
-    return str_printf(task_arena(t), "{\"%s\":%.*s}", member, STR_ARG(value));
-}
-
-static int tell(struct task *t, struct sql *c, void *arg)
-{
-    struct telling *x = arg;
-    struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT value, version FROM setting WHERE name = ? FOR UPDATE",
-                     sql_text(x->name));
-    if (err)
-        return err;
-    struct admin_deed deed = x->deed;
-    x->version = r.count ? r.cells[1].i + 1 : 0;
-    if (!deed.before.p)
-        deed.before = state_of(t, x->member, r.count ? str_trim(r.cells[0].s) : STR("false"));
-    if (!deed.after.p)
-        deed.after = state_of(t, x->member, x->value);
-    err = sql_on(t, c, NULL,
-                 "INSERT INTO setting (name, value, version, changed_at, changed_by)"
-                 " VALUES (?, ?, 0, UTC_TIMESTAMP(3), ?) ON DUPLICATE KEY UPDATE"
-                 " value = VALUES(value), version = version + 1,"
-                 " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
-                 sql_text(x->name), sql_text(x->value),
-                 deed.admin_uid ? sql_int(deed.admin_uid) : sql_null());
-    return err ? err : admin_audit_add(t, c, &deed);
-}
-
-/* Does a node with this id say that it lives? */
+/* Does a node with this id send heartbeats? */
 static int find_living(struct task *t, struct node *n, struct str id, bool *found)
 {
     const struct redis_reply *r;
@@ -137,7 +101,7 @@ static int find_living(struct task *t, struct node *n, struct str id, bool *foun
     return err;
 }
 
-/* Of what was told before nobody needs to live; nor must Redis, to undo it. */
+/* What was drained before can be undone when the node is gone, and when Redis does not answer. */
 static int is_known(struct task *t, struct node *n, struct str id, struct str name)
 {
     struct sql_rows r;
@@ -155,14 +119,15 @@ int control_drain(struct task *t, struct controls *c, struct str id, bool draine
 {
     if (id.n == 0 || id.n > CONTROL_ID_CHARS_MAX)
         return task_fail(t, ERR_NOT_FOUND, "there is no node %.*s", STR_ARG(id));
-    struct telling x = {.name = str_printf(task_arena(t), DRAINED "%.*s", STR_ARG(id)),
-                        .value = drained ? STR("true") : STR("false"),
-                        .member = "drained",
-                        .deed = *by};
+    struct setting_change x = {.name = str_printf(task_arena(t), DRAINED "%.*s", STR_ARG(id)),
+                               .value = drained ? STR("true") : STR("false"),
+                               .unset = STR("false"),
+                               .member = "drained",
+                               .deed = *by};
     x.deed.target = id;
     int err = is_known(t, c->node, id, x.name);
     if (!err)
-        err = sql_tx(t, c->node->sql, tell, &x);
+        err = sql_tx(t, c->node->sql, setting_change, &x);
     if (!err && str_eq(id, str_of(c->node->id)))
         learn_drained(c, drained, x.version);
     return err;
@@ -172,13 +137,13 @@ int control_reload(struct task *t, struct controls *c, const struct admin_deed *
 {
     struct judge *judge = c->node->judge;
     const char *why = NULL;
-    struct telling x = {.name = STR(PROMPTS), .value = STR("true"), .deed = *by};
+    struct setting_change x = {.name = STR(PROMPTS), .value = STR("true"), .deed = *by};
     x.deed.target = STR("ai.prompt_file");
     x.deed.before = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", judge_prompt_mark(judge));
     if (judge_reload(task_arena(t), judge, &why))
         return task_fail(t, ERR_INVALID, "%s", why);
     x.deed.after = str_printf(task_arena(t), "{\"prompt\":\"%s\"}", judge_prompt_mark(judge));
-    int err = sql_tx(t, c->node->sql, tell, &x);
+    int err = sql_tx(t, c->node->sql, setting_change, &x);
     if (!err)
         c->prompts = x.version;
     return err;

@@ -1,15 +1,16 @@
-/* controls.h -- what admins tell nodes, besides the switches: to take no work, to read the prompt again.
+/* controls.h -- what admins tell nodes, besides the switches: to take no work, to read the prompt
+ * again.
  *
- * Rows of table setting, which every node reads twice a second (switches.h): effective within a second, and
- * kept over restarts of whatever it is.
- *   - "drained:<id>" is true: the node in that place takes no work. Workers stop after the paper in hand, and the
- *     others take them over; it still answers requests.
- *   - "prompts": whenever its version changes, every node reads ai.prompt_file again. A file that cannot be used is
- *     refused where the admin asked for it; another node that cannot use its own says so in the log, and keeps what
- *     it had. The overview shows a fingerprint for each node.
+ * Rows of table setting, which every node reads twice a second (switches.h): effective within a
+ * second, and kept over restarts.
+ *   - "drained:<id>" is true: the node in that slot takes no work. Workers stop after the paper in
+ *     hand, and the other nodes take their runs over; it still answers requests.
+ *   - "prompts": whenever its version changes, every node reads ai.prompt_file again. A file that
+ *     cannot be used is refused where the admin asked for it; another node that cannot use its own
+ *     says so in the log, and keeps what it had. The overview shows a fingerprint for each node.
  *
- * A node's id is that of its place: host, folder of its data, number among the nodes there. Who is started in place of one that
- * died has the same, and so has who follows it after a reload: for a moment there are two then. */
+ * A node's id is that of its slot: host, folder of its data, number among the nodes there. A node
+ * that is restarted in the slot reuses it, also after a reload: for a moment there are two then. */
 #ifndef ENGINE_WATCH_CONTROLS_H
 #define ENGINE_WATCH_CONTROLS_H
 
@@ -31,7 +32,8 @@ void controls_free(struct controls *c);
 /* ERR_NOT_FOUND: no node with this id lives, and none was ever drained. */
 MUST_CHECK int control_drain(struct task *t, struct controls *c, struct str id, bool drained,
                              const struct admin_deed *by);
-/* Here at once, elsewhere within a second. ERR_INVALID: the file cannot be used, and task_error says why; nothing was
- * changed anywhere. After other errors this node may have it, and the others not. */
+/* Here at once, elsewhere within a second. ERR_INVALID: the file cannot be used, and task_error
+ * says why; nothing was changed anywhere. After other errors this node may have it, and the others
+ * not. */
 MUST_CHECK int control_reload(struct task *t, struct controls *c, const struct admin_deed *by);
 #endif

@@ -70,7 +70,7 @@ static void collect(struct task *t, struct overview *o)
     waitq_wake_all(&o->fresh);
 }
 
-/* A second after the last one if somebody wants it, five seconds otherwise. */
+/* A second after the last one if a task waits for it, five seconds otherwise. */
 static int await_turn(struct task *t, struct overview *o)
 {
     int64_t due_ms = o->taken_ms + OVERVIEW_IDLE_EACH_MS;

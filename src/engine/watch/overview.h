@@ -1,8 +1,10 @@
-/* overview.h -- how all of millrace is doing: rates, queue, workers, nodes, stores, money, keys (ADM-3, OPS-3).
+/* overview.h -- how all of millrace is doing: rates, queue, workers, nodes, stores, money, keys
+ * (ADM-3, OPS-3).
  *
- * Each node collects it for itself, over all nodes, from the stores: every second while somebody looks, which all who look
- * share, and every five seconds otherwise, for /metrics and for the alerts. A store that does not answer is down in the
- * next one; what it would have told is 0 or empty then. */
+ * Each node collects it for itself, over all nodes, from the stores: every second while a task
+ * waits for it (one collection for all of them), and every five seconds otherwise, for /metrics and
+ * for the alerts. A store that does not answer is down in the next one; what it would have told is
+ * 0 or empty then. */
 #ifndef ENGINE_WATCH_OVERVIEW_H
 #define ENGINE_WATCH_OVERVIEW_H
 
@@ -27,7 +29,7 @@ struct overview_node {
     bool takes, drained;
     int64_t workers, latency_us, tokens; /* of an AI call, on average */
     int64_t resident_bytes, late_us, tasks;
-    int64_t silent_ms; /* since its last sign of life */
+    int64_t silent_ms; /* since its last heartbeat */
 };
 
 struct overview_work { /* workers of one run on one node */
@@ -37,7 +39,7 @@ struct overview_work { /* workers of one run on one node */
     int64_t workers;
 };
 
-struct overview_lost { /* a node that fell silent, and was not reported yet */
+struct overview_lost { /* a node without a heartbeat that was not reported yet */
     struct str incarnation, id, name;
 };
 
@@ -79,12 +81,13 @@ struct overview;
 struct overview *overview_new(struct node *n);
 void overview_free(struct overview *o);
 
-/* Waits for one with a higher number than seen, but not for one that is older than a second: so 0 gives one that is
- * fresh. Good until the next wait of the caller. ERR_UNAVAILABLE: none comes. */
+/* Waits for one with a higher number than seen, but not for one that is older than a second: so 0
+ * gives one that is fresh. Good until the next wait of the caller. ERR_UNAVAILABLE: none comes. */
 MUST_CHECK int overview_wait(struct task *t, struct overview *o, uint64_t seen,
                              const struct overview_data **out);
 
-/* One collection, by itself, in a. What a store does not tell stays 0 or empty, so there is no error. */
+/* One collection, by itself, in a. What a store does not tell stays 0 or empty, so there is no
+ * error. */
 void overview_collect(struct task *t, struct overview *o, struct arena *a,
                       struct overview_data *out);
 

@@ -1,4 +1,5 @@
-/* Asks the stores. Each has a deadline of its own, so that one that hangs does not hide the other. */
+/* Asks the stores. Each has a deadline of its own, so that one that hangs does not hide the
+ * other. */
 #include <stdlib.h>
 
 #include "base/json.h"

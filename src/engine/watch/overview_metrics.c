@@ -1,4 +1,5 @@
-/* The overview as numbers for Prometheus. They are of the whole system, and every node shows them: take the maximum. */
+/* The overview as numbers for Prometheus. They are of the whole system, and every node shows them:
+ * take the maximum. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,7 +39,7 @@ struct overview_metrics *overview_metrics_new(struct metrics *m)
         {&x->queue_age, "queue_age_seconds", "", "How long the first of them has waited."},
         {&x->running, "runs_running", "", "Runs that may have workers."},
         {&x->workers, "workers_all", "", "Workers of all nodes."},
-        {&x->nodes, "nodes_alive", "", "Nodes that gave a sign of life."},
+        {&x->nodes, "nodes_alive", "", "Nodes that send heartbeats."},
         {&x->nodes_taking, "nodes_taking", "", "Those of them that take work."},
         {&x->keys_active, "keys", "state=\"active\"", "Keys of the AI service."},
         {&x->keys_resting, "keys", "state=\"resting\"", "Keys of the AI service."},
