@@ -1,6 +1,7 @@
 #include "engine/runs/results.h"
 
 #include "engine/runs/results_private.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 
 /* --- cursors: "a<offset>" among all, "r<offset>" among relevant ones only, "n" not, "f" failed; "s<rank>.<id>" --- */
@@ -121,7 +122,7 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
 
 struct walk {
     struct results_place at;
-    uint64_t epoch; /* of Redis: a restarted one may have its list in another order */
+    struct generation generation; /* a restarted Redis may have its list in another order */
     int64_t expected, seen;
 };
 
@@ -135,8 +136,8 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
         return err;
     w->seen += (int64_t)page.count;
     *more = page.next.p != NULL;
-    bool lost = !w->at.archived &&
-                (!whole || redis_epoch(r->redis) != w->epoch || (!*more && w->seen < w->expected));
+    bool lost = !w->at.archived && (!whole || !generation_lasts(r->redis, &w->generation) ||
+                                    (!*more && w->seen < w->expected));
     if (lost)
         return task_fail(t, ERR_UNAVAILABLE, "the results have moved while they were read");
     if (*more)
@@ -147,7 +148,7 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
 int results_each(struct task *t, const struct results *r, struct run_id id, bool relevant,
                  results_fn *fn, void *arg)
 {
-    struct walk w = {.epoch = redis_epoch(r->redis)};
+    struct walk w = {.generation = generation_now(r->redis)};
     enum results_kind kind = relevant ? RESULTS_RELEVANT : RESULTS_ALL;
     int err = find_run(t, r, id, &w.at.archived);
     if (!err && !w.at.archived)
