@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engine/people/user.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
@@ -299,8 +300,8 @@ static int read_list(struct task *t, struct crew *c, bool *open)
     int err = redis_batch_run(&b, &r);
     if (err)
         return err;
-    *open = r[0]->type == REDIS_STRING && str_eq(r[0]->str, redis_run_id(redis)) &&
-            r[1]->type == REDIS_ARRAY;
+    *open =
+        r[0]->type == REDIS_STRING && generation_is(redis, r[0]->str) && r[1]->type == REDIS_ARRAY;
     if (!*open)
         return 0;
     struct str *names = ARENA_ARRAY(task_arena(t), struct str, r[1]->count / 2 + 1);
@@ -485,7 +486,8 @@ static int reap_all(struct task *t, struct crew_run **runs, size_t count)
     return err;
 }
 
-/* Redis was away: what it knows may be older than what we do. */
+/* Of the connection, not of the generation: while this node could not be heard, others may have
+ * given its units and its share of workers away, also in a Redis that is still the same. */
 static void begin_anew(struct crew *c, struct crew_run **runs, size_t count)
 {
     c->epoch = redis_epoch(c->node->redis);
