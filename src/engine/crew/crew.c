@@ -486,8 +486,8 @@ static int reap_all(struct task *t, struct crew_run **runs, size_t count)
     return err;
 }
 
-/* Of the connection, not of the generation: while this node could not be heard, others may have
- * given its units and its share of workers away, also in a Redis that is still the same. */
+/* The connection to Redis is new: all workers leave. That it is the same generation does not help:
+ * while this node could not be heard, others may have given its units and workers away. */
 static void begin_anew(struct crew *c, struct crew_run **runs, size_t count)
 {
     c->epoch = redis_epoch(c->node->redis);
