@@ -7,11 +7,12 @@
 #include "base/log.h"
 #include "engine/papers/warm.h"
 #include "engine/setup/schema.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "serve/node_health.h"
 
 #define TASKS          4    /* blocks built at a time */
-#define LOOK_MS        1000 /* between probes of the stores, and of the connection */
+#define LOOK_MS        1000 /* at stores that do not answer; at the generation */
 #define SCHEMA_LOOK_MS 3000
 #define RETRY_FIRST_MS 1000
 #define RETRY_MOST_MS  30000
@@ -24,8 +25,8 @@ struct node_warm {
     bool schema_fine;
     bool tried; /* a first try with both stores is over */
     int64_t retry_ms;
-    uint64_t epoch; /* of the connection at the start of the last try */
-    char said[sizeof((struct warm_progress *)0)->problem]; /* the problem logged last */
+    struct generation generation;                          /* of Redis, when the last try began */
+    char said[sizeof((struct warm_progress *)0)->problem]; /* last in the log */
 };
 
 struct node_warm *node_warm_new(struct node *n)
@@ -97,7 +98,7 @@ static int try_once(struct task *t, struct node_warm *w)
     int err = await_stores(t, w);
     if (err)
         return err;
-    w->epoch = redis_epoch(n->redis);
+    w->generation = generation_now(n->redis);
     err = look_at_schema(t, w);
     struct warm_options o = {.redis = n->redis, .sql = n->sql, .blocks = n->blocks, .tasks = TASKS};
     if (!err && !w->progress.catalog_loaded)
@@ -150,8 +151,9 @@ void node_warm_task(struct task *t, void *arg)
             continue;
         }
         w->retry_ms = 0;
-        /* A restart of Redis always means a new connection. */
-        while (!err && redis_epoch(w->node->redis) == w->epoch)
+        /* Until Redis is another one. One that is only away may come back as it was. */
+        const struct redis *r = w->node->redis;
+        while (!err && (!redis_up(r) || generation_lasts(r, &w->generation)))
             err = task_sleep(t, LOOK_MS);
     }
 }

@@ -375,9 +375,11 @@ static void test_older(struct task *t, void *arg)
     is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
            "a piece is saved, more will follow");
     uint64_t epoch = redis_epoch(s.node.redis);
-    check(store_redis_say(&store, "CLIENT KILL TYPE normal", NULL, 0));
-    await_new_redis(t, &s.node, epoch);
     say(t, &s.node, STR("DEL"), first);
+    say(t, &s.node, STR("SAVE"));
+    restart_redis();
+    await_new_redis(t, &s.node, epoch);
+    forget_snapshot();
     sem_put(&s.downloads->turn);
     struct download d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,

@@ -3,6 +3,7 @@
 
 #include "app/download/downloads_private.h"
 #include "base/log.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
@@ -18,8 +19,8 @@ struct job {
     struct str id;
     struct download_wish wish;
     char lease[LEASE_BYTES];
-    uint64_t epoch;      /* of the connection that it was taken over */
-    int64_t rows, tries; /* rows: expected, for the progress */
+    struct generation generation; /* in which it was taken */
+    int64_t rows, tries;          /* rows: expected, for the progress */
     int64_t progress, pieces, bytes, kept_ms;
     bool too_large;
 };
@@ -54,11 +55,12 @@ static int not_ours(struct task *t)
     return task_fail(t, ERR_CONFLICT, "another worker has this download");
 }
 
-/* A Redis that was restarted may have lost pieces that were saved before: what was begun is finished over the same
- * connection, or not at all. Nothing waits between this and the call that follows it. */
+/* A Redis that was restarted may have lost pieces that were saved before: what was begun is
+ * finished in the same generation, or not at all. Nothing waits between this and the call that
+ * follows it. */
 static int same_redis(struct task *t, const struct job *j)
 {
-    return redis_epoch(j->downloads->options.redis) == j->epoch
+    return generation_lasts(j->downloads->options.redis, &j->generation)
                ? 0
                : task_fail(t, ERR_UNAVAILABLE, "Redis was lost while the file was built");
 }
@@ -226,7 +228,7 @@ static int work(struct task *t, struct downloads *d, struct str member)
 {
     struct job j = {.downloads = d,
                     .member = member,
-                    .epoch = redis_epoch(d->options.redis),
+                    .generation = generation_now(d->options.redis),
                     .kept_ms = loop_now_ms(task_loop(t))};
     struct str rest = member;
     const struct redis_reply *r;

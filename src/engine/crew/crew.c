@@ -9,6 +9,7 @@
 #include "engine/ai/ai.h"
 #include "engine/judge/judge.h"
 #include "engine/people/user.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
@@ -298,8 +299,8 @@ static int read_list(struct task *t, struct crew *c, bool *open)
     int err = redis_batch_run(&b, &r);
     if (err)
         return err;
-    *open = r[0]->type == REDIS_STRING && str_eq(r[0]->str, redis_run_id(redis)) &&
-            r[1]->type == REDIS_ARRAY;
+    *open =
+        r[0]->type == REDIS_STRING && generation_is(redis, r[0]->str) && r[1]->type == REDIS_ARRAY;
     if (!*open)
         return 0;
     struct str *names = ARENA_ARRAY(task_arena(t), struct str, r[1]->count / 2 + 1);
@@ -488,7 +489,8 @@ static int reap_all(struct task *t, struct crew_run **runs, size_t count)
     return err;
 }
 
-/* Redis was away: what it knows may be older than what we do. */
+/* The connection to Redis is new: all workers leave. That it is the same generation does not help:
+ * while this node could not be heard, others may have given its units and workers away. */
 static void begin_anew(struct crew *c, struct crew_run **runs, size_t count)
 {
     c->epoch = redis_epoch(c->node->redis);

@@ -28,7 +28,7 @@ struct crew {
     struct buf json;      /* a result on its way to the ledger; no worker waits meanwhile */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */
-    uint64_t epoch;       /* of Redis, when we last managed */
+    uint64_t epoch;       /* of the connection to Redis, when we last managed */
     char news_at[48];     /* the last that was read */
     bool drained;         /* as we last said it */
     bool stirred;         /* something has happened: manage soon */

@@ -12,6 +12,7 @@
 #include "engine/runs/keeper.h"
 #include "engine/runs/row.h"
 #include "engine/setup/node.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
@@ -389,15 +390,16 @@ static int see_to_queue(struct task *t, struct dispatcher *d)
 
 /* --- a round --- */
 
-/* The queue of a Redis that was restarted may be older than the rows. */
+/* The queue of a Redis that was restarted may be older than the rows. Until key_dispatched has this
+ * generation no crew takes it for the queue. */
 static int rebuild(struct task *t, struct dispatcher *d)
 {
     struct redis *r = d->node->redis;
     const struct redis_reply *reply;
-    struct str run = str_dup(task_arena(t), redis_run_id(r));
+    struct generation now = generation_now(r);
     int64_t mended;
     int err = redis_call(t, r, key_dispatched, &reply, STR("GET"), key_dispatched);
-    if (err || (reply->type == REDIS_STRING && str_eq(reply->str, run)))
+    if (err || (reply->type == REDIS_STRING && str_eq(reply->str, generation_str(&now))))
         return err;
     log_info("run", "the queue is rebuilt from MySQL");
     err = redis_call(t, r, key_queue, NULL, STR("DEL"), key_queue);
@@ -405,7 +407,9 @@ static int rebuild(struct task *t, struct dispatcher *d)
         err = redis_call(t, r, key_running, NULL, STR("DEL"), key_running);
     if (!err)
         err = run_reconcile(t, d->node->runs, &mended);
-    return err ? err : redis_call(t, r, key_dispatched, NULL, STR("SET"), key_dispatched, run);
+    return err ? err
+               : redis_call(t, r, key_dispatched, NULL, STR("SET"), key_dispatched,
+                            generation_str(&now));
 }
 
 static int dispatch(struct task *t, struct dispatcher *d)

@@ -4,8 +4,9 @@
  * MEMBER_SILENT_MS is dead: its units go back, its workers count no more. A node that was only slow
  * can do no harm then, because units are leased (units.h).
  *
- * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: nobody could be
- * heard before. */
+ * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: no node could
+ * be heard before, if it was Redis that was away. That is so with the same generation, too: hence
+ * the epoch of the connection. */
 #ifndef ENGINE_CREW_MEMBERS_H
 #define ENGINE_CREW_MEMBERS_H
 
@@ -26,8 +27,8 @@ struct members {
     struct redis *redis;  /* borrowed */
     uint64_t incarnation; /* of this node */
     struct member list[MEMBERS_MAX];
-    size_t count; /* in the order of incarnations */
-    uint64_t epoch;
+    size_t count;     /* in the order of incarnations */
+    uint64_t epoch;   /* of the connection to Redis */
     int64_t since_ms; /* of the epoch */
 };
 

@@ -40,13 +40,11 @@ int archive_prepare(struct task *t, struct archive *a, struct archive_run *run, 
 {
     int64_t cents;
     bool degraded, ended = false;
-    run->epoch = redis_epoch(a->redis);
+    run->generation = generation_now(a->redis);
     int err = ledger_balance(t, a->ledger, run->id.uid, &cents, &degraded);
     if (err)
         return err;
-    run->generation = generation_now(a->redis);
-    if (degraded || redis_epoch(a->redis) != run->epoch ||
-        !generation_lasts(a->redis, &run->generation))
+    if (degraded || !generation_lasts(a->redis, &run->generation))
         return restarted(t);
     err = look_at_state(t, a, run, &ended);
     if (!err && ended) /* only now: there may be no more of them */
@@ -130,7 +128,7 @@ static int copy_page(struct task *t, struct archive *a, struct archive_run *run,
                          str_int(task_arena(t), ARCHIVE_BATCH));
     if (err)
         return err;
-    if (redis_epoch(a->redis) != run->epoch)
+    if (!generation_lasts(a->redis, &run->generation))
         return restarted(t);
     if (r->type != REDIS_ARRAY || r->count != 2 || r->items[0]->str.n >= CURSOR_BYTES ||
         r->items[0]->type != REDIS_STRING || r->items[1]->type != REDIS_ARRAY)

@@ -15,8 +15,7 @@ struct archive_run {
     int64_t changed_ms;
     /* since step 1: */
     struct generation generation; /* that its results are read from */
-    uint64_t epoch;
-    int64_t results; /* copied */
+    int64_t results;              /* copied */
 };
 
 /* Step 1. *ready stays false: Redis has not heard yet that the run has ended, or has lost some of

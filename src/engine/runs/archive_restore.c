@@ -121,7 +121,7 @@ static int add_all(struct task *t, const struct recall *x)
 static int load(struct task *t, const struct recall *x)
 {
     struct arena *a = task_arena(t);
-    uint64_t epoch = redis_epoch(x->archive->redis);
+    struct generation before = generation_now(x->archive->redis);
     int64_t results = 0;
     const struct str status[] = {str_of(run_state_name(x->row.state)), str_int(a, x->row.finished),
                                  str_int(a, x->row.relevant), str_int(a, x->row.failed),
@@ -135,7 +135,7 @@ static int load(struct task *t, const struct recall *x)
     /* A Redis that came back without these would still count their charges among those it knows. */
     if (!err)
         err = task_sleep(t, ON_DISK_MS);
-    if (!err && (results != x->row.finished || redis_epoch(x->archive->redis) != epoch))
+    if (!err && (results != x->row.finished || !generation_lasts(x->archive->redis, &before)))
         err = task_fail(t, ERR_UNAVAILABLE, "the run could not be brought back; try again");
     return err;
 }

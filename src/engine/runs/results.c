@@ -1,6 +1,7 @@
 #include "engine/runs/results.h"
 
 #include "engine/runs/results_private.h"
+#include "engine/store/generation.h"
 #include "engine/store/keys.h"
 
 /* --- cursors: "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>" --- */
@@ -123,7 +124,7 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
 
 struct walk {
     struct results_place at;
-    uint64_t epoch; /* of Redis: a restarted one may have its list in another order */
+    struct generation generation; /* a restarted Redis may have its list in another order */
     int64_t expected, seen;
 };
 
@@ -137,8 +138,8 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
         return err;
     w->seen += (int64_t)page.count;
     *more = page.next.p != NULL;
-    bool lost = !w->at.archived &&
-                (!whole || redis_epoch(r->redis) != w->epoch || (!*more && w->seen < w->expected));
+    bool lost = !w->at.archived && (!whole || !generation_lasts(r->redis, &w->generation) ||
+                                    (!*more && w->seen < w->expected));
     if (lost)
         return task_fail(t, ERR_UNAVAILABLE, "the results have moved while they were read");
     if (*more)
@@ -149,7 +150,7 @@ static int walk_batch(struct task *t, const struct results *r, struct run_id id,
 int results_each(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
                  results_fn *fn, void *arg)
 {
-    struct walk w = {.epoch = redis_epoch(r->redis)};
+    struct walk w = {.generation = generation_now(r->redis)};
     int err = find_run(t, r, id, &w.at.archived);
     if (!err && !w.at.archived)
         err = results_redis_count(t, r, id, kind, &w.expected);
