@@ -1,6 +1,6 @@
 /* warm.h -- fills Redis from MySQL: the catalog first, then every block that is missing or out of
  * date. `millrace db warm` does it once; a node does it when it starts, and again when Redis was
- * away. Several may do it at once: each block is built by one of them. */
+ * away. Several processes may do it at once: each block is built by one of them. */
 #ifndef ENGINE_PAPERS_WARM_H
 #define ENGINE_PAPERS_WARM_H
 
@@ -9,14 +9,14 @@
 
 enum warm_state { WARM_WAITING, WARM_CATALOG, WARM_BLOCKS, WARM_DONE, WARM_FAILED };
 
-/* Read by others while it goes on. */
+/* Other tasks read it while warm_run fills it. */
 struct warm_progress {
     enum warm_state state;
     bool catalog_loaded; /* once true, it stays so: the keys have no TTL */
     struct catalog_size catalog;
     int64_t blocks, blocks_ready; /* all there are; in Redis and up to date */
     int64_t papers, papers_ready;
-    int64_t blocks_built, papers_built; /* by us */
+    int64_t blocks_built, papers_built; /* by this process */
     char problem[256];                  /* WARM_FAILED: why */
 };
 
