@@ -145,7 +145,7 @@ static const char numbers[] =
     "local a = redis.call('HSET', KEYS[1], 'n', 12, 'f', 1.5, 'b', 2^60)\n"
     "local t = redis.call('HMGET', KEYS[1], 'n', 'f', 'b', 'none')\n"
     "return {a, 3.99, -3.99, t[1], t[2], t[3], t[4], true, t, 'x', nil, 1}";
-static const struct redis_script script_numbers = {"numbers", {numbers, sizeof numbers - 1}};
+static const struct redis_script numbers_script = {"numbers", {numbers, sizeof numbers - 1}};
 
 static const char states[] =
     "redis.call('SET', KEYS[1], 'x')\n"
@@ -157,7 +157,7 @@ static const struct redis_script script_states = {"states", {states, sizeof stat
 static void test_values(struct task *t, struct redis *r)
 {
     const struct str key[] = {STR("script"), STR("none"), STR("count")};
-    ok(run(t, r, &script_numbers, 1, 1, key), "numbers and tables come out as Redis has them");
+    ok(run(t, r, &numbers_script, 1, 1, key), "numbers and tables come out as Redis has them");
     const struct str other[] = {STR("another"), STR("none"), STR("count")};
     ok(run(t, r, &script_states, 3, 3, other), "and so do states, absence and what is computed");
 }

@@ -115,7 +115,7 @@ def folders_are_not_crowded():
 
 def scripts_stand_beside_their_callers():
     for path in (p for p in FILES if p.suffix == ".lua" and p.is_relative_to(ROOT / "src")):
-        called = re.compile(rf"\bscript_{path.stem}\b|\bSCRIPT\([^;]*\b{path.stem}\b")
+        called = re.compile(rf"\bscript_{path.stem}\b|\bSCRIPT\w*\([^;]*\b{path.stem}\b")
         callers = {p.parent for p in PRODUCT if p.suffix == ".c" and called.search(p.read_text(encoding="utf-8"))}
         if path.name != "generation.lua" and callers != {path.parent}:
             yield f"{name(path)}: called from {', '.join(map(name, callers)) or 'nowhere'}"

@@ -15,7 +15,8 @@ def overview(api):
 
 
 class Hook:
-    """A webhook that refuses the first message, and keeps the rest. certificate: it speaks TLS, and refuses nothing."""
+    """A webhook that refuses the first message, and keeps the rest, but for repeats: alerts are told at least once, with an id.
+    certificate: it speaks TLS, and refuses nothing."""
 
     def __init__(self, certificate=None):
         self.certificate = certificate
@@ -29,7 +30,8 @@ class Hook:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 first = not hook.refused
                 hook.refused += first
-                if not first:
+                known = any((b["id"], b["event"]) == (body["id"], body["event"]) for _, _, b in hook.got)
+                if not first and not known:
                     hook.got.append((time.monotonic(), self.path, body))
                 self.send_response(500 if first else 204)
                 self.end_headers()

@@ -47,56 +47,10 @@ static int do_register(struct task *t, struct api_call *c, struct json_writer *w
 
 /* --- log in, log out --- */
 
-/* Takes as long whether there is such a user or not. */
-static int check_password(struct task *t, struct api_call *c, struct str name, struct user *u)
-{
-    struct node *n = c->node;
-    bool right;
-    int err = user_find(t, n->sql, name, u);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    struct str hash = err ? STR_NULL : u->password;
-    err = password_verify(t, n->passwords, api_text(c, "password"), hash, &right);
-    if (err)
-        return err;
-    if (!right)
-        return task_fail(t, ERR_UNAUTHENTICATED, "wrong user name or password");
-    return u->banned ? task_fail(t, ERR_FORBIDDEN, "this account is banned") : 0;
-}
-
-/* See api_session_begin. */
-static int look_again(struct task *t, struct api_call *c, const struct user *u,
-                      const struct api_visitor *v)
-{
-    struct user now;
-    int err = user_find(t, c->node->sql, u->username, &now);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    bool same = !err && !now.banned && str_eq(now.password, u->password);
-    return same ? 0 : api_session_turn_away(t, c, v);
-}
-
 static int log_in(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct node *n = c->node;
-    struct str name = api_text(c, "username");
-    struct attempt who;
-    struct user u;
-    int err = api_attempt(t, c, SESSION_USER, name, &who);
-    if (!err)
-        err = check_password(t, c, name, &u);
-    if (err)
-        return err;
-    attempts_forgive(t, n->attempts, &who);
-    struct api_visitor v = {.kind = SESSION_USER, .uid = u.uid, .username = u.username};
-    err = api_session_begin(t, c, &v);
-    if (!err)
-        err = look_again(t, c, &u, &v);
-    if (err)
-        return err;
-    cache_touch(t, n->cache, u.uid);
-    api_session_welcome(c, w, &v);
-    return 0;
+    struct api_account a;
+    return api_log_in(t, c, SESSION_USER, w, &a);
 }
 
 static int log_out(struct task *t, struct api_call *c, struct json_writer *w)
@@ -137,8 +91,7 @@ static int list_sessions(struct task *t, struct api_call *c, struct json_writer 
 static int end_session(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
-    int err = session_end(t, c->node->cache, SESSION_USER, c->session.uid, http_param(c->x, "sid"));
-    return err == ERR_NOT_FOUND ? task_fail(t, err, "you have no such session") : err;
+    return api_session_end(t, c, SESSION_USER, NULL);
 }
 
 static int end_other_sessions(struct task *t, struct api_call *c, struct json_writer *w)
@@ -149,32 +102,15 @@ static int end_other_sessions(struct task *t, struct api_call *c, struct json_wr
 
 /* --- the password --- */
 
-/* The old one is a guess like any other, so it is counted like one. */
 static int change_password(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
-    struct node *n = c->node;
-    struct str password = api_text(c, "new_password"), hash;
-    struct attempt who;
-    struct user u;
-    bool right;
-    const char *why = user_password_problem(password);
-    if (why)
-        return api_refuse(t, c, "new_password", "%s", why);
-    int err = api_attempt(t, c, SESSION_USER, c->session.username, &who);
+    struct api_account a;
+    struct str hash;
+    int err = api_new_password(t, c, SESSION_USER, &a, &hash);
     if (!err)
-        err = user_find(t, n->sql, c->session.username, &u);
-    if (!err)
-        err = password_verify(t, n->passwords, api_text(c, "old_password"), u.password, &right);
-    if (err)
-        return err;
-    if (!right)
-        return api_refuse(t, c, "old_password", "this is not your password");
-    attempts_forgive(t, n->attempts, &who);
-    err = password_hash(t, n->passwords, password, &hash);
-    if (!err)
-        err = user_set_password(t, n->cache, u.uid, hash);
-    return err ? err : session_end_all(t, n->cache, SESSION_USER, u.uid, c->session.sid);
+        err = user_set_password(t, c->node->cache, a.uid, hash);
+    return err ? err : session_end_all(t, c->node->cache, SESSION_USER, a.uid, c->session.sid);
 }
 
 /* --- the table --- */

@@ -3,7 +3,6 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/people/password.h"
 #include "engine/people/user.h"
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
@@ -27,14 +26,6 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
-static int hash_of(struct task *t, struct api_call *c, struct str *hash)
-{
-    struct str password = api_text(c, "password");
-    const char *why = user_password_problem(password);
-    return why ? api_refuse(t, c, "password", "%s", why)
-               : password_hash(t, c->node->passwords, password, hash);
-}
-
 static int add(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct str name = api_text(c, "username"), hash;
@@ -44,7 +35,7 @@ static int add(struct task *t, struct api_call *c, struct json_writer *w)
     const char *why = user_name_problem(name);
     if (why)
         return api_refuse(t, c, "username", "%s", why);
-    int err = hash_of(t, c, &hash);
+    int err = admin_hash(t, c, &hash);
     if (!err)
         err = admin_create(t, c->node->sql, name, hash, super, &d, &uid);
     if (err)
@@ -85,7 +76,7 @@ static int set_password(struct task *t, struct api_call *c, struct json_writer *
     int64_t uid;
     int err = admin_path_number(t, c, "admin", "admin", &uid);
     if (!err)
-        err = hash_of(t, c, &hash);
+        err = admin_hash(t, c, &hash);
     return err ? err : admin_set_password(t, c->node->cache, uid, hash, STR_NULL, &d);
 }
 

@@ -48,11 +48,7 @@ static void put_row(struct json_writer *w, const struct admin_row *r)
     jw_put_str(w, "admin", d->admin_name);
     jw_put_str(w, "ip_address", d->address);
     jw_put_str(w, "action", r->action);
-    jw_key(w, STR("user"));
-    if (d->user_uid)
-        jw_int(w, d->user_uid);
-    else
-        jw_null(w);
+    api_put_known(w, "user", d->user_uid != 0, d->user_uid);
     jw_put_str(w, "target", d->target);
     jw_put_str(w, "outcome", r->outcome);
     jw_put_str(w, "error", d->error);
@@ -214,6 +210,7 @@ static const struct api_field state_fields[] = {
     {"active", API_BOOL, .optional = true},
     TEXT("name"),
     TEXT("key"),
+    TEXT("service"),
     NUMBER("rpm_limit"),
     NUMBER("tpm_limit"),
     NUMBER("minute_cap"),

@@ -1,5 +1,7 @@
 #include "app/admin/call.h"
 
+#include "engine/people/user.h"
+
 int admin_path_number(struct task *t, const struct api_call *c, const char *name, const char *what,
                       int64_t *out)
 {
@@ -20,6 +22,14 @@ int admin_path_user(struct task *t, const struct api_call *c, int64_t *uid)
     if (!err && r.count == 0)
         err = task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)*uid);
     return err;
+}
+
+int admin_hash(struct task *t, struct api_call *c, struct str *hash)
+{
+    struct str password = api_text(c, "password");
+    const char *why = user_password_problem(password);
+    return why ? api_refuse(t, c, "password", "%s", why)
+               : password_hash(t, c->node->passwords, password, hash);
 }
 
 int64_t admin_limit(const struct api_call *c)

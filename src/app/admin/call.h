@@ -36,6 +36,8 @@ MUST_CHECK int admin_path_number(struct task *t, const struct api_call *c, const
                                  const char *what, int64_t *out);
 /* The ":uid" of the path. ERR_NOT_FOUND: there is no such user. */
 MUST_CHECK int admin_path_user(struct task *t, const struct api_call *c, int64_t *uid);
+/* Of the member "password" of the body. */
+MUST_CHECK int admin_hash(struct task *t, struct api_call *c, struct str *hash);
 int64_t admin_limit(const struct api_call *c);
 /* A cursor that is one number; *out stays as it is if none was sent. */
 MUST_CHECK int admin_cursor(struct task *t, struct api_call *c, int64_t *out);

@@ -1,9 +1,10 @@
-/* Keys of the AI service: added, limited, switched on and off. Every node's permits reads the table twice a
- * second. Nobody is shown a key again once it is here. */
+/* Keys of the AI service: added, limited, switched on and off. The permits of every node read the
+ * table twice a second. A key is never shown again once it is here. */
 #include "engine/ai/permits.h"
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/store/record.h"
 
 #define KEY_CHARS_MAX  512
 #define KEY_CHARS_MIN  8
@@ -14,6 +15,7 @@
 #define TOKENS_MOST    1000000000000
 #define CAPS           3
 #define SERVICES       AI_CHAT "|" AI_EMBEDDING
+#define LISTED_MAX     (10 * PERMITS_KEYS_MAX) /* also rows beyond those that are used */
 
 static const char *const cap_names[CAPS] = {"minute_cap", "day_cap", "month_cap"};
 
@@ -25,7 +27,7 @@ struct ai_key {
     int64_t caps[CAPS]; /* -1: none */
 };
 
-/* "sk-…9f3a"; short ones would be told too much of. */
+/* "sk-…9f3a"; of a short one that would be too much. */
 static struct str shown(struct task *t, struct str key)
 {
     if (key.n < 16)
@@ -42,13 +44,8 @@ static void put_members(struct task *t, struct json_writer *w, const struct ai_k
     jw_put_int(w, "rpm_limit", k->rpm);
     jw_put_int(w, "tpm_limit", k->tpm);
     jw_put_bool(w, "active", k->active);
-    for (size_t i = 0; i < CAPS; i++) {
-        jw_key(w, str_of(cap_names[i]));
-        if (k->caps[i] < 0)
-            jw_null(w);
-        else
-            jw_int(w, k->caps[i]);
-    }
+    for (size_t i = 0; i < CAPS; i++)
+        api_put_known(w, cap_names[i], k->caps[i] >= 0, k->caps[i]);
 }
 
 static struct str json_of(struct task *t, const struct ai_key *k)
@@ -67,23 +64,21 @@ static struct str json_of(struct task *t, const struct ai_key *k)
 
 /* --- the table api_list --- */
 
-#define COLUMNS                                                                                    \
-    "SELECT api_index, api_key, api_name, rpm_limit, tpm_limit, is_active, minute_cap, day_cap,"   \
-    " month_cap, service FROM api_list "
-
-static struct ai_key key_of(const struct sql_value *v)
-{
-    struct ai_key k = {.id = v[0].i,
-                       .key = v[1].s,
-                       .name = v[2].type == SQL_TEXT ? v[2].s : STR(""),
-                       .rpm = v[3].i,
-                       .tpm = v[4].i,
-                       .active = v[5].i != 0,
-                       .service = v[9].s};
-    for (size_t i = 0; i < CAPS; i++)
-        k.caps[i] = v[6 + i].type == SQL_INT ? v[6 + i].i : -1;
-    return k;
-}
+#define AT(member) .at = offsetof(struct ai_key, member)
+static const struct record_column columns[] = {
+    {NULL, "api_index", RECORD_INT, AT(id)},
+    {NULL, "api_key", RECORD_TEXT, AT(key)},
+    {NULL, "COALESCE(api_name, '')", RECORD_TEXT, AT(name)},
+    {NULL, "rpm_limit", RECORD_INT, AT(rpm)},
+    {NULL, "tpm_limit", RECORD_INT, AT(tpm)},
+    {NULL, "is_active", RECORD_FLAG, AT(active)},
+    {NULL, "COALESCE(minute_cap, -1)", RECORD_INT, AT(caps[0])},
+    {NULL, "COALESCE(day_cap, -1)", RECORD_INT, AT(caps[1])},
+    {NULL, "COALESCE(month_cap, -1)", RECORD_INT, AT(caps[2])},
+    {NULL, "service", RECORD_TEXT, AT(service)},
+    {.type = RECORD_END},
+};
+static const struct record_kind kind = {"api_list", columns, sizeof(struct ai_key)};
 
 static struct sql_value cap_value(int64_t cap)
 {
@@ -113,13 +108,16 @@ static void take_values(struct api_call *c, struct ai_key *k)
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct sql_rows r;
-    int err = sql_call(t, c->node->sql, &r, COLUMNS "ORDER BY api_index LIMIT 1000");
+    int err = sql_call(t, c->node->sql, &r,
+                       record_select(task_arena(t), &kind, "ORDER BY api_index LIMIT ?"),
+                       sql_int(LISTED_MAX));
     if (err)
         return err;
     jw_key(w, STR("keys"));
     jw_array(w);
     for (size_t i = 0; i < r.count; i++) {
-        struct ai_key k = key_of(sql_row(&r, i));
+        struct ai_key k;
+        record_take(&kind, sql_row(&r, i), &k);
         jw_object(w);
         jw_put_int(w, "id", k.id);
         put_members(t, w, &k);
@@ -201,12 +199,15 @@ static int update(struct task *t, struct sql *c, void *arg)
 {
     struct writing *x = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r, COLUMNS "WHERE api_index = ? FOR UPDATE", sql_int(x->key.id));
+    int err =
+        sql_on(t, c, &r, record_select(task_arena(t), &kind, "WHERE api_index = ? FOR UPDATE"),
+               sql_int(x->key.id));
     if (err)
         return err;
     if (r.count == 0)
         return task_fail(t, ERR_NOT_FOUND, "there is no key %lld", (long long)x->key.id);
-    struct ai_key before = key_of(r.cells);
+    struct ai_key before;
+    record_take(&kind, r.cells, &before);
     x->key = before;
     take_values(x->call, &x->key);
     err = sql_on(t, c, NULL,

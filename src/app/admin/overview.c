@@ -154,11 +154,7 @@ static void put_key(struct json_writer *w, const struct permits_state *k)
         jw_object(w);
         jw_put_str(w, "period", str_of(periods[i]));
         jw_put_int(w, "used", k->calls[i]);
-        jw_key(w, STR("cap"));
-        if (k->caps[i] < 0)
-            jw_null(w);
-        else
-            jw_int(w, k->caps[i]);
+        api_put_known(w, "cap", k->caps[i] >= 0, k->caps[i]);
         jw_end_object(w);
     }
     jw_end_array(w);

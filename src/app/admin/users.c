@@ -4,10 +4,10 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 #include "engine/money/ledger.h"
-#include "engine/people/password.h"
 #include "engine/runs/admin_acts.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
+#include "engine/store/record.h"
 
 /* --- finding --- */
 
@@ -20,14 +20,17 @@ struct account {
     int64_t created_ms;
 };
 
-#define COLUMNS                                                                                    \
-    "SELECT uid, username, CAST(balance * 100 AS SIGNED), permission, banned,"                     \
-    " CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED) FROM user_info WHERE "
-
-static struct account account_of(const struct sql_value *v)
-{
-    return (struct account){v[0].i, v[1].s, v[2].i, v[3].i, v[4].i != 0, v[5].i};
-}
+#define AT(member) .at = offsetof(struct account, member)
+static const struct record_column columns[] = {
+    {NULL, "uid", RECORD_INT, AT(uid)},
+    {NULL, "username", RECORD_TEXT, AT(username)},
+    {NULL, "CAST(balance * 100 AS SIGNED)", RECORD_INT, AT(cents)},
+    {NULL, "permission", RECORD_INT, AT(permission)},
+    {NULL, "banned", RECORD_FLAG, AT(banned)},
+    {NULL, "CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED)", RECORD_TIME, AT(created_ms)},
+    {.type = RECORD_END},
+};
+static const struct record_kind kind = {"user_info", columns, sizeof(struct account)};
 
 /* Names have '_', which LIKE would take for any character, but no '!'. */
 static struct str pattern_of(struct task *t, struct str prefix)
@@ -43,7 +46,7 @@ static struct str pattern_of(struct task *t, struct str prefix)
     return str_from(p, n);
 }
 
-/* A page begins behind a user: by number, or by name where names are looked for. Neither ever changes. */
+/* A page begins behind a user: by number, or by name where names are searched. Neither ever changes. */
 struct search {
     struct str q;
     int64_t after; /* -1: from the start */
@@ -55,14 +58,15 @@ struct search {
 static void take_rows(struct search *s, const struct sql_rows *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        s->found[s->count++] = account_of(sql_row(r, i));
+        record_take(&kind, sql_row(r, i), &s->found[s->count++]);
 }
 
 static int find_all(struct task *t, struct sql_pool *sql, struct search *s)
 {
     struct sql_rows r;
-    int err = sql_call(t, sql, &r, COLUMNS "uid > ? ORDER BY uid LIMIT ?", sql_int(s->after),
-                       sql_int(s->limit + 1));
+    int err = sql_call(t, sql, &r,
+                       record_select(task_arena(t), &kind, "WHERE uid > ? ORDER BY uid LIMIT ?"),
+                       sql_int(s->after), sql_int(s->limit + 1));
     if (!err)
         take_rows(s, &r);
     return err;
@@ -76,18 +80,21 @@ static int find_some(struct task *t, struct sql_pool *sql, struct search *s)
     int64_t uid = 0;
     int err = 0;
     if (str_to_i64(s->q, &uid) && s->after < 0) {
-        err = sql_call(t, sql, &r, COLUMNS "uid = ?", sql_int(uid));
+        err = sql_call(t, sql, &r, record_select(task_arena(t), &kind, "WHERE uid = ?"),
+                       sql_int(uid));
         if (!err)
             take_rows(s, &r);
     }
     if (err || !user_name_prefix(task_arena(t), s->q, &prefix))
         return err;
-    err = sql_call(t, sql, &r,
-                   COLUMNS "username_folded LIKE ? ESCAPE '!' AND uid <> ? AND username_folded >"
-                           " COALESCE((SELECT username_folded FROM user_info WHERE uid = ?), '')"
-                           " ORDER BY username_folded LIMIT ?",
-                   sql_text(pattern_of(t, prefix)), sql_int(uid), sql_int(s->after),
-                   sql_int(s->limit + 1 - (int64_t)s->count));
+    err = sql_call(
+        t, sql, &r,
+        record_select(task_arena(t), &kind,
+                      "WHERE username_folded LIKE ? ESCAPE '!' AND uid <> ? AND username_folded >"
+                      " COALESCE((SELECT username_folded FROM user_info WHERE uid = ?), '')"
+                      " ORDER BY username_folded LIMIT ?"),
+        sql_text(pattern_of(t, prefix)), sql_int(uid), sql_int(s->after),
+        sql_int(s->limit + 1 - (int64_t)s->count));
     if (!err)
         take_rows(s, &r);
     return err;
@@ -147,7 +154,8 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
     bool degraded;
     int err = admin_path_number(t, c, "uid", "user", &uid);
     if (!err)
-        err = sql_call(t, n->sql, &r, COLUMNS "uid = ?", sql_int(uid));
+        err = sql_call(t, n->sql, &r, record_select(task_arena(t), &kind, "WHERE uid = ?"),
+                       sql_int(uid));
     if (!err && r.count == 0)
         err = task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
     if (!err)
@@ -157,7 +165,8 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
                        sql_int(uid));
     if (err)
         return err;
-    struct account a = account_of(r.cells);
+    struct account a;
+    record_take(&kind, r.cells, &a);
     err = ledger_balance(t, n->ledger, uid, &a.cents, &degraded);
     if (err)
         return err;
@@ -185,13 +194,9 @@ static int set_password(struct task *t, struct api_call *c, struct json_writer *
     struct node *n = c->node;
     struct admin_deed d = admin_deed_of(c);
     struct user_change ch = {.part = USER_PASSWORD, .by = &d};
-    struct str password = api_text(c, "password");
-    const char *why = user_password_problem(password);
-    if (why)
-        return api_refuse(t, c, "password", "%s", why);
     int err = admin_path_number(t, c, "uid", "user", &ch.uid);
     if (!err)
-        err = password_hash(t, n->passwords, password, &ch.hash);
+        err = admin_hash(t, c, &ch.hash);
     if (!err)
         err = user_change(t, n->cache, &ch);
     return err ? err : session_end_all(t, n->cache, SESSION_USER, ch.uid, STR_NULL);

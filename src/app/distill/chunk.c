@@ -93,14 +93,13 @@ static int write_redis(struct task *t, struct redis *redis, const struct chunk *
                        const struct sql_rows *rows)
 {
     struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, c->papers + 2);
-    argv[0] = c->key;
-    argv[1] = str_int(a, DISTILL_CHUNK_TTL_MS);
+    struct str *papers = ARENA_ARRAY(a, struct str, c->papers);
     for (size_t i = 0; i < c->papers; i++) {
         const struct sql_value *cell = sql_row(rows, i);
-        argv[2 + i] = str_printf(a, "%.*s %.*s", STR_ARG(cell[0].s), STR_ARG(cell[1].s));
+        papers[i] = str_printf(a, "%.*s %.*s", STR_ARG(cell[0].s), STR_ARG(cell[1].s));
     }
-    return redis_script_run(t, redis, &script_chunk_put, c->key, 1, c->papers + 2, argv, NULL);
+    return SCRIPT(t, redis, chunk_put, NULL, .chunk = c->key,
+                  .ms = str_int(a, DISTILL_CHUNK_TTL_MS), .papers = {papers, c->papers});
 }
 
 static int read_mysql(struct task *t, struct sql_pool *sql, const struct chunk *c,

@@ -1,10 +1,13 @@
--- A download that waits for long is put into the queue, if it is neither there nor taken: a Redis that was restarted may know
--- of it and have lost just that.
--- KEYS: the queue, those taken. Of the sys group.
--- ARGV: the download.
--- Returns 1: it is in again. 0: it was not lost. A repeat changes nothing.
-if redis.call('ZSCORE', KEYS[2], ARGV[1]) or redis.call('LPOS', KEYS[1], ARGV[1]) then
+-- Puts a download that has waited for long into the queue again, if it is neither there nor taken:
+-- a Redis that was restarted may know of it and have lost just that.
+--   key queue
+--   key taken
+--   arg download
+-- Both keys are of the sys group.
+-- Returns 1: it is in the queue again. 0: it was not lost. Idempotent.
+if redis.call('ZSCORE', KEYS.taken, ARGV.download) or
+   redis.call('LPOS', KEYS.queue, ARGV.download) then
     return 0
 end
-redis.call('RPUSH', KEYS[1], ARGV[1])
+redis.call('RPUSH', KEYS.queue, ARGV.download)
 return 1

@@ -1,12 +1,13 @@
 -- A worker that has taken a download begins with it: from now on its lease is the one that counts.
--- KEYS: status of the download.
--- ARGV: the lease.
--- Returns {1, qid, type, scope, rows, tries}, or {0}: it is done, or gone. A repeat counts one more try.
-local state = redis.call('HGET', KEYS[1], 'state')
+--   key status
+--   arg lease
+-- Returns {1, qid, type, scope, rows, tries}, or {0}: it is done, or gone. A repeat counts one more
+-- try.
+local state = redis.call('HGET', KEYS.status, 'state')
 if state ~= 'PENDING' and state ~= 'PROCESSING' then
     return {0}
 end
-redis.call('HSET', KEYS[1], 'state', 'PROCESSING', 'lease', ARGV[1], 'progress', 0)
-local tries = redis.call('HINCRBY', KEYS[1], 'tries', 1)
-local v = redis.call('HMGET', KEYS[1], 'qid', 'type', 'scope', 'rows')
+redis.call('HSET', KEYS.status, 'state', 'PROCESSING', 'lease', ARGV.lease, 'progress', 0)
+local tries = redis.call('HINCRBY', KEYS.status, 'tries', 1)
+local v = redis.call('HMGET', KEYS.status, 'qid', 'type', 'scope', 'rows')
 return {1, v[1], v[2], v[3], v[4], tries}

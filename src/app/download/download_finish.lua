@@ -1,31 +1,33 @@
--- A worker is done with a download, if it is still its own.
--- KEYS: status of the download, the user's downloads (download_create.lua).
--- ARGV: the lease, the download's id, the state; then for READY: bytes and pieces of the file, ms that they live, how
---       many bytes one user may have held. 0 pieces: it is not held, but built while it is sent. For FAILED: why.
--- Returns 1: done. 2: done, but this user has so much held that this file must not be: the pieces can go.
---       0: it belongs to another worker. Repeated, it returns 0.
-if redis.call('HGET', KEYS[1], 'lease') ~= ARGV[1] then
+-- A worker has built the file of a download, if the download is still its own.
+--   key status
+--   key downloads
+--   arg lease
+--   arg id: of the download
+--   arg bytes: of the file
+--   arg pieces: of the file; 0: it is not held, but built again while it is sent
+--   arg ms: the time to live of the pieces
+--   arg held_max: how many bytes of one user may be held
+-- downloads are those of the user, see download_create.lua.
+-- Returns 1: done. 2: done, but the user has so much held that this file must not be: its pieces
+-- can go. 0: it belongs to another worker, or a repeat; nothing was changed.
+if redis.call('HGET', KEYS.status, 'lease') ~= ARGV.lease then
     return 0
 end
-redis.call('HDEL', KEYS[1], 'lease')
-redis.call('ZREM', KEYS[2], ARGV[2])
-if ARGV[3] ~= 'READY' then
-    redis.call('HSET', KEYS[1], 'state', ARGV[3], 'error', ARGV[4])
-    return 1
-end
+redis.call('HDEL', KEYS.status, 'lease')
+redis.call('ZREM', KEYS.downloads, ARGV.id)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-local bytes, pieces = tonumber(ARGV[4]), tonumber(ARGV[5])
+redis.call('ZREMRANGEBYSCORE', KEYS.downloads, '-inf', now)
+local bytes, pieces = tonumber(ARGV.bytes), tonumber(ARGV.pieces)
 local held = bytes
-for _, member in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+for _, member in ipairs(redis.call('ZRANGE', KEYS.downloads, 0, -1)) do
     held = held + (tonumber(string.match(member, ':(%d+)$')) or 0)
 end
-if pieces > 0 and held <= tonumber(ARGV[7]) then
-    redis.call('ZADD', KEYS[2], now + ARGV[6], ARGV[2] .. ':' .. ARGV[4])
-    redis.call('HSET', KEYS[1], 'state', 'READY', 'progress', 100, 'bytes', bytes, 'pieces', pieces, 'until',
-               now + ARGV[6])
+if pieces > 0 and held <= tonumber(ARGV.held_max) then
+    redis.call('ZADD', KEYS.downloads, now + ARGV.ms, ARGV.id .. ':' .. ARGV.bytes)
+    redis.call('HSET', KEYS.status, 'state', 'READY', 'progress', 100, 'bytes', bytes,
+               'pieces', pieces, 'until', now + ARGV.ms)
     return 1
 end
-redis.call('HSET', KEYS[1], 'state', 'READY', 'progress', 100, 'streamed', 1)
+redis.call('HSET', KEYS.status, 'state', 'READY', 'progress', 100, 'streamed', 1)
 return pieces > 0 and 2 or 1

@@ -1,10 +1,12 @@
 -- Puts a download into the queue, if there is room.
--- KEYS: the queue. Of the sys group.
--- ARGV: the download, how many may be in it.
--- Returns 1: it is in. 0: the queue is full. Repeated, it is there twice: whoever takes it second finds that it
--- is being built, or done.
-if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[2]) then
+--   key queue
+--   arg download
+--   arg queued_max: how many may be in the queue
+-- The key is of the sys group.
+-- Returns 1: it is in. 0: the queue is full. Not idempotent: after a repeat it is there twice, and
+-- the worker that takes it second finds that it is being built, or done.
+if redis.call('LLEN', KEYS.queue) >= tonumber(ARGV.queued_max) then
     return 0
 end
-redis.call('RPUSH', KEYS[1], ARGV[1])
+redis.call('RPUSH', KEYS.queue, ARGV.download)
 return 1

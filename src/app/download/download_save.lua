@@ -1,12 +1,16 @@
--- A worker is so far, and has perhaps another piece of the file.
--- KEYS: status of the download; the piece, if there is one.
--- ARGV: the lease, progress; the piece's bytes, ms that it lives.
--- Returns 1, or 0: the download belongs to another worker now, and nothing was changed. Safe to repeat.
-if redis.call('HGET', KEYS[1], 'lease') ~= ARGV[1] then
+-- A worker stores how far it is, and perhaps a piece of the file, if the download is still its own.
+--   key status
+--   key piece
+--   arg lease
+--   arg progress
+--   arg packed: the bytes of the piece; '': there is none yet
+--   arg ms: the time to live of the piece
+-- Returns 1, or 0: the download belongs to another worker by now; nothing was changed. Idempotent.
+if redis.call('HGET', KEYS.status, 'lease') ~= ARGV.lease then
     return 0
 end
-redis.call('HSET', KEYS[1], 'progress', ARGV[2])
-if KEYS[2] then
-    redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
+redis.call('HSET', KEYS.status, 'progress', ARGV.progress)
+if ARGV.packed ~= '' then
+    redis.call('SET', KEYS.piece, ARGV.packed, 'PX', ARGV.ms)
 end
 return 1

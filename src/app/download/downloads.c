@@ -67,18 +67,6 @@ void downloads_free(struct downloads *d)
     free(d);
 }
 
-int download_script(struct task *t, struct downloads *d, const struct redis_script *s, size_t keys,
-                    size_t argc, const struct str *argv, int64_t *out)
-{
-    const struct redis_reply *reply;
-    int err = redis_script_run(t, d->options.redis, s, argv[0], keys, argc, argv, &reply);
-    if (!err && reply->type != REDIS_INT)
-        err = task_fail(t, ERR_PROTO, "script %s returned something else", s->name);
-    if (!err)
-        *out = reply->integer;
-    return err;
-}
-
 /* --- asking for one --- */
 
 static int note(struct task *t, struct downloads *d, const struct download_wish *w, struct str id,
@@ -86,31 +74,22 @@ static int note(struct task *t, struct downloads *d, const struct download_wish 
 {
     struct arena *a = task_arena(t);
     int64_t wall_ms = loop_wall_ms(task_loop(t)), noted;
-    const struct str argv[] = {
-        key_download_status(a, w->run.uid, id),
-        key_downloads_of(a, w->run.uid),
-        id,
-        str_int(a, DOWNLOAD_STATUS_MS),
-        str_int(a, DOWNLOADS_WAITING_MAX),
-        STR("state"),
-        STR("PENDING"),
-        STR("uid"),
-        str_int(a, w->run.uid),
-        STR("qid"),
-        w->run.qid,
-        STR("type"),
-        str_of(export_name(w->format)),
-        STR("scope"),
-        w->all ? STR("all") : STR("relevant"),
-        STR("progress"),
-        STR("0"),
-        STR("rows"),
-        str_int(a, w->all ? v->finished : v->relevant),
-        STR("name"),
-        download_name(a, v->question, wall_ms, w),
+    const struct str fields[] = {
+        STR("state"),    STR("PENDING"),
+        STR("uid"),      str_int(a, w->run.uid),
+        STR("qid"),      w->run.qid,
+        STR("type"),     str_of(export_name(w->format)),
+        STR("scope"),    w->all ? STR("all") : STR("relevant"),
+        STR("progress"), STR("0"),
+        STR("rows"),     str_int(a, w->all ? v->finished : v->relevant),
+        STR("name"),     download_name(a, v->question, wall_ms, w),
     };
-    int err =
-        download_script(t, d, &script_download_create, 2, sizeof argv / sizeof *argv, argv, &noted);
+    int err = SCRIPT_NUMBER(t, d->options.redis, download_create, &noted,
+                            .status = key_download_status(a, w->run.uid, id),
+                            .downloads = key_downloads_of(a, w->run.uid), .id = id,
+                            .ms = str_int(a, DOWNLOAD_STATUS_MS),
+                            .waiting_max = str_int(a, DOWNLOADS_WAITING_MAX),
+                            .fields = {fields, sizeof fields / sizeof *fields});
     if (!err && !noted)
         err = task_fail(t, ERR_RATE, "%d of your downloads are waiting already",
                         DOWNLOADS_WAITING_MAX);
@@ -137,9 +116,9 @@ static struct str member_of(struct task *t, int64_t uid, struct str id)
 static int push(struct task *t, struct downloads *d, int64_t uid, struct str id)
 {
     int64_t pushed = 0;
-    const struct str argv[] = {key_download_queue, member_of(t, uid, id),
-                               str_int(task_arena(t), d->options.queued_max)};
-    int err = download_script(t, d, &script_download_push, 1, 3, argv, &pushed);
+    int err = SCRIPT_NUMBER(t, d->options.redis, download_push, &pushed,
+                            .queue = key_download_queue, .download = member_of(t, uid, id),
+                            .queued_max = str_int(task_arena(t), d->options.queued_max));
     if (err || pushed)
         return err;
     err = forget(t, d, uid, id);
@@ -204,9 +183,9 @@ static void find_again(struct task *t, struct downloads *d, const struct downloa
     if (!waits || loop_wall_ms(task_loop(t)) - created_ms < LOST_MS)
         return;
     int64_t again = 0;
-    const struct str argv[] = {key_download_queue, key_download_taken,
-                               member_of(t, found->uid, found->id)};
-    int err = download_script(t, d, &script_download_again, 2, 3, argv, &again);
+    int err =
+        SCRIPT_NUMBER(t, d->options.redis, download_again, &again, .queue = key_download_queue,
+                      .taken = key_download_taken, .download = member_of(t, found->uid, found->id));
     if (!err && again)
         log_info("download", "%.*s was lost, and waits again", STR_ARG(found->id));
 }

@@ -27,10 +27,6 @@ struct downloads {
     struct histogram *seconds;
 };
 
-/* Runs a script that answers with a number. */
-MUST_CHECK int download_script(struct task *t, struct downloads *d, const struct redis_script *s,
-                               size_t keys, size_t argc, const struct str *argv, int64_t *out);
-
 /* Builds the file of a wish. fn gets its pieces, each of DOWNLOAD_PIECE_BYTES but for the last; far is told after each
  * batch how many rows and bytes there are so far. It is NULL when the pieces go to the client at once. Other than 0 from
  * either ends it. The task's arena is reset between batches.

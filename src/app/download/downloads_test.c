@@ -260,13 +260,11 @@ static void take_by_hand(struct task *t, struct site *s, int64_t uid, const char
                          const char *lease, const char *ms)
 {
     const struct redis_reply *r;
-    const struct str take[] = {key_download_queue, key_download_taken, str_of(ms)};
-    const struct str begin[] = {status_key(t, uid, id), str_of(lease)};
     if (ms)
-        check(redis_script_run(t, s->node.redis, &script_download_take, take[0], 2, 3, take, &r) ==
-              0);
-    check(redis_script_run(t, s->node.redis, &script_download_begin, begin[0], 1, 2, begin, &r) ==
-              0 &&
+        check(SCRIPT(t, s->node.redis, download_take, &r, .queue = key_download_queue,
+                     .taken = key_download_taken, .ms = str_of(ms)) == 0);
+    check(SCRIPT(t, s->node.redis, download_begin, &r, .status = status_key(t, uid, id),
+                 .lease = str_of(lease)) == 0 &&
           r->count == 6);
 }
 
@@ -274,22 +272,20 @@ static int64_t save_by_hand(struct task *t, struct site *s, int64_t uid, const c
                             const char *lease)
 {
     int64_t saved = -1;
-    const struct str argv[] = {
-        status_key(t, uid, id), key_download_piece(task_arena(t), uid, str_of(id), 0),
-        str_of(lease),          STR("50"),
-        STR("spoilt"),          STR("1000")};
-    check(download_script(t, s->downloads, &script_download_save, 2, 6, argv, &saved) == 0);
+    check(SCRIPT_NUMBER(t, s->node.redis, download_save, &saved, .status = status_key(t, uid, id),
+                        .piece = key_download_piece(task_arena(t), uid, str_of(id), 0),
+                        .lease = str_of(lease), .progress = STR("50"), .packed = STR("spoilt"),
+                        .ms = STR("1000")) == 0);
     return saved;
 }
 
-static int64_t finish_by_hand(struct task *t, struct site *s, int64_t uid, const char *id,
-                              const char *lease)
+static int64_t fail_by_hand(struct task *t, struct site *s, int64_t uid, const char *id,
+                            const char *lease)
 {
     int64_t done = -1;
-    const struct str argv[] = {status_key(t, uid, id), key_downloads_of(task_arena(t), uid),
-                               str_of(lease),          str_of(id),
-                               STR("FAILED"),          STR("spoilt")};
-    check(download_script(t, s->downloads, &script_download_finish, 2, 6, argv, &done) == 0);
+    check(SCRIPT_NUMBER(t, s->node.redis, download_fail, &done, .status = status_key(t, uid, id),
+                        .downloads = key_downloads_of(task_arena(t), uid), .lease = str_of(lease),
+                        .id = str_of(id), .reason = STR("spoilt")) == 0);
     return done;
 }
 
@@ -311,7 +307,7 @@ static void test_dead(struct task *t, void *arg)
     struct download d = await(t, &s, run.uid, id);
     is_int(d.state, DOWNLOAD_READY, "it comes back when the lease has ended");
     is_int(save_by_hand(t, &s, run.uid, id, "dead:1"), 0, "the dead one cannot save any more");
-    is_int(finish_by_hand(t, &s, run.uid, id, "dead:1"), 0, "nor finish");
+    is_int(fail_by_hand(t, &s, run.uid, id, "dead:1"), 0, "nor finish");
     ok(count_of(file_of(t, &s, &d), STR("@article{k")) == RELEVANT, "the file is whole");
     ok(let_go(t, &s), "nobody holds it");
     close_site(t, &s);
@@ -336,7 +332,7 @@ static void test_slow(struct task *t, void *arg)
     struct download d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
        "it is taken again when the other does not keep it");
-    is_int(finish_by_hand(t, &s, run.uid, id, "other:1"), 0, "who can do nothing more to it");
+    is_int(fail_by_hand(t, &s, run.uid, id, "other:1"), 0, "who can do nothing more to it");
     close_site(t, &s);
 }
 

@@ -34,8 +34,8 @@ static int set_lease(struct task *t, const struct job *j, int64_t ms)
     if (ms == 0)
         return redis_call(t, redis, key_download_taken, NULL, STR("ZREM"), key_download_taken,
                           j->member);
-    const struct str argv[] = {key_download_taken, j->member, str_int(task_arena(t), ms)};
-    return download_script(t, j->downloads, &script_download_keep, 1, 3, argv, &kept);
+    return SCRIPT_NUMBER(t, redis, download_keep, &kept, .taken = key_download_taken,
+                         .download = j->member, .ms = str_int(task_arena(t), ms));
 }
 
 static int keep_lease(struct task *t, struct job *j)
@@ -65,18 +65,16 @@ static int same_redis(struct task *t, const struct job *j)
 
 /* --- building --- */
 
-static int save(struct task *t, struct job *j, struct str piece)
+/* packed: "" if there is no piece yet. */
+static int save(struct task *t, struct job *j, struct str packed)
 {
     struct arena *a = task_arena(t);
-    struct str status = key_download_status(a, j->wish.run.uid, j->id);
-    struct str progress = str_int(a, j->progress), lease = str_of(j->lease);
-    struct str key = key_download_piece(a, j->wish.run.uid, j->id, j->pieces);
-    const struct str with[] = {status, key, lease, progress, piece, str_int(a, DOWNLOAD_FILE_MS)};
-    const struct str without[] = {status, lease, progress};
     int64_t saved;
-    int err = piece.p
-                  ? download_script(t, j->downloads, &script_download_save, 2, 6, with, &saved)
-                  : download_script(t, j->downloads, &script_download_save, 1, 3, without, &saved);
+    int err = SCRIPT_NUMBER(t, j->downloads->options.redis, download_save, &saved,
+                            .status = key_download_status(a, j->wish.run.uid, j->id),
+                            .piece = key_download_piece(a, j->wish.run.uid, j->id, j->pieces),
+                            .lease = str_of(j->lease), .progress = str_int(a, j->progress),
+                            .packed = packed, .ms = str_int(a, DOWNLOAD_FILE_MS));
     return err || saved ? err : not_ours(t);
 }
 
@@ -110,7 +108,7 @@ static int note_progress(struct task *t, int64_t rows, int64_t bytes, void *arg)
     }
     j->progress = rows * 99 / expected;
     int err = keep_lease(t, j);
-    return err || rows >= expected ? err : save(t, j, STR_NULL);
+    return err || rows >= expected ? err : save(t, j, STR(""));
 }
 
 /* --- the end of it --- */
@@ -144,20 +142,15 @@ static int finish(struct task *t, struct job *j)
         err = each_piece(t, j, false);
     if (err)
         return err;
-    const struct str argv[] = {
-        key_download_status(a, j->wish.run.uid, j->id),
-        key_downloads_of(a, j->wish.run.uid),
-        str_of(j->lease),
-        j->id,
-        STR("READY"),
-        str_int(a, j->bytes),
-        str_int(a, j->too_large ? 0 : j->pieces),
-        str_int(a, DOWNLOAD_FILE_MS),
-        str_int(a, DOWNLOAD_USER_BYTES_MAX),
-    };
     err = same_redis(t, j);
     if (!err)
-        err = download_script(t, j->downloads, &script_download_finish, 2, 9, argv, &done);
+        err = SCRIPT_NUMBER(t, j->downloads->options.redis, download_finish, &done,
+                            .status = key_download_status(a, j->wish.run.uid, j->id),
+                            .downloads = key_downloads_of(a, j->wish.run.uid),
+                            .lease = str_of(j->lease), .id = j->id, .bytes = str_int(a, j->bytes),
+                            .pieces = str_int(a, j->too_large ? 0 : j->pieces),
+                            .ms = str_int(a, DOWNLOAD_FILE_MS),
+                            .held_max = str_int(a, DOWNLOAD_USER_BYTES_MAX));
     if (err || done == 0)
         return err ? err : not_ours(t);
     metric_add(j->downloads->ready_count, 1);
@@ -169,15 +162,10 @@ static int give_up(struct task *t, struct job *j, const char *reason)
 {
     struct arena *a = task_arena(t);
     int64_t done;
-    const struct str argv[] = {
-        key_download_status(a, j->wish.run.uid, j->id),
-        key_downloads_of(a, j->wish.run.uid),
-        str_of(j->lease),
-        j->id,
-        STR("FAILED"),
-        str_of(reason),
-    };
-    int err = download_script(t, j->downloads, &script_download_finish, 2, 6, argv, &done);
+    int err = SCRIPT_NUMBER(t, j->downloads->options.redis, download_fail, &done,
+                            .status = key_download_status(a, j->wish.run.uid, j->id),
+                            .downloads = key_downloads_of(a, j->wish.run.uid),
+                            .lease = str_of(j->lease), .id = j->id, .reason = str_of(reason));
     if (err || done == 0)
         return err ? err : not_ours(t);
     metric_add(j->downloads->failed_count, 1);
@@ -247,10 +235,9 @@ static int work(struct task *t, struct downloads *d, struct str member)
     j.id = rest;
     snprintf(j.lease, sizeof j.lease, "%016" PRIx64 ":%" PRIu64, d->options.incarnation,
              ++d->takes);
-    const struct str argv[] = {key_download_status(task_arena(t), j.wish.run.uid, j.id),
-                               str_of(j.lease)};
-    int err =
-        redis_script_run(t, d->options.redis, &script_download_begin, argv[0], 1, 2, argv, &r);
+    int err = SCRIPT(t, d->options.redis, download_begin, &r,
+                     .status = key_download_status(task_arena(t), j.wish.run.uid, j.id),
+                     .lease = str_of(j.lease));
     if (err)
         return err;
     if (!read_job(r, &j))
@@ -263,15 +250,15 @@ static int work(struct task *t, struct downloads *d, struct str member)
 /* Asks until there is something. ERR_CLOSED: we drain. */
 static int take(struct task *t, struct downloads *d, struct str *member)
 {
-    const struct str argv[] = {key_download_queue, key_download_taken,
-                               str_int(task_arena(t), d->options.lease_ms)};
+    struct str lease_ms = str_int(task_arena(t), d->options.lease_ms);
     while (!d->draining) {
         bool rests = d->options.drained && *d->options.drained;
         struct task_scope scope = task_scope(t);
         const struct redis_reply *r;
-        int err = rests ? ERR_CLOSED
-                        : redis_script_run(t, d->options.redis, &script_download_take, argv[0], 2,
-                                           3, argv, &r);
+        int err = rests
+                      ? ERR_CLOSED
+                      : SCRIPT(t, d->options.redis, download_take, &r, .queue = key_download_queue,
+                               .taken = key_download_taken, .ms = lease_ms);
         if (!err && r->type == REDIS_ARRAY && r->count == 2 && r->items[0]->str.n) {
             metric_set(d->waiting, r->items[1]->integer);
             *member = r->items[0]->str; /* the scope is the caller's to end */

@@ -10,8 +10,8 @@
 
 #define BACKOFF_MS     500
 #define BACKOFF_MS_MAX 8000
-/* Keys that are refused for one request. Not more: a proxy that dislikes its text says 403, too, and
- * must not cost us every key. */
+/* Keys that may be refused for one request. Not more: a proxy that dislikes its text answers with
+ * 403, too, and would have every key switched off. */
 #define KEYS_REFUSED_MAX 4
 #define AVERAGED_CALLS   64 /* about */
 #define PAGE_KEPT_BYTES  65536
@@ -56,7 +56,7 @@ static void open_metrics(struct ai *ai, const struct ai_options *o)
     ai->calls_failed =
         metric(m, METRIC_COUNTER, name, arena_printf(a, "%soutcome=\"failed\"", before), help);
     ai->tokens = metric(m, METRIC_COUNTER, "millrace_ai_tokens_total", label,
-                        "Tokens used, those reserved where the service did not say.");
+                        "Tokens used; those reserved where the service did not tell.");
     ai->latency = histogram_new(m, latency, "From a call to the AI service to its answer.");
 }
 
@@ -101,7 +101,7 @@ struct asking {
     bool *in_hand;
 };
 
-/* The permit's end: the tokens used are told to the key pool, and counted. */
+/* Ends the permit with the tokens that were used, and counts them. */
 static void settle(struct task *t, struct asking *q, const struct permit *p, int64_t tokens)
 {
     permits_settle(t, q->ai->permits, p, tokens);
@@ -160,7 +160,7 @@ static enum fate key_refused(struct task *t, struct asking *q, const struct perm
 {
     settle(t, q, p, 0);
     permits_refused(t, q->ai->permits, p->key_id, status);
-    q->problem = "refuses our keys";
+    q->problem = "refuses the keys it gets";
     return ++q->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
 }
 

@@ -1,5 +1,5 @@
-/* ai_fixture.h -- a key pool for tests of the AI's calls: never full, and remembers what it was told. It is
- * linked instead of the real one. */
+/* ai_fixture.h -- permits for tests of the AI's calls: never used up, and they count what becomes
+ * of them. Linked instead of the real ones. */
 #ifndef ENGINE_AI_AI_FIXTURE_H
 #define ENGINE_AI_AI_FIXTURE_H
 

@@ -220,7 +220,7 @@ static void run(struct task *t, void *arg)
     s->permits = (struct permits){.keys = s->keys, .prefix = s->prefix};
     s->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     site_open_tcp(t, &s->site, (struct http_options){.behind_tls = false}, routes, 1, s);
-    if (s->requests == 0 && s->unused) /* nobody is there: the port answers no more */
+    if (s->requests == 0 && s->unused) /* the port answers no more */
         check(shutdown(s->site.fd, SHUT_RDWR) == 0);
     group_init(&g, task_loop(t));
     check(task_go(&g, "ask", ask_task, s) == 0);
@@ -372,7 +372,7 @@ static struct scenario scenarios[] = {
      .requests = 4,
      .settled = 4,
      .refused = 4,
-     .error = "the AI service refuses our keys"},
+     .error = "the AI service refuses the keys it gets"},
     {"the only key is bad",
      {401, GOOD},
      1,
@@ -407,7 +407,7 @@ static struct scenario scenarios[] = {
      .err = ERR_REFUSED,
      .unused = 1,
      .error = "the AI service cannot be called: its address or a key is malformed"},
-    {"nobody there",
+    {"no service there",
      {GOOD},
      2,
      .err = ERR_REFUSED,

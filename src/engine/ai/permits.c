@@ -18,7 +18,7 @@ static void make_metrics(struct permits *k, struct metrics *m)
         {&k->waits, METRIC_COUNTER, "millrace_keyring_waits_total",
          "Permits that had to be waited for."},
         {&k->rests, METRIC_COUNTER, "millrace_keyring_rests_total",
-         "Times that a key was told to rest."},
+         "Times that a key had to rest."},
         {&k->refusals, METRIC_COUNTER, "millrace_keyring_refusals_total",
          "Keys that the AI service refused."},
         {&k->calls, METRIC_COUNTER, "millrace_keyring_leases_total", "Calls to Redis for permits."},
@@ -135,5 +135,7 @@ void permits_close(struct task *t, struct permits *k)
     struct str run = str_dup(task_arena(t), redis_run_id(k->redis));
     struct str ring = key_permits(task_arena(t), k->service);
     if (run.n && redis_call(t, k->redis, ring, NULL, STR("HSET"), ring, STR("clean"), run))
-        log_debug("keyring", "the end is not noted: %s", task_error(t));
+        log_debug("keyring",
+                  "the mark for a clean restart is not set, the next start waits a minute: %s",
+                  task_error(t));
 }

@@ -1,13 +1,14 @@
-/* permits.h -- the keys of the AI service, and how much each may still be used (SCR-9, SCR-10).
+/* permits.h -- the keys of an AI service, and how much each may still be used (SCR-9, SCR-10).
  *
- * Every key of api_list has limits: requests and tokens in any 60 s (rpm_limit, tpm_limit), and caps for the
- * minute, day and month. They hold over all nodes together, on Redis' clock, and the two limits are
- * independent. Before a call a permit is taken by one script, all or none: one request, and as many
- * tokens as it may use; afterwards it is settled with what it did use.
+ * Each service has a struct permits of its own, with the keys that api_list has for it. A key has
+ * limits: requests and tokens in any 60 s (rpm_limit, tpm_limit), and caps for the minute, day and
+ * month. They hold over all nodes together, on Redis' clock, and the two limits are independent.
+ * Before a call a permit is taken, all or none: one request, and as many tokens as it may use;
+ * afterwards it is settled with the tokens that were used.
  *
  * Always true:
- *   - in no 60 s do more requests arrive with a key than its limit, if each is sent while its permit
- *     is valid: what was permitted counts for 61 s at least, whether or not the node that took it
+ *   - in no 60 s do more requests arrive with a key than its limit, if each is sent while its
+ *     permit is valid: a permit counts for 61 s at least, whether or not the node that took it
  *     still lives;
  *   - what surely was not sent is given back at once; what may have been sent stays counted;
  *   - after Redis was restarted, what it may have forgotten counts as if all had been used;
@@ -22,7 +23,7 @@
 
 #define PERMITS_SECONDS  60
 #define PERMITS_CAPS     3   /* minute, day, month */
-#define PERMITS_KEYS_MAX 100 /* rows of api_list; more are not used, and it is said */
+#define PERMITS_KEYS_MAX 100 /* of a service; more are not used, and that is logged */
 
 struct permits;
 
@@ -34,7 +35,7 @@ struct permits_options {
     int64_t slot_ms; /* 0: 125. Tests have shorter minutes of 480 slots. */
 };
 struct permits *permits_new(const struct permits_options *o);
-void permits_free(struct permits *k); /* nobody may wait, and its task must have ended */
+void permits_free(struct permits *k); /* no task waits, and permits_task has ended */
 
 struct permit {
     int64_t key_id;     /* api_index */
@@ -44,22 +45,22 @@ struct permit {
     int64_t until_us;   /* of loop_now_us; at least 250 ms after it was taken */
 };
 
-/* Waits until some key may be used for one more request with so many tokens. ERR_UNAVAILABLE: there is no
- * active key at all. ERR_CANCELED, ERR_TIMEOUT as always: then nothing is held. First come, first served,
- * within a node; but for requests with more tokens than any key may use in a minute: those are let
- * through, alone, when a key was not used for a minute. */
+/* Waits until some key may be used for one more request with so many tokens. ERR_UNAVAILABLE: there
+ * is no active key at all. ERR_CANCELED, ERR_TIMEOUT as always: then nothing is held. First come,
+ * first served, within a node; except for requests with more tokens than any key may use in a
+ * minute: one of those gets a key that was not used for a minute. */
 MUST_CHECK int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permit *out);
 /* Asked right before the request is handed to the kernel. No: permits_unused, and take another. */
 static inline bool permit_valid(const struct permit *p, const struct loop *l)
 {
     return loop_now_us(l) < p->until_us;
 }
-/* What became of it. Never fails: what cannot be told to Redis now stays counted. */
+/* The end of a permit. Never fails: while Redis is away all of it stays counted. */
 void permits_settle(struct task *t, struct permits *k, const struct permit *p, int64_t tokens_used);
 void permits_unused(struct task *t, struct permits *k,
                     const struct permit *p); /* surely not sent */
-/* 429: the key rests for retry_after_ms (at least a second). 401, 403: it is disabled in api_list, and an alert is
- * logged. Others carry on. */
+/* 429: the key rests for retry_after_ms (at least a second). 401, 403: it is switched off in
+ * api_list, and an alert is logged. Other keys are used meanwhile. */
 void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t retry_after_ms);
 void permits_refused(struct task *t, struct permits *k, int64_t key_id, int status);
 
@@ -75,7 +76,7 @@ MUST_CHECK int permits_load(struct task *t, struct permits *k, struct permits_lo
 struct permits_state {
     int64_t id;
     struct str name, shown; /* shown: the ends of the key */
-    bool active;            /* as api_list says, and not refused since */
+    bool active;            /* in api_list, and not refused since */
     bool refused;           /* not active because the AI service refused it */
     int64_t rests_ms;       /* so much longer; 0: it does not rest */
     int64_t requests_used, requests_limit, tokens_used, tokens_limit; /* of the last minute */
@@ -89,15 +90,15 @@ bool permits_looked(const struct permits *k);
 MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_state **out,
                               size_t *count);
 
-/* An admin has decided about the key: what was wrong with it is history. Nothing is lost if it cannot be said. */
+/* An admin has decided about the key: its last error is deleted. If Redis is away, it stays. */
 void permits_forget_error(struct task *t, struct permits *k, int64_t key_id);
 
-/* For ever: leases permits for those who wait, and reads api_list every second, so that keys can be added,
- * changed and disabled while it runs. Without it nobody gets a permit. A task_fn with a struct
- * permits. */
+/* For ever: leases permits for waiting tasks, and reads api_list twice a second, so that keys can
+ * be added, changed and switched off while it runs. Without it permits_take waits. A task_fn with a
+ * struct permits. */
 void permits_task(struct task *t, void *arg);
 
-/* After that task has ended, on the last node of all: the next to start need not wait for a minute that Redis might have
- * forgotten. Nothing is lost if it cannot be said. */
+/* After that task has ended, on the last node of all: the next node to start need not wait for a
+ * minute that Redis might have forgotten. If Redis is away, it waits. */
 void permits_close(struct task *t, struct permits *k);
 #endif

@@ -115,7 +115,7 @@ static void test_durable(struct task *t, void *arg)
     restart(t, &n, durable);
     is_int(next_within(t, &n, 1000), ERR_TIMEOUT, "after a restart one waits");
     close_node(t, &n);
-    /* Nobody was there for a while: nothing can have been sent. */
+    /* No node ran for a while: nothing can have been sent. */
     pause_ms(t, 7000);
     open_node(t, &n, 5);
     restart(t, &n, durable);
@@ -157,7 +157,8 @@ static int64_t after_the_end(struct task *t, bool in_order)
     return permit;
 }
 
-/* Far from the limits the bound leaves something at once; a request that is larger than it knows does not. */
+/* Far from the limits the bound leaves something at once; a request that is larger than it knows
+ * does not. */
 static void test_bound(struct task *t, void *arg)
 {
     (void)arg;
@@ -223,7 +224,7 @@ static void test_away(struct task *t, void *arg)
     for (int i = 0; i < 10; i++)
         check(task_go(&g, "take", take_one, &n) == 0);
     pause_ms(t, 500);
-    is_int((int64_t)record.count, 0, "without Redis nobody gets a permit");
+    is_int((int64_t)record.count, 0, "without Redis there are no permits");
     permits_settle(t, n.permits, &p, 1);
     permits_cool(t, n.permits, 1, 1000);
     store_redis_spawn(&store, NULL);

@@ -1,4 +1,4 @@
-/* permits_fixture.h -- what the tests of the key pool have in common: real stores, nodes, workers that
+/* permits_fixture.h -- what the tests of permits have in common: real stores, nodes, workers that
  * send, and the question whether any minute had more than it may.
  *
  * A minute is 480 slots, of which a test may say how long they are. */

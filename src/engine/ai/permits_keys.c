@@ -6,12 +6,12 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define LOOK_EACH_MS  500  /* what an admin changes is so within a second */
+#define LOOK_EACH_MS  500  /* changes by an admin hold within a second */
 #define LOOK_MS       5000 /* how long one look may take */
 #define REST_MS_LEAST 1000
 #define REST_MS_MAX   3600000
-#define REFUSED_MS    10000 /* every node has looked at api_list by then */
-#define RESTED_MS     2000  /* how long Redis may take to be told */
+#define REFUSED_MS    10000 /* every node has read api_list by then */
+#define RESTED_MS     2000  /* how long the call to Redis may take */
 #define BEGUN         "keyring.begun"
 
 /* --- rest and refusal --- */
@@ -28,8 +28,8 @@ static void rest_everywhere(struct task *t, struct permits *k, int64_t key_id, i
                      .error = error);
     task_deadline_restore(t, old);
     if (err) {
-        log_warn("keyring", "other nodes do not know that key %lld rests: %s", (long long)key_id,
-                 task_error(t));
+        log_warn("keyring", "key %lld rests on this node only, others go on with it: %s",
+                 (long long)key_id, task_error(t));
         (void)task_fail(t, 0, "%s", text);
     }
 }
@@ -51,7 +51,7 @@ void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t ret
     rest_everywhere(t, k, key_id, ms, permits_error_text(t, false, text));
 }
 
-/* Limits of all keys that are used, and who waits for what then. */
+/* The largest limit of the active keys, and which waiting tasks are above it. */
 static void count_keys(struct permits *k)
 {
     int64_t most = 0;
@@ -67,7 +67,7 @@ static void count_keys(struct permits *k)
         permits_sort_waiters(k);
 }
 
-/* Safe to repeat. The key in the row may have been replaced since. */
+/* Idempotent. The key in the row may have been replaced since. */
 static int tell_refused(struct task *t, struct permits *k, struct permits_key *key)
 {
     const char *text = arena_printf(task_arena(t), "status %d: it was switched off", key->status);
@@ -85,7 +85,7 @@ void permits_refused(struct task *t, struct permits *k, int64_t key_id, int stat
     struct permits_key *key = permits_find(k, key_id);
     check(key);
     if (!key->active)
-        return; /* several requests were under way */
+        return; /* several requests with it were under way */
     key->active = false;
     key->refused = true;
     key->status = status;
@@ -123,7 +123,9 @@ static void learn_key(struct permits *k, const struct sql_value *row)
     struct permits_key *key = known_key(k, row[0].i);
     if (!key) {
         if (!k->crowded)
-            log_warn("keyring", "api_list has more than %d keys: the rest is not used",
+            log_warn("keyring",
+                     "api_list has more than %d keys of one service: the others are not used, "
+                     "switch some off and delete them",
                      PERMITS_KEYS_MAX);
         k->crowded = true;
         return;
@@ -131,7 +133,7 @@ static void learn_key(struct permits *k, const struct sql_value *row)
     if (!key->api_key || !str_eq(row[1].s, str_of(key->api_key))) {
         free(key->api_key);
         key->api_key = check_memory(strndup(row[1].s.p, row[1].s.n));
-        key->refused = false; /* that was another one */
+        key->refused = false; /* another key was */
     }
     free(key->name);
     struct str name = row[8].type == SQL_TEXT ? row[8].s : STR("");
@@ -144,7 +146,7 @@ static void learn_key(struct permits *k, const struct sql_value *row)
         key->caps[c] = cap_of(&row[5 + c]);
 }
 
-/* What can do something for those who wait. */
+/* Changes with all that can end the wait of a task. */
 static int64_t signature(const struct permits *k)
 {
     uint64_t sum = 0;
@@ -222,7 +224,8 @@ static void look(struct task *t, struct permits *k)
     if (!err && !k->begun)
         err = begin(t, k);
     if (err && !k->blind && !task_canceled(t))
-        log_warn("keyring", "the keys of the AI service cannot be read: %s", task_error(t));
+        log_warn("keyring", "api_list cannot be read, its keys are used as they were: %s",
+                 task_error(t));
     k->blind = err != 0;
     task_scope_end(t, scope);
 }
@@ -240,5 +243,5 @@ void permits_task(struct task *t, void *arg)
     while (task_sleep(t, k->begun ? LOOK_EACH_MS : LOOK_EACH_MS / 10) == 0);
     group_cancel(&g);
     if (group_join(t, &g))
-        return; /* we are cancelled, which is why we are here */
+        return; /* cancelled, as expected here */
 }

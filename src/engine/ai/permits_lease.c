@@ -20,7 +20,7 @@ struct wanted {
     int64_t advance, large;
 };
 
-/* What a call has told, in case that it must be told again. */
+/* What a call returns, kept in case that it fails. */
 struct told {
     struct permits_key *key;
     struct permits_return what;
@@ -117,7 +117,7 @@ static size_t add_limits(struct arena *a, const struct permits *k, struct str *a
     return n;
 }
 
-/* They count as told from here on. */
+/* They count as returned from here on. */
 static size_t collect_returns(struct permits *k, struct told *told)
 {
     size_t n = 0;
@@ -148,8 +148,9 @@ static size_t add_returns(struct arena *a, const struct permits *k, const struct
     return n;
 }
 
-/* A call failed. What was surely not told is told again. If nobody knows, what is to be counted is told
- * again, and what is to be given back is not: both errs on the side of the limit. */
+/* A call failed. If it surely was not run, all is returned again. If it may have been run, tokens
+ * that count are sent again, and what would be given back is not: both err on the side of the
+ * limit. */
 static void untell(struct permits *k, int64_t now_us, int err, const struct told *told,
                    size_t count)
 {
@@ -168,7 +169,7 @@ static void give_to_large(struct permits *k, const struct permits_lot *lot)
 {
     struct permits_waiter *w =
         list_empty(&k->large) ? NULL : list_entry(k->large.next, struct permits_waiter, in);
-    if (!w || w->tokens > lot->tokens) { /* has gone away meanwhile */
+    if (!w || w->tokens > lot->tokens) { /* its task has ended meanwhile */
         permits_give_back(k, lot->begun_us, lot->key,
                           &(struct permits_return){
                               .slot = lot->slot, .requests = lot->requests, .tokens = lot->tokens});
@@ -232,7 +233,7 @@ static void learn(struct permits *k, const struct redis_reply *r, const struct w
         k->advance_again_us = now_us + MEASURE_US;
     permits_serve(k, now_us, true);
     permits_clear_lots(k, now_us, NULL);
-    /* Too few for all: that is all there was. Else those who wait came later, or need more. */
+    /* Too few for all: there was no more. Else the tasks that wait came later, or need more. */
     bool none = got < w->requests || (w->large && r->count == REPLY_HEAD);
     k->ask_again_us = now_us + (none ? r->items[0]->integer * 1000 : 0);
 }
@@ -293,7 +294,7 @@ static int call(struct task *t, struct permits *k)
     int err = permits_lease(t, k, false);
     k->calling = false;
     if (err && err != ERR_CANCELED && !k->deaf)
-        log_warn("keyring", "no permits are to be had: %s", task_error(t));
+        log_warn("keyring", "Redis gives no permits, workers wait: %s", task_error(t));
     k->deaf = err != 0;
     task_scope_end(t, scope);
     return err ? task_sleep(t, loop_jitter(task_loop(t), RETRY_MS)) : 0;

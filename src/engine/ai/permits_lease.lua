@@ -34,7 +34,8 @@ end
 local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
 local ring = redis.call('HMGET', KEYS.ring, 'run', 'at', 'since', 'clean', 'big')
 local at, since, lost, bounded = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil, false
-if at > slot and at - slot < SLOTS then -- a clock that was set back stands still until it is there again
+-- A clock that was set back stands still until it is there again.
+if at > slot and at - slot < SLOTS then
     slot = at
     now = math.max(now, slot * SLOT_MS)
 end
@@ -123,7 +124,8 @@ local function forgotten(w, kind)
     local most = limit
     if bounded and (kind == 'r' or not ring[5]) then
         local paced = math.ceil((LOSS_MS + BEAT_MS + SLOT_MS) * limit / span)
-        most = math.min(limit, math.max(math.ceil(limit / 2), w[kind]) + paced + (kind == 'r' and 1 or NEED_MAX))
+        local one = kind == 'r' and 1 or NEED_MAX
+        most = math.min(limit, math.max(math.ceil(limit / 2), w[kind]) + paced + one)
     end
     return math.max(0, most - w[kind])
 end
@@ -132,7 +134,8 @@ local function window(i)
     local a = FIRST.further + (i - 1) * KEY_ARGS
     local k = FIRST.windows + (i - 1) * 4
     local w = {number = i, key = KEYS[k], counts = {KEYS[k + 1], KEYS[k + 2], KEYS[k + 3]},
-               used = ARGV[a] == '1', limit = {r = tonumber(ARGV[a + 1]), t = tonumber(ARGV[a + 2])},
+               used = ARGV[a] == '1',
+               limit = {r = tonumber(ARGV[a + 1]), t = tonumber(ARGV[a + 2])},
                caps = {tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])}}
     local v = redis.call('HMGET', w.key, 'at', 'r', 't', 'next_r', 'next_t', 'rest')
     w.at, w.r, w.t = tonumber(v[1]) or slot, tonumber(v[2]) or 0, tonumber(v[3]) or 0

@@ -1,39 +1,46 @@
 /* permits_private.h -- how limits hold over all nodes without a script per request.
  *
- *   1. A node leases: one script gives it some requests and tokens of some keys, which count from that
- *      moment on. One lease call is under way per node; whoever waits meanwhile is in the next one.
- *      Far from all limits a node leases as much in advance as it needs in 50 ms; near them only
- *      what is waited for. What is left over after 250 ms goes back with the next call, and so does
- *      what tokens were reserved and not used. A node that dies tells nothing: all stays counted.
- *   2. A minute has 480 slots of 125 ms, on Redis' clock. A permit is valid for 6 slots from before the
- *      lease call, so a request leaves the node within 6 slots of the moment that counts, and we
- *      allow for two more by which the way to the service may differ between two requests.
- *   3. Two requests that arrive within 60 s were thus leased within 488 slots. A lease at the end of a
- *      slot must count for that long: 489 slots, 61.1 s. That is 98.1 % of the limit for ever, and
- *      97.9 % in the worst minute. (With slots of a second it would be 62 s, and less than 97 %.)
- *   4. Each key has a hash: r<i> and t<i> for the slots, i = slot % 489, their sums r and t, and the slot
- *      `at` up to which it was brought. A script first takes the slots from the sums that no longer
- *      count.
- *   5. Half of a limit is given at once to whoever wants it. The rest is paced, 1/32 faster than it
- *      comes free, by next_r and next_t (when the next one is due, at most a slot in arrears):
- *      a burst would else return as a burst for ever, with nothing in between.
- *   6. Redis is restarted, and has forgotten what came last, or all. The hash of the ring has the run id
- *      of the server. Where it is another one, the most that can have been sent and forgotten is
- *      what the limit had left: it is counted, in the last slot in which that can have been. Without an
- *      append-only file that is now. With one, at most 2 s are lost; every node calls every second; so
- *      it is 4 s after the last call that is known (`at`). For that, calls must have been known to
- *      come regularly: after a pause of more than 2 s nothing is given for 2 s (`since`).
- *   7. A new system has nothing to forget and must not wait: setting has no row keyring.begun. The ring is
- *      made first, then the row, and a node gives no permit before it has seen the row.
- *   8. The last node that ends in order leaves a mark in the ring (`clean`, the run id of the server), when it
- *      gives no more permits. With an append-only file, whoever finds it after a restart knows that nothing was lost
- *      before it. The first call takes it away, and gives nothing for 2 s: by then that is on disk.
- *   9. With an append-only file, what can have been given in those 4 s is bounded by (5): half of the limit if less was
- *      used, then what is paced in 4 s, and one request. So a key that is far from its limits is used again at once. The bound
- *      holds for requests of up to 65,536 tokens. Before the first larger one that is noted (`big`), and nothing is
- *      given for 2 s; after that the tokens count in full.
+ *   1. A node leases: one script gives it some requests and tokens of some keys, which count from
+ *      that moment on. One lease call is under way per node; tasks that begin to wait meanwhile are
+ *      in the next one. Far from all limits a node leases as much in advance as it needs in 50 ms;
+ *      near them only what tasks wait for. What is left over after 250 ms goes back with the next
+ *      call, and so do tokens that were reserved and not used. A node that dies returns nothing:
+ *      all of it stays counted.
+ *   2. A minute has 480 slots of 125 ms, on Redis' clock. A permit is valid for 6 slots from before
+ *      the lease call, so a request leaves the node within 6 slots of the moment that counts. Two
+ *      more allow for the way to the service, which may differ between two requests.
+ *   3. Two requests that arrive within 60 s were thus leased within 488 slots. A lease at the end
+ *      of a slot must count for that long: 489 slots, 61.1 s. That is 98.1 % of the limit on
+ *      average, and 97.9 % in the worst minute. (With slots of a second it would be 62 s, and less
+ *      than 97 %.)
+ *   4. Each key has a hash, its window: r<i> and t<i> for the slots, i = slot % 489, their sums r
+ *      and t, and the slot `at` up to which it was brought. A script first takes the slots that no
+ *      longer count from the sums.
+ *   5. Half of a limit is given at once. The rest is paced, 1/32 faster than it comes free, by
+ *      next_r and next_t (when the next one is due, at most a slot in arrears): without pacing a
+ *      burst would return as a burst every minute, with nothing in between.
+ *   6. A restarted Redis has forgotten the last calls, or all. Each service has a hash, its ring,
+ *      with the run id of the server. If that is another one, the most that can have been sent and
+ *      forgotten is what the limit had left: it is counted, in the last slot in which that can have
+ *      been. Without an append-only file that is now. With one, at most 2 s are lost; every node
+ *      calls every second; so it is 4 s after the last call that is known (`at`). For that, calls
+ *      must have been known to come regularly: after a pause of more than 2 s nothing is given for
+ *      2 s (`since`).
+ *   7. A new system has nothing to forget and must not wait: table setting has no row keyring.begun
+ *      (keyring.begun.<service>, but for the chat). The ring is made first, then the row, and a
+ *      node gives no permit before it has seen the row.
+ *   8. The last node that ends in order leaves a mark in the ring (`clean`, the run id of the
+ *      server), after its last permit. With an append-only file, a call that finds the mark after a
+ *      restart knows that nothing was lost before it. The first call removes the mark, and gives
+ *      nothing for 2 s: by then the removal is on disk.
+ *   9. With an append-only file, what can have been given in those 4 s is bounded by (5): half of
+ *      the limit if less was used, then what is paced in 4 s, and one request. So a key that is far
+ *      from its limits is used again at once. The bound holds for requests of up to 65,536 tokens.
+ *      Before the first larger one that is noted (`big`), and nothing is given for 2 s; after that
+ *      the tokens count in full.
  *
- * A key that rests has the time in its hash. A key that was refused rests too, while MySQL is told. */
+ * A key that rests has the time in its window. A refused key rests, too, until MySQL has it
+ * switched off. */
 #ifndef ENGINE_AI_PERMITS_PRIVATE_H
 #define ENGINE_AI_PERMITS_PRIVATE_H
 
@@ -47,23 +54,23 @@
 #define PERMITS_WAY_SLOTS        2
 #define PERMITS_SLOTS            (PERMITS_MINUTE_SLOTS + PERMITS_VALID_SLOTS + PERMITS_WAY_SLOTS + 1)
 #define PERMITS_STOCK_SLOTS      2 /* a lease is handed out for so long, */
-#define PERMITS_LEFT_SLOTS       2 /* and to those who waited for it, if it is valid for so long */
+#define PERMITS_LEFT_SLOTS       2 /* and to waiting tasks, if it is valid for so long */
 #define PERMITS_LOTS_MAX         (4 * PERMITS_KEYS_MAX)
 #define PERMITS_ADVANCE_MAX      20000 /* requests */
 
 /* What goes back to a slot. */
 struct permits_return {
     int64_t slot, requests, tokens; /* tokens: negative where more were used than reserved */
-    bool waiting;                   /* to be told */
+    bool waiting;                   /* for the next call */
 };
 
 struct permits_key {
     int64_t id;
     char *api_key, *name;
     int64_t rpm, tpm, caps[PERMITS_CAPS]; /* caps: -1 for none */
-    bool active;                          /* as api_list says, and not refused since */
+    bool active;                          /* in api_list, and not refused since */
     bool listed;                          /* in api_list */
-    bool refused;                         /* api_list must be told */
+    bool refused;                         /* must be switched off in api_list */
     int status;                           /* that it was refused with */
     int64_t rests_until_us;
     struct permits_return returns[PERMITS_SLOTS]; /* by slot % PERMITS_SLOTS */
@@ -97,7 +104,7 @@ struct permits {
     int64_t tpm_max;           /* of the active ones; 0: there is none */
     bool looked;               /* at api_list */
     bool begun;                /* (7) */
-    bool blind, crowded, deaf; /* it was said */
+    bool blind, crowded, deaf; /* logged: MySQL away; too many keys; Redis away */
 
     struct task *pump;          /* NULL: does not run */
     struct list waiting, large; /* of struct permits_waiter, oldest first */
@@ -106,7 +113,7 @@ struct permits {
     int64_t stock; /* requests in lots */
     bool calling;
 
-    size_t return_count;     /* that wait to be told */
+    size_t return_count;     /* that wait for the next call */
     int64_t return_since_us; /* the first of them */
     int64_t called_us;       /* last call */
     int64_t ask_again_us;    /* nothing to be had before */
@@ -125,14 +132,14 @@ static inline int64_t permits_slot_us(const struct permits *k)
 }
 
 struct permits_key *permits_find(struct permits *k, int64_t id);
-void permits_serve(struct permits *k, int64_t now_us, bool just_leased); /* who waits */
+void permits_serve(struct permits *k, int64_t now_us, bool just_leased); /* waiting tasks */
 void permits_sort_waiters(struct permits *k);
 void permits_fail_waiters(struct permits *k, int err);
 void permits_give_back(struct permits *k, int64_t now_us, struct permits_key *key,
                        const struct permits_return *r);
 /* Lots that are too old to be handed out, and all of a key (NULL: of none), go back. */
 void permits_clear_lots(struct permits *k, int64_t now_us, const struct permits_key *of);
-/* permits_state.c: the last error of a key, for all to see. */
+/* permits_state.c: the last error of a key, as Redis keeps it for all nodes. */
 struct str permits_error_text(struct task *t, bool refused, const char *text);
 void permits_wake(struct permits *k);
 void permits_pump(struct task *t, void *arg); /* permits_lease.c */

@@ -1,4 +1,4 @@
-/* What admins see of each key. */
+/* The keys as admins see them. */
 #include <time.h>
 
 #include "base/log.h"
@@ -120,6 +120,6 @@ void permits_forget_error(struct task *t, struct permits *k, int64_t key_id)
 {
     if (redis_call(t, k->redis, key_key_errors, NULL, STR("HDEL"), key_key_errors,
                    str_int(task_arena(t), key_id)))
-        log_debug("keyring", "the error of key %lld is not forgotten: %s", (long long)key_id,
+        log_debug("keyring", "the last error of key %lld stays: %s", (long long)key_id,
                   task_error(t));
 }

@@ -90,7 +90,7 @@ void permits_fail_waiters(struct permits *k, int err)
             finish(list_entry(lists[i]->next, struct permits_waiter, in), err);
 }
 
-/* Limits have changed: who is large? */
+/* Limits have changed: which tasks are above all of them? */
 void permits_sort_waiters(struct permits *k)
 {
     list_each_safe (it, &k->waiting)
@@ -121,7 +121,7 @@ static int wait_for_permit(struct task *t, struct permits *k, struct permits_wai
     list_del(&w->in);
     if (!err)
         return w->err;
-    if (w->done && !w->err) /* it came too late */
+    if (w->done && !w->err) /* the permit came too late */
         permits_give_back(k, loop_now_us(task_loop(t)), w->key,
                           &(struct permits_return){
                               .slot = w->out->slot, .requests = 1, .tokens = w->out->tokens});
@@ -132,7 +132,7 @@ int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permi
 {
     check(tokens >= 0);
     if (task_canceled(t))
-        return task_fail(t, ERR_CANCELED, "the task was told to stop");
+        return task_fail(t, ERR_CANCELED, "the task was cancelled");
     if (k->looked && k->tpm_max == 0)
         return task_fail(t, ERR_UNAVAILABLE, "there is no active key of the AI service");
     struct permit p;

@@ -157,7 +157,7 @@ static void test_refused(struct task *t, void *arg)
     check(permits_load(t, b.permits, &l) == 0);
     ok(l.keys_active == 1 && l.keys_disabled == 1, "both nodes have seen it");
     permits_refused(t, b.permits, 2, 403);
-    is_int(key_of_next(t, &b, 1), ERR_UNAVAILABLE, "without any key nobody waits");
+    is_int(key_of_next(t, &b, 1), ERR_UNAVAILABLE, "without any key no task waits");
     ok(str_find(str_of(task_error(t)), STR("no active key")) >= 0, "%s", task_error(t));
     close_node(t, &a);
     close_node(t, &b);
@@ -192,11 +192,11 @@ static void test_added(struct task *t, void *arg)
     check(task_go(&g, "try", take_one, &x) == 0);
     pause_ms(t, 10);
     stop_workers(t, &canceled);
-    is_int(y.taken, ERR_CANCELED, "who is cancelled does not wait");
+    is_int(y.taken, ERR_CANCELED, "a cancelled task does not wait");
     int64_t from = now_us(t);
     add_key(t, 7, 1, 1000);
     check(group_join(t, &g) == 0);
-    is_int(x.taken, 7, "a key that is added serves those who wait");
+    is_int(x.taken, 7, "a key that is added serves tasks that wait");
     ok(now_us(t) - from < 1500000, "soon");
     sql_do(t, &n, "UPDATE api_list SET rpm_limit = 100");
     pause_ms(t, 1200);

@@ -11,7 +11,7 @@
 /* The body of a reply. *tokens is usage.total_tokens; -1: absent or absurd. NULL: no JSON. Borrows
  * body, the rest is in a. */
 const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tokens);
-/* One line of at most AI_LINE_CHARS_MAX characters: trimmed, control characters are spaces. In a. */
+/* One line of at most AI_LINE_CHARS_MAX characters, in a: trimmed, without control characters. */
 struct str ai_line(struct arena *a, struct str s);
 /* The message of an error reply, as such a line; "": there is none. */
 struct str ai_complaint(struct arena *a, struct str body);

@@ -1,4 +1,4 @@
-/* service.h -- the AI services: each has an address, keys with their permits, and metrics of its own. */
+/* service.h -- AI services: each has an address, keys with permits, and metrics of its own. */
 #ifndef ENGINE_AI_SERVICE_H
 #define ENGINE_AI_SERVICE_H
 

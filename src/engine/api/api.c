@@ -235,6 +235,15 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
 }
 
+void api_put_known(struct json_writer *w, const char *name, bool known, int64_t v)
+{
+    jw_key(w, str_of(name));
+    if (known)
+        jw_int(w, v);
+    else
+        jw_null(w);
+}
+
 void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms)
 {
     char text[TIME_ISO_BYTES];

@@ -121,6 +121,8 @@ MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field,
 /* The admin who calls does what the route says, to the user ":uid" of its path, if any. */
 struct admin_deed api_deed(const struct api_call *c);
 
+/* A member of API_INT; null unless it is known. */
+void api_put_known(struct json_writer *w, const char *name, bool known, int64_t v);
 /* A member of API_TIME; 0 is null. */
 void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms);
 

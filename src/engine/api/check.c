@@ -136,23 +136,6 @@ static const char *money_problem(struct arena *a, const struct api_field *f, str
 
 /* --- the body --- */
 
-static bool texts_fit(const struct checker *c, const struct place *at, const struct api_field *f,
-                      const struct json *j)
-{
-    const char *why = amount_problem(c->arena, j->count, f->least, f->most, "items");
-    if (why)
-        return wrong(c, at, why);
-    struct place item = {.in = at};
-    json_each (it, j) {
-        why = it->type == JSON_STRING ? text_problem(c->arena, f, it->s, 1, f->item_most)
-                                      : "must be a text";
-        if (why)
-            return wrong(c, &item, why);
-        item.nth++;
-    }
-    return true;
-}
-
 static bool counts_fit(const struct checker *c, const struct place *at, const struct api_field *f,
                        const struct json *j)
 {
@@ -166,17 +149,22 @@ static bool counts_fit(const struct checker *c, const struct place *at, const st
     return true;
 }
 
-static bool objects_fit(const struct checker *c, const struct place *at, const struct api_field *f,
-                        const struct json *j)
+/* An array of texts or of objects. */
+static bool items_fit(const struct checker *c, const struct place *at, const struct api_field *f,
+                      const struct json *j)
 {
+    bool texts = f->type == API_TEXTS;
     const char *why = amount_problem(c->arena, j->count, f->least, f->most, "items");
     if (why)
         return wrong(c, at, why);
     struct place item = {.in = at};
     json_each (it, j) {
-        if (it->type != JSON_OBJECT)
-            return wrong(c, &item, "must be an object");
-        if (!members_fit(c, &item, f->fields, it))
+        if (it->type != (texts ? JSON_STRING : JSON_OBJECT))
+            return wrong(c, &item, texts ? "must be a text" : "must be an object");
+        why = texts ? text_problem(c->arena, f, it->s, 1, f->item_most) : NULL;
+        if (why)
+            return wrong(c, &item, why);
+        if (!texts && !members_fit(c, &item, f->fields, it))
             return false;
         item.nth++;
     }
@@ -207,7 +195,7 @@ static const char *form_problem(enum api_type type, enum json_type got)
     case API_TIME:
         break;
     }
-    check(false); /* nobody sends these */
+    check(false); /* only replies have these */
     return NULL;
 }
 
@@ -217,14 +205,12 @@ static bool value_fits(const struct checker *c, const struct place *at, const st
     const char *why = form_problem(f->type, j->type);
     if (why)
         return wrong(c, at, why);
-    if (f->type == API_TEXTS)
-        return texts_fit(c, at, f, j);
+    if (f->type == API_TEXTS || f->type == API_OBJECTS)
+        return items_fit(c, at, f, j);
     if (f->type == API_COUNTS)
         return counts_fit(c, at, f, j);
     if (f->type == API_OBJECT)
         return members_fit(c, at, f->fields, j);
-    if (f->type == API_OBJECTS)
-        return objects_fit(c, at, f, j);
     if (f->type == API_TEXT)
         why = text_problem(c->arena, f, j->s, f->least, f->most);
     else if (f->type == API_INT)

@@ -1,9 +1,11 @@
 #include "engine/api/login.h"
 
 #include "base/sha256.h"
+#include "engine/people/admin.h"
+#include "engine/people/password.h"
 #include "engine/people/user.h"
 
-#define NAME_ASKED_MAX 64 /* characters of a name that somebody tries */
+#define NAME_ASKED_MAX 64 /* characters of a name in a guess */
 
 static const struct {
     const char *realm, *cookie;
@@ -13,7 +15,9 @@ static const struct {
     [SESSION_ADMIN] = {"admin", API_ADMIN_COOKIE, SESSION_ADMIN_TTL_MS},
 };
 
-/* Whoever tries a name that cannot exist is counted under it all the same. */
+/* --- guesses --- */
+
+/* A name that cannot exist is counted all the same. */
 static struct str attempted_name(struct task *t, struct str name)
 {
     return user_name_problem(name) ? name : user_name_folded(task_arena(t), name);
@@ -29,44 +33,136 @@ static int take_attempt(struct task *t, struct api_call *c, struct attempts *a,
     return err;
 }
 
-int api_attempt(struct task *t, struct api_call *c, enum session_kind kind, struct str name,
-                struct attempt *who)
-{
-    *who = (struct attempt){worlds[kind].realm, attempted_name(t, name), c->address};
-    return take_attempt(t, c, c->node->attempts, who);
-}
-
 int api_attempt_register(struct task *t, struct api_call *c, struct attempt *who)
 {
     *who = (struct attempt){.realm = "registration", .address = c->address};
     return take_attempt(t, c, c->node->registrations, who);
 }
 
-int api_session_begin(struct task *t, struct api_call *c, struct api_visitor *v)
+static int find_account(struct task *t, struct api_call *c, enum session_kind kind, struct str name,
+                        struct api_account *out)
 {
-    struct str agent = http_header(c->x, "User-Agent");
-    struct session_start s = {v->kind, v->uid, v->username, c->address, agent.p ? agent : STR("")};
-    return session_begin(t, c->node->cache, &s, v->token);
+    struct user u = {.uid = 0};
+    struct admin a = {.uid = 0};
+    int err = kind == SESSION_USER ? user_find(t, c->node->sql, name, &u)
+                                   : admin_find(t, c->node->sql, name, &a);
+    *out = kind == SESSION_USER
+               ? (struct api_account){u.uid, u.username, u.password, u.banned, false}
+               : (struct api_account){a.uid, a.username, a.password, false, a.super};
+    return err;
 }
 
-void api_session_welcome(struct api_call *c, struct json_writer *w, const struct api_visitor *v)
+/* A guess at a password: counted before it is checked, and taken back if it was right. It takes as
+ * long whether there is such an account or not. */
+static int guess(struct task *t, struct api_call *c, enum session_kind kind, struct str name,
+                 struct str password, struct api_account *out, bool *right)
 {
-    c->degraded = !cache_trusts_redis(c->node->cache);
-    api_set_cookie(c, worlds[v->kind].cookie, v->token, worlds[v->kind].ttl_ms / 1000);
-    jw_put_int(w, "uid", v->uid);
-    jw_put_str(w, "username", v->username);
-    jw_put_str(w, "token", str_of(v->token));
-}
-
-int api_session_turn_away(struct task *t, struct api_call *c, const struct api_visitor *v)
-{
-    char sid[SHA256_HEX_BYTES];
-    sha256_hex(str_of(v->token), sid);
-    int err = session_end(t, c->node->cache, v->kind, v->uid, str_of(sid));
+    struct attempt who = {worlds[kind].realm, attempted_name(t, name), c->address};
+    int err = take_attempt(t, c, c->node->attempts, &who);
+    if (err)
+        return err;
+    err = find_account(t, c, kind, name, out);
     if (err && err != ERR_NOT_FOUND)
         return err;
+    err = password_verify(t, c->node->passwords, password, out->password, right);
+    if (!err && *right && !out->banned)
+        attempts_forgive(t, c->node->attempts, &who);
+    return err;
+}
+
+/* --- logging in --- */
+
+static int wrong_password(struct task *t)
+{
     return task_fail(t, ERR_UNAUTHENTICATED, "wrong user name or password");
 }
+
+/* Of an account that exists; refusals are few, as guesses are limited. refused: NULL, or why. */
+static int note_login(struct task *t, struct api_call *c, enum session_kind kind,
+                      const struct api_account *a, const char *refused)
+{
+    if (kind != SESSION_ADMIN || !a->username.p)
+        return 0;
+    struct admin_deed d = {.admin_uid = a->uid,
+                           .admin_name = a->username,
+                           .address = c->address,
+                           .action = "admin.login",
+                           .outcome = refused ? ADMIN_REFUSED : ADMIN_DONE,
+                           .error = str_of(refused)};
+    return admin_audit_note(t, c->node->sql, &d);
+}
+
+static int check_password(struct task *t, struct api_call *c, enum session_kind kind,
+                          struct api_account *out)
+{
+    bool right;
+    int err = guess(t, c, kind, api_text(c, "username"), api_text(c, "password"), out, &right);
+    if (err)
+        return err;
+    if (right)
+        return out->banned ? task_fail(t, ERR_FORBIDDEN, "this account is banned") : 0;
+    err = note_login(t, c, kind, out, "wrong password");
+    return err ? err : wrong_password(t);
+}
+
+/* An account that was banned, removed or got another password while the old one was checked may have
+ * missed the end of all sessions: so it is read once more after the session has begun. */
+static int check_again(struct task *t, struct api_call *c, enum session_kind kind,
+                       const struct api_account *a, const char *token)
+{
+    struct api_account now;
+    int err = find_account(t, c, kind, a->username, &now);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    if (!err && now.uid == a->uid && !now.banned && str_eq(now.password, a->password))
+        return 0;
+    char sid[SHA256_HEX_BYTES];
+    sha256_hex(str_of(token), sid);
+    err = session_end(t, c->node->cache, kind, a->uid, str_of(sid));
+    return err && err != ERR_NOT_FOUND ? err : wrong_password(t);
+}
+
+int api_log_in(struct task *t, struct api_call *c, enum session_kind kind, struct json_writer *w,
+               struct api_account *out)
+{
+    char token[SESSION_TOKEN_BYTES];
+    int err = check_password(t, c, kind, out);
+    if (err)
+        return err;
+    struct str agent = http_header(c->x, "User-Agent");
+    struct session_start s = {kind, out->uid, out->username, c->address, agent.p ? agent : STR("")};
+    err = session_begin(t, c->node->cache, &s, token);
+    if (!err)
+        err = check_again(t, c, kind, out, token);
+    if (!err)
+        err = note_login(t, c, kind, out, NULL);
+    if (err)
+        return err;
+    c->degraded = !cache_trusts_redis(c->node->cache);
+    api_set_cookie(c, worlds[kind].cookie, token, worlds[kind].ttl_ms / 1000);
+    jw_put_int(w, "uid", out->uid);
+    jw_put_str(w, "username", out->username);
+    jw_put_str(w, "token", str_of(token));
+    return 0;
+}
+
+int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
+                     struct api_account *out, struct str *hash)
+{
+    struct str password = api_text(c, "new_password");
+    bool right;
+    const char *why = user_password_problem(password);
+    if (why)
+        return api_refuse(t, c, "new_password", "%s", why);
+    int err = guess(t, c, kind, c->session.username, api_text(c, "old_password"), out, &right);
+    if (err)
+        return err;
+    if (!right)
+        return api_refuse(t, c, "old_password", "this is not your password");
+    return password_hash(t, c->node->passwords, password, hash);
+}
+
+/* --- sessions --- */
 
 int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
                       const struct admin_deed *by)
@@ -101,6 +197,13 @@ int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
     }
     jw_end_array(w);
     return 0;
+}
+
+int api_session_end(struct task *t, struct api_call *c, enum session_kind kind,
+                    const struct admin_deed *by)
+{
+    int err = session_end_by(t, c->node->cache, kind, c->session.uid, http_param(c->x, "sid"), by);
+    return err == ERR_NOT_FOUND ? task_fail(t, err, "you have no such session") : err;
 }
 
 /* --- the tables --- */

@@ -362,8 +362,8 @@ static int read_states(struct task *t, struct crew *c, struct crew_run **runs, s
 static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
 {
     struct arena *a = task_arena(t);
-    size_t members = c->members.count, argc = 0;
-    struct str *argv = ARENA_ARRAY(a, struct str, 4 + members + 3 * count);
+    size_t members = c->members.count, words = 0;
+    struct str *word = ARENA_ARRAY(a, struct str, members + 3 * count);
     int64_t *has = ARENA_ARRAY(a, int64_t, count); /* now; some end while we wait */
     struct user u = {.permission = 0};
     const struct redis_reply *r;
@@ -371,20 +371,19 @@ static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t 
     int err = user_get(t, c->node->cache, uid, &u);
     if (err && err != ERR_NOT_FOUND)
         return err;
-    argv[argc++] = key_workers(a, uid);
-    argv[argc++] = str_int(a, u.banned ? 0 : u.permission);
-    argv[argc++] = str_printf(a, "%016" PRIx64, c->node->incarnation);
-    argv[argc++] = str_int(a, (int64_t)members);
     for (size_t i = 0; i < members; i++)
-        argv[argc++] = str_printf(a, "%016" PRIx64, c->members.list[i].incarnation);
+        word[words++] = str_printf(a, "%016" PRIx64, c->members.list[i].incarnation);
     for (size_t i = 0; i < count; i++) {
         has[i] = runs[i]->count;
-        argv[argc++] = runs[i]->run.id.qid;
-        argv[argc++] = str_int(a, has[i]);
-        argv[argc++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
+        word[words++] = runs[i]->run.id.qid;
+        word[words++] = str_int(a, has[i]);
+        word[words++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
         runs[i]->claimed = true; /* also if the answer is lost */
     }
-    err = redis_script_run(t, c->node->redis, &script_workers_claim, argv[0], 1, argc, argv, &r);
+    err = SCRIPT(t, c->node->redis, workers_claim, &r, .workers = key_workers(a, uid),
+                 .permission = str_int(a, u.banned ? 0 : u.permission),
+                 .node = str_printf(a, "%016" PRIx64, c->node->incarnation),
+                 .node_count = str_int(a, (int64_t)members), .nodes_and_runs = {word, words});
     if (err)
         return err;
     if (r->type != REDIS_ARRAY || r->count != count)

@@ -265,9 +265,9 @@ static int count_units(struct task *t, struct dispatcher *d, struct entry *e)
 
 static int list_run(struct task *t, struct dispatcher *d, const struct entry *e, int64_t workers)
 {
-    const struct str argv[] = {key_queue, key_running, e->name, str_int(task_arena(t), workers)};
     struct redis *r = d->node->redis;
-    int err = redis_script_run(t, r, &script_run_admit, key_queue, 2, 4, argv, NULL);
+    int err = SCRIPT(t, r, run_admit, NULL, .queue = key_queue, .running = key_running,
+                     .run = e->name, .workers = str_int(task_arena(t), workers));
     return err ? err
                : redis_call(t, r, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"), STR("~"),
                             STR("1000"), STR("*"), STR("run"), e->name);

@@ -67,14 +67,10 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
 {
     struct arena *a = task_arena(t);
     uint64_t epoch = redis_epoch(m->redis);
-    const struct str argv[] = {key_nodes,
-                               key_nodes_info,
-                               key_nodes_lost,
-                               str_printf(a, "%016" PRIx64, m->incarnation),
-                               str_int(a, MEMBER_SILENT_MS),
-                               note_json(t, note)};
     const struct redis_reply *r;
-    int err = redis_script_run(t, m->redis, &script_node_beat, key_nodes, 3, 6, argv, &r);
+    int err = SCRIPT(t, m->redis, node_beat, &r, .nodes = key_nodes, .notes = key_nodes_info,
+                     .lost = key_nodes_lost, .node = str_printf(a, "%016" PRIx64, m->incarnation),
+                     .silent_ms = str_int(a, MEMBER_SILENT_MS), .note = note_json(t, note));
     if (err)
         return err;
     if (r->type != REDIS_ARRAY)

@@ -113,17 +113,13 @@ static int64_t claim(struct task *t, struct node *n, int64_t permission, const c
                      int64_t has, int64_t wants)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_workers(a, 1),
-                               str_int(a, permission),
-                               str_printf(a, "%016" PRIx64, n->members.incarnation),
-                               STR("2"),
-                               STR("0000000000000001"),
-                               STR("0000000000000002"),
-                               str_of(qid),
-                               str_int(a, has),
-                               str_int(a, wants)};
+    const struct str words[] = {STR("0000000000000001"), STR("0000000000000002"), str_of(qid),
+                                str_int(a, has), str_int(a, wants)};
     const struct redis_reply *r;
-    check(redis_script_run(t, n->redis, &script_workers_claim, argv[0], 1, 9, argv, &r) == 0);
+    check(SCRIPT(t, n->redis, workers_claim, &r, .workers = key_workers(a, 1),
+                 .permission = str_int(a, permission),
+                 .node = str_printf(a, "%016" PRIx64, n->members.incarnation),
+                 .node_count = STR("2"), .nodes_and_runs = {words, 5}) == 0);
     return r->items[0]->integer;
 }
 

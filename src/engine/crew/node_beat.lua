@@ -1,29 +1,37 @@
--- A node says that it lives, and learns who else does. On the clock of Redis.
--- KEYS: the nodes by their last sign of life; what they say of themselves; the same of those who fell silent.
--- ARGV: its incarnation; how long a node may be silent, ms; what it says of itself, as JSON, or '' if it goes.
--- Returns the living: incarnation, what it says, incarnation, ... Safe to repeat.
+-- Heartbeat of a node, on the clock of Redis: stores its note, and returns those of all nodes that
+-- live. A node that was silent for too long goes to the lost ones.
+--   key nodes
+--   key notes
+--   key lost
+--   arg node: its incarnation
+--   arg silent_ms: how long a node may be silent
+--   arg note: what it says of itself, as JSON; '' if it leaves
+-- nodes is a sorted set of incarnations by their last heartbeat; notes and lost are hashes of
+-- notes.
+-- Returns incarnation, note, incarnation, note, ... Idempotent but for the time of the heartbeat.
 local LOST_MAX = 256
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('HDEL', KEYS[3], ARGV[1])
-if ARGV[3] == '' then
-    redis.call('ZREM', KEYS[1], ARGV[1])
-    redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS.lost, ARGV.node)
+if ARGV.note == '' then
+    redis.call('ZREM', KEYS.nodes, ARGV.node)
+    redis.call('HDEL', KEYS.notes, ARGV.node)
 else
-    redis.call('ZADD', KEYS[1], now, ARGV[1])
-    redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+    redis.call('ZADD', KEYS.nodes, now, ARGV.node)
+    redis.call('HSET', KEYS.notes, ARGV.node, ARGV.note)
 end
-for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]))) do
-    local said = redis.call('HGET', KEYS[2], dead)
-    if said and redis.call('HLEN', KEYS[3]) < LOST_MAX then
-        redis.call('HSET', KEYS[3], dead, said)
+local since = now - tonumber(ARGV.silent_ms)
+for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS.nodes, '-inf', since)) do
+    local note = redis.call('HGET', KEYS.notes, dead)
+    if note and redis.call('HLEN', KEYS.lost) < LOST_MAX then
+        redis.call('HSET', KEYS.lost, dead, note)
     end
-    redis.call('ZREM', KEYS[1], dead)
-    redis.call('HDEL', KEYS[2], dead)
+    redis.call('ZREM', KEYS.nodes, dead)
+    redis.call('HDEL', KEYS.notes, dead)
 end
 local living = {}
-for _, node in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+for _, node in ipairs(redis.call('ZRANGE', KEYS.nodes, 0, -1)) do
     living[#living + 1] = node
-    living[#living + 1] = redis.call('HGET', KEYS[2], node) or ''
+    living[#living + 1] = redis.call('HGET', KEYS.notes, node) or ''
 end
 return living

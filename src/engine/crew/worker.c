@@ -38,7 +38,7 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
     int err = till_wait(t, &r->till, &w->slip);
     if (err)
         return err;
-    buf_clear(&r->crew->json); /* not before: somebody else may have used it meanwhile */
+    buf_clear(&r->crew->json); /* not before: another worker may have used it meanwhile */
     result_write(&r->crew->json, result);
     return till_give(t, &r->till, &w->slip,
                      &(struct charge){.uid = r->run.id.uid,
@@ -64,7 +64,7 @@ static int work_on_paper(struct task *t, struct worker *w, const struct app_pape
 
 /* --- one unit --- */
 
-/* R6: whoever finishes the last one ends the run. If we cannot say so, the keeper will. */
+/* R6: the worker that finishes the last one ends the run. If MySQL is away, the keeper ends it. */
 static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
 {
     struct node *n = w->run->crew->node;
@@ -74,7 +74,7 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     int err = till_wait(t, &w->run->till, &w->slip);
     while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
         err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS));
-    if (!err || err == ERR_CONFLICT) { /* which is: somebody else's by now */
+    if (!err || err == ERR_CONFLICT) { /* the unit is another worker's by now */
         supply_close_unit(w, u);
         err = 0;
     }

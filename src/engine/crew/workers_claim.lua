@@ -1,34 +1,39 @@
--- A node says how many workers it has for the runs of one user, and asks for more. All living nodes together never
--- have more of one user than the user's permission.
--- KEYS: the workers of one user, by run and node.
--- ARGV: the permission; the node's incarnation; how many nodes live; their incarnations; then three for each run: its id, the
---       workers the node has, and how many it wants.
--- Returns how many it may have, for each run: never less than it has. Safe to repeat.
-local permission, own, count = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+-- A node says how many workers it has for the runs of one user, and asks for more. All living nodes
+-- together never have more workers for one user than the user's permission.
+--   key workers
+--   arg permission
+--   arg node: its incarnation
+--   arg node_count: how many nodes live
+--   args nodes_and_runs: the incarnations of the living nodes; then three for each run: its id, the
+--        workers that the node has, and how many it wants
+-- workers is a hash of one user, by run and node. Fields of nodes that do not live are removed.
+-- Returns how many the node may have, for each run: never less than it has. Idempotent.
+local permission, count = tonumber(ARGV.permission), tonumber(ARGV.node_count)
+local first_run = FIRST.nodes_and_runs + count
 local living, total = {}, 0
-for i = 4, 3 + count do
+for i = FIRST.nodes_and_runs, first_run - 1 do
     living[ARGV[i]] = true
 end
-local all = redis.call('HGETALL', KEYS[1])
+local all = redis.call('HGETALL', KEYS.workers)
 for i = 1, #all, 2 do
     local node = string.match(all[i], '[^:]*$')
-    if node == own or not living[node] then
-        redis.call('HDEL', KEYS[1], all[i])
+    if node == ARGV.node or not living[node] then
+        redis.call('HDEL', KEYS.workers, all[i])
     else
         total = total + tonumber(all[i + 1])
     end
 end
-for i = 4 + count, #ARGV, 3 do
+for i = first_run, #ARGV, 3 do
     total = total + tonumber(ARGV[i + 1])
 end
 local granted = {}
-for i = 4 + count, #ARGV, 3 do
+for i = first_run, #ARGV, 3 do
     local has, wants = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
     local more = math.max(0, math.min(wants - has, permission - total))
     total = total + more
     granted[#granted + 1] = has + more
     if has + more > 0 then
-        redis.call('HSET', KEYS[1], ARGV[i] .. ':' .. own, has + more)
+        redis.call('HSET', KEYS.workers, ARGV[i] .. ':' .. ARGV.node, has + more)
     end
 end
 return granted

@@ -1,7 +1,7 @@
 /* judge.h -- asks the chat service whether a paper is relevant to a question (SCR-4).
  *
- * Owns the prompt, and the way of a paper from its packed bytes to the prompt; ai.h does the asking.
- * Nothing of a paper but its packed bytes is held while the AI thinks. */
+ * Owns the prompt, and the way of a paper from its packed bytes to the prompt; ai.h asks. Nothing
+ * of a paper but its packed bytes is held while the AI thinks. */
 #ifndef ENGINE_JUDGE_JUDGE_H
 #define ENGINE_JUDGE_JUDGE_H
 
@@ -42,8 +42,8 @@ struct verdict {
     struct str reason; /* in the task's arena */
 };
 
-/* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and in_hand as ai_ask;
- * and ERR_PROTO: the paper cannot be read, with a task_error for the user. */
+/* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and in_hand as
+ * ai_ask; and ERR_PROTO: the paper cannot be read, with a task_error for the user. */
 MUST_CHECK int judge_paper(struct task *t, struct judge *j, const struct judge_question *q,
                            struct str doi, struct str packed, bool *in_hand, struct verdict *out);
 #endif

@@ -112,8 +112,9 @@ int prompt_load(struct arena *a, const char *path, struct prompt *out, const cha
 
 /* --- requests --- */
 
-/* Tokens, estimated on the high side: a third for an ASCII byte, one for a character of two or three
- * bytes, and two for one of four. Beyond ASCII eight bytes at a time; their top bits are counted by a multiplication. */
+/* Tokens, estimated on the high side: a third for an ASCII byte, one for a character of two or
+ * three bytes, and two for one of four. Beyond ASCII eight bytes at a time; their top bits are
+ * counted by a multiplication. */
 static int64_t tokens_of(struct str s)
 {
     const uint64_t tops = 0x8080808080808080u, ones = 0x0101010101010101u;

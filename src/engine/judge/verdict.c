@@ -38,7 +38,7 @@ static void add(struct finding *f, struct finding more)
 
 /* --- objects --- */
 
-/* A value that is there and says nothing is no verdict, and nothing else is looked for. */
+/* A value without a verdict contradicts any other: no further one is looked for. */
 static enum word word_of_text(struct str s)
 {
     struct str reason;
@@ -57,7 +57,7 @@ static enum word word_of(const struct json *j)
     return j->type == JSON_STRING ? word_of_text(j->s) : WORD_CONTRADICTION;
 }
 
-/* An object that has no "relevant" is none of ours. */
+/* An object without "relevant" is not the answer. */
 static struct finding finding_of(const struct json *object)
 {
     struct finding f = {WORD_NONE, STR("")};
@@ -99,7 +99,8 @@ static struct finding read_fences(struct arena *a, struct str text)
     return f;
 }
 
-/* Bytes up to the brace that closes the one s begins with, braces in strings aside; 0: none does. */
+/* Bytes up to the brace that closes the one s begins with, braces in strings aside; 0: none
+ * does. */
 static size_t object_bytes(struct str s)
 {
     size_t depth = 0;
@@ -236,7 +237,7 @@ static struct finding read_loose(struct arena *a, struct str text)
 
 /* --- the reply --- */
 
-/* What a model thinks aloud is not its answer. */
+/* The thoughts of a model are not its answer. */
 static struct str skip_thoughts(struct str text)
 {
     if (!str_starts(text, STR("<think>")))

@@ -28,7 +28,7 @@ static struct verdict_reply read_reply(struct arena *a, struct str body)
     return r;
 }
 
-/* What a model says, in a reply that is as it should be. */
+/* A text of a model, in a reply as it should be. */
 static struct verdict_reply read_content(struct arena *a, struct str content)
 {
     struct buf b;

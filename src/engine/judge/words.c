@@ -1,6 +1,6 @@
-/* Verdicts in words. A model that was asked for JSON and says something else is believed only when it can be
- * misunderstood by nobody: the word stands where an answer stands, and something that ends
- * it follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
+/* Verdicts in words. If a model that was asked for JSON answers with prose, a word is a verdict
+ * only if it can mean nothing else: it stands where an answer stands, and something that ends it
+ * follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
 #include "engine/judge/verdict.h"
 
 static struct str skip(struct str s, size_t n)
@@ -8,7 +8,7 @@ static struct str skip(struct str s, size_t n)
     return str_from(s.p + n, s.n - n);
 }
 
-/* Bytes of the entry that s begins with, in either case; 0: none. Longer ones come first in a list. */
+/* Bytes of the entry that s begins with, in either case; 0: none. Lists have longer ones first. */
 static size_t one_of(struct str s, const char *const *list)
 {
     for (; *list; list++) {

@@ -30,6 +30,7 @@ void audit_report(struct audit_state *s, const struct audit_finding *f)
 /* --- one user --- */
 
 struct look {
+    struct generation generation; /* of Redis, before it was asked */
     bool open;
     int64_t cents, seq, synced, move, records, records_cents;
     int64_t moves_cents; /* of moves that are not in it */
@@ -66,14 +67,16 @@ static int look_at(struct task *t, const struct audit *a, const struct audit_row
                    struct look *out)
 {
     struct arena *m = task_arena(t);
-    const struct str argv[] = {key_balance(m, row->uid), key_ledger(m, row->uid),
-                               key_billing_queue(m, row->uid), str_int(m, row->billed_seq)};
+    struct generation now = generation_now(a->redis);
     int64_t v[7];
     struct sql_rows r;
-    int err = ledger_script(t, a->ledger, &script_audit_look, 3, 4, argv, 7, v);
+    int err =
+        SCRIPT_NUMBERS(t, a->redis, audit_look, 7, v, .balance = key_balance(m, row->uid),
+                       .ledger = key_ledger(m, row->uid), .queue = key_billing_queue(m, row->uid),
+                       .billed_seq = str_int(m, row->billed_seq));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-    *out = (struct look){v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0};
+    *out = (struct look){now, v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0};
     if (!out->open || out->move >= row->move_no)
         return 0;
     err = sql_call(t, a->sql, &r,
@@ -168,7 +171,6 @@ static int stand_still(struct task *t, const struct audit *a, const struct audit
     int err = 0;
     for (int i = 0; i < TRIES_MAX && !err && !*settled; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        uint64_t epoch = redis_epoch(a->redis);
         struct audit_row before;
         err = task_sleep(t, pause_ms(t, k));
         if (!err)
@@ -178,7 +180,7 @@ static int stand_still(struct task *t, const struct audit *a, const struct audit
         before = *row;
         if (!err && !adds_up(row, k))
             err = read_row(t, a, known, row->uid, row);
-        *settled = !err && redis_epoch(a->redis) == epoch && same_row(&before, row);
+        *settled = !err && generation_lasts(a->redis, &k->generation) && same_row(&before, row);
         arena_reset(task_arena(t), mark);
     }
     return err;
@@ -233,13 +235,13 @@ static void remember(struct task *t, const struct audit *a, int64_t uid,
 /* --- one user, all of it --- */
 
 static int check_results(struct task *t, struct audit_state *s, const struct audit_row *row,
-                         struct audit_known *known, bool *settled)
+                         const struct look *k, struct audit_known *known, bool *settled)
 {
-    uint64_t epoch = redis_epoch(s->audit->redis);
     int64_t findings = s->report.findings;
-    int err = audit_results(t, s, row, known->epoch == epoch ? known->results : 0, settled);
+    bool same = str_eq(generation_str(&known->generation), generation_str(&k->generation));
+    int err = audit_results(t, s, row, same ? known->results : 0, &k->generation, settled);
     if (!err && *settled && s->report.findings == findings) {
-        known->epoch = epoch;
+        known->generation = k->generation;
         known->results = row->billed_seq;
     }
     return err;
@@ -258,14 +260,15 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
     if (!err)
         err = look_at(t, a, &row, &k);
     if (!err && !adds_up(&row, &k)) {
-        struct audit_known first = {row.billed_seq, row.move_no, row.log, 0, 0};
+        struct audit_known first = {
+            .billed_seq = row.billed_seq, .move_no = row.move_no, .log = row.log};
         settled = false;
         err = stand_still(t, a, &first, &row, &k, &settled);
         if (!err && settled && !adds_up(&row, &k))
             report_money(t, s, &row, &k);
     }
     if (!err && settled && k.seq >= row.billed_seq) /* else Redis has lost some: to be repaired */
-        err = check_results(t, s, &row, &known, &settled);
+        err = check_results(t, s, &row, &k, &known, &settled);
     if (!err && a->deep)
         err = audit_archived(t, s, &row);
     if (!err && settled && adds_up(&row, &k)) {

@@ -19,16 +19,16 @@ struct audit_row {
 /* What was found to be right. */
 struct audit_known {
     int64_t billed_seq, move_no;
-    int64_t log;     /* what billing_log adds up to, up to these two */
-    int64_t results; /* charges up to this one have theirs, */
-    uint64_t epoch;  /* in this connection to Redis */
+    int64_t log;                  /* what billing_log adds up to, up to these two */
+    int64_t results;              /* charges up to this one have theirs, */
+    struct generation generation; /* in this one */
 };
 
 void audit_report(struct audit_state *s, const struct audit_finding *f);
 
-/* audit_results.c: charges of the user after `after`, up to billed_seq. *settled stays false: Redis has
- * changed meanwhile, and nothing was reported. */
+/* audit_results.c: charges of the user after `after`, up to billed_seq. *settled becomes false: Redis
+ * is in another generation than g by now, and nothing was reported of it. */
 MUST_CHECK int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row,
-                             int64_t after, bool *settled);
+                             int64_t after, const struct generation *g, bool *settled);
 MUST_CHECK int audit_archived(struct task *t, struct audit_state *s, const struct audit_row *row);
 #endif

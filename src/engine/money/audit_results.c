@@ -20,7 +20,8 @@ static void report_missing(struct task *t, struct audit_state *s, int64_t uid,
 
 /* One page of a run's charges. *after: the last of them. */
 static int check_page(struct task *t, struct audit_state *s, const struct audit_row *row,
-                      struct str qid, int64_t *after, bool *settled, size_t *count)
+                      struct str qid, const struct generation *g, int64_t *after, bool *settled,
+                      size_t *count)
 {
     const struct audit *a = s->audit;
     struct sql_rows r;
@@ -38,12 +39,11 @@ static int check_page(struct task *t, struct audit_state *s, const struct audit_
     struct str key = key_result(task_arena(t), row->uid, qid);
     struct redis_batch b;
     const struct redis_reply *const *replies;
-    uint64_t epoch = redis_epoch(a->redis);
     redis_batch_init(&b, t, a->redis);
     for (size_t i = 0; i < r.count; i++)
         redis_batch_add(&b, key, STR("HEXISTS"), key, sql_row(&r, i)[2].s);
     err = redis_batch_run(&b, &replies);
-    *settled = !err && redis_epoch(a->redis) == epoch;
+    *settled = !err && generation_lasts(a->redis, g);
     for (size_t i = 0; *settled && i < r.count; i++)
         if (replies[i]->type != REDIS_INT || replies[i]->integer != 1)
             report_missing(t, s, row->uid, sql_row(&r, i), "Redis");
@@ -52,20 +52,20 @@ static int check_page(struct task *t, struct audit_state *s, const struct audit_
 }
 
 static int check_run(struct task *t, struct audit_state *s, const struct audit_row *row,
-                     struct str qid, int64_t after, bool *settled)
+                     struct str qid, int64_t after, const struct generation *g, bool *settled)
 {
     size_t count;
     int err;
     do {
         struct arena_mark mark = arena_mark(task_arena(t));
-        err = check_page(t, s, row, qid, &after, settled, &count);
+        err = check_page(t, s, row, qid, g, &after, settled, &count);
         arena_reset(task_arena(t), mark);
     } while (!err && *settled && count == CHARGES_MAX);
     return err;
 }
 
 int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row, int64_t after,
-                  bool *settled)
+                  const struct generation *g, bool *settled)
 {
     const struct audit *a = s->audit;
     struct sql_rows r;
@@ -74,7 +74,7 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
                  sql_int(row->uid));
     *settled = true;
     for (size_t i = 0; !err && *settled && i < r.count; i++)
-        err = check_run(t, s, row, r.cells[i].s, after, settled);
+        err = check_run(t, s, row, r.cells[i].s, after, g, settled);
     if (err || !*settled || !a->deep)
         return err;
     err = sql_call(t, a->sql, &r,
@@ -84,7 +84,7 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
                    " AND b.qid IS NOT NULL",
                    sql_int(row->uid));
     for (size_t i = 0; !err && *settled && i < r.count; i++)
-        err = check_run(t, s, row, r.cells[i].s, after, settled);
+        err = check_run(t, s, row, r.cells[i].s, after, g, settled);
     return err;
 }
 

@@ -13,11 +13,7 @@
 
 /* --- one call --- */
 
-enum {
-    KEYS = 9,
-    HEAD = 4,
-    WORDS = 3
-}; /* of the script: keys, words for all, at most for each paper */
+enum { WORDS = 3 }; /* of the script, at most, for each paper */
 
 const char *charge_problem(const struct charge *c)
 {
@@ -89,33 +85,35 @@ static size_t json_dois(struct arena *a, size_t count, const struct charge *c, s
     return count;
 }
 
-static struct str *script_words(struct task *t, size_t count, const struct charge *c, size_t *argc)
+static struct script_list papers(struct arena *a, size_t count, const struct charge *c,
+                                 struct buf *b)
 {
-    struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, KEYS + HEAD + WORDS * count), *at = argv;
-    struct buf b;
-    buf_init(&b);
-    *at++ = key_balance(a, c->uid);
-    *at++ = key_ledger(a, c->uid);
-    *at++ = key_billing_queue(a, c->uid);
-    *at++ = key_result(a, c->uid, c->qid);
-    *at++ = key_query_status(a, c->uid, c->qid);
-    *at++ = key_progress(a, c->uid, c->qid);
-    *at++ = key_failed(a, c->uid, c->qid);
-    *at++ = key_arrivals(a, c->uid, c->qid);
-    *at++ = key_relevant(a, c->uid, c->qid);
-    *at++ = str_int(a, (int64_t)count);
-    *at++ = kinds(a, count, c);
-    *at++ = prices(a, count, c, &b);
-    *at++ = record_head(t, c->qid, &b);
+    struct str *words = ARENA_ARRAY(a, struct str, WORDS * count), *at = words;
     for (size_t i = 0; i < count; i++) {
         *at++ = c[i].doi;
         *at++ = c[i].result;
     }
-    at += json_dois(a, count, c, &b, at);
+    at += json_dois(a, count, c, b, at);
+    return (struct script_list){words, (size_t)(at - words)};
+}
+
+static int run_script(struct task *t, struct ledger *l, size_t count, const struct charge *c,
+                      const struct redis_reply **out)
+{
+    struct arena *a = task_arena(t);
+    struct buf b;
+    buf_init(&b);
+    struct str cents = prices(a, count, c, &b), record = record_head(t, c->qid, &b);
+    struct script_list list = papers(a, count, c, &b);
     buf_release(&b);
-    *argc = (size_t)(at - argv);
-    return argv;
+    return SCRIPT(
+        t, l->redis, charge, out, .balance = key_balance(a, c->uid),
+        .ledger = key_ledger(a, c->uid), .queue = key_billing_queue(a, c->uid),
+        .results = key_result(a, c->uid, c->qid), .status = key_query_status(a, c->uid, c->qid),
+        .progress = key_progress(a, c->uid, c->qid), .failed = key_failed(a, c->uid, c->qid),
+        .arrivals = key_arrivals(a, c->uid, c->qid), .relevant = key_relevant(a, c->uid, c->qid),
+        .count = str_int(a, (int64_t)count), .kinds = kinds(a, count, c), .prices = cents,
+        .record = record, .papers = list);
 }
 
 static bool read_status(const struct redis_reply *r, enum charge_outcome *out)
@@ -132,9 +130,7 @@ static int call_script(struct task *t, struct ledger *l, size_t count, const str
                        bool *loaded, enum charge_outcome *out)
 {
     const struct redis_reply *r;
-    size_t argc;
-    const struct str *argv = script_words(t, count, c, &argc);
-    int err = redis_script_run(t, l->redis, &script_charge, argv[0], KEYS, argc, argv, &r);
+    int err = run_script(t, l, count, c, &r);
     if (err)
         return err;
     if (r->type == REDIS_INT && r->integer == -1) {
@@ -152,19 +148,20 @@ static int call_script(struct task *t, struct ledger *l, size_t count, const str
     return fits ? 0 : task_fail(t, ERR_PROTO, "script charge returned something else");
 }
 
-/* Before a record is made: one that nobody knows of would wait for the sweeper. */
+/* Before a record is made: one that was not announced would wait for the sweeper. */
 static int announce(struct task *t, struct ledger *l, int64_t uid)
 {
-    uint64_t epoch = redis_epoch(l->redis);
     int64_t now_ms = loop_now_ms(task_loop(t));
     struct ledger_announced *last = &l->announced[(uint64_t)uid % LEDGER_ANNOUNCED_MAX];
-    if (last->uid == uid && last->epoch == epoch && now_ms - last->at_ms < ANNOUNCE_MS)
+    if (last->uid == uid && now_ms - last->at_ms < ANNOUNCE_MS &&
+        generation_lasts(l->redis, &last->generation))
         return 0;
+    struct generation now = generation_now(l->redis);
     int err =
         redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"),
                    str_int(task_arena(t), loop_wall_ms(task_loop(t))), str_int(task_arena(t), uid));
     if (!err)
-        *last = (struct ledger_announced){uid, now_ms, epoch};
+        *last = (struct ledger_announced){uid, now_ms, now};
     return err;
 }
 

@@ -1,38 +1,49 @@
 -- Charges papers of one run: result, money, record and progress of each, or nothing of it.
--- Papers are taken in order, as if each had come alone. All is decided before anything is written, so
--- that no half of it can be left behind.
--- KEYS: the balance, the ledger, the billing queue of one user; results, status, progress, failed
---       papers, arrivals, relevant papers of one run of that user.
--- ARGV: how many papers; a letter for each: 'r' relevant, 'n' not, 'f' failed; the cents of each with
---       spaces between, or one number for all (a failure costs nothing, whatever stands there); the
---       record as JSON from after its seq to within the quotes of its DOI; DOI and result of each. Then
---       the DOI of each as it stands in JSON, but only if one of them is another there.
--- Returns 1: all are done. -1: there is no balance of this run of the server. -2: the run is neither
--- RUNNING nor PAUSED. Or a list, for each paper: 1: done. 2: it has a result already, which stays; only
--- a failure is replaced, by a verdict. 0: too little money is left for it. Safe to repeat: what was
--- done before is 2 then.
+--   key balance
+--   key ledger
+--   key queue
+--   key results
+--   key status
+--   key progress
+--   key failed
+--   key arrivals
+--   key relevant
+--   arg count: of papers
+--   arg kinds: a letter for each paper: 'r' relevant, 'n' not, 'f' failed
+--   arg prices: the cents of each with spaces between, or one number for all; a failure costs
+--        nothing, whatever stands there
+--   arg record: as JSON, from after its seq to within the quotes of its DOI
+--   args papers: DOI and result of each; then the DOI of each as it stands in JSON, but only if one
+--        of them is another there
+-- balance, ledger and queue (of records that are not in MySQL yet) belong to one user, the other
+-- keys to one run of that user. Papers are taken in order, as if each had come alone. All is
+-- decided before anything is written, so that no half of it can be left behind.
+-- Returns 1: all are done. -1: there is no balance of this generation. -2: the run is neither
+-- RUNNING nor PAUSED. Or a list, for each paper: 1: done. 2: it has a result already, which stays;
+-- only a failure is replaced, by a verdict. 0: too little money is left for it. Idempotent: what
+-- was done before is 2 then.
 --
 -- Redis hashes each byte that becomes a string of Lua, and makes an object of it again for every
--- command. So what papers share comes once; and where they are all new, cost the same and can be paid,
--- as nearly always, their arguments are written as they came.
-local HEAD, RELEVANT, FAILED = 4, 114, 102 -- arguments before the first DOI; letters
-local state = redis.call('HGET', KEYS[5], 'state')
+-- command. So what papers share comes once; and where they are all new, cost the same and can be
+-- paid, as nearly always, their arguments are written as they came.
+local RELEVANT, FAILED = 114, 102 -- letters
+local HEAD = FIRST.papers - 1     -- arguments before the first DOI
+local state = redis.call('HGET', KEYS.status, 'state')
 if state ~= 'RUNNING' and state ~= 'PAUSED' then
     return -2
 end
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-local balance = redis.call('GET', KEYS[1])
-if not balance or redis.call('HGET', KEYS[2], 'run') ~= run then
+local balance = redis.call('GET', KEYS.balance)
+if not balance or redis.call('HGET', KEYS.ledger, 'run') ~= GENERATION then
     return -1
 end
 
-local count, left, price = tonumber(ARGV[1]), tonumber(balance), tonumber(ARGV[3])
-local kinds = {string.byte(ARGV[2], 1, count)}
+local count, left, price = tonumber(ARGV.count), tonumber(balance), tonumber(ARGV.prices)
+local kinds = {string.byte(ARGV.kinds, 1, count)}
 local dois = {}
 for i = 1, count do
     dois[i] = ARGV[HEAD + 2 * i - 1]
 end
-local known = redis.call('HMGET', KEYS[4], unpack(dois))
+local known = redis.call('HMGET', KEYS.results, unpack(dois))
 
 -- What shall be written. The lists are in order; a failure that becomes a verdict keeps its place.
 local arrived, found, failures, mended = dois, {}, {}, {}
@@ -40,7 +51,7 @@ local charged, cost = count, 0 -- records
 local prices, payers           -- of each paper; the papers that pay. Absent: price, all
 local failed, status = 0, nil  -- more failures than before; nil: all are done
 
-local plain = price and price * count <= left and not string.find(ARGV[2], 'f', 1, true)
+local plain = price and price * count <= left and not string.find(ARGV.kinds, 'f', 1, true)
 for i = 1, count do
     plain = plain and not known[i]
 end
@@ -51,9 +62,10 @@ if plain then
             found[#found + 1] = dois[i]
         end
     end
-    -- None was there: if not all are new, one came twice. Then nothing was done, and each is looked at.
-    if redis.call('HSET', KEYS[4], unpack(ARGV, HEAD + 1, HEAD + 2 * count)) < count then
-        redis.call('HDEL', KEYS[4], unpack(dois))
+    -- None was there: if not all are new, one came twice. Then nothing was done, and each is looked
+    -- at.
+    if redis.call('HSET', KEYS.results, unpack(ARGV, HEAD + 1, HEAD + 2 * count)) < count then
+        redis.call('HDEL', KEYS.results, unpack(dois))
         plain = false
     end
 end
@@ -63,12 +75,12 @@ if not plain then
     prices, payers, arrived, found, cost, status = {}, {}, {}, {}, 0, {}
     for i = 1, count do
         if known[i] then
-            had[dois[i]] = redis.call('SISMEMBER', KEYS[7], dois[i]) == 1 and 'f' or 'v'
+            had[dois[i]] = redis.call('SISMEMBER', KEYS.failed, dois[i]) == 1 and 'f' or 'v'
         end
         prices[i] = price
     end
     if not price then
-        for cents in string.gmatch(ARGV[3], '%d+') do
+        for cents in string.gmatch(ARGV.prices, '%d+') do
             prices[#prices + 1] = tonumber(cents)
         end
     end
@@ -106,19 +118,19 @@ if not plain then
     end
     charged = #payers
     if #results > 0 then
-        redis.call('HSET', KEYS[4], unpack(results))
+        redis.call('HSET', KEYS.results, unpack(results))
     end
 end
 
 if charged > 0 then
-    redis.call('DECRBY', KEYS[1], string.format('%.0f', cost))
-    local seq = redis.call('HINCRBY', KEYS[2], 'seq', charged) - charged
+    redis.call('DECRBY', KEYS.balance, string.format('%.0f', cost))
+    local seq = redis.call('HINCRBY', KEYS.ledger, 'seq', charged) - charged
     local names, shift = dois, 0 -- of DOIs as they stand in JSON
     if ARGV[HEAD + 2 * count + 1] then
         names, shift = ARGV, HEAD + 2 * count
     end
     local digits = {'1', '2', '3', '4', '5', '6', '7', '8', '9', [0] = '0'}
-    local records, middle = {}, ARGV[4]
+    local records, middle = {}, ARGV.record
     local open, close, cents -- the same for ten records; for those of one price; this price
     for k = 1, charged do
         local i, digit = payers and payers[k] or k, (seq + k) % 10
@@ -132,27 +144,27 @@ if charged > 0 then
         end
         records[k] = open .. digits[digit] .. middle .. names[shift + i] .. close
     end
-    redis.call('RPUSH', KEYS[3], unpack(records))
+    redis.call('RPUSH', KEYS.queue, unpack(records))
 end
 if #failures > 0 then
-    redis.call('SADD', KEYS[7], unpack(failures))
+    redis.call('SADD', KEYS.failed, unpack(failures))
 end
 if #mended > 0 then
-    redis.call('SREM', KEYS[7], unpack(mended))
+    redis.call('SREM', KEYS.failed, unpack(mended))
 end
 if #arrived > 0 then
-    redis.call('INCRBY', KEYS[6], #arrived)
-    redis.call('HINCRBY', KEYS[5], 'finished', #arrived)
-    redis.call('RPUSH', KEYS[8], unpack(arrived))
+    redis.call('INCRBY', KEYS.progress, #arrived)
+    redis.call('HINCRBY', KEYS.status, 'finished', #arrived)
+    redis.call('RPUSH', KEYS.arrivals, unpack(arrived))
 end
 if #found > 0 then
-    redis.call('HINCRBY', KEYS[5], 'relevant', #found)
-    redis.call('RPUSH', KEYS[9], unpack(found))
+    redis.call('HINCRBY', KEYS.status, 'relevant', #found)
+    redis.call('RPUSH', KEYS.relevant, unpack(found))
 end
 if failed ~= 0 then
-    redis.call('HINCRBY', KEYS[5], 'failed', failed)
+    redis.call('HINCRBY', KEYS.status, 'failed', failed)
 end
 if cost > 0 then
-    redis.call('HINCRBY', KEYS[5], 'cost', string.format('%.0f', cost))
+    redis.call('HINCRBY', KEYS.status, 'cost', string.format('%.0f', cost))
 end
 return status or 1

@@ -1,6 +1,6 @@
 /* Money that an admin takes. It goes the way of charges, so that it cannot overdraw:
  *
- *   1. look:  run and synced of the ledger in Redis, and the balance;
+ *   1. look:  generation and synced of the ledger in Redis, and the balance;
  *   2. note:  the request in MySQL, with the audit log; one that is there already is found;
  *   3. take:  the script takes the money, unless the request is taken or something was trimmed;
  *   4. sync:  the record goes to MySQL, and with it the number to the request.
@@ -39,11 +39,10 @@ int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_loo
     if (err)
         return err;
     *out = (struct ledger_look){.synced = r[1]->type == REDIS_STRING ? r[1]->str : STR("")};
-    if (r[0]->type != REDIS_STRING || r[0]->str.n != LEDGER_RUN_BYTES - 1 ||
-        r[2]->type != REDIS_STRING || !str_to_i64(r[2]->str, &out->cents))
-        return 0;
-    memcpy(out->run, r[0]->str.p, LEDGER_RUN_BYTES - 1);
-    out->loaded = str_eq(r[0]->str, redis_run_id(l->redis));
+    out->loaded = r[0]->type == REDIS_STRING && r[2]->type == REDIS_STRING &&
+                  generation_is(l->redis, r[0]->str) && str_to_i64(r[2]->str, &out->cents);
+    if (out->loaded)
+        out->generation = generation_now(l->redis);
     return 0;
 }
 
@@ -117,12 +116,13 @@ int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     struct arena *a = task_arena(t);
-    const struct str argv[] = {
-        key_balance(a, m->uid),           key_ledger(a, m->uid), key_billing_queue(a, m->uid),
-        key_deductions(a, m->uid),        str_of(look->run),     look->synced,
-        str_int(task_arena(t), m->cents), m->request_id,         record_tail(t, m)};
     int64_t out[3];
-    err = ledger_script(t, l, &script_ledger_deduct, 4, 9, argv, 3, out);
+    err = SCRIPT_NUMBERS(t, l->redis, ledger_deduct, 3, out, .balance = key_balance(a, m->uid),
+                         .ledger = key_ledger(a, m->uid), .queue = key_billing_queue(a, m->uid),
+                         .deductions = key_deductions(a, m->uid),
+                         .generation = generation_str(&look->generation), .synced = look->synced,
+                         .cents = str_int(a, m->cents), .request_id = m->request_id,
+                         .record = record_tail(t, m));
     if (!err)
         *status = out[0];
     return err;

@@ -1,8 +1,10 @@
 -- Takes a member out of a sorted set of times, unless its time was renewed.
--- KEYS: the sorted set. ARGV: the member; the latest time it may have.
--- Returns 1, or 0: it was renewed, or was not there. Safe to repeat.
-local at = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not at or tonumber(at) > tonumber(ARGV[2]) then
+--   key times
+--   arg member
+--   arg latest: the latest time that it may have
+-- Returns 1, or 0: it was renewed, or was not there. Idempotent.
+local at = redis.call('ZSCORE', KEYS.times, ARGV.member)
+if not at or tonumber(at) > tonumber(ARGV.latest) then
     return 0
 end
-return redis.call('ZREM', KEYS[1], ARGV[1])
+return redis.call('ZREM', KEYS.times, ARGV.member)

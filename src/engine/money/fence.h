@@ -7,11 +7,11 @@
 #define ENGINE_MONEY_FENCE_H
 
 #include "engine/money/ledger.h"
+#include "engine/store/generation.h"
 
-#define LEDGER_RUN_BYTES 41 /* a run id of Redis, with a NUL */
-
-/* Brings the generation that Redis has now to MySQL, and returns it in run. */
-MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, char run[LEDGER_RUN_BYTES]);
+/* Brings the generation that Redis has now to MySQL. */
+MUST_CHECK int ledger_fence(struct task *t, struct ledger *l, struct generation *out);
 /* In a transaction: is it this one? It stays so until the transaction ends. */
-MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const char *run, bool *holds);
+MUST_CHECK int ledger_fence_holds(struct task *t, struct sql *c, const struct generation *g,
+                                  bool *holds);
 #endif

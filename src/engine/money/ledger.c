@@ -103,38 +103,20 @@ int ledger_tx(struct task *t, struct ledger *l,
     return err == ERR_CONFLICT ? ERR_BUSY : err;
 }
 
-int ledger_script(struct task *t, struct ledger *l, const struct redis_script *s, size_t keys,
-                  size_t argc, const struct str *argv, size_t count, int64_t *out)
-{
-    const struct redis_reply *r;
-    int err = redis_script_run(t, l->redis, s, argv[0], keys, argc, argv, &r);
-    if (err)
-        return err;
-    bool fits = r->type == REDIS_ARRAY && r->count == count;
-    for (size_t i = 0; fits && i < count; i++) {
-        fits = r->items[i]->type == REDIS_INT;
-        out[i] = r->items[i]->integer;
-    }
-    return fits ? 0 : task_fail(t, ERR_PROTO, "script %s returned something else", s->name);
-}
-
 /* --- loading --- */
 
-int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *run,
+int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const struct generation *g,
                     const struct ledger_row *row, bool *loaded, struct ledger_row *seen,
                     int64_t *cents)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),
-                               key_ledger(a, uid),
-                               key_billing_queue(a, uid),
-                               str_of(run),
-                               str_int(task_arena(t), row->cents),
-                               str_int(task_arena(t), row->billed_seq),
-                               str_int(task_arena(t), row->move_no),
-                               str_int(task_arena(t), row->repaired)};
     int64_t out[5];
-    int err = ledger_script(t, l, &script_ledger_load, 3, 8, argv, 5, out);
+    int err =
+        SCRIPT_NUMBERS(t, l->redis, ledger_load, 5, out, .balance = key_balance(a, uid),
+                       .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid),
+                       .generation = generation_str(g), .cents = str_int(a, row->cents),
+                       .billed_seq = str_int(a, row->billed_seq),
+                       .move_no = str_int(a, row->move_no), .repaired = str_int(a, row->repaired));
     if (err)
         return err;
     *seen = (struct ledger_row){.move_no = out[2], .billed_seq = out[3], .seq = out[4]};
@@ -154,15 +136,15 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *r
 struct load {
     int64_t uid;
     struct ledger_row seen;
-    char run[LEDGER_RUN_BYTES]; /* of the last repair */
+    struct generation generation; /* of the last repair */
     int64_t repaired;
 };
 
 static int load_once(struct task *t, struct ledger *l, struct load *x, bool *loaded, int64_t *cents)
 {
-    char run[LEDGER_RUN_BYTES];
+    struct generation now;
     struct ledger_row row;
-    int err = ledger_fence(t, l, run);
+    int err = ledger_fence(t, l, &now);
     if (!err)
         err = ledger_row_read(t, l, x->uid, &row);
     if (err)
@@ -174,14 +156,14 @@ static int load_once(struct task *t, struct ledger *l, struct load *x, bool *loa
                             "MySQL, %lld and %lld in Redis",
                             (long long)x->uid, (long long)row.move_no, (long long)row.billed_seq,
                             (long long)x->seen.move_no, (long long)x->seen.billed_seq);
-    if (strcmp(run, x->run) == 0)
+    if (str_eq(generation_str(&now), generation_str(&x->generation)))
         row.repaired = x->repaired;
-    err = ledger_load_row(t, l, x->uid, run, &row, loaded, &x->seen, cents);
+    err = ledger_load_row(t, l, x->uid, &now, &row, loaded, &x->seen, cents);
     if (err || *loaded || row.billed_seq <= x->seen.seq || row.billed_seq <= row.repaired)
         return err;
-    memcpy(x->run, run, sizeof run);
+    x->generation = now;
     x->repaired = 0;
-    return ledger_repair(t, l, x->uid, run, &x->repaired);
+    return ledger_repair(t, l, x->uid, &now, &x->repaired);
 }
 
 static int load_alone(struct task *t, struct ledger *l, int64_t uid, int64_t *cents)
@@ -213,11 +195,11 @@ void ledger_ask(struct redis_batch *b, int64_t uid)
     redis_batch_add(b, balance, STR("GET"), balance);
 }
 
-/* False: there is none, or one of an earlier run. */
+/* False: there is none, or one of an earlier generation. */
 static bool in_replies(struct ledger *l, const struct redis_reply *const *replies, int64_t *cents)
 {
     return replies[0]->type == REDIS_STRING && replies[1]->type == REDIS_STRING &&
-           str_eq(replies[0]->str, redis_run_id(l->redis)) && str_to_i64(replies[1]->str, cents);
+           generation_is(l->redis, replies[0]->str) && str_to_i64(replies[1]->str, cents);
 }
 
 static int look(struct task *t, struct ledger *l, int64_t uid, bool *there, int64_t *cents)

@@ -14,20 +14,22 @@
  *     at most billed_seq.
  *
  * user:<uid>:ledger is a hash: seq (last record made), synced (last record trimmed), move (last
- * move applied), run (of the Redis that the balance was loaded in). Always true, whatever dies when:
+ * move applied), run (the generation that the balance was loaded in). Always true, whatever dies
+ * when:
  *   - Redis balance = MySQL balance - records with seq > billed_seq - moves with number > move;
  *   - a balance is loaded only from a row that is not older than what Redis knows: move_no >= move
  *     and billed_seq >= synced, else it is read again;
  *   - a balance never goes below zero, and leaves Redis only when its queue is empty and MySQL has
  *     confirmed the same amount (ACC-4). The counters stay, so that the second rule holds.
  *
- * Redis may come back older than it was, or empty. So a balance counts only while run is the run id
- * of the server, which scripts that touch it ask for themselves, and is loaded anew otherwise. Before the first
- * load in a new run, that run's id is written to MySQL (setting ledger.redis_run). A syncer locks
- * that row together with the user's, and writes only records that it read in the same run: what was
- * read from a Redis that has died since cannot come to MySQL behind the loader's back. Charges that came
- * to MySQL before, and whose results Redis has lost, are made good before the balance is loaded
- * (repair.c): the result comes back, or a reversal, which is a move, gives the money back. */
+ * Redis may come back older than it was, or empty. So a balance counts only while run is the
+ * generation of Redis, which scripts that touch it ask for themselves, and is loaded anew
+ * otherwise. Before the first load in a new generation, that one is written to MySQL (fence.h). A
+ * syncer locks that row together with the user's, and writes only records that it read in the same
+ * generation: what was read from a Redis that has died since cannot come to MySQL behind the
+ * loader's back. Charges that came to MySQL before, and whose results Redis has lost, are made good
+ * before the balance is loaded (repair.c): the result comes back, or a reversal, which is a move,
+ * gives the money back. The whole story is docs/restart.md. */
 #ifndef ENGINE_MONEY_LEDGER_H
 #define ENGINE_MONEY_LEDGER_H
 

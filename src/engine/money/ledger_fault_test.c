@@ -277,14 +277,14 @@ static void test_slow_loader(struct task *t, void *arg)
     open_node(t, &n);
     open_node(t, &other);
     int64_t uid = add_user(t, &n, 1000), after, cents;
-    char run[LEDGER_RUN_BYTES];
+    struct generation generation;
     struct ledger_row row, seen;
     bool loaded = false;
-    check(ledger_fence(t, n.ledger, run) == 0);
+    check(ledger_fence(t, n.ledger, &generation) == 0);
     check(ledger_row_read(t, n.ledger, uid, &row) == 0);
     check(recharge(t, &n, uid, 500, "r1", &after) == 0 && in_outbox(t, &n, uid) == 0);
     lose(t, &n, &other, EMPTY);
-    check(ledger_load_row(t, n.ledger, uid, run, &row, &loaded, &seen, &cents) == 0);
+    check(ledger_load_row(t, n.ledger, uid, &generation, &row, &loaded, &seen, &cents) == 0);
     ok(!loaded && in_redis(t, &n, uid) == -1, "a row from before Redis died is not loaded after");
     ok(balance(t, &n, uid) == 1500 && every_cent(t, &n, uid), "every cent is there");
     close_node(t, &other);

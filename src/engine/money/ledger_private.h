@@ -16,7 +16,7 @@
 
 struct ledger_announced {
     int64_t uid, at_ms;
-    uint64_t epoch; /* of Redis */
+    struct generation generation; /* that heard of it */
 };
 
 struct ledger {
@@ -29,7 +29,7 @@ struct ledger {
     /* uids that a task of this node loads; the others wait. */
     struct map *loading;
     struct waitq loaded;
-    char run[LEDGER_RUN_BYTES]; /* that MySQL is known to have; "": none */
+    struct generation generation; /* that MySQL is known to have; "": none */
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
     /* Users whom ledger_round could not serve: uid -> struct trouble, owned. */
     struct map *troubled;
@@ -38,7 +38,7 @@ struct ledger {
 /* The money of one row of user_info. */
 struct ledger_row {
     int64_t cents, billed_seq, move_no;
-    int64_t repaired; /* up to which record lost charges were made good in this run of Redis */
+    int64_t repaired; /* up to which record lost charges were made good in this generation */
     int64_t seq;      /* where Redis was asked: the last record that it knows of */
 };
 
@@ -52,26 +52,22 @@ MUST_CHECK int ledger_tx(struct task *t, struct ledger *l,
                          int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
 /* Something is wrong that no repeat will heal: logs and counts it. Returns ERR_INTERNAL. */
 int ledger_alarm(struct task *t, struct ledger *l, const char *fmt, ...) PRINTF(3, 4);
-/* Runs a script of which all keys belong to uid and which returns count integers. */
-MUST_CHECK int ledger_script(struct task *t, struct ledger *l, const struct redis_script *s,
-                             size_t keys, size_t argc, const struct str *argv, size_t count,
-                             int64_t *out);
 /* Makes sure that the balance is in Redis. */
 MUST_CHECK int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents);
 /* What ledger_load does once with a row that was read before. *loaded stays false: read it again. */
-MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const char *run,
-                               const struct ledger_row *row, bool *loaded, struct ledger_row *seen,
-                               int64_t *cents);
+MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid,
+                               const struct generation *g, const struct ledger_row *row,
+                               bool *loaded, struct ledger_row *seen, int64_t *cents);
 
 /* Closes the user to charges and deductions until a balance is loaded, which is refused as long as MySQL
  * is older than Redis. */
 void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
 
-/* repair.c: for each charge up to billed_seq whose result this run of Redis lacks, the result or the
+/* repair.c: for each charge up to billed_seq whose result this generation lacks, the result or the
  * money is given back. *repaired: billed_seq; it stays as it is if Redis is another one by now. Safe to
  * repeat. */
-MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run,
-                             int64_t *repaired);
+MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid,
+                             const struct generation *g, int64_t *repaired);
 
 /* move.c */
 const char *ledger_move_problem(const struct ledger_move *m); /* NULL: none */
@@ -95,8 +91,8 @@ MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, 
 
 /* deduct.c. What was seen in Redis before MySQL was asked. */
 struct ledger_look {
-    bool loaded;
-    char run[LEDGER_RUN_BYTES];
+    bool loaded; /* in generation */
+    struct generation generation;
     struct str synced;
     int64_t cents;
 };
@@ -105,7 +101,7 @@ enum ledger_take {
     LEDGER_TAKEN = 1,
     LEDGER_TAKEN_BEFORE = 2,
     LEDGER_SHORT = 0,       /* of money */
-    LEDGER_NOT_LOADED = -1, /* in this run of Redis */
+    LEDGER_NOT_LOADED = -1, /* in this generation */
     LEDGER_AGAIN = -2,      /* something has changed since the look */
 };
 MUST_CHECK int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_look *out);
@@ -123,13 +119,13 @@ struct ledger_record {
 };
 struct ledger_batch {
     int64_t uid;
-    char run[LEDGER_RUN_BYTES]; /* in which they were read */
+    struct generation generation; /* in which they were read */
     size_t count;
     struct ledger_record *records;
     int64_t synced, move; /* of the ledger, then */
     /* after the transaction: */
     bool older;          /* MySQL is older than Redis; nothing was done */
-    bool fenced;         /* false: of another run than MySQL takes; nothing was done */
+    bool fenced;         /* false: of another generation than MySQL takes; nothing was done */
     int64_t billed_seq;  /* of the row now */
     int64_t new_records; /* written by it */
 };

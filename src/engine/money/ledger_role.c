@@ -95,9 +95,9 @@ static int drain_outbox(struct task *t, struct ledger *l)
 
 static int forget(struct task *t, struct ledger *l, int64_t uid, int64_t announced_ms)
 {
-    const struct str argv[] = {key_billing, str_int(task_arena(t), uid),
-                               str_int(task_arena(t), announced_ms)};
-    return redis_script_run(t, l->redis, &script_due_drop, key_billing, 1, 3, argv, NULL);
+    return SCRIPT(t, l->redis, due_drop, NULL, .times = key_billing,
+                  .member = str_int(task_arena(t), uid),
+                  .latest = str_int(task_arena(t), announced_ms));
 }
 
 /* waiting: records in the queue. */

@@ -195,10 +195,10 @@ static void test_slow_loader(struct task *t, void *arg)
     struct node n;
     open_node(t, &n);
     int64_t uid = add_user(t, &n, 1000), after, cents = -1;
-    char run[LEDGER_RUN_BYTES];
+    struct generation generation;
     struct ledger_row old, seen;
     bool loaded = false;
-    check(ledger_fence(t, n.ledger, run) == 0);
+    check(ledger_fence(t, n.ledger, &generation) == 0);
     check(ledger_row_read(t, n.ledger, uid, &old) == 0);
     struct ledger_move m = move_of(t, uid, 500, "r1");
     struct ledger_row row;
@@ -206,23 +206,23 @@ static void test_slow_loader(struct task *t, void *arg)
     check(ledger_carry_over(t, n.ledger, uid, row.move_no) == 0);
     is_int(in_redis(t, &n, uid), -1, "a move makes no balance where there is none");
     is_int(of_ledger(t, &n, uid, "move"), 2, "but is remembered");
-    check(ledger_load_row(t, n.ledger, uid, run, &old, &loaded, &seen, &cents) == 0);
+    check(ledger_load_row(t, n.ledger, uid, &generation, &old, &loaded, &seen, &cents) == 0);
     ok(!loaded && in_redis(t, &n, uid) == -1, "a loader with a row from before it is refused");
     is_int(balance(t, &n, uid), 1500, "and a new row is right");
 
     check(ledger_row_read(t, n.ledger, uid, &old) == 0);
     ok(deduct(t, &n, uid, 200, "d1", &after) == 0, "something is taken");
     say(t, &n, STR("DEL"), key_balance(task_arena(t), uid));
-    check(ledger_load_row(t, n.ledger, uid, run, &old, &loaded, &seen, &cents) == 0);
+    check(ledger_load_row(t, n.ledger, uid, &generation, &old, &loaded, &seen, &cents) == 0);
     ok(!loaded && in_redis(t, &n, uid) == -1, "a row from before a sync is refused");
     is_int(balance(t, &n, uid), 1300, "and a new row is right");
 
     ok(ledger_let_go(t, n.ledger, uid) == 0 && in_redis(t, &n, uid) == -1, "it is let go");
-    check(ledger_load_row(t, n.ledger, uid, run, &old, &loaded, &seen, &cents) == 0);
+    check(ledger_load_row(t, n.ledger, uid, &generation, &old, &loaded, &seen, &cents) == 0);
     ok(!loaded && in_redis(t, &n, uid) == -1, "even then the old row is refused");
     check(ledger_row_read(t, n.ledger, uid, &row) == 0);
-    const char *other = "0000000000000000000000000000000000000000";
-    check(ledger_load_row(t, n.ledger, uid, other, &row, &loaded, &seen, &cents) == 0);
+    struct generation other = {"0000000000000000000000000000000000000000"};
+    check(ledger_load_row(t, n.ledger, uid, &other, &row, &loaded, &seen, &cents) == 0);
     ok(!loaded, "and a row that was read while Redis was another one");
     ok(every_cent(t, &n, uid), "every cent is there");
 
@@ -261,8 +261,8 @@ static void test_single_flight(struct task *t, void *arg)
     struct reading r[50];
     struct group g;
     group_init(&g, task_loop(t));
-    char run[LEDGER_RUN_BYTES];
-    check(ledger_fence(t, n.ledger, run) == 0);
+    struct generation generation;
+    check(ledger_fence(t, n.ledger, &generation) == 0);
     const char *asked = "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM"
                         " information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'COM_SELECT'"
                         " AND ? > 0";
@@ -525,7 +525,15 @@ static void test_let_go(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Moves come in the order of their numbers, whoever brings them. */
+static int apply_third(struct task *t, struct node *n, int64_t uid, int64_t out[4])
+{
+    const struct str move[] = {STR("3"), STR("300")};
+    return SCRIPT_NUMBERS(t, n->redis, ledger_apply, 4, out,
+                          .balance = key_balance(task_arena(t), uid),
+                          .ledger = key_ledger(task_arena(t), uid), .moves = {move, 2});
+}
+
+/* Moves come in the order of their numbers, whichever node brings them. */
 static void test_order(struct task *t, void *arg)
 {
     (void)arg;
@@ -537,14 +545,12 @@ static void test_order(struct task *t, void *arg)
     struct ledger_row row;
     check(ledger_recharge_make(t, n.ledger, &two, &row) == 0);
     check(ledger_recharge_make(t, n.ledger, &three, &row) == 0 && row.move_no == 3);
-    struct str argv[] = {key_balance(task_arena(t), uid), key_ledger(task_arena(t), uid), STR("3"),
-                         STR("300")};
-    check(ledger_script(t, n.ledger, &script_ledger_apply, 2, 4, argv, 4, out) == 0);
+    check(apply_third(t, &n, uid, out) == 0);
     ok(out[2] == 1 && out[3] == 0 && in_redis(t, &n, uid) == 1000,
        "the third waits for the second");
     check(ledger_carry_over(t, n.ledger, uid, 2) == 0);
     ok(in_redis(t, &n, uid) == 1320 && in_outbox(t, &n, uid) == 0, "and comes with it");
-    check(ledger_script(t, n.ledger, &script_ledger_apply, 2, 4, argv, 4, out) == 0);
+    check(apply_third(t, &n, uid, out) == 0);
     ok(out[2] == 3 && out[3] == 0 && in_redis(t, &n, uid) == 1320, "once");
     check(ledger_recharge_make(
               t, n.ledger,

@@ -139,9 +139,9 @@ static bool adds(struct str kind)
            str_eq(kind, STR("opening"));
 }
 
-/* Moves after `after`, as arguments of the script; *argc grows by two for each. */
+/* Moves after `after`, as words of the script: two for each. */
 static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t after, bool gapless,
-                      struct str *argv, size_t *argc)
+                      struct script_list *out)
 {
     struct sql_rows r;
     int err = sql_call(t, l->sql, &r,
@@ -153,14 +153,16 @@ static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t aft
     if (r.count == 0 || (gapless && r.cells[0].i != after + 1))
         return ledger_alarm(t, l, "billing_log has no move %lld of user %lld", (long long)after + 1,
                             (long long)uid);
+    struct str *words = ARENA_ARRAY(task_arena(t), struct str, 2 * r.count);
     for (size_t i = 0; i < r.count; i++) {
         const struct sql_value *cell = sql_row(&r, i);
         if (!adds(cell[1].s))
             return ledger_alarm(t, l, "move %lld of user %lld takes money: records do that",
                                 (long long)cell[0].i, (long long)uid);
-        argv[(*argc)++] = str_int(task_arena(t), cell[0].i);
-        argv[(*argc)++] = str_int(task_arena(t), cell[2].i);
+        words[2 * i] = str_int(task_arena(t), cell[0].i);
+        words[2 * i + 1] = str_int(task_arena(t), cell[2].i);
     }
+    *out = (struct script_list){words, 2 * r.count};
     return 0;
 }
 
@@ -179,14 +181,12 @@ static int carry_once(struct task *t, struct ledger *l, int64_t uid, int64_t mov
     }
     if (!known)
         after = move_no - 1;
-    struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, 2 + 2 * LEDGER_MOVES);
-    size_t argc = 0;
-    argv[argc++] = key_balance(a, uid);
-    argv[argc++] = key_ledger(a, uid);
-    err = read_moves(t, l, uid, after, known, argv, &argc);
+    struct script_list moves;
+    err = read_moves(t, l, uid, after, known, &moves);
     if (!err)
-        err = ledger_script(t, l, &script_ledger_apply, 2, argc, argv, 4, out);
+        err = SCRIPT_NUMBERS(t, l->redis, ledger_apply, 4, out,
+                             .balance = key_balance(task_arena(t), uid),
+                             .ledger = key_ledger(task_arena(t), uid), .moves = moves);
     if (err)
         return err;
     metric_add(l->applied, out[3]);

@@ -6,13 +6,13 @@
  * refuses a row with a higher billed_seq until it is told that the charges between were made good.
  *
  *   1. With the user's row locked and the fence held, seq is read from Redis. Whatever is up to
- *      billed_seq was synced before that; if it was made in this run of Redis, seq counts it. So a slow
- *      node that comes after others have loaded and charged finds nothing to do.
+ *      billed_seq was synced before that; if it was made in this generation, seq counts it. So a
+ *      slow node that comes after others have loaded and charged finds nothing to do.
  *   2. For each charge above seq: if its run is archived, the result is in MySQL. If search_result has a
  *      verdict of a run that is not, it goes back to Redis. Else the money goes back: a reversal, which
  *      is a move like a recharge, and a row of ledger_reversal, which makes it happen once.
- *   3. In batches, each a transaction. Whoever dies between two of them has done no harm: the next one
- *      begins anew at seq, and passes over what is reversed or restored. */
+ *   3. In batches, each a transaction. A node that dies between two of them has done no harm: the
+ *      next one begins anew at seq, and passes over what is reversed or restored. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -34,11 +34,11 @@ struct lost {
 struct repair {
     struct ledger *l;
     int64_t uid;
-    const char *run;
+    const struct generation *generation;
     int64_t upto;  /* billed_seq when it began; -1: not begun */
     int64_t after; /* all up to this one are good */
     /* of one batch: */
-    bool same_run; /* Redis and MySQL are still in it; else nothing was done */
+    bool same; /* Redis and MySQL are still in that generation; else nothing was done */
     size_t count;
     struct lost *lost;
     int64_t reversed, reversed_cents;
@@ -50,14 +50,14 @@ static int read_seq(struct task *t, struct repair *x, int64_t *seq)
 {
     struct redis *r = x->l->redis;
     struct str key = key_ledger(task_arena(t), x->uid);
-    uint64_t epoch = redis_epoch(r);
-    bool same = str_eq(redis_run_id(r), str_of(x->run));
     const struct redis_reply *reply;
+    if (!generation_lasts(r, x->generation)) /* asked now, its answer would be of another one */
+        return 0;
     int64_t old = task_deadline(t, ANSWER_MS);
-    int err = same ? redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq")) : 0;
+    int err = redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq"));
     task_deadline_restore(t, old);
-    x->same_run = !err && same && redis_epoch(r) == epoch;
-    if (err || !x->same_run)
+    x->same = !err && generation_lasts(r, x->generation);
+    if (err || !x->same)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     *seq = 0;
     if (reply->type == REDIS_STRING && !str_to_i64(reply->str, seq))
@@ -182,14 +182,14 @@ static int repair_body(struct task *t, struct sql *c, void *arg)
     struct ledger_row row;
     bool holds = false;
     int64_t seq = 0;
-    x->same_run = false;
+    x->same = false;
     x->count = 0;
     int err = ledger_row_lock(t, c, x->uid, &row);
     if (!err)
-        err = ledger_fence_holds(t, c, x->run, &holds);
+        err = ledger_fence_holds(t, c, x->generation, &holds);
     if (!err && holds)
         err = read_seq(t, x, &seq);
-    if (err || !x->same_run)
+    if (err || !x->same)
         return err;
     if (x->upto < 0)
         x->upto = row.billed_seq;
@@ -201,54 +201,54 @@ static int repair_body(struct task *t, struct sql *c, void *arg)
 
 /* --- results go back --- */
 
-enum { RESTORE_KEYS = 7 }; /* of the script */
+enum { RESTORE_WORDS = 4 }; /* of the script, for each paper */
 
-/* Those of the run of lost[first]; returns how many there are from there on. */
-static size_t restore_words(struct task *t, const struct repair *x, size_t first, struct str *argv,
-                            size_t *argc)
+/* Papers of the run of lost[first], as words, *count of them. Returns how many of lost are its. */
+static size_t papers_of_run(struct task *t, const struct repair *x, size_t first, struct str *words,
+                            size_t *count)
 {
-    struct arena *a = task_arena(t);
-    struct str qid = x->lost[first].qid;
-    const struct str head[RESTORE_KEYS + 1] = {key_ledger(a, x->uid),
-                                               key_result(a, x->uid, qid),
-                                               key_query_status(a, x->uid, qid),
-                                               key_progress(a, x->uid, qid),
-                                               key_failed(a, x->uid, qid),
-                                               key_arrivals(a, x->uid, qid),
-                                               key_relevant(a, x->uid, qid),
-                                               str_of(x->run)};
-    memcpy(argv, head, sizeof head);
-    *argc = RESTORE_KEYS + 1;
+    struct str *at = words;
     size_t i = first;
-    for (; i < x->count && str_eq(x->lost[i].qid, qid); i++) {
+    for (; i < x->count && str_eq(x->lost[i].qid, x->lost[first].qid); i++) {
         const struct lost *lost = &x->lost[i];
         if (!lost->result.p)
             continue;
-        argv[(*argc)++] = lost->doi;
-        argv[(*argc)++] = lost->outcome == OUTCOME_HIT ? STR("1") : STR("0");
-        argv[(*argc)++] = str_int(a, lost->cents);
-        argv[(*argc)++] = lost->result;
+        *at++ = lost->doi;
+        *at++ = lost->outcome == OUTCOME_HIT ? STR("1") : STR("0");
+        *at++ = str_int(task_arena(t), lost->cents);
+        *at++ = lost->result;
     }
+    *count = (size_t)(at - words);
     return i - first;
+}
+
+static int restore_run(struct task *t, struct repair *x, struct str qid, struct script_list papers)
+{
+    struct arena *a = task_arena(t);
+    int64_t restored;
+    int err = SCRIPT_NUMBER(
+        t, x->l->redis, ledger_restore, &restored, .results = key_result(a, x->uid, qid),
+        .status = key_query_status(a, x->uid, qid), .progress = key_progress(a, x->uid, qid),
+        .failed = key_failed(a, x->uid, qid), .arrivals = key_arrivals(a, x->uid, qid),
+        .relevant = key_relevant(a, x->uid, qid), .generation = generation_str(x->generation),
+        .papers = papers);
+    if (!err)
+        x->same = restored == 1;
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 
 static int restore(struct task *t, struct repair *x)
 {
-    enum { HEAD = RESTORE_KEYS + 1 };
-    struct str *argv = ARENA_ARRAY(task_arena(t), struct str, HEAD + 4 * x->count);
-    size_t argc;
-    for (size_t i = 0; i < x->count && x->same_run;) {
-        i += restore_words(t, x, i, argv, &argc);
-        if (argc == HEAD)
-            continue;
-        const struct redis_reply *r;
-        int err = redis_script_run(t, x->l->redis, &script_ledger_restore, argv[0], RESTORE_KEYS,
-                                   argc, argv, &r);
-        if (err)
-            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-        x->same_run = r->type == REDIS_INT && r->integer == 1;
+    struct str *words = ARENA_ARRAY(task_arena(t), struct str, RESTORE_WORDS * x->count + 1);
+    int err = 0;
+    for (size_t i = 0; !err && i < x->count && x->same;) {
+        struct str qid = x->lost[i].qid;
+        size_t count;
+        i += papers_of_run(t, x, i, words, &count);
+        if (count)
+            err = restore_run(t, x, qid, (struct script_list){words, count});
     }
-    return 0;
+    return err;
 }
 
 /* --- all --- */
@@ -256,7 +256,7 @@ static int restore(struct task *t, struct repair *x)
 static int repair_batch(struct task *t, struct repair *x)
 {
     int err = ledger_tx(t, x->l, repair_body, x);
-    if (err || !x->same_run)
+    if (err || !x->same)
         return err;
     if (x->count)
         log_warn("ledger",
@@ -272,16 +272,17 @@ static int repair_batch(struct task *t, struct repair *x)
     return err;
 }
 
-int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const char *run, int64_t *repaired)
+int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const struct generation *g,
+                  int64_t *repaired)
 {
-    struct repair x = {.l = l, .uid = uid, .run = run, .upto = -1};
+    struct repair x = {.l = l, .uid = uid, .generation = g, .upto = -1};
     int err;
     do {
         struct arena_mark mark = arena_mark(task_arena(t));
         err = repair_batch(t, &x);
         arena_reset(task_arena(t), mark);
-    } while (!err && x.same_run && x.count == LEDGER_REPAIR_BATCH);
-    if (!err && x.same_run)
+    } while (!err && x.same && x.count == LEDGER_REPAIR_BATCH);
+    if (!err && x.same)
         *repaired = x.upto;
     return err;
 }

@@ -308,13 +308,13 @@ static void test_two_nodes(struct task *t, void *arg)
        "two nodes repair at once, and give back once");
 
     /* A node that was slow: others have repaired, loaded, charged and synced meanwhile. */
-    char run[LEDGER_RUN_BYTES];
+    struct generation generation;
     int64_t repaired = -1;
-    check(ledger_fence(t, n[1].ledger, run) == 0);
+    check(ledger_fence(t, n[1].ledger, &generation) == 0);
     rebuild_run(t, n, uid, qid);
     check(charge_all(t, &n[0], uid, qid, PAPERS) == PAPERS);
     check(ledger_sync(t, n[0].ledger, uid) == 0);
-    check(ledger_repair(t, n[1].ledger, uid, run, &repaired) == 0);
+    check(ledger_repair(t, n[1].ledger, uid, &generation, &repaired) == 0);
     is_int(reversals(t, n, uid), PAPERS, "a late repair gives nothing back that has its result");
     judge(t, &n[1], uid, qid, "two nodes");
 
@@ -323,9 +323,9 @@ static void test_two_nodes(struct task *t, void *arg)
     restart_with(t, &n[0], 0);
     await_new_redis(t, &n[1], epoch);
     repaired = -1;
-    ok(ledger_repair(t, n[1].ledger, uid, run, &repaired) == 0 && repaired == -1 &&
+    ok(ledger_repair(t, n[1].ledger, uid, &generation, &repaired) == 0 && repaired == -1 &&
            reversals(t, n, uid) == PAPERS,
-       "nor does one of an earlier run do anything");
+       "nor does one of an earlier generation do anything");
     judge(t, &n[1], uid, qid, "another Redis");
     close_node(t, &n[1]);
     close_node(t, &n[0]);
@@ -339,12 +339,12 @@ static void test_died_between(struct task *t, void *arg)
     int64_t uid = add_user(t, &n, 10000), repaired = -1;
     struct str qid = paid_run(t, &n, uid, PAPERS);
     restart_with(t, &n, 0);
-    char run[LEDGER_RUN_BYTES];
-    check(ledger_fence(t, n.ledger, run) == 0);
-    check(ledger_repair(t, n.ledger, uid, run, &repaired) == 0);
+    struct generation generation;
+    check(ledger_fence(t, n.ledger, &generation) == 0);
+    check(ledger_repair(t, n.ledger, uid, &generation, &repaired) == 0);
     ok(repaired == PAPERS && in_redis(t, &n, uid) == -1 && reversals(t, &n, uid) == PAPERS,
        "a node dies after the repair and before the load");
-    check(ledger_repair(t, n.ledger, uid, run, &repaired) == 0);
+    check(ledger_repair(t, n.ledger, uid, &generation, &repaired) == 0);
     is_int(reversals(t, &n, uid), PAPERS, "the next one finds it done");
     restart_with(t, &n, 0);
     judge(t, &n, uid, qid, "and Redis dies, too");

@@ -18,11 +18,11 @@ static int drop_records(struct task *t, struct sweeper *s, int64_t uid)
     int err = cache_drop_sessions(t, s->cache, uid);
     if (err)
         return err;
-    const struct str argv[] = {key_user_info(task_arena(t), uid), key_history(task_arena(t), uid)};
-    return redis_script_run(t, s->redis, &script_sweep_user, argv[0], 2, 2, argv, NULL);
+    return SCRIPT(t, s->redis, sweep_user, NULL, .user = key_user_info(task_arena(t), uid),
+                  .history = key_history(task_arena(t), uid));
 }
 
-/* The deadline goes last: whoever dies before is repeated. */
+/* The deadline goes last: if the node dies before, all of it is repeated. */
 static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms, int64_t *swept)
 {
     int err = ledger_let_go(t, s->ledger, uid);
@@ -32,12 +32,11 @@ static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms,
         err = drop_records(t, s, uid);
     if (err)
         return err;
-    const struct str argv[] = {key_expiry, str_int(task_arena(t), uid),
-                               str_int(task_arena(t), now_ms)};
-    const struct redis_reply *r;
-    err = redis_script_run(t, s->redis, &script_due_drop, key_expiry, 1, 3, argv, &r);
-    if (!err)
-        *swept += r->integer;
+    int64_t dropped = 0;
+    err = SCRIPT_NUMBER(t, s->redis, due_drop, &dropped, .times = key_expiry,
+                        .member = str_int(task_arena(t), uid),
+                        .latest = str_int(task_arena(t), now_ms));
+    *swept += dropped;
     return err;
 }
 

@@ -85,20 +85,19 @@ static int ask_queue(struct task *t, struct ledger *l, int64_t uid,
     return err;
 }
 
-/* The id says in which run of Redis the replies were given. */
-static int read_queue(struct task *t, struct ledger *l, int64_t uid, char run[LEDGER_RUN_BYTES],
+/* *g: the generation in which the replies were given. */
+static int read_queue(struct task *t, struct ledger *l, int64_t uid, struct generation *g,
                       const struct redis_reply *const **out)
 {
     for (int i = 0; i < READS_MAX; i++) {
-        int err = ledger_fence(t, l, run);
+        int err = ledger_fence(t, l, g);
         if (err)
             return err;
-        uint64_t epoch = redis_epoch(l->redis);
-        bool same = str_eq(redis_run_id(l->redis), str_of(run));
+        bool same = generation_lasts(l->redis, g);
         err = same ? ask_queue(t, l, uid, out) : 0;
         if (err)
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-        if (same && redis_epoch(l->redis) == epoch)
+        if (same && generation_lasts(l->redis, g))
             return 0;
     }
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
@@ -108,7 +107,7 @@ int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledg
 {
     const struct redis_reply *const *replies;
     *out = (struct ledger_batch){.uid = uid};
-    int err = read_queue(t, l, uid, out->run, &replies);
+    int err = read_queue(t, l, uid, &out->generation, &replies);
     if (err)
         return err;
     const struct redis_reply *r = replies[2];
@@ -224,7 +223,7 @@ static int write_body(struct task *t, struct sql *c, void *arg)
     int64_t cents = 0;
     int err = ledger_row_lock(t, c, b->uid, &row);
     if (!err)
-        err = ledger_fence_holds(t, c, b->run, &b->fenced);
+        err = ledger_fence_holds(t, c, &b->generation, &b->fenced);
     if (err || !b->fenced)
         return err;
     b->older = row.billed_seq < b->synced || row.move_no < b->move;
@@ -274,12 +273,12 @@ int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
 int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_ledger(a, uid), key_billing_queue(a, uid),
-                               key_deductions(a, uid), str_int(task_arena(t), billed_seq)};
-    return redis_script_run(t, l->redis, &script_ledger_trim, argv[0], 3, 4, argv, NULL);
+    return SCRIPT(t, l->redis, ledger_trim, NULL, .ledger = key_ledger(a, uid),
+                  .queue = key_billing_queue(a, uid), .deductions = key_deductions(a, uid),
+                  .billed_seq = str_int(a, billed_seq));
 }
 
-/* *taken stays false: MySQL takes records of another run than the one they were read in. */
+/* *taken stays false: MySQL takes records of another generation than they were read in. */
 static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken, bool *more)
 {
     struct ledger_batch b;
@@ -304,7 +303,7 @@ int ledger_sync(struct task *t, struct ledger *l, int64_t uid)
         if (err || (taken && !more))
             return err;
         if (!taken) {
-            l->run[0] = '\0'; /* ask anew which one */
+            l->generation = (struct generation){""}; /* ask anew which one */
             refused++;
         }
     }
@@ -322,15 +321,12 @@ int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
     if (err)
         return err;
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key_balance(a, uid),
-                               key_ledger(a, uid),
-                               key_billing_queue(a, uid),
-                               key_deductions(a, uid),
-                               str_int(task_arena(t), row.cents),
-                               str_int(task_arena(t), row.billed_seq),
-                               str_int(task_arena(t), row.move_no)};
     int64_t out[2];
-    err = ledger_script(t, l, &script_ledger_let_go, 4, 7, argv, 2, out);
+    err = SCRIPT_NUMBERS(t, l->redis, ledger_let_go, 2, out, .balance = key_balance(a, uid),
+                         .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid),
+                         .deductions = key_deductions(a, uid), .cents = str_int(a, row.cents),
+                         .billed_seq = str_int(a, row.billed_seq),
+                         .move_no = str_int(a, row.move_no));
     if (err || out[0] == 1)
         return err;
     if (out[0] == -1) {

@@ -144,22 +144,16 @@ static int commit(struct task *t, struct build *d, int64_t fields)
 {
     struct blocks *b = d->blocks;
     struct str key = d->job->key;
-    const struct str argv[] = {d->lock->key,
-                               d->aside,
-                               key,
-                               lock_token(d->lock),
-                               str_int(task_arena(t), fields),
-                               str_int(task_arena(t), block_ttl_ms(task_loop(t)))};
-    const struct redis_reply *reply;
-    int err = redis_script_run(t, b->redis, &script_block_commit, key, 3, 6, argv, &reply);
-    if (err)
+    int64_t status;
+    int err = SCRIPT_NUMBER(t, b->redis, block_commit, &status, .lock = d->lock->key,
+                            .aside = d->aside, .block = key, .token = lock_token(d->lock),
+                            .fields = str_int(task_arena(t), fields),
+                            .ms = str_int(task_arena(t), block_ttl_ms(task_loop(t))));
+    if (err || status == 1)
         return err;
-    if (reply->type == REDIS_INT && reply->integer == 1)
-        return 0;
     return task_fail(t, ERR_CONFLICT, "%.*s was built, but %s", STR_ARG(key),
-                     reply->type == REDIS_INT && reply->integer == 0
-                         ? "the lock had gone to somebody else"
-                         : "what was aside is gone");
+                     status == 0 ? "the lock had gone to another builder"
+                                 : "what was aside is gone");
 }
 
 /* The header has the number of papers found, so the block is whole. corpus_block may differ while

@@ -309,11 +309,11 @@ static void test_keeps_lock(struct task *t, void *arg)
 static int64_t commit(struct task *t, struct node *n, struct str aside, const char *token,
                       const char *fields)
 {
-    const struct str argv[] = {block_lock(t, 2020), aside,          block_key(t, 2020),
-                               str_of(token),       str_of(fields), STR("60000")};
-    const struct redis_reply *reply;
-    check(redis_script_run(t, n->redis, &script_block_commit, aside, 3, 6, argv, &reply) == 0);
-    return reply->integer;
+    int64_t status;
+    check(SCRIPT_NUMBER(t, n->redis, block_commit, &status, .lock = block_lock(t, 2020),
+                        .aside = aside, .block = block_key(t, 2020), .token = str_of(token),
+                        .fields = str_of(fields), .ms = STR("60000")) == 0);
+    return status;
 }
 
 static void test_commit(struct task *t, void *arg)

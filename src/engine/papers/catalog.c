@@ -11,7 +11,7 @@
 #define LOCK_POLL_MS  100
 #define LOST_LOCK_MAX 3 /* loads that took longer than LOCK_MS */
 
-/* The script's arguments, as they are gathered. */
+/* Keys or arguments of the script, as they are gathered. */
 struct words {
     struct arena *arena;
     struct str *v;
@@ -175,21 +175,14 @@ static int gather(struct loading *l)
     return err ? err : add_gone(l, key_journals, key_year_numbers);
 }
 
-/* ERR_CONFLICT: the lock went to somebody else meanwhile; nothing was changed. */
+/* ERR_CONFLICT: the lock went to another loader meanwhile; nothing was changed. */
 static int replace(struct loading *l, const struct lock *lock)
 {
-    struct words argv = {.arena = task_arena(l->task)};
-    add(&argv, lock->key);
-    for (size_t i = 0; i < l->keys.n; i++)
-        add(&argv, l->keys.v[i]);
-    size_t key_count = argv.n;
-    add(&argv, lock_token(lock));
-    for (size_t i = 0; i < l->values.n; i++)
-        add(&argv, l->values.v[i]);
-    const struct redis_reply *r;
-    int err = redis_script_run(l->task, l->redis, &script_catalog_replace, key_tags, key_count,
-                               argv.n, argv.v, &r);
-    return err ? err : r->integer == 1 ? 0 : ERR_CONFLICT;
+    int64_t replaced;
+    int err = SCRIPT_NUMBER(l->task, l->redis, catalog_replace, &replaced, .lock = lock->key,
+                            .catalog = {l->keys.v, l->keys.n}, .token = lock_token(lock),
+                            .values = {l->values.v, l->values.n});
+    return err || replaced ? err : ERR_CONFLICT;
 }
 
 static int load_once(struct task *t, struct redis *r, struct sql_pool *sql,

@@ -1,6 +1,6 @@
 /* warm.h -- fills Redis from MySQL: the catalog first, then every block that is missing or out of
  * date. `millrace db warm` does it once; a node does it when it starts, and again when Redis was
- * away. Several processes may do it at once: each block is built by one of them. */
+ * away. Several may do it at once: each block is built by one of them. */
 #ifndef ENGINE_PAPERS_WARM_H
 #define ENGINE_PAPERS_WARM_H
 

@@ -2,94 +2,45 @@
 
 #include "engine/people/session.h"
 #include "engine/people/user.h"
-#include "engine/store/keys.h"
-
-#define COLUMNS                                                                                    \
-    "uid, username, password, role, version, CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED)"
 
 const char *admin_role(bool super)
 {
     return super ? "super" : "admin";
 }
 
-static struct admin from_row(const struct sql_value *row)
-{
-    return (struct admin){
-        .uid = row[0].i,
-        .username = row[1].s,
-        .password = row[2].s,
-        .super = str_eq(row[3].s, str_of(admin_role(true))),
-        .version = row[4].i,
-        .created_ms = row[5].i,
-    };
-}
-
-static int nobody(struct task *t)
-{
-    return task_fail(t, ERR_NOT_FOUND, "there is no such admin");
-}
+static const struct record_column columns[] = {
+    {NULL, "uid", RECORD_INT, .at = offsetof(struct admin, uid)},
+    {"username", NULL, RECORD_TEXT, .at = offsetof(struct admin, username)},
+    {NULL, "password", RECORD_TEXT, .at = offsetof(struct admin, password)},
+    {"role", NULL, RECORD_FLAG, .at = offsetof(struct admin, super), .words = {"admin", "super"}},
+    {"version", NULL, RECORD_INT, .at = offsetof(struct admin, version)},
+    {NULL, "CAST(UNIX_TIMESTAMP(created_at) * 1000 AS SIGNED)", RECORD_TIME,
+     .at = offsetof(struct admin, created_ms)},
+    {.type = RECORD_END},
+};
+static const struct cache_kind kind = {
+    .owner = &cache_admins,
+    .record = {"admin_info", columns, sizeof(struct admin)},
+    .version_at = offsetof(struct admin, version),
+    .degraded_at = offsetof(struct admin, degraded),
+};
 
 /* --- reading --- */
 
-static int load(struct task *t, struct sql_pool *sql, int64_t uid, struct admin *out)
-{
-    struct sql_rows r;
-    int err =
-        sql_call(t, sql, &r, "SELECT " COLUMNS " FROM admin_info WHERE uid = ?", sql_int(uid));
-    if (err)
-        return err;
-    if (r.count == 0)
-        return nobody(t);
-    *out = from_row(r.cells);
-    return 0;
-}
-
-static int load_record(struct task *t, struct sql_pool *sql, int64_t uid, struct cache_record *out)
-{
-    struct admin a;
-    int err = load(t, sql, uid, &a);
-    if (err)
-        return err;
-    struct cache_field *fields = ARENA_ARRAY(task_arena(t), struct cache_field, 2);
-    fields[0] = (struct cache_field){STR("username"), a.username};
-    fields[1] = (struct cache_field){STR("role"), str_of(admin_role(a.super))};
-    *out = (struct cache_record){.version = a.version, .count = 2, .fields = fields};
-    return 0;
-}
-
-static const struct cache_kind admin_kind = {
-    .name = "admin", .key = key_admin_info, .load = load_record, .of_admin = true};
-
 int admin_get(struct task *t, struct cache *c, int64_t uid, struct admin *out)
 {
-    struct cache_record r;
-    int err = cache_get(t, c, &admin_kind, uid, &r);
-    if (err)
-        return err;
-    struct str name = cache_value(&r, "username"), role = cache_value(&r, "role");
-    bool super = str_eq(role, STR("super"));
-    if (!name.p ||
-        !(super || str_eq(role, STR("admin")))) /* somebody has put something else there */
-        return load(t, cache_sql(c), uid, out);
-    *out = (struct admin){
-        .uid = uid, .username = name, .super = super, .version = r.version, .degraded = r.degraded};
-    return 0;
+    int err = cache_get(t, c, &kind, uid, out);
+    if (!err)
+        out->uid = uid;
+    return err;
 }
 
 int admin_find(struct task *t, struct sql_pool *sql, struct str name, struct admin *out)
 {
-    struct sql_rows r = {0};
-    int err =
-        user_name_problem(name)
-            ? 0
-            : sql_call(t, sql, &r, "SELECT " COLUMNS " FROM admin_info WHERE username_folded = ?",
-                       sql_text(user_name_folded(task_arena(t), name)));
-    if (err)
-        return err;
-    if (r.count == 0)
-        return nobody(t);
-    *out = from_row(r.cells);
-    return 0;
+    if (user_name_problem(name))
+        return cache_none(t, &kind);
+    return cache_find(t, sql, &kind, "username_folded",
+                      sql_text(user_name_folded(task_arena(t), name)), out);
 }
 
 static void take_rows(struct task *t, const struct sql_rows *r, struct admin **out, size_t *count)
@@ -97,13 +48,13 @@ static void take_rows(struct task *t, const struct sql_rows *r, struct admin **o
     *out = ARENA_ARRAY(task_arena(t), struct admin, r->count);
     *count = r->count;
     for (size_t i = 0; i < r->count; i++)
-        (*out)[i] = from_row(sql_row(r, i));
+        record_take(&kind.record, sql_row(r, i), &(*out)[i]);
 }
 
 int admin_list(struct task *t, struct sql_pool *sql, struct admin **out, size_t *count)
 {
     struct sql_rows r;
-    int err = sql_call(t, sql, &r, "SELECT " COLUMNS " FROM admin_info ORDER BY uid");
+    int err = sql_call(t, sql, &r, record_select(task_arena(t), &kind.record, "ORDER BY uid"));
     if (!err)
         take_rows(t, &r, out, count);
     return err;
@@ -128,11 +79,12 @@ static struct str role_json(struct task *t, bool super)
     return str_printf(task_arena(t), "{\"role\":\"%s\"}", admin_role(super));
 }
 
-/* All of them, in one order, so that two who do this wait for each other. */
+/* All of them, in one order, so that two transactions wait for each other and do not deadlock. */
 static int lock_all(struct task *t, struct sql *c, struct admin **out, size_t *count)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT " COLUMNS " FROM admin_info ORDER BY uid FOR UPDATE");
+    int err =
+        sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "ORDER BY uid FOR UPDATE"));
     if (!err)
         take_rows(t, &r, out, count);
     return err;
@@ -154,7 +106,7 @@ static int find_locked(struct task *t, struct sql *c, struct change *ch)
     if (err)
         return err;
     if (!found)
-        return nobody(t);
+        return cache_none(t, &kind);
     ch->last = ch->before.super && !ch->keeps_super && supers == 1;
     /* Not ERR_CONFLICT, for which a transaction is tried again. */
     return ch->last ? ERR_FORBIDDEN : 0;
@@ -170,7 +122,7 @@ static int apply(struct task *t, struct sql *c, void *arg)
     err = sql_on_argv(t, c, ch->statement, ch->has_value ? 2 : 1, argv + (ch->has_value ? 0 : 1),
                       NULL);
     if (!err)
-        err = cache_mark_stale_admin(t, c, ch->uid);
+        err = cache_mark_stale(t, c, &cache_admins, ch->uid);
     if (err)
         return err;
     struct admin_deed deed = *ch->by;
@@ -180,7 +132,6 @@ static int apply(struct task *t, struct sql *c, void *arg)
     return admin_audit_add(t, c, &deed);
 }
 
-/* The mark that apply leaves has Redis told later if it cannot be told now. */
 static int change(struct task *t, struct cache *c, struct change *ch)
 {
     int err = sql_tx(t, cache_sql(c), apply, ch);
@@ -189,11 +140,8 @@ static int change(struct task *t, struct cache *c, struct change *ch)
                          STR_ARG(ch->before.username));
     if (err)
         return err;
-    const char *text = arena_strdup(task_arena(t), task_error(t));
-    err = ch->after.p ? cache_changed(t, c, &admin_kind, ch->uid, ch->before.version + 1)
-                      : cache_settle_admin(t, c, ch->uid);
-    if (err)
-        (void)task_fail(t, 0, "%s", text);
+    cache_changed(t, c, &cache_admins, ch->uid,
+                  ch->after.p ? ch->before.version + 1 : CACHE_VERSION_GONE);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "engine/store/record.h"
 
 #define LATE_MS    (3600LL * 1000) /* see limit_ids */
 #define SPAN_FIRST 2000            /* numbers that are looked at first; see read_page */
@@ -67,8 +68,8 @@ static const char insert[] =
     " ip_address) VALUES (UTC_TIMESTAMP(3), ?, ?, ?, ?, ?, ?, ?)";
 #define INSERTED 7
 
-/* The column request_id, which is unique, is for rows of a transaction: what they tell has happened. All
- * others have it among the details only. */
+/* The column request_id, which is unique, is for rows of a transaction: what they tell has happened.
+ * All others have it among the details only. */
 static void values_of(struct task *t, const struct admin_deed *d, bool in_transaction,
                       struct sql_value v[INSERTED])
 {
@@ -101,14 +102,29 @@ int admin_audit_note(struct task *t, struct sql_pool *p, const struct admin_deed
 
 /* --- reading --- */
 
-#define TEXT_OF(name)   ", JSON_UNQUOTE(JSON_EXTRACT(details, '$." name "'))"
-#define OBJECT_OF(name) ", JSON_EXTRACT(details, '$." name "')"
+#define TEXT_OF(name)   "JSON_UNQUOTE(JSON_EXTRACT(details, '$." name "'))"
+#define OBJECT_OF(name) "JSON_EXTRACT(details, '$." name "')"
+#define AT(member)      .at = offsetof(struct admin_row, member)
 
-#define SELECT                                                                                     \
-    "(SELECT id, CAST(UNIX_TIMESTAMP(at) * 1000 AS SIGNED), admin_uid, admin_name, ip_address,"    \
-    " action, target_uid" TEXT_OF("outcome") TEXT_OF("error") TEXT_OF("target")                    \
-        TEXT_OF("request_id") TEXT_OF("reason") OBJECT_OF("before") OBJECT_OF("after")             \
-            OBJECT_OF("asked") " FROM admin_audit WHERE id < ? AND id > ?"
+static const struct record_column columns[] = {
+    {NULL, "id", RECORD_INT, AT(id)},
+    {NULL, "CAST(UNIX_TIMESTAMP(at) * 1000 AS SIGNED)", RECORD_TIME, AT(at_ms)},
+    {NULL, "admin_uid", RECORD_INT, AT(deed.admin_uid)},
+    {NULL, "admin_name", RECORD_TEXT, AT(deed.admin_name)},
+    {NULL, "ip_address", RECORD_TEXT, AT(deed.address)},
+    {NULL, "action", RECORD_TEXT, AT(action)},
+    {NULL, "target_uid", RECORD_INT, AT(deed.user_uid)},
+    {NULL, "COALESCE(" TEXT_OF("outcome") ", 'done')", RECORD_TEXT, AT(outcome)},
+    {NULL, TEXT_OF("error"), RECORD_TEXT, AT(deed.error)},
+    {NULL, TEXT_OF("target"), RECORD_TEXT, AT(deed.target)},
+    {NULL, TEXT_OF("request_id"), RECORD_TEXT, AT(deed.request_id)},
+    {NULL, TEXT_OF("reason"), RECORD_TEXT, AT(deed.reason)},
+    {NULL, OBJECT_OF("before"), RECORD_TEXT, AT(deed.before)},
+    {NULL, OBJECT_OF("after"), RECORD_TEXT, AT(deed.after)},
+    {NULL, OBJECT_OF("asked"), RECORD_TEXT, AT(deed.asked)},
+    {.type = RECORD_END},
+};
+static const struct record_kind kind = {"admin_audit", columns, sizeof(struct admin_row)};
 
 /* Conditions are left out, not made true: so the server sees which index to use. */
 struct question {
@@ -141,8 +157,9 @@ static struct sql_value moment(struct task *t, int64_t ms)
 static void ask_rows(struct task *t, struct question *q, const struct admin_filter *f,
                      struct span ids, int64_t limit, const char *who, struct sql_value value)
 {
-    ask(q, SELECT, sql_int(ids.before));
-    ask(q, "", sql_int(ids.after));
+    buf_add_lit(&q->text, "(");
+    ask(q, record_select(task_arena(t), &kind, "WHERE id < ?"), sql_int(ids.before));
+    ask(q, " AND id > ?", sql_int(ids.after));
     if (who)
         ask(q, who, value);
     if (f->action.p)
@@ -183,8 +200,8 @@ static int find_id(struct task *t, struct sql_pool *p, const char *query, struct
     return err;
 }
 
-/* Numbers grow with the time, but for statements that had to wait, and for a clock that was set: nothing is an hour late. So a time
- * is also a limit of numbers, and the rows of other times need not be read. */
+/* Ids grow with the time, but for statements that had to wait and for a clock that was set: no row is
+ * an hour late. So a time is also a limit of ids, and the rows of other times need not be read. */
 static int limit_ids(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      struct span *ids)
 {
@@ -218,8 +235,9 @@ static int read_rows(struct task *t, struct sql_pool *p, const struct admin_filt
     return err;
 }
 
-/* Asked for all of them, the server begins with the newest one of an admin, wherever the page begins, and an export would read everything
- * again and again. So it is asked for some, then for many, then for all. */
+/* Asked for all rows, the server begins with the newest one of an admin, wherever the page begins,
+ * and an export would read the whole table for each page. So it is asked for some ids, then for many,
+ * then for all. */
 static int read_page(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      int64_t limit, struct sql_rows *r)
 {
@@ -235,32 +253,6 @@ static int read_page(struct task *t, struct sql_pool *p, const struct admin_filt
     return err;
 }
 
-static struct str text_of(const struct sql_value *v)
-{
-    return v->type == SQL_TEXT ? v->s : STR_NULL;
-}
-
-static struct admin_row row_of(const struct sql_value *v)
-{
-    return (struct admin_row){
-        .id = v[0].i,
-        .at_ms = v[1].i,
-        .action = v[5].s,
-        .outcome = v[7].type == SQL_TEXT ? v[7].s : str_of(outcomes[ADMIN_DONE]),
-        .deed = {.admin_uid = v[2].i,
-                 .admin_name = v[3].s,
-                 .address = v[4].s,
-                 .user_uid = v[6].type == SQL_INT ? v[6].i : 0,
-                 .error = text_of(&v[8]),
-                 .target = text_of(&v[9]),
-                 .request_id = text_of(&v[10]),
-                 .reason = text_of(&v[11]),
-                 .before = text_of(&v[12]),
-                 .after = text_of(&v[13]),
-                 .asked = text_of(&v[14])},
-    };
-}
-
 int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filter *f,
                      int64_t limit, struct admin_row **out, size_t *count)
 {
@@ -272,6 +264,6 @@ int admin_audit_list(struct task *t, struct sql_pool *p, const struct admin_filt
     *out = ARENA_ARRAY(task_arena(t), struct admin_row, r.count);
     *count = r.count;
     for (size_t i = 0; i < r.count; i++)
-        (*out)[i] = row_of(sql_row(&r, i));
+        record_take(&kind, sql_row(&r, i), &(*out)[i]);
     return 0;
 }

@@ -24,36 +24,40 @@ struct attempts {
     bool alone; /* Redis does not answer, and it was said */
 };
 
+static struct attempts *new_kind(struct attempts kind)
+{
+    struct attempts *a = check_memory(malloc(sizeof *a));
+    *a = kind;
+    a->local = attempts_local_new((size_t)kind.max);
+    return a;
+}
+
 struct attempts *attempts_new(struct redis *r, struct metrics *m)
 {
-    struct attempts *a = check_memory(calloc(1, sizeof *a));
-    *a = (struct attempts){.redis = r,
-                           .local = attempts_local_new(ATTEMPTS_MAX),
-                           .noun = "failed log-ins",
-                           .index = key_attempts,
-                           .max = ATTEMPTS_MAX,
-                           .window_ms = ATTEMPTS_WINDOW_MS};
-    a->refused = metric(m, METRIC_COUNTER, "millrace_login_attempts_refused_total", "",
-                        "Log-ins that were refused because too many had failed before.");
-    a->counted_here = metric(m, METRIC_COUNTER, "millrace_login_attempts_local_total", "",
-                             "Log-ins that a node counted by itself, without Redis.");
-    return a;
+    return new_kind((struct attempts){
+        .redis = r,
+        .noun = "failed log-ins",
+        .index = key_attempts,
+        .max = ATTEMPTS_MAX,
+        .window_ms = ATTEMPTS_WINDOW_MS,
+        .refused = metric(m, METRIC_COUNTER, "millrace_login_attempts_refused_total", "",
+                          "Log-ins that were refused because too many had failed before."),
+        .counted_here = metric(m, METRIC_COUNTER, "millrace_login_attempts_local_total", "",
+                               "Log-ins that a node counted by itself, without Redis.")});
 }
 
 struct attempts *attempts_new_registrations(struct redis *r, struct metrics *m, int64_t max)
 {
-    struct attempts *a = check_memory(calloc(1, sizeof *a));
-    *a = (struct attempts){.redis = r,
-                           .local = attempts_local_new((size_t)max),
-                           .noun = "registrations",
-                           .index = key_registrations,
-                           .max = max,
-                           .window_ms = REGISTRATIONS_WINDOW_MS};
-    a->refused = metric(m, METRIC_COUNTER, "millrace_registrations_refused_total", "",
-                        "Registrations that were refused because their address had too many.");
-    a->counted_here = metric(m, METRIC_COUNTER, "millrace_registrations_local_total", "",
-                             "Registrations that a node counted by itself, without Redis.");
-    return a;
+    return new_kind((struct attempts){
+        .redis = r,
+        .noun = "registrations",
+        .index = key_registrations,
+        .max = max,
+        .window_ms = REGISTRATIONS_WINDOW_MS,
+        .refused = metric(m, METRIC_COUNTER, "millrace_registrations_refused_total", "",
+                          "Registrations that were refused because their address had too many."),
+        .counted_here = metric(m, METRIC_COUNTER, "millrace_registrations_local_total", "",
+                               "Registrations that a node counted by itself, without Redis.")});
 }
 
 void attempts_free(struct attempts *a)
@@ -89,14 +93,11 @@ static int take_in_redis(struct task *t, struct attempts *a, const struct str *s
     char id[ID_BYTES];
     loop_secret(task_loop(t), bytes, sizeof bytes);
     hex_write(bytes, sizeof bytes, id);
-    struct str argv[1 + SUBJECTS + 3] = {a->index};
-    memcpy(argv + 1, subjects, count * sizeof *subjects);
-    argv[1 + count] = str_of(id);
-    argv[2 + count] = str_int(task_arena(t), a->max);
-    argv[3 + count] = str_int(task_arena(t), a->window_ms);
     const struct redis_reply *r;
-    int err = redis_script_run(t, a->redis, &script_attempts_take, a->index, 1 + count, 4 + count,
-                               argv, &r);
+    int err =
+        SCRIPT(t, a->redis, attempts_take, &r, .index = a->index, .subjects = {subjects, count},
+               .id = str_of(id), .most = str_int(task_arena(t), a->max),
+               .window_ms = str_int(task_arena(t), a->window_ms));
     if (!err)
         *wait_ms = r->integer;
     return err;
@@ -137,12 +138,12 @@ int attempts_take(struct task *t, struct attempts *a, const struct attempt *who,
 
 void attempts_forgive(struct task *t, struct attempts *a, const struct attempt *who)
 {
-    struct str argv[1 + SUBJECTS] = {a->index};
-    size_t count = name_subjects(task_arena(t), who, argv + 1);
-    attempts_local_forgive(a->local, argv + 1, count);
+    struct str subjects[SUBJECTS];
+    size_t count = name_subjects(task_arena(t), who, subjects);
+    attempts_local_forgive(a->local, subjects, count);
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (redis_script_run(t, a->redis, &script_attempts_forgive, a->index, 1 + count, 1 + count,
-                         argv, NULL))
+    if (SCRIPT(t, a->redis, attempts_forgive, NULL, .index = a->index,
+               .subjects = {subjects, count}))
         (void)task_fail(t, 0, "%s", text); /* they end by themselves */
 }
 
@@ -168,14 +169,12 @@ static int sweep_some(struct task *t, struct attempts *a, size_t *count)
                      STR("LIMIT"), STR("0"), str_int(task_arena(t), SWEPT_AT_ONCE));
     if (err || r->count == 0)
         return err;
-    struct str *argv = ARENA_ARRAY(task_arena(t), struct str, r->count + 2);
-    argv[0] = a->index;
+    struct str *subjects = ARENA_ARRAY(task_arena(t), struct str, r->count);
     for (size_t i = 0; i < r->count; i++)
-        argv[1 + i] = r->items[i]->str;
-    argv[1 + r->count] = before;
+        subjects[i] = r->items[i]->str;
     *count = r->count;
-    return redis_script_run(t, a->redis, &script_attempts_sweep, a->index, 1 + r->count,
-                            2 + r->count, argv, NULL);
+    return SCRIPT(t, a->redis, attempts_sweep, NULL, .index = a->index,
+                  .subjects = {subjects, r->count}, .before = before);
 }
 
 void attempts_task(struct task *t, void *arg)

@@ -1,14 +1,15 @@
--- Takes back what was counted for a log-in that was right, or for a registration that was not looked
--- at: all of the user's attempts, and one of the address's, the latest.
--- KEYS: the index, the user (not for registrations), the address. Of the sys group. ARGV: nothing.
--- Returns 1. A repeat takes one more back from the address, which is why nobody repeats it.
-for i = 2, #KEYS - 1 do
+-- Takes back what was counted for a log-in that was right, or for a registration that was not
+-- examined: all attempts of the user, and the latest of the address.
+--   key index
+--   keys subjects: the user (not for registrations), then the address; of the sys group
+-- Returns 1. Not idempotent: a repeat takes one more attempt back from the address.
+for i = FIRST.subjects, #KEYS - 1 do
     redis.call('UNLINK', KEYS[i])
 end
 redis.call('ZPOPMAX', KEYS[#KEYS])
-for i = 2, #KEYS do
+for i = FIRST.subjects, #KEYS do
     if redis.call('EXISTS', KEYS[i]) == 0 then
-        redis.call('ZREM', KEYS[1], KEYS[i])
+        redis.call('ZREM', KEYS.index, KEYS[i])
     end
 end
 return 1

@@ -1,14 +1,17 @@
 -- Counts an attempt for all of its subjects; for none, if one of them has had too many.
--- KEYS: the index, then the subjects. Of the sys group.
--- ARGV: the attempt's id, how many are allowed, in how many milliseconds.
--- Returns 0: counted. More: in so many milliseconds there is room. A repeat counts nothing more.
+--   key index
+--   keys subjects: of the sys group
+--   arg id: of the attempt
+--   arg most: how many are allowed in a window
+--   arg window_ms
+-- Returns 0: counted. More: in so many milliseconds there is room. Idempotent by its id.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local id, most, window = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local id, most, window = ARGV.id, tonumber(ARGV.most), tonumber(ARGV.window_ms)
 local wait = 0
-for i = 2, #KEYS do
+for i = FIRST.subjects, #KEYS do
     redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - window)
-    -- A clock that was set back would else lock somebody out until it is there again.
+    -- After the clock was set back, attempts of the future would lock the subject out until then.
     redis.call('ZREMRANGEBYSCORE', KEYS[i], now + window, '+inf')
     if not redis.call('ZSCORE', KEYS[i], id) and redis.call('ZCARD', KEYS[i]) >= most then
         local leaves_next = redis.call('ZRANGE', KEYS[i], -most, -most, 'WITHSCORES')
@@ -18,8 +21,8 @@ end
 if wait > 0 then
     return wait
 end
-for i = 2, #KEYS do
+for i = FIRST.subjects, #KEYS do
     redis.call('ZADD', KEYS[i], now, id)
-    redis.call('ZADD', KEYS[1], now, KEYS[i])
+    redis.call('ZADD', KEYS.index, now, KEYS[i])
 end
 return 0

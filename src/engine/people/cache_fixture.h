@@ -102,6 +102,18 @@ static inline void open_started(struct task *t, struct node *n)
     start_node(t, n);
 }
 
+static inline int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t n)
+{
+    return user_change(t, c,
+                       &(struct user_change){.uid = uid, .part = USER_PERMISSION, .number = n});
+}
+
+static inline int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
+{
+    return user_change(t, c,
+                       &(struct user_change){.uid = uid, .part = USER_BANNED, .number = banned});
+}
+
 /* --- what is in Redis --- */
 
 #define say(t, n, ...) said((t), redis_call((t), (n)->redis, STR_NULL, &reply_, __VA_ARGS__))
@@ -123,52 +135,51 @@ static struct {
     void (*then)(struct task *t, int64_t uid);
 } probe;
 
-static inline int probe_load(struct task *t, struct sql_pool *sql, int64_t uid,
-                             struct cache_record *out)
-{
-    struct sql_rows r;
-    probe.loads++;
-    int err = sql_call(t, sql, &r, "SELECT permission, version FROM user_info WHERE uid = ?",
-                       sql_int(uid));
-    int64_t slow_ms = probe.slow_ms;
-    if (!err && slow_ms)
-        err = task_sleep(t, slow_ms);
-    if (!err && probe.fails > 0) {
-        probe.fails--;
-        err = task_fail(t, ERR_UNAVAILABLE, "made to fail");
-    }
-    if (!err && r.count == 0)
-        err = task_fail(t, ERR_NOT_FOUND, "there is no such row");
-    if (err)
-        return err;
-    if (probe.then)
-        probe.then(t, uid);
-    struct cache_field *f = ARENA_NEW(task_arena(t), struct cache_field);
-    f->name = STR("permission");
-    f->value = str_printf(task_arena(t), "%lld", (long long)r.cells[0].i);
-    *out = (struct cache_record){.version = r.cells[1].i, .count = 1, .fields = f};
-    return 0;
-}
-
-static const struct cache_kind probe_kind = {
-    .name = "user", .key = key_user_info, .load = probe_load};
-
 struct seen {
     int err;
     int64_t permission, version;
     bool degraded;
 };
 
+static inline int probe_load(struct task *t, struct sql_pool *sql, const struct cache_kind *k,
+                             int64_t uid, void *out)
+{
+    struct seen found;
+    probe.loads++;
+    int err = cache_find(t, sql, k, "uid", sql_int(uid), &found);
+    int64_t slow_ms = probe.slow_ms;
+    if ((!err || err == ERR_NOT_FOUND) && slow_ms && task_sleep(t, slow_ms))
+        return ERR_CANCELED;
+    if (!err && probe.fails > 0) {
+        probe.fails--;
+        err = task_fail(t, ERR_UNAVAILABLE, "made to fail");
+    }
+    if (err)
+        return err;
+    if (probe.then)
+        probe.then(t, uid);
+    *(struct seen *)out = found;
+    return 0;
+}
+
+static const struct record_column probe_columns[] = {
+    {"permission", NULL, RECORD_INT, .at = offsetof(struct seen, permission)},
+    {"version", NULL, RECORD_INT, .at = offsetof(struct seen, version)},
+    {.type = RECORD_END},
+};
+static const struct cache_kind probe_kind = {
+    .owner = &cache_users,
+    .record = {"user_info", probe_columns, sizeof(struct seen)},
+    .version_at = offsetof(struct seen, version),
+    .degraded_at = offsetof(struct seen, degraded),
+    .load = probe_load,
+};
+
 static inline struct seen get(struct task *t, struct node *n, int64_t uid)
 {
-    struct cache_record r = {0};
     struct seen s = {.permission = -1, .version = -1};
-    s.err = cache_get(t, n->cache, &probe_kind, uid, &r);
-    if (s.err)
-        return s;
-    check(str_to_i64(cache_value(&r, "permission"), &s.permission));
-    s.version = r.version;
-    s.degraded = r.degraded;
+    int err = cache_get(t, n->cache, &probe_kind, uid, &s);
+    s.err = err;
     return s;
 }
 

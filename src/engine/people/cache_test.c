@@ -254,13 +254,13 @@ static void test_not_drained_yet(struct task *t, void *arg)
 static int raise_mark(struct task *t, struct sql *c, void *arg)
 {
     (void)arg;
-    return cache_mark_stale(t, c, 1);
+    return cache_mark_stale(t, c, &cache_users, 1);
 }
 
 static void settle_task(struct task *t, void *arg)
 {
     struct node *n = arg;
-    check(cache_settle(t, n->cache, 1) == 0);
+    check(cache_settle(t, n->cache, &cache_users, 1) == 0);
 }
 
 static void test_mark_raised_meanwhile(struct task *t, void *arg)
@@ -278,11 +278,12 @@ static void test_mark_raised_meanwhile(struct task *t, void *arg)
     check(sql_tx(t, n.sql, raise_mark, NULL) == 0);
     check(group_join(t, &g) == 0);
     is_int(marks(t, &n), 1, "a mark that was raised meanwhile stays");
-    check(cache_settle(t, n.cache, 1) == 0);
+    check(cache_settle(t, n.cache, &cache_users, 1) == 0);
     is_int(marks(t, &n), 0, "and goes when it is settled");
     check(sql_tx(t, n.sql, raise_mark, NULL) == 0);
     int64_t first = sql_number(t, &n, "SELECT mark FROM cache_stale");
-    check(cache_settle(t, n.cache, 1) == 0 && sql_tx(t, n.sql, raise_mark, NULL) == 0);
+    check(cache_settle(t, n.cache, &cache_users, 1) == 0 &&
+          sql_tx(t, n.sql, raise_mark, NULL) == 0);
     ok(sql_number(t, &n, "SELECT mark FROM cache_stale") != first,
        "a mark that went and came again has another number");
     close_node(t, &n);
@@ -352,7 +353,7 @@ static void test_change_settles_all(struct task *t, void *arg)
 
 static int raise_admin(struct task *t, struct sql *c, void *arg)
 {
-    return cache_mark_stale_admin(t, c, *(int64_t *)arg);
+    return cache_mark_stale(t, c, &cache_admins, *(int64_t *)arg);
 }
 
 static void test_admins(struct task *t, void *arg)
@@ -370,7 +371,7 @@ static void test_admins(struct task *t, void *arg)
         STR("3"));
     for (int64_t uid = 1; uid <= 2; uid++) {
         check(sql_tx(t, n.sql, raise_admin, &uid) == 0);
-        check(cache_settle_admin(t, n.cache, uid) == 0);
+        check(cache_settle(t, n.cache, &cache_admins, uid) == 0);
     }
     is_int(marks(t, &n), 0, "admins are settled");
     is_str(say(t, &n, STR("HGET"), STR("admin:1:info"), STR("version"))->str, STR("4"),
@@ -413,7 +414,7 @@ static void change_task(struct task *t, void *arg)
 static int raise_his(struct task *t, struct sql *c, void *arg)
 {
     const struct storm *s = arg;
-    return cache_mark_stale(t, c, s->uid);
+    return cache_mark_stale(t, c, &cache_users, s->uid);
 }
 
 /* Ends sessions and reads, meanwhile. */
@@ -423,7 +424,7 @@ static void disturb_task(struct task *t, void *arg)
     for (int i = 0; !s->over; i++) {
         struct task_scope scope = task_scope(t);
         s->failed += sql_tx(t, s->nodes[0].sql, raise_his, s) != 0;
-        s->failed += cache_settle(t, s->nodes[i % 2].cache, s->uid) != 0;
+        s->failed += cache_settle(t, s->nodes[i % 2].cache, &cache_users, s->uid) != 0;
         s->failed += get(t, &s->nodes[i % 2], s->uid).err != 0;
         task_scope_end(t, scope);
     }

@@ -2,40 +2,35 @@
 
 #include "base/sha256.h"
 #include "engine/people/session_private.h"
-#include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define SECRET_BYTES ((SESSION_TOKEN_BYTES - 1) / 2)
-#define RENEW_S      60   /* in Redis, at most so often */
-#define RENEW_ROW_S  3600 /* in MySQL */
-#define RENEW_MS     1000 /* how long a reply waits for that */
+#define SECRET_BYTES        ((SESSION_TOKEN_BYTES - 1) / 2)
+#define RENEW_S             60                           /* in Redis, at most so often */
+#define RENEW_ROW_S         3600                         /* in MySQL */
+#define RENEW_MS            1000                         /* how long a reply waits for that */
+#define SESSIONS_LISTED_MAX (10 * SESSIONS_PER_USER_MAX) /* log-ins at once may exceed the limit */
 
-/* Redis keeps seconds, as other programs know them; MySQL milliseconds. */
-#define COLUMNS                                                                                    \
-    "SELECT s.sid, s.uid, i.username, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.login_time)"      \
-    " DIV 1000, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.last_activity) DIV 1000,"               \
-    " s.ip_address, s.user_agent FROM session s JOIN "
-#define ONE    "_info i ON i.uid = s.uid WHERE s.sid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
-#define ALL    "_info i ON i.uid = s.uid WHERE s.uid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
-#define NEWEST " ORDER BY s.login_time DESC, s.sid LIMIT 1000"
+#define MS_OF(column) "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " column ") DIV 1000"
 
+static const struct record_column columns[] = {
+    {NULL, "s.sid", RECORD_TEXT, .at = offsetof(struct session, sid)},
+    {"user_id", "s.uid", RECORD_INT, .at = offsetof(struct session, uid)},
+    {"username", "i.username", RECORD_TEXT, .at = offsetof(struct session, username)},
+    {"login_time", MS_OF("s.login_time"), RECORD_TIME, .at = offsetof(struct session, login_ms)},
+    {"last_activity", MS_OF("s.last_activity"), RECORD_TIME,
+     .at = offsetof(struct session, active_ms)},
+    {"ip_address", "s.ip_address", RECORD_TEXT, .at = offsetof(struct session, ip_address)},
+    {"user_agent", "s.user_agent", RECORD_TEXT, .at = offsetof(struct session, user_agent)},
+    {.type = RECORD_END},
+};
+#define FROM(owner)                                                                                \
+    {                                                                                              \
+        "session s JOIN " owner "_info i ON i.uid = s.uid AND s.kind = '" owner "'", columns,      \
+            sizeof(struct session)                                                                 \
+    }
 static const struct session_home homes[] = {
-    [SESSION_USER] = {{"user", 4},
-                      COLUMNS "user" ONE " AND s.kind = 'user'",
-                      COLUMNS "user" ALL " AND s.kind = 'user'" NEWEST,
-                      SESSION_TTL_MS,
-                      key_session,
-                      key_user_sessions,
-                      cache_mark_stale,
-                      cache_settle},
-    [SESSION_ADMIN] = {{"admin", 5},
-                       COLUMNS "admin" ONE " AND s.kind = 'admin'",
-                       COLUMNS "admin" ALL " AND s.kind = 'admin'" NEWEST,
-                       SESSION_ADMIN_TTL_MS,
-                       key_admin_session,
-                       key_admin_sessions,
-                       cache_mark_stale_admin,
-                       cache_settle_admin},
+    [SESSION_USER] = {&cache_users, FROM("user"), SESSION_TTL_MS},
+    [SESSION_ADMIN] = {&cache_admins, FROM("admin"), SESSION_ADMIN_TTL_MS},
 };
 
 bool session_is_name(struct str s)
@@ -66,119 +61,45 @@ static int unauthenticated(struct task *t)
 
 /* --- in Redis --- */
 
-/* row_ms: when the row in MySQL was last renewed. *refused: it has ended meanwhile. */
+/* As used now. row_ms: when the row in MySQL was last renewed. *refused: it has ended meanwhile. */
 static int fill(struct task *t, struct cache *c, const struct session_home *h,
                 const struct session *s, int64_t row_ms, bool *refused)
 {
     struct arena *a = task_arena(t);
-    if (h == &homes[SESSION_USER])
-        cache_touch(t, c, s->uid); /* first: whoever has something in Redis has a deadline */
-    const struct str argv[] = {
-        h->key(a, s->sid),
-        h->set(a, s->uid),
-        s->sid,
-        str_int(task_arena(t), h->ttl_ms),
-        STR("user_id"),
-        str_int(task_arena(t), s->uid),
-        STR("username"),
-        s->username,
-        STR("login_time"),
-        str_int(task_arena(t), s->login_ms / 1000),
-        STR("last_activity"),
-        str_int(task_arena(t), now_of(t) / 1000),
-        STR("ip_address"),
-        s->ip_address,
-        STR("user_agent"),
-        s->user_agent,
-        STR("row_time"),
-        str_int(task_arena(t), row_ms / 1000),
-    };
+    struct session used = *s;
+    used.active_ms = now_of(t);
+    if (h->owner == &cache_users)
+        cache_touch(t, c, s->uid); /* first: a user that has something in Redis has a deadline */
     const struct redis_reply *r;
-    int err = redis_script_run(t, cache_redis(c), &script_session_fill, argv[0], 2,
-                               sizeof argv / sizeof argv[0], argv, &r);
+    int err =
+        SCRIPT(t, cache_redis(c), session_fill, &r, .session = h->owner->session(a, s->sid),
+               .set = h->owner->sessions(a, s->uid), .sid = s->sid, .ms = str_int(a, h->ttl_ms),
+               .row_time = str_int(a, row_ms / 1000), .fields = record_write(a, &h->record, &used));
     if (!err)
         *refused = r->type != REDIS_INT || r->integer != 1;
     return err;
 }
 
-enum found { FOUND, FOUND_ENDED, FOUND_NOTHING, FOUND_NOBODY }; /* nobody: Redis cannot be asked */
-
-static enum found read_hash(const struct redis_reply *r, struct session *out)
-{
-    int64_t login_s = -1, active_s = -1;
-    struct session s = *out;
-    s.uid = -1;
-    for (size_t i = 0; r->type == REDIS_ARRAY && i + 1 < r->count; i += 2) {
-        struct str name = r->items[i]->str, value = r->items[i + 1]->str;
-        if (str_eq(name, STR("ended")))
-            return FOUND_ENDED;
-        else if (str_eq(name, STR("user_id")))
-            (void)str_to_i64(value, &s.uid);
-        else if (str_eq(name, STR("username")))
-            s.username = value;
-        else if (str_eq(name, STR("login_time")))
-            (void)str_to_i64(value, &login_s);
-        else if (str_eq(name, STR("last_activity")))
-            (void)str_to_i64(value, &active_s);
-        else if (str_eq(name, STR("ip_address")))
-            s.ip_address = value;
-        else if (str_eq(name, STR("user_agent")))
-            s.user_agent = value;
-    }
-    if (s.uid < 0 || login_s < 0 || active_s < 0 || !s.username.p || !s.ip_address.p ||
-        !s.user_agent.p)
-        return FOUND_NOTHING;
-    s.login_ms = login_s * 1000;
-    s.active_ms = active_s * 1000;
-    *out = s;
-    return FOUND;
-}
-
-static int look(struct task *t, struct cache *c, const struct session_home *h, struct session *s,
-                enum found *found)
-{
-    *found = FOUND_NOBODY;
-    if (!cache_trusts_redis(c))
-        return 0;
-    struct str key = h->key(task_arena(t), s->sid);
-    struct redis_batch batch; /* where WRONGTYPE is a reply: what is no hash is no session */
-    const struct redis_reply *const *replies;
-    redis_batch_init(&batch, t, cache_redis(c));
-    redis_batch_add(&batch, key, STR("HGETALL"), key);
-    int err = redis_batch_run(&batch, &replies);
-    if (err)
-        return session_goes_on(t) ? 0 : err;
-    *found = read_hash(replies[0], s);
-    return 0;
-}
-
 /* --- in MySQL --- */
-
-static struct session read_row(const struct sql_value *row)
-{
-    return (struct session){.sid = row[0].s,
-                            .uid = row[1].i,
-                            .username = row[2].s,
-                            .login_ms = row[3].i,
-                            .active_ms = row[4].i,
-                            .ip_address = row[5].s,
-                            .user_agent = row[6].s};
-}
 
 static int read_one(struct task *t, struct cache *c, const struct session_home *h, struct str sid,
                     struct session *out)
 {
     struct sql_rows r;
-    int err = sql_call(t, cache_sql(c), &r, h->one, sql_text(sid), sql_int(now_of(t) - h->ttl_ms));
+    int err =
+        sql_call(t, cache_sql(c), &r,
+                 record_select(task_arena(t), &h->record,
+                               "WHERE s.sid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"),
+                 sql_text(sid), sql_int(now_of(t) - h->ttl_ms));
     if (err)
         return err;
     if (r.count == 0)
         return unauthenticated(t);
-    *out = read_row(sql_row(&r, 0));
+    record_take(&h->record, r.cells, out);
     return 0;
 }
 
-/* --- renewal: nobody's error, and no reason to let anybody wait for long --- */
+/* --- renewal: best effort, within RENEW_MS --- */
 
 static int renew_row(struct task *t, struct cache *c, struct str sid)
 {
@@ -189,21 +110,16 @@ static int renew_row(struct task *t, struct cache *c, struct str sid)
                     sql_int(now), sql_text(sid), sql_int(now));
 }
 
-/* *row_too: the one in MySQL is due as well, and it is for us to do. */
+/* *row_too: the one in MySQL is due as well, and no other node renews it. */
 static int renew_hash(struct task *t, struct cache *c, const struct session_home *h,
                       const struct session *s, bool *row_too)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {h->key(a, s->sid),
-                               h->set(a, s->uid),
-                               s->sid,
-                               str_int(task_arena(t), h->ttl_ms),
-                               str_int(task_arena(t), now_of(t) / 1000),
-                               str_int(task_arena(t), RENEW_S),
-                               str_int(task_arena(t), RENEW_ROW_S)};
     const struct redis_reply *r;
-    int err = redis_script_run(t, cache_redis(c), &script_session_renew, argv[0], 2,
-                               sizeof argv / sizeof argv[0], argv, &r);
+    int err = SCRIPT(t, cache_redis(c), session_renew, &r, .session = h->owner->session(a, s->sid),
+                     .set = h->owner->sessions(a, s->uid), .sid = s->sid,
+                     .ms = str_int(a, h->ttl_ms), .now = str_int(a, now_of(t) / 1000),
+                     .each = str_int(a, RENEW_S), .row_each = str_int(a, RENEW_ROW_S));
     if (!err)
         *row_too = r->type == REDIS_INT && r->integer == 2;
     return err;
@@ -273,12 +189,12 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
                        "INSERT INTO session (sid, kind, uid, login_time, last_activity, ip_address,"
                        " user_agent) VALUES (?, ?, ?, FROM_UNIXTIME(? / 1000),"
                        " FROM_UNIXTIME(? / 1000), ?, ?)",
-                       sql_text(s.sid), sql_text(h->kind), sql_int(s.uid), sql_int(now),
-                       sql_int(now), sql_text(s.ip_address), sql_text(s.user_agent));
+                       sql_text(s.sid), sql_text(str_of(h->owner->name)), sql_int(s.uid),
+                       sql_int(now), sql_int(now), sql_text(s.ip_address), sql_text(s.user_agent));
     bool refused;
     if (!err && cache_trusts_redis(c)) {
         err = fill(t, c, h, &s, now, &refused);
-        err = session_goes_on(t) ? 0 : err; /* where Redis does not answer the row suffices */
+        err = cache_goes_on(t) ? 0 : err; /* where Redis does not answer the row suffices */
     }
     if (!err)
         err = session_end_surplus(t, c, h, s.uid, s.sid);
@@ -291,15 +207,15 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
 
 /* --- get --- */
 
-/* A session is in Redis again. It may have ended after its row was read. Then a mark refuses it;
- * or, if whoever ended it could not tell Redis, and what was stale has been dropped before we
- * came, the row is gone by now: so it is looked for once more. */
+/* Puts a session into Redis again. It may have ended after its row was read. Then a tombstone refuses
+ * it; or, if the node that ended it could not tell Redis, and what was stale was dropped before this
+ * fill, the row is gone by now: so it is looked for once more. */
 static int refill(struct task *t, struct cache *c, const struct session_home *h, struct session *s)
 {
     bool refused = false;
     int err = fill(t, c, h, s, s->active_ms, &refused);
     if (err) {
-        s->degraded = session_goes_on(t);
+        s->degraded = cache_goes_on(t);
         return s->degraded ? 0 : err;
     }
     if (refused)
@@ -310,7 +226,7 @@ static int refill(struct task *t, struct cache *c, const struct session_home *h,
         (void)!session_end_at(t, c, h, s->uid, s->sid); /* ERR_NOT_FOUND, which is why */
         return unauthenticated(t);
     }
-    return err && !session_goes_on(t) ? err : 0; /* it was there a moment ago */
+    return err && !cache_goes_on(t) ? err : 0; /* it was there a moment ago */
 }
 
 int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
@@ -322,25 +238,26 @@ int session_get(struct task *t, struct cache *c, enum session_kind kind, struct 
     char sid[SHA256_HEX_BYTES];
     sha256_hex(token, sid);
     struct session s = {.sid = str_dup(task_arena(t), str_of(sid))};
-    enum found found;
-    int err = look(t, c, h, &s, &found);
+    enum cache_found found;
+    struct str key = h->owner->session(task_arena(t), s.sid);
+    int err = cache_look(t, c, &h->record, key, &found, &s);
     if (err)
         return err;
-    if (found == FOUND_ENDED)
+    if (found == CACHE_ENDED)
         return unauthenticated(t);
-    if (found != FOUND) {
+    if (found != CACHE_FOUND) {
         err = read_one(t, c, h, s.sid, &s);
         if (err)
             return err;
-        s.degraded = found == FOUND_NOBODY || !cache_trusts_redis(c);
+        s.degraded = found == CACHE_AWAY || !cache_trusts_redis(c);
         if (!s.degraded)
             err = refill(t, c, h, &s);
-    } else if (h == &homes[SESSION_USER]) {
+    } else if (h->owner == &cache_users) {
         cache_touch(t, c, s.uid);
     }
     if (err)
         return err;
-    renew(t, c, h, &s, found != FOUND);
+    renew(t, c, h, &s, found != CACHE_FOUND);
     *out = s;
     return 0;
 }
@@ -355,7 +272,7 @@ static int ask_when_used(struct task *t, struct cache *c, const struct session_h
     const struct redis_reply *const *replies;
     redis_batch_init(&batch, t, cache_redis(c));
     for (size_t i = 0; i < count; i++) {
-        struct str key = h->key(task_arena(t), all[i].sid);
+        struct str key = h->owner->session(task_arena(t), all[i].sid);
         redis_batch_add(&batch, key, STR("HGET"), key, STR("last_activity"));
     }
     int err = redis_batch_run(&batch, &replies);
@@ -373,15 +290,19 @@ int session_list(struct task *t, struct cache *c, enum session_kind kind, int64_
 {
     const struct session_home *h = session_home(kind);
     struct sql_rows r;
-    int err = sql_call(t, cache_sql(c), &r, h->all, sql_int(uid), sql_int(now_of(t) - h->ttl_ms));
+    int err = sql_call(t, cache_sql(c), &r,
+                       record_select(task_arena(t), &h->record,
+                                     "WHERE s.uid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
+                                     " ORDER BY s.login_time DESC, s.sid LIMIT ?"),
+                       sql_int(uid), sql_int(now_of(t) - h->ttl_ms), sql_int(SESSIONS_LISTED_MAX));
     if (err)
         return err;
     bool degraded = !cache_trusts_redis(c);
     struct session *all = ARENA_ARRAY(task_arena(t), struct session, r.count);
     for (size_t i = 0; i < r.count; i++)
-        all[i] = read_row(sql_row(&r, i));
+        record_take(&h->record, sql_row(&r, i), &all[i]);
     if (!degraded && r.count && (err = ask_when_used(t, c, h, all, r.count))) {
-        if (!session_goes_on(t))
+        if (!cache_goes_on(t))
             return err;
         degraded = true;
     }

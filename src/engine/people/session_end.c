@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
-#include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define MARK_MS        (3600LL * 1000) /* no loader is so slow */
-#define ENDED_AT_ONCE  500             /* by one script */
-#define EXPIRE_EACH_MS (10LL * 60 * 1000)
-#define EXPIRE_LATE_MS (2LL * 3600 * 1000) /* rows are renewed but once an hour */
+#define MARK_MS         (3600LL * 1000) /* no loader is so slow */
+#define ENDED_AT_ONCE   500             /* by one script */
+#define EXPIRED_AT_ONCE 100
+#define EXPIRE_EACH_MS  (10LL * 60 * 1000)
+#define EXPIRE_LATE_MS  (2LL * 3600 * 1000) /* rows are renewed but once an hour */
 
 static int leave_marks(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                        size_t count, const struct str *sids)
@@ -24,15 +24,12 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
     int err = 0;
     for (size_t done = 0, n; !err && done < count; done += n) {
         n = count - done < ENDED_AT_ONCE ? count - done : ENDED_AT_ONCE;
-        struct str *argv = ARENA_ARRAY(a, struct str, 2 * n + 2);
-        argv[0] = h->set(a, uid);
-        argv[n + 1] = str_printf(a, "%lld", (long long)MARK_MS);
-        for (size_t i = 0; i < n; i++) {
-            argv[1 + i] = h->key(a, sids[done + i]);
-            argv[n + 2 + i] = sids[done + i];
-        }
-        err = redis_script_run(t, cache_redis(c), &script_session_end, argv[0], n + 1, 2 * n + 2,
-                               argv, NULL);
+        struct str *sessions = ARENA_ARRAY(a, struct str, n);
+        for (size_t i = 0; i < n; i++)
+            sessions[i] = h->owner->session(a, sids[done + i]);
+        err =
+            SCRIPT(t, cache_redis(c), session_end, NULL, .set = h->owner->sessions(a, uid),
+                   .sessions = {sessions, n}, .ms = str_int(a, MARK_MS), .sids = {sids + done, n});
     }
     return err;
 }
@@ -44,7 +41,7 @@ static void tell_redis(struct task *t, struct cache *c, const struct session_hom
     const char *text = arena_strdup(task_arena(t), task_error(t));
     int err = leave_marks(t, c, h, uid, count, sids);
     if (!err)
-        err = h->settle(t, c, uid);
+        err = cache_settle(t, c, h->owner, uid);
     if (err)
         (void)task_fail(t, 0, "%s", text);
 }
@@ -65,12 +62,12 @@ static int end_row(struct task *t, struct sql *c, void *arg)
     struct ending *e = arg;
     struct sql_rows r;
     int err = sql_on(t, c, &r, "DELETE FROM session WHERE sid = ? AND kind = ? AND uid = ?",
-                     sql_text(e->sid), sql_text(e->home->kind), sql_int(e->uid));
+                     sql_text(e->sid), sql_text(str_of(e->home->owner->name)), sql_int(e->uid));
     e->ended = err ? 0 : r.affected;
     if (e->ended && e->by)
         err = admin_audit_add(t, c, e->by);
     /* Also where none was: whoever was told ERR_UNCERTAIN asks again, and Redis may have it still. */
-    return err ? err : e->home->mark_stale(t, c, e->uid);
+    return err ? err : cache_mark_stale(t, c, e->home->owner, e->uid);
 }
 
 static int end_one(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
@@ -111,11 +108,11 @@ static int end_rows(struct task *t, struct sql *c, void *arg)
     struct ending *e = arg;
     int err = sql_on(t, c, &e->rows,
                      "SELECT sid FROM session WHERE kind = ? AND uid = ? AND sid <> ? FOR UPDATE",
-                     sql_text(e->home->kind), sql_int(e->uid), sql_text(e->sid));
+                     sql_text(str_of(e->home->owner->name)), sql_int(e->uid), sql_text(e->sid));
     if (!err)
         err = sql_on(t, c, NULL, "DELETE FROM session WHERE kind = ? AND uid = ? AND sid <> ?",
-                     sql_text(e->home->kind), sql_int(e->uid), sql_text(e->sid));
-    return err ? err : e->home->mark_stale(t, c, e->uid);
+                     sql_text(str_of(e->home->owner->name)), sql_int(e->uid), sql_text(e->sid));
+    return err ? err : cache_mark_stale(t, c, e->home->owner, e->uid);
 }
 
 int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
@@ -141,9 +138,9 @@ int session_end_surplus(struct task *t, struct cache *c, const struct session_ho
     struct sql_rows r;
     int err = sql_call(t, cache_sql(c), &r,
                        "SELECT sid FROM session WHERE kind = ? AND uid = ? AND sid <> ?"
-                       " ORDER BY last_activity DESC, login_time DESC LIMIT 1000 OFFSET ?",
-                       sql_text(h->kind), sql_int(uid), sql_text(but_sid),
-                       sql_int(SESSIONS_PER_USER_MAX - 1));
+                       " ORDER BY last_activity DESC, login_time DESC LIMIT ? OFFSET ?",
+                       sql_text(str_of(h->owner->name)), sql_int(uid), sql_text(but_sid),
+                       sql_int(ENDED_AT_ONCE), sql_int(SESSIONS_PER_USER_MAX - 1));
     for (size_t i = 0; !err && i < r.count; i++) {
         err = session_end_at(t, c, h, uid, sql_row(&r, i)[0].s);
         err = err == ERR_NOT_FOUND ? 0 : err; /* somebody else was faster */
@@ -159,13 +156,13 @@ static int end_expired(struct task *t, struct cache *c, enum session_kind kind, 
     struct sql_rows r;
     int err = sql_call(t, cache_sql(c), &r,
                        "SELECT sid, uid FROM session WHERE last_activity < FROM_UNIXTIME(? / 1000)"
-                       " AND kind = ? LIMIT 100",
-                       sql_int(before), sql_text(h->kind));
+                       " AND kind = ? LIMIT ?",
+                       sql_int(before), sql_text(str_of(h->owner->name)), sql_int(EXPIRED_AT_ONCE));
     for (size_t i = 0; !err && i < r.count; i++) {
         err = session_end_at(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s);
         err = err == ERR_NOT_FOUND ? 0 : err;
     }
-    *more = !err && r.count == 100;
+    *more = !err && r.count == EXPIRED_AT_ONCE;
     return err;
 }
 

@@ -1,14 +1,17 @@
--- Leaves marks where sessions were: they have ended, and nobody can fill them again.
--- KEYS: their owner's set, then the sessions. ARGV: milliseconds the marks live, then the sids.
--- Returns how many were alive here. A repeat changes nothing but the end of the marks.
+-- Leaves tombstones where sessions were: they have ended, and no loader can fill them again.
+--   key set: the sids of their owner
+--   keys sessions
+--   arg ms: how long the tombstones live
+--   args sids: in the order of the sessions
+-- Returns how many were alive here. Idempotent but for the end of the tombstones.
 local alive = 0
-for i = 2, #KEYS do
+for i = FIRST.sessions, #KEYS do
     if redis.call('TYPE', KEYS[i]).ok == 'hash' then
         alive = alive + redis.call('HEXISTS', KEYS[i], 'user_id')
     end
     redis.call('DEL', KEYS[i])
     redis.call('HSET', KEYS[i], 'ended', '1')
-    redis.call('PEXPIRE', KEYS[i], ARGV[1])
-    redis.call('SREM', KEYS[1], ARGV[i])
+    redis.call('PEXPIRE', KEYS[i], ARGV.ms)
+    redis.call('SREM', KEYS.set, ARGV[i - FIRST.sessions + FIRST.sids])
 end
 return alive

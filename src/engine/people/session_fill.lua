@@ -1,16 +1,20 @@
 -- Puts a session into Redis, unless it has ended. One that is there already is left as it is.
--- KEYS: the session, its owner's set. On a cluster the two are in different slots: then these are
---       two steps, and the set comes first.
--- ARGV: the sid, milliseconds to live, then field, value, ...
--- Returns 1: it is there. 0: it has ended. A repeat changes nothing.
-if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
-    redis.call('DEL', KEYS[1])
-elseif redis.call('HEXISTS', KEYS[1], 'ended') == 1 then
+--   key session
+--   key set: the sids of its owner. On a cluster the two are in different slots: then these are two
+--       steps, and the set comes first.
+--   arg sid
+--   arg ms: to live
+--   arg row_time: when the row in MySQL was last renewed, in seconds
+--   args fields: field, value, ...
+-- Returns 1: it is there. 0: it has ended. Idempotent.
+if redis.call('TYPE', KEYS.session).ok ~= 'hash' then
+    redis.call('DEL', KEYS.session)
+elseif redis.call('HEXISTS', KEYS.session, 'ended') == 1 then
     return 0
 end
-redis.call('SADD', KEYS[2], ARGV[1])
-if redis.call('HEXISTS', KEYS[1], 'user_id') == 0 then
-    redis.call('HSET', KEYS[1], unpack(ARGV, 3))
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('SADD', KEYS.set, ARGV.sid)
+if redis.call('HEXISTS', KEYS.session, 'user_id') == 0 then
+    redis.call('HSET', KEYS.session, 'row_time', ARGV.row_time, unpack(ARGV, FIRST.fields))
+    redis.call('PEXPIRE', KEYS.session, ARGV.ms)
 end
 return 1

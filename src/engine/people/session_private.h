@@ -6,22 +6,11 @@
 
 /* What differs between users and admins. */
 struct session_home {
-    struct str kind; /* in MySQL */
-    const char *one; /* SELECT of a session: sid, last used after */
-    const char *all; /* SELECT of an owner's: uid, last used after */
+    const struct cache_owner *owner;
+    struct record_kind record;
     int64_t ttl_ms;
-    struct str (*key)(struct arena *a, struct str sid);
-    struct str (*set)(struct arena *a, int64_t uid);
-    int (*mark_stale)(struct task *t, struct sql *c, int64_t uid);
-    int (*settle)(struct task *t, struct cache *c, int64_t uid);
 };
 const struct session_home *session_home(enum session_kind kind);
-
-/* A task that can go on though a store has failed. */
-static inline bool session_goes_on(struct task *t)
-{
-    return !task_canceled(t) && task_time_left_ms(t) > 0;
-}
 
 bool session_is_name(struct str s); /* 64 hexadecimal digits: a token or a sid */
 

@@ -549,20 +549,14 @@ static void test_slow_loader(struct task *t, void *arg)
     struct str token = begin(t, &n), key = key_of(t, token);
     struct str set = key_user_sessions(task_arena(t), 42);
     check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token)) == 0);
-    const struct str argv[] = {key,
-                               set,
-                               sid_of(t, token),
-                               STR("60000"),
-                               STR("user_id"),
-                               STR("42"),
-                               STR("username"),
-                               STR("Alice")};
+    const struct str fields[] = {STR("user_id"), STR("42"), STR("username"), STR("Alice")};
     const struct redis_reply *r;
-    check(redis_script_run(t, n.redis, &script_session_fill, key, 2, 8, argv, &r) == 0);
+    check(SCRIPT(t, n.redis, session_fill, &r, .session = key, .set = set, .sid = sid_of(t, token),
+                 .ms = STR("60000"), .row_time = STR("0"), .fields = {fields, 4}) == 0);
     is_int(r->integer, 0, "what has ended cannot be filled");
-    const struct str again[] = {
-        key, set, sid_of(t, token), STR("60000"), STR("4000000000"), STR("60"), STR("3600")};
-    check(redis_script_run(t, n.redis, &script_session_renew, key, 2, 7, again, &r) == 0);
+    check(SCRIPT(t, n.redis, session_renew, &r, .session = key, .set = set, .sid = sid_of(t, token),
+                 .ms = STR("60000"), .now = STR("4000000000"), .each = STR("60"),
+                 .row_each = STR("3600")) == 0);
     is_int(r->integer, 0, "nor renewed");
     is_int(get(t, &n, token), ERR_UNAUTHENTICATED, "it stays dead");
 

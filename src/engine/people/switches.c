@@ -87,8 +87,8 @@ static void learn(struct switches *s, size_t n, bool on, int64_t version)
 struct change {
     enum switch_name n;
     bool on;
-    int64_t admin_uid, version;
-    const struct admin_deed *by; /* NULL: not noted */
+    int64_t version; /* afterwards */
+    const struct admin_deed *by;
 };
 
 static struct str state_of(struct task *t, bool on)
@@ -117,7 +117,7 @@ static int change_row(struct task *t, struct sql *c, void *arg)
 {
     struct change *w = arg;
     struct str name = str_of(known[w->n].name), value = w->on ? STR("true") : STR("false");
-    int err = w->by ? note(t, c, w) : 0;
+    int err = note(t, c, w);
     if (!err)
         err = sql_on(t, c, NULL,
                      "INSERT INTO setting (name, value, version, changed_at, changed_by)"
@@ -125,7 +125,7 @@ static int change_row(struct task *t, struct sql *c, void *arg)
                      " value = VALUES(value), version = version + 1,"
                      " changed_at = VALUES(changed_at), changed_by = VALUES(changed_by)",
                      sql_text(name), sql_text(value),
-                     w->admin_uid ? sql_int(w->admin_uid) : sql_null());
+                     w->by->admin_uid ? sql_int(w->by->admin_uid) : sql_null());
     struct sql_rows r;
     if (!err)
         err = sql_on(t, c, &r, "SELECT version FROM setting WHERE name = ?", sql_text(name));
@@ -134,24 +134,15 @@ static int change_row(struct task *t, struct sql *c, void *arg)
     return err;
 }
 
-static int change(struct task *t, struct switches *s, struct change w)
-{
-    check((size_t)w.n < SWITCH_COUNT);
-    int err = sql_tx(t, s->sql, change_row, &w);
-    if (!err)
-        learn(s, w.n, w.on, w.version);
-    return err;
-}
-
-int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on, int64_t admin_uid)
-{
-    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = admin_uid});
-}
-
 int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                 const struct admin_deed *by)
 {
-    return change(t, s, (struct change){.n = n, .on = on, .admin_uid = by->admin_uid, .by = by});
+    check((size_t)n < SWITCH_COUNT);
+    struct change w = {.n = n, .on = on, .by = by};
+    int err = sql_tx(t, s->sql, change_row, &w);
+    if (!err)
+        learn(s, n, on, w.version);
+    return err;
 }
 
 /* --- looks --- */

@@ -27,10 +27,8 @@ typedef void switches_fn(void *arg, struct str name, struct str value, int64_t v
 void switches_also(struct switches *s, switches_fn *fn, void *arg);
 
 bool switch_on(const struct switches *s, enum switch_name n);
-/* In MySQL, then here; other nodes follow. admin_uid 0: the system. */
-MUST_CHECK int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,
-                          int64_t admin_uid);
-/* The same, noted in the same transaction, with target, before and after filled in. */
+/* In MySQL, then here; other nodes follow. Noted in the same transaction, with target, before and
+ * after filled in. */
 MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                            const struct admin_deed *by);
 /* Reads the table once: whoever starts does it before anything else, so that a restart keeps what was told. */

@@ -27,6 +27,13 @@ static struct str text(struct task *t, struct sql_pool *p, const char *query)
     return r.count && sql_row(&r, 0)[0].type == SQL_TEXT ? sql_row(&r, 0)[0].s : STR("(none)");
 }
 
+static int switch_set(struct task *t, struct switches *s, enum switch_name n, bool on,
+                      int64_t admin_uid)
+{
+    struct admin_deed by = {ADMIN_OPERATOR, .admin_uid = admin_uid, .action = "switch.turn"};
+    return switch_turn(t, s, n, on, &by);
+}
+
 static void test_switch(struct task *t, void *arg)
 {
     (void)arg;
@@ -63,7 +70,7 @@ static void test_switch(struct task *t, void *arg)
     is_str(text(t, p,
                 "SELECT CONCAT(admin_name, ' ', JSON_VALUE(details, '$.target'), ' ',"
                 " JSON_VALUE(details, '$.before.on'), ' ', JSON_VALUE(details, '$.after.on'))"
-                " FROM admin_audit"),
+                " FROM admin_audit WHERE admin_uid = 3"),
            STR("root new_runs 1 0"), "which is noted");
     enum switch_name found;
     ok(switch_find(STR("new_runs"), &found) && found == SWITCH_NEW_RUNS &&

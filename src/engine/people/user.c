@@ -2,100 +2,39 @@
 
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
-#include "engine/store/keys.h"
 
-#define COLUMNS "uid, username, password, permission, banned, version"
-
-/* A row of COLUMNS, in the task's arena. */
-static struct user from_row(const struct sql_value *row)
-{
-    return (struct user){
-        .uid = row[0].i,
-        .username = row[1].s,
-        .password = row[2].s,
-        .permission = row[3].i,
-        .banned = row[4].i != 0,
-        .version = row[5].i,
-    };
-}
+static const struct record_column columns[] = {
+    {NULL, "uid", RECORD_INT, .at = offsetof(struct user, uid)},
+    {"username", NULL, RECORD_TEXT, .at = offsetof(struct user, username)},
+    {"password", NULL, RECORD_TEXT, .at = offsetof(struct user, password)},
+    {"permission", NULL, RECORD_INT, .at = offsetof(struct user, permission)},
+    {"banned", NULL, RECORD_FLAG, .at = offsetof(struct user, banned), .words = {"0", "1"}},
+    {"version", NULL, RECORD_INT, .at = offsetof(struct user, version)},
+    {.type = RECORD_END},
+};
+static const struct cache_kind kind = {
+    .owner = &cache_users,
+    .record = {"user_info", columns, sizeof(struct user)},
+    .version_at = offsetof(struct user, version),
+    .degraded_at = offsetof(struct user, degraded),
+};
 
 /* --- reading --- */
 
-static int load(struct task *t, struct sql_pool *sql, int64_t uid, struct user *out)
-{
-    struct sql_rows r;
-    int err = sql_call(t, sql, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ?", sql_int(uid));
-    if (err)
-        return err;
-    if (r.count == 0)
-        return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
-    *out = from_row(r.cells);
-    return 0;
-}
-
-static int load_record(struct task *t, struct sql_pool *sql, int64_t uid, struct cache_record *out)
-{
-    struct user u;
-    int err = load(t, sql, uid, &u);
-    if (err)
-        return err;
-    struct arena *a = task_arena(t);
-    const struct cache_field fields[] = {
-        {STR("username"), u.username},
-        {STR("password"), u.password},
-        {STR("permission"), str_printf(a, "%lld", (long long)u.permission)},
-        {STR("banned"), u.banned ? STR("1") : STR("0")},
-    };
-    struct cache_field *copy = arena_alloc(a, sizeof fields);
-    memcpy(copy, fields, sizeof fields);
-    *out = (struct cache_record){
-        .version = u.version, .count = sizeof fields / sizeof *fields, .fields = copy};
-    return 0;
-}
-
-static const struct cache_kind user_kind = {
-    .name = "user", .key = key_user_info, .load = load_record};
-
-/* False: somebody has put something else there. */
-static bool from_record(const struct cache_record *r, int64_t uid, struct user *out)
-{
-    struct str banned = cache_value(r, "banned");
-    struct user u = {.uid = uid,
-                     .username = cache_value(r, "username"),
-                     .password = cache_value(r, "password"),
-                     .banned = str_eq(banned, STR("1")),
-                     .version = r->version,
-                     .degraded = r->degraded};
-    if (!u.username.p || !u.password.p || !(u.banned || str_eq(banned, STR("0"))) ||
-        !str_to_i64(cache_value(r, "permission"), &u.permission))
-        return false;
-    *out = u;
-    return true;
-}
-
 int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out)
 {
-    struct cache_record r;
-    int err = cache_get(t, c, &user_kind, uid, &r);
-    if (err || from_record(&r, uid, out))
-        return err;
-    return load(t, cache_sql(c), uid, out);
+    int err = cache_get(t, c, &kind, uid, out);
+    if (!err)
+        out->uid = uid;
+    return err;
 }
 
 int user_find(struct task *t, struct sql_pool *sql, struct str name, struct user *out)
 {
-    struct sql_rows r = {0};
-    int err =
-        user_name_problem(name)
-            ? 0
-            : sql_call(t, sql, &r, "SELECT " COLUMNS " FROM user_info WHERE username_folded = ?",
-                       sql_text(user_name_folded(task_arena(t), name)));
-    if (err)
-        return err;
-    if (r.count == 0)
-        return task_fail(t, ERR_NOT_FOUND, "there is no user of this name");
-    *out = from_row(r.cells);
-    return 0;
+    if (user_name_problem(name))
+        return cache_none(t, &kind);
+    return cache_find(t, sql, &kind, "username_folded",
+                      sql_text(user_name_folded(task_arena(t), name)), out);
 }
 
 /* --- creating --- */
@@ -170,16 +109,8 @@ int user_create(struct task *t, struct sql_pool *sql, const struct user_new *n, 
 
 /* --- changing --- */
 
-static const struct {
-    const char *name, *update;
-} parts[] = {
-    [USER_PERMISSION] = {"permission", "UPDATE user_info SET permission = ?,"
-                                       " version = version + 1 WHERE uid = ?"},
-    [USER_BANNED] = {"banned",
-                     "UPDATE user_info SET banned = ?, version = version + 1 WHERE uid = ?"},
-    [USER_PASSWORD] = {"password",
-                       "UPDATE user_info SET password = ?, version = version + 1 WHERE uid = ?"},
-};
+static const char *const parts[] = {
+    [USER_PERMISSION] = "permission", [USER_BANNED] = "banned", [USER_PASSWORD] = "password"};
 
 /* Of a password it is only told that there is a new one. */
 static struct str state_of(struct task *t, enum user_part part, int64_t number)
@@ -190,7 +121,7 @@ static struct str state_of(struct task *t, enum user_part part, int64_t number)
     struct str value = part == USER_PERMISSION ? str_int(a, number)
                        : number                ? STR("true")
                                                : STR("false");
-    return str_printf(a, "{\"%s\":%.*s}", parts[part].name, STR_ARG(value));
+    return str_printf(a, "{\"%s\":%.*s}", parts[part], STR_ARG(value));
 }
 
 static int note(struct task *t, struct sql *c, const struct user_change *ch,
@@ -212,20 +143,25 @@ int user_change_on(struct task *t, struct sql *c, const struct user_change *ch, 
     if (problem)
         return task_fail(t, ERR_INVALID, "%s", problem);
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT " COLUMNS " FROM user_info WHERE uid = ? FOR UPDATE",
-                     sql_int(ch->uid));
+    int err =
+        sql_on(t, c, &r, record_select(task_arena(t), &kind.record, "WHERE uid = ? FOR UPDATE"),
+               sql_int(ch->uid));
     if (err)
         return err;
     if (r.count == 0)
-        return task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)ch->uid);
-    struct user before = from_row(r.cells);
-    err = sql_on(t, c, NULL, parts[ch->part].update,
+        return cache_none(t, &kind);
+    struct user before;
+    record_take(&kind.record, r.cells, &before);
+    err = sql_on(t, c, NULL,
+                 arena_printf(task_arena(t),
+                              "UPDATE user_info SET %s = ?, version = version + 1 WHERE uid = ?",
+                              parts[ch->part]),
                  ch->part == USER_PASSWORD ? sql_text(ch->hash) : sql_int(ch->number),
                  sql_int(ch->uid));
     if (!err && ch->by)
         err = note(t, c, ch, &before);
     *version = before.version + 1;
-    return err ? err : cache_mark_stale(t, c, ch->uid);
+    return err ? err : cache_mark_stale(t, c, &cache_users, ch->uid);
 }
 
 struct changing {
@@ -243,28 +179,13 @@ int user_change(struct task *t, struct cache *c, const struct user_change *ch)
 {
     struct changing x = {.change = ch};
     int err = sql_tx(t, cache_sql(c), apply, &x);
-    if (err)
-        return err;
-    const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (cache_changed(t, c, &user_kind, ch->uid, x.version))
-        (void)task_fail(t, 0, "%s", text); /* it is done; the mark has Redis told later */
-    return 0;
+    if (!err)
+        cache_changed(t, c, &cache_users, ch->uid, x.version);
+    return err;
 }
 
 int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash)
 {
     struct user_change ch = {.uid = uid, .part = USER_PASSWORD, .hash = hash};
-    return user_change(t, c, &ch);
-}
-
-int user_set_permission(struct task *t, struct cache *c, int64_t uid, int64_t permission)
-{
-    struct user_change ch = {.uid = uid, .part = USER_PERMISSION, .number = permission};
-    return user_change(t, c, &ch);
-}
-
-int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned)
-{
-    struct user_change ch = {.uid = uid, .part = USER_BANNED, .number = banned};
     return user_change(t, c, &ch);
 }

@@ -65,9 +65,6 @@ MUST_CHECK int user_change(struct task *t, struct cache *c, const struct user_ch
  * *version: of the user afterwards. */
 MUST_CHECK int user_change_on(struct task *t, struct sql *c, const struct user_change *ch,
                               int64_t *version);
-/* The same, without a note. */
+/* The password alone, without a note. */
 MUST_CHECK int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash);
-MUST_CHECK int user_set_permission(struct task *t, struct cache *c, int64_t uid,
-                                   int64_t permission);
-MUST_CHECK int user_set_banned(struct task *t, struct cache *c, int64_t uid, bool banned);
 #endif

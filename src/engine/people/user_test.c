@@ -163,6 +163,8 @@ static void test_damaged(struct task *t, void *arg)
         STR("y"), STR("banned"), STR("no"), STR("permission"), STR("many"));
     ok(user_get(t, n.cache, 1, &u) == 0 && u.permission == 10, "one without numbers, too");
     is_str(u.username, STR("User1"), "it comes from MySQL");
+    is_str(say(t, &n, STR("HGET"), STR("user:1:info"), STR("username"))->str, STR("User1"),
+           "and replaces the damaged one");
     close_node(t, &n);
 }
 

@@ -45,28 +45,17 @@ static int expire_run(struct task *t, struct archive *a, struct run_id id, int64
                       int64_t *keys)
 {
     struct arena *m = task_arena(t);
-    const struct str argv[] = {
-        key_query_status(m, id.uid, id.qid),
-        key_query_info(m, id.uid, id.qid),
-        key_result(m, id.uid, id.qid),
-        key_arrivals(m, id.uid, id.qid),
-        key_relevant(m, id.uid, id.qid),
-        key_failed(m, id.uid, id.qid),
-        key_progress(m, id.uid, id.qid),
-        key_pending(m, id.uid, id.qid),
-        key_inflight(m, id.uid, id.qid),
-        key_pause_signal(m, id.uid, id.qid),
-        key_terminate_signal(m, id.uid, id.qid),
-        str_int(m, changed_ms),
-        str_int(m, ARCHIVE_TTL_MS),
+    const struct str others[] = {
+        key_query_info(m, id.uid, id.qid),   key_result(m, id.uid, id.qid),
+        key_arrivals(m, id.uid, id.qid),     key_relevant(m, id.uid, id.qid),
+        key_failed(m, id.uid, id.qid),       key_progress(m, id.uid, id.qid),
+        key_pending(m, id.uid, id.qid),      key_inflight(m, id.uid, id.qid),
+        key_pause_signal(m, id.uid, id.qid), key_terminate_signal(m, id.uid, id.qid),
     };
-    size_t argc = sizeof argv / sizeof *argv;
-    const struct redis_reply *r;
-    int err = redis_script_run(t, a->redis, &script_run_expire, argv[0], argc - 2, argc, argv, &r);
-    if (!err && r->type != REDIS_INT)
-        err = task_fail(t, ERR_PROTO, "script run_expire returned something else");
-    if (!err)
-        *keys = r->integer;
+    int err =
+        SCRIPT_NUMBER(t, a->redis, run_expire, keys, .status = key_query_status(m, id.uid, id.qid),
+                      .others = {others, sizeof others / sizeof *others},
+                      .changed = str_int(m, changed_ms), .ms = str_int(m, ARCHIVE_TTL_MS));
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 

@@ -44,11 +44,10 @@ int archive_prepare(struct task *t, struct archive *a, struct archive_run *run, 
     int err = ledger_balance(t, a->ledger, run->id.uid, &cents, &degraded);
     if (err)
         return err;
-    struct str id = redis_run_id(a->redis);
-    if (degraded || redis_epoch(a->redis) != run->epoch || id.n != LEDGER_RUN_BYTES - 1)
+    run->generation = generation_now(a->redis);
+    if (degraded || redis_epoch(a->redis) != run->epoch ||
+        !generation_lasts(a->redis, &run->generation))
         return restarted(t);
-    memcpy(run->redis_run, id.p, id.n);
-    run->redis_run[id.n] = '\0';
     err = look_at_state(t, a, run, &ended);
     if (!err && ended) /* only now: there may be no more of them */
         err = ledger_sync(t, a->ledger, run->id.uid);
@@ -104,7 +103,7 @@ static int make_batch(struct task *t, const struct redis_reply *pairs, struct ba
 static int write_batch(struct task *t, struct sql *c, void *arg)
 {
     struct batch *b = arg;
-    int err = ledger_fence_holds(t, c, b->run->redis_run, &b->fenced);
+    int err = ledger_fence_holds(t, c, &b->run->generation, &b->fenced);
     if (err || !b->fenced)
         return err;
     return sql_bulk(t, c,
@@ -208,7 +207,7 @@ static int close_row(struct task *t, struct sql *c, void *arg)
     struct closing *k = arg;
     struct sql_rows r;
     k->closed = false;
-    int err = ledger_fence_holds(t, c, k->run->redis_run, &k->fenced);
+    int err = ledger_fence_holds(t, c, &k->run->generation, &k->fenced);
     if (err || !k->fenced)
         return err;
     err = sql_on(t, c, &r,

@@ -14,7 +14,7 @@ struct archive_run {
     struct str state;
     int64_t changed_ms;
     /* since step 1: */
-    char redis_run[LEDGER_RUN_BYTES]; /* the Redis that its results are read from */
+    struct generation generation; /* that its results are read from */
     uint64_t epoch;
     int64_t results; /* copied */
 };

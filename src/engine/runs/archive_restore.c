@@ -7,8 +7,6 @@
 
 #define ON_DISK_MS 2000 /* Redis writes its file once a second */
 
-enum { KEYS = 6, HEAD = KEYS + 2 };
-
 struct recall {
     const struct archive *archive;
     struct run_id id;
@@ -64,48 +62,42 @@ static int look(struct task *t, const struct recall *x, bool *whole)
     return 0;
 }
 
-/* argv: has room for the keys and changed_at at its front. */
-static int step(struct task *t, const struct recall *x, size_t argc, struct str *argv,
+static int step(struct task *t, const struct recall *x, struct str name, struct script_list words,
                 int64_t *results)
 {
     struct arena *a = task_arena(t);
-    const struct str head[HEAD - 1] = {key_query_status(a, x->id.uid, x->id.qid),
-                                       key_result(a, x->id.uid, x->id.qid),
-                                       key_arrivals(a, x->id.uid, x->id.qid),
-                                       key_relevant(a, x->id.uid, x->id.qid),
-                                       key_failed(a, x->id.uid, x->id.qid),
-                                       key_progress(a, x->id.uid, x->id.qid),
-                                       str_int(a, x->row.changed_ms)};
-    memcpy(argv, head, sizeof head);
-    const struct redis_reply *r;
+    int64_t uid = x->id.uid, found = 0;
+    struct str qid = x->id.qid;
     int err =
-        redis_script_run(t, x->archive->redis, &script_run_recall, argv[0], KEYS, argc, argv, &r);
-    if (!err && (r->type != REDIS_INT || r->integer < 0))
+        SCRIPT_NUMBER(t, x->archive->redis, run_recall, &found,
+                      .status = key_query_status(a, uid, qid), .results = key_result(a, uid, qid),
+                      .arrivals = key_arrivals(a, uid, qid), .relevant = key_relevant(a, uid, qid),
+                      .failed = key_failed(a, uid, qid), .progress = key_progress(a, uid, qid),
+                      .changed = str_int(a, x->row.changed_ms), .step = name, .words = words);
+    if (!err && found < 0)
         err = task_fail(t, ERR_CONFLICT, "the run goes on already");
     if (!err)
-        *results = r->integer;
+        *results = found;
     return err;
 }
 
 static int add(struct task *t, const struct recall *x, const struct result_row *rows, size_t count)
 {
-    struct arena *a = task_arena(t);
-    struct str *argv = ARENA_ARRAY(a, struct str, HEAD + 3 * count);
+    enum { WORDS = 3 }; /* for each paper */
+    struct str *words = ARENA_ARRAY(task_arena(t), struct str, WORDS * count), *at = words;
     struct buf json;
     int64_t results;
-    size_t argc = HEAD;
-    argv[HEAD - 1] = STR("add");
     buf_init(&json);
     for (size_t i = 0; i < count; i++) {
         const struct result *r = &rows[i].result;
         buf_clear(&json);
         result_write(&json, r);
-        argv[argc++] = rows[i].doi;
-        argv[argc++] = str_printf(a, "%c", outcome_letter(r->outcome));
-        argv[argc++] = str_dup(a, buf_str(&json));
+        *at++ = rows[i].doi;
+        *at++ = str_printf(task_arena(t), "%c", outcome_letter(r->outcome));
+        *at++ = str_dup(task_arena(t), buf_str(&json));
     }
     buf_release(&json);
-    return step(t, x, argc, argv, &results);
+    return step(t, x, STR("add"), (struct script_list){words, WORDS * count}, &results);
 }
 
 /* From MySQL, whatever the row says by now: not results_each, which would look. */
@@ -131,15 +123,15 @@ static int load(struct task *t, const struct recall *x)
     struct arena *a = task_arena(t);
     uint64_t epoch = redis_epoch(x->archive->redis);
     int64_t results = 0;
-    struct str begin[HEAD] = {[HEAD - 1] = STR("begin")};
-    struct str end[HEAD + 5] = {[HEAD - 1] = STR("end"),     str_of(run_state_name(x->row.state)),
-                                str_int(a, x->row.finished), str_int(a, x->row.relevant),
-                                str_int(a, x->row.failed),   str_int(a, x->row.cents)};
-    int err = step(t, x, HEAD, begin, &results);
+    const struct str status[] = {str_of(run_state_name(x->row.state)), str_int(a, x->row.finished),
+                                 str_int(a, x->row.relevant), str_int(a, x->row.failed),
+                                 str_int(a, x->row.cents)};
+    int err = step(t, x, STR("begin"), (struct script_list){NULL, 0}, &results);
     if (!err)
         err = add_all(t, x);
     if (!err)
-        err = step(t, x, HEAD + 5, end, &results);
+        err = step(t, x, STR("end"), (struct script_list){status, sizeof status / sizeof *status},
+                   &results);
     /* A Redis that came back without these would still count their charges among those it knows. */
     if (!err)
         err = task_sleep(t, ON_DISK_MS);

@@ -442,7 +442,7 @@ static void test_fence(struct task *t, void *arg)
     struct archive_run run = waiting(t, &n, id);
     bool ready = false, closed = false;
     check(archive_prepare(t, &a, &run, &ready) == 0 && ready);
-    memset(run.redis_run, 'e', LEDGER_RUN_BYTES - 1);
+    memset(run.generation.id, 'e', GENERATION_BYTES - 1);
     is_int(archive_copy(t, &a, &run), ERR_UNAVAILABLE, "results of another run of Redis");
     is_int(sql_number(t, &n, "SELECT COUNT(*) FROM search_result WHERE uid = ?", id.uid), 0,
            "are not written");

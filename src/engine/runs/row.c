@@ -70,30 +70,21 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
 {
     struct arena *a = task_arena(t);
     bool reopened = row->ended_ms && !run_state_final(row->state);
-    const struct str argv[] = {
-        key_query_info(a, row->uid, row->qid),
-        key_query_status(a, row->uid, row->qid),
-        key_pause_signal(a, row->uid, row->qid),
-        key_terminate_signal(a, row->uid, row->qid),
-        key_pending(a, row->uid, row->qid),
-        key_inflight(a, row->uid, row->qid),
-        key_result(a, row->uid, row->qid),
-        key_arrivals(a, row->uid, row->qid),
-        key_relevant(a, row->uid, row->qid),
-        key_failed(a, row->uid, row->qid),
-        key_progress(a, row->uid, row->qid),
-        str_of(run_state_name(row->state)),
-        str_int(a, row->changed_ms),
-        row->reason,
-        run_row_question(t, row),
-        row->params,
-        str_int(a, row->papers),
-        str_int(a, row->created_ms),
-        reopened ? STR("1") : STR("0"),
-    };
+    int64_t uid = row->uid;
+    struct str qid = row->qid;
+    const struct str others[] = {key_result(a, uid, qid), key_arrivals(a, uid, qid),
+                                 key_relevant(a, uid, qid), key_failed(a, uid, qid),
+                                 key_progress(a, uid, qid)};
     const struct redis_reply *reply;
-    int err = redis_script_run(t, r, &script_run_tell, argv[1], 11, sizeof argv / sizeof *argv,
-                               argv, &reply);
+    int err = SCRIPT(
+        t, r, run_tell, &reply, .info = key_query_info(a, uid, qid),
+        .status = key_query_status(a, uid, qid), .pause = key_pause_signal(a, uid, qid),
+        .terminate = key_terminate_signal(a, uid, qid), .pending = key_pending(a, uid, qid),
+        .inflight = key_inflight(a, uid, qid), .others = {others, sizeof others / sizeof *others},
+        .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
+        .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
+        .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
+        .reopened = reopened ? STR("1") : STR("0"));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
     if (reply->type != REDIS_ARRAY || reply->count != 2)

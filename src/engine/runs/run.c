@@ -36,8 +36,8 @@ int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row
 
 int run_line_up(struct task *t, struct redis *r, struct str name, struct str created, bool works)
 {
-    const struct str argv[] = {key_queue, key_running, name, created, works ? STR("1") : STR("0")};
-    return redis_script_run(t, r, &script_run_line_up, key_queue, 2, 5, argv, NULL);
+    return SCRIPT(t, r, run_line_up, NULL, .queue = key_queue, .running = key_running, .run = name,
+                  .submitted = created, .works = works ? STR("1") : STR("0"));
 }
 
 /* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the

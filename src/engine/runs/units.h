@@ -1,26 +1,25 @@
-/* units.h -- the units of a run in Redis: waiting, in somebody's hands, done (SCR-3, SCR-6).
+/* units.h -- the units of a run in Redis: waiting, held by a worker, done (SCR-3, SCR-6).
  *
  * Owns task:<uid>:<qid>:pending_blocks and task:<uid>:<qid>:inflight, and of query:<uid>:<qid>:status the fields state,
  * total_blocks, finished_blocks and fresh. A unit has a name that its application understands: a block
  * "meta:<Journal>:<Year>", or a slice of one.
  *
- * Whoever takes a unit leaves a lease: the incarnation of its node and a number. Giving back and
- * finishing need the same lease, so a unit is finished once, by whoever holds it now: a node that
- * was slow, given up and came back can do nothing to a unit that belongs to another.
+ * A worker that takes a unit leaves a lease: the incarnation of its node and a number. Giving back
+ * and finishing need the same lease, so a unit is finished once, by the worker that holds it now: a
+ * node that was slow, given up and came back can do nothing to a unit that belongs to another.
  *
- * A Redis that was restarted may have lost results of a unit, and still have its lease. So a unit is finished only in
- * the run of the server in which it was taken: who listed its papers before does not know which of them are lost. It
- * goes back to the list instead.
+ * A Redis that was restarted may have lost results of a unit, and still have its lease. So a unit is
+ * finished only in the generation in which it was taken: a worker that listed its papers before does
+ * not know which of them are lost. The unit goes back to the list instead.
  *
  * The order in which a worker asks is the script's, in one step: terminated? paused? then a unit. */
 #ifndef ENGINE_RUNS_UNITS_H
 #define ENGINE_RUNS_UNITS_H
 
 #include "engine/runs/state.h"
-#include "wire/redis.h"
+#include "engine/store/generation.h"
 
 #define UNIT_LEASE_BYTES 48
-#define UNIT_RUN_BYTES   41 /* 40 hexadecimal digits and NUL */
 
 struct run_id {
     int64_t uid;
@@ -30,8 +29,8 @@ struct run_id {
 struct unit {
     struct str name; /* in the task's arena */
     char lease[UNIT_LEASE_BYTES];
-    char run[UNIT_RUN_BYTES]; /* id of the Redis it was taken in */
-    bool fresh;               /* none of its papers can have a result */
+    struct generation generation; /* it was taken in */
+    bool fresh;                   /* none of its papers can have a result */
 };
 
 enum unit_found {
@@ -57,9 +56,9 @@ MUST_CHECK int unit_take(struct task *t, struct redis *r, struct run_id id,
 MUST_CHECK int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u,
                            bool *last);
 
-/* Gives back, to the head of the list, whatever nobody holds any more: units of dead nodes, and those that a
- * worker of this node has left. *returned: how many. Whoever still works on one that was given back cannot
- * finish it. */
+/* Gives back, to the head of the list, units that no worker holds any more: those of dead nodes, and
+ * those that a worker of this node has left. *returned: how many. A worker that is still at one that
+ * was given back cannot finish it. */
 typedef bool unit_held_fn(const void *arg, uint64_t incarnation, uint64_t number);
 MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *held,
                           const void *arg, int64_t *returned);

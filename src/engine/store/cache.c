@@ -8,7 +8,7 @@
 #include "engine/store/scripts.h"
 
 #define LOADS_MAX  3 /* of a row that is changed again and again while it is read */
-#define JOINS_MAX  3 /* loads of others that failed; then everybody loads alone */
+#define JOINS_MAX  3 /* failed loads of other tasks that a task joins; then it loads by itself */
 #define RENEWED_MS (10LL * 60 * 1000)
 
 /* --- the cache itself --- */
@@ -53,20 +53,21 @@ static int64_t *counter(struct cache *c, const char *kind, const char *name, con
     return metric(c->metrics, METRIC_COUNTER, name, labels, help);
 }
 
-struct cache_counts *cache_counts(struct cache *c, const char *kind)
+struct cache_counts *cache_counts(struct cache *c, const struct cache_owner *o)
 {
     size_t i = 0;
-    for (; i < CACHE_KINDS_MAX && c->counts[i].kind; i++)
-        if (strcmp(c->counts[i].kind, kind) == 0)
+    for (; i < CACHE_KINDS_MAX && c->counts[i].name; i++)
+        if (strcmp(c->counts[i].name, o->name) == 0)
             return &c->counts[i];
     check(i < CACHE_KINDS_MAX);
     c->counts[i] = (struct cache_counts){
-        .kind = kind,
-        .hits = counter(c, kind, "millrace_cache_hits_total", "Records that were found in Redis."),
-        .misses = counter(c, kind, "millrace_cache_misses_total",
+        .name = o->name,
+        .hits =
+            counter(c, o->name, "millrace_cache_hits_total", "Records that were found in Redis."),
+        .misses = counter(c, o->name, "millrace_cache_misses_total",
                           "Records that were asked for and missing in Redis."),
-        .loads = counter(c, kind, "millrace_cache_loads_total", "Records read from MySQL."),
-        .drops = counter(c, kind, "millrace_cache_stale_drops_total",
+        .loads = counter(c, o->name, "millrace_cache_loads_total", "Records read from MySQL."),
+        .drops = counter(c, o->name, "millrace_cache_stale_drops_total",
                          "Records dropped from Redis because MySQL had something newer."),
     };
     return &c->counts[i];
@@ -82,28 +83,16 @@ void cache_note_trust(struct cache *c)
     metric_set(c->degraded, !cache_trusts_redis(c));
 }
 
-struct str cache_value(const struct cache_record *r, const char *name)
-{
-    for (size_t i = 0; i < r->count; i++)
-        if (str_eq(r->fields[i].name, str_of(name)))
-            return r->fields[i].value;
-    return STR_NULL;
-}
-
-/* The task itself can go on; it is only Redis that cannot be asked. */
-static bool redis_is_to_blame(struct task *t)
-{
-    return !task_canceled(t) && task_time_left_ms(t) > 0;
-}
-
 /* --- deadlines --- */
 
-int cache_renew(struct task *t, struct cache *c, int64_t uid)
+int cache_renew(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid)
 {
-    uint64_t epoch = redis_epoch(c->redis);
-    if (c->touched_epoch != epoch) { /* another Redis, perhaps, or one that has forgotten */
-        memset(c->touched, 0, sizeof c->touched);
-        c->touched_epoch = epoch;
+    if (o->ttl_ms)
+        return 0;
+    struct generation now = generation_now(c->redis);
+    if (!str_eq(generation_str(&c->touched_at), generation_str(&now))) {
+        memset(c->touched, 0, sizeof c->touched); /* this server may not know the deadlines */
+        c->touched_at = now;
     }
     int64_t now_ms = loop_now_ms(task_loop(t));
     size_t at = (size_t)((uint64_t)uid % CACHE_TOUCHED_MAX);
@@ -113,9 +102,8 @@ int cache_renew(struct task *t, struct cache *c, int64_t uid)
     int64_t deadline_ms = loop_wall_ms(task_loop(t)) + CACHE_EXP_MS;
     /* GT: a node whose clock is behind does not shorten it. */
     int err = redis_call(t, c->redis, key_expiry, NULL, STR("ZADD"), key_expiry, STR("GT"),
-                         str_printf(a, "%lld", (long long)deadline_ms),
-                         str_printf(a, "%lld", (long long)uid));
-    if (!err && c->touched_epoch == epoch) {
+                         str_int(a, deadline_ms), str_int(a, uid));
+    if (!err && generation_lasts(c->redis, &c->touched_at)) {
         c->touched[at].uid = uid;
         c->touched[at].at_ms = now_ms;
     }
@@ -127,35 +115,16 @@ void cache_touch(struct task *t, struct cache *c, int64_t uid)
     if (!redis_up(c->redis))
         return;
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (cache_renew(t, c, uid))
-        (void)task_fail(t, 0, "%s", text); /* the next one does it, and nobody waits for it */
+    if (cache_renew(t, c, &cache_users, uid))
+        (void)task_fail(t, 0, "%s", text); /* best effort: the next call tries again */
 }
 
 /* --- Redis --- */
 
-/* False: nothing but a version, or no record of ours. */
-static bool read_hash(struct arena *a, const struct redis_reply *r, struct cache_record *out)
+int cache_look(struct task *t, struct cache *c, const struct record_kind *k, struct str key,
+               enum cache_found *found, void *out)
 {
-    if (r->type != REDIS_ARRAY || r->count < 4)
-        return false;
-    struct cache_field *fields = ARENA_ARRAY(a, struct cache_field, r->count / 2);
-    struct cache_record found = {.version = -1, .fields = fields};
-    for (size_t i = 0; i + 1 < r->count; i += 2) {
-        struct str name = r->items[i]->str, value = r->items[i + 1]->str;
-        if (!str_eq(name, STR("version")))
-            fields[found.count++] = (struct cache_field){name, value};
-        else if (!str_to_i64(value, &found.version))
-            return false;
-    }
-    if (found.version < 0)
-        return false;
-    *out = found;
-    return true;
-}
-
-static int look(struct task *t, struct cache *c, struct str key, bool *hit,
-                struct cache_record *out)
-{
+    *found = CACHE_AWAY;
     if (!cache_trusts_redis(c))
         return 0;
     struct redis_batch batch; /* where WRONGTYPE is a reply: what is no hash is no record */
@@ -164,57 +133,65 @@ static int look(struct task *t, struct cache *c, struct str key, bool *hit,
     redis_batch_add(&batch, key, STR("HGETALL"), key);
     int err = redis_batch_run(&batch, &replies);
     if (err)
-        return redis_is_to_blame(t) ? 0 : err;
-    *hit = read_hash(task_arena(t), replies[0], out);
+        return cache_goes_on(t) ? 0 : err;
+    *found = record_value(replies[0], "ended").p ? CACHE_ENDED
+             : record_read(k, replies[0], out)   ? CACHE_FOUND
+                                                 : CACHE_NOTHING;
     return 0;
 }
 
 /* *filled stays false: Redis knows of a newer row. */
 static int fill(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
-                const struct cache_record *r, bool *filled)
+                const void *record, bool *filled)
 {
     struct arena *a = task_arena(t);
     /* The deadline first: a record without one would stay for ever. */
-    int err = k->of_admin ? 0 : cache_renew(t, c, uid);
+    int err = cache_renew(t, c, k->owner, uid);
     if (err)
         return err;
-    struct str *argv = ARENA_ARRAY(a, struct str, 3 + 2 * r->count);
-    argv[0] = k->key(a, uid);
-    argv[1] = str_printf(a, "%lld", (long long)r->version);
-    argv[2] = str_printf(a, "%lld", k->of_admin ? (long long)CACHE_EXP_MS : 0);
-    for (size_t i = 0; i < r->count; i++) {
-        argv[3 + 2 * i] = r->fields[i].name;
-        argv[4 + 2 * i] = r->fields[i].value;
-    }
     const struct redis_reply *reply;
-    err = redis_script_run(t, c->redis, &script_cache_fill, argv[0], 1, 3 + 2 * r->count, argv,
-                           &reply);
+    int64_t version = *(const int64_t *)((const char *)record + k->version_at);
+    err = SCRIPT(t, c->redis, cache_fill, &reply, .record = k->owner->info(a, uid),
+                 .version = str_int(a, version), .ms = str_int(a, k->owner->ttl_ms),
+                 .fields = record_write(a, &k->record, record));
     if (!err)
         *filled = reply->type == REDIS_INT && reply->integer == 1;
     return err;
 }
 
+/* --- MySQL --- */
+
+int cache_none(struct task *t, const struct cache_kind *k)
+{
+    return task_fail(t, ERR_NOT_FOUND, "there is no such %s", k->owner->name);
+}
+
+int cache_find(struct task *t, struct sql_pool *sql, const struct cache_kind *k, const char *column,
+               struct sql_value id, void *out)
+{
+    struct arena *a = task_arena(t);
+    const char *where = arena_printf(a, "WHERE %s = ?", column);
+    struct sql_rows r;
+    int err = sql_call(t, sql, &r, record_select(a, &k->record, where), id);
+    if (err)
+        return err;
+    if (r.count == 0)
+        return cache_none(t, k);
+    memset(out, 0, k->record.size);
+    record_take(&k->record, r.cells, out);
+    return 0;
+}
+
 /* --- loads, one at a time per key --- */
 
 struct flight {
-    int users; /* who loads, and those who wait for it */
+    int users; /* tasks: the loader, and those that wait for it */
     bool ended;
     int err;
-    struct cache_record record;
-    struct arena arena; /* of the record: the loader's own may go before all have read it */
+    void *record; /* in the arena: the loader's own may go before all have read it */
+    struct arena arena;
     struct waitq ends;
 };
-
-static struct cache_record copy(struct arena *a, const struct cache_record *r)
-{
-    struct cache_record out = *r;
-    struct cache_field *fields = ARENA_ARRAY(a, struct cache_field, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        fields[i] =
-            (struct cache_field){str_dup(a, r->fields[i].name), str_dup(a, r->fields[i].value)};
-    out.fields = fields;
-    return out;
-}
 
 static struct flight *flight_begin(struct cache *c, struct str key)
 {
@@ -235,14 +212,16 @@ static void flight_leave(struct flight *f)
 }
 
 static void flight_end(struct cache *c, struct str key, struct flight *f, int err,
-                       const struct cache_record *r)
+                       const struct record_kind *k, const void *record)
 {
     if (map_get(c->flights, key) == f) /* else it was outdated */
         map_del(c->flights, key);
     f->ended = true;
     f->err = err;
-    if (!err && f->users > 1)
-        f->record = copy(&f->arena, r);
+    if (!err && f->users > 1) {
+        f->record = arena_alloc(&f->arena, k->size);
+        record_copy(&f->arena, k, record, f->record);
+    }
     waitq_wake_all(&f->ends);
     flight_leave(f);
 }
@@ -252,8 +231,9 @@ void cache_outdate(struct cache *c, struct str key)
     map_del(c->flights, key);
 }
 
-/* *served stays false: the one who loaded has failed, which may be its own affair. */
-static int follow(struct task *t, struct flight *f, bool *served, struct cache_record *out)
+/* *served stays false: the loader has failed, perhaps for a reason of its own task. */
+static int follow(struct task *t, struct flight *f, const struct record_kind *k, bool *served,
+                  void *out)
 {
     int err = 0;
     f->users++;
@@ -263,71 +243,78 @@ static int follow(struct task *t, struct flight *f, bool *served, struct cache_r
         *served = true;
         err = f->err;
         if (!err)
-            *out = copy(task_arena(t), &f->record);
+            record_copy(task_arena(t), k, f->record, out);
     }
     flight_leave(f);
     return err;
 }
 
-static int load(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
-                struct cache_record *out)
+static int load(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid, void *out)
 {
+    bool *degraded = (bool *)((char *)out + k->degraded_at);
     for (int i = 0; i < LOADS_MAX; i++) {
         bool trusted = cache_trusts_redis(c), filled = false;
-        uint64_t epoch = redis_epoch(c->redis);
-        metric_add(cache_counts(c, k->name)->loads, 1);
-        struct cache_record r = {0};
-        int err = k->load(t, c->sql, uid, &r);
+        struct generation before = generation_now(c->redis);
+        metric_add(cache_counts(c, k->owner)->loads, 1);
+        int err = k->load ? k->load(t, c->sql, k, uid, out)
+                          : cache_find(t, c->sql, k, "uid", sql_int(uid), out);
         if (err)
             return err;
         /* What was read before Redis went away may be older than what was dropped from it. */
-        r.degraded = !trusted || !cache_trusts_redis(c) || epoch != redis_epoch(c->redis);
-        if (!r.degraded && (err = fill(t, c, k, uid, &r, &filled))) {
-            if (!redis_is_to_blame(t))
+        *degraded = !trusted || !cache_trusts_redis(c) || !generation_lasts(c->redis, &before);
+        if (!*degraded && (err = fill(t, c, k, uid, out, &filled))) {
+            if (!cache_goes_on(t))
                 return err;
-            r.degraded = true;
+            *degraded = true;
         }
-        *out = r;
-        if (filled || r.degraded)
+        if (filled || *degraded)
             return 0;
     }
-    return 0; /* right when it was read; Redis waits for the next reader */
+    return 0; /* right when it was read; the next reader fills Redis */
 }
 
 static int lead(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
-                struct str key, struct cache_record *out)
+                struct str key, void *out)
 {
     struct flight *f = flight_begin(c, key);
-    struct cache_record r = {0};
-    int err = load(t, c, k, uid, &r);
-    flight_end(c, key, f, err, &r);
-    if (!err)
-        *out = r;
+    int err = load(t, c, k, uid, out);
+    flight_end(c, key, f, err, &k->record, out);
     return err;
 }
 
-int cache_get(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
-              struct cache_record *out)
+/* Into *out, which is undefined after an error. */
+static int get(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid, void *out)
 {
-    struct str key = k->key(task_arena(t), uid);
+    struct str key = k->owner->info(task_arena(t), uid);
     for (int joins = 0;; joins++) {
-        bool hit = false, served = false;
-        int err = look(t, c, key, &hit, out);
+        enum cache_found found;
+        bool served = false;
+        int err = cache_look(t, c, &k->record, key, &found, out);
         if (err)
             return err;
+        struct cache_counts *counts = cache_counts(c, k->owner);
         if (joins == 0)
-            metric_add(hit ? cache_counts(c, k->name)->hits : cache_counts(c, k->name)->misses, 1);
+            metric_add(found == CACHE_FOUND ? counts->hits : counts->misses, 1);
         cache_note_trust(c);
-        if (hit) {
-            if (!k->of_admin)
+        if (found == CACHE_FOUND) {
+            if (!k->owner->ttl_ms)
                 cache_touch(t, c, uid);
             return 0;
         }
         struct flight *f = map_get(c->flights, key);
         if (!f || joins == JOINS_MAX)
             return lead(t, c, k, uid, key, out);
-        err = follow(t, f, &served, out);
+        err = follow(t, f, &k->record, &served, out);
         if (err || served)
             return err;
     }
+}
+
+int cache_get(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid, void *out)
+{
+    void *record = arena_zalloc(task_arena(t), k->record.size);
+    int err = get(t, c, k, uid, record);
+    if (!err)
+        memcpy(out, record, k->record.size);
+    return err;
 }

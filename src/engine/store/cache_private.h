@@ -4,15 +4,14 @@
 
 #include "base/map.h"
 #include "engine/store/cache.h"
+#include "engine/store/generation.h"
 #include "loop/sync.h"
 
-/* A row that was deleted; no row has so many changes, and Lua's numbers are exact up to here. */
-#define CACHE_VERSION_GONE (1LL << 53)
-#define CACHE_KINDS_MAX    8
-#define CACHE_TOUCHED_MAX  4096
+#define CACHE_KINDS_MAX   8
+#define CACHE_TOUCHED_MAX 4096
 
 struct cache_counts {
-    const char *kind;
+    const char *name; /* of the owners */
     int64_t *hits, *misses, *loads, *drops;
 };
 
@@ -22,23 +21,26 @@ struct cache {
     struct metrics *metrics;
     struct cache_counts counts[CACHE_KINDS_MAX];
     int64_t *degraded;
-    int64_t unseen;      /* counts what nobody asks for */
+    int64_t unseen;      /* takes the counts when there are no metrics */
     struct map *flights; /* key -> struct flight: what is being loaded now */
 
-    uint64_t drained_epoch; /* connection to Redis on which all marks were drained; 0: none */
-    uint64_t vetted_epoch;  /* connection whose server has been looked at */
+    /* Connection to Redis on which all marks were drained; 0: none. The generation would not do:
+     * while this node is cut off, it cannot tell the same server of changes. */
+    uint64_t drained_epoch;
+    struct generation vetted; /* whose records are trusted, or marked */
 
     /* Whose deadline was renewed when; a newer user takes the place of an older one. */
     struct {
         int64_t uid, at_ms;
     } touched[CACHE_TOUCHED_MAX];
-    uint64_t touched_epoch;
+    struct generation touched_at;
 };
 
-struct cache_counts *cache_counts(struct cache *c, const char *kind);
-/* Whoever asks from now on does not get what is being loaded at this moment. */
+struct cache_counts *cache_counts(struct cache *c, const struct cache_owner *o);
+/* Calls that begin after this do not join the load that is under way. */
 void cache_outdate(struct cache *c, struct str key);
-/* Renews the deadline in Redis, if it was not done within the last minutes. */
-MUST_CHECK int cache_renew(struct task *t, struct cache *c, int64_t uid);
+/* Renews the deadline in Redis, unless the owner has none or that was done within minutes. */
+MUST_CHECK int cache_renew(struct task *t, struct cache *c, const struct cache_owner *o,
+                           int64_t uid);
 void cache_note_trust(struct cache *c); /* in the metrics */
 #endif

@@ -1,16 +1,16 @@
-/* What Redis was not told. Table cache_stale has a mark for every user and admin of whom Redis may
+/* What Redis was not told. Table cache_stale has a mark for every user and admin of which Redis may
  * hold something old:
  *
- *   1. whoever changes a row or ends a session raises the mark in the same transaction;
- *   2. to take it away, its number is read, then all that Redis holds of that user is dropped, and
- *      then the mark goes, if its number is still the same. So a change that comes in between
- *      keeps its mark, whoever is at work.
+ *   1. the transaction that changes a row or ends a session raises the mark of its owner;
+ *   2. to take a mark away, its number is read, then all that Redis holds of that owner is dropped,
+ *      and then the mark goes, if its number is still the same. So a change that comes in between
+ *      keeps its mark, whichever nodes are at work.
  *
  * A mark begins with a random number: one that went and came again is not taken for the former.
  *
  * And a Redis that was restarted may have lost its last second, with versions whose marks are gone
- * already. So its run id is kept in Redis itself; where it is another one, everybody who has
- * anything in Redis is marked, once, before that Redis is trusted. */
+ * already. So its generation is kept in Redis itself; where it is another one, all users that have
+ * anything in Redis and all admins are marked, once, before that Redis is trusted. */
 #include "base/log.h"
 #include "engine/store/cache_private.h"
 #include "engine/store/keys.h"
@@ -18,36 +18,16 @@
 
 #define ROUND_MS  1000
 #define LOOK_MS   100 /* so soon is a new connection noticed */
-#define PAGE_ROWS 500 /* as in the statements below */
+#define PAGE_ROWS 500
 
-struct owner {
-    const char *kind;
-    const char *raise, *marks, *unmark;
-    struct str (*info)(struct arena *a, int64_t uid);
-    struct str (*sessions)(struct arena *a, int64_t uid);
-    struct str (*session)(struct arena *a, struct str sid);
-    int64_t ttl_ms; /* of a version alone; 0: the user's deadline ends it */
-};
-
-/* The version comes from the same snapshot as the mark: it has every change the mark counts. */
-#define OWNER_SQL(kind, table)                                                                     \
-    .raise = "INSERT INTO cache_stale (uid, kind, mark) VALUES (?, '" kind "', ?)"                 \
-             " ON DUPLICATE KEY UPDATE mark = mark + 1",                                           \
-    .marks = "SELECT s.uid, s.mark, i.version FROM cache_stale s"                                  \
-             " LEFT JOIN " table " i ON i.uid = s.uid"                                             \
-             " WHERE s.kind = '" kind "' AND s.uid BETWEEN ? AND ? ORDER BY s.uid LIMIT 500",      \
-    .unmark = "DELETE FROM cache_stale WHERE uid = ? AND kind = '" kind "' AND mark = ?"
-
-static const struct owner users = {
-    .kind = "user",
-    OWNER_SQL("user", "user_info"),
+const struct cache_owner cache_users = {
+    .name = "user",
     .info = key_user_info,
     .sessions = key_user_sessions,
     .session = key_session,
 };
-static const struct owner admins = {
-    .kind = "admin",
-    OWNER_SQL("admin", "admin_info"),
+const struct cache_owner cache_admins = {
+    .name = "admin",
     .info = key_admin_info,
     .sessions = key_admin_sessions,
     .session = key_admin_session,
@@ -61,14 +41,12 @@ static int64_t first_number(struct task *t)
     return (int64_t)(loop_random(task_loop(t)) >> 2);
 }
 
-int cache_mark_stale(struct task *t, struct sql *c, int64_t uid)
+int cache_mark_stale(struct task *t, struct sql *c, const struct cache_owner *o, int64_t uid)
 {
-    return sql_on(t, c, NULL, users.raise, sql_int(uid), sql_int(first_number(t)));
-}
-
-int cache_mark_stale_admin(struct task *t, struct sql *c, int64_t uid)
-{
-    return sql_on(t, c, NULL, admins.raise, sql_int(uid), sql_int(first_number(t)));
+    return sql_on(t, c, NULL,
+                  "INSERT INTO cache_stale (uid, kind, mark) VALUES (?, ?, ?)"
+                  " ON DUPLICATE KEY UPDATE mark = mark + 1",
+                  sql_int(uid), sql_text(str_of(o->name)), sql_int(first_number(t)));
 }
 
 /* --- dropping what is stale --- */
@@ -77,29 +55,34 @@ struct stale {
     int64_t uid, mark, version;
 };
 
-static int leave_version(struct task *t, struct cache *c, const char *kind, struct str key,
-                         int64_t version, int64_t ttl_ms)
+static int leave_version(struct task *t, struct cache *c, const struct cache_owner *o,
+                         const struct stale *s)
 {
     struct arena *a = task_arena(t);
-    const struct str argv[] = {key, str_printf(a, "%lld", (long long)version),
-                               str_printf(a, "%lld", (long long)ttl_ms)};
+    struct str key = o->info(a, s->uid);
+    cache_outdate(c, key);
+    /* The deadline first: a version without one would stay for ever. */
+    int err = cache_renew(t, c, o, s->uid);
+    if (err)
+        return err;
     const struct redis_reply *r;
-    int err = redis_script_run(t, c->redis, &script_cache_changed, key, 1, 3, argv, &r);
+    err = SCRIPT(t, c->redis, cache_changed, &r, .record = key, .version = str_int(a, s->version),
+                 .ms = str_int(a, o->ttl_ms));
     if (!err && r->type == REDIS_INT)
-        metric_add(cache_counts(c, kind)->drops, r->integer);
+        metric_add(cache_counts(c, o)->drops, r->integer);
     return err;
 }
 
-static int forget(struct task *t, struct cache *c, const struct owner *o,
+static int forget(struct task *t, struct cache *c, const struct cache_owner *o,
                   const struct redis_reply *sids)
 {
     int err = 0;
     for (size_t i = 0; !err && i < sids->count; i++) {
-        struct str key = o->session(task_arena(t), sids->items[i]->str);
         const struct redis_reply *r;
-        err = redis_script_run(t, c->redis, &script_session_forget, key, 1, 1, &key, &r);
+        err = SCRIPT(t, c->redis, session_forget, &r,
+                     .session = o->session(task_arena(t), sids->items[i]->str));
         if (!err && r->type == REDIS_INT)
-            metric_add(cache_counts(c, o->kind)->drops, r->integer);
+            metric_add(cache_counts(c, o)->drops, r->integer);
     }
     return err;
 }
@@ -115,10 +98,10 @@ static int leave_set(struct task *t, struct cache *c, struct str set,
     return redis_argv(t, c->redis, set, 2 + sids->count, argv, NULL);
 }
 
-/* A session must never be in Redis and not in its owner's set: nobody would find it again. One that
- * is loaded while we leave the set is dropped by the second round, and if we die in between, what
- * was there before is gone already. */
-static int drop_sessions(struct task *t, struct cache *c, const struct owner *o, int64_t uid)
+/* A session must never be in Redis and not in its owner's set: it could not be found again. One that
+ * is loaded while the sids leave the set is dropped by the second round, and if the node dies in
+ * between, what was there before is gone already. */
+static int drop_sessions(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid)
 {
     struct str set = o->sessions(task_arena(t), uid);
     const struct redis_reply *const *replies;
@@ -141,18 +124,13 @@ static int drop_sessions(struct task *t, struct cache *c, const struct owner *o,
 
 int cache_drop_sessions(struct task *t, struct cache *c, int64_t uid)
 {
-    return drop_sessions(t, c, &users, uid);
+    return drop_sessions(t, c, &cache_users, uid);
 }
 
-static int drop(struct task *t, struct cache *c, const struct owner *o, const struct stale *s)
+static int drop(struct task *t, struct cache *c, const struct cache_owner *o, const struct stale *s)
 {
     struct arena_mark m = arena_mark(task_arena(t));
-    struct str key = o->info(task_arena(t), s->uid);
-    cache_outdate(c, key);
-    /* The deadline first: a version without one would stay for ever. */
-    int err = o == &users ? cache_renew(t, c, s->uid) : 0;
-    if (!err)
-        err = leave_version(t, c, o->kind, key, s->version, o->ttl_ms);
+    int err = leave_version(t, c, o, s);
     if (!err)
         err = drop_sessions(t, c, o, s->uid);
     arena_reset(task_arena(t), m);
@@ -162,23 +140,32 @@ static int drop(struct task *t, struct cache *c, const struct owner *o, const st
 /* --- taking marks away --- */
 
 struct page {
-    const struct owner *owner;
+    const struct cache_owner *owner;
     struct stale marks[PAGE_ROWS];
     size_t count;
 };
 
+/* The version comes from the same snapshot as the mark: it has every change the mark counts. */
 static int read_page(struct task *t, struct cache *c, struct page *p, int64_t first, int64_t last)
 {
+    const char *owner = p->owner->name;
     struct sql_rows r;
-    int err = sql_call(t, c->sql, &r, p->owner->marks, sql_int(first), sql_int(last));
+    int err = sql_call(t, c->sql, &r,
+                       arena_printf(task_arena(t),
+                                    "SELECT s.uid, s.mark, COALESCE(i.version, ?)"
+                                    " FROM cache_stale s LEFT JOIN %s_info i ON i.uid = s.uid"
+                                    " WHERE s.kind = ? AND s.uid BETWEEN ? AND ?"
+                                    " ORDER BY s.uid LIMIT ?",
+                                    owner),
+                       sql_int(CACHE_VERSION_GONE), sql_text(str_of(owner)), sql_int(first),
+                       sql_int(last), sql_int(PAGE_ROWS));
     if (err)
         return err;
     check(r.count <= PAGE_ROWS);
     p->count = r.count;
     for (size_t i = 0; i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
-        int64_t version = row[2].type == SQL_INT ? row[2].i : CACHE_VERSION_GONE;
-        p->marks[i] = (struct stale){row[0].i, row[1].i, version};
+        p->marks[i] = (struct stale){.uid = row[0].i, .mark = row[1].i, .version = row[2].i};
     }
     return 0;
 }
@@ -188,13 +175,14 @@ static int unmark(struct task *t, struct sql *c, void *arg)
     const struct page *p = arg;
     int err = 0;
     for (size_t i = 0; !err && i < p->count; i++)
-        err = sql_on(t, c, NULL, p->owner->unmark, sql_int(p->marks[i].uid),
+        err = sql_on(t, c, NULL, "DELETE FROM cache_stale WHERE uid = ? AND kind = ? AND mark = ?",
+                     sql_int(p->marks[i].uid), sql_text(str_of(p->owner->name)),
                      sql_int(p->marks[i].mark));
     return err;
 }
 
 /* Up to PAGE_ROWS of them, from *first on; *first is where the next page begins. */
-static int settle_page(struct task *t, struct cache *c, const struct owner *o, int64_t *first,
+static int settle_page(struct task *t, struct cache *c, const struct cache_owner *o, int64_t *first,
                        int64_t last, bool *more)
 {
     struct page *p = ARENA_NEW(task_arena(t), struct page);
@@ -210,7 +198,7 @@ static int settle_page(struct task *t, struct cache *c, const struct owner *o, i
     return err;
 }
 
-static int settle(struct task *t, struct cache *c, const struct owner *o, int64_t first,
+static int settle(struct task *t, struct cache *c, const struct cache_owner *o, int64_t first,
                   int64_t last)
 {
     int err = 0;
@@ -222,26 +210,20 @@ static int settle(struct task *t, struct cache *c, const struct owner *o, int64_
     return err;
 }
 
-int cache_settle(struct task *t, struct cache *c, int64_t uid)
+int cache_settle(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid)
 {
-    return settle(t, c, &users, uid, uid);
+    return settle(t, c, o, uid, uid);
 }
 
-int cache_settle_admin(struct task *t, struct cache *c, int64_t uid)
+void cache_changed(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid,
+                   int64_t version)
 {
-    return settle(t, c, &admins, uid, uid);
-}
-
-int cache_changed(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
-                  int64_t version)
-{
-    const struct owner *o = k->of_admin ? &admins : &users;
-    struct str key = k->key(task_arena(t), uid);
-    cache_outdate(c, key);
-    int err = k->of_admin ? 0 : cache_renew(t, c, uid);
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    int err = leave_version(t, c, o, &(struct stale){.uid = uid, .version = version});
     if (!err)
-        err = leave_version(t, c, k->name, key, version, o->ttl_ms);
-    return err ? err : settle(t, c, o, uid, uid);
+        err = cache_settle(t, c, o, uid);
+    if (err)
+        (void)task_fail(t, 0, "%s", text); /* the change is done, and its mark stays */
 }
 
 /* --- all the time --- */
@@ -254,7 +236,7 @@ static int mark_users(struct task *t, struct sql *c, void *arg)
     for (size_t i = 0; i < uids->count; i++) {
         int64_t uid;
         if (!str_to_i64(uids->items[i]->str, &uid) || uid < 1 || uid > INT32_MAX)
-            continue; /* nobody's */
+            continue; /* no user has it */
         cells[n++] = sql_int(uid);
         cells[n++] = sql_text(STR("user"));
         cells[n++] = sql_int(first_number(t));
@@ -269,8 +251,8 @@ static int mark_users(struct task *t, struct sql *c, void *arg)
                         sql_int(first_number(t)));
 }
 
-/* Whoever has a record in Redis has a deadline there, which was written before. */
-static int mark_everybody(struct task *t, struct cache *c, struct str run_id)
+/* A user that has a record in Redis has a deadline there, which was written before. */
+static int mark_all(struct task *t, struct cache *c, const struct generation *now)
 {
     const struct redis_reply *r;
     int err =
@@ -279,22 +261,24 @@ static int mark_everybody(struct task *t, struct cache *c, struct str run_id)
         err = sql_tx(t, c->sql, mark_users, &r);
     if (err)
         return err;
-    log_info("cache", "Redis was restarted: %zu users are read from MySQL again", r->count);
-    return redis_call(t, c->redis, key_cache_run, NULL, STR("SET"), key_cache_run, run_id);
+    log_info("cache",
+             "Redis was restarted: the records of %zu users are dropped and read from MySQL again",
+             r->count);
+    return redis_call(t, c->redis, key_cache_run, NULL, STR("SET"), key_cache_run,
+                      generation_str(now));
 }
 
 static int vet(struct task *t, struct cache *c)
 {
-    uint64_t epoch = redis_epoch(c->redis);
-    if (c->vetted_epoch == epoch)
+    if (generation_lasts(c->redis, &c->vetted))
         return 0;
-    struct str run_id = str_dup(task_arena(t), redis_run_id(c->redis));
+    struct generation now = generation_now(c->redis);
     const struct redis_reply *r;
     int err = redis_call(t, c->redis, key_cache_run, &r, STR("GET"), key_cache_run);
-    if (!err && !(r->type == REDIS_STRING && str_eq(r->str, run_id)))
-        err = mark_everybody(t, c, run_id);
+    if (!err && !(r->type == REDIS_STRING && str_eq(r->str, generation_str(&now))))
+        err = mark_all(t, c, &now);
     if (!err)
-        c->vetted_epoch = epoch;
+        c->vetted = now;
     return err;
 }
 
@@ -303,10 +287,10 @@ static int drain(struct task *t, struct cache *c)
     uint64_t epoch = redis_epoch(c->redis);
     int err = vet(t, c);
     if (!err)
-        err = settle(t, c, &users, 0, INT64_MAX);
+        err = settle(t, c, &cache_users, 0, INT64_MAX);
     if (!err)
-        err = settle(t, c, &admins, 0, INT64_MAX);
-    /* Whatever was done on an earlier connection does not count: Redis may be another one now. */
+        err = settle(t, c, &cache_admins, 0, INT64_MAX);
+    /* A connection that was lost meanwhile begins anew: Redis may be another one now. */
     if (!err && epoch == redis_epoch(c->redis))
         c->drained_epoch = epoch;
     return err;
@@ -336,7 +320,10 @@ void cache_task(struct task *t, void *arg)
         tried_epoch = redis_epoch(c->redis);
         int err = redis_up(c->redis) ? drain(t, c) : 0;
         if (err && !failed && !task_canceled(t))
-            log_warn("cache", "cannot drop what is stale in Redis: %s", task_error(t));
+            log_warn("cache",
+                     "stale records cannot be dropped from Redis: %s; changes of users may not be "
+                     "seen until it answers",
+                     task_error(t));
         failed = err != 0;
         task_scope_end(t, s);
         cache_note_trust(c);

@@ -1,30 +1,34 @@
 #include "engine/store/keys.h"
 
-const struct str key_tags = {"sys:tags:info", 13};
-const struct str key_journals = {"sys:journals:info", 17};
-const struct str key_prices = {"sys:journals:price", 18};
-const struct str key_catalog_lock = {"sys:lock:catalog", 16};
-const struct str key_billing = {"sys:billing", 11};
-const struct str key_audit_lock = {"sys:lock:audit", 14};
-const struct str key_audited = {"sys:audited", 11};
-const struct str key_drift = {"sys:drift", 9};
-const struct str key_expiry = {"sys:expiry", 10};
-const struct str key_attempts = {"sys:attempts", 12};
-const struct str key_registrations = {"sys:registrations", 17};
-const struct str key_key_errors = {"sys:keyring:errors", 18};
-const struct str key_alerts = {"sys:alerts", 10};
-const struct str key_alerts_lock = {"sys:lock:alerts", 15};
-const struct str key_cache_run = {"sys:cache_run", 13};
-const struct str key_running = {"sys:running", 11};
-const struct str key_nodes = {"sys:nodes", 9};
-const struct str key_nodes_info = {"sys:nodes:info", 14};
-const struct str key_nodes_lost = {"sys:nodes:lost", 14};
-const struct str key_news = {"sys:news", 8};
-const struct str key_dispatched = {"sys:dispatched", 14};
-const struct str key_dispatcher_lock = {"sys:lock:dispatcher", 19};
-const struct str key_keeper_lock = {"sys:lock:keeper", 15};
-const struct str key_download_queue = {"download_queue", 14};
-const struct str key_download_taken = {"download_taken", 14};
+#define KEY(name, text) const struct str name = {text, sizeof(text) - 1};
+
+KEY(key_tags, "sys:tags:info")
+KEY(key_journals, "sys:journals:info")
+KEY(key_prices, "sys:journals:price")
+KEY(key_catalog_lock, "sys:lock:catalog")
+KEY(key_billing, "sys:billing")
+KEY(key_audit_lock, "sys:lock:audit")
+KEY(key_audited, "sys:audited")
+KEY(key_drift, "sys:drift")
+KEY(key_expiry, "sys:expiry")
+KEY(key_attempts, "sys:attempts")
+KEY(key_registrations, "sys:registrations")
+KEY(key_key_errors, "sys:keyring:errors")
+KEY(key_alerts, "sys:alerts")
+KEY(key_alerts_lock, "sys:lock:alerts")
+KEY(key_cache_run, "sys:cache_run")
+KEY(key_queue, "sys:queue")
+KEY(key_archive_lock, "sys:lock:archive")
+KEY(key_running, "sys:running")
+KEY(key_nodes, "sys:nodes")
+KEY(key_nodes_info, "sys:nodes:info")
+KEY(key_nodes_lost, "sys:nodes:lost")
+KEY(key_news, "sys:news")
+KEY(key_dispatched, "sys:dispatched")
+KEY(key_dispatcher_lock, "sys:lock:dispatcher")
+KEY(key_keeper_lock, "sys:lock:keeper")
+KEY(key_download_queue, "download_queue")
+KEY(key_download_taken, "download_taken")
 
 /* Names of journals and tags come from outside: they are copied byte for byte, not printed. Nor is
  * anything else that is made for every paper. */
@@ -33,6 +37,25 @@ static struct str of_number(struct arena *a, struct str before, int64_t n, struc
     char digits[STR_INT_BYTES];
     return STR_JOIN(a, before, str_digits(digits, n), after);
 }
+
+#define OF_NUMBER(name, before, after)                                                             \
+    struct str name(struct arena *a, int64_t n)                                                    \
+    {                                                                                              \
+        return of_number(a, STR(before), n, STR(after));                                           \
+    }
+
+OF_NUMBER(key_user_info, "user:", ":info")
+OF_NUMBER(key_user_sessions, "user:", ":session")
+OF_NUMBER(key_history, "user:", ":history")
+OF_NUMBER(key_admin_info, "admin:", ":info")
+OF_NUMBER(key_admin_sessions, "admin:", ":session")
+OF_NUMBER(key_balance, "user:", ":balance")
+OF_NUMBER(key_ledger, "user:", ":ledger")
+OF_NUMBER(key_billing_queue, "billing_queue:", "")
+OF_NUMBER(key_deductions, "user:", ":deductions")
+OF_NUMBER(key_workers, "user:", ":workers")
+OF_NUMBER(key_downloads_of, "user:", ":downloads")
+OF_NUMBER(key_window, "sys:window:", "")
 
 struct str key_tag_journals(struct arena *a, struct str tag)
 {
@@ -81,34 +104,9 @@ struct str key_block_aside(struct arena *a, struct str journal, int64_t year, st
     return STR_JOIN(a, STR("sys:aside:{"), key_block(a, journal, year), STR("}:"), token);
 }
 
-struct str key_user_info(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":info"));
-}
-
-struct str key_user_sessions(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":session"));
-}
-
 struct str key_session(struct arena *a, struct str sid)
 {
     return STR_JOIN(a, STR("session:"), sid);
-}
-
-struct str key_history(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":history"));
-}
-
-struct str key_admin_info(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("admin:"), uid, STR(":info"));
-}
-
-struct str key_admin_sessions(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("admin:"), uid, STR(":session"));
 }
 
 struct str key_admin_session(struct arena *a, struct str sid)
@@ -121,26 +119,6 @@ struct str key_attempts_of(struct arena *a, const char *realm, const char *what,
     return STR_JOIN(a, STR("sys:attempts:"), str_of(realm), STR(":"), str_of(what), STR(":"), who);
 }
 
-struct str key_balance(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":balance"));
-}
-
-struct str key_ledger(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":ledger"));
-}
-
-struct str key_billing_queue(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("billing_queue:"), uid, STR(""));
-}
-
-struct str key_deductions(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":deductions"));
-}
-
 /* "query:<uid>:<qid>:<part>" and "task:<uid>:<qid>:<part>" */
 static struct str of_run(struct arena *a, const char *kind, int64_t uid, struct str qid,
                          const char *part)
@@ -149,82 +127,28 @@ static struct str of_run(struct arena *a, const char *kind, int64_t uid, struct 
     return STR_JOIN(a, str_of(kind), str_digits(digits, uid), STR(":"), qid, str_of(part));
 }
 
-struct str key_query_status(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "query:", uid, qid, ":status");
-}
+#define OF_RUN(name, kind, part)                                                                   \
+    struct str name(struct arena *a, int64_t uid, struct str id)                                   \
+    {                                                                                              \
+        return of_run(a, kind, uid, id, part);                                                     \
+    }
 
-const struct str key_queue = {"sys:queue", 9};
-const struct str key_archive_lock = {"sys:lock:archive", 16};
-
-struct str key_query_info(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "query:", uid, qid, ":info");
-}
-
-struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "query:", uid, qid, ":pause_signal");
-}
-
-struct str key_terminate_signal(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "query:", uid, qid, ":terminate_signal");
-}
-
-struct str key_pending(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "task:", uid, qid, ":pending_blocks");
-}
-
-struct str key_inflight(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "task:", uid, qid, ":inflight");
-}
-
-struct str key_result(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "result:", uid, qid, "");
-}
-
-struct str key_failed(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "query:", uid, qid, ":failed");
-}
-
-struct str key_progress(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "progress:", uid, qid, ":finished_count");
-}
-
-struct str key_arrivals(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "result:", uid, qid, ":arrivals");
-}
-
-struct str key_relevant(struct arena *a, int64_t uid, struct str qid)
-{
-    return of_run(a, "result:", uid, qid, ":relevant");
-}
+OF_RUN(key_query_status, "query:", ":status")
+OF_RUN(key_query_info, "query:", ":info")
+OF_RUN(key_pause_signal, "query:", ":pause_signal")
+OF_RUN(key_terminate_signal, "query:", ":terminate_signal")
+OF_RUN(key_pending, "task:", ":pending_blocks")
+OF_RUN(key_inflight, "task:", ":inflight")
+OF_RUN(key_result, "result:", "")
+OF_RUN(key_failed, "query:", ":failed")
+OF_RUN(key_progress, "progress:", ":finished_count")
+OF_RUN(key_arrivals, "result:", ":arrivals")
+OF_RUN(key_relevant, "result:", ":relevant")
+OF_RUN(key_download_status, "download:", ":status")
 
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
 {
     return of_run(a, "distill_chunk:", uid, qid, arena_printf(a, ":%lld", (long long)n));
-}
-
-struct str key_workers(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":workers"));
-}
-
-struct str key_downloads_of(struct arena *a, int64_t uid)
-{
-    return of_number(a, STR("user:"), uid, STR(":downloads"));
-}
-
-struct str key_download_status(struct arena *a, int64_t uid, struct str task)
-{
-    return of_run(a, "download:", uid, task, ":status");
 }
 
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
@@ -236,11 +160,6 @@ struct str key_permits(struct arena *a, const char *service)
 {
     return strcmp(service, "chat") == 0 ? STR("sys:keyring")
                                         : str_printf(a, "sys:keyring:service:%s", service);
-}
-
-struct str key_window(struct arena *a, int64_t api_id)
-{
-    return of_number(a, STR("sys:window:"), api_id, STR(""));
 }
 
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period)

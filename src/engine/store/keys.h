@@ -114,8 +114,9 @@ struct str key_window(struct arena *a, int64_t api_id); /* hash: what was used, 
 /* string: start of the period, s since 1970, and calls in it. period: "minute", "day", "month" */
 struct str key_api_limit(struct arena *a, int64_t api_id, const char *period);
 
-/* --- alerts: a copy of what table setting has, for when MySQL is away; engine/watch/alerts.c --- */
+/* --- alerts: no TTL; engine/watch/alerts.c --- */
 
-extern const struct str key_alerts;      /* string: episodes that are not over, as JSON */
-extern const struct str key_alerts_lock; /* string: who sends them while MySQL is away, 30 s */
+/* string: numbered note of the episodes that are not over, as JSON; so has table setting */
+extern const struct str key_alerts;
+extern const struct str key_alerts_lock; /* string: token of the node that watches, 10 s */
 #endif

@@ -32,3 +32,20 @@ int script_run(struct task *t, struct redis *r, const struct script *s, const vo
     (void)put(at, more_args.p, more_args.n);
     return redis_script_run(t, r, &s->redis, argv[0], keys + more_keys.n, total, argv, out);
 }
+
+int script_numbers(struct task *t, struct redis *r, const struct script *s, const void *call,
+                   size_t count, int64_t *out)
+{
+    const struct redis_reply *reply;
+    int err = script_run(t, r, s, call, &reply);
+    if (err)
+        return err;
+    bool fits =
+        count == 1 ? reply->type == REDIS_INT : reply->type == REDIS_ARRAY && reply->count == count;
+    for (size_t i = 0; fits && i < count; i++) {
+        const struct redis_reply *number = count == 1 ? reply : reply->items[i];
+        fits = number->type == REDIS_INT;
+        out[i] = number->integer;
+    }
+    return fits ? 0 : task_fail(t, ERR_PROTO, "script %s returned something else", s->redis.name);
+}

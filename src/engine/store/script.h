@@ -26,4 +26,14 @@ struct script_list {
 /* call: the generated struct of the script. */
 MUST_CHECK int script_run(struct task *t, struct redis *r, const struct script *s, const void *call,
                           const struct redis_reply **out);
+
+/* The same for scripts that return numbers: a list of count of them, or where count is 1 an integer.
+ * ERR_PROTO: it returned something else. */
+#define SCRIPT_NUMBERS(t, r, name, count, out, ...)                                                \
+    script_numbers((t), (r), &script_##name, &(const struct script_##name##_call){__VA_ARGS__},    \
+                   (count), (out))
+#define SCRIPT_NUMBER(t, r, name, out, ...) SCRIPT_NUMBERS(t, r, name, 1, out, __VA_ARGS__)
+
+MUST_CHECK int script_numbers(struct task *t, struct redis *r, const struct script *s,
+                              const void *call, size_t count, int64_t *out);
 #endif

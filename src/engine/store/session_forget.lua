@@ -1,8 +1,9 @@
--- Drops a session from Redis, so that the next reader asks MySQL. What an ended session has left
--- behind stays: it keeps a slow loader from reviving it.
--- KEYS: the session. ARGV: nothing.
--- Returns 1: dropped. 0: there was none. A repeat changes nothing.
-if redis.call('TYPE', KEYS[1]).ok ~= 'hash' or redis.call('HEXISTS', KEYS[1], 'user_id') == 0 then
+-- Drops a session from Redis, so that the next reader asks MySQL. The tombstone of an ended session
+-- stays: it keeps a slow loader from reviving it.
+--   key session
+-- Returns 1: dropped. 0: there was none. Idempotent.
+if redis.call('TYPE', KEYS.session).ok ~= 'hash'
+    or redis.call('HEXISTS', KEYS.session, 'user_id') == 0 then
     return 0
 end
-return redis.call('UNLINK', KEYS[1])
+return redis.call('UNLINK', KEYS.session)

@@ -12,7 +12,8 @@
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
 #define RECORDS_MS      10000 /* nor is a burst */
 #define CALL_MS         5000
-#define PAUSE_MS        1000 /* before a message is tried again; twice as long each time */
+#define LOCK_MS         10000 /* a node that died is replaced after this */
+#define PAUSE_MS        1000  /* before a message is tried again; twice as long each time */
 #define PAUSE_MS_MAX    60000
 #define REPLY_BYTES_MAX (64 * 1024)
 
@@ -25,7 +26,7 @@ struct alerts *alerts_new(const struct alerts_options *o)
     a->options.each_ms = o->each_ms ? o->each_ms : EACH_MS;
     a->options.store_ms = o->store_ms ? o->store_ms : STORE_DOWN_MS;
     a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
-    a->taken_ms = a->blind_ms = -1;
+    a->changes = a->in_mysql = a->in_redis = -1;
     a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = -1;
     /* A client of its own: ai.ca_file vouches for the AI service only. */
     const char *ca_file = o->ca_file && *o->ca_file ? o->ca_file : NULL;
@@ -61,6 +62,7 @@ static struct str message(struct task *t, const struct episode *e)
     buf_init(&b);
     jw_init(&w, &b);
     jw_object(&w);
+    jw_put_str(&w, "id", str_printf(task_arena(t), "%s@%lld", e->name, (long long)e->since_ms));
     jw_put_str(&w, "event", e->over ? STR("ended") : STR("begun"));
     jw_put_str(&w, "alert", str_of(e->name));
     jw_put_str(&w, "text",
@@ -104,7 +106,7 @@ static bool is_due(struct task *t, const struct episode *e)
     return (e->over || !e->told) && loop_now_ms(task_loop(t)) >= e->again_ms;
 }
 
-/* One at a time: the lease must be kept meanwhile. True: something has changed. */
+/* One at a time: the lock must be kept meanwhile. True: something has changed. */
 static bool tell_one(struct task *t, struct alerts *a)
 {
     size_t i = 0;
@@ -113,7 +115,7 @@ static bool tell_one(struct task *t, struct alerts *a)
     if (i == a->count)
         return false;
     struct episode *e = &a->list[i];
-    bool unheard = e->over && !e->told; /* nobody misses its end */
+    bool unheard = e->over && !e->told; /* its beginning was not received: no end is due */
     if (!unheard && *a->options.url && !send(t, a, e)) {
         e->pause_ms = e->pause_ms ? 2 * e->pause_ms : PAUSE_MS;
         if (e->pause_ms > PAUSE_MS_MAX)
@@ -133,12 +135,12 @@ static bool tell_one(struct task *t, struct alerts *a)
 
 /* --- a round --- */
 
-static void note(struct task *t, struct alerts *a, bool news)
+/* ERR_CONFLICT: another node has noted something, which must be read first. */
+static int note(struct task *t, struct alerts *a, bool news)
 {
     a->changes += news;
-    if (news || a->unsaved)
-        a->unsaved = !alerts_save(t, a);
     metric_set(a->open, (int64_t)a->count);
+    return alerts_save(t, a);
 }
 
 static void forget_lost(struct task *t, struct alerts *a, const struct alerts_found *f)
@@ -150,11 +152,11 @@ static void forget_lost(struct task *t, struct alerts *a, const struct alerts_fo
 }
 
 /* One row for each user, however many runs there are. While MySQL is known to be away it is not
- * asked: the watcher would wait for it in every round. */
+ * asked: every round would wait for it. */
 static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_list *out)
 {
     struct sql_rows r;
-    if (a->blind_ms >= 0)
+    if (a->mysql_away)
         return;
     int64_t old = task_deadline(t, ALERTS_STORE_MS);
     int err = sql_call(t, a->options.node->sql, &r,
@@ -185,28 +187,63 @@ static int watch(struct task *t, struct alerts *a)
     if (err)
         return err;
     a->looked = d->number;
+    a->mysql_away = !d->mysql.up;
     alerts_watch(t, a, d, &paused, &found);
-    note(t, a, found.news);
+    if (note(t, a, found.news))
+        return 0;
     forget_lost(t, a, &found);
-    if (!task_canceled(t))
-        note(t, a, tell_one(t, a));
-    return 0;
+    if (!task_canceled(t) && tell_one(t, a))
+        err = note(t, a, true);
+    return err == ERR_CONFLICT ? 0 : err; /* the next round reads what the other node has noted */
+}
+
+/* --- which node watches --- */
+
+/* ERR_BUSY: another node has it. Other errors: Redis does not answer. */
+static int take_lock(struct task *t, struct alerts *a)
+{
+    struct role_turn *turn = &a->turn;
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    int err = turn->locked ? role_keep(t, turn) : ERR_CONFLICT;
+    if (err == ERR_CONFLICT) {
+        err = lock_take(t, a->options.node->redis, key_alerts_lock, LOCK_MS, &turn->lock);
+        turn->locked = !err;
+        turn->ms = LOCK_MS;
+        turn->kept_ms = loop_now_ms(task_loop(t));
+    }
+    task_deadline_restore(t, old);
+    return err;
+}
+
+static void step_down(struct alerts *a)
+{
+    a->watching = a->alone = false;
+    a->count = 0;
+    a->changes = -1;
+    metric_set(a->open, 0); /* the node that watches shows it */
+}
+
+/* What this node has told while Redis was away is for it to end, or for the next one to read. */
+static bool is_done(struct alerts *a)
+{
+    bool noted = a->in_mysql >= a->changes || a->in_redis >= a->changes;
+    return noted && !(a->alone && alerts_find(a, "redis"));
 }
 
 static int look(struct task *t, struct alerts *a)
 {
-    bool watched = a->watching;
-    alerts_take_role(t, a);
-    if (!a->watching) {
-        metric_set(a->open, 0); /* who watches says */
+    int err = take_lock(t, a);
+    if (err == ERR_BUSY && is_done(a)) {
+        step_down(a);
         return 0;
     }
-    int err = watched ? 0 : alerts_load(t, a);
-    if (err)
-        a->watching = false; /* taken again, and read again, in the next round */
-    if (err)
-        a->taken_ms = -1;
-    return err ? err : watch(t, a);
+    a->alone = err != 0;
+    bool reads = !a->watching || a->alone || a->outdated;
+    err = reads ? alerts_load(t, a) : 0;
+    if (err && !a->watching)
+        return err;
+    a->watching = true;
+    return watch(t, a);
 }
 
 void alerts_task(struct task *t, void *arg)
@@ -215,7 +252,16 @@ void alerts_task(struct task *t, void *arg)
     do {
         struct task_scope scope = task_scope(t);
         if (look(t, a) && !task_canceled(t))
-            log_debug("alert", "nobody watches now: %s", task_error(t));
+            log_debug("alert", "this node does not watch: %s", task_error(t));
         task_scope_end(t, scope);
     } while (task_sleep(t, a->options.each_ms) == 0);
+}
+
+void alerts_part(struct task *t, struct alerts *a)
+{
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    if (a->turn.locked)
+        lock_drop(t, &a->turn.lock);
+    a->turn.locked = false;
+    task_deadline_restore(t, old);
 }

@@ -1,5 +1,5 @@
-/* Once for each episode, whoever watches: on real stores. The overview and the webhook are made up: what is defined below is
- * linked instead of the real ones. */
+/* Once for each episode, whichever node watches: on real stores. The overview and the webhook are made
+ * up: what is defined below is linked instead of the real ones. */
 #include "engine/watch/alerts_private.h"
 
 #include <stdio.h>
@@ -44,6 +44,8 @@ bool members_certain(const struct members *m, int64_t now_ms)
 
 static char told[2000]; /* "begun redis;ended redis;" */
 static char last[1000]; /* text of the last message */
+static char id[100];    /* of the first message after fine() */
+static int other_ids;   /* messages with another one */
 static int hook_status, tries;
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
@@ -74,6 +76,10 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
     snprintf(told + n, sizeof told - n, "%.*s %.*s;", STR_ARG(json_str(json_get(j, "event"))),
              STR_ARG(json_str(json_get(j, "alert"))));
     snprintf(last, sizeof last, "%.*s", STR_ARG(json_str(json_get(j, "text"))));
+    struct str its = json_str(json_get(j, "id"));
+    if (!*id)
+        snprintf(id, sizeof id, "%.*s", STR_ARG(its));
+    other_ids += !str_eq(its, str_of(id));
     return 0;
 }
 
@@ -106,7 +112,7 @@ static void open_side(struct task *t, struct side *s, uint64_t incarnation)
     check(task_go(&s->tasks, "alerts", alerts_task, s->alerts) == 0);
 }
 
-/* killed: it says nothing to nobody. */
+/* killed: it lets go of nothing. */
 static void close_side(struct task *t, struct side *s, bool killed)
 {
     group_cancel(&s->tasks);
@@ -135,8 +141,8 @@ static void fine(void)
     now.redis.problem = now.mysql.problem = STR("no answer");
     hook_status = 200;
     certain = true;
-    told[0] = '\0';
-    tries = 0;
+    told[0] = id[0] = '\0';
+    tries = other_ids = 0;
 }
 
 static void reset(struct task *t)
@@ -179,7 +185,7 @@ static void test_kinds(struct task *t, void *arg)
     open_side(t, &b, 0xb);
     expect(t, "", "nothing is wrong");
     now.redis.up = false;
-    expect(t, "begun redis;", "a store is down: one message, whoever watches");
+    expect(t, "begun redis;", "a store is down: one message, whichever node watches");
     ok(strstr(last, "no answer") != NULL, "and why");
     now.redis.up = true;
     expect(t, "ended redis;", "and one when it is back");
@@ -270,9 +276,8 @@ static void test_watchers(struct task *t, void *arg)
     expect(t, "begun drift;", "one watches");
     open_side(t, &b, 0xb);
     expect(t, "", "another one does not");
-    ok(a.alerts->watching && !b.alerts->watching, "by its lease");
+    ok(a.alerts->watching && !b.alerts->watching, "by its lock");
     close_side(t, &a, false);
-    b.alerts->taken_ms = -1; /* it asks at once, and not after some seconds */
     for (int ms = 0; ms < PATIENCE_MS && !b.alerts->watching; ms += 5)
         check(task_sleep(t, 5) == 0);
     ok(b.alerts->watching, "when it ends, the other one watches");
@@ -283,14 +288,12 @@ static void test_watchers(struct task *t, void *arg)
     ok(count == 1 && str_eq(list[0].name, STR("drift")), "anybody can ask what is so");
     close_side(t, &b, true);
     open_side(t, &a, 0xc);
-    expect(t, "", "who is killed keeps the lease for a while");
-    ok(!a.alerts->watching, "so nobody watches");
-    check(sql_call(t, a.node.sql, NULL,
-                   "UPDATE setting SET changed_at = changed_at - INTERVAL 11 SECOND"
-                   " WHERE name = 'alerts.watch'") == 0);
-    a.alerts->taken_ms = -1;
+    expect(t, "", "a node that is killed keeps the lock for a while");
+    ok(!a.alerts->watching, "so none watches");
+    check(redis_call(t, a.node.redis, key_alerts_lock, NULL, STR("DEL"), key_alerts_lock) == 0);
     now.drift_cents = now.findings = 0;
     expect(t, "ended drift;", "then the next one tells the end");
+    is_int(other_ids, 0, "which has the id of the beginning, though another node has told that");
     close_side(t, &a, false);
 }
 
@@ -334,19 +337,18 @@ static void test_away(struct task *t, void *arg)
     open_side(t, &a, 0xa);
     expect(t, "", "all is well");
     mariadb_kill(&server);
-    a.alerts->taken_ms = -1; /* it asks at once whether it still watches */
     now.mysql.up = false;
-    expect(t, "begun mysql;", "MySQL is away: who watched goes on");
+    expect(t, "begun mysql;", "MySQL is away: the node that watched goes on");
     check(redis_call(t, a.node.redis, key_alerts, &r, STR("GET"), key_alerts) == 0);
     ok(str_find(r->str, STR("\"mysql\"")) > 0, "Redis knows it");
-    ok(a.alerts->locked, "and by whom it was told");
+    ok(a.alerts->turn.locked, "and has the lock");
     store_redis_kill(&store);
     now.redis.up = false;
     expect(t, "begun redis;", "both are away: it goes on by itself");
     store_redis_spawn(&store, NULL);
     store_redis_await(&store);
     mariadb_restart(&server);
-    for (int ms = 0; ms < PATIENCE_MS && a.alerts->unsaved; ms += 5)
+    for (int ms = 0; ms < PATIENCE_MS && a.alerts->in_mysql < a.alerts->changes; ms += 5)
         check(task_sleep(t, 5) == 0);
     check(sql_call(t, a.node.sql, &rows,
                    "SELECT value FROM setting WHERE name = 'alerts.episodes'") == 0 &&
@@ -359,6 +361,68 @@ static void test_away(struct task *t, void *arg)
     expect(t, "", "the next one repeats nothing");
     now.redis.up = now.mysql.up = true;
     expect(t, "ended mysql;ended redis;", "and tells the ends");
+    close_side(t, &b, false);
+}
+
+static void await_alone(struct task *t, struct side *s, bool alone)
+{
+    s->alerts->turn.kept_ms = 0; /* it asks for its lock at once, and not after some seconds */
+    for (int ms = 0; ms < PATIENCE_MS && s->alerts->alone != alone; ms += 5)
+        check(task_sleep(t, 5) == 0);
+}
+
+/* While this holds the note, both nodes find out that Redis is down, and each wants to note it. */
+static int hold_note(struct task *t, struct sql *c, void *arg)
+{
+    (void)arg;
+    struct sql_rows r;
+    check(sql_on(t, c, &r, "SELECT 1 FROM setting WHERE name = 'alerts.episodes' FOR UPDATE") == 0);
+    check(r.count == 1);
+    now.redis.up = false;
+    return task_sleep(t, 400);
+}
+
+/* Without Redis there is no lock: all nodes watch, and agree by MySQL what they say. */
+static void test_no_lock(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a, b;
+    struct sql_rows rows;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.drift_cents = now.findings = 1;
+    expect(t, "begun drift;", "something is noted");
+    id[0] = '\0';
+    open_side(t, &b, 0xb);
+    store_redis_kill(&store);
+    await_alone(t, &a, true);
+    await_alone(t, &b, true);
+    ok(a.alerts->watching && b.alerts->watching, "Redis is away: both watch");
+    check(sql_tx(t, a.node.sql, hold_note, NULL) == 0);
+    for (int ms = 0; ms < PATIENCE_MS && !*told; ms += 5)
+        check(task_sleep(t, 5) == 0);
+    check(task_sleep(t, QUIET_MS) == 0);
+    ok(strncmp(told, "begun redis;", 12) == 0, "its message is sent, by one of them at least");
+    is_int(other_ids, 0, "always with the same id");
+    check(sql_call(t, a.node.sql, &rows,
+                   "SELECT value FROM setting WHERE name = 'alerts.episodes'") == 0 &&
+          rows.count == 1);
+    ok(str_find(rows.cells[0].s, STR("\"redis\"")) > 0, "MySQL knows it");
+    told[0] = '\0';
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    now.redis.up = true;
+    for (int ms = 0; ms < PATIENCE_MS && (!*told || a.alerts->watching == b.alerts->watching);
+         ms += 5)
+        check(task_sleep(t, 5) == 0);
+    check(task_sleep(t, QUIET_MS) == 0);
+    ok(strncmp(told, "ended redis;", 12) == 0 && !strstr(told, "begun"), "so is its end");
+    is_int(other_ids, 0, "with that id");
+    ok(a.alerts->watching != b.alerts->watching, "and one of them watches");
+    told[0] = '\0';
+    now.drift_cents = now.findings = 0;
+    expect(t, "ended drift;", "and tells the rest, once");
+    close_side(t, &a, false);
     close_side(t, &b, false);
 }
 
@@ -383,6 +447,7 @@ int main(void)
     tap_task(test_watchers, NULL, true);
     tap_task(test_deaf, NULL, true);
     tap_task(test_away, NULL, true);
+    tap_task(test_no_lock, NULL, true);
     metrics_close(metrics);
     store_redis_stop(&store);
     mariadb_release(&server);

@@ -8,7 +8,7 @@
 #include "engine/store/amount.h"
 #include "engine/watch/alerts_private.h"
 
-static struct episode *find(struct alerts *a, const char *name)
+struct episode *alerts_find(struct alerts *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++)
         if (strcmp(a->list[i].name, name) == 0)
@@ -21,7 +21,7 @@ static bool is_so(struct task *t, struct alerts *a, const char *name, const char
     PRINTF(4, 5);
 static bool is_so(struct task *t, struct alerts *a, const char *name, const char *fmt, ...)
 {
-    struct episode *e = find(a, name);
+    struct episode *e = alerts_find(a, name);
     if (e) {
         bool again = e->over;
         e->seen = true;
@@ -46,7 +46,7 @@ static bool lasts(struct task *t, struct alerts *a, const char *name, bool so, i
                   int64_t ms)
 {
     int64_t now_ms = loop_now_ms(task_loop(t));
-    const struct episode *e = find(a, name);
+    const struct episode *e = alerts_find(a, name);
     if (so && e && !e->over)
         return true;
     if (!so)
