@@ -38,6 +38,13 @@ static inline bool str_eq(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+static inline int str_compare(struct str a, struct str b) /* by bytes; a prefix comes first */
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n ? memcmp(a.p, b.p, n) : 0;
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 bool str_ieq(struct str a, struct str b); /* ASCII case-insensitive */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);

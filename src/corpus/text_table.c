@@ -8,8 +8,7 @@
 static int by_name(const void *key, const void *row)
 {
     const struct str *wanted = key, *name = row;
-    int order = memcmp(wanted->p, name->p, wanted->n < name->n ? wanted->n : name->n);
-    return order ? order : (wanted->n > name->n) - (wanted->n < name->n);
+    return str_compare(*wanted, *name);
 }
 
 #define FIND(what, name)                                                                           \

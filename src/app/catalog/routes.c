@@ -1,7 +1,6 @@
 #include "app/catalog/routes.h"
 
 #include "engine/api/choice.h"
-#include "engine/money/ledger.h"
 #include "engine/store/amount.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
@@ -33,11 +32,8 @@ static void put_years(struct json_writer *w, const struct catalog_journal *j)
     jw_key(w, STR("years"));
     jw_object(w);
     for (size_t i = 0; i < j->year_count; i++) {
-        char text[4];
-        int64_t year = j->years[i].year;
-        for (int k = 3; k >= 0; k--, year /= 10)
-            text[k] = (char)('0' + year % 10);
-        jw_key(w, str_from(text, sizeof text));
+        char space[STR_INT_BYTES];
+        jw_key(w, str_digits(space, j->years[i].year));
         jw_int(w, j->years[i].papers);
     }
     jw_end_object(w);
@@ -74,12 +70,6 @@ static int list_journals(struct task *t, struct api_call *c, struct json_writer 
     return 0;
 }
 
-static void put_money(struct task *t, struct json_writer *w, int64_t cents)
-{
-    jw_key(w, STR("cost"));
-    jw_str(w, amount_decimal(task_arena(t), cents));
-}
-
 static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct catalog_choice choice;
@@ -96,7 +86,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
         return err;
     c->degraded |= degraded;
     jw_put_int(w, "papers", e.papers);
-    put_money(t, w, e.cents);
+    jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
     jw_key(w, STR("per_journal"));
     jw_array(w);
     for (size_t i = 0; i < choice.journal_count; i++) {
@@ -104,7 +94,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
         jw_put_str(w, "journal", e.rows[i].journal);
         jw_put_int(w, "papers", e.rows[i].papers);
         jw_put_int(w, "price", e.rows[i].price);
-        put_money(t, w, e.rows[i].cents);
+        jw_put_str(w, "cost", amount_decimal(task_arena(t), e.rows[i].cents));
         jw_end_object(w);
     }
     jw_end_array(w);

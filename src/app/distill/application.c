@@ -4,8 +4,8 @@
 #include "engine/crew/judged.h"
 #include "engine/setup/node.h"
 
-/* All chunks, also when only failed papers are tried again: which chunk one is in is known by reading it, and
- * the papers of a chunk that have a verdict are passed over. */
+/* All chunks, also when only failed papers are tried again: the chunk of a paper is known only by
+ * reading it, and papers of a chunk that have a verdict are skipped. */
 static int split(struct task *t, const struct node *n, const struct app_run *run,
                  struct str **units, size_t *count)
 {

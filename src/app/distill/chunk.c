@@ -28,10 +28,10 @@ struct chunk {
     const struct app_run *run;
     struct str key;
     int64_t first; /* number of its first paper */
-    size_t papers; /* it has */
+    size_t papers; /* in it */
 };
 
-/* Which number a name ends with; it must be the name of that chunk. */
+/* The chunk of a name, by the number at its end. */
 static int chunk_of(struct task *t, const struct app_run *run, struct str name, struct chunk *out)
 {
     size_t digits = 0;
@@ -57,7 +57,7 @@ static int64_t cents_of(const struct app_run *run, struct str journal)
     return price < 0 ? -1 : price * DISTILL_CENTS;
 }
 
-/* before: the paper in front of it, NULL for the first; neighbours have one journal mostly. */
+/* before: the paper in front of it, NULL for the first; most neighbours share a journal. */
 static int make_paper(struct task *t, const struct chunk *c, struct str doi, struct str block,
                       const struct app_paper *before, struct app_paper *out)
 {
@@ -72,7 +72,7 @@ static int make_paper(struct task *t, const struct chunk *c, struct str doi, str
                : task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(out->journal));
 }
 
-/* *found is false if Redis has not all of them. */
+/* *found is false if Redis does not have all of them. */
 static int read_redis(struct task *t, struct redis *redis, const struct chunk *c,
                       struct app_paper *papers, bool *found)
 {

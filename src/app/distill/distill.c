@@ -68,7 +68,7 @@ static int count_papers(struct task *t, const struct runs *r, struct run_id id,
 
 /* --- what it costs --- */
 
-/* Those of the original. A journal that has none there (price -1) is left as it is. */
+/* Copies the original's prices. A journal that has none there keeps -1. */
 static void take_prices(struct task *t, const struct run_row *original, struct distill_estimate *e)
 {
     const struct json *params;
@@ -86,7 +86,7 @@ static void take_prices(struct task *t, const struct run_row *original, struct d
     map_free(rows);
 }
 
-/* A run of another system, which had other parameters: the price of today. */
+/* For a run of the system before millrace, which had other parameters: the price of today. */
 static int take_price_of_today(struct task *t, const struct runs *r,
                                struct catalog_estimate_row *row)
 {
@@ -96,7 +96,7 @@ static int take_price_of_today(struct task *t, const struct runs *r,
     bool degraded;
     int err = catalog_price(t, r->catalog, &choice, &now, &unknown, &degraded);
     if (err == ERR_NOT_FOUND)
-        return task_fail(t, ERR_CONFLICT, "nobody knows the price of %.*s any more",
+        return task_fail(t, ERR_CONFLICT, "%.*s is not in the catalog any more and has no price",
                          STR_ARG(row->journal));
     if (!err)
         row->price = now.rows[0].price;
@@ -113,7 +113,7 @@ static int add_costs(struct task *t, const struct runs *r, struct distill_estima
         if (!err && (__builtin_mul_overflow(row->papers, row->price, &row->cents) ||
                      __builtin_mul_overflow(row->cents, (int64_t)DISTILL_CENTS, &row->cents) ||
                      __builtin_add_overflow(e->cents, row->cents, &e->cents)))
-            err = task_fail(t, ERR_LIMIT, "the cost is too large to be told");
+            err = task_fail(t, ERR_LIMIT, "the papers cost more than can be counted");
     }
     return err;
 }
@@ -161,8 +161,8 @@ struct freezing {
     const struct distill_estimate *estimate;
 };
 
-/* The original is locked and as it was when it was counted, so what was counted is what is frozen: results of an archived
- * run change only when it goes on, which has to change its row first. */
+/* The original's row is locked and unchanged since its papers were counted, so the same papers are
+ * frozen: results of an archived run change only when it goes on, which changes its row first. */
 static int freeze(struct task *t, struct sql *c, struct str qid, void *arg)
 {
     const struct freezing *f = arg;

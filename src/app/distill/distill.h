@@ -1,11 +1,13 @@
-/* distill.h -- a run over the relevant papers of another one, for a tenth of their price (DIS-1..3).
+/* distill.h -- a run over the relevant papers of another one, for a tenth of their price
+ * (DIS-1..3).
  *
- * Its papers are frozen when it is submitted: in distill_paper, in the transaction that writes its row, from
- * search_result of a run that has ended and is archived. So they are the same whatever becomes of that
- * run, or of Redis. A unit is a chunk of a hundred of them; a chunk in Redis is a copy that may go any time.
+ * Its papers are frozen when it is submitted: in distill_paper, in the transaction that writes its
+ * row, from search_result of a run that has ended and is archived. So they stay the same whatever
+ * happens to that run, or to Redis. A unit is a chunk of a hundred of them; a chunk in Redis is a
+ * copy that may expire any time.
  *
- * Prices are frozen in search_params, as those of any run: a distillation takes them over from the run that it
- * distils, so that a paper costs the same at every level. */
+ * Prices are frozen in search_params, as those of any run: a distillation copies them from the run
+ * that it distils, so that a paper costs the same at every level. */
 #ifndef APP_DISTILL_DISTILL_H
 #define APP_DISTILL_DISTILL_H
 
@@ -21,10 +23,10 @@ struct distill_estimate {
     int64_t papers, cents;
     size_t journal_count;
     struct catalog_estimate_row *journals;
-    int64_t changed_ms; /* of the original: it goes for this state of it */
+    int64_t changed_ms; /* version of the original's row that was counted */
 };
-/* What distilling a run would cost. ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: it has not ended, or is
- * not archived yet. */
+/* What distilling a run would cost. ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: it has
+ * not ended, or is not archived yet. */
 MUST_CHECK int distill_estimate(struct task *t, const struct runs *r, struct run_id original,
                                 struct distill_estimate *out);
 /* ERR_CONFLICT: also if none of its papers is relevant. Else as run_enter. */
@@ -36,7 +38,7 @@ MUST_CHECK int distill_submit(struct task *t, const struct runs *r, struct run_i
 /* Their names, which are those of the run's units. ERR_INVALID: the run is no distillation. */
 MUST_CHECK int distill_chunks(struct task *t, const struct app_run *run, struct str **names,
                               size_t *count);
-/* The papers of one: from Redis, else from MySQL, and then they are in Redis again. */
+/* The papers of one: from Redis, else from MySQL, which fills Redis again. */
 MUST_CHECK int distill_chunk_read(struct task *t, struct redis *redis, struct sql_pool *sql,
                                   const struct app_run *run, struct str name,
                                   struct app_paper **papers, size_t *count);

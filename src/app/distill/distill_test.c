@@ -159,7 +159,7 @@ static void test_cost(struct task *t, void *arg)
        "and that the original has it");
     ok(run_distillations(t, &r, (struct run_id){uid + 1, original.qid}, &ids, &count) == 0 &&
            count == 0,
-       "nobody else");
+       "but not to another user");
     /* It ends, and is distilled again. */
     check(sql_call(t, n.sql, NULL,
                    "UPDATE query_log SET status = 'CANCELLED', archived = 1 WHERE query_id = ?",
@@ -341,7 +341,7 @@ static void submit_task(struct task *t, void *arg)
     r->err = submit(t, r->node, r->original, &id);
 }
 
-/* Whoever submits has counted the papers, and waits for the row. */
+/* The submit has counted the papers, and waits for the lock of the row. */
 static int go_on(struct task *t, struct sql *c, void *arg)
 {
     struct race *r = arg;

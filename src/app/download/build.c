@@ -1,10 +1,9 @@
 #include "app/download/downloads_private.h"
 #include "engine/store/keys.h"
-#include "loop/offload.h"
 
 struct build {
     struct downloads *downloads;
-    struct export *export;
+    struct exporter *exporter;
     struct buf out; /* not handed on yet */
     int64_t rows, bytes;
     bool has_turn;
@@ -14,7 +13,7 @@ struct build {
 };
 
 struct rendering {
-    struct export *export;
+    struct exporter *exporter;
     const struct result_row *rows;
     const struct block_pick *picks;
     size_t count;
@@ -24,7 +23,7 @@ static void render(void *arg)
 {
     const struct rendering *r = arg;
     for (size_t i = 0; i < r->count; i++)
-        export_add(r->export, &r->rows[i], r->picks[i].bibtex);
+        export_add(r->exporter, &r->rows[i], r->picks[i].bibtex);
 }
 
 /* --- turns --- */
@@ -45,7 +44,7 @@ static void end_turn(struct build *b)
 
 /* --- one batch --- */
 
-/* A client may take its piece slowly: nobody waits for that. */
+/* A client may take its piece slowly: the turn is given up meanwhile. */
 static int hand_piece(struct task *t, struct build *b, struct str piece)
 {
     if (b->far)
@@ -69,7 +68,7 @@ static int hand_on(struct task *t, struct build *b, size_t least)
     return err;
 }
 
-/* Five hundred papers take a helper thread some milliseconds, which the loop does not have. */
+/* Rendering five hundred papers takes milliseconds, too long for the loop's own thread. */
 static int take_rows(struct task *t, const struct result_row *rows, size_t count, void *arg)
 {
     struct build *b = arg;
@@ -80,12 +79,8 @@ static int take_rows(struct task *t, const struct result_row *rows, size_t count
     int err = blocks_pick(t, b->downloads->blocks, picks, count);
     if (err)
         return err;
-    struct rendering r = {b->export, rows, picks, count};
-    err = offload(t, render, &r);
-    if (err == ERR_BUSY) {
-        render(&r);
-        err = 0;
-    }
+    struct rendering r = {b->exporter, rows, picks, count};
+    err = download_offload(t, render, &r);
     b->rows += (int64_t)count;
     if (!err)
         err = hand_on(t, b, DOWNLOAD_PIECE_BYTES);
@@ -103,14 +98,14 @@ int download_build(struct task *t, struct downloads *d, const struct download_wi
     struct build b = {.downloads = d, .fn = fn, .far = far, .arg = arg};
     struct results r = {d->options.redis, d->options.sql, d->options.ledger, d->blocks};
     buf_init(&b.out);
-    b.export = export_new(w->format, &b.out);
+    b.exporter = export_new(w->format, &b.out);
     int err = get_turn(t, &b);
     if (!err)
         err = results_each(t, &r, w->run, w->all ? RESULTS_ALL : RESULTS_HIT, take_rows, &b);
     if (!err)
         err = hand_on(t, &b, 0);
     end_turn(&b);
-    export_free(b.export);
+    export_free(b.exporter);
     buf_release(&b.out);
     return err;
 }

@@ -5,10 +5,11 @@
 #include "base/sha256.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define AWAIT_POLL_MS   40
 #define AWAIT_MARGIN_MS 1000  /* of the deadline is left to answer */
-#define LOST_MS         15000 /* after that it is looked whether a download is still in the queue */
+#define LOST_MS         15000 /* a download that waits longer may have left the queue */
 
 static const char *const states[] = {
     [DOWNLOAD_PENDING] = "PENDING",
@@ -48,7 +49,8 @@ struct downloads *downloads_new(const struct downloads_options *o)
     sem_init(&d->turn, 1);
     d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
     d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");
-    d->failed_count = counter(m, "millrace_downloads_failed_total", "Files that could not be.");
+    d->failed_count =
+        counter(m, "millrace_downloads_failed_total", "Files that could not be built.");
     d->streamed_count = counter(m, "millrace_downloads_streamed_total",
                                 "Files that were built while they were sent.");
     d->bytes_count = counter(m, "millrace_downloads_bytes_total", "Bytes of files built.");
@@ -149,14 +151,6 @@ int download_create(struct task *t, struct downloads *d, const struct download_w
 
 /* --- looking at it --- */
 
-static int64_t number(const struct redis_reply *r)
-{
-    int64_t v = 0;
-    if (r->type == REDIS_STRING)
-        (void)str_to_i64(r->str, &v);
-    return v;
-}
-
 static bool parse_state(struct str name, enum download_state *out)
 {
     for (int s = DOWNLOAD_PENDING; s <= DOWNLOAD_FAILED; s++)
@@ -175,7 +169,8 @@ static bool is_id(struct str id)
     return hex;
 }
 
-/* Whoever waits for it looks at it, so this is where it is noticed that nobody would ever build it. */
+/* Reconciles status and queue: a Redis that came back older may have lost the push. A client that
+ * waits polls the status, so it is noticed here. */
 static void find_again(struct task *t, struct downloads *d, const struct download *found,
                        int64_t created_ms)
 {
@@ -187,7 +182,8 @@ static void find_again(struct task *t, struct downloads *d, const struct downloa
         SCRIPT_NUMBER(t, d->options.redis, download_again, &again, .queue = key_download_queue,
                       .taken = key_download_taken, .download = member_of(t, found->uid, found->id));
     if (!err && again)
-        log_info("download", "%.*s was lost, and waits again", STR_ARG(found->id));
+        log_info("download", "%.*s had left the queue without being built, and is queued again",
+                 STR_ARG(found->id));
 }
 
 int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,
@@ -210,17 +206,17 @@ int download_look(struct task *t, struct downloads *d, int64_t uid, struct str i
         .wish = {.run = {uid, f[1]->str}, .all = str_eq(f[3]->str, STR("all"))},
         .name = f[4]->str,
         .error = f[5]->type == REDIS_STRING ? f[5]->str : STR_NULL,
-        .progress = number(f[6]),
+        .progress = redis_number(f[6], 0),
         .streamed = f[7]->type == REDIS_STRING,
-        .bytes = number(f[8]),
-        .pieces = number(f[9]),
-        .expires_ms = number(f[10]),
+        .bytes = redis_number(f[8], 0),
+        .pieces = redis_number(f[9], 0),
+        .expires_ms = redis_number(f[10], 0),
     };
-    /* Without these it has expired, and something was written to it after that. */
+    /* Without these it has expired, and a worker has written to it after that. */
     if (f[1]->type != REDIS_STRING || f[4]->type != REDIS_STRING ||
         !parse_state(f[0]->str, &found.state) || !export_parse(f[2]->str, &found.wish.format))
         return task_fail(t, ERR_NOT_FOUND, "you have no such download");
-    find_again(t, d, &found, number(f[11]));
+    find_again(t, d, &found, redis_number(f[11], 0));
     *out = found;
     return 0;
 }
@@ -228,13 +224,14 @@ int download_look(struct task *t, struct downloads *d, int64_t uid, struct str i
 int download_await(struct task *t, struct downloads *d, int64_t uid, struct str id,
                    struct download *out)
 {
+    struct backoff poll = {.ms = AWAIT_POLL_MS};
     for (;;) {
         int err = download_look(t, d, uid, id, out);
         if (err || out->state == DOWNLOAD_READY || out->state == DOWNLOAD_FAILED)
             return err;
         if (task_time_left_ms(t) < AWAIT_MARGIN_MS)
             return task_fail(t, ERR_TIMEOUT, "the file is not ready yet");
-        err = task_sleep(t, AWAIT_POLL_MS);
+        err = backoff_wait(t, &poll);
         if (err)
             return err;
     }
@@ -242,7 +239,8 @@ int download_await(struct task *t, struct downloads *d, int64_t uid, struct str 
 
 /* --- sending it --- */
 
-/* The pieces that follow live on while this one is sent: a slow line may take longer than they live. */
+/* Renews the TTL of the pieces that follow: a slow client may take longer for this one than they
+ * would live. */
 static int fetch_piece(struct task *t, struct downloads *d, const struct download *file, int64_t n,
                        struct str *out)
 {
@@ -280,7 +278,7 @@ static int send_pieces(struct task *t, struct downloads *d, const struct downloa
     return err;
 }
 
-/* A place among those who are sent what is being built. NULL: there is none. */
+/* A free slot for a file that is built while it is sent. NULL: there is none for this user. */
 static int64_t *find_place(struct downloads *d, int64_t uid)
 {
     int64_t *place = NULL;

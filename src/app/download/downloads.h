@@ -1,26 +1,29 @@
 /* downloads.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
  *
- *   1. download_create notes what is wanted as download:<uid>:<id>:status, PENDING, and puts "<uid>:<id>" into
- *      download_queue. Between the two steps the node may die: the status ends by itself. A Redis that comes back older may
- *      know the first step only: whoever looks at a download that waits for long puts it into the queue again.
- *   2. One of DOWNLOAD_WORKERS workers of some node takes it, with a lease: until that ends it is nobody else's. Its
- *      time stands in download_taken; who holds it stands in the status, which is PROCESSING.
- *   3. The worker builds the file, saves it in pieces, and keeps the lease while it does. It saves, and finishes, by
- *      scripts that look who holds it: one that was slow, and lost it to another, can do neither.
+ *   1. download_create writes download:<uid>:<id>:status, PENDING, and pushes "<uid>:<id>" to
+ *      download_queue. If the node dies between the two steps, the status expires. A Redis that
+ *      comes back older may have lost the push: download_look pushes a download that waits for
+ *      long once more.
+ *   2. One of the DOWNLOAD_WORKERS workers of a node takes it with a lease. The end of the lease
+ *      stands in download_taken; the lease itself, a fencing token, in the status, which becomes
+ *      PROCESSING.
+ *   3. The worker builds the file, saves it in pieces, and renews the lease meanwhile. The scripts
+ *      that save and finish compare the lease: a slow worker that lost its download can do neither.
  *   4. It is READY for DOWNLOAD_FILE_MS, or FAILED with words for the user.
  *
- * A worker that dies is followed when its lease has ended; after DOWNLOAD_TRIES_MAX of them it FAILED.
+ * When a worker dies, another one takes the download after the end of the lease; after
+ * DOWNLOAD_TRIES_MAX tries it is FAILED.
  *
- * A file above DOWNLOAD_HELD_BYTES_MAX, or of a user who has much held already, is READY without being held:
- * it is built while it is sent. All of this goes over a connection to Redis of its own, so that
- * large values do not stand in the way of what is short and urgent. */
+ * A file above DOWNLOAD_HELD_BYTES_MAX, or of a user who has DOWNLOAD_USER_BYTES_MAX held already,
+ * is READY without being held: it is built while it is sent. Downloads use a connection to Redis of
+ * their own, so that large values do not delay short and urgent commands. */
 #ifndef APP_DOWNLOAD_DOWNLOADS_H
 #define APP_DOWNLOAD_DOWNLOADS_H
 
 #include "app/download/export.h"
 
 #define DOWNLOAD_WORKERS         10 /* per node */
-#define DOWNLOAD_ID_BYTES        33 /* 32 hexadecimal digits and NUL: nobody guesses one */
+#define DOWNLOAD_ID_BYTES        33 /* 32 random hexadecimal digits and NUL */
 #define DOWNLOAD_STATUS_MS       (3600 * 1000)
 #define DOWNLOAD_FILE_MS         (300 * 1000)
 #define DOWNLOAD_LEASE_MS        20000
@@ -52,8 +55,8 @@ struct downloads *downloads_new(const struct downloads_options *o);
 void downloads_free(struct downloads *d);
 /* The workers, for ever. A task_fn with a struct downloads. */
 void downloads_task(struct task *t, void *arg);
-/* The workers take nothing more; waits at most ms for what they have. What is not done by then comes back with the end
- * of its lease, on another node. */
+/* The workers take nothing more; waits at most ms for what they build. A download that is not done
+ * by then is taken by another node after the end of its lease. */
 void downloads_drain(struct task *t, struct downloads *d, int64_t ms);
 
 struct download_wish {
@@ -61,8 +64,8 @@ struct download_wish {
     enum export_format format;
     bool all; /* else the relevant ones only */
 };
-/* ERR_NOT_FOUND: the user has no such run. ERR_RATE: DOWNLOADS_WAITING_MAX of this user's wait. ERR_BUSY: the queue is
- * full. */
+/* ERR_NOT_FOUND: the user has no such run. ERR_RATE: DOWNLOADS_WAITING_MAX of this user's wait.
+ * ERR_BUSY: the queue is full. */
 MUST_CHECK int download_create(struct task *t, struct downloads *d, const struct download_wish *w,
                                char id[DOWNLOAD_ID_BYTES]);
 
@@ -89,16 +92,17 @@ MUST_CHECK int download_look(struct task *t, struct downloads *d, int64_t uid, s
 MUST_CHECK int download_await(struct task *t, struct downloads *d, int64_t uid, struct str id,
                               struct download *out);
 
-/* Hands a READY file to fn, piece by piece; other than 0 ends it. begin (may be NULL) is called once all that is
- * known to fail has not. ERR_CONFLICT: not READY. ERR_NOT_FOUND: the file has expired. ERR_BUSY: too many are being
- * built while they are sent. The task's arena is reset between pieces. */
+/* Hands a READY file to fn, piece by piece; other than 0 ends it. begin (may be NULL) is called
+ * once, before the first piece and after the errors below. ERR_CONFLICT: not READY. ERR_NOT_FOUND:
+ * the file has expired. ERR_BUSY: too many are being built while they are sent. The task's arena is
+ * reset between pieces. */
 typedef int download_fn(struct task *t, struct str piece, void *arg);
 typedef int download_begin_fn(struct task *t, void *arg);
 MUST_CHECK int download_send(struct task *t, struct downloads *d, const struct download *file,
                              download_begin_fn *begin, download_fn *fn, void *arg);
 
-/* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is special to a
- * file system or a shell, or turns text around. */
+/* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is
+ * special to a file system or a shell, or changes the direction of text. */
 struct str download_name(struct arena *a, struct str question, int64_t wall_ms,
                          const struct download_wish *w);
 /* The value of Content-Disposition: the name in ASCII, and as it is (RFC 6266, RFC 8187). */

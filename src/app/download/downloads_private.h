@@ -13,32 +13,35 @@
 
 struct downloads {
     struct downloads_options options;
-    struct blocks *blocks; /* ours: its papers come over our connection */
+    struct blocks *blocks; /* owned: papers come over the connection for downloads */
     struct waitq created;  /* wakes a worker of this node */
-    struct sem asking;     /* one idle worker asks for all of them */
+    struct sem asking;     /* one idle worker polls the queue for all of them */
     struct sem turn; /* files grow side by side, but one batch at a time: see download_build */
     uint64_t takes;  /* numbers leases */
     bool draining;
-    size_t busy;       /* workers that ask, or have something */
-    struct waitq idle; /* for whoever waits until there are none */
-    int64_t streaming
-        [DOWNLOAD_STREAMS_MAX]; /* uids of those who are sent what is being built; 0: free */
+    size_t busy;                             /* workers that poll or build */
+    struct waitq idle;                       /* woken when busy becomes 0 */
+    int64_t streaming[DOWNLOAD_STREAMS_MAX]; /* uids whose file is built while sent; 0: free */
     int64_t *created_count, *ready_count, *streamed_count, *failed_count, *bytes_count, *waiting;
     struct histogram *seconds;
 };
 
-/* Builds the file of a wish. fn gets its pieces, each of DOWNLOAD_PIECE_BYTES but for the last; far is told after each
- * batch how many rows and bytes there are so far. It is NULL when the pieces go to the client at once. Other than 0 from
- * either ends it. The task's arena is reset between batches.
+/* Builds the file of a wish. fn gets its pieces, each of DOWNLOAD_PIECE_BYTES but for the last; far
+ * gets the rows and bytes so far after each batch. It is NULL when the pieces go to the client at
+ * once. Other than 0 from either ends it. The task's arena is reset between batches.
  *
- * Builders take turns, batch by batch: ten at once would keep every core of a small machine busy with files, and whoever asks
- * for a page meanwhile would wait for a core (measured: p99 of GET /api/me 31 ms without turns, 10 ms with them). */
+ * Builders take turns, batch by batch: ten at once would keep every core of a small machine busy
+ * with files, and other requests would wait for a core (measured: p99 of GET /api/me 31 ms without
+ * turns, 10 ms with them). */
 typedef int download_far_fn(struct task *t, int64_t rows, int64_t bytes, void *arg);
 MUST_CHECK int download_build(struct task *t, struct downloads *d, const struct download_wish *w,
                               download_fn *fn, download_far_fn *far, void *arg);
 
-/* Redis holds a piece packed: a megabyte of text is a quarter of one there, and in its log on disk. Both on a helper
- * thread, the result in the task's arena. */
+/* Runs fn on a helper thread, or here if their queue is full. */
+MUST_CHECK int download_offload(struct task *t, void (*fn)(void *arg), void *arg);
+
+/* Redis holds a piece packed: a megabyte of text is a quarter of one there, and in its log on disk.
+ * Both on a helper thread, the result in the task's arena. */
 MUST_CHECK int download_pack(struct task *t, struct str piece, struct str *out);
 MUST_CHECK int download_unpack(struct task *t, struct str packed, struct str *out);
 #endif

@@ -1,4 +1,4 @@
-/* Downloads on real stores: leases, workers that die or are slow, limits, ends of life, large files. */
+/* Downloads on real stores: leases, workers that die or are slow, limits, expiry, large files. */
 #include "app/download/downloads_private.h"
 
 #include "engine/money/ledger_fixture.h"
@@ -194,7 +194,7 @@ static void test_whole(struct task *t, void *arg)
                  DOWNLOAD_FILE_MS),
        "its pieces live five minutes");
     ok(d.expires_ms > loop_wall_ms(task_loop(t)) + DOWNLOAD_FILE_MS - 20000, "as it says");
-    ok(let_go(t, &s), "nobody holds it");
+    ok(let_go(t, &s), "no worker holds it");
     check(create(t, &s, run, EXPORT_CSV, true, id) == 0);
     d = await(t, &s, run.uid, id);
     is_str(d.error, STR_NULL, "nothing goes wrong");
@@ -303,17 +303,17 @@ static void test_dead(struct task *t, void *arg)
     start_workers(&s);
     pause_ms(t, 300);
     is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
-           "nobody takes it from a living one");
+           "no other worker takes it from a living one");
     struct download d = await(t, &s, run.uid, id);
     is_int(d.state, DOWNLOAD_READY, "it comes back when the lease has ended");
     is_int(save_by_hand(t, &s, run.uid, id, "dead:1"), 0, "the dead one cannot save any more");
     is_int(fail_by_hand(t, &s, run.uid, id, "dead:1"), 0, "nor finish");
     ok(count_of(file_of(t, &s, &d), STR("@article{k")) == RELEVANT, "the file is whole");
-    ok(let_go(t, &s), "nobody holds it");
+    ok(let_go(t, &s), "no worker holds it");
     close_site(t, &s);
 }
 
-/* Another takes it while one of ours is at it, and dies. */
+/* Another worker takes it while one of this node builds it, and dies. */
 static void test_slow(struct task *t, void *arg)
 {
     (void)arg;
@@ -327,16 +327,17 @@ static void test_slow(struct task *t, void *arg)
         check(task_yield(t) == 0);
     take_by_hand(t, &s, run.uid, id, "other:1", NULL);
     pause_ms(t, 100);
-    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING, "ours could not finish it");
+    is_int(look(t, &s, run.uid, id).state, DOWNLOAD_PROCESSING,
+           "the first worker could not finish it");
     is_int(taken(t, &s), 1, "and has not given it back");
     struct download d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
        "it is taken again when the other does not keep it");
-    is_int(fail_by_hand(t, &s, run.uid, id, "other:1"), 0, "who can do nothing more to it");
+    is_int(fail_by_hand(t, &s, run.uid, id, "other:1"), 0, "which can do nothing more to it");
     close_site(t, &s);
 }
 
-/* What is noted is there, what was put into the queue is not, as a Redis that has lost its last moment may have it. */
+/* The status is there, the entry in the queue is not: Redis has lost its last commands. */
 static void test_lost(struct task *t, void *arg)
 {
     (void)arg;
@@ -352,11 +353,11 @@ static void test_lost(struct task *t, void *arg)
     say(t, &s.node, STR("DEL"), key_download_queue);
     start_workers(&s);
     is_int(await(t, &s, run.uid, id).state, DOWNLOAD_READY, "and if it is not, it is put there");
-    ok(let_go(t, &s), "nobody holds it");
+    ok(let_go(t, &s), "no worker holds it");
     close_site(t, &s);
 }
 
-/* Redis goes, and comes back without a piece that was saved, while one of ours does something else. */
+/* Redis restarts without a piece that was saved, while the worker builds the next one. */
 static void test_older(struct task *t, void *arg)
 {
     (void)arg;
@@ -384,7 +385,7 @@ static void test_older(struct task *t, void *arg)
     struct download d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && count_of(file_of(t, &s, &d), STR("@article{k")) == PAPERS,
        "it is built anew, and whole");
-    ok(let_go(t, &s), "nobody holds it");
+    ok(let_go(t, &s), "no worker holds it");
     close_site(t, &s);
 }
 
@@ -460,7 +461,7 @@ static void test_large(struct task *t, void *arg)
     check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
     struct download d = await(t, &s, run.uid, id);
     ok(d.state == DOWNLOAD_READY && d.streamed && d.progress == 100, "a large file is not held");
-    ok(let_go(t, &s), "nobody holds the download");
+    ok(let_go(t, &s), "no worker holds the download");
     is_int(ask_int(t, &s.node, STR("EXISTS"),
                    key_download_piece(task_arena(t), run.uid, str_of(id), 0), STR_NULL),
            0, "nothing of it is left");
@@ -490,7 +491,8 @@ static void test_much(struct task *t, void *arg)
     start_workers(&s);
     check(create(t, &s, run, EXPORT_BIB, false, id) == 0);
     struct download d = await(t, &s, run.uid, id);
-    ok(d.state == DOWNLOAD_READY && d.streamed, "who has much held gets the rest as it is built");
+    ok(d.state == DOWNLOAD_READY && d.streamed,
+       "a user who has much held gets the rest while it is built");
     ok(let_go(t, &s) && ask_int(t, &s.node, STR("EXISTS"),
                                 key_download_piece(a, run.uid, str_of(id), 0), STR_NULL) == 0,
        "its pieces are gone");

@@ -10,14 +10,13 @@
 
 #define CELL_UNITS_MAX 32000 /* of UTF-16; Excel's own limit is 32,767 */
 
-struct export
-{
+struct exporter {
     enum export_format format;
     struct buf *out;
     struct bibtex *reader;
     struct arena scratch; /* for one row */
     struct arena kept;    /* values of strings */
-    struct map *strings;  /* name of an @string in lower case: digest of what it means by now */
+    struct map *strings;  /* name of an @string in lower case: digest of its last value */
 };
 
 static const struct {
@@ -50,7 +49,7 @@ bool export_parse(struct str name, enum export_format *out)
 
 /* --- CSV --- */
 
-static void add_header(struct export *e)
+static void add_header(struct exporter *e)
 {
     static const char *const columns[] = {"doi",  "title",   "authors", "journal",
                                           "year", "verdict", "reason",  "abstract"};
@@ -73,7 +72,8 @@ static struct str verdict(const struct result *r)
     }
 }
 
-/* Excel takes what is longer for further rows: a paper of three thousand authors would break the table. */
+/* Excel splits longer cells into further rows: a paper of three thousand authors would break the
+ * table. */
 static struct str fit_cell(struct arena *a, struct str s)
 {
     size_t units = 0, at = 0;
@@ -95,7 +95,7 @@ static struct str one_line(struct arena *a, struct str s)
     return str_trim(str_from(p, s.n));
 }
 
-static void add_csv(struct export *e, const struct result_row *row, struct str bibtex)
+static void add_csv(struct exporter *e, const struct result_row *row, struct str bibtex)
 {
     struct csv_writer w = {e->out, 0};
     struct paper_fields f = {.title = STR_NULL};
@@ -114,19 +114,10 @@ static void add_csv(struct export *e, const struct result_row *row, struct str b
 
 /* --- BibTeX --- */
 
-static struct str lower(struct arena *a, struct str s)
+/* BibTeX readers expand a name to its last value, so the expanded values are compared. */
+static void add_string(struct exporter *e, const struct bibtex_macro *m)
 {
-    char *p = str_z(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] - 'A' + 'a');
-    return str_from(p, s.n);
-}
-
-/* Readers go by what a name meant last, and expand it where it stands: so the expanded value decides. */
-static void add_string(struct export *e, const struct bibtex_macro *m)
-{
-    struct str name = lower(&e->scratch, m->name);
+    struct str name = str_lower(&e->scratch, m->name);
     uint8_t digest[SHA256_BYTES];
     sha256(m->value, digest);
     uint8_t *known = map_get(e->strings, name);
@@ -140,7 +131,7 @@ static void add_string(struct export *e, const struct bibtex_macro *m)
 }
 
 /* Text between entries is a comment, unless there is an @ in it. */
-static void add_gone(struct export *e, struct str doi)
+static void add_gone(struct exporter *e, struct str doi)
 {
     bool safe = !memchr(doi.p, '@', doi.n);
     buf_add_lit(e->out, "% not in the corpus any more: ");
@@ -148,7 +139,7 @@ static void add_gone(struct export *e, struct str doi)
     buf_add_lit(e->out, "\n\n");
 }
 
-static void add_bib(struct export *e, const struct result_row *row, struct str bibtex)
+static void add_bib(struct exporter *e, const struct result_row *row, struct str bibtex)
 {
     struct bibtex_entry entry;
     size_t used;
@@ -165,7 +156,7 @@ static void add_bib(struct export *e, const struct result_row *row, struct str b
 
 /* --- RIS --- */
 
-static void add_ris(struct export *e, const struct result_row *row, struct str bibtex)
+static void add_ris(struct exporter *e, const struct result_row *row, struct str bibtex)
 {
     struct ris_paper p = {row->doi, row->year, row->journal};
     if (ris_write(&e->scratch, e->reader, bibtex, &p, e->out))
@@ -174,9 +165,9 @@ static void add_ris(struct export *e, const struct result_row *row, struct str b
 
 /* --- any of them --- */
 
-struct export *export_new(enum export_format f, struct buf *out)
+struct exporter *export_new(enum export_format f, struct buf *out)
 {
-    struct export *e = check_memory(calloc(1, sizeof *e));
+    struct exporter *e = check_memory(calloc(1, sizeof *e));
     e->format = f;
     e->out = out;
     e->reader = bibtex_new(NULL, NULL);
@@ -188,7 +179,7 @@ struct export *export_new(enum export_format f, struct buf *out)
     return e;
 }
 
-void export_free(struct export *e)
+void export_free(struct exporter *e)
 {
     if (!e)
         return;
@@ -199,9 +190,9 @@ void export_free(struct export *e)
     free(e);
 }
 
-void export_add(struct export *e, const struct result_row *row, struct str bibtex)
+void export_add(struct exporter *e, const struct result_row *row, struct str bibtex)
 {
-    static void (*const add[])(struct export *, const struct result_row *, struct str) = {
+    static void (*const add[])(struct exporter *, const struct result_row *, struct str) = {
         [EXPORT_CSV] = add_csv, [EXPORT_BIB] = add_bib, [EXPORT_RIS] = add_ris};
     struct arena_mark mark = arena_mark(&e->scratch);
     add[e->format](e, row, bibtex);

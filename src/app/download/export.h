@@ -1,14 +1,14 @@
-/* export.h -- results of a run as a file for other programs: CSV, BibTeX or RIS, written row by row.
+/* export.h -- results of a run as a file for other programs: CSV, BibTeX or RIS, row by row.
  *
- *   CSV      RFC 4180 in UTF-8 with a byte order mark, so that Excel knows; no cell can start a formula. LaTeX is
- *            turned into text.
- *   BibTeX   the original entries, byte for byte, in the order of the rows. An @string stands before the first
- *            entry that needs it, once per file; again only where another source file gave the same name
- *            another value in between. Two entries with the same key keep it: that is what
- *            their sources say, and programs that read the file will tell.
+ *   CSV      RFC 4180 in UTF-8 with a byte order mark, which Excel needs; no cell can start a
+ *            formula. LaTeX is turned into text.
+ *   BibTeX   the original entries, byte for byte, in the order of the rows. An @string stands
+ *            before the first entry that needs it, once per file; again only where another source
+ *            file gave the same name another value in between. Two entries with the same key keep
+ *            it: that is what their sources say, and programs that read the file report it.
  *   RIS      corpus/ris.h.
  *
- * A paper that has left the corpus since is still in the file, with what its result knows. */
+ * A paper that has left the corpus since is still in the file, with the fields of its result. */
 #ifndef APP_DOWNLOAD_EXPORT_H
 #define APP_DOWNLOAD_EXPORT_H
 
@@ -21,12 +21,12 @@ const char *export_name(enum export_format f); /* "csv": also the ending of its 
 bool export_parse(struct str name, enum export_format *out);
 const char *export_media(enum export_format f); /* for Content-Type */
 
-struct export;
+struct exporter;
 
 /* out is borrowed; what stands before the first row is in it at once. */
-struct export *export_new(enum export_format f, struct buf *out);
-void export_free(struct export *e);
+struct exporter *export_new(enum export_format f, struct buf *out);
+void export_free(struct exporter *e);
 
 /* One row; bibtex as block_pick has it. Needs no task: it may be called on a helper thread. */
-void export_add(struct export *e, const struct result_row *row, struct str bibtex);
+void export_add(struct exporter *e, const struct result_row *row, struct str bibtex);
 #endif

@@ -14,7 +14,7 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
 {
     struct buf out;
     buf_init(&out);
-    struct export *e = export_new(f, &out);
+    struct exporter *e = export_new(f, &out);
     for (size_t i = 0; i < count; i++) {
         const struct paper_row *p = &papers[i];
         struct result_row row = {

@@ -1,11 +1,12 @@
 #include "app/download/downloads.h"
+#include "base/ascii.h"
 #include "base/time.h"
 
 #define WORDS_CHARS_MAX 48
 
 static bool is_plain(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return ascii_is_letter(c) || ascii_is_digit(c);
 }
 
 static uint32_t code_point(struct str s)
@@ -17,8 +18,8 @@ static uint32_t code_point(struct str s)
     return c;
 }
 
-/* Letters, and signs that stand for words. Not spaces of any kind, nor what is invisible or turns text around, nor
- * what looks like a full stop or a slash. */
+/* Letters, and signs that stand for words. No spaces of any kind, no characters that are invisible,
+ * change the direction of text, or look like a full stop or a slash. */
 static bool is_word(struct str c)
 {
     if (c.n == 1)

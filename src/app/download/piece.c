@@ -2,8 +2,17 @@
 #include "corpus/pack.h"
 #include "loop/offload.h"
 
-#define LEVEL                                                                                      \
-    1 /* a quarter of the bytes for three milliseconds per megabyte; the next levels give little */
+/* A quarter of the bytes for three milliseconds per megabyte; the next levels give little. */
+#define LEVEL 1
+
+int download_offload(struct task *t, void (*fn)(void *arg), void *arg)
+{
+    int err = offload(t, fn, arg);
+    if (err != ERR_BUSY)
+        return err;
+    fn(arg);
+    return 0;
+}
 
 struct packing {
     struct pack *pack;
@@ -25,11 +34,7 @@ static int run(struct task *t, struct str in, bool get, struct str *out)
     struct packing p = {.pack = pack_new(), .arena = task_arena(t), .in = in, .get = get};
     int err = get ? 0 : pack_choose(p.pack, 0, LEVEL);
     if (!err)
-        err = offload(t, pack_it, &p);
-    if (err == ERR_BUSY) {
-        pack_it(&p);
-        err = 0;
-    }
+        err = download_offload(t, pack_it, &p);
     pack_free(p.pack);
     *out = p.out;
     return err ? err : p.err;

@@ -131,7 +131,8 @@ static const struct api_field create_body[] = {
     API_END,
 };
 static const struct api_field create_reply[] = {
-    {"task_id", API_TEXT, .least = 32, .most = 32, .about = "names the download, for an hour"},
+    {"task_id", API_TEXT, .least = 32, .most = 32,
+     .about = "id of the download, valid for an hour"},
     API_END,
 };
 static const struct api_field task_query[] = {
@@ -144,16 +145,16 @@ static const struct api_field at_once_fields[] = {
     API_END,
 };
 static const struct api_field status_reply[] = {
-    {"state", API_TEXT, .choices = DOWNLOAD_STATES, .about = "READY: the file can be had"},
+    {"state", API_TEXT, .choices = DOWNLOAD_STATES, .about = "READY: the file can be fetched"},
     {"progress", API_INT, .most = 100, .about = "per cent"},
     {"query_id", API_TEXT, .most = 64, .about = "the run"},
     {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
     {"scope", API_TEXT, .choices = "relevant|all", .about = "which papers"},
-    {"file_name", API_TEXT, .most = DOWNLOAD_NAME_BYTES_MAX, .about = "what it will be called"},
+    {"file_name", API_TEXT, .most = DOWNLOAD_NAME_BYTES_MAX, .about = "name of the file"},
     {"streamed", API_BOOL, .about = "it is large, and will be built while it is sent"},
     {"error", API_TEXT, .optional = true, .most = 255, .about = "why it FAILED"},
     {"bytes", API_INT, .optional = true, .most = DOWNLOAD_HELD_BYTES_MAX, .about = "of the file"},
-    {"expires_at", API_TIME, .optional = true, .about = "until then it is held"},
+    {"expires_at", API_TIME, .optional = true, .about = "when the held file expires"},
     API_END,
 };
 

@@ -7,12 +7,12 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define POLL_MS     200 /* how long a download of another node may wait for us */
-#define AWAY_MS     1000
-#define RETRY_MS    2000 /* times the tries so far */
+#define POLL_MS     200  /* between looks for downloads that other nodes queued */
+#define AWAY_MS     1000 /* between looks while Redis does not answer */
+#define RETRY_MS    2000 /* backoff: times the tries so far */
 #define LEASE_BYTES 48
 
-/* One download in the hands of a worker. */
+/* One download that a worker has taken. */
 struct job {
     struct downloads *downloads;
     struct str member; /* "<uid>:<id>" */
@@ -27,7 +27,7 @@ struct job {
 
 /* --- the lease --- */
 
-/* ms of 0: it is not taken any more. */
+/* ms of 0: releases it. */
 static int set_lease(struct task *t, const struct job *j, int64_t ms)
 {
     struct redis *redis = j->downloads->options.redis;
@@ -98,7 +98,7 @@ static int save_piece(struct task *t, struct str piece, void *arg)
     return 0;
 }
 
-/* A file that will be far too large to be held is not built to the limit first. */
+/* Stops early when the file will clearly be too large to be held. */
 static int note_progress(struct task *t, int64_t rows, int64_t bytes, void *arg)
 {
     struct job *j = arg;
@@ -115,7 +115,7 @@ static int note_progress(struct task *t, int64_t rows, int64_t bytes, void *arg)
 
 /* --- the end of it --- */
 
-/* Pieces that nobody will ask for, or all of them for another while. */
+/* Drops all pieces, or renews the TTL of all of them. */
 static int each_piece(struct task *t, const struct job *j, bool drop)
 {
     struct arena *a = task_arena(t);
@@ -132,7 +132,7 @@ static int each_piece(struct task *t, const struct job *j, bool drop)
     return j->pieces ? redis_batch_run(&b, &replies) : 0;
 }
 
-/* Pieces go only after it is settled whose they are. */
+/* Pieces are dropped only after the script has compared the lease. */
 static int finish(struct task *t, struct job *j)
 {
     struct arena *a = task_arena(t);
@@ -179,16 +179,19 @@ static bool may_pass(int err)
     return err_may_pass(err) || err == ERR_CLOSED;
 }
 
-/* What went wrong may be over in a moment: somebody tries again. One that is not ours any more is left alone. */
+/* After an error that may pass, the lease is shortened so that a worker tries again. A download
+ * that another worker holds is left alone. */
 static int recover(struct task *t, struct job *j, int err)
 {
     if (task_canceled(t))
         return ERR_CANCELED;
     if (err == ERR_CONFLICT)
         return 0;
-    log_warn("download", "%.*s for run %.*s: %s", STR_ARG(j->id), STR_ARG(j->wish.run.qid),
-             *task_error(t) ? task_error(t) : err_name(err));
-    if (may_pass(err) && j->tries < DOWNLOAD_TRIES_MAX)
+    bool again = may_pass(err) && j->tries < DOWNLOAD_TRIES_MAX;
+    log_warn("download", "%.*s of run %.*s was not built: %s; %s", STR_ARG(j->id),
+             STR_ARG(j->wish.run.qid), *task_error(t) ? task_error(t) : err_name(err),
+             again ? "it is tried again" : "it is FAILED, the user can ask for it again");
+    if (again)
         return set_lease(t, j, RETRY_MS * j->tries);
     err = give_up(t, j, may_pass(err) ? "the stores did not answer" : "the file cannot be built");
     if (err == ERR_CONFLICT)
@@ -205,13 +208,13 @@ static int build(struct task *t, struct job *j)
     if (err)
         return recover(t, j, err);
     histogram_add_us(j->downloads->seconds, loop_now_us(task_loop(t)) - began_us);
-    err = same_redis(t, j); /* another one may not know that it is finished */
+    err = same_redis(t, j); /* an older Redis may not have the READY status */
     return err ? err : set_lease(t, j, 0);
 }
 
 /* --- taking --- */
 
-/* What is in the status is ours; anything else there is nothing to build. */
+/* False: there is no such download, or it needs no building. */
 static bool read_job(const struct redis_reply *r, struct job *j)
 {
     if (r->type != REDIS_ARRAY || r->count != 6 || r->items[5]->type != REDIS_INT)
@@ -245,11 +248,13 @@ static int work(struct task *t, struct downloads *d, struct str member)
     if (!read_job(r, &j))
         return set_lease(t, &j, 0);
     if (j.tries > DOWNLOAD_TRIES_MAX)
-        return recover(t, &j, task_fail(t, ERR_UNAVAILABLE, "its workers died"));
+        return recover(t, &j,
+                       task_fail(t, ERR_UNAVAILABLE, "%d workers died or stalled while building it",
+                                 DOWNLOAD_TRIES_MAX));
     return build(t, &j);
 }
 
-/* Asks until there is something. ERR_CLOSED: we drain. */
+/* Polls until there is a download. ERR_CLOSED: the node drains. */
 static int take(struct task *t, struct downloads *d, struct str *member)
 {
     struct str lease_ms = str_int(task_arena(t), d->options.lease_ms);
@@ -292,7 +297,7 @@ static int take_and_work(struct task *t, struct downloads *d)
         err = work(t, d, member);
     if (--d->busy == 0)
         waitq_wake_all(&d->idle);
-    return taken ? err : 0; /* else we drain, or end */
+    return taken ? err : 0; /* else the node drains, or the task is cancelled */
 }
 
 static void worker(struct task *t, void *arg)
@@ -302,7 +307,7 @@ static void worker(struct task *t, void *arg)
         struct task_scope scope = task_scope(t);
         int err = take_and_work(t, d);
         if (err && err != ERR_CANCELED)
-            log_warn("download", "a worker lost its download, which comes back by itself: %s",
+            log_warn("download", "a worker lost its download, which is retried after its lease: %s",
                      *task_error(t) ? task_error(t) : err_name(err));
         task_scope_end(t, scope);
     }
@@ -314,7 +319,8 @@ void downloads_task(struct task *t, void *arg)
     group_init(&g, task_loop(t));
     for (int i = 0; i < DOWNLOAD_WORKERS; i++)
         if (task_go(&g, "download", worker, arg))
-            log_error("download", "there is no memory for worker %d", i);
+            log_error("download",
+                      "worker %d cannot start: out of memory; fewer files are built at once", i);
     int err = group_join(t, &g);
     (void)err; /* it ends when it is cancelled */
 }

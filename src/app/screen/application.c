@@ -1,8 +1,8 @@
 /* How a screening run is split, and which papers a unit has (SCR-3).
  *
- * A unit is a block, "meta:<Journal>:<Year>", or for larger ones a slice, "meta:<Journal>:<Year>#<n>/<of>", of about
- * APP_UNIT_PAPERS papers. Which slice a paper is in follows from its DOI alone: papers that are loaded while a run
- * goes on do not move others from slice to slice. */
+ * A unit is a block, "meta:<Journal>:<Year>", or for larger ones a slice of about APP_UNIT_PAPERS
+ * papers, "meta:<Journal>:<Year>#<n>/<of>". The slice of a paper follows from its DOI alone: papers
+ * that are loaded while a run goes on do not move others from slice to slice. */
 #include "app/screen/application.h"
 
 #include "base/map.h"

@@ -1,10 +1,11 @@
-/* How a run goes on, as server-sent events:
+/* Progress of a run, as server-sent events:
  *
- *     event: progress   data: {"state", "papers", "finished", …, "papers_per_second", "seconds_left"}
- *     event: state      data: the same; whenever the state has changed, and at the beginning
+ *     event: progress   data: {"state", "papers", "finished", …, "papers_per_second",
+ *                             "seconds_left"}
+ *     event: state      data: the same; at the beginning and whenever the state has changed
  *
- * The stream ends by itself with the run, or when the server drains; a browser that connects again gets the
- * state first. */
+ * The stream ends with the run, or when the node drains; a browser that reconnects gets the state
+ * first. */
 #include "app/screen/screen.h"
 #include "engine/api/run.h"
 
@@ -64,7 +65,7 @@ static bool same(const struct run_view *a, const struct run_view *b)
     return a->finished == b->finished && a->failed == b->failed && a->workers == b->workers;
 }
 
-/* What is new since the last look. */
+/* Sends what has changed since the last look. */
 static int look(struct task *t, struct http_exchange *x, const struct runs *r, struct watching *w)
 {
     struct run_view before = w->view, now = before;
@@ -80,9 +81,14 @@ static int look(struct task *t, struct http_exchange *x, const struct runs *r, s
         return send(t, x, w, "state", rate);
     if (!same(&now, &before))
         return send(t, x, w, "progress", rate);
-    bool silent = loop_now_ms(task_loop(t)) - w->sent_ms >= PING_MS;
+    bool silent = loop_now_ms(task_loop(t)) - w->sent_ms >= PING_MS; /* heartbeat */
     w->sent_ms = silent ? loop_now_ms(task_loop(t)) : w->sent_ms;
     return silent ? sse_ping(t, x) : 0;
+}
+
+static int pace(struct task *t)
+{
+    return task_sleep(t, EACH_MS);
 }
 
 int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
@@ -98,7 +104,7 @@ int screen_events(struct task *t, struct api_call *c, struct json_writer *unused
     if (!err)
         err = send(t, c->x, &w, "state", rate_of(&w, loop_now_ms(task_loop(t))));
     while (!err && !run_state_final(w.view.state) && !http_draining(c->x)) {
-        err = task_sleep(t, EACH_MS);
+        err = pace(t);
         struct task_scope scope = task_scope(t);
         if (!err)
             err = look(t, c->x, r, &w);

@@ -1,19 +1,6 @@
 #include "app/screen/screen.h"
 #include "corpus/paper.h"
 
-/* The words of the corpus. They can be missed: what was found out is worth an answer. */
-static int pick(struct task *t, struct api_call *c, const struct result_row *row, struct str *out)
-{
-    struct block_pick want = {.journal = row->journal, .year = row->year, .doi = row->doi};
-    int err = blocks_pick(t, c->node->blocks, &want, 1);
-    if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
-        c->degraded = true;
-        err = 0;
-    }
-    *out = want.bibtex;
-    return err;
-}
-
 static struct paper_fields read_fields(struct task *t, struct str bibtex)
 {
     struct paper_fields f = {.title = STR_NULL};
@@ -30,18 +17,19 @@ int screen_paper(struct task *t, struct api_call *c, struct json_writer *w)
     struct results r = {n->redis, n->sql, n->ledger, n->blocks};
     struct run_id id = {c->session.uid, http_param(c->x, "id")};
     struct result_row row;
-    struct str bibtex = STR_NULL;
     int err = results_find(t, &r, id, api_text(c, "doi"), &row);
-    if (!err)
-        err = pick(t, c, &row, &bibtex);
     if (err)
         return err;
-    struct paper_fields f = read_fields(t, bibtex);
+    struct block_pick want = {.journal = row.journal, .year = row.year, .doi = row.doi};
+    err = screen_pick(t, c, &want, 1);
+    if (err)
+        return err;
+    struct paper_fields f = read_fields(t, want.bibtex);
     screen_put_result(w, &row, f.title);
     jw_put_str(w, "authors", f.authors);
     jw_put_str(w, "printed_in", f.printed_in);
     jw_put_str(w, "abstract", f.abstract);
-    jw_put_str(w, "bibtex", bibtex);
+    jw_put_str(w, "bibtex", want.bibtex);
     return 0;
 }
 
@@ -54,7 +42,7 @@ const struct api_field screen_paper_query[] = {
 const struct api_field screen_paper_reply[] = {
     {"doi", API_TEXT, .most = 255, .about = "names the paper"},
     {"title", API_TEXT, .optional = true, LONG,
-     .about = "null, as the four below: the corpus does not tell, or cannot now"},
+     .about = "null, as the four below: the paper has none, or its entry cannot be read now"},
     {"journal", API_TEXT, .most = 255, .about = "it was found in"},
     {"year", API_INT, .least = INT32_MIN, .most = INT32_MAX, .about = "of the paper"},
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},

@@ -5,7 +5,16 @@
 
 #define LIMIT_DEFAULT 50
 
-/* BibTeX of a page, of which titles are shown. They can be missed: the rest is worth an answer. */
+int screen_pick(struct task *t, struct api_call *c, struct block_pick *wants, size_t count)
+{
+    int err = blocks_pick(t, c->node->blocks, wants, count);
+    if (err != ERR_UNAVAILABLE && err != ERR_BUSY)
+        return err;
+    c->degraded = true;
+    return 0;
+}
+
+/* The papers of a page, for their titles. */
 static int pick_papers(struct task *t, struct api_call *c, const struct results_page *page,
                        struct block_pick **out)
 {
@@ -13,16 +22,11 @@ static int pick_papers(struct task *t, struct api_call *c, const struct results_
     for (size_t i = 0; i < page->count; i++)
         wants[i] = (struct block_pick){
             .journal = page->rows[i].journal, .year = page->rows[i].year, .doi = page->rows[i].doi};
-    int err = blocks_pick(t, c->node->blocks, wants, page->count);
-    if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
-        c->degraded = true;
-        err = 0;
-    }
     *out = wants;
-    return err;
+    return screen_pick(t, c, wants, page->count);
 }
 
-/* p == NULL: the paper is not in the corpus any more, or says nothing. */
+/* p == NULL: the paper is not in the corpus any more, or has no title. */
 static struct str title_of(struct task *t, struct bibtex *b, struct str bibtex)
 {
     struct paper_fields f;
@@ -66,7 +70,7 @@ static void put_page(struct task *t, struct json_writer *w, const struct results
     bibtex_free(b);
 }
 
-/* `relevant` is older than `verdict`. */
+/* `relevant` is the older parameter; `verdict` replaces it. */
 static int read_kind(struct task *t, struct api_call *c, enum results_kind *out)
 {
     static const struct {
@@ -82,7 +86,7 @@ static int read_kind(struct task *t, struct api_call *c, enum results_kind *out)
         if (str_eq(verdict, str_of(verdicts[i].name)))
             *out = verdicts[i].kind;
     if (relevant && *out != RESULTS_HIT)
-        return api_refuse(t, c, "verdict", "relevant=1 asks for another one");
+        return api_refuse(t, c, "verdict", "contradicts relevant=1");
     return 0;
 }
 
@@ -112,7 +116,7 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 
 const struct api_field screen_results_query[] = {
     {"verdict", API_TEXT, .optional = true, .choices = "relevant|irrelevant|failed",
-     .about = "only those; failed ones have none"},
+     .about = "only papers of this verdict; failed: papers without one"},
     {"relevant", API_BOOL, .optional = true, .about = "1: the same as verdict=relevant"},
     {"limit", API_INT, .optional = true, .least = 1, .most = RESULTS_LIMIT_MAX,
      .about = "results on a page; 50 if absent"},
@@ -123,7 +127,7 @@ const struct api_field screen_results_query[] = {
 static const struct api_field result_fields[] = {
     {"doi", API_TEXT, .most = 255, .about = "names the paper"},
     {"title", API_TEXT, .optional = true, .most = INT32_MAX,
-     .about = "null: the corpus does not tell, or cannot now"},
+     .about = "null: the paper has none, or its entry cannot be read now"},
     {"journal", API_TEXT, .most = 255, .about = "it was found in"},
     {"year", API_INT, .least = INT32_MIN, .most = INT32_MAX, .about = "of the paper"},
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},

@@ -88,7 +88,7 @@ static int terminate_run(struct task *t, struct api_call *c, struct json_writer 
     return control(t, c, w, RUN_TERMINATE);
 }
 
-/* Once it is DONE: one request for all of them (SCR-7). */
+/* Of a run that is DONE: one request tries all its failed papers again (SCR-7). */
 static int retry_failed(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct run_view v;

@@ -14,6 +14,10 @@ extern const struct api_field screen_results_query[];
 extern const struct api_field screen_results_reply[];
 void screen_put_result(struct json_writer *w, const struct result_row *row, struct str title);
 
+/* BibTeX of papers. A store that is away degrades the answer, which goes out without them. */
+MUST_CHECK int screen_pick(struct task *t, struct api_call *c, struct block_pick *wants,
+                           size_t count);
+
 /* paper.c */
 api_handler screen_paper;
 extern const struct api_field screen_paper_query[];

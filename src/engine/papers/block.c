@@ -4,11 +4,12 @@
 
 #include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
+#include "loop/backoff.h"
 
-#define POLL_MS        50  /* who waits for another node's build looks this often */
+#define POLL_MS        50  /* a task looks this often whether another node's build has ended */
 #define CONFLICTS_MAX  3   /* builds that were begun and lost */
-#define FETCHES_MAX    3   /* a block that is damaged each time after it was built */
-#define CLEANUP_MS     200 /* of a deadline, kept back to give the lock away */
+#define FETCHES_MAX    3   /* of a block that is damaged each time after it was built */
+#define CLEANUP_MS     200 /* of a deadline, kept back to release the lock */
 #define LOOK_NAMES_MAX 5000
 
 static int64_t *slot(struct blocks *b, struct metrics *m, const char *name, const char *help)
@@ -57,7 +58,7 @@ int64_t block_ttl_ms(struct loop *l)
     return BLOCK_TTL_MS - (int64_t)(loop_random(l) % (BLOCK_TTL_MS / 10));
 }
 
-/* Nothing here is harmed by a repeat, so whether a lost command was done does not matter. */
+/* Every command here is idempotent, so whether a lost one was done does not matter. */
 static int settled(int err)
 {
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
@@ -88,15 +89,10 @@ static bool same_version(struct block_version a, struct block_version b)
     return a.papers == b.papers && a.digest == b.digest;
 }
 
-int block_reply_problem(struct task *t, const struct redis_reply *r)
-{
-    return redis_verdict(t, r, NULL);
-}
-
 int block_read_problem(struct task *t, const struct redis_reply *r)
 {
     bool no_hash = r->type == REDIS_ERROR && str_starts(r->str, STR("WRONGTYPE "));
-    return no_hash ? 0 : block_reply_problem(t, r);
+    return no_hash ? 0 : redis_verdict(t, r, NULL);
 }
 
 static void look_add(struct redis_batch *batch, struct str key)
@@ -141,7 +137,7 @@ int blocks_look(struct task *t, struct blocks *b, const struct block_name *names
 {
     int err = 0;
     for (size_t at = 0; !err && at < count; at += LOOK_NAMES_MAX) {
-        /* More at once would fill the pipeline that everybody shares. */
+        /* More at once would fill the pipeline that all tasks of the node share. */
         size_t part = count - at < LOOK_NAMES_MAX ? count - at : LOOK_NAMES_MAX;
         struct arena_mark mark = arena_mark(task_arena(t));
         err = settled(look_part(t, b, names + at, part, fresh + at));
@@ -152,7 +148,7 @@ int blocks_look(struct task *t, struct blocks *b, const struct block_name *names
 
 /* --- having one built --- */
 
-/* What corpus_block says; no papers when it says nothing. */
+/* The row of corpus_block; zeros when there is none. */
 static int read_version(struct task *t, struct blocks *b, const struct block_job *j,
                         struct block_version *out)
 {
@@ -166,7 +162,7 @@ static int read_version(struct task *t, struct blocks *b, const struct block_job
     return err;
 }
 
-/* Has Redis what is wanted by now? *wanted is read for those who compare with it. */
+/* *there: Redis has what j wants. *wanted is read for BLOCK_FRESH, which compares with it. */
 static int look_again(struct task *t, struct blocks *b, const struct block_job *j, bool *there,
                       struct block_version *wanted)
 {
@@ -196,7 +192,7 @@ static int build_locked(struct task *t, struct blocks *b, struct block_job *j, c
     int err = look_again(t, b, j, &there, &v);
     if (err || there)
         return err;
-    if (j->want != BLOCK_FRESH) /* which has read it, before the papers too */
+    if (j->want != BLOCK_FRESH) /* for which look_again has read it, before the papers too */
         err = read_version(t, b, j, &v);
     if (!err)
         err = block_build(t, b, j, l, v);
@@ -207,17 +203,17 @@ static int build_locked(struct task *t, struct blocks *b, struct block_job *j, c
     return err;
 }
 
-/* A cancelled task can say nothing more. */
+/* A cancelled task cannot call Redis: the token is kept for the next task that wants the lock. */
 static void leave_lock(struct blocks *b, const struct lock *l)
 {
-    if (map_count(b->left) == BLOCK_LEFT_MAX) { /* most of them have expired long ago */
+    if (map_count(b->left) == BLOCK_LEFT_MAX) { /* most of these locks expired long ago */
         forget_left(b);
         b->left = map_new();
     }
     free(map_set(b->left, l->key, check_memory(strdup(l->token))));
 }
 
-/* Best effort: what is aside ends by itself, and so does the lock. */
+/* Best effort: the key aside and the lock both expire. */
 static void clean_up(struct task *t, struct blocks *b, const struct block_job *j,
                      const struct lock *l, int err)
 {
@@ -232,7 +228,7 @@ static void clean_up(struct task *t, struct blocks *b, const struct block_job *j
     lock_drop(t, l);
 }
 
-/* Somebody has the lock of j. If it is what one of us left, it is given back now. */
+/* The lock of j is held. If a cancelled task of this node left it, it is released now. */
 static void give_back(struct task *t, struct blocks *b, const struct block_job *j, struct str key)
 {
     char *token = map_del(b->left, key);
@@ -244,7 +240,7 @@ static void give_back(struct task *t, struct blocks *b, const struct block_job *
     clean_up(t, b, j, &l, ERR_CANCELED);
 }
 
-/* *held stays false: somebody else builds it. ERR_CONFLICT: by now somebody else may do so. */
+/* *held stays false: another task builds it. ERR_CONFLICT: the lock was lost to another task. */
 static int lock_and_build(struct task *t, struct blocks *b, struct block_job *j, bool *held)
 {
     struct str key = key_block_lock(task_arena(t), j->journal, j->year);
@@ -257,7 +253,7 @@ static int lock_and_build(struct task *t, struct blocks *b, struct block_job *j,
     if (err)
         return err;
     *held = true;
-    /* A task that runs out of time while it builds has some left to let the next one begin. */
+    /* A task that runs out of time while it builds has some left to release the lock. */
     int64_t left = task_time_left_ms(t);
     int64_t old = task_deadline(t, left - (left / 10 < CLEANUP_MS ? left / 10 : CLEANUP_MS));
     err = build_locked(t, b, j, &l);
@@ -269,6 +265,7 @@ static int lock_and_build(struct task *t, struct blocks *b, struct block_job *j,
 /* Builds it, or waits until the lock is free or has expired, and looks again. */
 static int build_or_wait(struct task *t, struct blocks *b, struct block_job *j)
 {
+    struct backoff poll = {.ms = POLL_MS};
     for (int conflicts = 0;;) {
         struct arena_mark mark = arena_mark(task_arena(t));
         bool held = false;
@@ -280,16 +277,16 @@ static int build_or_wait(struct task *t, struct blocks *b, struct block_job *j)
             return err;
         if (conflicts == CONFLICTS_MAX)
             return task_fail(t, ERR_UNAVAILABLE,
-                             "%.*s was built %d times in vain: each time its lock was lost, or "
-                             "what was aside",
+                             "%.*s was built %d times in vain: each time its lock or its key "
+                             "aside had expired in Redis; is the machine overloaded?",
                              STR_ARG(j->key), conflicts);
-        err = task_sleep(t, loop_jitter(task_loop(t), POLL_MS));
+        err = backoff_wait(t, &poll);
         if (err)
             return err;
     }
 }
 
-/* One task of this node at a time; the others wait for it and see whether that was enough. */
+/* Singleflight: one task of this node at a time; the others wait for it, then look again. */
 static int ensure_within(struct task *t, struct blocks *b, struct block_job *j)
 {
     while (map_get(b->building, j->key)) {
@@ -301,7 +298,7 @@ static int ensure_within(struct task *t, struct blocks *b, struct block_job *j)
         if (err || there)
             return err;
     }
-    map_set(b->building, j->key, b);
+    map_add(b->building, j->key);
     int err = build_or_wait(t, b, j);
     map_del(b->building, j->key);
     waitq_wake_all(&b->ended);
@@ -353,7 +350,7 @@ static bool read_block(struct arena *a, const struct redis_reply *r, struct bloc
     return true;
 }
 
-/* One round trip; what is damaged leaves nothing in the arena. */
+/* One round trip; a damaged block leaves nothing in the arena. */
 static int fetch(struct task *t, struct blocks *b, struct str key, bool *whole, struct block *out)
 {
     struct arena *a = task_arena(t);
@@ -362,8 +359,7 @@ static int fetch(struct task *t, struct blocks *b, struct str key, bool *whole, 
     const struct redis_reply *const *replies;
     redis_batch_init(&batch, t, b->redis);
     redis_batch_add(&batch, key, STR("HGETALL"), key);
-    redis_batch_add(&batch, key, STR("PEXPIRE"), key,
-                    str_printf(a, "%lld", (long long)block_ttl_ms(task_loop(t))));
+    redis_batch_add(&batch, key, STR("PEXPIRE"), key, str_int(a, block_ttl_ms(task_loop(t))));
     int err = redis_batch_run(&batch, &replies);
     if (!err)
         err = block_read_problem(t, replies[0]);

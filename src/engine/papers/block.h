@@ -3,21 +3,21 @@
  * A hash: DOI -> BibTeX packed with a dictionary, and one field BLOCK_HEADER -> "<papers> <digest>"
  * as in table corpus_block when it was built. How one comes to be:
  *
- *   1. somebody misses it, or finds that its header differs from corpus_block;
- *   2. takes the lock of this block, or waits for whoever has it;
- *   3. looks again: it may have been built meanwhile;
- *   4. reads corpus_block first and paperinfo after that, by its index, so that the header never
+ *   1. a task misses it, or finds that its header differs from corpus_block;
+ *   2. it takes the lock of this block, or waits for the holder (singleflight over all nodes);
+ *   3. it looks again: the block may have been built meanwhile;
+ *   4. it reads corpus_block first and paperinfo after that, by its index, so that the header never
  *      claims more than the papers hold;
- *   5. packs them on helper threads and fills a key aside, with a time to live;
- *   6. a script checks the lock's token and the number of fields, and renames it into place.
+ *   5. it packs them on helper threads and fills a key aside, with a time to live;
+ *   6. a script checks the lock's token and the number of fields, and renames the key into place.
  *
  * Always true:
  *   - a block that can be seen is whole: its header's count is the number of its papers, and one
  *     where it is not counts as missing;
- *   - it is built once at a time over all nodes; whoever dies while building is followed
- *     after BLOCK_LOCK_MS;
- *   - it lives seven days from its last use, shortened at random by up to a tenth, so that blocks
- *     filled together do not end together;
+ *   - one build of it runs at a time over all nodes; when a builder dies, its lock expires after
+ *     BLOCK_LOCK_MS and another task builds;
+ *   - its TTL is seven days from its last use, shortened at random by up to a tenth, so that blocks
+ *     filled together do not expire together;
  *   - values packed with an older dictionary stay readable: table zstd_dictionary keeps all of
  *     them, and one that is not known yet is fetched when it is met. */
 #ifndef ENGINE_PAPERS_BLOCK_H
@@ -56,12 +56,12 @@ struct block {
     const struct block_paper *papers; /* in no order */
 };
 
-/* The block, in the task's arena, from Redis or else rebuilt; its life begins anew.
+/* The block, in the task's arena, from Redis or else rebuilt; its TTL starts anew.
  * ERR_NOT_FOUND: there are no papers of that journal and year. */
 MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal, int64_t year,
                            struct block *out);
 
-/* What is in a block, in no order; otherwise as block_fetch. */
+/* The DOIs of a block, in no order; otherwise as block_fetch. */
 MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t year,
                           struct str **dois, size_t *count);
 /* BibTeX of a paper, in a. Waits only for a dictionary it has not seen.
@@ -69,8 +69,8 @@ MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, 
 MUST_CHECK int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str packed,
                             struct str *bibtex);
 
-/* Papers of any blocks, in one round trip. The life of these blocks begins anew; those that are missing are built.
- * packed, bibtex: in the task's arena; p == NULL: there is no such paper. */
+/* Papers of any blocks, in one round trip. The TTL of these blocks starts anew; those that are
+ * missing are built. packed, bibtex: in the task's arena; p == NULL: there is no such paper. */
 struct block_pick {
     struct str journal;
     int64_t year;
@@ -79,17 +79,17 @@ struct block_pick {
 };
 MUST_CHECK int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants,
                            size_t count);
-/* The same without unpacking them: for those who need them later. */
+/* The same without unpacking them, for callers that need the text later. */
 MUST_CHECK int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *wants,
                                   size_t count);
 
-/* Builds the block from MySQL unless Redis has it in this version already; force: even then. Returns
- * when Redis has it, whoever built it. *built (may be NULL): we did. ERR_NOT_FOUND: there are
- * no papers; a block left in Redis is removed. */
+/* Builds the block from MySQL unless Redis has it in this version already; force: even then.
+ * Returns when Redis has it, from this build or another node's. *built (may be NULL): from this
+ * one. ERR_NOT_FOUND: there are no papers; a block left in Redis is removed. */
 MUST_CHECK int block_refresh(struct task *t, struct blocks *b, struct str journal, int64_t year,
                              bool force, bool *built);
 
-/* For a list of blocks in one round trip: fresh[i] tells whether Redis has block i in this version. */
+/* Many blocks in one round trip: fresh[i] tells whether Redis has block i in this version. */
 struct block_name {
     struct str journal;
     int64_t year;
@@ -103,7 +103,7 @@ MUST_CHECK int blocks_list(struct task *t, struct blocks *b, const struct str *j
                            size_t journal_count, int64_t year_from, int64_t year_to,
                            struct block_name **out, size_t *count);
 
-/* Looks into MySQL for dictionaries: the newest is used for what is built from now on. Done by
- * itself before the first block is built. */
+/* Reads the newest dictionary from MySQL: every later build packs with it. The first build of a
+ * process calls this itself. */
 MUST_CHECK int blocks_learn(struct task *t, struct blocks *b);
 #endif

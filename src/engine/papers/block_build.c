@@ -19,11 +19,11 @@ struct build {
     struct blocks *blocks;
     const struct block_job *job;
     const struct lock *lock;
-    int64_t kept_ms; /* when the lock was last known to be ours */
+    int64_t kept_ms; /* when the lock was last taken or renewed */
     struct str aside;
     int64_t papers; /* aside already */
 
-    /* The batch; while a helper thread has it, nobody else may look. */
+    /* The batch; while a helper thread has it, the task must not touch it. */
     struct block_packer *packer;
     struct arena kept, scratch; /* for the batch; for one paper of it */
     size_t count, bytes;
@@ -58,8 +58,8 @@ static void pack_batch(void *arg)
 
 /* --- on the task --- */
 
-/* argv: HSET and what belongs to it. The key is given its end each time: should it have ended
- * meanwhile, HSET makes one that would stay for ever. */
+/* argv: HSET and what belongs to it. The TTL is set each time: if the key has expired meanwhile,
+ * HSET makes a new one that would stay for ever. */
 static int put_aside(struct task *t, struct build *d, size_t argc, const struct str *argv)
 {
     struct redis_batch batch;
@@ -70,7 +70,7 @@ static int put_aside(struct task *t, struct build *d, size_t argc, const struct 
                     str_int(task_arena(t), BLOCK_ASIDE_MS));
     int err = redis_batch_run(&batch, &replies);
     for (size_t i = 0; !err && i < 2; i++)
-        err = block_reply_problem(t, replies[i]);
+        err = redis_verdict(t, replies[i], NULL);
     return err;
 }
 
@@ -156,8 +156,8 @@ static int commit(struct task *t, struct build *d, int64_t fields)
                                  : "what was aside is gone");
 }
 
-/* The header has as many papers as were found: then the block is whole, and where corpus_block
- * says otherwise, because papers are loaded just now, it is out of date and nothing worse. */
+/* The header has the number of papers found, so the block is whole. corpus_block may differ while
+ * papers are being loaded: then the block is out of date and the next refresh rebuilds it. */
 static int finish(struct task *t, struct build *d, struct block_version v)
 {
     if (d->papers == 0) {
@@ -167,8 +167,11 @@ static int finish(struct task *t, struct build *d, struct block_version v)
                                STR_ARG(d->job->key));
     }
     if (d->papers != v.papers)
-        log_warn("block", "%.*s has %lld papers, but %lld in table corpus_block",
-                 STR_ARG(d->job->key), (long long)d->papers, (long long)v.papers);
+        log_warn(
+            "block",
+            "%.*s was built with %lld papers, but table corpus_block says %lld: expected during "
+            "\"millrace db init\", otherwise the tables were changed by hand",
+            STR_ARG(d->job->key), (long long)d->papers, (long long)v.papers);
     v.papers = d->papers;
     const struct str argv[] = {STR("HSET"), d->aside, STR(BLOCK_HEADER),
                                block_header(task_arena(t), v)};

@@ -5,7 +5,7 @@
 #include "engine/papers/block_private.h"
 
 #define IDLE_MAX       8    /* packers kept; each holds a megabyte or so */
-#define UNKNOWN_FOR_MS 5000 /* a number that MySQL lacks is not asked for again */
+#define UNKNOWN_FOR_MS 5000 /* a number that MySQL lacks is not asked for again for so long */
 
 void block_dictionaries_init(struct block_dictionaries *d)
 {
@@ -48,7 +48,7 @@ struct block_packer *block_packer_get(struct blocks *b)
     struct block_packer *p = check_memory(calloc(1, sizeof *p));
     p->pack = pack_new();
     p->number = d->number;
-    if (p->number) /* the reading one has taken it, so this one does */
+    if (p->number) /* cannot fail: d->reading has learned the same bytes */
         check(pack_learn(p->pack, d->bytes) == 0);
     check(pack_choose(p->pack, p->number, BLOCK_PACK_LEVEL) == 0);
     return p;
@@ -96,7 +96,7 @@ int blocks_learn(struct task *t, struct blocks *b)
                        "SELECT id, dictionary FROM zstd_dictionary ORDER BY sequence DESC LIMIT 1");
     if (!err && r.count > 0)
         err = learn(t, d, r.cells);
-    if (!err && turn > d->answered) { /* else somebody who asked later has an answer already */
+    if (!err && turn > d->answered) { /* else a later call has answered already */
         d->answered = turn;
         use(d, r.count ? (uint32_t)r.cells[0].i : 0, r.count ? r.cells[1].s : STR_NULL);
     }
@@ -117,8 +117,11 @@ static bool is_unknown(const struct block_dictionaries *d, uint32_t number, int6
 static void remember_unknown(struct task *t, struct block_dictionaries *d, uint32_t number,
                              const char *why)
 {
-    log_error("block", "papers in Redis need dictionary %u; in table zstd_dictionary it is %s",
-              number, why);
+    log_error(
+        "block",
+        "papers in Redis cannot be read: dictionary %u is %s in table zstd_dictionary; restore "
+        "that row, or run \"millrace db warm --rebuild\"",
+        number, why);
     d->unknown[d->unknown_next++ % BLOCK_UNKNOWN_MAX] =
         (struct block_unknown){number, loop_now_ms(task_loop(t)) + UNKNOWN_FOR_MS};
 }
@@ -137,7 +140,7 @@ static int fetch(struct task *t, struct blocks *b, uint32_t number)
     return err;
 }
 
-/* 0: look again. Many tasks may meet the same number at once: one of them asks. */
+/* 0: look again. Singleflight: of many tasks that need a dictionary, one asks MySQL. */
 static int meet(struct task *t, struct blocks *b, uint32_t number)
 {
     struct block_dictionaries *d = &b->dictionaries;

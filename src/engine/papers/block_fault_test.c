@@ -44,7 +44,7 @@ static bool meet_aside(struct task *t, struct node *n, struct str *key)
     return false;
 }
 
-/* Nobody can read paperinfo while this task holds it: builds stop after they have taken their lock. */
+/* While this task holds the table lock, builds stop at paperinfo, after they took their lock. */
 struct hold {
     struct node *node;
     bool held, release;
@@ -153,7 +153,7 @@ static void test_dead_builder(struct task *t, void *arg)
         go(&g, &f[i]);
     }
     pause_ms(t, 500);
-    ok(!f[0].ended && !f[49].ended, "who finds the lock taken waits");
+    ok(!f[0].ended && !f[49].ended, "a task that finds the lock taken waits");
     /* Two each to see that it is missing; then one of them looks every 25 to 50 ms. */
     ok(*commands - before < 100 + 40, "without asking too often (%lld)",
        (long long)(*commands - before));
@@ -198,7 +198,7 @@ static void test_stolen_lock(struct task *t, void *arg)
     ok(built() == before && ask(t, &two, "EXISTS", block_key(t, 2020)) == 0,
        "but without its lock it puts nothing into place");
     is_int((int64_t)asides(t, &two, NULL), 0, "and takes away what it had");
-    ok(!f.ended, "it waits for who has the lock now");
+    ok(!f.ended, "it waits for the new holder of the lock");
     say(t, &two, STR("PEXPIRE"), block_lock(t, 2020), STR("50"));
     check(group_join(t, &g) == 0);
     ok(f.err == 0 && f.papers == 300 && built() == before + 1, "and builds when it is free again");
@@ -273,7 +273,7 @@ static void test_canceled(struct task *t, void *arg)
     next.ended = false;
     go(&g, &next);
     pause_ms(t, 500);
-    ok(!next.ended, "a lock that went to somebody else is not taken from him");
+    ok(!next.ended, "a lock that another builder holds by now is not released");
     check(group_join(t, &g) == 0);
     is_int(next.err, 0, "but waited for");
     close_node(t, &two);
@@ -327,7 +327,7 @@ static void test_commit(struct task *t, void *arg)
     say(t, &n, STR("HSET"), key, STR("old"), STR("1"));
     is_int(commit(t, &n, aside, "mine", "2"), 0, "no lock, no renaming");
     say(t, &n, STR("SET"), block_lock(t, 2020), STR("yours"));
-    is_int(commit(t, &n, aside, "mine", "2"), 0, "somebody else's lock neither");
+    is_int(commit(t, &n, aside, "mine", "2"), 0, "nor under the lock of another builder");
     is_int(commit(t, &n, aside, "mine", "0"), 0, "nor removing");
     say(t, &n, STR("SET"), block_lock(t, 2020), STR("mine"));
     is_int(commit(t, &n, aside, "mine", "3"), -1, "a field is missing");

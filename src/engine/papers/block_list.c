@@ -1,11 +1,11 @@
-/* Which blocks there are, and what is in them. */
+/* Lists of blocks, and of the DOIs in one. */
 #include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 
-#define TRIES_MAX    3   /* a block that is damaged each time after it was built */
+#define TRIES_MAX    3   /* of a block that is damaged each time after it was built */
 #define JOURNALS_MAX 200 /* in one statement */
 
-/* One statement for all parts: places that are not used repeat the first name. */
+/* One prepared statement for every part: placeholders left over repeat the first name. */
 static int list_part(struct task *t, struct blocks *b, const struct str *journals, size_t count,
                      int64_t year_from, int64_t year_to, struct sql_rows *out)
 {

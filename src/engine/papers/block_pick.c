@@ -1,16 +1,16 @@
-/* Papers of many blocks at once: one round trip for all that Redis has. A block that is not whole is
- * built, and asked again. */
+/* Papers of many blocks at once: one round trip for all that Redis has. A block that is not whole
+ * is built, and read again. */
 #include <stdlib.h>
 
 #include "engine/papers/block_private.h"
 #include "engine/store/keys.h"
 
-#define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that everybody shares */
-#define ASKS_MAX       3    /* a block that is damaged each time after it was built */
+#define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that all tasks share */
+#define ASKS_MAX       3    /* of a block that is damaged each time after it was built */
 
 enum { COMMANDS = 3 }; /* for each block */
 
-/* The papers that are wanted of one block: some of an array that is in order of blocks. */
+/* The papers wanted of one block: a run of an array that is sorted by block. */
 struct part {
     struct block_pick **wants;
     size_t count;
@@ -22,10 +22,7 @@ static int in_order(const void *a, const void *b)
 {
     const struct block_pick *x = *(struct block_pick *const *)a,
                             *y = *(struct block_pick *const *)b;
-    size_t n = x->journal.n < y->journal.n ? x->journal.n : y->journal.n;
-    int c = n ? memcmp(x->journal.p, y->journal.p, n) : 0;
-    if (c == 0)
-        c = (x->journal.n > y->journal.n) - (x->journal.n < y->journal.n);
+    int c = str_compare(x->journal, y->journal);
     return c ? c : (x->year > y->year) - (x->year < y->year);
 }
 
@@ -95,10 +92,10 @@ static int ask_all(struct task *t, struct blocks *b, struct part *parts, size_t 
     for (size_t i = 0, k = 0; !err && i < count; i++)
         if (!parts[i].done)
             err = take(t, b, &parts[i], replies + COMMANDS * k++);
-    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }
 
-/* *missing: how many were built and must be asked again. */
+/* *missing: how many were built and must be read again. */
 static int build_missing(struct task *t, struct blocks *b, struct part *parts, size_t count,
                          size_t *missing)
 {

@@ -9,15 +9,15 @@
 #include "engine/store/lock.h"
 #include "loop/sync.h"
 
-/* Of real entries, level 3 makes 36 % at 9 us each, 6 makes 34 % at 31 us, 9 makes 33 % at 55 us. Filling
- * Redis happens once, its memory is needed all the time: 6 takes 5 % off it, 9 hardly more. */
+/* Of real entries, level 3 makes 36 % at 9 us each, 6 makes 34 % at 31 us, 9 makes 33 % at 55 us.
+ * Redis is filled once, its memory is needed all the time: 6 takes 5 % off it, 9 hardly more. */
 #define BLOCK_PACK_LEVEL 6
-/* Nothing takes longer: a build, and waiting for somebody else's. */
+/* Limit of a build, and of waiting for another task's build. */
 #define BLOCK_BUILD_MS_MAX (10 * 60 * 1000)
 #define BLOCK_ASIDE_MS     BLOCK_BUILD_MS_MAX
-#define BLOCK_KEEP_MS      3000 /* a builder makes its lock last this often */
+#define BLOCK_KEEP_MS      3000 /* a builder renews its lock this often */
 #define BLOCK_LEFT_MAX     256
-/* Dictionaries that MySQL lacks are remembered for a while, this many of them. */
+/* Negative cache of dictionaries that MySQL lacks: this many numbers. */
 #define BLOCK_UNKNOWN_MAX 32
 
 struct block_unknown {
@@ -30,9 +30,9 @@ struct block_dictionaries {
     uint32_t number;          /* of the one in use; 0: none */
     struct str bytes;         /* of the same; owned */
     uint64_t asked, answered; /* times MySQL was asked for the newest; the last answer used */
-    struct list idle;         /* packers nobody uses now */
+    struct list idle;         /* packers that no build uses now */
     size_t idle_count;
-    bool fetching; /* some task asks MySQL for a number that was met */
+    bool fetching; /* a task reads a dictionary from MySQL; the others wait (singleflight) */
     struct waitq fetched;
     struct block_unknown unknown[BLOCK_UNKNOWN_MAX];
     size_t unknown_next;
@@ -42,22 +42,22 @@ struct blocks {
     struct redis *redis;
     struct sql_pool *sql;
     int64_t *hits, *misses, *built, *packed;
-    int64_t unseen; /* where no metrics were given */
-    /* Keys of the blocks that a task of this node builds. The others wait here, so that for each
-     * block one task of a node asks for the lock in Redis. */
+    int64_t unseen; /* counts when there are no metrics */
+    /* Singleflight within the node: the set of keys of blocks that a task builds. Others that want
+     * the same block wait for `ended`, so one task of a node asks Redis for the lock. */
     struct map *building;
-    struct waitq ended; /* one of them */
-    /* Locks that cancelled tasks of ours could not give back, at most BLOCK_LEFT_MAX: key ->
-     * token, owned. The next of us who wants one need not wait until it expires. */
+    struct waitq ended; /* a build */
+    /* Locks that cancelled tasks of this node could not release, at most BLOCK_LEFT_MAX: key ->
+     * token, owned. The next task that wants one releases it instead of waiting for its expiry. */
     struct map *left;
     struct block_dictionaries dictionaries;
 };
 
 /* One block that is wanted. */
 enum block_want {
-    BLOCK_WHOLE, /* in any version: whoever reads wants papers now */
+    BLOCK_WHOLE, /* in any version: a reader wants papers now */
     BLOCK_FRESH, /* in the version of corpus_block */
-    BLOCK_ANEW,  /* built by us */
+    BLOCK_ANEW,  /* built now, whatever Redis has */
 };
 
 struct block_job {
@@ -65,7 +65,7 @@ struct block_job {
     int64_t year;
     struct str key;
     enum block_want want;
-    bool built; /* by us */
+    bool built; /* by this job, not by another task */
 };
 
 /* block.c */
@@ -73,14 +73,12 @@ int64_t block_ttl_ms(struct loop *l);
 struct str block_header(struct arena *a, struct block_version v);
 /* fields: of the hash, with the header. False: the block is not whole. */
 bool block_header_read(struct str header, int64_t fields, struct block_version *out);
-/* The words of an error reply within a batch; 0 for any other reply. */
-MUST_CHECK int block_reply_problem(struct task *t, const struct redis_reply *r);
-/* The same for reads, where a key of another type, which is no block, is a block that is missing. */
+/* redis_verdict for reads: a key of another type is no block, so the block is missing. */
 MUST_CHECK int block_read_problem(struct task *t, const struct redis_reply *r);
 
 /* block_build.c: reads, packs, fills the key aside and moves it into place. ERR_CONFLICT: the lock
- * was lost or the key aside is not whole, and nothing has changed. What is aside is left to the
- * caller. ERR_NOT_FOUND: there are no papers, and no block any more. */
+ * was lost or the key aside is not whole, and nothing has changed. The caller removes the key
+ * aside. ERR_NOT_FOUND: there are no papers, and no block any more. */
 MUST_CHECK int block_build(struct task *t, struct blocks *b, const struct block_job *j,
                            const struct lock *l, struct block_version v);
 

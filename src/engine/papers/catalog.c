@@ -5,11 +5,11 @@
 #include "engine/store/keys.h"
 #include "engine/store/lock.h"
 #include "engine/store/scripts.h"
-#include "loop/loop.h"
+#include "loop/backoff.h"
 
-#define LOCK_MS       10000 /* who comes after one that died waits so long */
-#define LOCK_LOOK_MS  100
-#define LOST_LOCK_MAX 3 /* times that we were too slow for our own lock */
+#define LOCK_MS       10000 /* a loader waits this long for the lock of one that died */
+#define LOCK_POLL_MS  100
+#define LOST_LOCK_MAX 3 /* loads that took longer than LOCK_MS */
 
 /* Keys or arguments of the script, as they are gathered. */
 struct words {
@@ -33,7 +33,7 @@ struct loading {
     struct redis *redis;
     struct sql_pool *sql;
     struct words keys, values;
-    struct map *named; /* keys that the new catalog has */
+    struct map *named; /* set of the keys that the new catalog has */
     struct catalog_size size;
 };
 
@@ -42,8 +42,8 @@ static void add_key(struct loading *l, struct str key, struct str kind, size_t v
 {
     add(&l->keys, key);
     add(&l->values, kind);
-    add(&l->values, str_printf(task_arena(l->task), "%zu", value_count));
-    map_set(l->named, key, l);
+    add(&l->values, str_int(task_arena(l->task), (int64_t)value_count));
+    map_add(l->named, key);
 }
 
 /* Every row of a query with two columns, as a hash. */
@@ -130,7 +130,7 @@ static int add_years_of(struct loading *l, struct str journal, struct str text)
                              "contentlist_year_number of %.*s: \"%.*s\" is no number",
                              STR_ARG(journal), STR_ARG(it->key));
         add(&l->values, it->key);
-        add(&l->values, str_printf(a, "%lld", (long long)papers));
+        add(&l->values, str_int(a, papers));
     }
     l->size.years += years->count;
     return 0;
@@ -188,10 +188,11 @@ static int replace(struct loading *l, const struct lock *lock)
 static int load_once(struct task *t, struct redis *r, struct sql_pool *sql,
                      struct catalog_size *out)
 {
+    struct backoff poll = {.ms = LOCK_POLL_MS};
     struct lock lock;
     int err;
     while ((err = lock_take(t, r, key_catalog_lock, LOCK_MS, &lock)) == ERR_BUSY)
-        if ((err = task_sleep(t, LOCK_LOOK_MS)))
+        if ((err = backoff_wait(t, &poll)))
             return err;
     if (err)
         return err;
@@ -216,7 +217,9 @@ int catalog_load(struct task *t, struct redis *r, struct sql_pool *sql, struct c
         task_scope_end(t, s);
     }
     if (err == ERR_CONFLICT)
-        return task_fail(t, ERR_TIMEOUT, "loading the catalog takes longer than %d s",
-                         LOCK_MS / 1000);
+        return task_fail(t, ERR_TIMEOUT,
+                         "the catalog was not loaded: %d times that took longer than %d s; is the "
+                         "machine overloaded?",
+                         LOST_LOCK_MAX, LOCK_MS / 1000);
     return err;
 }

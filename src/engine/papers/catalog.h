@@ -14,20 +14,20 @@ struct catalog_size {
     int64_t tags, journals, pairs, years; /* pairs: journals with tags */
 };
 
-/* MySQL to Redis. One at a time over all nodes: who comes second waits and does it again, because
- * the tables may have changed since the first one read them. */
+/* MySQL to Redis. One load runs at a time over all nodes; a second one waits and then loads again,
+ * because the tables may have changed since the first one read them. */
 MUST_CHECK int catalog_load(struct task *t, struct redis *r, struct sql_pool *sql,
                             struct catalog_size *out);
 
 /* --- reading: from Redis; from MySQL while Redis has no catalog or does not answer ---
  *
- * The answers are the same. *degraded: from MySQL, for want of Redis. Two commands may meet two
- * catalogs, when one is loaded meanwhile: then a journal that only one of them has is left out. */
+ * Both give the same answers. *degraded: from MySQL, because Redis did not answer. If a load ends
+ * between two commands, a journal that only one of the two catalogs has is left out. */
 
 struct catalog {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
-    struct cache *cache; /* says whether Redis can be trusted; NULL: whenever it answers */
+    struct cache *cache; /* tells whether Redis can be trusted; NULL: whenever it answers */
 };
 
 #define CATALOG_TAGS_MAX     64   /* in one question */
@@ -50,8 +50,8 @@ struct catalog_journal {
     size_t year_count;
     struct catalog_year *years; /* in order */
 };
-/* Journals that have all of the tags, or any of them; without tags, all journals. By name. A tag that
- * does not exist has no journals. */
+/* Journals that have all of the tags, or any of them; without tags, all journals. By name. A tag
+ * that does not exist has no journals. */
 MUST_CHECK int catalog_journals(struct task *t, const struct catalog *c, const struct str *tags,
                                 size_t tag_count, bool any, struct catalog_journal **out,
                                 size_t *count, bool *degraded);
@@ -69,8 +69,8 @@ struct catalog_estimate {
     int64_t papers, cents;
     struct catalog_estimate_row *rows; /* one for each journal, in the order of the choice */
 };
-/* What the chosen papers cost: one round trip for any number of journals. ERR_NOT_FOUND with *unknown: a
- * journal that does not exist. ERR_LIMIT: the sum is too large for an int64_t. */
+/* What the chosen papers cost: one round trip for any number of journals. ERR_NOT_FOUND with
+ * *unknown: a journal that does not exist. ERR_LIMIT: the sum is too large for an int64_t. */
 MUST_CHECK int catalog_price(struct task *t, const struct catalog *c,
                              const struct catalog_choice *choice, struct catalog_estimate *out,
                              struct str *unknown, bool *degraded);

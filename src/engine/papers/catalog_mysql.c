@@ -1,10 +1,11 @@
-/* The catalog as Redis would tell it, from the tables that it is loaded from. What catalog_load leaves
- * out is left out here: tags of no type, and journals that are not in contentlist. */
+/* The catalog from MySQL, with the answers that Redis would give. What catalog_load leaves out is
+ * left out here: tags of no type, and journals that are not in contentlist. */
 #include "base/json.h"
 #include "base/map.h"
 #include "engine/papers/catalog_private.h"
 
-/* Lists of one length are one prepared statement: what is left over is NULL, which equals nothing. */
+/* One prepared statement for lists of any length: placeholders left over are NULL, which equals
+ * nothing. */
 #define MARKS_16      "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 #define MARKS_64      MARKS_16 "," MARKS_16 "," MARKS_16 "," MARKS_16
 #define MARKS_256     MARKS_64 "," MARKS_64 "," MARKS_64 "," MARKS_64
@@ -73,7 +74,7 @@ static void put_names(struct sql_value *argv, size_t room, const struct str *nam
         argv[i] = i < count ? sql_text(names[i]) : sql_null();
 }
 
-/* Tags that are there twice would be counted once. */
+/* HAVING COUNT(*) counts a tag once, so each tag may be asked for only once. */
 static size_t without_repeats(const struct str *tags, size_t count, struct str *out)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* catalog_private.h -- reading the catalog from MySQL, and what it shares with reading from Redis.
  *
- * A year is four digits. Other names among the years, and numbers below zero, count as nothing,
- * wherever they were read. */
+ * A year is four digits. Other names among the years, and numbers below zero, are ignored in both
+ * stores. */
 #ifndef ENGINE_PAPERS_CATALOG_PRIVATE_H
 #define ENGINE_PAPERS_CATALOG_PRIVATE_H
 
@@ -10,7 +10,7 @@
 #define CATALOG_YEAR_MIN 1000
 #define CATALOG_YEAR_MAX 9999
 
-/* Tags and journals come in any order. Nothing is changed where these fail. */
+/* Tags and journals come in any order. On an error the outputs are unchanged. */
 MUST_CHECK int catalog_mysql_tags(struct task *t, struct sql_pool *sql, struct catalog_tag **out,
                                   size_t *count);
 MUST_CHECK int catalog_mysql_journals(struct task *t, struct sql_pool *sql, const struct str *tags,
@@ -21,11 +21,12 @@ MUST_CHECK int catalog_mysql_price(struct task *t, struct sql_pool *sql,
                                    struct catalog_estimate *out, struct str *unknown);
 
 bool catalog_is_year(struct str name, int64_t *year);
-/* Into j->years, which has room, where it belongs. */
+/* Inserts in order into j->years, which has room. */
 void catalog_add_year(struct catalog_journal *j, int64_t year, int64_t papers);
 /* Adds papers to a sum. ERR_LIMIT. */
 MUST_CHECK int catalog_add_papers(struct task *t, int64_t *sum, int64_t papers);
-/* Works out the row, whose journal, papers and price are known, and adds it to the sums. ERR_LIMIT. */
+/* Works out the cents of a row, whose papers and price are set, and adds it to the sums.
+ * ERR_LIMIT. */
 MUST_CHECK int catalog_add_up(struct task *t, struct catalog_estimate *e,
                               struct catalog_estimate_row *row);
 #endif

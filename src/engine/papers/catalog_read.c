@@ -5,10 +5,10 @@
 #include "engine/papers/catalog_private.h"
 #include "engine/store/keys.h"
 
-/* Up to so many years are asked for by name; for more it is cheaper to take all that there are. */
+/* A range of more years than this is read with HGETALL, which is cheaper then. */
 #define YEARS_BY_NAME_MAX 20
 
-/* Not an error: Redis answers, but nobody has loaded the catalog yet. */
+/* Not an error: Redis answers, but the catalog has not been loaded yet. */
 #define NOT_LOADED 1
 
 /* --- what both stores share --- */
@@ -45,23 +45,17 @@ int catalog_add_up(struct task *t, struct catalog_estimate *e, struct catalog_es
     return 0;
 }
 
-static int compare(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int tag_order(const void *a, const void *b)
 {
     const struct catalog_tag *x = a, *y = b;
-    int order = compare(x->type, y->type);
-    return order ? order : compare(x->tag, y->tag);
+    int order = str_compare(x->type, y->type);
+    return order ? order : str_compare(x->tag, y->tag);
 }
 
 static int journal_order(const void *a, const void *b)
 {
-    return compare(((const struct catalog_journal *)a)->name,
-                   ((const struct catalog_journal *)b)->name);
+    return str_compare(((const struct catalog_journal *)a)->name,
+                       ((const struct catalog_journal *)b)->name);
 }
 
 /* --- Redis --- */
@@ -199,7 +193,7 @@ static int redis_journals(struct task *t, struct redis *r, const struct str *tag
     for (size_t i = 0; i < found->count; i++) {
         const struct redis_reply *info = replies[0]->items[i], *price = replies[1]->items[i];
         if (info->type == REDIS_NIL || price->type == REDIS_NIL)
-            continue; /* went between the two questions */
+            continue; /* removed by a load between the two round trips */
         struct catalog_journal *j = &journals[n++];
         j->name = names[i];
         if ((err = read_info(t, info->str, j)) ||
@@ -212,14 +206,14 @@ static int redis_journals(struct task *t, struct redis *r, const struct str *tag
     return 0;
 }
 
-/* The years that are asked for by name; 0: all that there are, because the range is wide. */
+/* The years of the range as names of fields; 0: the range is wide, read all of them. */
 static size_t years_by_name(struct arena *a, const struct catalog_choice *c, struct str *names)
 {
     if (c->year_to - c->year_from >= YEARS_BY_NAME_MAX)
         return 0;
     size_t n = 0;
     for (int64_t year = c->year_from; year <= c->year_to; year++)
-        names[n++] = str_printf(a, "%lld", (long long)year);
+        names[n++] = str_int(a, year);
     return n;
 }
 
@@ -296,12 +290,14 @@ static bool redis_is_trusted(const struct catalog *c)
     return !c->cache || cache_trusts_redis(c->cache);
 }
 
-/* Redis could not answer: MySQL may. Not when the question is wrong or nobody waits any more, and not
- * when Redis has too much to do: MySQL would drown. */
+/* Whether to fall back to MySQL. Not when the question is wrong or the caller is cancelled, and not
+ * when Redis is overloaded: MySQL would be next. */
 static bool ask_mysql(struct task *t, int err)
 {
     if (err == ERR_PROTO || err == ERR_REFUSED)
-        log_warn("engine", "%s; it is read from MySQL", task_error(t));
+        log_warn("catalog",
+                 "%s; the catalog is read from MySQL, which is slower: run \"millrace db warm\"",
+                 task_error(t));
     return err != 0 && err != ERR_CANCELED && err != ERR_NOT_FOUND && err != ERR_LIMIT &&
            err != ERR_BUSY;
 }

@@ -20,7 +20,7 @@ static struct metrics *metrics;
 
 struct world {
     struct group group;
-    struct redis *redis, *nobody;
+    struct redis *redis, *absent;
     struct sql_pool *sql;
     struct catalog hot, cold; /* with Redis; with a Redis that is not there */
 };
@@ -39,17 +39,17 @@ static void open_world(struct task *t, struct world *w)
 {
     group_init(&w->group, task_loop(t));
     w->redis = open_redis(w, store.url_unix, "hot");
-    w->nobody = open_redis(w, "unix:/nowhere/redis.sock", "nobody");
+    w->absent = open_redis(w, "unix:/nowhere/redis.sock", "absent");
     w->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
     w->hot = (struct catalog){.redis = w->redis, .sql = w->sql};
-    w->cold = (struct catalog){.redis = w->nobody, .sql = w->sql};
+    w->cold = (struct catalog){.redis = w->absent, .sql = w->sql};
 }
 
 static void close_world(struct task *t, struct world *w)
 {
     sql_pool_free(w->sql);
     redis_close(w->redis);
-    redis_close(w->nobody);
+    redis_close(w->absent);
     check(group_join(t, &w->group) == 0);
 }
 
@@ -437,7 +437,7 @@ static void test_many(struct task *t, struct world *w)
 /* What Redis answers when it has no catalog, only a part of one, or something else. */
 static void test_not_loaded(struct task *t, struct world *w)
 {
-    struct str nature = STR("NATURE"), nobody = STR("NOBODY"), glob[] = {STR("odd")};
+    struct str nature = STR("NATURE"), unknown = STR("NO SUCH"), glob[] = {STR("odd")};
     struct catalog_choice c = {&nature, 1, 2024, 2024};
     bool degraded = true;
     struct str tags = tags_text(t, &w->hot, &degraded),
@@ -460,8 +460,8 @@ static void test_not_loaded(struct task *t, struct world *w)
     degraded = true;
     is_str(price_text(t, &w->hot, c, &degraded), price, "nor prices");
     ok(!degraded, "likewise");
-    c.journals = &nobody;
-    is_str(price_text(t, &w->hot, c, &degraded), STR("not_found \"NOBODY\""),
+    c.journals = &unknown;
+    is_str(price_text(t, &w->hot, c, &degraded), STR("not_found \"NO SUCH\""),
            "nor what is unknown");
 }
 
@@ -512,7 +512,7 @@ static void test_damage(struct task *t, struct world *w)
 /* Redis goes away in each of the ways that there are. */
 static void test_without_redis(struct task *t, struct world *w)
 {
-    struct str nature = STR("NATURE"), nobody = STR("NOBODY");
+    struct str nature = STR("NATURE"), unknown = STR("NO SUCH");
     struct catalog_choice c = {&nature, 1, 2024, 2024};
     bool degraded = false;
     struct str price = price_text(t, &w->hot, c, &degraded);
@@ -528,8 +528,8 @@ static void test_without_redis(struct task *t, struct world *w)
         if (way == 0)
             kill(store.pid, SIGCONT);
     }
-    c.journals = &nobody;
-    is_str(price_text(t, &w->hot, c, &degraded), STR("not_found \"NOBODY\""),
+    c.journals = &unknown;
+    is_str(price_text(t, &w->hot, c, &degraded), STR("not_found \"NO SUCH\""),
            "unknown all the same");
     mariadb_stop(&server);
     is_str(price_text(t, &w->hot, c, &degraded), STR("unavailable "), "neither of them");

@@ -7,14 +7,14 @@
 
 #define LOOK_AT_ONCE 500 /* blocks in one round trip */
 
-/* What the tasks share that fill blocks. */
+/* Shared by the tasks that fill blocks. */
 struct filling {
     const struct warm_options *options;
     struct warm_progress *progress;
     const struct block_name *names;
     const bool *fresh;
     size_t count;
-    size_t first; /* where we began: nodes that fill at the same time begin in different places */
+    size_t first; /* random: nodes that warm at the same time start at different blocks */
     size_t next;  /* from first */
     int err;
     char problem[sizeof((struct warm_progress *)0)->problem];
@@ -35,7 +35,7 @@ static void fill_one(struct task *t, struct filling *f, size_t i)
     bool built = false;
     int err =
         block_refresh(t, f->options->blocks, n->journal, n->year, f->options->rebuild_all, &built);
-    if (err && err != ERR_NOT_FOUND) { /* its papers may have moved since we read the list */
+    if (err && err != ERR_NOT_FOUND) { /* its papers may have moved since the list was read */
         remember(f, t, err);
         return;
     }

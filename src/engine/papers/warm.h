@@ -9,14 +9,14 @@
 
 enum warm_state { WARM_WAITING, WARM_CATALOG, WARM_BLOCKS, WARM_DONE, WARM_FAILED };
 
-/* Read by others while it goes on. */
+/* Other tasks read it while warm_run fills it. */
 struct warm_progress {
     enum warm_state state;
     bool catalog_loaded; /* once true, it stays so: the keys have no TTL */
     struct catalog_size catalog;
     int64_t blocks, blocks_ready; /* all there are; in Redis and up to date */
     int64_t papers, papers_ready;
-    int64_t blocks_built, papers_built; /* by us */
+    int64_t blocks_built, papers_built; /* by this process */
     char problem[256];                  /* WARM_FAILED: why */
 };
 

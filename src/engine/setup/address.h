@@ -1,8 +1,8 @@
-/* address.h -- whose address a request comes from, when proxies stand in between.
+/* address.h -- the client's address of a request that came through proxies.
  *
- * trusted_proxies is a list of addresses and networks ("127.0.0.1, 10.0.0.0/8, ::1, unix"). From a peer
- * that is in it, X-Forwarded-For is read from its end: the last address that is not in the list is
- * the client's. From anybody else the header means nothing.
+ * trusted_proxies is a list of addresses and networks ("127.0.0.1, 10.0.0.0/8, ::1, unix"). From a
+ * peer that is in it, X-Forwarded-For is read from its end: the last address that is not in the
+ * list is the client's. From any other peer the header is ignored.
  *
  * IPv4 addresses are the same as IPv6 addresses that carry them (::ffff:1.2.3.4). */
 #ifndef ENGINE_SETUP_ADDRESS_H
@@ -18,12 +18,12 @@ struct address_list;
 const char *address_list_problem(struct arena *a, const char *text);
 struct address_list *address_list_new(struct arena *a, const char *text); /* must be fine */
 
-/* peer as http_peer gives it; forwarded: the header, p == NULL if there is none. Its elements may have
- * ports. What is no address ends the walk: the one after it counts, or the peer. The result is an
- * address in its shortest spelling, or "unix"; in a. */
+/* peer as http_peer gives it; forwarded: the header, p == NULL if there is none. Its elements may
+ * have ports. An element that is no address ends the walk: the address behind it counts, or the
+ * peer. The result is an address in its shortest spelling, or "unix"; in a. */
 struct str address_of_client(struct arena *a, const struct address_list *trusted, struct str peer,
                              struct str forwarded);
-/* By what limits count an address: "2001:db8:1:2::/64" for IPv6, where everybody has that many, the
- * address itself for IPv4; what is no address is "unix". In a. */
+/* What rate limits count by: "2001:db8:1:2::/64" for IPv6, where one client has a whole /64, the
+ * address itself for IPv4; "unix" for anything else. In a. */
 struct str address_subject(struct arena *a, struct str address);
 #endif

@@ -1,11 +1,10 @@
 #include "engine/setup/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "engine/setup/config_table.h"
@@ -31,7 +30,7 @@ static int fail(const struct origin *o, const char *fmt, ...)
     return ERR_INVALID;
 }
 
-/* Somebody's text in a message: short and without control characters. */
+/* A wrong value for a message: shortened and without control characters. */
 static const char *shown(struct arena *a, struct str s)
 {
     struct str head = {s.p, 0};
@@ -206,8 +205,6 @@ static int read_text(struct arena *a, const char *name, struct str text, struct 
     struct origin file = {a, name, name, why};
     const struct json *j;
     struct json_error e;
-    if (text.n > CONFIG_FILE_BYTES_MAX)
-        return fail(&file, ": is larger than %d bytes", CONFIG_FILE_BYTES_MAX);
     if (json_parse(a, text, &j, &e))
         return fail(&file, ", line %zu, column %zu: %s", e.line, e.column, e.message);
     if (j->type != JSON_OBJECT)
@@ -217,7 +214,7 @@ static int read_text(struct arena *a, const char *name, struct str text, struct 
 
 /* --- the environment --- */
 
-/* A variable that is all but one of ours is a slip that would otherwise go unnoticed. */
+/* A variable whose name is close to a known one is a typing error, not another program's. */
 static int refuse_misspelt(struct arena *a, struct str name, const char **why)
 {
     struct nearest n = nearest_to(name);
@@ -275,41 +272,18 @@ int config_set(struct arena *a, struct config *c, const char *key, const char *v
     return err;
 }
 
-/* The whole file, up to one byte more than allowed. */
-static int read_file(const char *path, struct buf *out)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
-    ssize_t n;
-    do {
-        char *room = buf_reserve(out, 4096);
-        n = read(fd, room, 4096);
-        if (n > 0)
-            buf_added(out, (size_t)n);
-    } while ((n > 0 && out->len <= CONFIG_FILE_BYTES_MAX) || (n < 0 && errno == EINTR));
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return n < 0 ? -1 : 0;
-}
-
 int config_load(struct arena *a, const char *path, bool optional, char **env, struct config *out,
                 const char **why)
 {
-    if (!path)
-        return config_parse(a, NULL, STR_NULL, env, out, why);
-    struct buf text;
-    buf_init(&text);
-    int err;
-    if (read_file(path, &text) == 0) {
-        err = config_parse(a, path, str_dup(a, buf_str(&text)), env, out, why);
-    } else if (errno == ENOENT && optional) {
-        err = config_parse(a, NULL, STR_NULL, env, out, why);
-    } else {
-        *why = arena_printf(a, "%s: cannot be read: %s", path, strerror(errno));
-        err = ERR_IO;
+    struct str text = STR_NULL;
+    int err = path ? file_read(a, path, CONFIG_FILE_BYTES_MAX, &text) : 0;
+    if (err == ERR_LIMIT) {
+        *why = arena_printf(a, "%s: is larger than %d bytes", path, CONFIG_FILE_BYTES_MAX);
+        return ERR_INVALID;
     }
-    buf_release(&text);
-    return err;
+    if (err && !(errno == ENOENT && optional)) {
+        *why = arena_printf(a, "%s: cannot be read: %s", path, strerror(errno));
+        return ERR_IO;
+    }
+    return config_parse(a, path, text, env, out, why);
 }

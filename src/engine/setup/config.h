@@ -1,8 +1,8 @@
 /* config.h -- every setting of millrace, in one table.
  *
  * Sources, later ones win: the default, config.json, the environment, the command line. A wrong
- * key or value anywhere is an exact message and no start. Secrets are marked
- * in the table and masked wherever a config is shown.
+ * key or value in any of them stops the start with an exact message. Secrets are marked in the
+ * table and masked wherever a config is shown.
  *
  * A key is written "mysql.url" here, {"mysql": {"url": …}} in the file and
  * MILLRACE_MYSQL_URL in the environment. An empty variable counts as not set. */
@@ -32,7 +32,7 @@ struct config {
     enum log_format log_format;
     bool behind_tls;
     const char *trusted_proxies;    /* "": forwarded addresses mean nothing */
-    int64_t new_user_permission;    /* of those who register */
+    int64_t new_user_permission;    /* of a user who registers */
     int64_t new_user_balance_cents; /* likewise */
     int64_t new_user_hourly_max;    /* registrations of one address */
     bool local_develop_mode;
@@ -58,7 +58,7 @@ struct config {
     const char *ai_embedding_model;
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
-    int64_t alert_billing_records; /* more that wait for MySQL are one */
+    int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
     int64_t http_connections_max;
     int64_t http_body_bytes_max;
 
@@ -74,7 +74,8 @@ MUST_CHECK int config_load(struct arena *a, const char *path, bool optional, cha
  * name is for messages; text.p == NULL: no file. */
 MUST_CHECK int config_parse(struct arena *a, const char *name, struct str text, char **env,
                             struct config *out, const char **why);
-/* One setting from the command line; source is what messages call it: "--nodes". The key must exist. */
+/* One setting from the command line; source is what messages call it: "--nodes". The key must
+ * exist. */
 MUST_CHECK int config_set(struct arena *a, struct config *c, const char *key, const char *value,
                           const char *source, const char **why);
 
@@ -82,10 +83,10 @@ MUST_CHECK int config_set(struct arena *a, struct config *c, const char *key, co
 void config_show(const struct config *c, struct buf *out);
 /* The same table as reference documentation, in Markdown. */
 void config_document(struct buf *out);
-/* All settings as JSON that config_parse reads back, secrets in clear: for our own processes only. */
+/* All settings as JSON that config_parse reads back, secrets in clear: for child processes only. */
 void config_write(const struct config *c, struct buf *out);
 
-/* Whether the private Redis writes to disk: always, but for somebody who debugs (ACC-6). */
+/* Whether the private Redis writes to disk: always, except while debugging (ACC-6). */
 static inline bool config_persists(const struct config *c)
 {
     return c->persist_user_info || !c->local_develop_mode;

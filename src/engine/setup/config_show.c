@@ -104,10 +104,12 @@ void config_document(struct buf *out)
     arena_init(&a);
     buf_add_lit(
         out, "# Settings\n\n"
-             "Nothing has to be set. A key `mysql.url` is written `{\"mysql\": {\"url\": …}}` in "
-             "`config.json`; the\nvariable outranks the file, and the options of "
-             "`millrace serve` outrank both. `millrace config` shows what is\nin force and "
-             "where it comes from. This page is what `millrace config --markdown` prints.\n\n"
+             "Nothing has to be set. A key `mysql.url` is written `{\"mysql\": {\"url\": …}}` in\n"
+             "`config.json`; the variable outranks the file, and the options of `millrace serve` "
+             "outrank\n"
+             "both. `millrace config` shows what is in force and where it comes from. This page is "
+             "what\n"
+             "`millrace config --markdown` prints.\n\n"
              "| key | variable | default | allowed | meaning |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *s = &settings[i];

@@ -32,33 +32,23 @@ static const char *http_url_problem(struct arena *a, const char *text)
 }
 
 #define AT(member) offsetof(struct config, member)
-#define TEXT(key, member, fallback, least, problem, meaning)                                       \
-    {                                                                                              \
-        key, SETTING_TEXT, AT(member), fallback, least, 0, problem, meaning                        \
-    }
-#define URL(key, member, problem, meaning)                                                         \
-    {                                                                                              \
-        key, SETTING_URL, AT(member), "", 0, 0, problem, meaning                                   \
-    }
-#define SECRET(key, member, meaning)                                                               \
-    {                                                                                              \
-        key, SETTING_SECRET, AT(member), "", 0, 0, NULL, meaning                                   \
-    }
-#define NUMBER(key, member, fallback, least, most, meaning)                                        \
-    {                                                                                              \
-        key, SETTING_NUMBER, AT(member), fallback, least, most, NULL, meaning                      \
-    }
-#define OTHER(key, kind, member, fallback, meaning)                                                \
-    {                                                                                              \
-        key, kind, AT(member), fallback, 0, 0, NULL, meaning                                       \
-    }
-
 /* clang-format off */
+#define TEXT(key, member, fallback, least, problem, meaning) \
+    {key, SETTING_TEXT, AT(member), fallback, least, 0, problem, meaning}
+#define URL(key, member, problem, meaning) \
+    {key, SETTING_URL, AT(member), "", 0, 0, problem, meaning}
+#define SECRET(key, member, meaning) \
+    {key, SETTING_SECRET, AT(member), "", 0, 0, NULL, meaning}
+#define NUMBER(key, member, fallback, least, most, meaning) \
+    {key, SETTING_NUMBER, AT(member), fallback, least, most, NULL, meaning}
+#define OTHER(key, kind, member, fallback, meaning) \
+    {key, kind, AT(member), fallback, 0, 0, NULL, meaning}
+
 const struct setting settings[] = {
     TEXT("listen", listen, "127.0.0.1:8080", 1, listen_problem,
          "address and port of the pages and the API"),
     TEXT("data_dir", data_dir, "var", 1, NULL,
-         "folder of the private stores, their sockets and credentials"),
+         "folder of the private stores, their sockets and passwords"),
     TEXT("web_dir", web_dir, "web/dist", 1, NULL,
          "folder of the built pages"),
     TEXT("user", user, "", 0, NULL,
@@ -66,21 +56,21 @@ const struct setting settings[] = {
     NUMBER("nodes", nodes, "0", 0, CONFIG_NODES_MAX,
            "processes that serve; 0: one per core"),
     NUMBER("drain_ms", drain_ms, "10000", 0, 600000,
-           "how long requests under way may take when a node stops"),
+           "how long a node that stops waits for requests under way"),
     OTHER("behind_tls", SETTING_SWITCH, behind_tls, "false",
-          "a proxy in front speaks TLS: cookies are Secure, HSTS is sent"),
+          "a proxy in front terminates TLS: cookies are Secure, HSTS is sent"),
     TEXT("trusted_proxies", trusted_proxies, "", 0, address_list_problem,
-         "addresses and networks whose X-Forwarded-For is believed: 127.0.0.1, 10.0.0.0/8"),
+         "addresses and networks whose X-Forwarded-For is trusted: 127.0.0.1, 10.0.0.0/8"),
     NUMBER("new_user.permission", new_user_permission, "1", 0, PERMISSION_MAX,
-           "papers that somebody who registers may have judged at the same time"),
+           "papers of a newly registered user that are judged at the same time"),
     NUMBER("new_user.balance_cents", new_user_balance_cents, "0", 0, 1000000000,
-           "cents that somebody who registers may spend"),
+           "balance of a newly registered user, in cents"),
     NUMBER("new_user.hourly_max", new_user_hourly_max, "20", 1, 100000,
-           "registrations that one address may try in an hour; a campus can be one address"),
+           "registrations that one address may try in an hour; a campus may share one address"),
     OTHER("local_develop_mode", SETTING_SWITCH, local_develop_mode, "false",
-          "for debugging on one's own machine: persist_user_info means something"),
+          "for debugging on your own machine: persist_user_info takes effect"),
     OTHER("persist_user_info", SETTING_SWITCH, persist_user_info, "true",
-          "false, and local_develop_mode: the private Redis writes nothing to disk"),
+          "false: the private Redis writes nothing to disk; only with local_develop_mode"),
     OTHER("log.level", SETTING_LOG_LEVEL, log_level, "info",
           "least important lines to log: debug, info, warn, error"),
     OTHER("log.format", SETTING_LOG_FORMAT, log_format, "text",
@@ -97,8 +87,8 @@ const struct setting settings[] = {
            "papers made up and loaded at the first start, when the private MariaDB is empty; "
            "0: none"),
     OTHER("demo_accounts", SETTING_SWITCH, demo_accounts, "true",
-          "the first start on private stores makes a user \"demo\" with 10,000.00 to spend and a super "
-          "admin \"admin\", and shows their passwords once"),
+          "the first start on private stores makes a user \"demo\" with 10,000.00 to spend and a "
+          "super admin \"admin\", and shows their passwords once"),
     URL("redis.url", redis_url, redis_url_problem,
         "redis://user:password@host; empty: a private Redis in data_dir"),
     SECRET("redis.password", redis_password,
@@ -106,32 +96,32 @@ const struct setting settings[] = {
     NUMBER("redis.max_bytes", redis_max_bytes, "0", 0, 1024 * GB,
            "memory of the private Redis; 0: 16 GB, at most 60 % of the memory"),
     URL("ai.url", ai_url, http_url_problem,
-        "base of an OpenAI-compatible service; empty: the built-in simulated AI"),
+        "base URL of an OpenAI-compatible service; empty: the built-in simulated AI"),
     TEXT("ai.ca_file", ai_ca_file, "", 0, NULL,
-         "certificates that may vouch for the AI service; empty: the system's"),
+         "file of CA certificates for the AI service; empty: the system's"),
     TEXT("ai.model", ai_model, "default", 1, NULL,
          "model to ask for, by the name that the AI service gives it"),
     NUMBER("ai.temperature_milli", ai_temperature_milli, "0", 0, 2000,
            "temperature of the model, in thousandths"),
     NUMBER("ai.max_tokens", ai_max_tokens, "200", 1, 100000,
-           "tokens that an answer may have; they are reserved for every call"),
+           "tokens that an answer may have; each call reserves them from the rate limit"),
     NUMBER("ai.timeout_ms", ai_timeout_ms, "60000", 100, 600000,
            "how long one call to the AI service may take"),
     TEXT("ai.prompt_file", ai_prompt_file, "", 0, NULL,
          "text file of instructions to the model, with {{question}} in it once; "
          "empty: the built-in ones"),
     URL("ai.embedding.url", ai_embedding_url, http_url_problem,
-        "base of an OpenAI-compatible service for embeddings; empty: there is none"),
+        "base URL of an OpenAI-compatible service for embeddings; empty: no embeddings"),
     TEXT("ai.embedding.model", ai_embedding_model, "default", 1, NULL,
-         "model for embeddings, by the name that their service gives it"),
+         "model for embeddings, by the name that the service gives it"),
     {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, http_url_problem,
-     "where alerts are sent to, as JSON by POST; empty: they are in the log only"},
+     "URL that alerts are posted to, as JSON; empty: alerts are in the log only"},
     TEXT("alert.ca_file", alert_ca_file, "", 0, NULL,
-         "certificates that may vouch for alert.webhook_url; empty: the system's"),
+         "file of CA certificates for alert.webhook_url; empty: the system's"),
     NUMBER("alert.billing_records", alert_billing_records, "10000", 1, 1000000000,
-           "charges on their way to MySQL; more of them, for ten seconds, are an alert"),
+           "alert when more charges than this wait for MySQL for ten seconds"),
     NUMBER("http.connections_max", http_connections_max, "10000", 1, 1000000,
-           "clients that a node serves at once; more are answered 503"),
+           "connections that a node serves at once; more are answered 503"),
     NUMBER("http.body_bytes_max", http_body_bytes_max, "8388608", 1 * KB, 1 * GB,
            "largest request body, uploads excepted"),
 };
@@ -186,45 +176,34 @@ static bool parse_port(struct str s, in_port_t *out)
     return true;
 }
 
-static bool parse_ip6(struct str host, struct str port, struct sockaddr_in6 *out)
+static bool parse_ip(int family, struct str host, void *out)
 {
     char text[INET6_ADDRSTRLEN];
     if (host.n >= sizeof text || memchr(host.p, '\0', host.n))
         return false;
     memcpy(text, host.p, host.n);
     text[host.n] = '\0';
-    *out = (struct sockaddr_in6){.sin6_family = AF_INET6};
-    return inet_pton(AF_INET6, text, &out->sin6_addr) == 1 && parse_port(port, &out->sin6_port);
-}
-
-static bool parse_ip4(struct str host, struct str port, struct sockaddr_in *out)
-{
-    char text[INET_ADDRSTRLEN];
-    if (str_eq(host, STR("localhost")))
-        host = STR("127.0.0.1");
-    if (host.n >= sizeof text || memchr(host.p, '\0', host.n))
-        return false;
-    memcpy(text, host.p, host.n);
-    text[host.n] = '\0';
-    *out = (struct sockaddr_in){.sin_family = AF_INET};
-    return inet_pton(AF_INET, text, &out->sin_addr) == 1 && parse_port(port, &out->sin_port);
+    return inet_pton(family, text, out) == 1;
 }
 
 bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *len)
 {
-    struct str port = listen;
-    struct str host;
+    struct str port = listen, host;
     *out = (struct sockaddr_storage){0};
     if (!str_starts(listen, STR("["))) {
+        struct sockaddr_in *v4 = (struct sockaddr_in *)out;
         host = str_cut(&port, ':');
-        *len = sizeof(struct sockaddr_in);
-        return port.p && parse_ip4(host, port, (struct sockaddr_in *)out);
+        v4->sin_family = AF_INET;
+        *len = sizeof *v4;
+        return port.p &&
+               parse_ip(AF_INET, str_eq(host, STR("localhost")) ? STR("127.0.0.1") : host,
+                        &v4->sin_addr) &&
+               parse_port(port, &v4->sin_port);
     }
-    host = str_cut(&port, ']');
-    *len = sizeof(struct sockaddr_in6);
-    if (!port.p || !str_starts(port, STR(":")))
-        return false;
-    host = str_from(host.p + 1, host.n - 1);
-    port = str_from(port.p + 1, port.n - 1);
-    return parse_ip6(host, port, (struct sockaddr_in6 *)out);
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+    host = str_skip(str_cut(&port, ']'), 1);
+    v6->sin6_family = AF_INET6;
+    *len = sizeof *v6;
+    return port.p && str_starts(port, STR(":")) && parse_ip(AF_INET6, host, &v6->sin6_addr) &&
+           parse_port(str_skip(port, 1), &v6->sin6_port);
 }

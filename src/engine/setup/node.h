@@ -1,7 +1,7 @@
 /* node.h -- what every part of a node shares: passed down, never global.
  *
- * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; the rest
- * borrows. Background tasks belong to group, and end when it is cancelled. */
+ * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; all
+ * others borrow. Background tasks belong to group, and end when it is cancelled. */
 #ifndef ENGINE_SETUP_NODE_H
 #define ENGINE_SETUP_NODE_H
 
@@ -69,11 +69,11 @@ struct node {
     const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
-    int place;            /* among the nodes of its supervisor; whoever follows it has it again */
+    int place;            /* slot of the supervisor; a node restarted in the same slot reuses it */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
-    bool draining;        /* it ends: no new work, no new requests */
+    bool draining;        /* the node stops: no new work, no new requests */
     bool drained;         /* by an admin: no new work, but it serves; engine/watch/controls.h */
-    const char *id;       /* of its place; engine/watch/controls.h */
+    const char *id;       /* of its slot; engine/watch/controls.h */
     int64_t resident_bytes, late_us; /* as last measured */
 };
 #endif

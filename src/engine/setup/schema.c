@@ -24,7 +24,7 @@ static const char *title(struct task *t, const struct schema_migration *m)
     return arena_printf(task_arena(t), "%04d_%s", (int)m->number, m->name);
 }
 
-/* The text of the error just met, with what we were about in front of it. */
+/* Puts the name of the migration in front of the text of the last error. */
 static int fail_at(struct task *t, int err, const struct schema_migration *m)
 {
     const char *why = arena_strdup(task_arena(t), task_error(t));
@@ -117,7 +117,7 @@ static int read_records(struct task *t, struct sql *c, struct schema_report *out
 
 /* --- applying --- */
 
-/* An earlier migration, complete by now, has made it: this one makes it anew. */
+/* An earlier migration, complete by now, has made the table: this one makes it anew. */
 static bool made_before(const struct schema_migration *m, struct str table)
 {
     for (int64_t i = 0; i < m->number - 1; i++) {
@@ -129,7 +129,7 @@ static bool made_before(const struct schema_migration *m, struct str table)
     return false;
 }
 
-/* Repeatable statements would take somebody else's table of that name for ours. */
+/* CREATE TABLE IF NOT EXISTS would take another program's table of that name for millrace's. */
 static int refuse_strange_tables(struct task *t, struct sql *c, const struct schema_migration *m)
 {
     struct str rest = str_of(m->text), one;
@@ -209,11 +209,14 @@ static int lock(struct task *t, struct sql *c)
     int err = sql_on(t, c, &r, "SELECT GET_LOCK(" LOCK_NAME ", ?)", sql_int(SCHEMA_LOCK_WAIT_S));
     if (err || (r.cells[0].type == SQL_INT && r.cells[0].i == 1))
         return err;
-    return task_fail(t, ERR_BUSY, "another \"millrace db migrate\" is at work on this database");
+    return task_fail(t, ERR_BUSY,
+                     "another process has been migrating this database for %d s; try again when it "
+                     "has ended",
+                     SCHEMA_LOCK_WAIT_S);
 }
 
-/* A connection that cannot be told has been lost, and its locks with it. All of them, because a body
- * that sql_tx repeats has locked twice. */
+/* If this fails, the connection is lost, and its locks with it. All of them, because a body that
+ * sql_tx repeats has locked twice. */
 static void unlock(struct task *t, struct sql *c)
 {
     const char *why = arena_strdup(task_arena(t), task_error(t));
@@ -241,8 +244,8 @@ static int look(struct task *t, struct sql *c, struct schema_report *out)
     return err || !exists ? err : read_records(t, c, out);
 }
 
-/* Runs inside sql_tx, which keeps us on the connection that holds the lock. It is no transaction:
- * the first CREATE TABLE ends it, and from then on every statement is committed by itself. */
+/* Runs inside sql_tx, because the lock belongs to one connection. It is no transaction: the first
+ * CREATE TABLE ends it, and from then on every statement is committed by itself. */
 static int run(struct task *t, struct sql *c, void *arg)
 {
     struct job *j = arg;

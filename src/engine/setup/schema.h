@@ -7,11 +7,11 @@
  *   2. its statements run one by one; the server commits each by itself;
  *   3. applied_at is set: complete.
  *
- * Whoever finds a row that was only begun starts again at 2: every statement can be repeated.
+ * A process that finds a row that was only begun starts again at 2: every statement is idempotent.
  * Always true:
- *   - two at once on the same database: the second waits for the first (GET_LOCK), then has
+ *   - two processes migrate the same database: the second waits for the first (GET_LOCK), then has
  *     nothing to do;
- *   - tables that others made are neither used nor changed nor dropped. */
+ *   - tables of other programs are neither used nor changed nor dropped. */
 #ifndef ENGINE_SETUP_SCHEMA_H
 #define ENGINE_SETUP_SCHEMA_H
 
@@ -25,19 +25,19 @@ struct schema_report {
     int64_t database; /* newest one that was complete when asked */
     int64_t applied;  /* how many were applied just now, from database + 1 on */
     bool interrupted; /* database + 1 had been begun */
-    /* Tables of the system that was there before, which millrace does not use: "sentence,
-     * task_queue". NULL: none. In the task's arena. */
+    /* Tables of the system before millrace, which it does not use: "sentence, task_queue".
+     * NULL: none. In the task's arena. */
     const char *old_tables;
 };
 
 /* Applies what is missing. Errors, with a text for the operator:
  * ERR_CONFLICT: the database is newer than the program, or a migration in it is not the one of
- * this program. ERR_EXISTS: somebody else's table has the name of one of ours. ERR_BUSY:
- * somebody else migrates for longer than SCHEMA_LOCK_WAIT_S. ERR_INVALID: the URL names no
- * database. Anything of sql.h. What had been applied by then stays. */
+ * this program. ERR_EXISTS: a table of another program has the name of one of millrace's.
+ * ERR_BUSY: another process migrates for longer than SCHEMA_LOCK_WAIT_S. ERR_INVALID: the URL
+ * names no database. Anything of sql.h. What had been applied by then stays. */
 MUST_CHECK int schema_migrate(struct task *t, struct sql_pool *p, struct schema_report *out);
 
-/* Only looks. 0 when the database has all migrations (database == program) or could be given the
- * missing ones; errors as above. */
+/* Changes nothing. 0 when the database has all migrations (database == program) or the missing ones
+ * can be applied; errors as above. */
 MUST_CHECK int schema_check(struct task *t, struct sql_pool *p, struct schema_report *out);
 #endif

@@ -6,8 +6,7 @@
 /* Bytes up to and with `end`; 0 when it does not come. */
 static size_t through(struct str s, size_t skip, const char *end)
 {
-    struct str after = str_from(s.p + skip, s.n - skip);
-    ptrdiff_t at = str_find(after, str_of(end));
+    ptrdiff_t at = str_find(str_skip(s, skip), str_of(end));
     return at < 0 ? 0 : skip + (size_t)at + strlen(end);
 }
 
@@ -58,7 +57,7 @@ static bool skip(struct str *s, size_t n)
 {
     if (n > s->n)
         return false;
-    *s = str_from(s->p + n, s->n - n);
+    *s = str_skip(*s, n);
     return true;
 }
 
@@ -86,13 +85,6 @@ static size_t piece(struct str s)
     return n ? n : 1;
 }
 
-static struct str without_last_space(struct str s)
-{
-    while (s.n > 0 && is_space(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 int schema_split(struct str *rest, struct str *statement)
 {
     struct str s = *rest;
@@ -112,7 +104,7 @@ int schema_split(struct str *rest, struct str *statement)
     }
     if (s.n == 0)
         return ERR_INVALID;
-    *statement = without_last_space(str_from(begin.p, (size_t)(s.p - begin.p)));
+    *statement = str_trim_if(str_from(begin.p, (size_t)(s.p - begin.p)), is_space);
     skip(&s, 1);
     *rest = s;
     return 0;

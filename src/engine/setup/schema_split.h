@@ -1,6 +1,6 @@
 /* schema_split.h -- a file of SQL, one statement after the other.
  *
- * Knows strings, quoted names and comments, so that a semicolon inside of them ends nothing.
+ * Knows strings, quoted names and comments: a semicolon inside of them ends no statement.
  * There is no DELIMITER: migrations create no procedures. */
 #ifndef ENGINE_SETUP_SCHEMA_SPLIT_H
 #define ENGINE_SETUP_SCHEMA_SPLIT_H

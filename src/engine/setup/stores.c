@@ -1,19 +1,13 @@
 #include "engine/setup/stores.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 
 #define SECRET_BYTES_MAX 256
-
-const char *stores_redis_url(struct arena *a, const char *data_dir)
-{
-    return arena_printf(a, "unix:%s/run/redis.sock", data_dir);
-}
 
 const char *stores_mysql_url(struct arena *a, const char *data_dir)
 {
@@ -25,17 +19,16 @@ static int read_secret(struct arena *a, const char *data_dir, const char *store,
                        const char **why)
 {
     const char *path = arena_printf(a, "%s/secret/%s", data_dir, store);
-    char text[SECRET_BYTES_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    if (n <= 0)
+    struct str text;
+    int err = file_read(a, path, SECRET_BYTES_MAX, &text);
+    if (err || text.n == 0) {
         *why = arena_printf(a, "%s: %s; has \"millrace serve\" been started here?", path,
-                            n < 0 ? strerror(errno) : "is empty");
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
+                            err == ERR_IO ? strerror(errno)
+                            : err         ? "is no password"
+                                          : "is empty");
         return ERR_NOT_FOUND;
-    *out = str_z(a, str_from(text, strcspn(str_z(a, str_from(text, (size_t)n)), "\n")));
+    }
+    *out = str_z(a, str_cut(&text, '\n'));
     return 0;
 }
 
@@ -54,7 +47,7 @@ int stores_find(struct arena *a, const struct config *c, struct stores *out, con
         return ERR_NOT_FOUND;
     }
     if (!*c->redis_url) {
-        s.redis_url = stores_redis_url(a, dir);
+        s.redis_url = arena_printf(a, "unix:%s/run/redis.sock", dir);
         err = read_secret(a, dir, "redis", &s.redis_password, why);
     }
     if (!err && !*c->mysql_url) {

@@ -1,14 +1,14 @@
 /* stores.h -- where MySQL and Redis are: as configured, or the private ones below data_dir.
  *
- * `millrace serve` makes the private ones; everybody else, nodes and tools alike, only finds
- * them here. Below data_dir, which nobody but its owner can enter:
+ * `millrace serve` makes the private ones; nodes and tools only look them up here. Below data_dir,
+ * which only its owner can enter:
  *
  *   lock               held by the running supervisor, its pid inside
  *   run/redis.sock     run/mariadb.sock     and the pids of both
  *   secret/redis       secret/mariadb       passwords, made at the first start
  *   redis/  mariadb/   their data
  *   sample/            the papers that were made up and loaded at the first start
- *   log/               what they say, and what was said while tables and sample were made */
+ *   log/               their logs, and the output of making the tables and the sample */
 #ifndef ENGINE_SETUP_STORES_H
 #define ENGINE_SETUP_STORES_H
 
@@ -27,7 +27,6 @@ struct stores {
 MUST_CHECK int stores_find(struct arena *a, const struct config *c, struct stores *out,
                            const char **why);
 
-/* The same for one of them whose password is known already; data_dir must be absolute. */
-const char *stores_redis_url(struct arena *a, const char *data_dir);
+/* URL of the private MariaDB alone, for its starter; data_dir must be absolute. */
 const char *stores_mysql_url(struct arena *a, const char *data_dir);
 #endif

@@ -41,16 +41,10 @@ struct storing {
 
 /* --- ownership --- */
 
-static int compare(struct str a, struct str b)
-{
-    int c = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 static bool comes_first(const struct paper *a, const struct paper *b)
 {
-    int c = compare(a->journal, b->journal);
-    return c ? c < 0 : compare(a->file, b->file) < 0;
+    int c = str_compare(a->journal, b->journal);
+    return c ? c < 0 : str_compare(a->file, b->file) < 0;
 }
 
 static bool same_place(const struct paper *a, const struct paper *b)
