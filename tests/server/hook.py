@@ -15,7 +15,8 @@ def overview(api):
 
 
 class Hook:
-    """A webhook that refuses the first message, and keeps the rest. certificate: it speaks TLS, and refuses nothing."""
+    """A webhook that refuses the first message, and keeps the rest. certificate: it speaks TLS, and
+    refuses nothing."""
 
     def __init__(self, certificate=None):
         self.certificate = certificate
@@ -41,8 +42,10 @@ class Hook:
         if self.certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self.certificate + ".crt", self.certificate + ".key")
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"http{'s' if self.certificate else ''}://127.0.0.1:{self.server.server_port}/hooks/s3cr3t"
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
+        self.url = (f"http{'s' if self.certificate else ''}://127.0.0.1:{self.server.server_port}"
+                    "/hooks/s3cr3t")
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 
