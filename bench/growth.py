@@ -1,9 +1,11 @@
 """Measures how cost grows, and prints a line of JSON for each size:
 
-papers   10,000, 100,000 and 1,000,000 papers: db init and db warm, time and CPU time per paper, memory; bytes of Redis per paper
-runs     1, 100 and 1,000 runs that wait, while another runs without AI latency: papers per second, CPU time per paper;
-         CPU time per second while nothing runs
-workers  10, 1,000 and 10,000 workers, AI at 200 ms, one node: share of the ideal, CPU time per paper, memory
+papers   10,000, 100,000 and 1,000,000 papers: db init and db warm, time and CPU time per paper,
+         memory; bytes of Redis per paper
+runs     1, 100 and 1,000 runs that wait, while another runs without AI latency: papers per second,
+         CPU time per paper; CPU time per second while nothing runs
+workers  10, 1,000 and 10,000 workers, AI at 200 ms, one node: share of the ideal, CPU time per
+         paper, memory
 """
 import argparse
 import http.client
@@ -21,7 +23,8 @@ import screen
 from figures import figure
 from screen_world import BIN, JOURNAL_PAPERS, Server, Trouble, World, cpu_seconds, read
 
-SIZES = {"papers": (10_000, 100_000, 1_000_000), "runs": (1, 100, 1000), "workers": (10, 1000, 10_000)}
+SIZES = {
+    "papers": (10_000, 100_000, 1_000_000), "runs": (1, 100, 1000), "workers": (10, 1000, 10_000)}
 UNIT_PAPERS = 100
 RUN_PAPERS = 150_000    # of the run beside those that wait
 WORLD_PAPERS = 204_000  # two units for each of a thousand workers
@@ -44,12 +47,14 @@ def measured(server, stores, *words):
     before = [cpu_seconds(p) for p in stores]
     began = time.monotonic()
     with open(os.devnull, "w", encoding="utf-8") as null:
-        pid = subprocess.Popen([BIN, *words], env=server.env, stdout=null, stderr=null, cwd=server.world.dir).pid
+        pid = subprocess.Popen([BIN, *words], env=server.env, stdout=null, stderr=null,
+                               cwd=server.world.dir).pid
         _, status, used = os.wait4(pid, 0)
     if status:
         raise Trouble(f"millrace {' '.join(words)} has failed")
     took = time.monotonic() - began
-    return took, used.ru_utime + used.ru_stime, [cpu_seconds(p) - b for p, b in zip(stores, before)], used.ru_maxrss / 1024
+    return took, used.ru_utime + used.ru_stime, [
+        cpu_seconds(p) - b for p, b in zip(stores, before)], used.ru_maxrss / 1024
 
 
 class Place:
@@ -62,7 +67,8 @@ class Place:
 def load(count):
     folder = tempfile.mkdtemp(prefix="millrace-bench.", dir="/tmp")
     try:
-        subprocess.run([BIN, "sample", "--papers", str(count), f"{folder}/papers"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([BIN, "sample", "--papers", str(count), f"{folder}/papers"], check=True,
+                       stdout=subprocess.DEVNULL)
         os.mkdir(f"{folder}/stores")
         with Server(Place(folder), f"{folder}/stores", nodes=1, ai="http://127.0.0.1:1/v1") as s:
             pid = lambda name: int(read(f"{s.data}/run/{name}.pid"))
@@ -75,9 +81,11 @@ def load(count):
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     by_paper = lambda seconds: seconds / count * 1e6
-    return {"init_us": by_paper(init[0]), "init_cpu_us": by_paper(init[1]), "init_mariadb_us": by_paper(init[2][1]),
-            "init_mb": init[3], "warm_us": by_paper(warm[0]), "warm_cpu_us": by_paper(warm[1]),
-            "warm_redis_us": by_paper(warm[2][0]), "warm_mb": warm[3], "redis_bytes": size / count}
+    return {
+        "init_us": by_paper(init[0]), "init_cpu_us": by_paper(init[1]),
+        "init_mariadb_us": by_paper(init[2][1]), "init_mb": init[3], "warm_us": by_paper(warm[0]),
+        "warm_cpu_us": by_paper(warm[1]), "warm_redis_us": by_paper(warm[2][0]), "warm_mb": warm[3],
+        "redis_bytes": size / count}
 
 
 
@@ -98,7 +106,8 @@ def waiting(server, people, count, user, run_papers):
     screen.empty_queue(runs)
     screen.settle(server)
     return {"per_s": beside["per_s"], "node_us": beside["node_us"], "redis_us": beside["redis_us"],
-            "mariadb_us": beside["mariadb_us"], "idle_node_ms": max(0, idle[0]), "idle_redis_ms": max(0, idle[1])}
+            "mariadb_us": beside["mariadb_us"], "idle_node_ms": max(0, idle[0]),
+            "idle_redis_ms": max(0, idle[1])}
 
 
 def runs(options, world):
@@ -125,12 +134,15 @@ def workers(options, world):
             screen.say(f"workers: {size}")
             users = max(1, size // 1000)
             each = size // users
-            # Whole units for everybody, and more where that does not take long: else some have nothing to do.
+            # Whole units for everybody, and more where that does not take long: else some have
+            # nothing to do.
             units = 3 if size < 1000 else 2 if users == 1 else 1
             count = min(world.papers, each * UNIT_PAPERS * units * 51 // 50)
-            r = screen.measure_latency(world, users=users, nodes=1, latency_ms=200, papers=count, each=each)
-            found.setdefault(size, []).append({"share": r["share"] * 100, "per_s": r["steady_per_s"], "node_us": r["node_us"],
-                                               "redis_us": r["redis_us"], "mariadb_us": r["mariadb_us"], "rss_mb": r["rss_mb"]})
+            r = screen.measure_latency(world, users=users, nodes=1, latency_ms=200, papers=count,
+                                       each=each)
+            found.setdefault(size, []).append({
+                "share": r["share"] * 100, "per_s": r["steady_per_s"], "node_us": r["node_us"],
+                "redis_us": r["redis_us"], "mariadb_us": r["mariadb_us"], "rss_mb": r["rss_mb"]})
     for size, rounds in found.items():
         tell("workers", size, rounds)
 
@@ -139,11 +151,14 @@ BENCHES = {"papers": papers, "runs": runs, "workers": workers}
 
 
 def main():
-    p = argparse.ArgumentParser(prog="bench/growth", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(prog="bench/growth", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("benches", nargs="*", metavar="NAME", help="papers, runs, workers; default: all")
     p.add_argument("--rounds", type=int, default=3, help="(default 3)")
-    p.add_argument("--papers", type=int, default=WORLD_PAPERS, help=f"of runs and workers (default {WORLD_PAPERS})")
-    p.add_argument("--quick", action="store_true", help="one round, without the largest number of papers")
+    p.add_argument("--papers", type=int, default=WORLD_PAPERS,
+                   help=f"of runs and workers (default {WORLD_PAPERS})")
+    p.add_argument("--quick", action="store_true",
+                   help="one round, without the largest number of papers")
     options = p.parse_args()
     unknown = [b for b in options.benches if b not in BENCHES]
     if unknown:

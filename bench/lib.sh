@@ -1,5 +1,5 @@
-# Shared by the benchmarks: source it from the project's root. Everything runs on loopback or unix sockets, under
-# var/bench, and is ended by its pid when the script ends.
+# Shared by the benchmarks: source it from the project's root. Everything runs on loopback or unix
+# sockets, under var/bench, and is ended by its pid when the script ends.
 . scripts/common.sh
 
 BENCH_DIR=var/bench
@@ -58,7 +58,10 @@ bench_redis() {
 }
 
 bench_free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
 }
 
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
@@ -69,7 +72,8 @@ bench_unpacked() {
     local package=$1 path=$2 dir=$BENCH_DIR/unpacked
     if [ ! -x "$dir$path" ]; then
         mkdir -p "$dir"
-        (cd "$dir" && apt-get download -qq "$package" >&2 2>/dev/null && dpkg-deb -x "$package"_*.deb .) ||
+        (cd "$dir" && apt-get download -qq "$package" >&2 2>/dev/null &&
+            dpkg-deb -x "$package"_*.deb .) ||
             die "cannot fetch the Debian package $package"
     fi
     printf '%s\n' "$PWD/$dir$path"
@@ -90,7 +94,8 @@ http {
     sendfile on;
     keepalive_requests 100000000;
     open_file_cache max=100;
-    client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+    client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3;
+    uwsgi_temp_path t4; scgi_temp_path t5;
     server {
         listen 127.0.0.1:$port;
         $locations
@@ -117,7 +122,8 @@ corpus_peers() {
     command -v npm >/dev/null || die "npm is needed for @retorquere/bibtex-parser"
     mkdir -p "$BENCH_DIR/corpus_peers"
     cp bench/peers/corpus/* "$BENCH_DIR/corpus_peers"
-    node_modules "$BENCH_DIR/corpus_peers" || die "the packages of the peers could not be fetched; is the npm registry within reach?"
+    node_modules "$BENCH_DIR/corpus_peers" ||
+        die "the packages of the peers could not be fetched; is the npm registry within reach?"
 }
 
 # For bench/run: bench_figure NAME UNIT GOAL VALUE…; bench/figures.py tells what they mean.
@@ -126,10 +132,12 @@ bench_figure() {
     shift 3
     [ -n "${BENCH_JSON:-}" ] || return 0
     values=$(printf ', %s' "$@")
-    printf '{"name": "%s", "unit": "%s", "values": [%s], "goal": "%s"}\n' "$name" "$unit" "${values#, }" "$goal" >>"$BENCH_JSON"
+    printf '{"name": "%s", "unit": "%s", "values": [%s], "goal": "%s"}\n' \
+        "$name" "$unit" "${values#, }" "$goal" >>"$BENCH_JSON"
 }
 
-# … | bench_kept BENCH FIELD=UNIT=GOAL…: passes a line of JSON on, and keeps these fields of it for bench/run.
+# … | bench_kept BENCH FIELD=UNIT=GOAL…: passes a line of JSON on, and keeps these fields of it for
+# bench/run.
 bench_kept() {
     python3 -c '
 import json, os, sys

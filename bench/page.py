@@ -1,16 +1,18 @@
-"""docs/performance.md from bench/performance.md.in and the figures. What stands between {{rows}}, {{matrix}} or {{growth}} and
-{{end}} is a table of what to show; see there."""
+"""docs/performance.md from bench/performance.md.in and the figures. What stands between {{rows}},
+{{matrix}} or {{growth}} and {{end}} is a table of what to show; see there."""
 import re
 from statistics import median
 
 QUEUES = ("bullmq", "pgboss", "celery", "rq")  # a job for each paper
-WHO = {"millrace": "**millrace**", "bun": "a loop on Bun, no queue", "node": "a loop on Node, no queue",
-       "node-h2": "a loop on Node over HTTP/2, no queue", "bullmq": "BullMQ",
-       "bullmq-blocks": "BullMQ, 100 papers a job", "pgboss": "pg-boss", "celery": "Celery",
-       "celery-blocks": "Celery, 100 papers a job", "rq": "RQ", "nginx": "nginx, static", "fastify": "Fastify + ioredis",
-       "btparse": "libbtparse", "retorquere": "@retorquere/bibtex-parser", "pybtex": "pybtex", "bibtexparser": "bibtexparser",
-       "redis-benchmark": "redis-benchmark -P 64", "node-script": "a script on Node", "python-script": "a script in Python",
-       "json": "plain JSON"}
+WHO = {
+    "millrace": "**millrace**", "bun": "a loop on Bun, no queue",
+    "node": "a loop on Node, no queue", "node-h2": "a loop on Node over HTTP/2, no queue",
+    "bullmq": "BullMQ", "bullmq-blocks": "BullMQ, 100 papers a job", "pgboss": "pg-boss",
+    "celery": "Celery", "celery-blocks": "Celery, 100 papers a job", "rq": "RQ",
+    "nginx": "nginx, static", "fastify": "Fastify + ioredis", "btparse": "libbtparse",
+    "retorquere": "@retorquere/bibtex-parser", "pybtex": "pybtex", "bibtexparser": "bibtexparser",
+    "redis-benchmark": "redis-benchmark -P 64", "node-script": "a script on Node",
+    "python-script": "a script in Python", "json": "plain JSON"}
 LESS_IS_BETTER = ("µs", "ms", "s", "MB", "B")
 
 
@@ -24,7 +26,8 @@ def grouped(figures):
         found.setdefault(what, {})[who] = f
     order = list(WHO)
     place = lambda who: (order.index(who) if who in order else len(order), who)
-    return {what: dict(sorted(g.items(), key=lambda item: place(item[0]))) for what, g in found.items()}
+    return {
+        what: dict(sorted(g.items(), key=lambda item: place(item[0]))) for what, g in found.items()}
 
 
 def middle(f):
@@ -46,7 +49,8 @@ def best(group, names=None):
 
 
 def missed(group):
-    """The goals that are not reached, and whether there are any at all. None: there is nothing to compare with."""
+    """The goals that are not reached, and whether there are any at all. None: there is nothing to
+    compare with."""
     ours, bad = group["millrace"], []
     goals = [g.strip() for g in ours["goal"].split(",") if g.strip()]
     for goal in goals:
@@ -79,7 +83,8 @@ def with_unit(text, unit):
 
 
 def cell(f):
-    text, low, high = with_unit(number(middle(f)), f["unit"]), number(min(f["values"])), number(max(f["values"]))
+    text, low, high = with_unit(number(middle(f)),
+                                f["unit"]), number(min(f["values"])), number(max(f["values"]))
     return text + (f" ({low}–{high})" if low != high else "")
 
 
@@ -89,7 +94,8 @@ def goal_words(goal):
         sign, value, times, whom = re.fullmatch(r"([<>]=) ([\d.]+)(x?) ?(\S*)", g).groups()
         sign = "≥" if sign == ">=" else "≤"
         value = f"{float(value):,g}"
-        who = {"": "the best", "queue": "the best queue, a paper a job"}.get(whom, WHO.get(whom, whom))
+        who = {"": "the best",
+               "queue": "the best queue, a paper a job"}.get(whom, WHO.get(whom, whom))
         words.append(f"{sign} {value} × {who}" if times else f"{sign} {value}")
     return ", ".join(words)
 
@@ -104,11 +110,13 @@ def goal_cell(group):
 
 def lines_of(block):
     """The cells of a table in the words, without its outer bars."""
-    return [[c.strip() for c in line.strip().strip("|").split("|")] for line in block.strip().splitlines() if line.strip()]
+    return [[c.strip() for c in line.strip().strip("|").split("|")]
+            for line in block.strip().splitlines() if line.strip()]
 
 
 def table(rows):
-    return "\n".join("| " + " | ".join(r) + " |" for r in [rows[0], ["---"] * len(rows[0]), *rows[1:]])
+    return "\n".join(
+        "| " + " | ".join(r) + " |" for r in [rows[0], ["---"] * len(rows[0]), *rows[1:]])
 
 
 def rows_table(block, groups):
@@ -120,18 +128,23 @@ def rows_table(block, groups):
             rows.append([what, command, "not measured", "", "", ""])
             continue
         others = [w for w in group if w != "millrace"]
-        rows.append([what, command, cell(group["millrace"]), "; ".join(f"{WHO.get(w, w)}: {cell(group[w])}" for w in others),
-                     ", ".join(number(better(group["millrace"], group[w])) for w in others), goal_cell(group)])
+        rows.append([what, command,
+                     cell(group["millrace"]),
+                     "; ".join(f"{WHO.get(w, w)}: {cell(group[w])}" for w in others),
+                     ", ".join(number(better(group["millrace"], group[w])) for w in others),
+                     goal_cell(group)])
     return table(rows)
 
 
 def matrix_table(block, groups):
-    """| heading | figure |: a column each, a row for everybody, then the best of the others and the goal."""
+    """| heading | figure |: a column each, a row for everybody, then the best of the others and the
+    goal."""
     columns = [(heading, groups.get(name, {})) for heading, name in lines_of(block)]
     who = [w for w in WHO if any(w in g for _, g in columns)]
     rows = [["", *(h for h, _ in columns)]]
     rows += [[WHO[w], *(cell(g[w]) if w in g else "–" for _, g in columns)] for w in who]
-    rated = lambda g, names: number(better(g["millrace"], g[best(g, names)])) if "millrace" in g and best(g, names) else "–"
+    rated = lambda g, names: (number(better(g["millrace"], g[best(g, names)]))
+                              if "millrace" in g and best(g, names) else "–")
     rows.append(["times the best queue, a paper a job", *(rated(g, QUEUES) for _, g in columns)])
     rows.append(["times the best of all", *(rated(g, None) for _, g in columns)])
     rows.append(["goal", *(goal_cell(g) if "millrace" in g else "" for _, g in columns)])
@@ -156,13 +169,15 @@ def machine_words(kept):
         return "Nothing has been measured yet."
     dates = sorted(set(kept["measured"].values()))
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    return f"{m['cores']} cores ({m['cpu']}), {m['memory_gb']} GB, {m['system']}, Linux {m['kernel']}; measured {when}"
+    return (f"{m['cores']} cores ({m['cpu']}), {m['memory_gb']} GB, {m['system']}, "
+            f"Linux {m['kernel']}; measured {when}")
 
 
 def expand(words, kept):
     groups = grouped(kept["figures"])
     words = re.sub(r"<!--.*?-->\n", "", words, flags=re.S)
-    text = re.sub(r"\{\{(rows|matrix|growth)\}\}\n(.*?)\{\{end\}\}", lambda m: TABLES[m[1]](m[2], groups), words, flags=re.S)
+    text = re.sub(r"\{\{(rows|matrix|growth)\}\}\n(.*?)\{\{end\}\}", lambda m: TABLES[m[1]]
+                  (m[2], groups), words, flags=re.S)
     text = text.replace("{{machine}}", machine_words(kept))
     value = lambda m: cell(groups[m[1]][m[2]]) if m[2] in groups.get(m[1], {}) else "(not measured)"
     return re.sub(r"\{\{([\w/]+)/([\w-]+)\}\}", value, text)
@@ -173,10 +188,12 @@ def terminal(figures):
     rows = [("figure", "who", "median", "least – most", "times the best", "goal")]
     for what, group in grouped(figures).items():
         for who, f in group.items():
-            spread = f"{number(min(f['values']))} – {number(max(f['values']))}" if len(f["values"]) > 1 else ""
+            spread = f"{number(min(f['values']))} – {number(max(f['values']))}" if len(
+                f["values"]) > 1 else ""
             ours = who == "millrace"
             rival = best(group) if ours else None
-            goal = goal_words(f["goal"]) + (" MISSED" if ours and missed(group)[0] else "") if ours else ""
+            goal = goal_words(
+                f["goal"]) + (" MISSED" if ours and missed(group)[0] else "") if ours else ""
             rows.append((what, who, with_unit(number(middle(f)), f["unit"]), spread,
                          number(better(f, group[rival])) if rival else "", goal))
     widths = [max(len(r[i]) for r in rows) for i in range(6)]

@@ -23,7 +23,8 @@ class Redis:
 
     def send(self, *words):
         words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
-        self.file.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        self.file.write(b"*%d\r\n" % len(words) +
+                        b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
 
     def read(self):
         line = self.file.readline()

@@ -1,18 +1,24 @@
 """Measures screening end to end, and prints a line of JSON for each measurement:
 
-zero     no AI latency, one node, 1,000 workers: papers per second from the first to the last charge, and the CPU time of every
-         process per paper, then (…_after) until the run is archived; the same with an AI that speaks HTTP/1.1 only, and with
-         other numbers of workers
-latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run, and the node's memory
-crowd    200 ms, ten users with 1,000 workers each, one node: papers per second likewise, ideal 50,000
-many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and the memory of the nodes
-rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the limit that was used
-pause    1,000 workers at 200 ms, paused 20 times: from the request until no worker is left, and no call
-queued   papers per second of a run with and without 1,000 others that wait; and what those cost in CPU time while nothing runs
+zero     no AI latency, one node, 1,000 workers: papers per second from the first to the last
+         charge, and the CPU time of every process per paper, then (…_after) until the run is
+         archived; the same with an AI that speaks HTTP/1.1 only, and with other numbers of workers
+latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run,
+         and the node's memory
+crowd    200 ms, ten users with 1,000 workers each, one node: papers per second likewise, ideal
+         50,000
+many     1 s, ten users with 1,000 workers each, two nodes: share of 10,000 papers/s likewise, and
+         the memory of the nodes
+rate     one key with 600 requests a minute, two nodes: refusals, the most in any 60 s, share of the
+         limit that was used
+pause    1,000 workers at 200 ms, paused 20 times: from the request until no worker is left, and no
+         call
+queued   papers per second of a run with and without 1,000 others that wait; and what those cost in
+         CPU time while nothing runs
 
-Times are what the server tells over HTTP: "finished" of GET /api/queries/<id>, asked 20 times a second. CPU time is that
-of /proc/<pid>/stat: it hardly depends on what else the machine does. Rates do: node_waits is the share of the time in which
-the node could have run and had no core.
+Times are what the server tells over HTTP: "finished" of GET /api/queries/<id>, asked 20 times a
+second. CPU time is that of /proc/<pid>/stat: it hardly depends on what else the machine does. Rates
+do: node_waits is the share of the time in which the node could have run and had no core.
 """
 import argparse
 import http.client
@@ -23,7 +29,8 @@ import time
 from statistics import median
 
 from figures import figure
-from screen_world import JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for, waited_seconds
+from screen_world import (JOURNAL_PAPERS, Trouble, World, cpu_seconds, memory_mb, wait_for,
+                          waited_seconds)
 
 EVERY_S = 0.05
 STEADY = (0.2, 0.8)  # of a run: before, workers start; after, some have nothing left to do
@@ -43,7 +50,8 @@ def tell(bench, **figures):
 def keep(bench, rounds, units, goals):
     """Figures for bench/run, of the rounds of one measurement."""
     for name, unit in units.items():
-        figure(f"screen/{bench}/{name}/millrace", unit, [round(r[name], 4) for r in rounds], goals.get(name, ""))
+        figure(f"screen/{bench}/{name}/millrace", unit, [round(r[name], 4) for r in rounds],
+               goals.get(name, ""))
 
 
 # --- what is looked at ---
@@ -60,7 +68,8 @@ def by_paper(used, papers, seconds, nodes=1):
 
 
 class Watch:
-    """How runs of a server go on: (seconds, papers finished, CPU seconds by process) again and again."""
+    """How runs of a server go on: (seconds, papers finished, CPU seconds by process) again and
+    again."""
 
     def __init__(self, server, runs):
         server.all_pids = server.pids()
@@ -85,10 +94,12 @@ class Watch:
             time.sleep(EVERY_S)
 
     def between(self, low, high):
-        """From when more than a share `low` was done until `high` was: papers, seconds, CPU seconds."""
+        """From when more than a share `low` was done until `high` was: papers, seconds, CPU
+        seconds."""
         first = next(s for s in self.seen if s[1] > low * self.total)
         last = next(s for s in self.seen if s[1] >= high * self.total)
-        return last[1] - first[1], last[0] - first[0], {k: last[2][k] - first[2][k] for k in last[2]}
+        used = {k: last[2][k] - first[2][k] for k in last[2]}
+        return last[1] - first[1], last[0] - first[0], used
 
 
 def rate(watch, low, high):
@@ -109,8 +120,10 @@ def charges_waiting(server):
 
 
 def settle(server):
-    """Until all charges are in MySQL, and the runs that have ended are archived: no work is left for the next round."""
-    waiting = "SELECT COUNT(*) FROM query_log WHERE archived = 0 AND status IN ('DONE', 'CANCELLED', 'FAILED')"
+    """Until all charges are in MySQL, and the runs that have ended are archived: no work is left
+    for the next round."""
+    waiting = ("SELECT COUNT(*) FROM query_log WHERE archived = 0"
+               " AND status IN ('DONE', 'CANCELLED', 'FAILED')")
     wait_for(lambda: charges_waiting(server) == 0, 120, "all charges are in MySQL", 0.1)
     wait_for(lambda: server.sql(waiting).strip() == "0", 180, "runs are archived", 0.2)
 
@@ -125,14 +138,18 @@ def one_round(server, user, papers):
     before = cpu(server)
     settle(server)
     after = cpu(server)
-    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, *STEADY), **by_paper(used, papers, seconds)}
+    figures = {"per_s": papers / seconds, "steady_per_s": rate(watch, *STEADY),
+               **by_paper(used, papers, seconds)}
     figures |= {"behind_s": behind * seconds / papers}
-    figures |= {f"{k}_us_after": (after[k] - before[k]) / papers * 1e6 for k in ("node", "redis", "mariadb")}
+    figures |= {f"{k}_us_after": (after[k] - before[k]) / papers * 1e6
+                for k in ("node", "redis", "mariadb")}
     say("  " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
     return figures
 
 
-ZERO_UNITS = {"per_s": "papers/s", "node_us": "µs", "redis_us": "µs", "mariadb_us": "µs", "sim_us": "µs", "behind_s": "s"}
+ZERO_UNITS = {
+    "per_s": "papers/s", "node_us": "µs", "redis_us": "µs", "mariadb_us": "µs", "sim_us": "µs",
+    "behind_s": "s"}
 
 
 def zero(world, options):
@@ -152,8 +169,9 @@ def zero(world, options):
     keep("zero", rounds, ZERO_UNITS, {"per_s": ">= 50000", "node_us": "<= 20", "behind_s": "<= 1"})
     keep("http1", plain, ZERO_UNITS, {})
     figure("screen/zero/rss_mb/millrace", "MB", [round(memory[0], 1)])
-    tell("zero", papers=options.papers, workers=ZERO_WORKERS, **middle, rss_mb=memory[0], rss_mb_peak=memory[1],
-         runs=" ".join(f"{r['per_s']:.0f}" for r in rounds), http1=" ".join(f"{r['per_s']:.0f}" for r in plain),
+    tell("zero", papers=options.papers, workers=ZERO_WORKERS, **middle, rss_mb=memory[0],
+         rss_mb_peak=memory[1], runs=" ".join(f"{r['per_s']:.0f}" for r in rounds),
+         http1=" ".join(f"{r['per_s']:.0f}" for r in plain),
          sweep=" ".join(f"{w}:{v:.0f}" for w, v in sweep.items()))
 
 
@@ -171,23 +189,27 @@ def measure_latency(world, users, nodes, latency_ms, papers, each=1000):
             run.do("terminate")
     papers, seconds, used = watch.between(*STEADY)
     steady = rate(watch, *STEADY)
-    return {"papers": watch.total, "nodes": nodes, "workers": workers, "latency_ms": latency_ms, "ideal_per_s": ideal,
-            "steady_per_s": steady, "share": steady / ideal, "in_flight_peak": peak, "failed": watch.failed,
-            **by_paper(used, papers, seconds, nodes),
-            "rss_mb": max(m[0] for m in memory), "rss_mb_peak": max(m[1] for m in memory)}
+    return {"papers": watch.total, "nodes": nodes, "workers": workers, "latency_ms": latency_ms,
+            "ideal_per_s": ideal, "steady_per_s": steady, "share": steady / ideal,
+            "in_flight_peak": peak, "failed": watch.failed,
+            **by_paper(used, papers, seconds, nodes), "rss_mb": max(m[0] for m in memory),
+            "rss_mb_peak": max(m[1] for m in memory)}
 
 
 def with_latency(world, name, rounds, goals, **what):
     rounds = [measure_latency(world, **what) for _ in range(rounds)]
     for r in rounds:
         say("  " + ", ".join(f"{k} {v:.4g}" for k, v in r.items()))
-    keep(name, rounds, {"steady_per_s": "papers/s", "share": "", "node_us": "µs", "redis_us": "µs", "rss_mb": "MB"}, goals)
+    keep(name, rounds, {
+        "steady_per_s": "papers/s", "share": "", "node_us": "µs", "redis_us": "µs", "rss_mb": "MB"},
+         goals)
     tell(name, **{k: median(r[k] for r in rounds) for k in rounds[0]})
 
 
 def latency(world, options):
-    with_latency(world, "latency", options.rounds, {"share": ">= 0.98", "node_us": "<= 25", "rss_mb": "<= 40"},
-                 users=1, nodes=1, latency_ms=200, papers=min(options.papers, 200000))
+    with_latency(world, "latency", options.rounds,
+                 {"share": ">= 0.98", "node_us": "<= 25", "rss_mb": "<= 40"}, users=1, nodes=1,
+                 latency_ms=200, papers=min(options.papers, 200000))
 
 
 def crowd(world, options):
@@ -202,13 +224,15 @@ def many(world, options):
 
 
 def key_stats(stats):
-    return stats["keys"][0] if stats["keys"] else {"requests": 0, "limited": 0, "requests_60s_max": 0}
+    return stats["keys"][0] if stats["keys"] else {
+        "requests": 0, "limited": 0, "requests_60s_max": 0}
 
 
 def rate_limit(world, options):
     """Half of the limit may go at once; what comes after the first minute is the steady state."""
     limit = 600
-    with world.run(nodes=2, limits=(limit, 10**12), sim=["--rate-limit", str(limit), "--latency-ms", "200"]) as s:
+    with world.run(nodes=2, limits=(limit, 10**12),
+                   sim=["--rate-limit", str(limit), "--latency-ms", "200"]) as s:
         run = s.user("bench", 1000).submit(options.papers)
         wait_for(lambda: s.sim.stats()["requests"] > 0, 60, "the first call")
         seen = []
@@ -221,13 +245,16 @@ def rate_limit(world, options):
     key = key_stats(stats)
     first = next(x for x in seen if x[0] >= seen[0][0] + 60)
     per_minute = (seen[-1][1] - first[1]) / (seen[-1][0] - first[0]) * 60
-    worst = min((seen[j][1] - x[1]) / (seen[j][0] - x[0]) * 60 for i, x in enumerate(seen) if x[0] >= first[0]
-                for j in [next((j for j in range(i, len(seen)) if seen[j][0] >= x[0] + 60), None)] if j)
-    keep("rate", [{"share": per_minute / limit, "refused": stats["outcomes"]["limited"], "most": key["requests_60s_max"]}],
-         {"share": "", "refused": "", "most": ""}, {"share": ">= 0.97", "refused": "<= 0", "most": f"<= {limit}"})
+    worst = min((seen[j][1] - x[1]) / (seen[j][0] - x[0]) * 60 for i, x in enumerate(seen)
+                if x[0] >= first[0]
+                for j in [next((j for j in range(i, len(seen)) if seen[j][0] >= x[0] + 60), None)]
+                if j)
+    keep("rate", [{"share": per_minute / limit, "refused": stats["outcomes"]["limited"],
+                   "most": key["requests_60s_max"]}], {"share": "", "refused": "", "most": ""},
+                    {"share": ">= 0.97", "refused": "<= 0", "most": f"<= {limit}"})
     tell("rate", nodes=2, limit=limit, minutes=options.rate_minutes, requests=key["requests"],
-         refused_429=stats["outcomes"]["limited"], most_in_60s=key["requests_60s_max"], per_minute=per_minute,
-         share=per_minute / limit, share_worst_minute=worst / limit)
+         refused_429=stats["outcomes"]["limited"], most_in_60s=key["requests_60s_max"],
+         per_minute=per_minute, share=per_minute / limit, share_worst_minute=worst / limit)
 
 
 def pause(world, options):
@@ -235,7 +262,8 @@ def pause(world, options):
     with world.run(sim=["--latency-ms", "200"]) as s:
         run = s.user("bench", 1000).submit(options.papers)
         for i in range(options.pauses):
-            wait_for(lambda: run.show()["workers"] >= 1000 and s.sim.stats()["in_flight"] >= 900, 60, "1,000 workers")
+            wait_for(lambda: run.show()["workers"] >= 1000 and s.sim.stats()["in_flight"] >= 900,
+                     60, "1,000 workers")
             time.sleep(0.5 + i % 7 * 0.029)  # not always at the same time of a call
             began = time.monotonic()
             if run.do("pause") != "PAUSED":
@@ -255,9 +283,9 @@ def pause(world, options):
             run.do("resume")
         run.do("terminate")
     figure("screen/pause/gone_ms/millrace", "ms", [round(t, 1) for t in took], "<= 300")
-    tell("pause", pauses=len(took), workers=1000, latency_ms=200, gone_ms=median(took), gone_ms_worst=max(took),
-         last_call_ms=median(calls), last_call_ms_worst=max(calls), answer_ms_worst=max(answers),
-         runs=" ".join(f"{t:.0f}" for t in took))
+    tell("pause", pauses=len(took), workers=1000, latency_ms=200, gone_ms=median(took),
+         gone_ms_worst=max(took), last_call_ms=median(calls), last_call_ms_worst=max(calls),
+         answer_ms_worst=max(answers), runs=" ".join(f"{t:.0f}" for t in took))
 
 
 WAITING_USERS, WAITING_EACH = 10, 100  # as many as a user may have waiting
@@ -265,13 +293,14 @@ WAITING_USERS, WAITING_EACH = 10, 100  # as many as a user may have waiting
 
 def set_permission(server, people, permission):
     uids = ",".join(str(p.uid) for p in people)
-    server.sql(f"UPDATE user_info SET permission = {permission}, version = version + 1 WHERE uid IN ({uids})")
+    server.sql(f"UPDATE user_info SET permission = {permission}, version = version + 1"
+               f" WHERE uid IN ({uids})")
     server.redis("DEL", *(f"user:{p.uid}:info" for p in people))
 
 
 def fill_queue(server, people, each=WAITING_EACH):
-    """Runs that wait for ever: their users have lost their permission. The first of each keeps the rest
-    waiting until then."""
+    """Runs that wait for ever: their users have lost their permission. The first of each keeps the
+    rest waiting until then."""
     set_permission(server, people, 1)
     first = [p.submit() for p in people]
     for run in first:
@@ -315,26 +344,32 @@ def queued(world, options):
             empty_queue(runs)
             settle(s)
     middle = lambda rounds, name: median(r[name] for r in rounds)
-    keep("queued", [{"ratio": c["per_s"] / a["per_s"], "node_ms": i[0]} for a, c, i in zip(alone, crowded, idle)],
-         {"ratio": "", "node_ms": "ms"}, {})
-    tell("queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"), per_s_queued=middle(crowded, "per_s"),
-         ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
-         node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
-         redis_us_queued=middle(crowded, "redis_us"), queue_node_ms_per_s=median(i[0] for i in idle),
-         queue_redis_ms_per_s=median(i[1] for i in idle),
-         runs=" / ".join(" ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
+    keep("queued", [{"ratio": c["per_s"] / a["per_s"], "node_ms": i[0]}
+                    for a, c, i in zip(alone, crowded, idle)], {"ratio": "", "node_ms": "ms"}, {})
+    tell(
+        "queued", waiting=WAITING_USERS * WAITING_EACH, per_s=middle(alone, "per_s"),
+        per_s_queued=middle(crowded, "per_s"),
+        ratio=middle(crowded, "per_s") / middle(alone, "per_s"), node_us=middle(alone, "node_us"),
+        node_us_queued=middle(crowded, "node_us"), redis_us=middle(alone, "redis_us"),
+        redis_us_queued=middle(crowded, "redis_us"), queue_node_ms_per_s=median(i[0] for i in idle),
+        queue_redis_ms_per_s=median(i[1] for i in idle), runs=" / ".join(
+            " ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
-BENCHES = {"zero": zero, "latency": latency, "crowd": crowd, "many": many, "rate": rate_limit, "pause": pause, "queued": queued}
+BENCHES = {"zero": zero, "latency": latency, "crowd": crowd, "many": many, "rate": rate_limit,
+           "pause": pause, "queued": queued}
 
 
 def main():
     p = argparse.ArgumentParser(prog="bench/screen", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("benches", nargs="*", metavar="NAME", help="zero, latency, crowd, many, rate, pause, queued; default: all")
+    p.add_argument("benches", nargs="*", metavar="NAME",
+                   help="zero, latency, crowd, many, rate, pause, queued; default: all")
     p.add_argument("--papers", type=int, default=300000, help="made up and loaded (default 300000)")
-    p.add_argument("--rounds", type=int, default=3, help="of zero, latency, crowd, many and queued (default 3)")
-    p.add_argument("--rate-minutes", type=float, default=3, help="of rate, after the first one (default 3)")
+    p.add_argument("--rounds", type=int, default=3,
+                   help="of zero, latency, crowd, many and queued (default 3)")
+    p.add_argument("--rate-minutes", type=float, default=3,
+                   help="of rate, after the first one (default 3)")
     p.add_argument("--pauses", type=int, default=20, help="(default 20)")
     options = p.parse_args()
     unknown = [b for b in options.benches if b not in BENCHES]

@@ -1,7 +1,8 @@
-"""A private millrace to measure screening with: made-up papers, stores, a simulated AI, users and runs.
+"""A private millrace to measure screening with: made-up papers, stores, a simulated AI, users and
+runs.
 
-Papers are made and loaded once; every measurement begins with a copy of those stores. Everything lives below one
-temporary folder and ends with the script, by its pid.
+Papers are made and loaded once; every measurement begins with a copy of those stores. Everything
+lives below one temporary folder and ends with the script, by its pid.
 """
 import contextlib
 import ctypes
@@ -73,7 +74,8 @@ def process(log, *command, env=None):
     """In the background until the block ends."""
     with open(log, "a", encoding="utf-8") as out:
         p = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env,
-                             cwd=os.path.dirname(log), start_new_session=True, preexec_fn=end_with_us)
+                             cwd=os.path.dirname(log), start_new_session=True,
+                             preexec_fn=end_with_us)
     try:
         yield p
     finally:
@@ -102,9 +104,11 @@ def pieces_of(folder):
 
 
 def make_papers(folder, count):
-    """Journals of 15 years with BLOCK_PAPERS each: the texts of a sample, with DOIs of their own."""
+    """Journals of 15 years with BLOCK_PAPERS each: the texts of a sample, with DOIs of their
+    own."""
     sample = folder + ".sample"
-    subprocess.run([BIN, "sample", "--papers", "10000", sample], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([BIN, "sample", "--papers", "10000", sample], check=True,
+                   stdout=subprocess.DEVNULL)
     pieces = pieces_of(sample)
     shutil.rmtree(sample)
     journals = [f"BENCH {i}" for i in range(1, (count + JOURNAL_PAPERS - 1) // JOURNAL_PAPERS + 1)]
@@ -166,7 +170,8 @@ class World:
         subprocess.run(["cp", "-a", "--sparse=always", f"{self.loaded}/.", data], check=True)
         try:
             with process(log, BIN, "sim", "--listen", "127.0.0.1:0", *sim) as p:
-                url = wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10, "the simulator")[1]
+                url = wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10,
+                               "the simulator")[1]
                 with Server(self, data, nodes=nodes, ai=url + "/v1") as s:
                     s.sim = Sim(p.pid, url)
                     s.add_key(*limits)
@@ -211,7 +216,8 @@ class Server:
     def __init__(self, world, data, nodes, ai):
         self.world, self.data, self.nodes = world, data, nodes
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
-        self.env |= {"MILLRACE_DATA_DIR": data, "MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_DEMO_ACCOUNTS": "false", "MILLRACE_AI_URL": ai,
+        self.env |= {"MILLRACE_DATA_DIR": data, "MILLRACE_SAMPLE_PAPERS": "0",
+                     "MILLRACE_DEMO_ACCOUNTS": "false", "MILLRACE_AI_URL": ai,
                      "MILLRACE_LISTEN": "127.0.0.1:0", "MILLRACE_NODES": str(nodes)}
         self.log = data + ".log"
 
@@ -220,9 +226,11 @@ class Server:
         p = self.stack.enter_context(process(self.log, BIN, "serve", env=self.env))
         try:
             self.supervisor = p.pid
-            self.url = wait_for(lambda: re.search(r"is ready at (http://\S+?)/?\n", read(self.log)) or
-                                p.poll() is not None and self._fail(), 120, "the server")[1]
-            wait_for(lambda: read(self.log).count("Redis is filled") >= self.nodes, 120, "Redis is filled", 0.1)
+            self.url = wait_for(
+                lambda: re.search(r"is ready at (http://\S+?)/?\n", read(self.log)) or p.poll() is
+                not None and self._fail(), 120, "the server")[1]
+            wait_for(lambda: read(self.log).count("Redis is filled") >= self.nodes, 120,
+                     "Redis is filled", 0.1)
             wait_for(lambda: len(self.node_pids()) == self.nodes, 10, "nodes")
         except BaseException:
             self.stack.close()
@@ -238,28 +246,32 @@ class Server:
         raise Trouble("the server has ended: " + read(self.log)[-2000:])
 
     def tool(self, *words, stdin=""):
-        done = subprocess.run([BIN, *words], env=self.env, input=stdin, capture_output=True, text=True,
-                              timeout=600, cwd=self.world.dir)
+        done = subprocess.run([BIN, *words], env=self.env, input=stdin, capture_output=True,
+                              text=True, timeout=600, cwd=self.world.dir)
         if done.returncode:
             raise Trouble(f"millrace {' '.join(words)}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
         return done.stdout
 
     def sql(self, statement):
         env = {**self.env, "MYSQL_PWD": read(f"{self.data}/secret/mariadb").strip()}
-        return subprocess.run(["mariadb", "--no-defaults", "-u", "millrace", "-S", f"{self.data}/run/mariadb.sock",
-                               "-N", "-B", "millrace", "-e", statement], env=env, check=True, text=True,
+        return subprocess.run([
+            "mariadb", "--no-defaults", "-u", "millrace", "-S", f"{self.data}/run/mariadb.sock",
+            "-N", "-B", "millrace", "-e", statement], env=env, check=True, text=True,
                               capture_output=True, timeout=60).stdout
 
     def redis(self, *words):
         env = {**self.env, "REDISCLI_AUTH": read(f"{self.data}/secret/redis").strip()}
-        return subprocess.run(["redis-cli", "-s", f"{self.data}/run/redis.sock", *words], env=env, check=True,
-                              text=True, capture_output=True, timeout=60).stdout.strip()
+        return subprocess.run(["redis-cli", "-s", f"{self.data}/run/redis.sock", *words], env=env,
+                              check=True, text=True, capture_output=True,
+                              timeout=60).stdout.strip()
 
     def add_key(self, requests, tokens):
-        """These stores are a copy, so that Redis has begun anew, and the keys that were there count as used for a
-        minute. One that comes later does not; 'at' tells that the nodes have looked."""
+        """These stores are a copy, so that Redis has begun anew, and the keys that were there count
+        as used for a minute. One that comes later does not; 'at' tells that the nodes have
+        looked."""
         before = self.redis("HGET", "sys:keyring", "at")
-        wait_for(lambda: self.redis("HGET", "sys:keyring", "at") not in ("", before), 10, "the keyring", 0.1)
+        wait_for(lambda: self.redis("HGET", "sys:keyring", "at") not in ("", before), 10,
+                 "the keyring", 0.1)
         self.sql("DELETE FROM api_list")
         self.sql("INSERT INTO api_list (api_key, rpm_limit, tpm_limit)"
                  f" VALUES ('sk-bench', {requests}, {tokens})")
@@ -269,7 +281,8 @@ class Server:
         found = []
         for name in os.listdir("/proc"):
             with contextlib.suppress(OSError):
-                if name.isdigit() and read(f"/proc/{name}/cmdline").replace("\0", " ").startswith("millrace node"):
+                if name.isdigit() and read(f"/proc/{name}/cmdline").replace(
+                        "\0", " ").startswith("millrace node"):
                     parent = read(f"/proc/{name}/stat").rpartition(")")[2].split()[1]
                     found += [int(name)] if int(parent) == self.supervisor else []
         return sorted(found)
@@ -280,7 +293,8 @@ class Server:
                 "sim": [self.sim.pid]}
 
     def user(self, name, permission):
-        self.tool("user", "add", name, "--balance", BALANCE, "--permission", str(permission), stdin=PASSWORD + "\n")
+        self.tool("user", "add", name, "--balance", BALANCE, "--permission", str(permission),
+                  stdin=PASSWORD + "\n")
         who = Http(self.url).ask("POST", "/api/login", {"username": name, "password": PASSWORD})
         return User(self, who["uid"], Http(self.url, who["token"]))
 
@@ -294,8 +308,9 @@ class User:
         journals = self.server.world.journals
         if papers is not None:
             journals = journals[:max(1, papers // JOURNAL_PAPERS)]
-        qid = self.http.ask("POST", "/api/queries", {"question": question, "journals": journals,
-                                                     "year_from": FIRST_YEAR, "year_to": LAST_YEAR})["query_id"]
+        qid = self.http.ask("POST", "/api/queries", {
+            "question": question, "journals": journals, "year_from": FIRST_YEAR,
+            "year_to": LAST_YEAR})["query_id"]
         return Run(self, qid)
 
 

@@ -1,14 +1,17 @@
 # Shared by ./run, ./test and bench/: Debian packages and builds. Source it from the project's root.
 
 # What it takes to build, and the two stores that millrace starts for itself. redis-tools and
-# mariadb-server-core hold the server programs without installing a system service; what sets up a new
-# MariaDB needs my_print_defaults of mariadb-client-core.
-PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev libcurl4-openssl-dev libnghttp2-dev libzstd-dev libcrypt-dev libunistring-dev"
+# mariadb-server-core hold the server programs without installing a system service; what sets up a
+# new MariaDB needs my_print_defaults of mariadb-client-core.
+PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev"
+PACKAGES_BUILD="$PACKAGES_BUILD libcurl4-openssl-dev libnghttp2-dev libzstd-dev libcrypt-dev"
+PACKAGES_BUILD="$PACKAGES_BUILD libunistring-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
 # The pages are built by Node, 18 as Debian has it or later.
 PACKAGES_WEB="nodejs npm"
 PACKAGES_BROWSER="chromium fonts-noto-cjk"
-PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs liblua5.1-0-dev bibutils python3-pybtex"
+PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs"
+PACKAGES_TEST="$PACKAGES_TEST liblua5.1-0-dev bibutils python3-pybtex"
 
 # How the program that people run is built; ./test has its own options.
 PRODUCT_OPTIONS="-Db_lto=true"
@@ -16,7 +19,8 @@ PRODUCT_OPTIONS="-Db_lto=true"
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# Prints those of the named packages that are not installed. A `node` or `npm` from elsewhere is as good.
+# Prints those of the named packages that are not installed. A `node` or `npm` from elsewhere is as
+# good.
 missing_packages() {
     local installed
     installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null)
@@ -48,7 +52,8 @@ need_packages() {
         die "apt-get could not install: $missing"
 }
 
-# build DIR [meson options]: configures once, then compiles what changed: all of it, or BUILD_TARGET alone.
+# build DIR [meson options]: configures once, then compiles what changed: all of it, or BUILD_TARGET
+# alone.
 build() {
     local dir=$1
     shift
@@ -57,7 +62,8 @@ build() {
         meson setup "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; die "meson failed"; }
         rm -f "$dir.log"
     fi
-    ninja -C "$dir" --quiet ${BUILD_TARGET:-} >"$dir/ninja.log" || { cat "$dir/ninja.log" >&2; die "the build failed"; }
+    ninja -C "$dir" --quiet ${BUILD_TARGET:-} >"$dir/ninja.log" ||
+        { cat "$dir/ninja.log" >&2; die "the build failed"; }
 }
 
 # node_modules DIR: what its package-lock.json names, fetched once.
@@ -69,13 +75,17 @@ node_modules() {
     (cd "$1" && npm ci --no-audit --no-fund --loglevel=error >&2) && echo "$lock" >"$stamp"
 }
 
-# build_pages: web/dist, when something in web/ has changed since. Fails with a message and leaves the old pages, if there are any.
+# build_pages: web/dist, when something in web/ has changed since. Fails with a message and leaves
+# the old pages, if there are any.
 build_pages() {
     local stamp=web/dist/.stamp now
     now=$(find web \( -path web/node_modules -o -path web/dist \) -prune -o -type f -print0 |
         sort -z | xargs -0 sha256sum | sha256sum)
     [ "$(cat "$stamp" 2>/dev/null)" = "$now" ] && return 0
-    node_modules web || { say "the packages of the pages could not be fetched; is the npm registry within reach?"; return 1; }
+    node_modules web || {
+        say "the packages of the pages could not be fetched; is the npm registry within reach?"
+        return 1
+    }
     say "building the pages"
     (cd web && npm run --silent build) >web/node_modules/.build.log 2>&1 ||
         { cat web/node_modules/.build.log >&2; say "the pages could not be built"; return 1; }

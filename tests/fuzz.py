@@ -32,7 +32,8 @@ def main():
     targets = sorted(build.glob("*_fuzz"))
     sources = list((ROOT / "src").rglob("*_fuzz.c"))
     number = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool: # they wait for their processes
+    # They wait for their processes.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda target: run(target, build, seconds), targets)
     for target, (held, runs, output) in zip(targets, results):
         number += 1
@@ -41,7 +42,8 @@ def main():
             print("# " + "\n# ".join(output.splitlines()[-40:]))
     number += 1
     held = len(targets) == len(sources) > 0
-    print(f"{'' if held else 'not '}ok {number} - all {len(sources)} fuzz targets were built and run")
+    print(
+        f"{'' if held else 'not '}ok {number} - all {len(sources)} fuzz targets were built and run")
     print(f"1..{number}")
 
 

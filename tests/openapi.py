@@ -22,8 +22,8 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def problems(document, method, path, status, body):
-    """What does not fit, one line each. body: parsed JSON; for other replies the type of their content
-    as text; ignored for HEAD."""
+    """What does not fit, one line each. body: parsed JSON; for other replies the type of their
+    content as text; ignored for HEAD."""
     template, item = find_path(document, path.split("?")[0])
     if not item:
         return [f"{path}: not in the document"]
@@ -77,7 +77,8 @@ def schema_problems(document, schema, value, at):
         found = [schema_problems(document, one, value, at) for one in schema["anyOf"]]
         return [] if [] in found else found[0]
     if "const" in schema:
-        same = value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool)
+        same = value == schema["const"] and isinstance(value, bool) == isinstance(
+            schema["const"], bool)
         return [] if same else [f"{at}: {value!r} instead of {schema['const']!r}"]
     if "type" in schema and not TYPES[schema["type"]](value):
         return [f"{at}: {value!r} is no {schema['type']}"]

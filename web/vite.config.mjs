@@ -1,5 +1,5 @@
-// Two applications: / for researchers, /admin/*.html for operators. Every .html file under admin/ is an
-// entry of its own, so that adding a page is adding a file.
+// Two applications: / for researchers, /admin/*.html for operators. Every .html file under admin/
+// is an entry of its own, so that adding a page is adding a file.
 import vue from "@vitejs/plugin-vue";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,8 @@ export default defineConfig({
         rollupOptions: {
             input: [here("./index.html"), ...pages.map((name) => here(`./admin/${name}`))],
             output: {
-                manualChunks: (id) => (/node_modules\/(zrender|echarts)\//.test(id) ? "echarts" : undefined),
+                manualChunks: (id) =>
+                    /node_modules\/(zrender|echarts)\//.test(id) ? "echarts" : undefined,
             },
         },
     },

@@ -36,7 +36,11 @@ test("an admin at work", async ({ m, browser }) => {
     await page.fill("#amount", "100.00");
     await page.click(at("deduct"));
     await page.locator(".toast.bad").waitFor();
-    equal([await page.inputValue("#amount"), (await page.textContent(at("user-balance"))).trim()], ["100.00", "17.34"], "more than there is cannot be taken; the amount is still there");
+    equal(
+        [await page.inputValue("#amount"), (await page.textContent(at("user-balance"))).trim()],
+        ["100.00", "17.34"],
+        "more than there is cannot be taken; the amount is still there",
+    );
     await clean(page, "users");
     const theirs = await person(browser, m.url);
     const other = await theirs.newPage();
@@ -59,7 +63,11 @@ test("an admin at work", async ({ m, browser }) => {
     await other.fill("#password", "correct horse");
     await other.click(at("submit"));
     await other.locator("form .wrong").waitFor();
-    equal(await other.inputValue("#name"), "latecomer", "registration is closed, and what was typed is still there");
+    equal(
+        await other.inputValue("#name"),
+        "latecomer",
+        "registration is closed, and what was typed is still there",
+    );
     await page.click(at("switch-registration"));
     await page.locator(`${at("switch-registration")}[aria-checked=true]`).waitFor();
     await page.click(at("reload-prompts"));
@@ -71,7 +79,13 @@ test("an admin at work", async ({ m, browser }) => {
         await clean(page, tab);
     }
     const log = await page.textContent("table tbody");
-    ok(["user.recharge", "user.deduct", "user.ban", "prompts.reload", "a gift"].every((w) => log.includes(w)), "all of it is in the audit log", log);
+    ok(
+        ["user.recharge", "user.deduct", "user.ban", "prompts.reload", "a gift"].every((w) =>
+            log.includes(w),
+        ),
+        "all of it is in the audit log",
+        log,
+    );
     equal(context.wrong, [], "no error in the console");
     await theirs.close();
     await context.close();
@@ -92,13 +106,22 @@ smoke("the first key", async ({ browser }) => {
         await page.fill("#k-name", "first");
         await page.click(at("save-key"));
         await page.locator("table tbody tr", { hasText: "first" }).waitFor();
-        equal((await page.textContent("table tbody code")).trim(), "sk-…9f3a", "is added to an empty list");
+        equal(
+            (await page.textContent("table tbody code")).trim(),
+            "sk-…9f3a",
+            "is added to an empty list",
+        );
         await page.locator("#k-key").waitFor({ state: "detached" });
 
-        await page.route("**/api/admin/admins", (r) => (r.request().method() === "GET" ? r.fulfill({ status: 503, json: {} }) : r.fallback()));
+        await page.route("**/api/admin/admins", (r) =>
+            r.request().method() === "GET" ? r.fulfill({ status: 503, json: {} }) : r.fallback(),
+        );
         await page.click(at("nav-admins"));
         await page.locator(".frame p[role=alert]").waitFor();
-        ok(await page.isVisible("#a-name"), "an admin can be added while the list of admins cannot be read");
+        ok(
+            await page.isVisible("#a-name"),
+            "an admin can be added while the list of admins cannot be read",
+        );
         equal(context.wrong, [], "no error in the console");
         await context.close();
     } finally {
@@ -119,11 +142,18 @@ test("an admin's own account, in Chinese", async ({ m, browser }) => {
     equal((await page.textContent(at("nav-account"))).trim(), "我的账户", "in the browser's language");
     await clean(page, "my account");
     await page.locator(at("end-session")).click();
-    await page.waitForFunction(() => document.querySelectorAll('[data-test="session"]').length === 1);
+    await page.waitForFunction(
+        () => document.querySelectorAll('[data-test="session"]').length === 1,
+    );
     await other.click(at("nav-users"));
     await other.waitForURL(/login\.html/);
     ok(true, "a session that was ended is sent to the log-in");
-    for (const [id, text] of [["old", PASSWORD], ["new", "another horse"], ["again", "another horse"]]) await page.fill(`#p-${id}`, text);
+    for (const [id, text] of [
+        ["old", PASSWORD],
+        ["new", "another horse"],
+        ["again", "another horse"],
+    ])
+        await page.fill(`#p-${id}`, text);
     await page.click(at("change-password"));
     await page.locator(".toast.good").last().waitFor();
     await page.waitForFunction(() => document.querySelector("#p-new").value === "");
@@ -143,8 +173,14 @@ test("an admin's own account, in Chinese", async ({ m, browser }) => {
         await page.click(at(`nav-${tab}`));
         await page.locator(`[data-test=nav-${tab}][aria-current]`).waitFor();
         await page.waitForTimeout(300);
-        const words = (await page.locator("h2, th, label, button, li strong, p").allTextContents()).map((w) => w.replace(known, "").trim());
-        equal(words.filter((w) => latin.test(w) && !/^(demo|[a-z]+)$/.test(w)), [], `${tab}: nothing is left in English`);
+        const words = (
+            await page.locator("h2, th, label, button, li strong, p").allTextContents()
+        ).map((w) => w.replace(known, "").trim());
+        equal(
+            words.filter((w) => latin.test(w) && !/^(demo|[a-z]+)$/.test(w)),
+            [],
+            `${tab}: nothing is left in English`,
+        );
     }
     equal([here.wrong, there.wrong], [[], []], "no error in the console");
     await here.close();

@@ -8,21 +8,51 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export const at = (name) => `[data-test="${name}"]`;
 
 /* Root may run it (--no-sandbox), and it sends nothing of its own. */
-const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: ARGS });
+const ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
+export const launch = () =>
+    chromium.launch({
+        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+        headless: true,
+        args: ARGS,
+    });
+
+/* What a console says of answers that tests ask for, and of servers that they stop. */
+const EXPECTED =
+    /status of (401|40[0-9])|ERR_CONNECTION|status of 50[0-9]|ERR_INCOMPLETE|ERR_NETWORK/;
 
 /* A browser of its own for one person; whatever goes wrong in its pages is kept in `wrong`. */
 export async function person(browser, url, options = {}) {
-    const context = await browser.newContext({ locale: "en-US", viewport: { width: 1440, height: 900 }, acceptDownloads: true, baseURL: url, ...options });
+    const context = await browser.newContext({
+        locale: "en-US",
+        viewport: { width: 1440, height: 900 },
+        acceptDownloads: true,
+        baseURL: url,
+        ...options,
+    });
     context.setDefaultTimeout(20000);
     context.wrong = [];
     context.elsewhere = [];
     context.on("page", (page) => {
         page.on("pageerror", (e) => context.wrong.push(`${e.message}`));
         page.on("console", (m) => {
-            if (m.type() === "error" && !/status of (401|40[0-9])|ERR_CONNECTION|status of 50[0-9]|ERR_INCOMPLETE|ERR_NETWORK/.test(m.text())) context.wrong.push(m.text());
+            if (m.type() === "error" && !EXPECTED.test(m.text())) context.wrong.push(m.text());
         });
-        page.on("request", (r) => r.url().startsWith(url) || r.url().startsWith("data:") || r.url().startsWith("blob:") || context.elsewhere.push(r.url()));
+        page.on(
+            "request",
+            (r) =>
+                r.url().startsWith(url) ||
+                r.url().startsWith("data:") ||
+                r.url().startsWith("blob:") ||
+                context.elsewhere.push(r.url()),
+        );
     });
     return context;
 }
@@ -55,7 +85,9 @@ export async function adminLogin(page, name) {
 /* The first field, all of its journals, these years. */
 export async function choose(page, { field = 0, from, to } = {}) {
     await page.locator(".tags .chip").nth(field).click();
-    await page.waitForFunction(() => document.querySelectorAll(".tags .chip[aria-pressed=true]").length === 1);
+    await page.waitForFunction(
+        () => document.querySelectorAll(".tags .chip[aria-pressed=true]").length === 1,
+    );
     await page.locator(".picker .head input[type=checkbox]").check();
     if (from) await page.selectOption(at("year-from"), String(from));
     if (to) await page.selectOption(at("year-to"), String(to));
@@ -69,11 +101,15 @@ export async function start(page, question) {
     await page.waitForSelector(at("finished"));
 }
 
-export const state = (page, which, timeout = 60000) => page.locator(`${at("state")}.${which}`).waitFor({ timeout });
+export const state = (page, which, timeout = 60000) =>
+    page.locator(`${at("state")}.${which}`).waitFor({ timeout });
 
 export async function download(page, name) {
     await page.click(at("download"));
-    const [file] = await Promise.all([page.waitForEvent("download"), page.click(at(`get-${name}`))]);
+    const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        page.click(at(`get-${name}`)),
+    ]);
     return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
 }
 
@@ -84,6 +120,11 @@ export async function findings(page) {
         const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
         return violations
             .filter((v) => v.impact === "serious" || v.impact === "critical")
-            .flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 140)} ${n.failureSummary?.split("\n")[1] ?? ""}`));
+            .flatMap((v) =>
+                v.nodes.map((n) => {
+                    const why = n.failureSummary?.split("\n")[1] ?? "";
+                    return `${v.id}: ${n.html.slice(0, 140)} ${why}`;
+                }),
+            );
     });
 }

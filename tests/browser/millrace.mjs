@@ -28,7 +28,8 @@ function line(child, pattern) {
     });
 }
 
-const ended = (child) => (child.exitCode !== null ? Promise.resolve() : new Promise((done) => child.once("exit", done)));
+const ended = (child) =>
+    child.exitCode !== null ? Promise.resolve() : new Promise((done) => child.once("exit", done));
 
 function freePort() {
     return new Promise((done) => {
@@ -64,7 +65,18 @@ export class Millrace {
     async ai({ latency = this.pace.latency, jitter = this.pace.jitter, fail = 0, kinds = "500" }) {
         await this.endAi();
         const pace = ["--latency-ms", String(latency), "--jitter-ms", String(jitter)];
-        this.sim = spawn(BIN, ["sim", "--listen", `127.0.0.1:${this.aiPort}`, "--seed", "1", ...pace, "--fail", String(fail), "--fail-kinds", kinds]);
+        this.sim = spawn(BIN, [
+            "sim",
+            "--listen",
+            `127.0.0.1:${this.aiPort}`,
+            "--seed",
+            "1",
+            ...pace,
+            "--fail",
+            String(fail),
+            "--fail-kinds",
+            kinds,
+        ]);
         await line(this.sim, /127\.0\.0\.1:\d+/);
     }
 
@@ -74,13 +86,19 @@ export class Millrace {
     }
 
     async serve() {
-        this.server = spawn(BIN, ["serve", "--listen", `127.0.0.1:${this.port}`], { env: this.env });
+        this.server = spawn(BIN, ["serve", "--listen", `127.0.0.1:${this.port}`], {
+            env: this.env,
+        });
         await line(this.server, /millrace is ready at http/);
         this.url = `http://127.0.0.1:${this.port}`;
     }
 
     cli(...args) {
-        return execFileSync(BIN, args, { env: this.env, input: "correct horse\n", encoding: "utf8" });
+        return execFileSync(BIN, args, {
+            env: this.env,
+            input: "correct horse\n",
+            encoding: "utf8",
+        });
     }
 
     user(name, balance = "100000.00", permission = 10) {

@@ -11,7 +11,8 @@ const WORDS = {
 
 const count = async (page, name) => Number((await page.textContent(at(name))).replace(/\D/g, ""));
 
-/* Starts what is chosen, waits for its end, opens a paper. Returns how many papers there are, and how many are relevant. */
+/* Starts what is chosen, waits for its end, opens a paper. Returns how many papers there are, and
+ * how many are relevant. */
 async function screen(page, question) {
     await start(page, question);
     await state(page, "DONE");
@@ -34,7 +35,11 @@ smoke("from log-in to a result", async ({ m, browser }) => {
     await login(page, "early");
     await choose(page, { from: 2024 });
     await screen(page, "Does the abstract mention a randomised trial?");
-    equal([context.wrong, context.elsewhere], [[], []], "no error in the console, and nothing was asked of another host");
+    equal(
+        [context.wrong, context.elsewhere],
+        [[], []],
+        "no error in the console, and nothing was asked of another host",
+    );
     await context.close();
 });
 
@@ -47,8 +52,16 @@ for (const locale of ["en-US", "zh-CN"])
         await page.waitForSelector("#name");
         await clean(page, "log-in");
         await register(page, name);
-        equal((await page.textContent(at("start"))).trim(), WORDS[locale].start, "the language is the browser's");
-        equal(await page.getAttribute("html", "lang"), locale === "en-US" ? "en" : "zh-CN", "and the page says so");
+        equal(
+            (await page.textContent(at("start"))).trim(),
+            WORDS[locale].start,
+            "the language is the browser's",
+        );
+        equal(
+            await page.getAttribute("html", "lang"),
+            locale === "en-US" ? "en" : "zh-CN",
+            "and the page says so",
+        );
         await choose(page, { from: 2024 });
         const cost = (await page.textContent(at("cost"))).trim();
         await clean(page, "home");
@@ -56,20 +69,39 @@ for (const locale of ["en-US", "zh-CN"])
         await page.fill("#question", "Does the abstract mention a randomised trial?");
         await page.click(at("start"));
         await page.locator(".toast.bad").waitFor();
-        ok((await page.inputValue("#question")).length > 10, "too little money: the question is still there");
+        ok(
+            (await page.inputValue("#question")).length > 10,
+            "too little money: the question is still there",
+        );
         await page.reload();
         await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
-        equal([await page.inputValue("#question"), (await page.textContent(at("cost"))).trim()], ["Does the abstract mention a randomised trial?", cost], "and after a reload, with the selection");
+        equal(
+            [await page.inputValue("#question"), (await page.textContent(at("cost"))).trim()],
+            ["Does the abstract mention a randomised trial?", cost],
+            "and after a reload, with the selection",
+        );
         m.cli("user", "recharge", name, "20000.00");
         await page.reload();
         await page.locator(".balance strong", { hasText: "20,000.00" }).waitFor();
         ok(true, "a recharge is seen");
 
-        const { all, relevant } = await screen(page, "Does the abstract mention a randomised trial?");
+        const { all, relevant } = await screen(
+            page,
+            "Does the abstract mention a randomised trial?",
+        );
         const csv = await download(page, "relevant-csv");
-        ok(csv.name.endsWith(".csv") && csv.text.replace("\ufeff", "").startsWith(WORDS[locale].csv), "CSV", csv.name);
+        ok(
+            csv.name.endsWith(".csv") &&
+                csv.text.replace("\ufeff", "").startsWith(WORDS[locale].csv),
+            "CSV",
+            csv.name,
+        );
         const bib = await download(page, "all-bib");
-        equal(bib.text.match(/^@(?!string|comment)\w+\{/gim)?.length, all, "BibTeX has every paper");
+        equal(
+            bib.text.match(/^@(?!string|comment)\w+\{/gim)?.length,
+            all,
+            "BibTeX has every paper",
+        );
         const ris = await download(page, "relevant-ris");
         equal(ris.text.match(/^TY {2}- /gm)?.length, relevant, "RIS has the relevant ones");
 
@@ -77,9 +109,15 @@ for (const locale of ["en-US", "zh-CN"])
         await page.locator(".plot svg").nth(1).waitFor();
         await clean(page, "charts");
         await page.click(at("tab-flow"));
-        const [svg] = await Promise.all([page.waitForEvent("download"), page.click(at("save-svg"))]);
+        const [svg] = await Promise.all([
+            page.waitForEvent("download"),
+            page.click(at("save-svg")),
+        ]);
         const drawing = readFileSync(await svg.path(), "utf8");
-        ok(drawing.includes("<svg") && drawing.includes(`n = ${relevant}`), "the flow diagram is saved");
+        ok(
+            drawing.includes("<svg") && drawing.includes(`n = ${relevant}`),
+            "the flow diagram is saved",
+        );
         await clean(page, "flow");
         await page.click(at("tab-results"));
         await distil(page, relevant);
@@ -89,7 +127,10 @@ for (const locale of ["en-US", "zh-CN"])
         await clean(page, "account");
         await page.check(at("only-moves"));
         await page.waitForFunction(() => document.querySelectorAll("table tbody tr").length === 1);
-        ok((await page.textContent("table tbody tr")).includes("+20,000.00"), "the ledger has the recharge");
+        ok(
+            (await page.textContent("table tbody tr")).includes("+20,000.00"),
+            "the ledger has the recharge",
+        );
         equal(context.wrong, [], "no error in the console");
         equal(context.elsewhere, [], "nothing was asked of another host");
         await context.close();
@@ -98,15 +139,24 @@ for (const locale of ["en-US", "zh-CN"])
 async function distil(page, relevant) {
     await page.click(at("distill"));
     await page.locator(at("distill-estimate")).waitFor();
-    ok((await page.textContent(at("distill-estimate"))).includes(String(relevant)), "the estimate of a distillation");
+    ok(
+        (await page.textContent(at("distill-estimate"))).includes(String(relevant)),
+        "the estimate of a distillation",
+    );
     await page.fill("#distill-question", "Is it about children?");
     await page.click(at("distill-start"));
-    await page.waitForFunction((n) => document.querySelector('[data-test="finished"]')?.textContent?.includes(String(n)), relevant);
+    await page.waitForFunction(
+        (n) => document.querySelector('[data-test="finished"]')?.textContent?.includes(String(n)),
+        relevant,
+    );
     await state(page, "DONE");
     await page.click(at("tab-flow"));
     await page.locator(".drawing g").nth(5).waitFor();
     equal(await page.locator(".drawing g").count(), 6, "the flow diagram has both questions");
-    ok((await page.locator(".history li a svg").count()) > 0, "and the history shows where it came from");
+    ok(
+        (await page.locator(".history li a svg").count()) > 0,
+        "and the history shows where it came from",
+    );
     const left = await count(page, "relevant");
     ok(left > 0 && left < relevant, "some are left", { left, relevant });
     const ris = await download(page, "relevant-ris");
@@ -124,7 +174,9 @@ test("two users at once", async ({ m, browser }) => {
             return { name, context, page };
         }),
     );
-    await Promise.all(people.map(({ page, name }) => start(page, `A question of ${name} about trials`)));
+    await Promise.all(
+        people.map(({ page, name }) => start(page, `A question of ${name} about trials`)),
+    );
     await Promise.all(people.map(({ page }) => state(page, "DONE")));
     for (const { page, name, context } of people) {
         equal(await page.locator(".history li").count(), 1, `${name} sees one run`);
@@ -150,7 +202,9 @@ test("a pause in one tab is seen in the other", async ({ m, browser }) => {
     const two = await context.newPage();
     await two.goto(one.url());
     await state(two, "RUNNING");
-    await two.waitForFunction(() => /\/s/.test(document.querySelector(".progress")?.textContent ?? ""));
+    await two.waitForFunction(() =>
+        /\/s/.test(document.querySelector(".progress")?.textContent ?? ""),
+    );
     ok(true, "the rate is shown");
     await one.click(at("pause"));
     await state(two, "PAUSED", 5000);
@@ -170,12 +224,15 @@ test("a pause in one tab is seen in the other", async ({ m, browser }) => {
 /* Rows of a filter, as far as they are in the page. */
 async function filtered(page, verdict) {
     const asked = [];
-    const note = (r) => r.url().includes("/results?") && asked.push(new URL(r.url()).searchParams.get("verdict"));
+    const note = (r) =>
+        r.url().includes("/results?") && asked.push(new URL(r.url()).searchParams.get("verdict"));
     page.on("request", note);
     await page.click(at(`filter-${verdict}`));
     await page.locator("[data-row] .word:not(:empty)").first().waitFor();
     page.off("request", note);
-    const kinds = await page.locator("[data-row]").evaluateAll((rows) => [...new Set(rows.map((r) => r.className.replace("line ", "")))]);
+    const kinds = await page
+        .locator("[data-row]")
+        .evaluateAll((rows) => [...new Set(rows.map((r) => r.className.replace("line ", "")))]);
     return { kinds, wholly: asked.includes(null), asked: asked.includes(verdict) };
 }
 
@@ -190,15 +247,28 @@ test("failed papers", async ({ m, browser }) => {
     await state(page, "DONE");
     const failed = await count(page, "failed");
     ok(failed > 0, "some papers have failed");
-    equal(await filtered(page, "failed"), { kinds: ["failed"], wholly: false, asked: true }, "only those are asked for and shown");
-    ok((await page.locator("[data-row] .paper .soft").first().textContent()).length > 10, "each says why");
-    equal(await filtered(page, "irrelevant"), { kinds: ["irrelevant"], wholly: false, asked: true }, "so are those that are not relevant");
+    equal(
+        await filtered(page, "failed"),
+        { kinds: ["failed"], wholly: false, asked: true },
+        "only those are asked for and shown",
+    );
+    ok(
+        (await page.locator("[data-row] .paper .soft").first().textContent()).length > 10,
+        "each says why",
+    );
+    equal(
+        await filtered(page, "irrelevant"),
+        { kinds: ["irrelevant"], wholly: false, asked: true },
+        "so are those that are not relevant",
+    );
     await page.click(at("filter-failed"));
     await clean(page, "failed papers");
     await m.ai({});
     await page.click(at("retry"));
     await state(page, "DONE");
-    await page.waitForFunction(() => document.querySelector('[data-test="failed"]').textContent === "0");
+    await page.waitForFunction(
+        () => document.querySelector('[data-test="failed"]').textContent === "0",
+    );
     ok(true, "tried again, each has a verdict");
     await page.locator(".empty.frame").waitFor();
     equal(await page.locator(at("retry")).count(), 0, "nothing is left to try again");
@@ -244,7 +314,9 @@ test("sessions and password", async ({ m, browser }) => {
     await page.locator(at("session")).nth(1).waitFor();
     equal(await page.locator(at("session")).count(), 2, "both sessions are listed");
     await page.locator(at("end-session")).click();
-    await page.waitForFunction(() => document.querySelectorAll('[data-test="session"]').length === 1);
+    await page.waitForFunction(
+        () => document.querySelectorAll('[data-test="session"]').length === 1,
+    );
     await other.goto("/#/account");
     await other.waitForSelector("#name");
     ok(true, "the one that was ended is sent to the log-in");
@@ -260,8 +332,14 @@ test("sessions and password", async ({ m, browser }) => {
     await page.locator(".form .wrong").waitFor();
     ok(true, "two that differ are not sent");
     await change("not my password", "something else");
-    await page.locator("#p-old >> xpath=ancestor::*[contains(@class, 'field')] >> .wrong").waitFor();
-    equal(await page.inputValue("#p-new"), "something else", "a wrong one is told at its field, and nothing typed is lost");
+    await page
+        .locator("#p-old >> xpath=ancestor::*[contains(@class, 'field')] >> .wrong")
+        .waitFor();
+    equal(
+        await page.inputValue("#p-new"),
+        "something else",
+        "a wrong one is told at its field, and nothing typed is lost",
+    );
     await change(PASSWORD, "something else");
     await page.locator(".toast.good", { hasText: "password" }).waitFor();
     equal(await page.inputValue("#p-new"), "", "changed");
@@ -287,7 +365,8 @@ test("by keyboard alone", async ({ m, browser }) => {
     const key = (k) => page.keyboard.press(k);
     const tabTo = async (selector) => {
         for (let i = 0; i < 200; i++) {
-            if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return true;
+            if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector))
+                return true;
             await key("Tab");
         }
         return ok(false, `${selector} cannot be reached by Tab`);
@@ -319,9 +398,15 @@ test("by keyboard alone", async ({ m, browser }) => {
     await page.waitForSelector(at("abstract"));
     ok(true, "from log-in to an abstract");
     await key("Escape");
-    ok(await page.evaluate(() => document.activeElement?.getAttribute("data-row") === "2"), "and back to its row");
+    ok(
+        await page.evaluate(() => document.activeElement?.getAttribute("data-row") === "2"),
+        "and back to its row",
+    );
     await key("End");
-    ok(await page.evaluate(() => Number(document.activeElement?.getAttribute("data-row")) > 10), "End goes to the last row");
+    ok(
+        await page.evaluate(() => Number(document.activeElement?.getAttribute("data-row")) > 10),
+        "End goes to the last row",
+    );
     await context.close();
 });
 

@@ -1,4 +1,5 @@
-// Prints TAP: whole flows on real Chromium against a real server. run.mjs [--smoke] [part of a name]
+// Prints TAP: whole flows on real Chromium against a real server. run.mjs [--smoke] [part of a
+// name]
 import { launch } from "./flow.mjs";
 import { Millrace } from "./millrace.mjs";
 import { done, ok, tests } from "./tap.mjs";

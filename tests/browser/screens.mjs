@@ -73,7 +73,10 @@ async function adminTour(page, tag, pause) {
     await shoot(page, `admin-users-${tag}`);
     for (const tab of ["keys", "switches", "admins", "audit", "account"]) {
         await page.click(at(`nav-${tab}`));
-        await page.locator({ switches: "li .switch", account: at("session") }[tab] ?? "table tbody tr").first().waitFor();
+        await page
+            .locator({ switches: "li .switch", account: at("session") }[tab] ?? "table tbody tr")
+            .first()
+            .waitFor();
         await shoot(page, `admin-${tab}-${tag}`);
     }
 }
@@ -82,7 +85,11 @@ async function adminTour(page, tag, pause) {
 async function submit(page, fields, question) {
     await page.goto("/#/");
     await page.waitForSelector(".tags .chip");
-    await page.evaluate(() => document.querySelectorAll(".tags .chip[aria-pressed=true], .picker .head .link").forEach((x) => x.click()));
+    await page.evaluate(() =>
+        document
+            .querySelectorAll(".tags .chip[aria-pressed=true], .picker .head .link")
+            .forEach((x) => x.click()),
+    );
     if (fields === "all") {
         await page.locator(".picker .head input[type=checkbox]").check();
         await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
@@ -92,7 +99,16 @@ async function submit(page, fields, question) {
 }
 
 async function pauseAt(page, papers) {
-    await page.waitForFunction((n) => Number(document.querySelector('[data-test="finished"]').textContent.match(/[\d,]+/)[0].replace(",", "")) >= n, papers);
+    await page.waitForFunction(
+        (n) =>
+            Number(
+                document
+                    .querySelector('[data-test="finished"]')
+                    .textContent.match(/[\d,]+/)[0]
+                    .replace(",", ""),
+            ) >= n,
+        papers,
+    );
     await page.click(at("pause"));
     await state(page, "PAUSED");
 }
@@ -101,10 +117,23 @@ async function pauseAt(page, papers) {
 async function adminDeeds(page) {
     await adminLogin(page, "root");
     await page.evaluate(async () => {
-        const send = (path, body) => fetch(`/api/admin/${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-        await send("users/2/recharge", { amount: "600.00", request_id: "first", reason: "invoice 2026-118" });
+        const send = (path, body) =>
+            fetch(`/api/admin/${path}`, {
+                method: "POST",
+                headers: { "Content-Type": "application/json" },
+                body: JSON.stringify(body),
+            });
+        await send("users/2/recharge", {
+            amount: "600.00",
+            request_id: "first",
+            reason: "invoice 2026-118",
+        });
         await send("users/3/permission", { permission: 25, reason: "deadline" });
-        await send("users/3/deduct", { amount: "9000.00", request_id: "second", reason: "typed by mistake" });
+        await send("users/3/deduct", {
+            amount: "9000.00",
+            request_id: "second",
+            reason: "typed by mistake",
+        });
         await send("users/4/ban", { banned: true, reason: "shared password" });
         await send("prompts/reload", {});
     });
@@ -112,12 +141,23 @@ async function adminDeeds(page) {
 
 async function prepare(browser, m) {
     m.user("demo", "100000.00", 20);
-    for (const [name, balance] of [["chen-yu", "2400.00"], ["garcia", "310.50"], ["研究者", "12000.00"]]) m.user(name, balance);
+    for (const [name, balance] of [
+        ["chen-yu", "2400.00"],
+        ["garcia", "310.50"],
+        ["研究者", "12000.00"],
+    ])
+        m.user(name, balance);
     m.cli("admin", "add", "root", "--super");
     const context = await person(browser, m.url);
     const page = await context.newPage();
     await login(page, "demo");
-    const runs = { done: await submit(page, 0, "Does the paper report a randomised controlled trial in children or adolescents?") };
+    const runs = {
+        done: await submit(
+            page,
+            0,
+            "Does the paper report a randomised controlled trial in children or adolescents?",
+        ),
+    };
     await state(page, "DONE");
     await page.click(at("distill"));
     await page.locator(at("distill-estimate")).waitFor();
@@ -126,14 +166,25 @@ async function prepare(browser, m) {
     await page.waitForURL((url) => !url.hash.includes(runs.done));
     await state(page, "DONE");
     runs.distilled = page.url().split("/").pop();
-    runs.moving = await submit(page, "all", "Does it report long-term exposure to fine particulate matter?");
+    runs.moving = await submit(
+        page,
+        "all",
+        "Does it report long-term exposure to fine particulate matter?",
+    );
     await pauseAt(page, 900);
     await m.ai({ latency: 700, jitter: 300 }); // or it is done before anybody can pause it
-    runs.paused = await submit(page, 2, "Does it study photocatalysts for water splitting under visible light?");
+    runs.paused = await submit(
+        page,
+        2,
+        "Does it study photocatalysts for water splitting under visible light?",
+    );
     await pauseAt(page, 160);
     const storage = await page.evaluate(() => ({ ...localStorage }));
     runs.key = Object.keys(storage).find((k) => k.startsWith("millrace.draft"));
-    runs.draft = JSON.stringify({ ...JSON.parse(storage[runs.key]), question: "Does it study photocatalysts for water splitting under visible light?" });
+    runs.draft = JSON.stringify({
+        ...JSON.parse(storage[runs.key]),
+        question: "Does it study photocatalysts for water splitting under visible light?",
+    });
     await adminDeeds(await context.newPage());
     await context.close();
     return runs;
@@ -145,11 +196,21 @@ const browser = await launch();
 try {
     const runs = await prepare(browser, m);
     await m.ai({ latency: 2000, jitter: 600 });
-    for (const [locale, suffix, themes] of [["en-US", "", ["light", "dark"]], ["zh-CN", "-zh", ["light"]]])
+    for (const [locale, suffix, themes] of [
+        ["en-US", "", ["light", "dark"]],
+        ["zh-CN", "-zh", ["light"]],
+    ])
         for (const [width, height] of Object.entries(WIDTHS))
             for (const theme of themes) {
-                const context = await person(browser, m.url, { locale, colorScheme: theme, viewport: { width: Number(width), height } });
-                await context.addInitScript(([k, d]) => localStorage.getItem(k) ?? localStorage.setItem(k, d), [runs.key, runs.draft]);
+                const context = await person(browser, m.url, {
+                    locale,
+                    colorScheme: theme,
+                    viewport: { width: Number(width), height },
+                });
+                await context.addInitScript(
+                    ([k, d]) => localStorage.getItem(k) ?? localStorage.setItem(k, d),
+                    [runs.key, runs.draft],
+                );
                 const tag = `${width}-${theme}${suffix}`;
                 const page = await context.newPage();
                 await tour(page, tag, runs);

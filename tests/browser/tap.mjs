@@ -12,23 +12,39 @@ export function ok(held, name, ...details) {
     count++;
     if (!held) failed++;
     console.log(`${held ? "ok" : "not ok"} ${count} - ${name}`);
-    if (!held) for (const d of details) for (const l of String(typeof d === "string" ? d : JSON.stringify(d)).split("\n")) console.log("#", l);
+    if (!held)
+        for (const d of details)
+            for (const l of String(typeof d === "string" ? d : JSON.stringify(d)).split("\n"))
+                console.log("#", l);
     return held;
 }
-export const equal = (got, want, name) => ok(JSON.stringify(got) === JSON.stringify(want), name, { got, want });
+export const equal = (got, want, name) =>
+    ok(JSON.stringify(got) === JSON.stringify(want), name, { got, want });
 
-/* What holds of every page: no serious findings of axe-core, light or dark, and nothing sticks out on a telephone. */
+/* What holds of every page: no serious findings of axe-core, light or dark, and nothing sticks out
+ * on a telephone. */
 export async function clean(page, name) {
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-        await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
-        equal(await findings(page), [], `${name}, ${colorScheme}: axe-core has no serious findings`);
+        await page.waitForFunction(
+            (theme) => document.documentElement.dataset.theme === theme,
+            colorScheme,
+        );
+        equal(
+            await findings(page),
+            [],
+            `${name}, ${colorScheme}: axe-core has no serious findings`,
+        );
     }
     await page.emulateMedia({ colorScheme: null, reducedMotion: null });
     const size = page.viewportSize();
     await page.setViewportSize({ width: 390, height: 844 });
     await page.waitForTimeout(150); // what measures itself
-    equal(await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0, `${name}: nothing sticks out at 390 pixels`);
+    equal(
+        await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)),
+        0,
+        `${name}: nothing sticks out at 390 pixels`,
+    );
     await page.setViewportSize(size);
 }
 

@@ -1,9 +1,10 @@
 """Takes the last seconds off the append-only file of a Redis that is dead.
 
-Redis 7 keeps appendonlydir/ with a manifest, a base and incremental files; what was written last is at
-the end of the incremental file with the highest number. With aof-timestamp-enabled it notes the second before
-the first command of each ("#TS:1700000000"). A file is cut between two commands and never inside of MULTI and
-EXEC, which Redis writes around the effects of a script: as a disk would have it that got that far, and no further.
+Redis 7 keeps appendonlydir/ with a manifest, a base and incremental files; what was written last is
+at the end of the incremental file with the highest number. With aof-timestamp-enabled it notes the
+second before the first command of each ("#TS:1700000000"). A file is cut between two commands and
+never inside of MULTI and EXEC, which Redis writes around the effects of a script: as a disk would
+have it that got that far, and no further.
 """
 import os
 import re
@@ -11,7 +12,8 @@ import shutil
 
 
 class Step:
-    """A command, or all from MULTI to EXEC: what is applied as a whole. at: seconds since 1970; 0: unknown."""
+    """A command, or all from MULTI to EXEC: what is applied as a whole. at: seconds since 1970; 0:
+    unknown."""
 
     def __init__(self, start, end, at):
         self.start, self.end, self.at = start, end, at

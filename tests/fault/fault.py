@@ -1,9 +1,11 @@
-"""Everything dies, again and again, while runs go on; then every paper has its result, and every cent its place.
+"""Everything dies, again and again, while runs go on; then every paper has its result, and every
+cent its place.
 
     fault.py [--seconds N] [--seed N] [--kinds node,redis,...] [--pace X] [--keep FOLDER] [--logs]
 
-The same seed gives the same faults at the same times and the same wishes of the same people; what the machine makes of
-it differs a little. On a failure logs and events are kept, and it is said where."""
+The same seed gives the same faults at the same times and the same wishes of the same people; what
+the machine makes of it differs a little. On a failure logs and events are kept, and it is said
+where."""
 import argparse
 import contextlib
 import json
@@ -27,8 +29,8 @@ from watcher import Permits, Watcher
 
 SAMPLE = 30000
 PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
-PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30), "dora": ("5000.00", 30),
-          "eva": ("12000.00", 20)}
+PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30),
+          "dora": ("5000.00", 30), "eva": ("12000.00", 20)}
 AI_MS, AI_FAIL = 50, 0.05
 FIRST_S = 120  # until everybody has runs that are archived, before anything dies
 SETTLE_S = 120  # until all runs have ended, once nothing dies any more
@@ -39,8 +41,12 @@ ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
 def options():
     p = argparse.ArgumentParser(usage=__doc__)
     p.add_argument("--seconds", type=float, default=60)
-    p.add_argument("--seed", type=int, default=int(os.environ.get("MILLRACE_FAULT_SEED") or random.SystemRandom().randrange(10**6)))
-    p.add_argument("--kinds", help="only these faults, by commas: " + ", ".join([*schedule.FAULTS, *schedule.ONCE]))
+    p.add_argument(
+        "--seed", type=int, default=int(
+            os.environ.get("MILLRACE_FAULT_SEED") or random.SystemRandom().randrange(10**6)))
+    p.add_argument(
+        "--kinds",
+        help="only these faults, by commas: " + ", ".join([*schedule.FAULTS, *schedule.ONCE]))
     p.add_argument("--pace", type=float, default=1, help="so many times as often")
     p.add_argument("--papers", type=int, help="to submit at least")
     p.add_argument("--keep", default="build-test/fault", help="folder for the logs of a failed run")
@@ -60,7 +66,8 @@ def settle(people, events):
     began = time.monotonic()
     for p in people:
         p.move("recharge", 100000)
-    while not all([p.settle() for p in people]) and time.monotonic() - began < SETTLE_S * harness.SCALE:
+    while not all([p.settle()
+                   for p in people]) and time.monotonic() - began < SETTLE_S * harness.SCALE:
         time.sleep(0.5)  # people look again
     note(f"runs have ended {time.monotonic() - began:.1f} s after the last fault")
 
@@ -72,13 +79,14 @@ def quiet(stores):
                        if redis_link(stores)("LLEN", f"billing_queue:{uid}")]
     outbox = lambda: sql(stores, "SELECT uid FROM ledger_outbox")
     wait_for(lambda: not waiting() and not outbox(), QUIET_S)
-    none([f"user {uid} has records that wait" for uid in waiting()] + [f"the outbox has {row}" for row in outbox()],
-         "all money is in MySQL")
+    none([f"user {uid} has records that wait" for uid in waiting()] +
+         [f"the outbox has {row}" for row in outbox()], "all money is in MySQL")
     note(f"money is in MySQL after {time.monotonic() - began:.1f} s")
     waits = lambda: sql(stores, "SELECT query_id, status FROM query_log WHERE archived = 0")
     wait_for(lambda: not waits(), ARCHIVE_S)
     note(f"runs are archived after {time.monotonic() - began:.1f} s")
-    none([f"run {qid}, {state}, is not archived" for qid, state in waits()], "all runs are archived")
+    none([f"run {qid}, {state}, is not archived" for qid, state in waits()],
+         "all runs are archived")
 
 
 def check_stores(world, corpus, people, watcher):
@@ -91,7 +99,9 @@ def check_stores(world, corpus, people, watcher):
     none(checks.ended(runs), "every run has ended")
     none(checks.not_failed(runs), "no run FAILED")
     none(checks.complete(runs), "every paper of a run that is DONE has one result or one failure")
-    none(checks.frozen(runs, set().union(*(p.changed for p in people))), "distillations have the papers that were relevant")
+    none(checks.frozen(runs,
+                       set().union(*(p.changed for p in people))),
+         "distillations have the papers that were relevant")
     none(checks.retried(runs), "papers that failed were judged when they were tried again")
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
@@ -102,9 +112,12 @@ def check_stores(world, corpus, people, watcher):
     pages = {r.qid: by_uid[r.uid].results(r.qid) for r in runs}
     none(checks.handed_out(runs, pages), "users get the results that are there")
     check_files(people, pages, files.Corpus(stores))
-    none(checks.promises(runs, set().union(*(p.accepted for p in people)), set().union(*(p.terminated for p in people))),
-         "what users were told is so")
-    none(checks.nothing_left(runs, *snapshot.units(stores)), "no unit, and no run that has ended, is left behind")
+    none(
+        checks.promises(runs,
+                        set().union(*(p.accepted for p in people)),
+                        set().union(*(p.terminated for p in people))), "what users were told is so")
+    none(checks.nothing_left(runs, *snapshot.units(stores)),
+         "no unit, and no run that has ended, is left behind")
     return runs, moves
 
 
@@ -127,11 +140,14 @@ def check_files(people, pages, corpus):
     during = [f for p in people for f in p.downloads.files]
     again = ask_again(people)
     every = [f for p in people for f in p.downloads.files]
-    none(files.problems(every, pages, corpus), "files that were asked for have an end, and are right")
-    none(files.differing(during, again), "files of archived runs are the same, byte for byte, later on")
+    none(files.problems(every, pages, corpus),
+         "files that were asked for have an end, and are right")
+    none(files.differing(during, again),
+         "files of archived runs are the same, byte for byte, later on")
     states = {s: sum(f.state == s for f in during) for s in sorted({f.state for f in during})}
     note(f"{len(during)} files {states}, {sum(f.sure for f in during)} of archived runs, "
-         f"{sum(f.task is None for f in during)} at once; {sum(len(f.body or b'') for f in during)} bytes")
+         f"{sum(f.task is None for f in during)} at once; "
+         f"{sum(len(f.body or b'') for f in during)} bytes")
 
 
 def audit(stores):
@@ -139,7 +155,8 @@ def audit(stores):
     drift = None
     with contextlib.suppress(ValueError):
         drift = json.loads(done.stdout)["drift_cents"]
-    ok(done.returncode == 0 and drift == 0, "millrace audit finds nothing", done.returncode, done.stdout[:3000], done.stderr)
+    ok(done.returncode == 0 and drift == 0, "millrace audit finds nothing", done.returncode,
+       done.stdout[:3000], done.stderr)
 
 
 def tell(world, runs, moves, people, watcher, chaos):
@@ -148,17 +165,21 @@ def tell(world, runs, moves, people, watcher, chaos):
     papers, judged = sum(len(r.papers) for r in runs), sum(len(r.results) for r in runs)
     failed = sum(v is None for r in runs for v in r.results.values())
     calls = world.sim.calls + world.sim.stats()["requests"]
-    none(checks.calls_bounded(calls - world.sim.wasted, moves, runs, kinds), "papers that have a result are not judged again")
+    none(checks.calls_bounded(calls - world.sim.wasted, moves, runs, kinds),
+         "papers that have a result are not judged again")
     note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
     by_qid = {r.qid: r for r in runs}
     distilled = [r for r in runs if r.original]
-    note(f"{len(distilled)} of them distillations, {sum(by_qid[r.original].original is not None for r in distilled)} of those of "
+    note(f"{len(distilled)} of them distillations, "
+         f"{sum(by_qid[r.original].original is not None for r in distilled)} of those of "
          f"distillations; {sum(len(r.papers) for r in distilled)} papers")
     note(f"{calls} AI calls, {calls / max(1, judged):.2f} for each paper that was judged")
     note("faults: " + ", ".join(f"{k} {kinds.count(k)}" for k in sorted(set(kinds))))
-    note(f"{sum(m.kind == 'charge' for m in moves)} charges, {sum(m.kind == 'reversal' for m in moves)} reversals; "
+    note(f"{sum(m.kind == 'charge' for m in moves)} charges, "
+         f"{sum(m.kind == 'reversal' for m in moves)} reversals; "
          f"balances were looked at {watcher.looks}")
-    for (what, answer), count in sorted(sum((p.told for p in people), start=type(people[0].told)()).items()):
+    for (what, answer), count in sorted(
+            sum((p.told for p in people), start=type(people[0].told)()).items()):
         note(f"  {what}: {answer}: {count}")
 
 
@@ -168,7 +189,8 @@ def keep_logs(opts, world, events):
     with open(os.path.join(where, "events"), "w") as f:
         f.write("\n".join(events.lines) + "\n")
     for i, server in enumerate(world.servers):
-        shutil.copy(os.path.join(server.cwd, "err"), os.path.join(where, f"server-{i}-{server.port}.log"))
+        shutil.copy(os.path.join(server.cwd, "err"),
+                    os.path.join(where, f"server-{i}-{server.port}.log"))
     for name in ("redis", "mariadb"):
         shutil.copy(f"{world.stores.data}/log/{name}.log", where)
     note(f"logs and events: {where}")
@@ -214,7 +236,8 @@ def suite(opts):
         servers = [stack.enter_context(Server(stores, sim)) for _ in range(2)]
         world = World(stores, servers, sim)
         try:
-            assert wait_for(lambda: all(s.ready() for s in servers), 60), "the servers are not ready"
+            ready = wait_for(lambda: all(s.ready() for s in servers), 60)
+            assert ready, "the servers are not ready"
             corpus = snapshot.corpus(stores)
             people, watcher, chaos = chaos_and_people(opts, world, corpus, events)
             none(chaos.problems, "all faults could be made")
@@ -224,7 +247,8 @@ def suite(opts):
             watcher.join()
             runs, moves = check_stores(world, corpus, people, watcher)
             audit(stores)
-            none([line for p in people for line in p.problems], "users were answered as they may be")
+            none([line for p in people for line in p.problems],
+                 "users were answered as they may be")
             tell(world, runs, moves, people, watcher, chaos)
         finally:
             if opts.logs or harness._failed or sys.exc_info()[0]:
@@ -234,7 +258,8 @@ def suite(opts):
 def main():
     opts = options()
     sys.argv[1:] = []
-    note(f"seed {opts.seed}, {opts.seconds:.0f} s: ./test fault {opts.seconds:.0f} --seed {opts.seed}")
+    note(f"seed {opts.seed}, {opts.seconds:.0f} s: "
+         f"./test fault {opts.seconds:.0f} --seed {opts.seed}")
     test("faults")(lambda: suite(opts))
     run_tests()
 

@@ -32,7 +32,8 @@ class File:
         return self.state in ("FAILED", "GONE") or self.body is not None
 
     def __str__(self):
-        return f"{self.kind} of {self.scope} of run {self.qid} of user {self.uid}, {self.task or 'at once'}"
+        return (f"{self.kind} of {self.scope} of run {self.qid} of user {self.uid}, "
+                f"{self.task or 'at once'}")
 
 
 class Downloads:
@@ -43,8 +44,10 @@ class Downloads:
         self.files = []
 
     def ask(self, qid, kind, scope, sure):
-        f = File(self.person.uid, qid, kind, scope, sure, losses=self.world.redis_losses, asked=time.monotonic())
-        r = self.person.ask("POST", "/api/download/create", {"query_id": qid, "type": kind, "scope": scope})
+        f = File(self.person.uid, qid, kind, scope, sure, losses=self.world.redis_losses,
+                 asked=time.monotonic())
+        r = self.person.ask("POST", "/api/download/create",
+                            {"query_id": qid, "type": kind, "scope": scope})
         if not r or r.status != 200:
             return None
         f.task = r.body["task_id"]
@@ -54,7 +57,8 @@ class Downloads:
     def at_once(self, qid, kind, scope, sure):
         r = self.person.fetch(f"/api/download_{kind}?query_id={qid}&scope={scope}")
         if r and r.status == 200:
-            self.files.append(File(self.person.uid, qid, kind, scope, sure, state="READY", body=r.body))
+            self.files.append(
+                File(self.person.uid, qid, kind, scope, sure, state="READY", body=r.body))
 
     def may_be_gone(self, f):
         return f.losses != self.world.redis_losses or time.monotonic() - f.asked > FILE_S
@@ -105,7 +109,8 @@ class Corpus:
 
     def __init__(self, stores):
         self.by_key, self.bib = {}, {}
-        for doi, text in sql(stores, "SELECT DOI, REPLACE(TO_BASE64(Bib), '\\n', '') FROM paperinfo"):
+        for doi, text in sql(stores,
+                             "SELECT DOI, REPLACE(TO_BASE64(Bib), '\\n', '') FROM paperinfo"):
             bib = json.loads(base64.b64decode(text))["bib"].encode()
             self.bib[doi] = bib
             self.by_key.setdefault(bib.partition(b",")[0], []).append(doi)
@@ -148,7 +153,8 @@ def rows_of_ris(body):
 
 
 def rows_of(f, corpus):
-    return rows_of_csv(f.body) if f.kind == "csv" else rows_of_bib(f.body, corpus) if f.kind == "bib" else rows_of_ris(f.body)
+    return rows_of_csv(f.body) if f.kind == "csv" else rows_of_bib(
+        f.body, corpus) if f.kind == "bib" else rows_of_ris(f.body)
 
 
 def known(f, results):
@@ -159,17 +165,20 @@ def known(f, results):
 
 
 def wrong(f, results, corpus):
-    """What is wrong with a file; results: [(DOI, verdict)] of the run in their order, at the end. None: nothing."""
+    """What is wrong with a file; results: [(DOI, verdict)] of the run in their order, at the end.
+    None: nothing."""
     try:
         rows = rows_of(f, corpus)
     except (ValueError, KeyError, IndexError, csv.Error) as e:
         return f"{e}"
     want = known(f, [r for r in results if f.scope == "all" or r[1]])
     if f.sure:
-        return None if rows == want else f"{len(rows)} rows, {len(want)} expected; {sorted(set(rows) ^ set(want), key=str)[:3]}"
+        return None if rows == want else (f"{len(rows)} rows, {len(want)} expected; "
+                                          f"{sorted(set(rows) ^ set(want), key=str)[:3]}")
     if len(set(rows)) != len(rows):
         return "a paper is in it twice"
-    # Of a run that went on: papers that had failed may have been judged since, what was lost may not have come back.
+    # Of a run that went on: papers that had failed may have been judged since, what was lost may
+    # not have come back.
     verdicts = dict(results)
     for row in rows:
         if row[0] not in corpus.bib:
@@ -185,13 +194,15 @@ def problems(files, pages, corpus):
     """pages: {qid: [(DOI, verdict)]} as they are handed out."""
     for f in files:
         if not f.ended:
-            yield f"{f} is {f.state} for ever" if f.state != "READY" else f"{f} is READY, and cannot be had"
+            yield (f"{f} is {f.state} for ever" if f.state != "READY" else
+                   f"{f} is READY, and cannot be had")
         elif f.body is not None and (what := wrong(f, pages[f.qid], corpus)):
             yield f"{f}: {what}"
 
 
 def differing(files, again):
-    """again: {(qid, kind, scope): bytes} of files asked for when all was calm: the same, byte for byte."""
+    """again: {(qid, kind, scope): bytes} of files asked for when all was calm: the same, byte for
+    byte."""
     for f in files:
         same = again.get((f.qid, f.kind, f.scope))
         if f.sure and f.body is not None and f.body != same:

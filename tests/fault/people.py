@@ -1,7 +1,8 @@
-"""Users who submit, distil, download, pause, resume, terminate and pay, whatever goes on around them; and what they
-were told.
+"""Users who submit, distil, download, pause, resume, terminate and pay, whatever goes on around
+them; and what they were told.
 
-Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may be."""
+Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may
+be."""
 import json
 import random
 import re
@@ -17,7 +18,8 @@ from stores import PASSWORD
 OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
 GONE = (OSError, ConnectionError)  # timeouts are OSError
 # The simulated AI finds a paper relevant that has a word of the question.
-WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light", "carbon", "risk", "network")
+WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light",
+         "carbon", "risk", "network")
 
 
 class Reply:
@@ -62,7 +64,8 @@ class Person(threading.Thread):
         try:
             c = Client(server.port, timeout=timeout)
             try:
-                r = c.request(path, method=method, body=json.dumps(body).encode() if body is not None else b"",
+                r = c.request(path, method=method,
+                              body=json.dumps(body).encode() if body is not None else b"",
                               headers=headers)
             finally:
                 c.close()
@@ -92,7 +95,8 @@ class Person(threading.Thread):
         self.problems.append(f"{self.name}: {text}")
 
     def log_in(self):
-        r = Reply(http(self.world.servers[0].port, "/api/login", method="POST", headers=["Content-Type: application/json"],
+        r = Reply(http(self.world.servers[0].port, "/api/login", method="POST",
+                       headers=["Content-Type: application/json"],
                        body=json.dumps({"username": self.name, "password": PASSWORD}).encode()))
         assert r.status == 200, r.body
         self.token, self.uid = r.body["token"], r.body["uid"]
@@ -117,7 +121,8 @@ class Person(threading.Thread):
 
     def distil(self, qid):
         self.originals.add(qid)
-        r = self.ask("POST", "/api/distill", {"original_query_id": qid, "question": question(self.random)})
+        r = self.ask("POST", "/api/distill",
+                     {"original_query_id": qid, "question": question(self.random)})
         if r and r.status == 202:
             self.archived.add(qid)
             self.runs[r.body["query_id"]] = OPEN
@@ -137,7 +142,8 @@ class Person(threading.Thread):
         """Asks for a file of any run, however far it is."""
         qid = self.random.choice(sorted(self.archived if self.random.random() < 0.5 else self.runs))
         kind, scope = self.random.choice(files.KINDS), self.random.choice(files.SCOPES)
-        ask = self.downloads.at_once if kind != "ris" and self.random.random() < 0.2 else self.downloads.ask
+        ask = (self.downloads.at_once if kind != "ris" and self.random.random() < 0.2 else
+               self.downloads.ask)
         ask(qid, kind, scope, self.is_archived(qid))
 
     def show(self, qid):
@@ -159,14 +165,18 @@ class Person(threading.Thread):
         """All of them, page by page: (DOI, relevant; None if it failed)."""
         found, cursor = [], ""
         while cursor is not None:
-            r = self.ask("GET", f"/api/queries/{qid}/results?limit=500{cursor and '&cursor=' + cursor}", timeout=20)
+            r = self.ask("GET",
+                         f"/api/queries/{qid}/results?limit=500{cursor and '&cursor=' + cursor}",
+                         timeout=20)
             if not r or r.status != 200:
                 return found
-            found += [(p["doi"], None if p["error"] is not None else p["relevant"]) for p in r.body["results"]]
+            found += [(p["doi"], None if p["error"] is not None else p["relevant"])
+                      for p in r.body["results"]]
             cursor = r.body["next"]
         return found
 
-    CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"}, "retry_failed": OPEN}
+    CONTROL = {"pause": {"PAUSED", "DONE"}, "resume": OPEN, "terminate": {"CANCELLED"},
+               "retry_failed": OPEN}
 
     def control(self, qid, what):
         if what == "retry_failed":
@@ -184,7 +194,9 @@ class Person(threading.Thread):
                 self.problem(f"run {qid} {what}: {r.body}")
         elif r is None or r.status >= 500:
             self.runs[qid] = before | self.CONTROL[what] | {"RUNNING", "QUEUED"}  # nobody knows
-        self.events(self.name, f"{what} {qid}: {r.status if r else None} {r.body.get('state') or r.code if r else ''}")
+        self.events(
+            self.name,
+            f"{what} {qid}: {r.status if r else None} {r.body.get('state') or r.code if r else ''}")
         return r
 
     # --- money ---
@@ -198,8 +210,8 @@ class Person(threading.Thread):
     def move_again(self, request):
         """The same request until it is clear: it counts once."""
         kind, cents = self.requests[request]
-        done = run("user", kind, "--request", request, self.name, f"{cents // 100}.{cents % 100:02}",
-                   env=self.world.stores.settings(), timeout=60)
+        done = run("user", kind, "--request", request, self.name,
+                   f"{cents // 100}.{cents % 100:02}", env=self.world.stores.settings(), timeout=60)
         said = (done.stdout + done.stderr).strip()
         self.events(self.name, f"{kind} {request} {cents}: {done.returncode} {said[-200:]}")
         refused = "the user has less than that" in said
@@ -215,8 +227,8 @@ class Person(threading.Thread):
     # --- before ---
 
     def prepare(self):
-        """A small run and a distillation of it, to be distilled, and downloaded for good, from the start. True: they are
-        archived."""
+        """A small run and a distillation of it, to be distilled, and downloaded for good, from the
+        start. True: they are archived."""
         for qid in self.open_runs():
             self.show(qid)
         there = {qid for qid in self.runs if self.is_archived(qid)}
@@ -238,7 +250,8 @@ class Person(threading.Thread):
         dice = self.random.random()
         if dice < 0.15 and self.ended:
             chains = sorted(self.ended - self.screened)
-            self.distil(self.random.choice(chains if chains and dice < 0.05 else sorted(self.ended)))
+            self.distil(
+                self.random.choice(chains if chains and dice < 0.05 else sorted(self.ended)))
             return
         if dice < 0.40 and self.archived:
             self.download()
@@ -268,12 +281,14 @@ class Person(threading.Thread):
         elif self.unclear():
             self.move_again(self.random.choice(self.unclear()))
         elif dice > 0.96:
-            self.move(*self.random.choice((("recharge", 100), ("recharge", 2000), ("deduct", 50), ("deduct", 700))))
+            self.move(*self.random.choice((("recharge", 100), ("recharge", 2000), ("deduct", 50),
+                                           ("deduct", 700))))
 
     # --- the end ---
 
     def settle(self):
-        """What a user does who wants to see all runs end, and all papers judged. True: they have."""
+        """What a user does who wants to see all runs end, and all papers judged. True: they
+        have."""
         for request in self.unclear():
             self.move_again(request)
         for qid in self.open_runs():
@@ -285,7 +300,8 @@ class Person(threading.Thread):
                 self.failed.discard(qid)
         for f in self.downloads.open():
             self.downloads.look(f)
-        return not self.open_runs() and not self.unclear() and not self.failed and not self.downloads.open()
+        return (not self.open_runs() and not self.unclear() and not self.failed and
+                not self.downloads.open())
 
 
 def question(rng):
@@ -306,11 +322,13 @@ class Plan:
             journals = rng.sample(names, rng.randint(1, 4))
             year_from = rng.randint(2011, 2025)
             year_to = rng.randint(year_from, 2025)
-            count = sum(len(dois) for j in journals for year, dois in self.corpus[j].items() if year_from <= year <= year_to)
+            count = sum(len(dois) for j in journals for year, dois in self.corpus[j].items()
+                        if year_from <= year <= year_to)
             if 50 <= count <= most:
                 return {"question": question(rng), "journals": journals, "year_from": year_from,
                         "year_to": year_to}, count
 
     def wants_more(self, person, elapsed_s):
         due = self.share * min(1, (elapsed_s + 3) / (self.seconds * 0.8))
-        return person.papers < due or (person.papers < 3 * self.share and len(person.open_runs()) < 2)
+        return person.papers < due or (person.papers < 3 * self.share and
+                                       len(person.open_runs()) < 2)

@@ -29,7 +29,8 @@ def papers_of(params, papers):
 
 
 def frozen_papers(stores, qid, prices):
-    """{DOI: cents} of a distillation: a tenth of what a paper costs in the run at the root of the chain."""
+    """{DOI: cents} of a distillation: a tenth of what a paper costs in the run at the root of the
+    chain."""
     rows = sql(stores, f"SELECT doi, block_key FROM distill_paper WHERE query_id = '{qid}'")
     return {doi: prices[block.removeprefix("meta:").rpartition(":")[0]] * 10 for doi, block in rows}
 
@@ -46,7 +47,8 @@ def verdict(ai_result):
 
 def results_in_redis(link, uid, qid):
     fields = link("HGETALL", f"result:{uid}:{qid}")
-    return {doi.decode(): verdict(json.loads(text)["ai_result"]) for doi, text in zip(fields[::2], fields[1::2])}
+    return {doi.decode(): verdict(json.loads(text)["ai_result"])
+            for doi, text in zip(fields[::2], fields[1::2])}
 
 
 def results_in_mysql(stores, qid):
@@ -57,21 +59,27 @@ def results_in_mysql(stores, qid):
 def runs(stores, papers, show=None):
     """All runs of all users. show(uid, qid): what the server says of one."""
     link, found = redis_link(stores), []
-    rows = sql(stores, "SELECT uid, query_id, status, archived, COALESCE(original_query_id, ''), search_params FROM query_log"
-               " ORDER BY created_at")
-    params, original = {row[1]: json.loads(row[5]) for row in rows}, {row[1]: row[4] for row in rows}
+    rows = sql(stores, "SELECT uid, query_id, status, archived, COALESCE(original_query_id, ''),"
+               " search_params FROM query_log ORDER BY created_at")
+    params = {row[1]: json.loads(row[5]) for row in rows}
+    original = {row[1]: row[4] for row in rows}
     for uid, qid, state, archived, _, _ in rows:
-        r = Run(int(uid), qid, state, frozen_papers(stores, qid, prices_at_root(qid, original, params)) if original[qid]
-                else papers_of(params[qid], papers), original=original[qid] or None)
-        r.results = results_in_mysql(stores, qid) if archived == "1" else results_in_redis(link, uid, qid)
+        r = Run(
+            int(uid), qid, state,
+            frozen_papers(stores, qid, prices_at_root(qid, original, params))
+            if original[qid] else papers_of(params[qid], papers), original=original[qid] or None)
+        r.results = results_in_mysql(stores, qid) if archived == "1" else results_in_redis(
+            link, uid, qid)
         r.shown = show(r.uid, qid) if show else {}
         found.append(r)
     return found
 
 
 def movements(stores):
-    rows = sql(stores, "SELECT b.uid, b.kind, b.number, b.cents, b.qid, b.doi, v.number IS NOT NULL FROM billing_log b"
-               " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number AND b.source = 'redis'")
+    rows = sql(stores, "SELECT b.uid, b.kind, b.number, b.cents, b.qid, b.doi,"
+               " v.number IS NOT NULL FROM billing_log b"
+               " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number"
+               " AND b.source = 'redis'")
     return [Movement(int(uid), kind, int(number), int(amount), qid, doi, reverted == "1")
             for uid, kind, number, amount, qid, doi, reverted in rows]
 

@@ -1,8 +1,9 @@
-"""Two stores, two supervisors with a node each, a simulated AI; each of them can be killed by itself.
+"""Two stores, two supervisors with a node each, a simulated AI; each of them can be killed by
+itself.
 
-The stores are made by a server that keeps its own, with a sample and users, and then run by the test with the same
-commands: a supervisor waits longer and longer for a store that dies again and again, which is right, and would
-leave little time for anything else here."""
+The stores are made by a server that keeps its own, with a sample and users, and then run by the
+test with the same commands: a supervisor waits longer and longer for a store that dies again and
+again, which is right, and would leave little time for anything else here."""
 import json
 import os
 import re
@@ -13,7 +14,8 @@ import time
 
 import aof
 import disk
-from harness import (BIN, Millrace, environment, folder, http, link, read, redis_link, run, sql, wait_for)
+from harness import (BIN, Millrace, environment, folder, http, link, read, redis_link, run, sql,
+                     wait_for)
 
 PASSWORD = "correct horse"
 KEYS = 50  # of the AI: one that answered 429 rests for a second
@@ -23,19 +25,23 @@ class Stores:
     """data: as harness.sql and harness.redis_link want it. small_disks: each has one of its own."""
 
     def __init__(self, papers, users, small_disks=False):
-        first = Millrace(data=folder("first"), env={"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": str(papers)})
+        first = Millrace(data=folder("first"),
+                         env={"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": str(papers)})
         self.data, self.commands, self.processes = first.data, {}, {}
         self.locks = {"redis": threading.Lock(), "mariadb": threading.Lock()}
         with first:
             for name, (balance, permission) in users.items():
-                done = run("user", "add", name, "--balance", balance, "--permission", str(permission),
-                           env={"MILLRACE_DATA_DIR": self.data}, stdin=PASSWORD + "\n")
+                done = run("user", "add", name, "--balance", balance, "--permission",
+                           str(permission), env={"MILLRACE_DATA_DIR": self.data},
+                           stdin=PASSWORD + "\n")
                 assert done.returncode == 0, done.stderr
-            sql(self, "DELETE FROM api_list; INSERT INTO api_list (api_key, rpm_limit, tpm_limit) VALUES " +
-                ", ".join(f"('sk-{i}', 60000, 100000000)" for i in range(KEYS)))
+            sql(self,
+                "DELETE FROM api_list; INSERT INTO api_list (api_key, rpm_limit, tpm_limit) VALUES "
+                + ", ".join(f"('sk-{i}', 60000, 100000000)" for i in range(KEYS)))
             for name in self.locks:
                 self.commands[name] = self._command(first.pid_of(name), name)
-        self.disks = {name: disk.Disk(f"{self.data}/{name}") for name in self.locks} if small_disks else {}
+        self.disks = ({name: disk.Disk(f"{self.data}/{name}") for name in self.locks}
+                      if small_disks else {})
 
     def _command(self, pid, name):
         argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
@@ -48,15 +54,18 @@ class Stores:
             return f.read().strip()
 
     def settings(self):
-        return {"MILLRACE_REDIS_URL": f"unix:{self.data}/run/redis.sock", "MILLRACE_REDIS_PASSWORD": self.secret("redis"),
-                "MILLRACE_MYSQL_URL": f"unix:{self.data}/run/mariadb.sock?user=millrace&database=millrace",
+        return {"MILLRACE_REDIS_URL": f"unix:{self.data}/run/redis.sock",
+                "MILLRACE_REDIS_PASSWORD": self.secret("redis"),
+                "MILLRACE_MYSQL_URL":
+                    f"unix:{self.data}/run/mariadb.sock?user=millrace&database=millrace",
                 "MILLRACE_MYSQL_PASSWORD": self.secret("mariadb")}
 
     def start(self, name):
         argv, program, folder_ = self.commands[name]
         with open(f"{self.data}/log/{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(argv, executable=program, cwd=folder_, env=environment(), stdout=log,
-                                                    stderr=log, start_new_session=True)
+            self.processes[name] = subprocess.Popen(argv, executable=program, cwd=folder_,
+                                                    env=environment(), stdout=log, stderr=log,
+                                                    start_new_session=True)
 
     def kill(self, name):
         self.processes[name].kill()
@@ -95,15 +104,19 @@ class Sim:
     """The AI, with what goes wrong there."""
 
     def __init__(self, seed, latency_ms, fail):
-        self.args = ["sim", "--latency-ms", str(latency_ms), "--jitter-ms", str(latency_ms // 5), "--stall-ms", "3000",
-                     "--seed", str(seed)]
+        self.args = ["sim", "--latency-ms",
+                     str(latency_ms), "--jitter-ms",
+                     str(latency_ms // 5), "--stall-ms", "3000", "--seed",
+                     str(seed)]
         self.fail, self.port, self.lock = str(fail), 0, threading.Lock()
         self.calls = self.wasted = 0  # of those before; of these, while it was of no use
 
     def start(self, *args):
         self.out = open(os.path.join(folder(), "out"), "wb")
-        self.process = subprocess.Popen([BIN, *self.args, "--listen", f"127.0.0.1:{self.port}", *(args or ("--fail", self.fail))],
-                                        env=environment(), stdout=self.out, stderr=self.out, start_new_session=True)
+        self.process = subprocess.Popen(
+            [BIN, *self.args, "--listen", f"127.0.0.1:{self.port}",
+             *(args or ("--fail", self.fail))],
+            env=environment(), stdout=self.out, stderr=self.out, start_new_session=True)
         found = wait_for(lambda: re.search(rb"http://[^\s/]*:(\d+)", read(self.out.name)))
         assert found, read(self.out.name)
         self.port = int(found[1])
@@ -132,20 +145,24 @@ class Server(Millrace):
     """A supervisor with one node. It can be killed and started again under the same port."""
 
     def __init__(self, stores, sim):
-        super().__init__(data=folder(), env={
-            "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://127.0.0.1:{sim.port}/v1", "MILLRACE_AI_TIMEOUT_MS": "1500",
-            **stores.settings()})
+        super().__init__(
+            data=folder(), env={
+                "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://127.0.0.1:{sim.port}/v1",
+                "MILLRACE_AI_TIMEOUT_MS": "1500", **stores.settings()})
         self.lock = threading.Lock()
         self.old_ports = []
 
     def start_again(self):
         """After its supervisor was killed. The port is taken until the old nodes are gone."""
-        self.args = [f"127.0.0.1:{self.port}" if a.startswith("127.0.0.1:") else a for a in self.args]
+        self.args = [
+            f"127.0.0.1:{self.port}" if a.startswith("127.0.0.1:") else a for a in self.args]
         wait_for(lambda: not self.nodes(), 30)
         said = self.output().count("millrace is ready")
         for _ in range(20):
             self.launch()
-            wait_for(lambda: self.output().count("millrace is ready") > said or self.process.poll() is not None, 60)
+            wait_for(
+                lambda: self.output().count("millrace is ready") > said or self.process.poll() is
+                not None, 60)
             if self.process.poll() is None:
                 return
             time.sleep(0.5)
@@ -201,7 +218,9 @@ class World:
         self._redis(a, say, cut)
 
     def empty(self, a, b, say):
-        self._redis(a, say, lambda now: aof.lose(f"{self.stores.data}/redis/appendonlydir") or "all is lost")
+        self._redis(
+            a, say,
+            lambda now: aof.lose(f"{self.stores.data}/redis/appendonlydir") or "all is lost")
 
     def _redis(self, a, say, change):
         with self.stores.locks["redis"]:
@@ -255,7 +274,8 @@ class World:
         self._disk("mariadb", b, say)
 
     def _disk(self, name, b, say):
-        """Its disk is full for a while. If it dies of that, it is started again, as a supervisor does."""
+        """Its disk is full for a while. If it dies of that, it is started again, as a supervisor
+        does."""
         with self.stores.locks[name]:
             disk, process = self.stores.disks[name], self.stores.processes[name]
             with disk.full():
@@ -274,7 +294,9 @@ class World:
 
     def cut_mysql(self, a, b, say):
         with self.stores.locks["mariadb"]:
-            ids = [row[0] for row in sql(self.stores, "SELECT id FROM information_schema.processlist WHERE user = 'millrace'")]
+            ids = [row[0] for row in sql(
+                       self.stores,
+                       "SELECT id FROM information_schema.processlist WHERE user = 'millrace'")]
             for i in ids:
                 try:
                     sql(self.stores, f"KILL {i}")

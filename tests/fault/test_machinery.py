@@ -1,4 +1,5 @@
-"""Can the fault suite see what it looks for? Its AOF cutter on a real Redis, its checks on stores that are wrong."""
+"""Can the fault suite see what it looks for? Its AOF cutter on a real Redis, its checks on stores
+that are wrong."""
 import copy
 import os
 import shutil
@@ -14,8 +15,10 @@ import schedule
 from checks import Movement, Run
 from harness import environment, equal, folder, ok, redis_link, run_tests, test, wait_for
 
-PROGRAM = shutil.which("redis-server") or shutil.which("redis-check-rdb")  # the same one, in Debian's redis-tools
-PAIR = "redis.call('INCR', 'a') redis.call('SET', 'at:' .. ARGV[1], '1') return redis.call('INCR', 'b')"
+# The same one, in Debian's redis-tools.
+PROGRAM = shutil.which("redis-server") or shutil.which("redis-check-rdb")
+PAIR = ("redis.call('INCR', 'a') redis.call('SET', 'at:' .. ARGV[1], '1')"
+        " return redis.call('INCR', 'b')")
 
 
 class Redis:
@@ -28,7 +31,8 @@ class Redis:
         with open(f"{self.data}/secret/redis", "w") as f:
             f.write("secret")
         with open(f"{self.data}/secret/redis.conf", "w") as f:
-            f.write(f"port 0\nunixsocket {self.data}/run/redis.sock\nrequirepass secret\ndir {self.data}/redis\n"
+            f.write(f"port 0\nunixsocket {self.data}/run/redis.sock\nrequirepass secret\n"
+                    f"dir {self.data}/redis\n"
                     "save \"\"\nappendonly yes\naof-timestamp-enabled yes\n")
         self.folder = f"{self.data}/redis/appendonlydir"
 
@@ -80,7 +84,8 @@ def _():
     a, b, c = counters(link)
     late = times[-1] - times[a - 1]
     ok(a == b and a - c in (0, 1), "scripts are there as a whole, and in order", a, b, c)
-    ok(1.2 < late < 1.8 and lost_steps and lost_bytes, "1.5 seconds are gone", late, lost_steps, lost_bytes)
+    ok(1.2 < late < 1.8 and lost_steps and lost_bytes, "1.5 seconds are gone", late, lost_steps,
+       lost_bytes)
     more = write_for(link, 0.3)
     equal(counters(link)[0], a + len(more), "it goes on from there")
     r.kill()
@@ -102,29 +107,38 @@ def _():
 def world():
     """One user, two runs: what a check is given if all is well."""
     papers = {"d1": 300, "d2": 300, "d3": 500}
-    done = Run(1, "q1", "DONE", dict(papers), {"d1": True, "d2": None, "d3": False},
-               {"state": "DONE", "papers": 3, "finished": 3, "relevant": 1, "failed": 1, "cost": "8.00"})
-    cancelled = Run(1, "q2", "CANCELLED", dict(papers), {"d1": False},
-                    {"state": "CANCELLED", "papers": 3, "finished": 1, "relevant": 0, "failed": 0, "cost": "3.00"})
-    moves = [Movement(1, "opening", 1, 1000), Movement(1, "recharge", 2, 500),
-             Movement(1, "charge", 1, 300, "q1", "d1", True), Movement(1, "reversal", 3, 300, "q1", "d1"),
-             Movement(1, "charge", 2, 300, "q1", "d1"), Movement(1, "charge", 3, 500, "q1", "d3"),
+    done = Run(
+        1, "q1", "DONE", dict(papers), {"d1": True, "d2": None, "d3": False},
+        {"state": "DONE", "papers": 3, "finished": 3, "relevant": 1, "failed": 1, "cost": "8.00"})
+    cancelled = Run(1, "q2", "CANCELLED", dict(papers), {"d1": False}, {
+        "state": "CANCELLED", "papers": 3, "finished": 1, "relevant": 0, "failed": 0,
+        "cost": "3.00"})
+    moves = [Movement(1, "opening", 1, 1000),
+             Movement(1, "recharge", 2, 500),
+             Movement(1, "charge", 1, 300, "q1", "d1", True),
+             Movement(1, "reversal", 3, 300, "q1", "d1"),
+             Movement(1, "charge", 2, 300, "q1", "d1"),
+             Movement(1, "charge", 3, 500, "q1", "d3"),
              Movement(1, "charge", 4, 300, "q2", "d1")]
-    return [done, cancelled], moves + [Movement(1, "deduction", 5, 50)], {1: (350, 350)}, {1: {"recharge": 500, "deduct": 50}}
+    return ([done, cancelled], moves + [Movement(1, "deduction", 5, 50)], {1: (350, 350)},
+            {1: {"recharge": 500, "deduct": 50}})
 
 
 def found(change=lambda runs, moves, balances, moved: None):
     """Names of the checks that have something to say after a change."""
     runs, moves, balances, moved = copy.deepcopy(world())
     change(runs, moves, balances, moved)
-    said = {"ended": checks.ended(runs), "not_failed": checks.not_failed(runs), "complete": checks.complete(runs),
-            "charged_once": checks.charged_once(runs, moves), "reversals": checks.reversals(moves),
-            "balances": checks.balances(balances, moves, moved), "counts": checks.counts(runs)}
+    said = {
+        "ended": checks.ended(runs), "not_failed": checks.not_failed(runs),
+        "complete": checks.complete(runs), "charged_once": checks.charged_once(runs, moves),
+        "reversals": checks.reversals(moves), "balances": checks.balances(balances, moves, moved),
+        "counts": checks.counts(runs)}
     return sorted(name for name, lines in said.items() if list(lines))
 
 
 WRONG = [
-    ("a result is missing", ["charged_once", "complete", "counts"], lambda r, m, b, c: r[0].results.pop("d1")),
+    ("a result is missing", ["charged_once", "complete", "counts"],
+     lambda r, m, b, c: r[0].results.pop("d1")),
     ("a failure is missing", ["complete", "counts"], lambda r, m, b, c: r[0].results.pop("d2")),
     ("a paper is charged twice", ["balances", "charged_once"],
      lambda r, m, b, c: m.append(Movement(1, "charge", 5, 300, "q1", "d1"))),
@@ -146,8 +160,10 @@ WRONG = [
     ("the balance in Redis is another", ["balances"], lambda r, m, b, c: b.update({1: (350, 700)})),
     ("the balance in MySQL is another", ["balances"], lambda r, m, b, c: b.update({1: (700, 700)})),
     ("a recharge is lost", ["balances"], lambda r, m, b, c: c[1].update(recharge=1000)),
-    ("a deduction was made twice", ["balances"], lambda r, m, b, c: m.append(Movement(1, "deduction", 6, 50))),
-    ("a run has not ended", ["counts", "ended"], lambda r, m, b, c: setattr(r[0], "state", "RUNNING")),
+    ("a deduction was made twice", ["balances"],
+     lambda r, m, b, c: m.append(Movement(1, "deduction", 6, 50))),
+    ("a run has not ended", ["counts", "ended"],
+     lambda r, m, b, c: setattr(r[0], "state", "RUNNING")),
     ("a run FAILED", ["counts", "not_failed"], lambda r, m, b, c: setattr(r[0], "state", "FAILED")),
     ("a result is of a paper that is not in the run", ["charged_once", "complete", "counts"],
      lambda r, m, b, c: r[0].results.update(d9=True)),
@@ -163,15 +179,20 @@ def _():
     runs = world()[0]
     fine = ({"1:q1": 0}, {}, {"1:q3"}, {"1:q3"})
     equal(list(checks.nothing_left(runs, *fine)), [], "nothing is left")
-    for name, left in (("a unit in flight", ({"1:q3": 1}, {}, set(), set())), ("a unit that waits", ({}, {"1:q1": 2}, set(), set())),
+    for name, left in (("a unit in flight", ({"1:q3": 1}, {}, set(), set())),
+                       ("a unit that waits", ({}, {"1:q1": 2}, set(), set())),
                        ("a run that has ended in sys:running", ({}, {}, {"1:q2"}, set())),
                        ("a run that has ended in sys:queue", ({}, {}, set(), {"1:q1"}))):
         equal(len(list(checks.nothing_left(runs, *left))), 1, name)
-    equal(list(checks.never_negative({("Redis", 1): 0, ("MySQL", 1): 5})), [], "balances of zero are fine")
-    equal(len(list(checks.never_negative({("Redis", 1): -1, ("MySQL", 1): 5}))), 1, "one below zero is not")
+    equal(list(checks.never_negative({("Redis", 1): 0, ("MySQL", 1): 5})), [],
+          "balances of zero are fine")
+    equal(len(list(checks.never_negative({("Redis", 1): -1, ("MySQL", 1): 5}))), 1,
+          "one below zero is not")
     charges = [Movement(1, "charge", i, 300, "q1", "d1") for i in range(10000)]
-    equal(list(checks.calls_bounded(11000, charges, runs, ["node"])), [], "AI calls for each verdict, and some more")
-    equal(len(list(checks.calls_bounded(20000, charges, runs, ["node"]))), 1, "but not two for each")
+    equal(list(checks.calls_bounded(11000, charges, runs, ["node"])), [],
+          "AI calls for each verdict, and some more")
+    equal(len(list(checks.calls_bounded(20000, charges, runs, ["node"]))), 1,
+          "but not two for each")
     equal(len(list(checks.retried(runs))), 1, "a paper that has failed")
     equal(list(checks.retried(runs[1:])), [], "or none")
     pages = {r.qid: list(r.results.items()) for r in runs}
@@ -185,17 +206,25 @@ def _():
 
 @test("distillations that have other papers than they should")
 def _():
-    done = Run(1, "q1", "DONE", {"d1": 300, "d2": 300, "d3": 500}, {"d1": True, "d2": False, "d3": True})
-    again = lambda **change: Run(**{"uid": 1, "qid": "q2", "state": "DONE", "papers": {"d1": 30, "d3": 50}, "original": "q1", **change})
-    frozen = lambda r, changed=(), original=done: len(list(checks.frozen([original, r], set(changed))))
+    done = Run(1, "q1", "DONE", {"d1": 300, "d2": 300, "d3": 500},
+               {"d1": True, "d2": False, "d3": True})
+    again = lambda **change: Run(
+        **{"uid": 1, "qid": "q2", "state": "DONE", "papers": {"d1": 30, "d3": 50},
+           "original": "q1", **change})
+    frozen = lambda r, changed=(), original=done: len(
+        list(checks.frozen([original, r], set(changed))))
     equal(frozen(again()), 0, "those that are relevant")
     equal(frozen(again(papers={"d1": 30})), 1, "one is missing")
     equal(frozen(again(papers={"d1": 30}), ["q1"]), 0, "which may have become relevant since")
-    equal(frozen(again(papers={"d1": 30, "d2": 30, "d3": 50}), ["q1"]), 1, "one that is not relevant")
+    equal(frozen(again(papers={"d1": 30, "d2": 30, "d3": 50}), ["q1"]), 1,
+          "one that is not relevant")
     equal(frozen(again(original="q9")), 1, "of a run that is not there")
     equal(frozen(again(uid=2)), 1, "of another user's")
-    equal(frozen(again(), (), Run(1, "q1", "RUNNING", done.papers, done.results)), 1, "of one that has not ended")
-    equal(len(list(checks.charged_once([again(results={"d1": True})], [Movement(1, "charge", 1, 300, "q2", "d1")]))), 1,
+    equal(frozen(again(), (), Run(1, "q1", "RUNNING", done.papers, done.results)), 1,
+          "of one that has not ended")
+    equal(len(
+              list(checks.charged_once([again(results={"d1": True})],
+                                       [Movement(1, "charge", 1, 300, "q2", "d1")]))), 1,
           "and cost too much")
 
 
@@ -207,7 +236,8 @@ class Entries:
 
 RESULTS = [("d1", True), ("d2", False), ("d3", None)]
 HEAD = b"\xef\xbb\xbfdoi,title,authors,journal,year,verdict,reason,abstract\r\n"
-ROWS = [b"d1,T,A,J,2020,relevant,r,x\r\n", b"d2,T,A,J,2020,not relevant,r,x\r\n", b"d3,T,A,J,2020,failed,r,x\r\n"]
+ROWS = [b"d1,T,A,J,2020,relevant,r,x\r\n", b"d2,T,A,J,2020,not relevant,r,x\r\n",
+        b"d3,T,A,J,2020,failed,r,x\r\n"]
 RIS = b"TY  - JOUR\r\nDO  - d1\r\nER  - \r\n"
 BIB = Entries.bib["d1"] + b"\n\n"
 
@@ -219,21 +249,29 @@ def wrong(body, kind="csv", scope="all", sure=True):
 @test("files that are wrong")
 def _():
     whole = HEAD + b"".join(ROWS)
-    equal((wrong(whole), wrong(HEAD + ROWS[0], scope="relevant"), wrong(RIS, "ris", "relevant"), wrong(BIB, "bib", "relevant")),
-          (False,) * 4, "those that are right")
-    for name, body in (("torn", whole[:-9]), ("short by a row", HEAD + ROWS[0] + ROWS[1]), ("another order", HEAD + ROWS[1] + ROWS[0] + ROWS[2]),
-                       ("a row twice", whole + ROWS[0]), ("empty", b""), ("another verdict", whole.replace(b"not ", b""))):
+    equal((wrong(whole), wrong(HEAD + ROWS[0], scope="relevant"), wrong(
+        RIS, "ris", "relevant"), wrong(BIB, "bib", "relevant")), (False,) * 4,
+          "those that are right")
+    for name, body in (("torn", whole[:-9]), ("short by a row", HEAD + ROWS[0] + ROWS[1]),
+                       ("another order", HEAD + ROWS[1] + ROWS[0] + ROWS[2]),
+                       ("a row twice", whole + ROWS[0]),
+                       ("empty", b""), ("another verdict", whole.replace(b"not ", b""))):
         ok(wrong(body), f"CSV: {name}")
-    for name, body in (("torn", BIB[:-5]), ("a byte", BIB.replace(b"T,", b"t,")), ("another entry", BIB + Entries.bib["d2"]), ("empty", b"")):
+    for name, body in (("torn", BIB[:-5]), ("a byte", BIB.replace(b"T,", b"t,")),
+                       ("another entry", BIB + Entries.bib["d2"]), ("empty", b"")):
         ok(wrong(body, "bib", "relevant"), f"BibTeX: {name}")
-    for name, body in (("torn", RIS[:-7]), ("twice", RIS + RIS), ("without a beginning", RIS[6:]), ("empty", b"")):
+    for name, body in (("torn", RIS[:-7]), ("twice", RIS + RIS), ("without a beginning", RIS[6:]),
+                       ("empty", b"")):
         ok(wrong(body, "ris", "relevant"), f"RIS: {name}")
     ok(not wrong(HEAD + ROWS[1], sure=False), "a run that goes on may lack rows")
-    ok(wrong(HEAD + ROWS[1] + ROWS[1], sure=False) and wrong(HEAD + ROWS[1].replace(b"not ", b""), sure=False)
-       and wrong((HEAD + ROWS[1])[:-3], sure=False) and wrong(HEAD + ROWS[1], scope="relevant", sure=False), "but not be wrong")
+    ok(wrong(HEAD + ROWS[1] + ROWS[1], sure=False) and
+       wrong(HEAD + ROWS[1].replace(b"not ", b""), sure=False) and wrong(
+           (HEAD + ROWS[1])[:-3], sure=False) and
+       wrong(HEAD + ROWS[1], scope="relevant", sure=False), "but not be wrong")
     waits = files.File(1, "q1", "csv", "all", True, task="t", state="PROCESSING")
     equal(len(list(files.problems([waits], {"q1": RESULTS}, Entries))), 1, "or wait for ever")
-    equal(len(list(files.differing([files.File(1, "q1", "csv", "all", True, body=whole)], {}))), 1, "or be had only once")
+    equal(len(list(files.differing([files.File(1, "q1", "csv", "all", True, body=whole)], {}))), 1,
+          "or be had only once")
 
 
 @test("a schedule comes from its seed")
@@ -241,7 +279,8 @@ def _():
     equal(schedule.make(7, 60), schedule.make(7, 60), "the same seed, the same faults")
     ok(schedule.make(7, 60) != schedule.make(8, 60), "another seed, others")
     kinds = [f.kind for f in schedule.make(7, 60)]
-    ok(set(kinds) == {*schedule.FAULTS, *schedule.ONCE} and kinds.count("empty") == 1, "every kind of them", kinds)
+    ok(set(kinds) == {*schedule.FAULTS, *schedule.ONCE} and kinds.count("empty") == 1,
+       "every kind of them", kinds)
     equal({f.kind for f in schedule.make(7, 60, ["node"])}, {"node"}, "or one only")
 
 

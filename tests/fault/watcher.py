@@ -1,4 +1,5 @@
-"""Looks at balances all the time: none may ever be below zero. And lets a restarted Redis give permits at once."""
+"""Looks at balances all the time: none may ever be below zero. And lets a restarted Redis give
+permits at once."""
 import subprocess
 import threading
 import time
@@ -21,7 +22,8 @@ class Watcher(threading.Thread):
     def _look_at_redis(self):
         link = redis_link(self.stores)
         for _ in range(10):
-            for uid, value in zip(self.uids, link("MGET", *(f"user:{uid}:balance" for uid in self.uids))):
+            for uid, value in zip(self.uids,
+                                  link("MGET", *(f"user:{uid}:balance" for uid in self.uids))):
                 if value is not None:
                     self._note("Redis", uid, int(value))
             self.looks["Redis"] += 1
@@ -30,7 +32,8 @@ class Watcher(threading.Thread):
 
     def _look_at_mysql(self):
         for uid, value in sql(self.stores, "SELECT uid, balance FROM user_info"):
-            self._note("MySQL", int(uid), -cents(value[1:]) if value.startswith("-") else cents(value))
+            self._note("MySQL", int(uid),
+                       -cents(value[1:]) if value.startswith("-") else cents(value))
         self.looks["MySQL"] += 1
 
     def run(self):
@@ -43,9 +46,9 @@ class Watcher(threading.Thread):
 
 
 class Permits(threading.Thread):
-    """After Redis was restarted, much of the limits of the AI's keys counts as used up, and all of it for a minute if it came
-    back empty (SCR-9). That is right, has tests of its own, and here would leave little time to work in: so each time
-    it is forgotten, once."""
+    """After Redis was restarted, much of the limits of the AI's keys counts as used up, and all of
+    it for a minute if it came back empty (SCR-9). That is right, has tests of its own, and here
+    would leave little time to work in: so each time it is forgotten, once."""
 
     def __init__(self, stores):
         super().__init__(name="permits")
@@ -54,7 +57,8 @@ class Permits(threading.Thread):
 
     def _look(self):
         link = redis_link(self.stores)
-        run_id, ring = link("INFO", "server").split(b"run_id:")[1][:40], link("HGET", "sys:keyring", "run")
+        run_id, ring = link("INFO",
+                            "server").split(b"run_id:")[1][:40], link("HGET", "sys:keyring", "run")
         if run_id != ring or run_id == self.run_id:
             return run_id == self.run_id
         link("HSET", "sys:keyring", "since", 0)

@@ -1,5 +1,6 @@
-"""What large programs make of downloaded files: biber of BibTeX, LibreOffice of CSV. Debian's packages of both are needed,
-about 100 MB, so this is not part of the default suites; pybtex, bibutils and Python's csv are in test_download.py."""
+"""What large programs make of downloaded files: biber of BibTeX, LibreOffice of CSV. Debian's
+packages of both are needed, about 100 MB, so this is not part of the default suites; pybtex,
+bibutils and Python's csv are in test_download.py."""
 import csv
 import os
 import re
@@ -20,25 +21,29 @@ def biber(data):
     path = f"{place}/x.bib"
     with open(path, "wb") as f:
         f.write(data)
-    done = subprocess.run(["biber", "--tool", "--nolog", "--output-file", f"{place}/out.bib", path], capture_output=True,
-                          text=True, timeout=120, cwd=place)
+    done = subprocess.run(["biber", "--tool", "--nolog", "--output-file", f"{place}/out.bib", path],
+                          capture_output=True, text=True, timeout=120, cwd=place)
     said = [l for l in (done.stdout + done.stderr).splitlines() if re.match(r"(WARN|ERROR)", l)]
-    written = len(re.findall(r"^@", open(f"{place}/out.bib").read(), re.M)) if done.returncode == 0 else -1
+    written = len(re.findall(r"^@",
+                             open(f"{place}/out.bib").read(), re.M)) if done.returncode == 0 else -1
     return said, written
 
 
 def libreoffice(data):
-    """Rows of a CSV file after LibreOffice has read it and written it again, what it shows and not what it reckons."""
+    """Rows of a CSV file after LibreOffice has read it and written it again, what it shows and not
+    what it reckons."""
     place = folder()
     with open(f"{place}/in.csv", "wb") as f:
         f.write(data)
     # 44: comma, 34: quote, 76: UTF-8, 1: from the first line; every column as text
     columns = "/".join(f"{i}/2" for i in range(1, 9))
     subprocess.run(["soffice", "--headless", f"-env:UserInstallation=file://{place}/profile",
-                    f"--infilter=CSV:44,34,76,1,{columns}", "--convert-to", "ods", "--outdir", place, f"{place}/in.csv"],
+                    f"--infilter=CSV:44,34,76,1,{columns}", "--convert-to", "ods",
+                    "--outdir", place, f"{place}/in.csv"],
                    check=True, capture_output=True, timeout=180)
-    subprocess.run(["soffice", "--headless", f"-env:UserInstallation=file://{place}/profile", "--convert-to",
-                    "csv:Text - txt - csv (StarCalc):44,34,76,1", "--outdir", f"{place}/back", f"{place}/in.ods"],
+    subprocess.run(["soffice", "--headless", f"-env:UserInstallation=file://{place}/profile",
+                    "--convert-to", "csv:Text - txt - csv (StarCalc):44,34,76,1",
+                    "--outdir", f"{place}/back", f"{place}/in.ods"],
                    check=True, capture_output=True, timeout=180)
     with open(f"{place}/back/in.csv", encoding="utf-8-sig", newline="") as f:
         return list(csv.reader(f))
@@ -55,7 +60,8 @@ def _(m):
     rows, mine = libreoffice(file.content), downloads.rows_of(file)
     equal(len(rows), len(mine), "LibreOffice has a row for each paper")
     same = sum(a == b for a, b in zip(rows, mine))
-    equal(same, len(mine), "with the same text in every cell", [x for x in zip(rows, mine) if x[0] != x[1]][:2])
+    equal(same, len(mine), "with the same text in every cell",
+          [x for x in zip(rows, mine) if x[0] != x[1]][:2])
     ok(any("是" in cell for row in rows for cell in row), "Chinese text is intact")
 
     downloads.add_hostile(m)

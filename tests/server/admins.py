@@ -1,4 +1,5 @@
-"""Admins for whole-server tests: clients that are logged in, made by hand so that no test waits for bcrypt."""
+"""Admins for whole-server tests: clients that are logged in, made by hand so that no test waits for
+bcrypt."""
 from client import PASSWORD, Api
 from harness import sql
 

@@ -94,10 +94,12 @@ def with_server(name, **settings):
 def second(server):
     """Another server on the same stores."""
     read = lambda name: open(f"{server.data}/secret/{name}").read().strip()
-    return Millrace(env={"MILLRACE_NODES": "1", "MILLRACE_REDIS_URL": f"unix:{server.data}/run/redis.sock",
-                         "MILLRACE_REDIS_PASSWORD": read("redis"),
-                         "MILLRACE_MYSQL_URL": f"unix:{server.data}/run/mariadb.sock?user=millrace&database=millrace",
-                         "MILLRACE_MYSQL_PASSWORD": read("mariadb")})
+    return Millrace(
+        env={"MILLRACE_NODES": "1", "MILLRACE_REDIS_URL": f"unix:{server.data}/run/redis.sock",
+             "MILLRACE_REDIS_PASSWORD": read("redis"),
+             "MILLRACE_MYSQL_URL":
+                 f"unix:{server.data}/run/mariadb.sock?user=millrace&database=millrace",
+             "MILLRACE_MYSQL_PASSWORD": read("mariadb")})
 
 
 def cli(server, *args, stdin=None):

@@ -1,5 +1,5 @@
-"""A small disk for a store, which can be filled: a tmpfs in a mount namespace of this process and its children, so that
-nothing is left mounted whatever becomes of them. Only root may have one."""
+"""A small disk for a store, which can be filled: a tmpfs in a mount namespace of this process and
+its children, so that nothing is left mounted whatever becomes of them. Only root may have one."""
 import contextlib
 import ctypes
 import os
@@ -26,9 +26,12 @@ class Disk:
         was, aside = os.stat(path), path + ".aside"
         os.rename(path, aside)
         os.mkdir(path)
-        size = SPARE + sum(os.lstat(os.path.join(d, f)).st_size for d, _, names in os.walk(aside) for f in names)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode={was.st_mode & 0o7777:o}", "tmpfs", path], check=True)
-        subprocess.run(["cp", "-a", "--sparse=never", aside + "/.", path], check=True)  # InnoDB dies if its log has no room
+        size = SPARE + sum(
+            os.lstat(os.path.join(d, f)).st_size for d, _, names in os.walk(aside) for f in names)
+        subprocess.run(["mount", "-t", "tmpfs", "-o",
+                        f"size={size},mode={was.st_mode & 0o7777:o}", "tmpfs", path], check=True)
+        # InnoDB dies if its log has no room.
+        subprocess.run(["cp", "-a", "--sparse=never", aside + "/.", path], check=True)
         os.chown(path, was.st_uid, was.st_gid)
         shutil.rmtree(aside)
 

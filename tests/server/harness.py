@@ -210,7 +210,8 @@ class Client:
     def _fill(self):
         data = self.s.recv(65536)
         if not data:
-            raise ConnectionError("closed in mid-reply" if self.buffer else "closed without a reply")
+            raise ConnectionError(
+                "closed in mid-reply" if self.buffer else "closed without a reply")
         self.buffer += data
 
     def reply(self):
@@ -219,7 +220,8 @@ class Client:
         head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         status = int(lines[0].split()[1])
-        headers = {k.strip().lower(): v.strip() for k, _, v in (l.partition(":") for l in lines[1:])}
+        headers = {
+            k.strip().lower(): v.strip() for k, _, v in (l.partition(":") for l in lines[1:])}
         n = int(headers.get("content-length", "0"))
         while len(self.buffer) < n:
             self._fill()
@@ -299,7 +301,8 @@ class Millrace:
         return self
 
     def _find_port(self):
-        found = re.findall(r"millrace is ready at http://[^/\n]*?:(\d+)[;\n]", self.output() + self.log())
+        found = re.findall(r"millrace is ready at http://[^/\n]*?:(\d+)[;\n]",
+                           self.output() + self.log())
         self.port = int(found[-1]) if found else None
         return self.port
 
@@ -387,7 +390,8 @@ def redis(server, *command):
 
 
 class redis_link:
-    """A connection to the private Redis of a server: link("HLEN", key). Bytes, numbers, None, lists."""
+    """A connection to the private Redis of a server: link("HLEN", key). Bytes, numbers, None,
+    lists."""
 
     def __init__(self, server):
         with open(f"{server.data}/secret/redis") as f:
@@ -400,7 +404,8 @@ class redis_link:
 
     def __call__(self, *command):
         words = [w if isinstance(w, bytes) else str(w).encode() for w in command]
-        self.file.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        self.file.write(b"*%d\r\n" % len(words) +
+                        b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
         self.file.flush()
         return self._reply()
 
@@ -420,9 +425,10 @@ class redis_link:
 
 def sql(server, statement, database="millrace"):
     """Rows as lists of strings, asked by the administrator of the private MariaDB of a server."""
-    done = subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", f"{server.data}/run/mariadb.sock",
-                           "-N", "-B", "--default-character-set=utf8mb4", database, "-e", statement],
-                          capture_output=True, text=True, timeout=30 * SCALE)
+    done = subprocess.run([
+        "mariadb", "--no-defaults", "-uroot", "-S", f"{server.data}/run/mariadb.sock", "-N", "-B",
+        "--default-character-set=utf8mb4", database, "-e", statement], capture_output=True,
+                          text=True, timeout=30 * SCALE)
     if done.returncode:
         raise AssertionError(f"{statement}: {done.stderr}")
     return [line.split("\t") for line in done.stdout.splitlines()]

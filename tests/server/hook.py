@@ -15,8 +15,8 @@ def overview(api):
 
 
 class Hook:
-    """A webhook that refuses the first message, and keeps the rest, but for repeats: alerts are told at least once, with an id.
-    certificate: it speaks TLS, and refuses nothing."""
+    """A webhook that refuses the first message, and keeps the rest, but for repeats: alerts are
+    delivered at least once, with an id. certificate: it speaks TLS, and refuses nothing."""
 
     def __init__(self, certificate=None):
         self.certificate = certificate
@@ -30,7 +30,8 @@ class Hook:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 first = not hook.refused
                 hook.refused += first
-                known = any((b["id"], b["event"]) == (body["id"], body["event"]) for _, _, b in hook.got)
+                what = lambda b: (b["id"], b["event"])
+                known = any(what(b) == what(body) for _, _, b in hook.got)
                 if not first and not known:
                     hook.got.append((time.monotonic(), self.path, body))
                 self.send_response(500 if first else 204)
@@ -43,8 +44,10 @@ class Hook:
         if self.certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self.certificate + ".crt", self.certificate + ".key")
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"http{'s' if self.certificate else ''}://127.0.0.1:{self.server.server_port}/hooks/s3cr3t"
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
+        self.url = (f"http{'s' if self.certificate else ''}://127.0.0.1:{self.server.server_port}"
+                    "/hooks/s3cr3t")
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 

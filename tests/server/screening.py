@@ -1,4 +1,5 @@
-"""Runs over HTTP, for whole-server tests: a simulated AI of their own, people with money, and what became of a run."""
+"""Runs over HTTP, for whole-server tests: a simulated AI of their own, people with money, and what
+became of a run."""
 import contextlib
 import json
 
@@ -11,7 +12,8 @@ QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year
 
 @contextlib.contextmanager
 def server(sim, papers=1500, data=None, **settings):
-    env = {"MILLRACE_SAMPLE_PAPERS": str(papers), "MILLRACE_AI_URL": sim.url, "MILLRACE_AI_TIMEOUT_MS": "3000", **settings}
+    env = {"MILLRACE_SAMPLE_PAPERS": str(papers), "MILLRACE_AI_URL": sim.url,
+           "MILLRACE_AI_TIMEOUT_MS": "3000", **settings}
     with Millrace(data=data, env=env) as m:
         assert wait_for(m.ready, 40), m.get("/readyz")
         sql(m, "UPDATE api_list SET rpm_limit = 1000000, tpm_limit = 1000000000")
@@ -28,7 +30,8 @@ def with_screening(name, *sim_options, **settings):
 
 
 def person(m, name, balance="100000.00", permission=10):
-    added = cli(m, "user", "add", name, "--balance", balance, "--permission", str(permission), stdin=PASSWORD + "\n")
+    added = cli(m, "user", "add", name, "--balance", balance, "--permission", str(permission),
+                stdin=PASSWORD + "\n")
     assert added.returncode == 0, added
     api = Api(m)
     assert api.login(name).status == 200
@@ -39,7 +42,8 @@ def person(m, name, balance="100000.00", permission=10):
 def journals(api, papers):
     """Journals with about so many papers in all, and how many they really have."""
     chosen, total = [], 0
-    for j in sorted(api("GET", "/api/journals").body["journals"], key=lambda j: -sum(j["years"].values())):
+    for j in sorted(
+            api("GET", "/api/journals").body["journals"], key=lambda j: -sum(j["years"].values())):
         n = sum(j["years"].values())
         if n and total + n <= papers:
             chosen.append(j["name"])
@@ -80,8 +84,10 @@ def results(m, api, qid):
 
 
 def charged(m, qid):
-    return int(sql(m, "SELECT COALESCE(SUM(b.cents), 0) FROM billing_log b LEFT JOIN ledger_reversal v ON v.uid = b.uid"
-                      f" AND v.number = b.number WHERE b.qid = '{qid}' AND b.kind = 'charge' AND v.number IS NULL")[0][0])
+    return int(sql(
+        m, "SELECT COALESCE(SUM(b.cents), 0) FROM billing_log b LEFT JOIN ledger_reversal v"
+        " ON v.uid = b.uid AND v.number = b.number"
+        f" WHERE b.qid = '{qid}' AND b.kind = 'charge' AND v.number IS NULL")[0][0])
 
 
 def audited(m):

@@ -10,8 +10,9 @@ class Sim:
         self.args = args
 
     def __enter__(self):
-        self.process = subprocess.Popen([BIN, "sim", "--listen", "127.0.0.1:0", "--seed", "1", *self.args],
-                                        env=environment(), cwd=folder(), stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [BIN, "sim", "--listen", "127.0.0.1:0", "--seed", "1", *self.args], env=environment(),
+            cwd=folder(), stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
         self.url = f"http://127.0.0.1:{self.port}/v1"
         return self

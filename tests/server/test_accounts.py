@@ -1,4 +1,5 @@
-"""Accounts, sessions, the catalog and money over HTTP, on real stores: what works, what is refused, what survives."""
+"""Accounts, sessions, the catalog and money over HTTP, on real stores: what works, what is refused,
+what survives."""
 import concurrent.futures
 import json
 import os
@@ -8,8 +9,8 @@ import subprocess
 import time
 
 from client import PASSWORD, Api, cli, second, user, with_server
-from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link, run_tests, sql, test,
-                     wait_for)
+from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link,
+                     run_tests, sql, test, wait_for)
 
 
 @with_server("register and log in")
@@ -19,12 +20,15 @@ def _(m):
     equal((r.status, r.body["success"], r.body["uid"]), (201, True, 1), "register")
     equal(api.me().error, (401, "unauthenticated", None), "nobody is logged in by that")
     r = api.login("asher")
-    ok(r.status == 200 and r.body["uid"] == 1 and r.body["username"] == "Asher" and len(r.body["token"]) == 64,
-       "log in, in another case", r)
+    ok(r.status == 200 and r.body["uid"] == 1 and r.body["username"] == "Asher" and
+       len(r.body["token"]) == 64, "log in, in another case", r)
     cookie = r.headers["set-cookie"]
-    ok(all(w in cookie for w in ("millrace_session=" + r.body["token"], "HttpOnly", "SameSite=Lax", "Path=/"))
+    ok(all(w in cookie
+           for w in ("millrace_session=" + r.body["token"], "HttpOnly", "SameSite=Lax", "Path=/"))
        and "Secure" not in cookie, "the cookie", cookie)
-    equal(api.me().body, {"success": True, "uid": 1, "username": "Asher", "balance": "0.00", "permission": 1}, "me")
+    equal(api.me().body,
+          {"success": True, "uid": 1, "username": "Asher", "balance": "0.00", "permission": 1},
+          "me")
     by_cookie = http(m.port, "/api/me", headers=["Cookie: millrace_session=" + api.token])
     equal(by_cookie.status, 200, "by cookie, too")
     equal(http(m.port, "/api/me", headers=["Cookie: millrace_admin=" + api.token]).status, 401,
@@ -44,13 +48,15 @@ def _(m):
     for name in ["abc", "a-b_c", "李明同学", "𠮷野家", "Müller", "x" * 32]:
         equal(api.register(name).status, 201, f"name {name!r}")
         equal(Api(m).login(name).status, 200, f"logs in as {name!r}")
-    for name in ["ab", "x" * 33, "a b c", "a\u0000bc", "a'b\"c", "; DROP TABLE", "*1\r\n$4\r\nPING", "😀😀😀", "",
-                 "a\u202ebc", "abc\u0301\u0301", "-- '"]:
+    for name in [
+            "ab", "x" * 33, "a b c", "a\u0000bc", "a'b\"c", "; DROP TABLE", "*1\r\n$4\r\nPING",
+            "😀😀😀", "", "a\u202ebc", "abc\u0301\u0301", "-- '"]:
         r = api.register(name)
         equal(r.error, (400, "invalid", "username"), f"no name: {name!r}", r)
     equal(api.register("ＡＢＣ").error[0], 409, "fullwidth letters are the same name")
-    for password, status in {"1234567": 400, "12345678": 201, "x" * 72: 201, "x" * 73: 400, "密" * 24: 201,
-                             "密" * 25: 400, "'; DROP--": 201, "a\u0000bcdefgh": 400, "😀😀": 201}.items():
+    for password, status in {
+            "1234567": 400, "12345678": 201, "x" * 72: 201, "x" * 73: 400, "密" * 24: 201,
+            "密" * 25: 400, "'; DROP--": 201, "a\u0000bcdefgh": 400, "😀😀": 201}.items():
         name = f"p{random.randrange(10 ** 9)}"
         r = api.register(name, password)
         equal(r.status, status, f"password {password[:12]!r} of {len(password.encode())} bytes", r)
@@ -60,8 +66,10 @@ def _(m):
             ok(r.status in (400, 401, 429), "and with no other", r)
         else:
             equal(r.error, (400, "invalid", "password"), "the field is named")
-    for raw, field in [(b"{", None), (b"[]", None), (b'{"username": 5, "password": "12345678"}', "username"),
-                       (b'{"username": "abc"}', "password"), (b'{"username": "abcd", "password": "12345678", "x": 1}', "x"),
+    for raw, field in [(b"{", None), (b"[]", None),
+                       (b'{"username": 5, "password": "12345678"}', "username"),
+                       (b'{"username": "abc"}', "password"),
+                       (b'{"username": "abcd", "password": "12345678", "x": 1}', "x"),
                        (b'{"username": "\xff\xfe\xfa", "password": "12345678"}', None)]:
         r = api("POST", "/api/register", raw=raw)
         ok(r.status == 400 and r.body["error"].get("field") == field, f"body {raw[:30]!r}", r)
@@ -73,7 +81,8 @@ def _(m):
     def guess(name, address):
         return Api(m).login(name, "wrong wrong", [f"X-Forwarded-For: 6.6.6.6, {address}"])
     one, two = guess("victim", "9.0.0.1"), guess("nobody-there", "9.0.0.2")
-    equal((one.status, one.body), (two.status, two.body), "a wrong password and an unknown user look alike")
+    equal((one.status, one.body), (two.status, two.body),
+          "a wrong password and an unknown user look alike")
     times = {}
     for name in ("victim", "nobody-here"):
         began = time.monotonic()
@@ -83,9 +92,11 @@ def _(m):
     ok(0.5 < times["victim"] / times["nobody-here"] < 2, "and take as long", times)
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         statuses = [r.status for r in pool.map(lambda i: guess("victim", f"9.2.0.{i}"), range(20))]
-    equal((statuses.count(401), statuses.count(429)), (6, 14), "ten failed ones for a user, then no more", statuses)
+    equal((statuses.count(401), statuses.count(429)), (6, 14),
+          "ten failed ones for a user, then no more", statuses)
     r = guess("victim", "9.3.0.1")
-    ok(r.error[1] == "rate" and 0 < int(r.headers["retry-after"]) <= 300, "it says when to come back", r.headers)
+    ok(r.error[1] == "rate" and 0 < int(r.headers["retry-after"]) <= 300,
+       "it says when to come back", r.headers)
     equal(Api(m).login("victim").status, 429, "the right password does not help then")
     for i in range(10):
         guess(f"some-body-{i}", "9.9.9.9")
@@ -93,12 +104,15 @@ def _(m):
     equal(guess("some-body-else", "9.9.9.8").status, 401, "another address may")
 
 
-@with_server("registrations are limited", MILLRACE_TRUSTED_PROXIES="127.0.0.1", MILLRACE_NEW_USER_HOURLY_MAX=None)
+@with_server("registrations are limited", MILLRACE_TRUSTED_PROXIES="127.0.0.1",
+             MILLRACE_NEW_USER_HOURLY_MAX=None)
 def _(m):
     def register(name, address, password=PASSWORD):
         return Api(m)("POST", "/api/register", {"username": name, "password": password},
                       [f"X-Forwarded-For: {address}"])
-    equal(register("short", "9.0.0.1", "short").status, 400, "what is refused for another reason does not count")
+
+    equal(register("short", "9.0.0.1", "short").status, 400,
+          "what is refused for another reason does not count")
     for i in range(20):
         r = register(f"student{i}", "9.0.0.1")
         if r.status != 201:
@@ -108,12 +122,14 @@ def _(m):
     late = [register(f"late{i}", "9.0.0.1") for i in range(30)]
     took = time.monotonic() - began
     equal({r.error for r in late}, {(429, "rate", None)}, "not one more")
-    ok(3500 < int(late[0].headers["retry-after"]) <= 3600, "it says when to come back", late[0].headers)
+    ok(3500 < int(late[0].headers["retry-after"]) <= 3600, "it says when to come back",
+       late[0].headers)
     ok(took / len(late) < 0.1, "before anything is hashed", took)
     equal(register("neighbour", "9.0.0.2").status, 201, "another address may")
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         flood = pool.map(lambda i: register(f"flood{i}", "9.0.0.1").status, range(60))
-        statuses = [Api(m).login(f"student{i}", headers=["X-Forwarded-For: 9.0.0.1"]).status for i in range(5)]
+        statuses = [Api(m).login(f"student{i}", headers=["X-Forwarded-For: 9.0.0.1"]).status
+                    for i in range(5)]
         equal((statuses, set(flood)), ([200] * 5, {429}), "its log-ins work meanwhile")
     equal(int(sql(m, "SELECT COUNT(*) FROM user_info")[0][0]), 21, "nobody else was registered")
 
@@ -127,7 +143,8 @@ def _(m):
         logins = [pool.submit(lambda: Api(m).login("patient").status) for _ in range(4)]
         equal([f.result() for f in logins], [200] * 4, "a log-in finds a place in the queue")
         statuses = {s: [f.result() for f in flood].count(s) for s in (201, 503)}
-    ok(sum(statuses.values()) == 80 and statuses[503] > 0, "what does not fit is told to come back", statuses)
+    ok(sum(statuses.values()) == 80 and statuses[503] > 0,
+       "what does not fit is told to come back", statuses)
 
 
 @with_server("who may write")
@@ -154,7 +171,8 @@ def _(m):
     other.login("many", headers=["User-Agent: Old Phone"])
     r = api("GET", "/api/sessions")
     equal([(s["current"], s["user_agent"], s["ip_address"]) for s in r.body["sessions"]],
-          [(False, "Old Phone", "127.0.0.1"), (True, "", "127.0.0.1")], "are listed, newest first", r)
+          [(False, "Old Phone", "127.0.0.1"), (True, "", "127.0.0.1")],
+          "are listed, newest first", r)
     stranger = user(m, "stranger")
     sid = r.body["sessions"][0]["sid"]
     equal(stranger("DELETE", f"/api/sessions/{sid}").error[0], 404, "not another's")
@@ -167,14 +185,17 @@ def _(m):
     equal(api("DELETE", "/api/sessions").status, 200, "all others are ended")
     equal([a.me().status for a in more] + [api.me().status], [401] * 3 + [200], "but not this one")
     other.login("many")
-    r = api("POST", "/api/password", {"old_password": "wrong wrong", "new_password": "another pass"})
+    r = api("POST", "/api/password",
+            {"old_password": "wrong wrong", "new_password": "another pass"})
     equal(r.error, (400, "invalid", "old_password"), "a wrong old password")
     equal(api("POST", "/api/password", {"old_password": PASSWORD, "new_password": "short"}).error,
           (400, "invalid", "new_password"), "a bad new one")
-    equal(api("POST", "/api/password", {"old_password": PASSWORD, "new_password": "another pass"}).status, 200,
+    equal(api("POST", "/api/password",
+              {"old_password": PASSWORD, "new_password": "another pass"}).status, 200,
           "the password is changed")
     equal((other.me().status, api.me().status), (401, 200), "other sessions end")
-    equal((Api(m).login("many").status, Api(m).login("many", "another pass").status), (401, 200), "the new one holds")
+    equal((Api(m).login("many").status, Api(m).login("many", "another pass").status), (401, 200),
+          "the new one holds")
 
 
 @with_server("two servers on the same stores")
@@ -198,7 +219,8 @@ def _(m):
         ok(r.returncode == 0 and "both has 12.34" in r.stdout, "money comes", r.stdout, r.stderr)
         here.login("both")
         there.token = here.token
-        equal((here.me().body["balance"], there.me().body["balance"]), ("12.34", "12.34"), "on both")
+        equal((here.me().body["balance"], there.me().body["balance"]), ("12.34", "12.34"),
+              "on both")
         for _ in range(3):
             cli(m, "user", "recharge", "both", "12.34", "--request", "r1")
         equal(there.me().body["balance"], "12.34", "the same request again: nothing")
@@ -217,16 +239,21 @@ def _(m):
 
 @with_server("registration can be closed")
 def _(m):
-    sql(m, "REPLACE INTO setting (name, value, changed_at) VALUES ('registration', 'false', UTC_TIMESTAMP(3))")
-    ok(wait_for(lambda: Api(m).register(f"r{random.randrange(10 ** 9)}").status == 403, 5), "within a second or so")
-    r = cli(m, "user", "add", "by-hand", "--balance", "5.50", "--permission", "3", stdin=PASSWORD + "\n")
+    sql(m, "REPLACE INTO setting (name, value, changed_at)"
+        " VALUES ('registration', 'false', UTC_TIMESTAMP(3))")
+    ok(wait_for(lambda: Api(m).register(f"r{random.randrange(10 ** 9)}").status == 403, 5),
+       "within a second or so")
+    r = cli(m, "user", "add", "by-hand", "--balance", "5.50", "--permission", "3",
+            stdin=PASSWORD + "\n")
     ok(r.returncode == 0 and r.stdout.startswith("user "), "the operator still can", r.stderr)
     api = Api(m)
     api.login("by-hand")
     body = api.me().body
     equal((body["balance"], body["permission"]), ("5.50", 3), "with money and permission")
-    equal(sql(m, "SELECT kind, cents FROM billing_log"), [["opening", "550"]], "which is in the log")
-    for args, text in [(("ab",), "at least 3"), (("fine", "--balance", "1e3"), "--balance"), ((), "missing")]:
+    equal(sql(m, "SELECT kind, cents FROM billing_log"), [["opening", "550"]],
+          "which is in the log")
+    for args, text in [(("ab",), "at least 3"), (("fine", "--balance", "1e3"), "--balance"),
+                       ((), "missing")]:
         r = cli(m, "user", "add", *args, stdin=PASSWORD)
         ok(r.returncode == 2 and text in r.stderr, f"user add {' '.join(args)}", r.stderr)
     r = cli(m, "user", "add", "fine", stdin="short\n")
@@ -238,14 +265,19 @@ def _(m):
     api = user(m, "reader")
     tags = api("GET", "/api/tags").body["tags"]
     want = {t: n for t, n in sql(m, "SELECT Tag, COUNT(*) FROM info_paper_with_tag GROUP BY Tag")}
-    equal({t["tag"]: str(t["journals"]) for t in tags if t["journals"]}, want, "tags with their journals")
+    equal({t["tag"]: str(t["journals"]) for t in tags if t["journals"]}, want,
+          "tags with their journals")
     journals = api("GET", "/api/journals").body["journals"]
     equal({j["name"]: j["price"] for j in journals},
-          {n: int(p) for n, p in sql(m, "SELECT Name, Price FROM contentlist")}, "all journals, with prices")
-    counted = {(j, y): int(n) for j, y, n in sql(m, "SELECT journal, year, papers FROM corpus_block")}
-    equal({(j["name"], y): n for j in journals for y, n in j["years"].items()}, counted, "and papers per year")
+          {n: int(p) for n, p in sql(m, "SELECT Name, Price FROM contentlist")},
+          "all journals, with prices")
+    counted = {
+        (j, y): int(n) for j, y, n in sql(m, "SELECT journal, year, papers FROM corpus_block")}
+    equal({(j["name"], y): n for j in journals
+           for y, n in j["years"].items()}, counted, "and papers per year")
     two = [t["tag"] for t in tags if t["journals"]][:2]
-    by = {t: {n for n, in sql(m, f"SELECT Name FROM info_paper_with_tag WHERE Tag = '{t}'")} for t in two}
+    by = {t: {n for n, in sql(m, f"SELECT Name FROM info_paper_with_tag WHERE Tag = '{t}'")}
+          for t in two}
     from urllib.parse import quote
     query = "&".join("tag=" + quote(t) for t in two)
     names = lambda q: {j["name"] for j in api("GET", "/api/journals?" + q).body["journals"]}
@@ -258,9 +290,10 @@ def _(m):
     r = api("POST", "/api/estimate", {"journals": chosen, "year_from": 2015, "year_to": 2020})
     per = [(n, sum(c for (j, y), c in counted.items() if j == n and 2015 <= int(y) <= 2020),
             {j["name"]: j["price"] for j in journals}[n]) for n in chosen]
-    equal((r.body["papers"], r.body["cost"]), (sum(p for _, p, _ in per), f"{sum(p * c for _, p, c in per)}.00"),
-          "an estimate", r)
-    equal([(x["journal"], x["papers"], x["price"]) for x in r.body["per_journal"]], per, "for each journal")
+    equal((r.body["papers"], r.body["cost"]),
+          (sum(p for _, p, _ in per), f"{sum(p * c for _, p, c in per)}.00"), "an estimate", r)
+    equal([(x["journal"], x["papers"], x["price"]) for x in r.body["per_journal"]], per,
+          "for each journal")
     for body, field in [({"journals": [], "year_from": 2015, "year_to": 2020}, "journals"),
                         ({"journals": ["nope"], "year_from": 2015, "year_to": 2020}, "journals"),
                         ({"journals": chosen, "year_from": 2021, "year_to": 2020}, "year_to"),
@@ -277,22 +310,27 @@ def _(m):
 
 def add_runs(m, uid, count, start=0):
     """Rows as the screening will write them; several share a millisecond."""
-    rows = ", ".join(f"('{uid:04}-{i:04}', {uid}, '{{\"question\": \"Q{i}\"}}', '2026-01-02 03:04:{i // 7:02}.500', 'DONE', 1, 12.34)"
+    rows = ", ".join(f"('{uid:04}-{i:04}', {uid}, '{{\"question\": \"Q{i}\"}}',"
+                     f" '2026-01-02 03:04:{i // 7:02}.500', 'DONE', 1, 12.34)"
                      for i in range(start, start + count))
-    sql(m, "INSERT INTO query_log (query_id, uid, search_params, created_at, status, archived, total_cost) VALUES " + rows)
+    sql(m, "INSERT INTO query_log"
+        " (query_id, uid, search_params, created_at, status, archived, total_cost) VALUES " + rows)
 
 
 @with_server("history")
 def _(m):
     api, other = user(m, "historian"), user(m, "newcomer")
-    equal(api("GET", "/api/queries").body, {"success": True, "queries": [], "next": None}, "nothing yet")
+    equal(api("GET", "/api/queries").body, {"success": True, "queries": [], "next": None},
+          "nothing yet")
     add_runs(m, 1, 50)
     redis_link(m)("DEL", "user:1:history")
-    want = sorted((f"0001-{i:04}" for i in range(50)), key=lambda q: (int(q[-4:]) // 7, q), reverse=True)
+    want = sorted((f"0001-{i:04}" for i in range(50)), key=lambda q: (int(q[-4:]) // 7, q),
+                  reverse=True)
     def walk(limit):
         seen, cursor = [], ""
         while cursor is not None:
-            page = api("GET", f"/api/queries?limit={limit}" + (f"&cursor={cursor}" if cursor else "")).body
+            page = api("GET",
+                       f"/api/queries?limit={limit}" + (f"&cursor={cursor}" if cursor else "")).body
             seen += [q["query_id"] for q in page["queries"]]
             cursor = page["next"]
         return seen
@@ -303,8 +341,8 @@ def _(m):
     equal((one["state"], one["question"], one["cost"], one["created_at"], one["end_time"]),
           ("DONE", "Q49", "12.34", "2026-01-02T03:04:07.500Z", None), "what a run shows")
     equal(other("GET", "/api/queries").body["queries"], [], "nobody sees another's")
-    for query, field in (("limit=0", "limit"), ("limit=101", "limit"), ("limit=x", "limit"), ("cursor=x", "cursor"),
-                         ("cursor=1.", "cursor"), ("page=2", "page")):
+    for query, field in (("limit=0", "limit"), ("limit=101", "limit"), ("limit=x", "limit"),
+                         ("cursor=x", "cursor"), ("cursor=1.", "cursor"), ("page=2", "page")):
         equal(api("GET", "/api/queries?" + query).error, (400, "invalid", field), query)
 
 
@@ -312,15 +350,19 @@ def _(m):
 def _(m):
     api, other = user(m, "submitter"), user(m, "onlooker")
     journals = [j["name"] for j in api("GET", "/api/journals").body["journals"]][:3]
-    wish = {"question": "Is it about water?", "journals": journals, "year_from": 2011, "year_to": 2025}
+    wish = {
+        "question": "Is it about water?", "journals": journals, "year_from": 2011, "year_to": 2025}
     estimate = api("POST", "/api/estimate", {k: v for k, v in wish.items() if k != "question"}).body
     r = api("POST", "/api/queries", wish)
     equal(r.error[:2], (402, "funds"), "without money", r)
     cli(m, "user", "recharge", "submitter", estimate["cost"])
-    for body, field in [({**wish, "question": "  "}, "question"), ({**wish, "journals": ["nope"]}, "journals"),
-                        ({**wish, "year_from": 2025, "year_to": 2011}, "year_to"), ({**wish, "x": 1}, "x"),
+    for body, field in [({**wish, "question": "  "}, "question"),
+                        ({**wish, "journals": ["nope"]}, "journals"),
+                        ({**wish, "year_from": 2025, "year_to": 2011}, "year_to"),
+                        ({**wish, "x": 1}, "x"),
                         ({**wish, "year_from": 1500, "year_to": 1501}, "journals")]:
-        equal(api("POST", "/api/queries", body).error, (400, "invalid", field), f"refused, naming {field}")
+        equal(api("POST", "/api/queries", body).error, (400, "invalid", field),
+              f"refused, naming {field}")
     equal(api("GET", "/api/queries").body["queries"], [], "nothing was written")
     r = api("POST", "/api/queries", wish)
     equal(r.status, 202, "with enough of it", r)
@@ -328,9 +370,11 @@ def _(m):
     got = api("GET", path).body
     equal((got["state"], got["papers"], got["question"], got["cost"]),
           ("QUEUED", estimate["papers"], "Is it about water?", "0.00"), "the run")
-    equal([q["query_id"] for q in api("GET", "/api/queries").body["queries"]], [r.body["query_id"]], "in the history")
+    equal([q["query_id"] for q in api("GET", "/api/queries").body["queries"]], [r.body["query_id"]],
+          "in the history")
     for way in ("", "/pause", "/resume", "/terminate"):
-        equal(other("POST" if way else "GET", path + way).status, 404, f"not another's: {way or 'show'}")
+        equal(other("POST" if way else "GET", path + way).status, 404,
+              f"not another's: {way or 'show'}")
     equal(api("POST", path + "/pause").body["state"], "PAUSED", "pause")
     equal(api("POST", path + "/resume").body["state"], "RUNNING", "resume")
     equal(api("POST", path + "/terminate").body["state"], "CANCELLED", "terminate")
@@ -341,28 +385,36 @@ def _(m):
 @with_server("results")
 def _(m):
     api, other = user(m, "reader"), user(m, "stranger")
-    papers = [(f"10.5555/r{i:02}", f"Of Water: {i % 2}", 2001 + i % 3, f"Caf\u00e9 & {i}") for i in (3, 11, 7, 1, 10, 2, 5, 8, 4, 9, 6)]
+    papers = [(f"10.5555/r{i:02}", f"Of Water: {i % 2}", 2001 + i % 3, f"Caf\u00e9 & {i}")
+              for i in (3, 11, 7, 1, 10, 2, 5, 8, 4, 9, 6)]
     for doi, journal, year, title in papers:
-        bib = "@article{k, title = {" + title.replace("\u00e9", "{\\\\\\\\'e}").replace("&", "\\\\\\\\&").replace("'", "''") + "}}"
-        sql(m, "INSERT INTO paperinfo (DOI, Bib) VALUES "
-               f"('{doi}', '{{\"journal\": \"{journal}\", \"year\": {year}, \"file\": \"f\", \"bib\": \"{bib}\"}}')")
-    sql(m, "INSERT INTO corpus_block SELECT journal, year, COUNT(*), 1 FROM paperinfo WHERE DOI LIKE '10.5555/r%' GROUP BY 1, 2")
+        bib = "@article{k, title = {" + title.replace("\u00e9", "{\\\\\\\\'e}").replace(
+            "&", "\\\\\\\\&").replace("'", "''") + "}}"
+        sql(m, f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}', '{{\"journal\": \"{journal}\","
+            f" \"year\": {year}, \"file\": \"f\", \"bib\": \"{bib}\"}}')")
+    sql(m, "INSERT INTO corpus_block SELECT journal, year, COUNT(*), 1 FROM paperinfo"
+        " WHERE DOI LIKE '10.5555/r%' GROUP BY 1, 2")
     papers.append(("10.5555/r99", papers[0][1], papers[0][2], None))  # left the corpus meanwhile
     qid, path = "0123456789abcdef" * 2, "/api/queries/" + "0123456789abcdef" * 2
-    verdicts = [{"relevant": True, "reason": "fits \u6c34"}, {"relevant": False, "reason": ""}, {"error": "no verdict"}]
-    want = [{"doi": d, "title": t, "journal": j, "year": y, "relevant": v.get("relevant"), "reason": v.get("reason"),
-             "error": v.get("error")} for (d, j, y, t), v in zip(papers, verdicts * 4)]
-    sql(m, f"INSERT INTO query_log (query_id, uid, search_params, status, total_papers) VALUES ('{qid}', 1, '{{}}', 'PAUSED', 12)")
+    verdicts = [{"relevant": True, "reason": "fits \u6c34"}, {"relevant": False, "reason": ""},
+                {"error": "no verdict"}]
+    want = [{"doi": d, "title": t, "journal": j, "year": y, "relevant": v.get("relevant"),
+             "reason": v.get("reason"), "error": v.get("error")}
+                 for (d, j, y, t), v in zip(papers, verdicts * 4)]
+    sql(m, "INSERT INTO query_log (query_id, uid, search_params, status, total_papers)"
+        f" VALUES ('{qid}', 1, '{{}}', 'PAUSED', 12)")
     redis = redis_link(m)
     block = lambda w: f"meta:{w['journal']}:{w['year']}"
     for w, v in zip(want, verdicts * 4):
-        redis("HSET", f"result:1:{qid}", w["doi"], json.dumps({"ai_result": v, "block_key": block(w)}))
+        redis("HSET", f"result:1:{qid}", w["doi"],
+              json.dumps({"ai_result": v, "block_key": block(w)}))
         redis("RPUSH", f"result:1:{qid}:arrivals", w["doi"])
         if w["relevant"]:
             redis("RPUSH", f"result:1:{qid}:relevant", w["doi"])
         if w["error"]:
             redis("SADD", f"query:1:{qid}:failed", w["doi"])
-    redis("HSET", f"query:1:{qid}:status", "state", "PAUSED", "finished", "12", "relevant", "4", "failed", "4", "cost", "123")
+    redis("HSET", f"query:1:{qid}:status", "state", "PAUSED", "finished", "12", "relevant", "4",
+          "failed", "4", "cost", "123")
     def counts(p):
         got = api("GET", p).body
         got = got["queries"][0] if "queries" in got else got
@@ -372,7 +424,9 @@ def _(m):
     def walk(query, limit):
         seen, cursor = [], ""
         while cursor is not None:
-            r = api("GET", f"{path}/results?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else ""))
+            r = api(
+                "GET",
+                f"{path}/results?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else ""))
             if not ok(r.status == 200 and not r.body["restarted"], f"a page of {limit}", r):
                 return seen
             seen, cursor = seen + r.body["results"], r.body["next"]
@@ -380,19 +434,24 @@ def _(m):
     equal(walk("", 5), want, "all, as they came")
     equal(walk("&relevant=1", 3), [w for w in want if w["relevant"]], "relevant ones")
     for verdict, relevant in (("relevant", True), ("irrelevant", False), ("failed", None)):
-        equal(walk(f"&verdict={verdict}", 3), [w for w in want if w["relevant"] is relevant], f"{verdict} ones")
-    for query, field in (("limit=0", "limit"), ("limit=501", "limit"), ("cursor=x", "cursor"), ("cursor=s0.1&relevant=2", "relevant"),
-                         ("cursor=r1", "cursor"), ("page=2", "page"), ("verdict=good", "verdict"),
-                         ("verdict=failed&relevant=1", "verdict"), ("verdict=failed&cursor=n1", "cursor")):
+        equal(walk(f"&verdict={verdict}", 3), [w for w in want if w["relevant"] is relevant],
+              f"{verdict} ones")
+    for query, field in (("limit=0", "limit"), ("limit=501", "limit"), ("cursor=x", "cursor"),
+                         ("cursor=s0.1&relevant=2", "relevant"), ("cursor=r1", "cursor"),
+                         ("page=2", "page"), ("verdict=good", "verdict"),
+                         ("verdict=failed&relevant=1", "verdict"),
+                         ("verdict=failed&cursor=n1", "cursor")):
         equal(api("GET", f"{path}/results?{query}").error, (400, "invalid", field), query)
     equal(other("GET", path + "/results").status, 404, "not another's")
     equal(Api(m)("GET", path + "/results").status, 401, "nor nobody's")
     cursor = api("GET", path + "/results?limit=1").body["next"]
     for w, v in zip(want, verdicts * 4):
         verdict = json.dumps(v).replace("\\", "\\\\")
-        sql(m, "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result) VALUES (1, "
-               f"'{qid}', '{w['doi']}', '{block(w)}', {'NULL' if w['error'] else w['relevant']}, '{verdict}')")
-    sql(m, f"UPDATE query_log SET status = 'DONE', archived = 1, finished_papers = 11, total_cost = 4.56 WHERE query_id = '{qid}'")
+        sql(m, "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)"
+            f" VALUES (1, '{qid}', '{w['doi']}', '{block(w)}',"
+            f" {'NULL' if w['error'] else w['relevant']}, '{verdict}')")
+    sql(m, "UPDATE query_log SET status = 'DONE', archived = 1, finished_papers = 11,"
+        f" total_cost = 4.56 WHERE query_id = '{qid}'")
     redis("DEL", f"result:1:{qid}", f"result:1:{qid}:arrivals", f"result:1:{qid}:relevant")
     final = sorted(want, key=lambda w: (bool(w["error"]), not w["relevant"], block(w), w["doi"]))
     equal(walk("", 5), final, "once it is archived: in final order, without Redis")
@@ -400,7 +459,8 @@ def _(m):
     for i, verdict in enumerate(("relevant", "irrelevant", "failed")):
         equal(walk(f"&verdict={verdict}", 3), final[4 * i : 4 * i + 4], f"{verdict} ones")
     r = api("GET", f"{path}/results?limit=3&cursor={cursor}").body
-    equal((r["restarted"], r["results"]), (True, final[:3]), "a cursor from before begins anew, and says so")
+    equal((r["restarted"], r["results"]), (True, final[:3]),
+          "a cursor from before begins anew, and says so")
     equal(counts("/api/queries"), ("DONE", 11, 0, 0, "4.56"), "the history shows what was archived")
 
 
@@ -409,7 +469,8 @@ def _(m):
     api, gone = user(m, "steady"), user(m, "leaver")
     cli(m, "user", "recharge", "steady", "7.00")
     add_runs(m, 1, 5)
-    normal = {p: api("GET", p).body for p in ("/api/me", "/api/tags", "/api/journals", "/api/queries?limit=3")}
+    normal = {p: api("GET", p).body
+              for p in ("/api/me", "/api/tags", "/api/journals", "/api/queries?limit=3")}
     equal(normal["/api/me"]["balance"], "7.00", "before")
     wait_for(lambda: redis_link(m)("BGREWRITEAOF") is not None, 5)
     time.sleep(1.5)  # what Redis was told is on disk
@@ -421,11 +482,13 @@ def _(m):
             return r.status == 200 and r.body.get("degraded") is True and \
                 {k: v for k, v in r.body.items() if k != "degraded"} == normal[path]
         for path in normal:
-            ok(wait_for(lambda: degraded(path), 15), f"{path} answers from MySQL, and says so", api("GET", path))
+            ok(wait_for(lambda: degraded(path), 15), f"{path} answers from MySQL, and says so",
+               api("GET", path))
         r = Api(m).login("steady")
         ok(r.status == 200 and r.body["degraded"], "so does log-in", r)
         name = normal["/api/journals"]["journals"][0]["name"]
-        r = api("POST", "/api/queries", {"question": "Q", "journals": [name], "year_from": 2011, "year_to": 2025})
+        r = api("POST", "/api/queries",
+                {"question": "Q", "journals": [name], "year_from": 2011, "year_to": 2025})
         equal(r.error[:2], (503, "unavailable"), "submitting is refused", r)
         equal(gone("POST", "/api/logout").status, 200, "somebody logs out")
         equal(gone.me().status, 401, "and is out")
@@ -453,13 +516,14 @@ def _(m):
     for i in range(25):
         kind, cents = ("recharge", 100 + i) if i % 2 == 0 else ("deduct", 10 + i)
         args = [BIN, "user", kind, "rich", f"{cents / 100:.2f}", "--request", f"q{i}"]
-        p = subprocess.Popen(args, env=env, cwd=folder(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
+        p = subprocess.Popen(args, env=env, cwd=folder(), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
         time.sleep(chance.random() * took * 1.2)
         p.kill()
         p.wait()
         if chance.random() < 0.15:
-            os.kill(wait_for(m.nodes)[0], signal.SIGKILL)  # the one before may not have been replaced yet
+            # The one before may not have been replaced yet.
+            os.kill(wait_for(m.nodes)[0], signal.SIGKILL)
         done = cli(m, "user", *args[2:])
         if done.returncode:
             done = cli(m, "user", *args[2:])
@@ -467,15 +531,18 @@ def _(m):
             break
         total += cents if kind == "recharge" else -cents
     want = f"{total / 100:.2f}"
-    ok(wait_for(lambda: sql(m, "SELECT balance FROM user_info") == [[want]], 20), "MySQL has every movement once",
-       sql(m, "SELECT balance FROM user_info"), want)
-    ok(wait_for(lambda: api.me().status == 200 and api.me().body["balance"] == want, 20), "and so has Redis", api.me())
-    equal(sql(m, "SELECT SUM(IF(kind = 'deduction', -cents, cents)) FROM billing_log"), [[str(total)]], "and the log")
+    ok(wait_for(lambda: sql(m, "SELECT balance FROM user_info") == [[want]], 20),
+       "MySQL has every movement once", sql(m, "SELECT balance FROM user_info"), want)
+    ok(wait_for(lambda: api.me().status == 200 and api.me().body["balance"] == want, 20),
+       "and so has Redis", api.me())
+    equal(sql(m, "SELECT SUM(IF(kind = 'deduction', -cents, cents)) FROM billing_log"),
+          [[str(total)]], "and the log")
     r = cli(m, "audit", "--json")
     ok(r.returncode == 0 and json.loads(r.stdout), "the audit finds every cent", r.stdout, r.stderr)
     sql(m, "UPDATE user_info SET balance = balance + 0.03")
     r = cli(m, "audit")
-    ok(r.returncode == 1 and "2 findings" in r.stdout, "and notices three cents, in both stores", r.stdout, r.stderr)
+    ok(r.returncode == 1 and "2 findings" in r.stdout, "and notices three cents, in both stores",
+       r.stdout, r.stderr)
 
 
 @with_server("OpenAPI")
@@ -491,18 +558,21 @@ def _(m):
             bare = Api(m)(method.upper(), url, {} if "requestBody" in told else None)
             if told.get("security"):
                 equal(bare.status, 401, f"{method} {path}: wants a session")
-            if method == "get" and any(p["required"] and p["in"] == "query" for p in told.get("parameters", [])):
+            if method == "get" and any(
+                    p["required"] and p["in"] == "query" for p in told.get("parameters", [])):
                 equal(api("GET", url).status, 400, f"{method} {path}: wants its parameters")
             elif method == "get" and "{" in path:
                 equal(api("GET", url).status, 404, f"{method} {path}: nothing there")
             elif method == "get" and "application/json" not in told["responses"]["200"]["content"]:
                 raw = http(m.port, url, headers=[f"Authorization: Bearer {api.token}"])
-                ok(raw.status == 200 and raw.headers["content-type"].split(";")[0] in told["responses"]["200"]["content"],
+                ok(raw.status == 200 and raw.headers["content-type"].split(";")[0]
+                   in told["responses"]["200"]["content"],
                    f"{method} {path}: answers in the form that the document says", raw.headers)
             elif method == "get":
                 r = api("GET", url)
-                ok(r.status == 200 and set(r.body) - {"success"} <= set(
-                    told["responses"]["200"]["content"]["application/json"]["schema"]["properties"]),
+                ok(r.status == 200 and
+                   set(r.body) - {"success"} <= set(told["responses"]["200"]["content"]
+                                                    ["application/json"]["schema"]["properties"]),
                    f"{method} {path}: answers what the document says", r)
             elif "requestBody" in told:
                 r = api(method.upper(), url, {"no_such_member": 1})
@@ -511,9 +581,10 @@ def _(m):
 
 @test("local_develop_mode")
 def _():
-    for mode, persist, want in (("true", "false", "no"), ("true", "true", "yes"), ("false", "false", "yes")):
-        with Millrace(env={"MILLRACE_LOCAL_DEVELOP_MODE": mode, "MILLRACE_PERSIST_USER_INFO": persist,
-                           "MILLRACE_NODES": "1"}) as m:
+    for mode, persist, want in (("true", "false", "no"), ("true", "true", "yes"),
+                                ("false", "false", "yes")):
+        with Millrace(env={"MILLRACE_LOCAL_DEVELOP_MODE": mode,
+                           "MILLRACE_PERSIST_USER_INFO": persist, "MILLRACE_NODES": "1"}) as m:
             equal(redis_link(m)("CONFIG", "GET", "appendonly")[1].decode(), want,
                   f"local_develop_mode {mode}, persist_user_info {persist}")
 

@@ -1,4 +1,5 @@
-"""Admins over HTTP and at the command line, on real stores: who may what, money, bans, switches, keys, the audit log."""
+"""Admins over HTTP and at the command line, on real stores: who may what, money, bans, switches,
+keys, the audit log."""
 import collections
 import concurrent.futures
 import csv
@@ -12,7 +13,8 @@ from urllib.parse import quote
 
 from admins import ADMIN_PASSWORD, Admin, admin, told, uid_of, user
 from client import Api, cli, openapi, second, user as registered, with_server as with_papers
-from harness import SCALE, Millrace, equal, http as ask, ok, redis_link, run_tests, sql, test, wait_for
+from harness import (SCALE, Millrace, equal, http as ask, ok, redis_link, run_tests, sql, test,
+                     wait_for)
 from sim import Sim
 
 
@@ -26,39 +28,56 @@ def _(m):
     spare = Admin(m)
     spare.login("clerk")
     doc = json.loads(m.get("/openapi.json").body)
-    routes = [(method.upper(), path, told) for path, methods in doc["paths"].items() for method, told in methods.items()]
+    routes = [(method.upper(), path, told) for path, methods in doc["paths"].items()
+              for method, told in methods.items()]
     supers = set()
     for method, path, route in routes:
         url = re.sub(r"\{\w+\}", "1", path)
         data = b"{}" if "requestBody" in route else b""
         def status(*headers):
-            return ask(m.port, url, method=method, body=data, headers=["Content-Type: application/json", *headers]).status
+            return ask(m.port, url, method=method, body=data,
+                       headers=["Content-Type: application/json", *headers]).status
         if not path.startswith("/api/admin/"):
             if route["security"]:
-                equal({status(f"Authorization: Bearer {root.token}"), status(f"Cookie: millrace_admin={root.token}"),
-                       status(f"Cookie: millrace_session={root.token}")}, {401}, f"{method} {path}: no admins")
+                equal({
+                          status(f"Authorization: Bearer {root.token}"),
+                          status(f"Cookie: millrace_admin={root.token}"),
+                          status(f"Cookie: millrace_session={root.token}")}, {401},
+                      f"{method} {path}: no admins")
             continue
         if not route["security"]:
             equal(path, "/api/admin/login", "only the door is open")
             continue
-        equal({status(), status(f"Authorization: Bearer {api.token}"), status(f"Cookie: millrace_session={api.token}"),
-               status(f"Cookie: millrace_admin={api.token}"), status(f"Cookie: millrace_session={root.token}")},
-              {401}, f"{method} {path}: nobody, no users")
+        equal({
+                  status(),
+                  status(f"Authorization: Bearer {api.token}"),
+                  status(f"Cookie: millrace_session={api.token}"),
+                  status(f"Cookie: millrace_admin={api.token}"),
+                  status(f"Cookie: millrace_session={root.token}")}, {401},
+              f"{method} {path}: nobody, no users")
         only_super = "super" in route.get("description", "")
         if only_super:
             supers.add(path)
         token = (spare if path.endswith("/logout") else clerk).token
         got = status(f"Authorization: Bearer {token}")
-        ok(got == 403 if only_super else got in (200, 201, 400, 404), f"{method} {path}: an admin", got)
+        ok(got == 403 if only_super else got in (200, 201, 400, 404), f"{method} {path}: an admin",
+           got)
         if only_super and method == "GET":
             equal(status(f"Cookie: millrace_admin={root.token}"), 200, "a super admin")
-    equal(supers, {p for _, p, _ in routes if p.startswith("/api/admin/admins")}, "what is about admins is for super admins")
+    equal(supers, {p for _, p, _ in routes if p.startswith("/api/admin/admins")},
+          "what is about admins is for super admins")
     rows = [r for r in root.audit("?admin=clerk&limit=200") if "only super" in (r["error"] or "")]
-    equal({r["action"] for r in rows}, {"admin.add", "admin.remove", "admin.role", "admin.reset_password"}, "who wanted more than the role allows is noted")
-    ok(len(routes) > 50 and sum(p.startswith("/api/admin/") for _, p, _ in routes) > 25, "of all routes there are", len(routes))
-    equal(clerk.me().body, {"success": True, "uid": 2, "username": "clerk", "role": "admin"}, "who is who")
-    equal(ask(m.port, "/api/admin/logout", method="POST", headers=[
-        f"Cookie: millrace_admin={root.token}", "Sec-Fetch-Site: cross-site"]).status, 403, "not from another site")
+    equal({r["action"] for r in rows},
+          {"admin.add", "admin.remove", "admin.role", "admin.reset_password"},
+          "who wanted more than the role allows is noted")
+    ok(len(routes) > 50 and sum(p.startswith("/api/admin/") for _, p, _ in routes) > 25,
+       "of all routes there are", len(routes))
+    equal(clerk.me().body, {"success": True, "uid": 2, "username": "clerk", "role": "admin"},
+          "who is who")
+    equal(
+        ask(m.port, "/api/admin/logout", method="POST",
+            headers=[f"Cookie: millrace_admin={root.token}", "Sec-Fetch-Site: cross-site"]).status,
+        403, "not from another site")
 
 
 @with_server("admin sessions", MILLRACE_TRUSTED_PROXIES="127.0.0.1")
@@ -67,21 +86,25 @@ def _(m):
     other = Admin(m)
     r = other.login("ROOT")
     cookie = r.headers["set-cookie"]
-    ok(all(w in cookie for w in ("millrace_admin=" + r.body["token"], "HttpOnly", "SameSite=Lax", "Max-Age=43200")),
-       "log in, with a cookie for 12 hours", cookie)
+    ok(all(w in cookie for w in ("millrace_admin=" + r.body["token"], "HttpOnly", "SameSite=Lax",
+                                 "Max-Age=43200")), "log in, with a cookie for 12 hours", cookie)
     key = wait_for(lambda: other.me() and redis_link(m)("KEYS", "admin:session:*"), 5)
     ok(key and 43000 < redis_link(m)("TTL", key[0]) <= 43200, "and so long in Redis", key)
-    equal(sql(m, "SELECT kind, COUNT(*) FROM session GROUP BY kind"), [["admin", "2"]], "rows in MySQL")
+    equal(sql(m, "SELECT kind, COUNT(*) FROM session GROUP BY kind"), [["admin", "2"]],
+          "rows in MySQL")
     sessions = root("GET", "/api/admin/sessions").body["sessions"]
     equal([s["current"] for s in sessions], [False, True], "are listed")
     equal(root("DELETE", "/api/admin/sessions/" + sessions[0]["sid"]).status, 200, "one is ended")
     equal((other.me().status, root.me().status), (401, 200), "which is dead")
     other.login("root")
     body = {"old_password": "wrong wrong", "new_password": "another pass"}
-    equal(root("POST", "/api/admin/password", body).error, (400, "invalid", "old_password"), "a wrong old password")
-    equal(root("POST", "/api/admin/password", {**body, "old_password": ADMIN_PASSWORD}).status, 200, "a new password")
-    equal((other.me().status, root.me().status, Admin(m).login("root").status, other.login("root", "another pass").status),
-          (401, 200, 401, 200), "other sessions end, the new one holds")
+    equal(root("POST", "/api/admin/password", body).error, (400, "invalid", "old_password"),
+          "a wrong old password")
+    equal(root("POST", "/api/admin/password", {**body, "old_password": ADMIN_PASSWORD}).status, 200,
+          "a new password")
+    equal((other.me().status, root.me().status, Admin(m).login("root").status,
+           other.login("root", "another pass").status), (401, 200, 401, 200),
+          "other sessions end, the new one holds")
     equal(other("POST", "/api/admin/logout").status, 200, "log out")
     equal(other.me().status, 401, "is effective")
     admin(m, "guessed")
@@ -91,11 +114,14 @@ def _(m):
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         got = sorted(pool.map(lambda i: guess("guessed", f"9.2.0.{i}"), range(12)))
     equal(got, [401] * 10 + [429] * 2, "ten failed guesses for an admin, then no more")
-    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.3.0.1"]).status, 200, "a user of that name is another one")
+    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.3.0.1"]).status, 200,
+          "a user of that name is another one")
     equal(guess("nobody", "9.4.0.1"), 401, "an unknown name looks alike")
     rows = [(a, o, json.loads(d or "{}").get("error")) for a, o, d in sql(
-        m, "SELECT action, JSON_VALUE(details, '$.outcome'), details FROM admin_audit WHERE action = 'admin.login' ORDER BY id")]
-    equal([o for _, o, _ in rows].count("refused"), 11, "wrong passwords are in the audit log", rows)
+        m, "SELECT action, JSON_VALUE(details, '$.outcome'), details FROM admin_audit"
+        " WHERE action = 'admin.login' ORDER BY id")]
+    equal([o for _, o, _ in rows].count("refused"), 11, "wrong passwords are in the audit log",
+          rows)
 
 
 @with_server("admins and the last of them")
@@ -106,13 +132,16 @@ def _(m):
     root.login("root")
     uid = {"root": uid_of(root)}
     for name, role in (("second", "super"), ("clerk", None)):
-        r = root("POST", "/api/admin/admins", {"username": name, "password": ADMIN_PASSWORD, **({"role": role} if role else {})})
+        r = root("POST", "/api/admin/admins",
+                 {"username": name, "password": ADMIN_PASSWORD, **({"role": role} if role else {})})
         equal(r.status, 201, f"{name} is added", r)
         uid[name] = r.body["uid"]
     for body, want in [({"username": "ROOT", "password": ADMIN_PASSWORD}, (409, "exists", None)),
-                       ({"username": "a b c", "password": ADMIN_PASSWORD}, (400, "invalid", "username")),
+                       ({"username": "a b c",
+                         "password": ADMIN_PASSWORD}, (400, "invalid", "username")),
                        ({"username": "fine", "password": "short"}, (400, "invalid", "password")),
-                       ({"username": "fine", "password": ADMIN_PASSWORD, "role": "god"}, (400, "invalid", "role"))]:
+                       ({"username": "fine", "password": ADMIN_PASSWORD,
+                         "role": "god"}, (400, "invalid", "role"))]:
         equal(root("POST", "/api/admin/admins", body).error, want, f"refused: {body['username']}")
     clerk, two = Admin(m), Admin(m)
     clerk.login("clerk")
@@ -123,35 +152,48 @@ def _(m):
         a = pool.submit(root, "DELETE", f"/api/admin/admins/{uid['second']}")
         b = pool.submit(two, "DELETE", f"/api/admin/admins/{uid['root']}")
         statuses = sorted((a.result().status, b.result().status))
-    ok(statuses in ([200, 401], [200, 409]), "two super admins remove each other: one stays", statuses)
+    ok(statuses in ([200, 401], [200, 409]), "two super admins remove each other: one stays",
+       statuses)
     left, name = (root, "root") if a.result().status == 200 else (two, "second")
     equal(left.me().status, 200, "and can work")
     equal((two if left is root else root).me().status, 401, "the other one is out")
-    equal(left("DELETE", f"/api/admin/admins/{uid[name]}").error[:2], (409, "conflict"), "the last one cannot be removed")
-    equal(left("POST", f"/api/admin/admins/{uid[name]}/role", {"role": "admin"}).error[:2], (409, "conflict"), "nor demoted")
+    equal(left("DELETE", f"/api/admin/admins/{uid[name]}").error[:2], (409, "conflict"),
+          "the last one cannot be removed")
+    equal(left("POST", f"/api/admin/admins/{uid[name]}/role", {"role": "admin"}).error[:2],
+          (409, "conflict"), "nor demoted")
     r = cli(m, "admin", "remove", name)
-    ok(r.returncode == 1 and "last super admin" in r.stderr, "not at the command line either", r.stderr)
-    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/role", {"role": "super"}).body["role"], "super", "another is promoted")
+    ok(r.returncode == 1 and "last super admin" in r.stderr, "not at the command line either",
+       r.stderr)
+    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/role", {"role": "super"}).body["role"],
+          "super", "another is promoted")
     equal(clerk("GET", "/api/admin/admins").status, 200, "at once")
-    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/role", {"role": "admin"}).status, 200, "and demoted")
+    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/role", {"role": "admin"}).status, 200,
+          "and demoted")
     equal(clerk("GET", "/api/admin/admins").status, 403, "at once")
-    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/password", {"password": "a newer one"}).status, 200, "a new password")
-    equal((clerk.me().status, clerk.login("clerk").status, clerk.login("clerk", "a newer one").status), (401, 401, 200), "holds")
+    equal(left("POST", f"/api/admin/admins/{uid['clerk']}/password",
+               {"password": "a newer one"}).status, 200, "a new password")
+    equal((clerk.me().status, clerk.login("clerk").status, clerk.login(
+        "clerk", "a newer one").status), (401, 401, 200), "holds")
     r = cli(m, "admin", "password", "clerk", stdin="yet another\n")
-    equal((r.returncode, clerk.me().status, clerk.login("clerk", "yet another").status), (0, 401, 200), "by hand, too", r.stderr)
+    equal((r.returncode, clerk.me().status, clerk.login("clerk", "yet another").status),
+          (0, 401, 200), "by hand, too", r.stderr)
     r = cli(m, "admin", "list")
     equal([line.split("\t")[:3] for line in r.stdout.splitlines()],
           [[str(uid[name]), name, "super"], [str(uid["clerk"]), "clerk", "admin"]], "admin list")
     r = cli(m, "admin", "remove", "clerk")
     equal((r.returncode, clerk.me().status), (0, 401), "admin remove ends sessions", r.stderr)
-    for args, status, text in [(("remove", "nobody"), 1, "no admin"), (("add", "ab"), 2, "at least 3"), (("add",), 2, "missing"),
-                               (("add", name), 1, "an admin of this name"), (("remove",), 2, "missing")]:
+    for args, status, text in [(("remove", "nobody"), 1, "no admin"),
+                               (("add", "ab"), 2, "at least 3"), (("add",), 2, "missing"),
+                               (("add", name), 1, "an admin of this name"),
+                               (("remove",), 2, "missing")]:
         r = cli(m, "admin", *args, stdin=ADMIN_PASSWORD)
         ok(r.returncode == status and text in r.stderr, f"admin {' '.join(args)}", r.stderr)
     rows = left.audit("?admin=" + quote("(command line)"))
-    equal([told(r) for r in rows if r["target"] != "root"],
-          [("admin.remove", "done"), ("admin.reset_password", "done")], "what the operator did is noted", rows)
-    ok(all(p not in json.dumps(left.audit("?limit=200")) for p in (ADMIN_PASSWORD, "a newer one", "short", "$2b$")), "no passwords")
+    equal([told(r) for r in rows if r["target"] != "root"], [("admin.remove", "done"),
+                                                             ("admin.reset_password", "done")],
+          "what the operator did is noted", rows)
+    ok(all(p not in json.dumps(left.audit("?limit=200"))
+           for p in (ADMIN_PASSWORD, "a newer one", "short", "$2b$")), "no passwords")
 
 
 def cents(text):
@@ -168,55 +210,91 @@ def _(m):
         two = Admin(n)
         two.login("two")
         def pay(i):
-            return (one, two)[i % 2]("POST", path + "/recharge", {"amount": f"{i + 1}.25", "request_id": f"r{i}", "reason": f"no. {i}"})
+            return (one, two)[i % 2](
+                "POST", path + "/recharge",
+                {"amount": f"{i + 1}.25", "request_id": f"r{i}", "reason": f"no. {i}"})
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            equal({r.status for r in pool.map(pay, range(20))}, {200}, "twenty recharges by two admins on two servers at once")
-            equal((payee.me().body["balance"], one("GET", path).body["balance"]), ("215.00", "215.00"), "add up")
-            same = list(pool.map(lambda i: (one, two)[i % 2]("POST", path + "/recharge", {"amount": "5.00", "request_id": "same"}), range(5)))
-            equal(({r.status for r in same}, {r.body["balance"] for r in same}), ({200}, {"220.00"}), "the same five times: once")
-            same = list(pool.map(lambda i: (one, two)[i % 2]("POST", path + "/deduct", {"amount": "20.00", "request_id": "back"}), range(5)))
-            equal(({r.status for r in same}, {r.body["balance"] for r in same}), ({200}, {"200.00"}), "so is a deduction")
+            equal({r.status for r in pool.map(pay, range(20))}, {200},
+                  "twenty recharges by two admins on two servers at once")
+            equal((payee.me().body["balance"], one("GET", path).body["balance"]),
+                  ("215.00", "215.00"), "add up")
+            same = list(pool.map(
+                            lambda i: (one, two)[i % 2]
+                            ("POST", path + "/recharge", {"amount": "5.00", "request_id": "same"}),
+                            range(5)))
+            equal(({r.status for r in same}, {r.body["balance"] for r in same}),
+                  ({200}, {"220.00"}), "the same five times: once")
+            same = list(pool.map(
+                            lambda i: (one, two)[i % 2]
+                            ("POST", path + "/deduct", {"amount": "20.00", "request_id": "back"}),
+                            range(5)))
+            equal(({r.status for r in same}, {r.body["balance"] for r in same}),
+                  ({200}, {"200.00"}), "so is a deduction")
     rows = one.audit("?limit=200&action=user.recharge")
     done = [r for r in rows if r["outcome"] == "done"]
     equal((len(done), len(rows)), (21, 25), "every recharge is noted once, repeats as such")
-    ok(all(float(r["after"]["balance"]) > float(r["before"]["balance"]) for r in done), "with before and after", done[0])
+    ok(all(float(r["after"]["balance"]) > float(r["before"]["balance"]) for r in done),
+       "with before and after", done[0])
     chain = sorted((cents(r["before"]["balance"]), cents(r["after"]["balance"])) for r in done)
-    equal([b for b, _ in chain[1:]], [a for _, a in chain[:-1]], "each begins where another ended: none saw the other half-way")
-    equal(collections.Counter(r["admin"] for r in done if r["reason"]), {"one": 10, "two": 10}, "by whom")
-    equal(sorted(r["reason"] for r in done if r["reason"]), sorted(f"no. {i}" for i in range(20)), "and the reason")
+    equal([b for b, _ in chain[1:]], [a for _, a in chain[:-1]],
+          "each begins where another ended: none saw the other half-way")
+    equal(collections.Counter(r["admin"] for r in done if r["reason"]), {"one": 10, "two": 10},
+          "by whom")
+    equal(sorted(r["reason"] for r in done if r["reason"]), sorted(f"no. {i}" for i in range(20)),
+          "and the reason")
     outcomes = [r["outcome"] for r in one.audit("?action=user.deduct")]
-    ok(outcomes.count("begun") == 1 and outcomes.count("done") <= 1 and outcomes.count("done") + outcomes.count("repeated") == 5,
+    ok(outcomes.count("begun") == 1 and outcomes.count("done") <= 1 and
+       outcomes.count("done") + outcomes.count("repeated") == 5,
        "a deduction is noted before and after", outcomes)
-    equal(one("POST", path + "/recharge", {"amount": "6.00", "request_id": "same"}).error[:2], (409, "conflict"), "another amount")
-    equal(one("POST", path + "/deduct", {"amount": "200.01", "request_id": "much"}).error[:2], (402, "funds"), "more than there is")
-    equal(one("POST", "/api/admin/users/999/recharge", {"amount": "1", "request_id": "x"}).status, 404, "nobody")
-    equal(one("POST", "/api/admin/users/x/recharge", {"amount": "1", "request_id": "x"}).status, 404, "no number")
-    equal([told(r) for r in one.audit("?limit=4")], [("user.recharge", "refused"), ("user.recharge", "refused"),
-                                                      ("user.deduct", "refused"), ("user.recharge", "refused")], "all noted")
-    bad = [b'1e3', b'"1e3"', b'"-5"', b'-5', b'"0.001"', b'0.001', b'"99999999999"', b'99999999999', b'"0"', b'"0.00"', b'5', b'" 5"', b'"+5"',
-           b'"5,00"', b'"05"', b'"NaN"', b'""', b'null', b'"\\uff15"', b'true', b'[]']
+    equal(one("POST", path + "/recharge", {"amount": "6.00", "request_id": "same"}).error[:2],
+          (409, "conflict"), "another amount")
+    equal(one("POST", path + "/deduct", {"amount": "200.01", "request_id": "much"}).error[:2],
+          (402, "funds"), "more than there is")
+    equal(one("POST", "/api/admin/users/999/recharge", {"amount": "1", "request_id": "x"}).status,
+          404, "nobody")
+    equal(
+        one("POST", "/api/admin/users/x/recharge", {"amount": "1", "request_id": "x"}).status, 404,
+        "no number")
+    equal([told(r) for r in one.audit("?limit=4")], [("user.recharge", "refused"),
+                                                     ("user.recharge", "refused"),
+                                                     ("user.deduct", "refused"),
+                                                     ("user.recharge", "refused")], "all noted")
+    bad = [b'1e3', b'"1e3"', b'"-5"', b'-5', b'"0.001"', b'0.001', b'"99999999999"', b'99999999999',
+           b'"0"', b'"0.00"', b'5', b'" 5"', b'"+5"', b'"5,00"', b'"05"', b'"NaN"', b'""', b'null',
+           b'"\\uff15"', b'true', b'[]']
     for i, amount in enumerate(bad):
         kind = ("recharge", "deduct")[i % 2]
-        r = one("POST", f"{path}/{kind}", raw=b'{"amount": %s, "request_id": "bad%d"}' % (amount, i))
-        ok(r.error == (400, "invalid", "amount") and len(r.body["error"]["message"]) > 15, f"{kind} {amount.decode()}: refused", r)
+        r = one("POST", f"{path}/{kind}",
+                raw=b'{"amount": %s, "request_id": "bad%d"}' % (amount, i))
+        ok(r.error == (400, "invalid", "amount") and len(r.body["error"]["message"]) > 15,
+           f"{kind} {amount.decode()}: refused", r)
         row = one.audit("?limit=1")[0]
-        equal((row["action"], row["outcome"], row["request_id"]), (f"user.{kind}", "refused", f"bad{i}"), "and noted", row)
-    ok("1000" in one.audit(f"?action=user.recharge&limit={(len(bad) + 1) // 2}")[-1]["asked"], "with what was asked for")
-    for r, field in (({"amount": "1.00"}, "request_id"), ({"amount": "1.00", "request_id": "x" * 65}, "request_id"),
+        equal((row["action"], row["outcome"], row["request_id"]),
+              (f"user.{kind}", "refused", f"bad{i}"), "and noted", row)
+    ok("1000" in one.audit(f"?action=user.recharge&limit={(len(bad) + 1) // 2}")[-1]["asked"],
+       "with what was asked for")
+    for r, field in (({"amount": "1.00"}, "request_id"),
+                     ({"amount": "1.00", "request_id": "x" * 65}, "request_id"),
                      ({"amount": "1.00", "request_id": "x", "uid": 3}, "uid")):
-        equal(one("POST", path + "/recharge", r).error, (400, "invalid", field), f"refused, naming {field}")
+        equal(one("POST", path + "/recharge", r).error, (400, "invalid", field),
+              f"refused, naming {field}")
     equal(payee.me().body["balance"], "200.00", "nothing of that moved a cent")
     records, cursor = [], ""
     while cursor is not None:
         page = one("GET", f"{path}/ledger?limit=4" + (f"&cursor={cursor}" if cursor else "")).body
         records += page["records"]
         cursor = page["next"]
-    equal((len(records), len({(r["source"], r["number"]) for r in records})), (22, 22), "the ledger, page by page")
-    equal([r["at"] for r in records], sorted((r["at"] for r in records), reverse=True), "newest first")
+    equal((len(records), len({(r["source"], r["number"]) for r in records})), (22, 22),
+          "the ledger, page by page")
+    equal([r["at"] for r in records], sorted((r["at"] for r in records), reverse=True),
+          "newest first")
     equal((records[0]["kind"], records[0]["amount"]), ("deduction", "20.00"), "what a record shows")
-    equal(sum(round(float(r["amount"]) * 100) * (-1 if r["kind"] == "deduction" else 1) for r in records), 20000, "sums up")
-    equal((one("GET", path + "/ledger?cursor=x").error, one("GET", "/api/admin/users/999/ledger").status),
-          ((400, "invalid", "cursor"), 404), "no such page, no such user")
+    equal(sum(
+              round(float(r["amount"]) * 100) * (-1 if r["kind"] == "deduction" else 1)
+              for r in records), 20000, "sums up")
+    equal((one("GET", path + "/ledger?cursor=x").error, one(
+        "GET", "/api/admin/users/999/ledger").status), ((400, "invalid", "cursor"), 404),
+          "no such page, no such user")
     r = cli(m, "audit")
     ok(r.returncode == 0, "every cent is where it belongs", r.stdout, r.stderr)
 
@@ -225,48 +303,60 @@ def _(m):
 def _(m):
     root, asher = admin(m, "root"), user(m, "Asher_1")
     uid = uid_of(asher)
-    rows = ", ".join(f"('Zoe_{i:02}', 'zoe_{i:02}', 'x', {i})" for i in range(25)) + ", ('zoexx', 'zoexx', 'x', 0), ('25', '25', 'x', 0)" \
-        ", ('2500', '2500', 'x', 0)"
+    rows = ", ".join(f"('Zoe_{i:02}', 'zoe_{i:02}', 'x', {i})" for i in range(25)) + \
+        ", ('zoexx', 'zoexx', 'x', 0), ('25', '25', 'x', 0), ('2500', '2500', 'x', 0)"
     sql(m, f"INSERT INTO user_info (username, username_folded, password, permission) VALUES {rows}")
     everybody = [u for u, in sql(m, "SELECT username FROM user_info ORDER BY uid")]
     def walk(query, limit):
         seen, cursor = [], ""
         while cursor is not None:
-            page = root("GET", f"/api/admin/users?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else "")).body
+            page = root("GET", f"/api/admin/users?limit={limit}{query}" +
+                        (f"&cursor={cursor}" if cursor else "")).body
             ok(len(page["users"]) <= limit, "a page is no longer than asked for")
             seen += [u["username"] for u in page["users"]]
             cursor = page["next"]
         return seen
     for limit in (1, 7, 200):
         equal(walk("", limit), everybody, f"all users, {limit} at a time")
-        equal(walk("&q=ZOE_", limit), [f"Zoe_{i:02}" for i in range(25)], "by the beginning of the name")
+        equal(walk("&q=ZOE_", limit), [f"Zoe_{i:02}" for i in range(25)],
+              "by the beginning of the name")
         equal(walk("&q=25", limit), [everybody[24], "25", "2500"], "by number, then by name")
     for q in ("%25", "a%25", "'", "%F0%9F%98%80", "nobody"):
         equal(walk("&q=" + q, 10), [], f"q={q}")
-    equal(root("GET", "/api/admin/users?cursor=x").error, (400, "invalid", "cursor"), "no such page")
+    equal(
+        root("GET", "/api/admin/users?cursor=x").error, (400, "invalid", "cursor"), "no such page")
     body = root("GET", f"/api/admin/users/{uid}").body
-    ok((body["username"], body["balance"], body["permission"], body["banned"], body["runs"]) == ("Asher_1", "0.00", 1, False, 0)
-       and body["created_at"].startswith("20"), "one of them", body)
+    ok((body["username"], body["balance"], body["permission"], body["banned"], body["runs"])
+       == ("Asher_1", "0.00", 1, False, 0) and body["created_at"].startswith("20"), "one of them",
+       body)
     equal(root("GET", "/api/admin/users/999").status, 404, "nobody")
-    equal(root("POST", f"/api/admin/users/{uid}/permission", {"permission": 1000}).body["permission"], 1000, "permission")
+    equal(
+        root("POST", f"/api/admin/users/{uid}/permission", {"permission": 1000}).body["permission"],
+        1000, "permission")
     equal(asher.me().body["permission"], 1000, "holds at once")
     for value in (-1, 1001, "5", 1.5, None):
-        equal(root("POST", f"/api/admin/users/{uid}/permission", {"permission": value}).error, (400, "invalid", "permission"), f"not {value}")
+        equal(root("POST", f"/api/admin/users/{uid}/permission", {"permission": value}).error,
+              (400, "invalid", "permission"), f"not {value}")
     row = root.audit("?action=user.permission&limit=200")[-1]
     equal((row["before"], row["after"], row["user"], row["admin"], row["ip_address"]),
           ({"permission": 1}, {"permission": 1000}, uid, "root", "127.0.0.1"), "noted")
     other = Api(m)
     other.login("asher_1")
-    equal(root("POST", f"/api/admin/users/{uid}/password", {"password": "short"}).error, (400, "invalid", "password"), "a bad password")
-    equal(root("POST", f"/api/admin/users/{uid}/password", {"password": "given anew"}).status, 200, "a new password")
-    equal((asher.me().status, other.me().status, asher.login("asher_1").status, asher.login("asher_1", "given anew").status),
-          (401, 401, 401, 200), "ends all sessions, and holds")
+    equal(root("POST", f"/api/admin/users/{uid}/password", {"password": "short"}).error,
+          (400, "invalid", "password"), "a bad password")
+    equal(root("POST", f"/api/admin/users/{uid}/password", {"password": "given anew"}).status, 200,
+          "a new password")
+    equal((asher.me().status, other.me().status, asher.login("asher_1").status,
+           asher.login("asher_1", "given anew").status), (401, 401, 401, 200),
+          "ends all sessions, and holds")
     ok("given anew" not in json.dumps(root.audit()), "and is not in the audit log")
 
 
 def new_runs_wait(m, root):
-    equal(root("POST", "/api/admin/switches", {"name": "new_runs", "on": False}).status, 200, "new runs wait")
-    ok(wait_for(lambda: m.log().count("switch new_runs is off now") == len(m.nodes()), 5), "on every node", m.log())
+    equal(root("POST", "/api/admin/switches", {"name": "new_runs", "on": False}).status, 200,
+          "new runs wait")
+    ok(wait_for(lambda: m.log().count("switch new_runs is off now") == len(m.nodes()), 5),
+       "on every node", m.log())
 
 
 @with_papers("a ban")
@@ -277,67 +367,96 @@ def _(m):
     wish = {"question": "Wet?", "journals": [journal], "year_from": 2011, "year_to": 2025}
     ids = {}
     for api, name in ((villain, "villain"), (friend, "friend")):
-        root("POST", f"/api/admin/users/{uid_of(api)}/recharge", {"amount": "100000.00", "request_id": name})
+        root("POST", f"/api/admin/users/{uid_of(api)}/recharge",
+             {"amount": "100000.00", "request_id": name})
         ids[name] = [api("POST", "/api/queries", wish).body["query_id"] for _ in range(3)]
     uid = uid_of(villain)
     villain("POST", f"/api/queries/{ids['villain'][2]}/terminate")
-    equal(root("GET", f"/api/admin/users/{uid}").body["runs_active"], 2, "two runs of three are active")
+    equal(root("GET", f"/api/admin/users/{uid}").body["runs_active"], 2,
+          "two runs of three are active")
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         late = [Api(m) for _ in range(5)]
         logins = [pool.submit(api.login, "villain") for api in late]
-        time.sleep(0.3)  # some are past the first look by now, and wait while passwords are checked one by one
+        # Some are past the first look by now, and wait while passwords are checked one by one.
+        time.sleep(0.3)
         r = root("POST", f"/api/admin/users/{uid}/ban", {"banned": True, "reason": "abuse"})
         statuses = [f.result().status for f in logins]
     ok(r.status == 200 and r.body["banned"] is True and r.body["runs_active"] == 0, "banned", r)
-    equal({api.me().status for api in (villain, *late)}, {401}, "all sessions are over, also those that began meanwhile", statuses)
-    equal(sql(m, f"SELECT COUNT(*) FROM session WHERE kind = 'user' AND uid = {uid}"), [["0"]], "none is left")
+    equal({api.me().status for api in (villain, *late)}, {401},
+          "all sessions are over, also those that began meanwhile", statuses)
+    equal(sql(m, f"SELECT COUNT(*) FROM session WHERE kind = 'user' AND uid = {uid}"), [["0"]],
+          "none is left")
     equal(Api(m).login("villain").status, 403, "nobody gets in")
     equal(sql(m, f"SELECT status, reason FROM query_log WHERE uid = {uid} ORDER BY status"),
-          [["CANCELLED", ""], ["PAUSED", "the account is banned"], ["PAUSED", "the account is banned"]], "runs are paused")
-    equal([redis_link(m)("HGET", f"query:{uid}:{q}:status", "state") for q in ids["villain"][:2]], [b"PAUSED"] * 2, "in Redis, too")
-    equal({q["state"] for q in friend("GET", "/api/queries").body["queries"]}, {"QUEUED"}, "nobody else's")
+          [["CANCELLED", ""], ["PAUSED", "the account is banned"],
+           ["PAUSED", "the account is banned"]], "runs are paused")
+    equal([redis_link(m)("HGET", f"query:{uid}:{q}:status", "state") for q in ids["villain"][:2]],
+          [b"PAUSED"] * 2, "in Redis, too")
+    equal({q["state"] for q in friend("GET", "/api/queries").body["queries"]}, {"QUEUED"},
+          "nobody else's")
     rows = root.audit(f"?user={uid}&limit=3")
-    equal([told(r) for r in rows], [("run.pause", "done"), ("run.pause", "done"), ("user.ban", "done")], "noted")
-    equal((rows[0]["before"], rows[0]["after"], rows[0]["reason"]), ({"state": "QUEUED"}, {"state": "PAUSED"}, "the account is banned"), "each run")
-    equal((rows[2]["before"], rows[2]["after"], rows[2]["reason"]), ({"banned": False}, {"banned": True}, "abuse"), "before and after")
-    equal(root("POST", f"/api/admin/users/{uid}/ban", {"banned": True}).status, 200, "again, to be sure")
-    equal(root("POST", f"/api/admin/users/{uid}/ban", {"banned": False}).body["banned"], False, "unbanned")
+    equal([told(r) for r in rows], [("run.pause", "done"), ("run.pause", "done"),
+                                    ("user.ban", "done")], "noted")
+    equal((rows[0]["before"], rows[0]["after"], rows[0]["reason"]),
+          ({"state": "QUEUED"}, {"state": "PAUSED"}, "the account is banned"), "each run")
+    equal((rows[2]["before"], rows[2]["after"], rows[2]["reason"]),
+          ({"banned": False}, {"banned": True}, "abuse"), "before and after")
+    equal(root("POST", f"/api/admin/users/{uid}/ban", {"banned": True}).status, 200,
+          "again, to be sure")
+    equal(root("POST", f"/api/admin/users/{uid}/ban", {"banned": False}).body["banned"], False,
+          "unbanned")
     equal(villain.login("villain").status, 200, "may come in again")
     runs = root("GET", f"/api/admin/users/{uid}/runs?limit=2").body
-    equal((len(runs["queries"]), runs["queries"][1]["state"], runs["queries"][1]["reason"]), (2, "PAUSED", "the account is banned"), "runs, as admins see them")
+    equal((len(runs["queries"]), runs["queries"][1]["state"], runs["queries"][1]["reason"]),
+          (2, "PAUSED", "the account is banned"), "runs, as admins see them")
     rest = root("GET", f"/api/admin/users/{uid}/runs?limit=2&cursor={runs['next']}").body
-    equal(([q["query_id"] for q in runs["queries"] + rest["queries"]], rest["next"]), (ids["villain"][::-1], None), "page by page")
+    equal(([q["query_id"] for q in runs["queries"] + rest["queries"]], rest["next"]),
+          (ids["villain"][::-1], None), "page by page")
     path = f"/api/admin/runs/{ids['friend'][0]}/terminate"
-    equal(root("POST", path, {"reason": "too large"}).body["state"], "CANCELLED", "a run is terminated")
-    equal(friend("GET", f"/api/queries/{ids['friend'][0]}").body["state"], "CANCELLED", "its user sees it")
+    equal(root("POST", path, {"reason": "too large"}).body["state"], "CANCELLED",
+          "a run is terminated")
+    equal(friend("GET", f"/api/queries/{ids['friend'][0]}").body["state"], "CANCELLED",
+          "its user sees it")
     equal(root("POST", path).body["state"], "CANCELLED", "again")
     equal(root("POST", "/api/admin/runs/nope/terminate").status, 404, "no such run")
     rows = root.audit("?action=run.terminate")
     equal([r["outcome"] for r in rows], ["refused", "repeated", "done"], "noted")
     equal((rows[2]["before"], rows[2]["after"], rows[2]["target"], rows[2]["user"]),
-          ({"state": "QUEUED"}, {"state": "CANCELLED"}, ids["friend"][0], uid_of(friend)), "with all there is to tell")
+          ({"state": "QUEUED"}, {"state": "CANCELLED"}, ids["friend"][0], uid_of(friend)),
+          "with all there is to tell")
 
 
 @with_papers("the operator at the command line")
 def _(m):
     root = admin(m, "root")
     new_runs_wait(m, root)
-    equal(cli(m, "user", "add", "hand", "--balance", "7.00", "--permission", "2", stdin="correct horse\n").returncode, 0, "a user")
+    equal(cli(m, "user", "add", "hand", "--balance", "7.00", "--permission", "2",
+              stdin="correct horse\n").returncode, 0, "a user")
     hand = Api(m)
     hand.login("hand")
     uid = uid_of(hand)
-    for command in (("recharge", "hand", "5000.00", "--request", "a"), ("recharge", "hand", "5000.00", "--request", "a"), ("deduct", "hand", "7.00", "--request", "b")):
+    for command in (("recharge", "hand", "5000.00", "--request", "a"),
+                    ("recharge", "hand", "5000.00", "--request", "a"),
+                    ("deduct", "hand", "7.00", "--request", "b")):
         equal(cli(m, "user", *command).returncode, 0, " ".join(command))
     journal = hand("GET", "/api/journals").body["journals"][0]["name"]
-    qid = hand("POST", "/api/queries", {"question": "Wet?", "journals": [journal], "year_from": 2011, "year_to": 2025}).body["query_id"]
-    equal((cli(m, "user", "ban", "hand").returncode, hand.me().status), (0, 401), "a ban ends sessions")
-    equal(sql(m, f"SELECT status, reason FROM query_log WHERE query_id = '{qid}'"), [["PAUSED", "the account is banned"]], "and pauses runs")
+    qid = hand("POST", "/api/queries", {"question": "Wet?", "journals": [journal],
+                                        "year_from": 2011, "year_to": 2025}).body["query_id"]
+    equal((cli(m, "user", "ban", "hand").returncode, hand.me().status), (0, 401),
+          "a ban ends sessions")
+    equal(sql(m, f"SELECT status, reason FROM query_log WHERE query_id = '{qid}'"),
+          [["PAUSED", "the account is banned"]], "and pauses runs")
     equal(cli(m, "user", "unban", "hand").returncode, 0, "and its end")
     rows = root.audit(f"?user={uid}&admin=" + quote("(command line)"))
-    equal([told(r) for r in rows], [("user.ban", "done"), ("run.pause", "done"), ("user.ban", "done"), ("user.deduct", "done"), ("user.deduct", "begun"),
-                                    ("user.recharge", "repeated"), ("user.recharge", "done"), ("user.add", "done")], "all of it is in the audit log")
-    equal((rows[1]["target"], rows[2]["after"], rows[6]["before"], rows[6]["after"], rows[6]["request_id"], rows[7]["after"]),
-          (qid, {"banned": True}, {"balance": "7.00"}, {"balance": "5007.00"}, "a", {"balance": "7.00", "permission": 2}), "with all there is to tell")
+    equal([told(r) for r in rows], [("user.ban", "done"),
+                                    ("run.pause", "done"), ("user.ban", "done"),
+                                    ("user.deduct", "done"), ("user.deduct", "begun"),
+                                    ("user.recharge", "repeated"), ("user.recharge", "done"),
+                                    ("user.add", "done")], "all of it is in the audit log")
+    equal((rows[1]["target"], rows[2]["after"], rows[6]["before"], rows[6]["after"],
+           rows[6]["request_id"], rows[7]["after"]),
+          (qid, {"banned": True}, {"balance": "7.00"}, {"balance": "5007.00"}, "a",
+           {"balance": "7.00", "permission": 2}), "with all there is to tell")
 
 
 LATENCY_MS = 1000
@@ -379,7 +498,8 @@ def follow_permission(root, uid, status, workers):
         began = time.monotonic()
         wait_for(lambda: workers() == permission, 10)
         took = time.monotonic() - began
-        ok(workers() == permission and took < LATENCY_MS / 1000 + 1 * SCALE, f"permission {permission} holds for a run at work", workers(), took)
+        ok(workers() == permission and took < LATENCY_MS / 1000 + 1 * SCALE,
+           f"permission {permission} holds for a run at work", workers(), took)
     equal(status()["state"], "RUNNING", "which is still the same run")
 
 
@@ -390,16 +510,19 @@ def follow_keys(root, sim):
         root("POST", f"/api/admin/keys/{kid}", {"active": False})
     time.sleep(1 * SCALE)
     calls = sim.stats()["requests"]
-    ok(not wait_for(lambda: sim.stats()["requests"] != calls, 1.5 * LATENCY_MS / 1000 / SCALE), "keys that are switched off are not used a second later")
+    ok(not wait_for(lambda: sim.stats()["requests"] != calls, 1.5 * LATENCY_MS / 1000 / SCALE),
+       "keys that are switched off are not used a second later")
     for kid in keys:
         root("POST", f"/api/admin/keys/{kid}", {"active": True})
-    ok(wait_for(lambda: sim.stats()["requests"] > calls, 10), "and used again when they are on", sim.stats())
+    ok(wait_for(lambda: sim.stats()["requests"] > calls, 10), "and used again when they are on",
+       sim.stats())
 
 
 def stop_for_a_ban(m, sim, root, uid, qid, workers):
-    """Paused within one latency, exactly: when the ban is answered the run is PAUSED; within a tenth of a second (crews look for news
-    forty times in one) no call is begun any more; those under way end by themselves, within their latency, are recorded and charged; then there
-    are no workers."""
+    """Paused within one latency, exactly: when the ban is answered the run is PAUSED; within a
+    tenth of a second (crews look for news forty times in one) no call is begun any more; those
+    under way end by themselves, within their latency, are recorded and charged; then there are no
+    workers."""
     ok(wait_for(lambda: workers() == 4, 10), "it works")
     finished = lambda: int(redis_link(m)("HGET", f"query:{uid}:{qid}:status", "finished"))
     root("POST", f"/api/admin/users/{uid}/ban", {"banned": True})
@@ -412,11 +535,15 @@ def stop_for_a_ban(m, sim, root, uid, qid, workers):
     equal(state, [["PAUSED", "the account is banned"]], "when a ban is answered the run is paused")
     ok(took < LATENCY_MS / 1000 + 0.3 * SCALE, "its workers stop within one latency", took)
     then = finished()
-    ok(not wait_for(lambda: (sim.stats()["requests"], finished()) != (calls, then), 1.5 * LATENCY_MS / 1000 / SCALE), "no call is begun, nothing more is finished",
-       sim.stats()["requests"] - calls, finished() - then)
+    ok(not wait_for(lambda: (sim.stats()["requests"], finished()) !=
+                    (calls, then), 1.5 * LATENCY_MS / 1000 / SCALE),
+       "no call is begun, nothing more is finished",
+       sim.stats()["requests"] - calls,
+       finished() - then)
     equal(then, calls, "and every call that was made is recorded")
     run = root("GET", f"/api/admin/users/{uid}/runs").body["queries"][0]
-    ok(run["state"] == "PAUSED" and run["reason"] == "the account is banned" and then == run["finished"] < run["papers"], "it is paused", run, then)
+    ok(run["state"] == "PAUSED" and run["reason"] == "the account is banned" and
+       then == run["finished"] < run["papers"], "it is paused", run, then)
 
 
 @with_server("switches and keys")
@@ -430,75 +557,102 @@ def _(m):
             r = root("POST", "/api/admin/toggle_registration", {"enabled": enabled})
             began = time.monotonic()
             equal(r.body, {"success": True, "enabled": enabled}, f"registration {enabled}")
-            wait_for(lambda: Api(n).register("somebody", "short").status == (400 if enabled else 403), 5)
+            wait_for(
+                lambda: Api(n).register("somebody", "short").status == (400 if enabled else 403), 5)
             took = time.monotonic() - began
             ok(took < 1 * SCALE, "seen by another server within a second", took)
             equal(seen(n), status, "and holds there")
         there = Admin(n)
         there.login("root")
-        root("POST", "/api/admin/switches", {"name": "new_runs", "on": False, "reason": "maintenance"})
+        root("POST", "/api/admin/switches",
+             {"name": "new_runs", "on": False, "reason": "maintenance"})
         began = time.monotonic()
-        state = lambda api: {s["name"]: s["on"] for s in api("GET", "/api/admin/switches").body["switches"]}
+        state = lambda api: {
+            s["name"]: s["on"] for s in api("GET", "/api/admin/switches").body["switches"]}
         wait_for(lambda: not state(there)["new_runs"], 5)
         ok(time.monotonic() - began < 1 * SCALE, "so is the other one", time.monotonic() - began)
         equal(state(there), {"registration": True, "new_runs": False}, "and nothing else")
         root("POST", "/api/admin/toggle_registration", {"enabled": False})
     with second(m) as n:
-        equal(Api(n).register("tooearly").status, 403, "a server that starts has it from its first moment on")
+        equal(Api(n).register("tooearly").status, 403,
+              "a server that starts has it from its first moment on")
         root("POST", "/api/admin/toggle_registration", {"enabled": True})
-    for body, field in (({"name": "power", "on": True}, "name"), ({"name": "new_runs", "on": 1}, "on"), ({"on": True}, "name")):
-        equal(root("POST", "/api/admin/switches", body).error, (400, "invalid", field), f"refused, naming {field}")
+    for body, field in (({"name": "power", "on": True}, "name"),
+                        ({"name": "new_runs", "on": 1}, "on"), ({"on": True}, "name")):
+        equal(root("POST", "/api/admin/switches", body).error, (400, "invalid", field),
+              f"refused, naming {field}")
     row = root.audit("?action=switch.turn")[-1]
-    equal((row["target"], row["before"], row["after"], row["reason"]), ("new_runs", {"on": True}, {"on": False}, "maintenance"), "noted")
+    equal((row["target"], row["before"], row["after"], row["reason"]),
+          ("new_runs", {"on": True}, {"on": False}, "maintenance"), "noted")
 
     secret = "sk-0123456789abcdefWXYZ"
     known = {k["id"] for k in root("GET", "/api/admin/keys").body["keys"]}
-    r = root("POST", "/api/admin/keys", {"key": secret, "name": "=first", "rpm_limit": 60, "day_cap": 0})
+    r = root("POST", "/api/admin/keys",
+             {"key": secret, "name": "=first", "rpm_limit": 60, "day_cap": 0})
     equal(r.status, 201, "a key is added", r)
     kid = r.body["id"]
     key = lambda: next(k for k in root("GET", "/api/admin/keys").body["keys"] if k["id"] == kid)
-    equal(key(), {"id": kid, "key": "sk-…WXYZ", "name": "=first", "service": "chat", "rpm_limit": 60, "tpm_limit": 500000, "active": True,
-                  "minute_cap": None, "day_cap": 0, "month_cap": None}, "and shown, but for what matters")
+    equal(key(), {"id": kid, "key": "sk-…WXYZ", "name": "=first", "service": "chat",
+                  "rpm_limit": 60, "tpm_limit": 500000, "active": True, "minute_cap": None,
+                  "day_cap": 0, "month_cap": None}, "and shown, but for what matters")
     equal(root("POST", "/api/admin/keys", {"key": secret}).error[:2], (409, "exists"), "once")
     r = root("POST", "/api/admin/keys", {"key": secret, "service": "embedding"})
     equal(r.status, 201, "but for another service, too", r)
     known.add(r.body["id"])
-    equal([k["service"] for k in root("GET", "/api/admin/keys").body["keys"] if k["key"] == "sk-…WXYZ"], ["chat", "embedding"], "as the list says")
-    r = root("POST", f"/api/admin/keys/{kid}", {"active": False, "tpm_limit": 9000, "day_cap": -1, "month_cap": 7})
+    equal([k["service"] for k in root("GET", "/api/admin/keys").body["keys"]
+           if k["key"] == "sk-…WXYZ"], ["chat", "embedding"], "as the list says")
+    r = root("POST", f"/api/admin/keys/{kid}",
+             {"active": False, "tpm_limit": 9000, "day_cap": -1, "month_cap": 7})
     equal(r.body, {"success": True, **key()}, "changed")
-    equal((key()["active"], key()["tpm_limit"], key()["rpm_limit"], key()["day_cap"], key()["month_cap"]), (False, 9000, 60, None, 7), "in part")
-    equal(sql(m, f"SELECT api_key, is_active, day_cap FROM api_list WHERE api_index = {kid}"), [[secret, "0", "NULL"]], "in MySQL")
-    equal(root("POST", f"/api/admin/keys/{kid}", {"active": True}).body["active"], True, "switched on again")
-    for body, field in (({"key": "short"}, "key"), ({"key": "with space in it"}, "key"), ({"key": "line\r\nbreak: it"}, "key"),
-                        ({"key": secret + "x", "rpm_limit": 0}, "rpm_limit"), ({"key": secret + "x", "day_cap": -2}, "day_cap"), ({}, "key"),
+    equal((key()["active"], key()["tpm_limit"], key()["rpm_limit"], key()["day_cap"],
+           key()["month_cap"]), (False, 9000, 60, None, 7), "in part")
+    equal(sql(m, f"SELECT api_key, is_active, day_cap FROM api_list WHERE api_index = {kid}"),
+          [[secret, "0", "NULL"]], "in MySQL")
+    equal(root("POST", f"/api/admin/keys/{kid}", {"active": True}).body["active"], True,
+          "switched on again")
+    for body, field in (({"key": "short"}, "key"), ({"key": "with space in it"}, "key"),
+                        ({"key": "line\r\nbreak: it"}, "key"),
+                        ({"key": secret + "x", "rpm_limit": 0}, "rpm_limit"),
+                        ({"key": secret + "x", "day_cap": -2}, "day_cap"), ({}, "key"),
                         ({"key": secret + "x", "service": "speech"}, "service")):
-        equal(root("POST", "/api/admin/keys", body).error, (400, "invalid", field), f"refused: {body}")
+        equal(root("POST", "/api/admin/keys", body).error, (400, "invalid", field),
+              f"refused: {body}")
     equal(root("POST", "/api/admin/keys/999", {"active": True}).status, 404, "no such key")
-    equal({k["id"] for k in root("GET", "/api/admin/keys").body["keys"]} - known, {kid}, "nothing else was added")
+    equal({k["id"] for k in root("GET", "/api/admin/keys").body["keys"]} - known, {kid},
+          "nothing else was added")
     r = root("POST", "/api/admin/keys", {"key": "tiny-key-123"})
-    equal(root("GET", "/api/admin/keys").body["keys"][-1]["key"], "…", "of a short one nothing is shown")
+    equal(root("GET", "/api/admin/keys").body["keys"][-1]["key"], "…",
+          "of a short one nothing is shown")
     rows = root.audit("?limit=200")
     row = [r for r in rows if r["action"] == "key.change"][-1]
-    equal((row["before"]["active"], row["after"]["active"], row["target"]), (True, False, str(kid)), "noted")
-    ok("123456789" not in json.dumps(rows) + m.log() and "tiny-key" not in json.dumps(rows) + m.log(), "never with the key itself")
+    equal((row["before"]["active"], row["after"]["active"], row["target"]), (True, False, str(kid)),
+          "noted")
+    ok("123456789" not in json.dumps(rows) + m.log() and
+       "tiny-key" not in json.dumps(rows) + m.log(), "never with the key itself")
 
 
 def by_time(m, root, walk):
-    # Half an hour late, as if a lock had been waited for: 03 at midnight has a higher number than half past.
+    # Half an hour late, as if a lock had been waited for: 03 at midnight has a higher number than
+    # half past.
     times = ["01 00:00", "02 00:00", "03 00:30", "03 00:00", "04 00:00", "05 00:00", "06 00:00"]
-    sql(m, "INSERT INTO admin_audit (at, admin_uid, admin_name, action, ip_address) VALUES "
-           + ", ".join(f"('2020-01-{t}', {8 if i else 777}, '{'777' if i else 'seven'}', 'day', '::1')" for i, t in enumerate(times)))
+    sql(m, "INSERT INTO admin_audit (at, admin_uid, admin_name, action, ip_address) VALUES " +
+        ", ".join(f"('2020-01-{t}', {8 if i else 777}, '{'777' if i else 'seven'}', 'day', '::1')"
+                  for i, t in enumerate(times)))
     days = lambda query: [r["at"][8:16].replace("T", " ") for r in walk("&action=day" + query, 3)]
     equal(days(""), times[::-1], "all days")
-    equal(days("&from=2020-01-02&to=2020-01-05"), times[1:5][::-1], "from one day to another, which is not meant")
+    equal(days("&from=2020-01-02&to=2020-01-05"), times[1:5][::-1],
+          "from one day to another, which is not meant")
     equal(days("&from=2020-01-03T00:15:00Z"), [*times[4:][::-1], "03 00:30"], "from a moment on")
-    equal(days("&to=2020-01-03T00:15:00.000Z"), ["03 00:00", "02 00:00", "01 00:00"], "before a moment")
+    equal(days("&to=2020-01-03T00:15:00.000Z"), ["03 00:00", "02 00:00", "01 00:00"],
+          "before a moment")
     equal((days("&from=2030-01-01"), days("&to=2000-01-01")), ([], []), "nobody was there")
-    equal([r["admin"] for r in walk("&admin=777", 3)], ["777"] * 6 + ["seven"], "a number may be a name")
+    equal([r["admin"] for r in walk("&admin=777", 3)], ["777"] * 6 + ["seven"],
+          "a number may be a name")
     for name in ("from", "to"):
         for text in ("yesterday", "2020-02-30", "2020-01-01T00:00:00%2B1"):
             r = root("GET", f"/api/admin/audit?{name}={text}")
-            ok(r.error == (400, "invalid", name) and "2026-01-31" in r.body["error"]["message"], f"no time: {text}", r)
+            ok(r.error == (400, "invalid", name) and "2026-01-31" in r.body["error"]["message"],
+               f"no time: {text}", r)
 
 
 MANY = 60000
@@ -507,18 +661,29 @@ MANY = 60000
 @with_server("a long audit log")
 def _(m):
     root = admin(m, "root")
-    sql(m, "INSERT INTO admin_audit (at, admin_uid, admin_name, action, target_uid, details, ip_address) SELECT '2020-01-01' + INTERVAL seq MINUTE,"
-           " IF(seq % 30000, 7, 5), IF(seq % 30000, 'busy', 'rare'), IF(seq % 30000, 'much', 'seldom'), IF(seq % 30000, 3, 4), '{\"outcome\": \"done\"}',"
-           f" '::1' FROM seq_1_to_{MANY}; ANALYZE TABLE admin_audit")
+    sql(m, "INSERT INTO admin_audit"
+        " (at, admin_uid, admin_name, action, target_uid, details, ip_address)"
+        " SELECT '2020-01-01' + INTERVAL seq MINUTE, IF(seq % 30000, 7, 5),"
+        " IF(seq % 30000, 'busy', 'rare'), IF(seq % 30000, 'much', 'seldom'),"
+        " IF(seq % 30000, 3, 4), '{\"outcome\": \"done\"}',"
+        f" '::1' FROM seq_1_to_{MANY}; ANALYZE TABLE admin_audit")
     read = lambda: sum(int(n) for _, n in sql(m, "SHOW GLOBAL STATUS LIKE 'Handler_read%'"))
     last = sql(m, "SELECT MAX(id) FROM admin_audit WHERE admin_uid = 7")[0][0]
-    for query, rows in (("admin=rare", 2), ("admin=5", 2), ("action=seldom", 2), ("user=4", 2), ("admin=busy", 50), ("action=much&user=3", 50), ("to=2020-01-02", 50),
-                        ("from=2020-01-20&to=2020-01-21", 50), ("from=2020-01-20&to=2020-01-21&action=much", 50), ("to=2019-01-01", 0), ("action=never", 0),
-                        (f"admin=busy&cursor={int(last) // 2}", 50), (f"admin=7&cursor={int(last) - 9000}", 50), (f"action=much&user=3&cursor={int(last) // 3}", 50), ("action=seldom&from=2020-01-05", 2), ("", 50)):
+    for query, rows in (("admin=rare", 2), ("admin=5", 2), ("action=seldom", 2), ("user=4", 2),
+                        ("admin=busy", 50), ("action=much&user=3", 50), ("to=2020-01-02", 50),
+                        ("from=2020-01-20&to=2020-01-21", 50),
+                        ("from=2020-01-20&to=2020-01-21&action=much", 50),
+                        ("to=2019-01-01", 0), ("action=never", 0),
+                        (f"admin=busy&cursor={int(last) // 2}", 50),
+                        (f"admin=7&cursor={int(last) - 9000}", 50),
+                        (f"action=much&user=3&cursor={int(last) // 3}", 50),
+                        ("action=seldom&from=2020-01-05", 2), ("", 50)):
         before = read()
         r = root("GET", "/api/admin/audit?" + query)
         cost = read() - before
-        ok(len(r.body["actions"]) == rows and cost < MANY / 20, f"{query or 'all'}: a page is found without reading it all", len(r.body["actions"]), cost)
+        ok(len(r.body["actions"]) == rows and
+           cost < MANY / 20, f"{query or 'all'}: a page is found without reading it all",
+           len(r.body["actions"]), cost)
 
 
 @with_server("the audit log")
@@ -528,30 +693,37 @@ def _(m):
     root("POST", f"/api/admin/users/{uid_of(asher)}/permission", {"permission": 3, "reason": nasty})
     clerk("POST", f"/api/admin/users/{uid_of(asher)}/ban", {"banned": False, "reason": "@SUM(1)"})
     sql(m, "INSERT INTO admin_audit (at, admin_uid, admin_name, action, details, ip_address)"
-           " SELECT UTC_TIMESTAMP(3), 9, 'old', 'old.deed', CONCAT('{\"outcome\": \"done\", \"reason\": \"', seq, '\"}'), '::1' FROM seq_1_to_450")
+        " SELECT UTC_TIMESTAMP(3), 9, 'old', 'old.deed',"
+        " CONCAT('{\"outcome\": \"done\", \"reason\": \"', seq, '\"}'), '::1' FROM seq_1_to_450")
     def walk(query, limit=100):
         rows, cursor = [], ""
         while cursor is not None:
-            page = root("GET", f"/api/admin/audit?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else "")).body
+            page = root("GET", f"/api/admin/audit?limit={limit}{query}" +
+                        (f"&cursor={cursor}" if cursor else "")).body
             rows += page["actions"]
             cursor = page["next"]
         return rows
     rows = walk("")
-    equal([int(i) for i, in sql(m, "SELECT id FROM admin_audit ORDER BY id DESC")], [r["id"] for r in rows], "all of it, page by page")
+    equal([int(i) for i, in sql(m, "SELECT id FROM admin_audit ORDER BY id DESC")],
+          [r["id"] for r in rows], "all of it, page by page")
     equal({r["admin"] for r in walk("&admin=CLERK")}, {"clerk"}, "by name")
     equal([r["action"] for r in walk(f"&admin={uid_of(clerk)}")][0], "user.ban", "by number")
     equal(len(walk("&action=old.deed", 200)), 450, "by action")
-    equal([r["action"] for r in walk(f"&user={uid_of(asher)}&admin=root")], ["user.permission"], "by user and admin")
-    equal(root("GET", "/api/admin/audit?cursor=-1").error, (400, "invalid", "cursor"), "no such page")
+    equal([r["action"] for r in walk(f"&user={uid_of(asher)}&admin=root")], ["user.permission"],
+          "by user and admin")
+    equal(
+        root("GET", "/api/admin/audit?cursor=-1").error, (400, "invalid", "cursor"), "no such page")
 
     def download(query=""):
         c = HTTPConnection("127.0.0.1", m.port, timeout=20)
-        c.request("GET", "/api/admin/audit.csv" + query, headers={"Authorization": f"Bearer {root.token}"})
+        c.request("GET", "/api/admin/audit.csv" + query,
+                  headers={"Authorization": f"Bearer {root.token}"})
         r = c.getresponse()
         text = r.read().decode()
         c.close()
         doc = json.loads(m.get("/openapi.json").body)
-        equal(openapi.problems(doc, "GET", "/api/admin/audit.csv", r.status, r.headers["Content-Type"]), [], "as the document says")
+        equal(openapi.problems(doc, "GET", "/api/admin/audit.csv", r.status,
+                               r.headers["Content-Type"]), [], "as the document says")
         return r, list(csv.reader(io.StringIO(text, newline="")))
     r, table = download()
     ok("attachment" in r.headers["Content-Disposition"], "a file")
@@ -560,7 +732,8 @@ def _(m):
     equal([t[column["id"]] for t in table[1:]], [str(r["id"]) for r in rows], "in the same order")
     line = next(t for t in table if t[column["action"]] == "user.permission")
     equal(line[column["reason"]], "'" + nasty, "no formulas")
-    equal((json.loads(line[column["before"]]), json.loads(line[column["after"]]), line[column["admin"]], line[column["ip_address"]]),
+    equal((json.loads(line[column["before"]]), json.loads(
+        line[column["after"]]), line[column["admin"]], line[column["ip_address"]]),
           ({"permission": 1}, {"permission": 3}, "root", "127.0.0.1"), "what is told")
     ok(not any(cell[:1] in "=+-@" for t in table[1:] for cell in t if cell), "anywhere")
     _, table = download("?action=old.deed&admin=old")
@@ -572,7 +745,9 @@ def _(m):
     rows = walk("")
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         for path in ("/api/admin/audit", f"/api/admin/audit/{rows[0]['id']}"):
-            ok(ask(m.port, path, method=method, headers=[f"Authorization: Bearer {root.token}"]).status in (404, 405), f"{method} {path}")
+            ok(ask(m.port, path, method=method,
+                   headers=[f"Authorization: Bearer {root.token}"]).status in (404, 405),
+               f"{method} {path}")
     equal(walk(""), rows, "nobody can edit it")
 
 

@@ -1,4 +1,5 @@
-"""What admins are told by a webhook, once for each episode, while stores and nodes go away: on real stores, with a simulated AI."""
+"""What admins are told by a webhook, once for each episode, while stores and nodes go away: on real
+stores, with a simulated AI."""
 import json
 import os
 import signal
@@ -11,21 +12,29 @@ from sim import Sim
 
 
 def keys_refused(m, root, worker, hook):
-    kid = root("POST", "/api/admin/keys", {"key": "sk-nobody-knows-this-one", "rpm_limit": 100000}).body["id"]
-    root("POST", f"/api/admin/users/{uid_of(worker)}/recharge", {"amount": "100000", "request_id": "x"})
+    kid = root("POST", "/api/admin/keys",
+               {"key": "sk-nobody-knows-this-one", "rpm_limit": 100000}).body["id"]
+    root("POST", f"/api/admin/users/{uid_of(worker)}/recharge",
+         {"amount": "100000", "request_id": "x"})
     journals = [j["name"] for j in worker("GET", "/api/journals").body["journals"]]
-    worker("POST", "/api/queries", {"question": "Wet?", "year_from": 1900, "year_to": 2100, "journals": journals})
+    worker("POST", "/api/queries",
+           {"question": "Wet?", "year_from": 1900, "year_to": 2100, "journals": journals})
     hook.told(f"key:{kid}", ["begun"])
     ok(hook.refused == 1, "a message that was refused is sent again")
     _, path, body = next(g for g in hook.got if g[2]["alert"] == f"key:{kid}")
-    ok(path == "/hooks/s3cr3t" and set(body) == {"id", "event", "alert", "text", "since", "at", "seconds"} and "401" in body["text"], "what is told", body)
-    o = wait_for(lambda: (o := overview(root))["alerts"] and o, 5) or overview(root)  # nodes may differ by a second
+    members = {"id", "event", "alert", "text", "since", "at", "seconds"}
+    ok(path == "/hooks/s3cr3t" and set(body) == members and "401" in body["text"],
+       "what is told", body)
+    # Nodes may differ by a second.
+    o = wait_for(lambda: (o := overview(root))["alerts"] and o, 5) or overview(root)
     key = next(k for k in o["keys"] if k["id"] == kid)
-    ok(key["state"] == "refused" and "401" in key["last_error"] and key["last_error_at"], "the key, and why", key)
+    ok(key["state"] == "refused" and "401" in key["last_error"] and key["last_error_at"],
+       "the key, and why", key)
     equal([a["name"] for a in o["alerts"]], [f"key:{kid}"], "in the overview, too")
     root("POST", f"/api/admin/keys/{kid}", {"active": False})
     hook.told(f"key:{kid}", ["begun", "ended"])
-    ok("nobody-knows" not in json.dumps(hook.got) + m.log() and "s3cr3t" not in m.log(), "no secrets are told")
+    ok("nobody-knows" not in json.dumps(hook.got) + m.log() and "s3cr3t" not in m.log(),
+       "no secrets are told")
 
 
 def store_down(m, root, store, name, hook):
@@ -35,7 +44,8 @@ def store_down(m, root, store, name, hook):
         hook.told(name, ["begun"])
         if name == "redis":
             r = root("GET", "/api/admin/overview")
-            ok(r.status == 200 and not r.body["stores"]["redis"]["up"] and r.body["stores"]["mysql"]["up"] and r.body["stores"]["redis"]["problem"],
+            ok(r.status == 200 and not r.body["stores"]["redis"]["up"] and
+               r.body["stores"]["mysql"]["up"] and r.body["stores"]["redis"]["problem"],
                "the overview says so", r)
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -44,7 +54,8 @@ def store_down(m, root, store, name, hook):
 
 def node_lost(m, root, hook):
     said = redis_link(m)("HGETALL", "sys:nodes:info")
-    victim = json.loads(said[1])  # if it was the one that watches, another one does within ten seconds
+    # If it was the node that watches, another one does within ten seconds.
+    victim = json.loads(said[1])
     os.kill(int(victim["name"].rsplit(":", 1)[1]), signal.SIGKILL)
     hook.told("node:" + victim["id"], ["begun", "ended"])
 
@@ -55,17 +66,23 @@ def _():
     with open(keys, "w") as f:
         f.write("sk-of-the-simulator\n")
     with Hook() as hook, Sim("--keys", keys) as sim, Millrace(env={
-            "MILLRACE_SAMPLE_PAPERS": "500", "MILLRACE_AI_URL": sim.url, "MILLRACE_ALERT_WEBHOOK_URL": hook.url}) as m:
+            "MILLRACE_SAMPLE_PAPERS": "500", "MILLRACE_AI_URL": sim.url,
+            "MILLRACE_ALERT_WEBHOOK_URL": hook.url}) as m:
         assert wait_for(m.ready, 30), m.get("/readyz")
         root, worker = admin(m, "root"), user(m, "worker")
         sql(m, "DELETE FROM api_list")
-        for part in (lambda: keys_refused(m, root, worker, hook), lambda: store_down(m, root, "redis", "redis", hook),
-                     lambda: store_down(m, root, "mariadb", "mysql", hook), lambda: node_lost(m, root, hook)):
+        for part in (lambda: keys_refused(m, root, worker, hook),
+                     lambda: store_down(m, root, "redis", "redis", hook),
+                     lambda: store_down(m, root, "mariadb", "mysql", hook),
+                     lambda: node_lost(m, root, hook)):
             began = time.monotonic()
             part()
             note(f"{time.monotonic() - began:.1f} s")
-        equal({b["alert"] for _, _, b in hook.got if hook.events(b["alert"]) != ["begun", "ended"]}, set(), "each was told once", *hook.got)
-        ok(wait_for(lambda: not any(overview(root)["alerts"] for _ in range(6)), 5), "nothing is left", overview(root)["alerts"])
+        equal({b["alert"] for _, _, b in hook.got if hook.events(b["alert"]) != ["begun", "ended"]},
+              set(), "each was told once", *hook.got)
+        ok(wait_for(lambda: not any(overview(root)["alerts"] for _ in range(6)), 5),
+           "nothing is left",
+           overview(root)["alerts"])
 
 
 run_tests()

@@ -7,8 +7,8 @@ import shutil
 import socket
 import subprocess
 
-from harness import (ROOT, Client, Millrace, copy_of_template, equal, folder, note, ok, redis, run, run_tests,
-                     test, wait_for)
+from harness import (ROOT, Client, Millrace, copy_of_template, equal, folder, note, ok, redis, run,
+                     run_tests, test, wait_for)
 
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "configuration.md")
@@ -111,7 +111,8 @@ def _():
     r = run("config", "--check", cwd=cwd)
     equal((r.returncode, "can be used" in r.stdout), (0, True), "--check", r.stdout)
     r = run("config", "--markdown", cwd=cwd, env={"MILLRACE_NODES": "nonsense"})
-    ok(r.returncode == 0 and "| `http.body_bytes_max` | `MILLRACE_HTTP_BODY_BYTES_MAX` |" in r.stdout,
+    ok(r.returncode == 0 and
+       "| `http.body_bytes_max` | `MILLRACE_HTTP_BODY_BYTES_MAX` |" in r.stdout,
        "--markdown, whatever is set", r.stdout)
     r = run("config", "--check", env={"MILLRACE_NODES": "nonsense"})
     equal(r.returncode, 1, "--check of something wrong")
@@ -144,7 +145,8 @@ def _():
             json.loads(line)
         ok(True, "every line of output and log is JSON")
         if int(open("/proc/sys/vm/max_map_count").read()) < 2000000:
-            ok("sysctl -w vm.max_map_count=2002000" in m.log(), "too few mappings: a warning", m.log())
+            ok("sysctl -w vm.max_map_count=2002000" in m.log(), "too few mappings: a warning",
+               m.log())
         equal(redis(m, "CONFIG", "GET", "maxmemory"), "*2", "Redis answers")
 
 
@@ -169,7 +171,8 @@ def _():
     with open(f"{base}/home/letter", "w") as f:
         f.write("x")
     os.chmod(f"{base}/home", 0o755)
-    refused("somebody's folder", f"{base}/home", "is neither empty nor a data directory of millrace")
+    refused("somebody's folder", f"{base}/home",
+            "is neither empty nor a data directory of millrace")
     equal(os.stat(f"{base}/home").st_mode & 0o777, 0o755, "its rights are untouched")
     deep = base + "/" + "d" * (100 - len(base))
     refused("a long path", deep, "the path of a socket may have 107: set a shorter data_dir")

@@ -1,12 +1,13 @@
-"""Distillations over HTTP: what they cost, chains of them, runs that change under them, and what Redis need not know."""
+"""Distillations over HTTP: what they cost, chains of them, runs that change under them, and what
+Redis need not know."""
 import csv
 import io
 import time
 
 from client import cli
 from harness import equal, http, note, ok, redis_link, run_tests, sql, wait_for
-from screening import (act, audited, charged, inflight, journals, person, reaches, results, submit, view,
-                       with_screening)
+from screening import (act, audited, charged, inflight, journals, person, reaches, results, submit,
+                       view, with_screening)
 
 AGAIN = "Is it about energy or light?"
 PRICES = [1, 3, 7]
@@ -61,14 +62,15 @@ def chain(m, sim):
     api, other = person(m, "alice", permission=20), person(m, "bob")
     prices = set_prices(m, PRICES)
     first, _ = submit(api, 900)
-    equal(estimate(api, first).error[:2], (409, "conflict"), "a run that goes on cannot be distilled")
+    equal(
+        estimate(api, first).error[:2], (409, "conflict"), "a run that goes on cannot be distilled")
     ok(reaches(api, first, "DONE"), "a run")
     equal((estimate(api, first).error[:2], distil(api, first).error[:2]), ((409, "conflict"),) * 2,
           "nor one that is not archived")
     found = relevant(results(m, api, first))
     cents = sum(prices[journal_of(r)] * 10 for r in found.values())
-    ok(len(found) > 120 and {prices[journal_of(r)] for r in found.values()} == set(PRICES), "at several prices",
-       len(found))
+    ok(len(found) > 120 and {prices[journal_of(r)] for r in found.values()} == set(PRICES),
+       "at several prices", len(found))
     set_prices(m, [50])
     want = {"success": True, "papers": len(found), "cost": money(cents)}
     equal(archived(api, first), want, "once it is, each paper costs a tenth of what it cost then")
@@ -85,21 +87,28 @@ def chain(m, sim):
     second = second.body["query_id"]
     ok(reaches(api, second, "DONE"), "done")
     v = view(api, second)
-    equal((v["papers"], v["finished"], v["failed"], v["cost"]), (len(found), len(found), 0, money(cents)),
-          "all of its papers, for what was estimated")
-    equal((v["is_distillation"], v["original_query_id"], v["question"]), (True, first, AGAIN), "what it is")
-    equal(f"{before - float(api.me().body['balance']):.2f}", money(cents), "the balance is less by that much")
+    equal((v["papers"], v["finished"], v["failed"], v["cost"]),
+          (len(found), len(found), 0, money(cents)), "all of its papers, for what was estimated")
+    equal((v["is_distillation"], v["original_query_id"], v["question"]), (True, first, AGAIN),
+          "what it is")
+    equal(f"{before - float(api.me().body['balance']):.2f}", money(cents),
+          "the balance is less by that much")
     wait_for(lambda: charged(m, second) == cents, 10)
     equal(charged(m, second), cents, "and so says billing_log")
     judged = results(m, api, second)
-    equal((set(judged), sim.stats()["requests"]), (set(found), len(found)), "those that were relevant, once each")
-    equal({d: r["block_key"] for d, r in judged.items()}, {d: r["block_key"] for d, r in found.items()}, "their blocks")
+    equal((set(judged), sim.stats()["requests"]), (set(found), len(found)),
+          "those that were relevant, once each")
+    equal({d: r["block_key"] for d, r in judged.items()},
+          {d: r["block_key"] for d, r in found.items()}, "their blocks")
     link = redis_link(m)
     chunks = link("KEYS", f"distill_chunk:{api.uid}:{second}:*")
-    equal(sorted(link("LLEN", k) for k in chunks), sorted([len(found) % 100 or 100] + [100] * ((len(found) - 1) // 100)),
+    equal(sorted(link("LLEN", k) for k in chunks),
+          sorted([len(found) % 100 or 100] + [100] * ((len(found) - 1) // 100)),
           "in chunks of a hundred")
-    equal((view(api, first)["distillations"], view(api, second)["distillations"]), ([second], []), "the first has it")
-    equal([(q["query_id"], q["original_query_id"]) for q in api("GET", "/api/queries").body["queries"]],
+    equal((view(api, first)["distillations"], view(api, second)["distillations"]), ([second], []),
+          "the first has it")
+    equal([(q["query_id"], q["original_query_id"])
+           for q in api("GET", "/api/queries").body["queries"]],
           [(second, first), (first, None)], "the history has both")
 
     twice = relevant(judged)
@@ -110,11 +119,14 @@ def chain(m, sim):
     forget(m, api, second)
     third = distil(api, second, "Does it say catalyst?").body["query_id"]
     ok(reaches(api, third, "DONE"), "which also needs nothing of Redis")
-    equal((set(results(m, api, third)), view(api, third)["cost"]), (set(twice), money(cents)), "those, for that")
-    rows = lambda qid: list(csv.reader(io.StringIO(http(
-        m.port, f"/api/download_csv?query_id={qid}&scope=all", headers=[f"Authorization: Bearer {api.token}"]
-    ).body.decode("utf-8-sig"))))[1:]
-    equal(({r[0] for r in rows(second)}, {r[0] for r in rows(third)}), (set(judged), set(twice)), "results as files")
+    equal((set(results(m, api, third)), view(api, third)["cost"]), (set(twice), money(cents)),
+          "those, for that")
+    rows = lambda qid: list(
+        csv.reader(io.StringIO(
+                       http(m.port, f"/api/download_csv?query_id={qid}&scope=all", headers=[
+                           f"Authorization: Bearer {api.token}"]).body.decode("utf-8-sig"))))[1:]
+    equal(({r[0] for r in rows(second)}, {r[0] for r in rows(third)}), (set(judged), set(twice)),
+          "results as files")
     control(m, sim, api, first)
     poor(m, api, first)
 
@@ -125,8 +137,9 @@ def poor(m, api, qid):
     assert cli(m, "user", "deduct", "alice", rest).returncode == 0
     runs = sql(m, "SELECT COUNT(*) FROM query_log")
     equal(distil(api, qid).status, 402, "a cent is missing")
-    equal((sql(m, "SELECT COUNT(*) FROM query_log"), sql(m, "SELECT COUNT(DISTINCT query_id) FROM distill_paper")),
-          (runs, [["5"]]), "nothing is written")
+    equal((sql(m, "SELECT COUNT(*) FROM query_log"),
+           sql(m, "SELECT COUNT(DISTINCT query_id) FROM distill_paper")), (runs, [["5"]]),
+          "nothing is written")
 
 
 def control(m, sim, api, first):
@@ -147,10 +160,13 @@ def control(m, sim, api, first):
     ok(wait_for(lambda: view(api, second)["workers"] == 0, 5), "its workers are gone")
     v = view(api, second)
     found = results(m, api, second)
-    ok(asked < v["finished"] < v["papers"] and len(found) == v["finished"], "what was judged stays", v)
+    ok(asked < v["finished"] < v["papers"] and len(found) == v["finished"], "what was judged stays",
+       v)
     wait_for(lambda: charged(m, second) == round(float(v["cost"]) * 100), 10)
-    equal(charged(m, second), round(float(v["cost"]) * 100), "and was charged, and no more than that")
-    equal([act(api, second, what).status for what in ("resume", "retry_failed")], [409, 409], "that is final")
+    equal(charged(m, second), round(float(v["cost"]) * 100),
+          "and was charged, and no more than that")
+    equal([act(api, second, what).status for what in ("resume", "retry_failed")], [409, 409],
+          "that is final")
     ok(wait_for(lambda: inflight(m) == {}, 3), "no unit is held")
 
 
@@ -190,7 +206,8 @@ def failures(m, sim):
     lost = spoil(m, some(known, 1))
     fails = distil(api, first).body["query_id"]
     ok(reaches(api, fails, "DONE"), "so is a distillation")
-    equal((view(api, fails)["failed"], view(api, fails)["finished"]), (len(lost), len(known)), "and has failed papers")
+    equal((view(api, fails)["failed"], view(api, fails)["finished"]), (len(lost), len(known)),
+          "and has failed papers")
     ok(float(view(api, fails)["cost"]) < float(cost), "which are not charged")
 
     mend(m, {**were, **lost})
@@ -203,10 +220,13 @@ def failures(m, sim):
     ok(reaches(api, waits, "DONE"), "goes on")
     equal((set(results(m, api, waits)), view(api, waits)["failed"]), (set(known), 0), "over these")
     sim.reset()
-    equal(act(api, fails, "retry_failed").status, 200, "a distillation tries its failed papers again")
+    equal(
+        act(api, fails, "retry_failed").status, 200, "a distillation tries its failed papers again")
     ok(reaches(api, fails, "DONE"), "it is done")
-    equal((view(api, fails)["failed"], sim.stats()["requests"]), (0, len(lost)), "only those are asked about")
-    equal((view(api, waits)["cost"], view(api, fails)["cost"]), (cost, cost), "each costs what was estimated")
+    equal((view(api, fails)["failed"], sim.stats()["requests"]), (0, len(lost)),
+          "only those are asked about")
+    equal((view(api, waits)["cost"], view(api, fails)["cost"]), (cost, cost),
+          "each costs what was estimated")
     equal(archived(api, first)["papers"], len(more), "a new one would have all")
     equal(sorted(view(api, first)["distillations"]), sorted([waits, fails]), "the run has both")
 

@@ -1,4 +1,5 @@
-"""Downloads over HTTP, on real stores: what other programs make of the files, who may have them, the old routes."""
+"""Downloads over HTTP, on real stores: what other programs make of the files, who may have them,
+the old routes."""
 import base64
 import concurrent.futures
 import csv
@@ -16,10 +17,14 @@ from client import PASSWORD, Api, cli, with_server
 from harness import alive, equal, folder, note, ok, redis_link, run_tests, sql, wait_for
 
 HOSTILE = {
-    "10.5555/a": '@article{dup,\n  title = {=cmd|\' /C calc\'!A0},\n  author = {+Eve and {Barnes and Noble, Inc.}},\n year = 2024}',
-    "10.5555/b": '@article{dup2, title = "Say {"}hi{"}, {\\"o} and 50\\%",\r\n  abstract = {二氧化碳，😀\n\nwith\ttabs},\n journal = jn, year = 2024}',
-    "10.5555/c": '@inproceedings{c3, title = {Unclosed $\\frac{1}{ \\textbf{x}} and @ signs}, booktitle = {中文会议}, pages = {1--9}, year = 2024}',
-    "made-up/0123456789abcdef0123456789abcdef": '@misc{m4, title = {No DOI}, author = {Ludwig van Beethoven}, year = 2024}',
+    "10.5555/a": '@article{dup,\n  title = {=cmd|\' /C calc\'!A0},\n'
+                 '  author = {+Eve and {Barnes and Noble, Inc.}},\n year = 2024}',
+    "10.5555/b": '@article{dup2, title = "Say {"}hi{"}, {\\"o} and 50\\%",\r\n'
+                 '  abstract = {二氧化碳，😀\n\nwith\ttabs},\n journal = jn, year = 2024}',
+    "10.5555/c": '@inproceedings{c3, title = {Unclosed $\\frac{1}{ \\textbf{x}} and @ signs},'
+                 ' booktitle = {中文会议}, pages = {1--9}, year = 2024}',
+    "made-up/0123456789abcdef0123456789abcdef":
+        '@misc{m4, title = {No DOI}, author = {Ludwig van Beethoven}, year = 2024}',
 }
 STRINGS = '@string{jn = "Journal of {N}oise"}\n'
 
@@ -27,7 +32,8 @@ STRINGS = '@string{jn = "Journal of {N}oise"}\n'
 class User(Api):
     def __init__(self, server, name, balance="0.00"):
         super().__init__(server)
-        added = cli(server, "user", "add", name, "--balance", balance, "--permission", "10", stdin=PASSWORD + "\n")
+        added = cli(server, "user", "add", name, "--balance", balance, "--permission", "10",
+                    stdin=PASSWORD + "\n")
         assert added.returncode == 0, added
         self.uid = self.login(name).body["uid"]
 
@@ -44,7 +50,8 @@ class User(Api):
         return r
 
     def create(self, qid, kind, scope="relevant"):
-        return self("POST", "/api/download/create", {"query_id": qid, "type": kind, "scope": scope}).body["task_id"]
+        return self("POST", "/api/download/create",
+                    {"query_id": qid, "type": kind, "scope": scope}).body["task_id"]
 
     def status(self, task):
         return self("GET", f"/api/download/status?task_id={task}").body
@@ -61,17 +68,22 @@ class User(Api):
 
 
 def archive(server, uid, qid, question="Is it wet?", where="1"):
-    """A run that is done and archived: every paper of the corpus, each second one relevant, each tenth failed."""
+    """A run that is done and archived: every paper of the corpus, each second one relevant, each
+    tenth failed."""
     params = json.dumps({"question": question}).replace("\\", "\\\\").replace("'", "''")
     sql(server, f"""
-        INSERT INTO query_log (query_id, uid, status, archived, search_params, total_papers, finished_papers,
-            relevant_papers) SELECT '{qid}', {uid}, 'DONE', 1, '{params}', COUNT(*), COUNT(*), 0
+        INSERT INTO query_log (query_id, uid, status, archived, search_params, total_papers,
+            finished_papers, relevant_papers)
+            SELECT '{qid}', {uid}, 'DONE', 1, '{params}', COUNT(*), COUNT(*), 0
             FROM paperinfo WHERE {where};
         INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)
-            SELECT {uid}, '{qid}', DOI, CONCAT('meta:', journal, ':', year), IF(n % 10 = 9, NULL, n % 2 = 0),
+            SELECT {uid}, '{qid}', DOI, CONCAT('meta:', journal, ':', year),
+                IF(n % 10 = 9, NULL, n % 2 = 0),
                 IF(n % 10 = 9, '{{"error":"timeout"}}',
-                   CONCAT('{{"relevant":', IF(n % 2 = 0, 'true', 'false'), ',"reason":"=because \\\\"it\\\\" is, 是"}}'))
-            FROM (SELECT DOI, journal, year, ROW_NUMBER() OVER (ORDER BY DOI) - 1 AS n FROM paperinfo WHERE {where}) p;
+                   CONCAT('{{"relevant":', IF(n % 2 = 0, 'true', 'false'),
+                          ',"reason":"=because \\\\"it\\\\" is, 是"}}'))
+            FROM (SELECT DOI, journal, year, ROW_NUMBER() OVER (ORDER BY DOI) - 1 AS n
+                  FROM paperinfo WHERE {where}) p;
         UPDATE query_log SET relevant_papers = (SELECT COUNT(*) FROM search_result r
             WHERE r.query_id = '{qid}' AND relevant = 1) WHERE query_id = '{qid}'""")
 
@@ -106,7 +118,8 @@ def pybtex(data):
                "d = parse_file(sys.argv[1], 'bibtex')\n"
                "print(json.dumps({k: dict(e.fields) for k, e in d.entries.items()}))")
     # Debian's packages are for Debian's Python.
-    done = subprocess.run(["/usr/bin/python3", "-c", program, path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/usr/bin/python3", "-c", program, path], capture_output=True, text=True,
+                          timeout=60)
     return json.loads(done.stdout) if done.returncode == 0 else done.stderr
 
 
@@ -127,19 +140,25 @@ def real(m):
     equal(int(r.headers["Content-Length"]), len(r.content), "its length is told")
     name = f"millrace-二氧化碳-and-water-{today}-relevant.csv"
     ok(f'filename="millrace-and-water-{today}-relevant.csv"' in r.headers["Content-Disposition"]
-       and urllib.parse.quote(name) in r.headers["Content-Disposition"], "its name", r.headers["Content-Disposition"])
+       and urllib.parse.quote(name) in r.headers["Content-Disposition"], "its name",
+       r.headers["Content-Disposition"])
     ok(r.content.startswith(b"\xef\xbb\xbf"), "a byte order mark, for Excel")
     rows = rows_of(r)
-    equal(rows[0], ["doi", "title", "authors", "journal", "year", "verdict", "reason", "abstract"], "columns")
-    equal((len(rows) - 1, {len(x) for x in rows}, {x[5] for x in rows[1:]}), (relevant, {8}, {"relevant"}), "rows")
-    ok(all(x[1] and x[2] and x[6] == "'=because \"it\" is, 是" for x in rows[1:]), "titles, authors, reasons")
+    equal(rows[0], ["doi", "title", "authors", "journal", "year", "verdict", "reason", "abstract"],
+          "columns")
+    equal((len(rows) - 1, {len(x) for x in rows}, {x[5] for x in rows[1:]}),
+          (relevant, {8}, {"relevant"}), "rows")
+    ok(all(x[1] and x[2] and x[6] == "'=because \"it\" is, 是" for x in rows[1:]),
+       "titles, authors, reasons")
     rows = rows_of(u.file("q1", "csv", "all"))
-    equal((len(rows) - 1, {x[5] for x in rows[1:]}), (total, {"relevant", "not relevant", "failed"}), "all of them")
+    equal((len(rows) - 1, {x[5] for x in rows[1:]}),
+          (total, {"relevant", "not relevant", "failed"}), "all of them")
 
     r = u.file("q1", "bib")
     equal(r.headers["Content-Type"], "application/x-bibtex; charset=utf-8", "BibTeX")
     stored = [json.loads(base64.b64decode(row[0].replace("\\n", "")))["bib"] for row in sql(
-        m, "SELECT TO_BASE64(Bib) FROM paperinfo JOIN search_result r ON r.doi = paperinfo.DOI WHERE relevant = 1")]
+        m, "SELECT TO_BASE64(Bib) FROM paperinfo JOIN search_result r ON r.doi = paperinfo.DOI"
+        " WHERE relevant = 1")]
     text = r.content.decode()
     ok(len(stored) == relevant and all(b in text for b in stored), "entries are byte for byte")
     found = pybtex(r.content)
@@ -151,18 +170,20 @@ def real(m):
     equal(r.headers["Content-Type"], "application/x-research-info-systems; charset=utf-8", "RIS")
     xml, count, err = external("ris2xml", r.content)
     equal(count, relevant, "bibutils reads it", err[:300])
-    equal((xml.count("<title>") >= relevant, xml.count("journal article")), (True, relevant), "titles of articles")
+    equal((xml.count("<title>") >= relevant, xml.count("journal article")), (True, relevant),
+          "titles of articles")
 
 
 def hostile(m):
     u = User(m, "hostile")
     add_hostile(m)
     archive(m, u.uid, "h1", "x", "DOI LIKE '10.5555/_' OR DOI LIKE 'made-up/0123%'")
-    sql(m, "UPDATE search_result SET relevant = 1, ai_result = '{\"relevant\": true, \"reason\": \"\\\\n=1+1\"}'"
-           " WHERE query_id = 'h1'")
+    sql(m, "UPDATE search_result SET relevant = 1,"
+        " ai_result = '{\"relevant\": true, \"reason\": \"\\\\n=1+1\"}' WHERE query_id = 'h1'")
     rows = {x[0]: x for x in rows_of(u.file("h1", "csv"))[1:]}
     equal(sorted(rows), sorted(HOSTILE), "every paper is in the table, in a row of its own")
-    equal(rows["10.5555/a"][1:3], ["'=cmd|' /C calc'!A0", "'+Eve and Barnes and Noble, Inc."], "no formulas")
+    equal(rows["10.5555/a"][1:3], ["'=cmd|' /C calc'!A0", "'+Eve and Barnes and Noble, Inc."],
+          "no formulas")
     equal(rows["10.5555/b"][7], "二氧化碳，😀 with tabs", "text in one line")
     ok(all(x[6] == "'=1+1" for x in rows.values()), "nor in what the AI said", rows)
     data = u.file("h1", "bib").content
@@ -190,15 +211,19 @@ def whose(m):
     archive(m, u.uid, "q1")
     task = u.create("q1", "ris")
     equal(u.ready(task)["state"], "READY", "the owner's is READY")
-    equal(other.call("GET", f"/api/download/status?task_id={task}").status, 404, "another user sees no status")
+    equal(other.call("GET", f"/api/download/status?task_id={task}").status, 404,
+          "another user sees no status")
     equal(other.call("GET", f"/api/download/file?task_id={task}").status, 404, "gets no file")
-    equal(other.call("POST", "/api/download/create", {"query_id": "q1", "type": "csv"}).status, 404, "and no run")
+    equal(other.call("POST", "/api/download/create", {"query_id": "q1", "type": "csv"}).status, 404,
+          "and no run")
     for path in ("/api/download_csv?query_id=q1", "/api/download_bib?query_id=q1"):
         equal(other.call("GET", path).status, 404, f"nor by {path}")
     for task in ("x", "0" * 32, "..%2f" * 4, "%00"):
-        ok(u.call("GET", f"/api/download/status?task_id={task}").status in (400, 404), f"no task {task}")
-    for body in ({}, {"query_id": "q1"}, {"query_id": "q1", "type": "pdf"}, {"query_id": 1, "type": "csv"},
-                 {"query_id": "q1", "type": "csv", "scope": "some"}, {"query_id": "q1", "type": "csv", "x": 1}):
+        ok(u.call("GET", f"/api/download/status?task_id={task}").status in (400, 404),
+           f"no task {task}")
+    for body in ({}, {"query_id": "q1"}, {"query_id": "q1", "type": "pdf"},
+                 {"query_id": 1, "type": "csv"}, {"query_id": "q1", "type": "csv", "scope": "some"},
+                 {"query_id": "q1", "type": "csv", "x": 1}):
         equal(u.call("POST", "/api/download/create", body).status, 400, f"refused: {body}")
     nobody = http.client.HTTPConnection("127.0.0.1", m.port)
     nobody.request("GET", "/api/download/file?task_id=" + "0" * 32)
@@ -213,10 +238,12 @@ def whose(m):
     redis("ZADD", f"user:{u.uid}:downloads", now + 60000, "x:268435000")
     task = u.create("q1", "bib", "all")
     status = u.ready(task)
-    ok(status["streamed"] and status["state"] == "READY", "who has much held gets it as it is built", status)
+    ok(status["streamed"] and status["state"] == "READY",
+       "who has much held gets it as it is built", status)
     r = u.call("GET", f"/api/download/file?task_id={task}")
-    ok("Content-Length" not in r.headers and len(pybtex(r.content)) == int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0]),
-       "whole", r.headers)
+    ok("Content-Length" not in r.headers and
+       len(pybtex(r.content)) == int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0]), "whole",
+       r.headers)
     r = u.call("HEAD", f"/api/download/file?task_id={task}")
     ok(r.status == 200 and not r.content, "its head alone")
 
@@ -231,22 +258,24 @@ def done(m):
     """The whole way: asked, judged by the simulated AI, downloaded."""
     u = User(m, "asker", "100000.00")
     journals = [j["name"] for j in u("GET", "/api/journals").body["journals"] if j["years"]][:4]
-    qid = u("POST", "/api/queries", {"question": "Which catalysts split water?", "journals": journals,
-                                     "year_from": 1900, "year_to": 2100}).body["query_id"]
+    qid = u("POST", "/api/queries", {
+                "question": "Which catalysts split water?", "journals": journals, "year_from": 1900,
+                "year_to": 2100}).body["query_id"]
     view = lambda: u("GET", f"/api/queries/{qid}").body
     equal(wait_for(lambda: view()["state"] == "DONE", 40), True, "a run is done", view())
     rows = rows_of(u.file(qid, "csv", "all"))[1:]
     shown = u("GET", f"/api/queries/{qid}/results?limit=500").body["results"]
     verdicts = {True: "relevant", False: "not relevant", None: "failed"}
-    ok(rows and sorted((x[0], x[1], x[5]) for x in rows) ==
-       sorted((r["doi"], r["title"], verdicts[r["relevant"]]) for r in shown), "its file says what its page says",
-       rows[:2], shown[:2])
+    ok(rows and sorted((x[0], x[1], x[5]) for x in rows) == sorted(
+           (r["doi"], r["title"], verdicts[r["relevant"]]) for r in shown),
+       "its file says what its page says", rows[:2], shown[:2])
     equal(len(rows_of(u.file(qid, "csv"))) - 1, view()["relevant"], "so do the relevant ones")
 
 
 def under_way(m):
     u = User(m, "runner")
-    dois = [(r[0], r[1]) for r in sql(m, "SELECT DOI, CONCAT('meta:', journal, ':', year) FROM paperinfo ORDER BY DOI")]
+    dois = [(r[0], r[1]) for r in sql(
+        m, "SELECT DOI, CONCAT('meta:', journal, ':', year) FROM paperinfo ORDER BY DOI")]
     sql(m, f"""INSERT INTO query_log (query_id, uid, status, search_params, total_papers)
                VALUES ('r1', {u.uid}, 'PAUSED', '{{"question": "x"}}', {len(dois)})""")
     redis = redis_link(m)
@@ -260,7 +289,8 @@ def under_way(m):
             redis("RPUSH", key + ":relevant", doi)
     rows = rows_of(u.file("r1", "csv", "all"))
     equal([x[0] for x in rows[1:]], [d for d, _ in dois[:100]], "what is there so far, as it came")
-    equal([x[6] for x in rows_of(u.file("r1", "csv"))[1:]], [f"reason {i}" for i in range(0, 100, 2)], "the relevant ones")
+    equal([x[6] for x in rows_of(u.file("r1", "csv"))[1:]],
+          [f"reason {i}" for i in range(0, 100, 2)], "the relevant ones")
 
     # One node takes a download and is stopped for good before it can finish it.
     archive(m, u.uid, "q1")
@@ -275,7 +305,8 @@ def under_way(m):
     for member in left:  # their leases end in twenty seconds; these do now
         redis("ZADD", "download_taken", "XX", 1, member)
     os.kill(other, signal.SIGCONT)
-    equal([u.ready(task)["state"] for task in tasks], ["READY"] * 10, "what a node was at when it died is done by another")
+    equal([u.ready(task)["state"] for task in tasks], ["READY"] * 10,
+          "what a node was at when it died is done by another")
 
 
 def at_once(m):
@@ -284,11 +315,13 @@ def at_once(m):
         archive(m, u.uid, f"o{i}")
     u = users[0]
     r = u.call("GET", "/api/download_csv?query_id=o0&scope=all")
-    equal((r.status, len(rows_of(r)) - 1), (200, int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])), "CSV at once")
+    equal((r.status, len(rows_of(r)) - 1),
+          (200, int(sql(m, "SELECT COUNT(*) FROM paperinfo")[0][0])), "CSV at once")
     same = u.call("POST", "/api/download_csv", {"query_id": "o0", "scope": "all"})
     equal(same.content, r.content, "asked for by POST")
     r = u.call("GET", "/api/download_bib?query_id=o0")
-    ok(r.status == 200 and r.headers["Content-Disposition"].endswith('-relevant.bib"'), "BibTeX at once", r.headers)
+    ok(r.status == 200 and r.headers["Content-Disposition"].endswith('-relevant.bib"'),
+       "BibTeX at once", r.headers)
     equal(u.call("GET", "/api/download_bib?query_id=none").status, 404, "of no run")
     began = time.monotonic()
     jobs = [(u, f"o{i}") for i, u in enumerate(users)] * 10
@@ -297,7 +330,8 @@ def at_once(m):
     note(f"40 downloads of 250 papers: {time.monotonic() - began:.2f} s")
     equal(sizes, {len(r.content)}, "forty at once are all alike")
     metrics = m.get("/metrics").body.decode()
-    ok(re.search(r"millrace_downloads_ready_total\{node=\"\d\"\} [1-9]", metrics), "they are counted")
+    ok(re.search(r"millrace_downloads_ready_total\{node=\"\d\"\} [1-9]", metrics),
+       "they are counted")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The accounts of the first start: made once, shown once, kept nowhere; and what is said of the AI."""
+"""The accounts of the first start: made once, shown once, kept nowhere; and what is said of the
+AI."""
 import json
 import os
 import random
@@ -66,10 +67,12 @@ def _():
         equal(root.me().body["role"], "super", "the admin may do everything", root.me())
         equal(sql(m, "SELECT kind, cents FROM billing_log"), [["opening", "1000000"]],
               "the money is in the log")
-        equal([(r["action"], r["admin"], r["target"]) for r in root.audit() if r["action"] == "admin.add"],
+        equal([(r["action"], r["admin"], r["target"])
+               for r in root.audit() if r["action"] == "admin.add"],
               [("admin.add", "(first start)", "admin")], "the admin is in the audit log")
 
-        ok(wait_for(lambda: m.ready() and api("GET", "/api/journals").body["journals"], 60), "papers")
+        ok(wait_for(lambda: m.ready() and api("GET", "/api/journals").body["journals"], 60),
+           "papers")
         qid, papers = submit(api, 60)
         ok(wait_for(lambda: view(api, qid)["state"] == "DONE", 60), "a run can be started at once",
            view(api, qid))
@@ -80,27 +83,32 @@ def _():
     ok(files_with(data, ["$2b$12$"]), "but hashes of them")
 
     with Millrace(data=data, env=env) as m:
-        ok(wait_for(lambda: "admin password admin" in m.output()), "the next start says how to get new ones",
+        ok(wait_for(lambda: "admin password admin" in m.output()),
+           "the next start says how to get new ones", m.output())
+        ok("user password demo" in m.output() and not shown(m.output()), "and shows none",
            m.output())
-        ok("user password demo" in m.output() and not shown(m.output()), "and shows none", m.output())
-        ok(not any(p in m.output() + m.log() for p in first.values()), "nowhere", m.output(), m.log())
+        ok(not any(p in m.output() + m.log() for p in first.values()), "nowhere", m.output(),
+           m.log())
         equal(holders(m, first), {"demo", "admin"}, "the same passwords hold")
         api = Api(m)
         api.login("demo", first["demo"])
         r = cli(m, "user", "password", "demo", stdin=PASSWORD + "\n")
         equal((r.returncode, r.stdout), (0, ""), "millrace user password", r.stderr)
-        equal((api.me().status, Api(m).login("demo", first["demo"]).status, Api(m).login("demo").status),
-              (401, 401, 200), "ends the sessions, and only the new one holds")
+        equal((api.me().status, Api(m).login(
+            "demo", first["demo"]).status, Api(m).login("demo").status), (401, 401, 200),
+              "ends the sessions, and only the new one holds")
         r = cli(m, "user", "password", "nobody", stdin=PASSWORD + "\n")
-        ok(r.returncode == 1 and 'there is no user "nobody"' in r.stderr, "of somebody else", r.stderr)
+        ok(r.returncode == 1 and 'there is no user "nobody"' in r.stderr, "of somebody else",
+           r.stderr)
         r = cli(m, "user", "password", "demo", stdin="short\n")
         ok(r.returncode == 1 and "at least 8" in r.stderr, "a short one", r.stderr)
-        equal(sql(m, "SELECT action, admin_name, target_uid FROM admin_audit WHERE action = 'user.password'"),
+        equal(sql(m, "SELECT action, admin_name, target_uid FROM admin_audit"
+                  " WHERE action = 'user.password'"),
               [["user.password", "(command line)", "1"]], "it is in the audit log, once")
 
     with Millrace(data=data, env=env) as m:
-        ok(wait_for(lambda: 'passwords of "admin"' in m.output()), "who has chosen one needs no reminder",
-           m.output())
+        ok(wait_for(lambda: 'passwords of "admin"' in m.output()),
+           "who has chosen one needs no reminder", m.output())
         equal(Api(m).login("demo").status, 200, "and keeps it")
 
 
@@ -119,19 +127,24 @@ def _():
         # As after kill -9 between showing them and noting that.
         sql(m, UNSHOWN)
     with Millrace(data=data, env=ACCOUNTS) as m:
-        ok(wait_for(lambda: sql(m, NOTE) == [["1"]]), "killed before it was noted: shown again", m.log())
+        ok(wait_for(lambda: sql(m, NOTE) == [["1"]]), "killed before it was noted: shown again",
+           m.log())
         again = shown(m.output())
-        equal((set(again), holders(m, again), holders(m, first)), ({"demo", "admin"}, {"demo", "admin"}, set()),
-              "new ones, and only those hold", m.output())
-        equal(cli(m, "user", "password", "demo", stdin=PASSWORD + "\n").returncode, 0, "somebody changes one")
+        equal((set(again), holders(m, again), holders(m, first)),
+              ({"demo", "admin"}, {"demo", "admin"}, set()), "new ones, and only those hold",
+              m.output())
+        equal(cli(m, "user", "password", "demo", stdin=PASSWORD + "\n").returncode, 0,
+              "somebody changes one")
         sql(m, UNSHOWN)
     with Millrace(data=data, env=ACCOUNTS) as m:
         ok(wait_for(lambda: sql(m, NOTE) == [["1"]]), "killed once more", m.log())
         last = shown(m.output())
-        equal((set(last), holders(m, last)), ({"admin"}, {"admin"}), "the other one is shown", m.output())
+        equal((set(last), holders(m, last)), ({"admin"}, {"admin"}), "the other one is shown",
+              m.output())
         equal(Api(m).login("demo").status, 200, "what was chosen stays")
         equal(cli(m, "audit").returncode, 0, "the audit is clean")
-        equal(sql(m, "SELECT COUNT(*), SUM(balance) FROM user_info"), [["1", "10000.00"]], "money came once")
+        equal(sql(m, "SELECT COUNT(*), SUM(balance) FROM user_info"), [["1", "10000.00"]],
+              "money came once")
 
 
 @test("killed at any moment")
@@ -150,7 +163,8 @@ def _():
             ok(wait_for(lambda: sql(after, NOTE) == [["1"]]), "the next start goes on", after.log())
             last = shown(after.output()) or before
             equal((set(last), holders(after, last)), ({"demo", "admin"}, {"demo", "admin"}),
-                  f"round {i}, {len(before)} shown, {accounts} made: what was shown last holds", after.output())
+                  f"round {i}, {len(before)} shown, {accounts} made: what was shown last holds",
+                  after.output())
 
 
 def theirs(m):
@@ -160,8 +174,10 @@ def theirs(m):
 
 
 def none(m, why):
-    """Nodes serve, and what else there is to say has been said: the log ends with what nodes do next."""
-    ok(wait_for(lambda: "stop    Ctrl-C" in m.output() and m.ready()), f"{why}: it is ready", m.log())
+    """Nodes serve, and what else there is to say has been said: the log ends with what nodes do
+    next."""
+    ok(wait_for(lambda: "stop    Ctrl-C" in m.output() and m.ready()), f"{why}: it is ready",
+       m.log())
     ok("password" not in m.output(), f"{why}: nobody is shown", m.output())
 
 
@@ -189,12 +205,13 @@ def _():
         none(m, "demo_accounts off")
         equal(m.stop(), 0, "it stops")
     with Millrace(data=m.data, env={**ACCOUNTS, "MILLRACE_LOG_FORMAT": "json"}) as m:
-        ok(wait_for(lambda: "admin add NAME --super" in m.log()), "logs for programs: how to add one",
-           m.log())
+        ok(wait_for(lambda: "admin add NAME --super" in m.log()),
+           "logs for programs: how to add one", m.log())
         ok(not shown(m.log()) and sql(m, NOTE) == [], "but none is made", m.log())
         lines = [json.loads(line)["message"] for line in m.log().splitlines()]
         ok(any(f"ready at http://127.0.0.1:{m.port}; " in line and "AI: simulated" in line
-               for line in lines) and m.output() == "", "and every line is JSON", m.output(), m.log())
+               for line in lines) and m.output() == "", "and every line is JSON", m.output(),
+           m.log())
         cli(m, "user", "add", "somebody", stdin=PASSWORD + "\n")
         equal(m.stop(), 0, "it stops")
     with Millrace(data=m.data, env={**ACCOUNTS, "MILLRACE_AI_URL": "http://127.0.0.1:9/v1"}) as m:
@@ -211,12 +228,13 @@ def _():
     st = os.stat(path)
     m.env["JOURNAL_STREAM"] = f"{st.st_dev}:{st.st_ino}"
     with m:
-        ok(wait_for(lambda: "admin add NAME --super" in m.log()), "output goes there: how to add an admin",
-           m.log())
+        ok(wait_for(lambda: "admin add NAME --super" in m.log()),
+           "output goes there: how to add an admin", m.log())
         equal((shown(m.output()), sql(m, NOTE)), ({}, []), "no password does", m.output())
     other = Millrace(data=m.data, env={**ACCOUNTS, "JOURNAL_STREAM": "1:1"})
     with other as m:
-        ok(wait_for(lambda: len(shown(m.output())) == 2), "somebody else's output goes there: shown", m.output())
+        ok(wait_for(lambda: len(shown(m.output())) == 2),
+           "somebody else's output goes there: shown", m.output())
 
 
 if __name__ == "__main__":

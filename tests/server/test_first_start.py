@@ -1,4 +1,5 @@
-"""The first start: tables, a sample of papers, Redis filled from them; and all of it interrupted."""
+"""The first start: tables, a sample of papers, Redis filled from them; and all of it
+interrupted."""
 import json
 import os
 import random
@@ -7,8 +8,8 @@ import shutil
 import signal
 import time
 
-from harness import (SCALE, Millrace, copy_of_template, equal, folder, marked, note, ok, read, redis, redis_link,
-                     run, run_tests, sql, test, wait_for)
+from harness import (SCALE, Millrace, copy_of_template, equal, folder, marked, note, ok, read,
+                     redis, redis_link, run, run_tests, sql, test, wait_for)
 
 SAMPLE = {"MILLRACE_SAMPLE_PAPERS": None}  # the default
 PAPERS = 3000
@@ -32,7 +33,8 @@ def contents(m):
     found = {}
     for table, columns in CONTENTS.items():
         row = ", ".join(f"BINARY {c}" for c in columns.split())
-        found[table] = sql(m, f"SELECT COUNT(*), BIT_XOR(CRC32(CONCAT_WS('/', {row}))) FROM {table}")[0]
+        found[table] = sql(
+            m, f"SELECT COUNT(*), BIT_XOR(CRC32(CONCAT_WS('/', {row}))) FROM {table}")[0]
     return found
 
 
@@ -91,7 +93,8 @@ def _():
             ok(int(first[table][0]) > 0, f"{table} has rows")
         equal(sql(m, "SELECT SUM(papers) FROM corpus_block"), [[str(PAPERS)]], "blocks")
         # Each node says so when it has looked; whichever answers next must have.
-        ok(wait_for(lambda: warm(m) and m.log().count("Redis is filled") >= 2, 60), "Redis is filled", m.log())
+        ok(wait_for(lambda: warm(m) and m.log().count("Redis is filled") >= 2, 60),
+           "Redis is filled", m.log())
         equal(keys(m, "meta:*"), int(first["corpus_block"][0]), "with all blocks")
         equal(keys(m, "contentlist_year_number:*"), int(first["contentlist"][0]), "and years")
         equal(int(redis(m, "HLEN", "sys:journals:price")[1:]), int(first["contentlist"][0]),
@@ -102,8 +105,8 @@ def _():
               (200, {"state": "done", "catalog": True, "blocks": blocks, "blocks_ready": blocks,
                      "papers": PAPERS, "papers_ready": PAPERS},
                {"database": NEWEST, "program": NEWEST}), "and /readyz says so")
-        metrics = wait_for(lambda: (t := m.get("/metrics").body.decode()).count(f"}} {blocks}\n") >= 4
-                           and t, 15)
+        metrics = wait_for(
+            lambda: (t := m.get("/metrics").body.decode()).count(f"}} {blocks}\n") >= 4 and t, 15)
         for name in ("warm_blocks", "warm_blocks_ready"):
             for node in "01":
                 ok(metrics and f'millrace_{name}{{node="{node}"}} {blocks}\n' in metrics,
@@ -111,7 +114,8 @@ def _():
         equal(m.stop(), 0, "it stops")
     made = os.stat(f"{data}/sample/.millrace-sample").st_mtime_ns
     with Millrace(data=data, env=SAMPLE) as m:
-        ok("loading" not in m.log() and LINE in m.output(), "the second start loads nothing", m.log())
+        ok("loading" not in m.log() and LINE in m.output(), "the second start loads nothing",
+           m.log())
         equal(contents(m), first, "nothing has changed")
         equal(os.stat(f"{data}/sample/.millrace-sample").st_mtime_ns, made, "nor in the folder")
         sql(m, "DELETE FROM contentlist; DELETE FROM paperinfo")
@@ -129,7 +133,8 @@ def _():
         ok("papers" not in m.output() and not os.path.exists(f"{data}/sample"), "and has no sample")
         sql(m, "INSERT INTO contentlist (Name, FullName) VALUES ('MINE', 'My journal')")
     with Millrace(data=data, env=SAMPLE) as m:
-        equal(sql(m, "SELECT Name FROM contentlist"), [["MINE"]], "somebody's journals: nothing either")
+        equal(sql(m, "SELECT Name FROM contentlist"), [["MINE"]],
+              "somebody's journals: nothing either")
         equal(sql(m, NOTE), [], "nor is anything noted")
         ok("made-up" not in m.output() and not os.path.exists(f"{data}/sample"), "no sample")
     with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "20"}) as m:
@@ -148,7 +153,8 @@ def _():
            "somebody's folder: a warning", m.log())
         ok(" error " not in m.log() and "made-up" not in m.output(), "no more than that", m.log())
         equal(said(m), (200, None), "the server serves")
-        equal((os.listdir(f"{data}/sample"), sql(m, NOTE)), (["letter"], []), "the folder is untouched")
+        equal((os.listdir(f"{data}/sample"), sql(m, NOTE)), (["letter"], []),
+              "the folder is untouched")
     shutil.rmtree(f"{data}/sample")
     run("sample", "--papers", "50", f"{data}/sample")
     with Millrace(data=data, env=SAMPLE) as m:
@@ -269,23 +275,27 @@ def _():
             equal(said(other), (503, lacks), "without tables it is not ready", other.log())
             body = readyz(other)[1]
             equal((body["warm_up"], body["schema"]),
-                  ({"state": "failed", "catalog": False, "blocks": 0, "blocks_ready": 0, "papers": 0,
-                    "papers_ready": 0, "problem": lacks}, {"database": 0, "program": NEWEST}),
-                  "and says what it is about")
+                  ({"state": "failed", "catalog": False, "blocks": 0, "blocks_ready": 0,
+                    "papers": 0, "papers_ready": 0, "problem": lacks},
+                   {"database": 0, "program": NEWEST}), "and says what it is about")
             equal(sql(m, "SHOW TABLES", "theirs"), [], "nothing was made there")
             ok(not os.path.exists(f"{other.data}/sample") and "made-up" not in other.output(),
                "nor a sample")
-            ok(wait_for(lambda: other.log().count(lacks) == 2, 10), "each node logs it", other.log())
+            ok(wait_for(lambda: other.log().count(lacks) == 2, 10), "each node logs it",
+               other.log())
             time.sleep(4 * SCALE)
             equal(other.log().count(lacks), 2, "once", other.log())
-            loud = [l for l in other.log().splitlines() if re.search(r"\b(WARN|ERROR)\b", l, re.I) and "running as root" not in l]
+            loud = [l for l in other.log().splitlines()
+                    if re.search(r"\b(WARN|ERROR)\b", l, re.I) and "running as root" not in l]
             equal(len(loud), 2, "and nothing else complains", *loud)
             equal(sql(m, "SHOW TABLES", "theirs"), [], "still nothing was made")
             equal(run("db", "migrate", env=env).returncode, 0, "the operator makes the tables")
             ok(wait_for(lambda: said(other) == (200, None), 15), "noticed without a restart",
                other.log())
-            ok(wait_for(lambda: redis_link(other)("HLEN", "sys:nodes:info") == 2, 10), "the nodes get to work", other.log())
-            equal(sql(m, "SELECT COUNT(*) FROM contentlist", "theirs"), [["0"]], "there are no papers")
+            ok(wait_for(lambda: redis_link(other)("HLEN", "sys:nodes:info") == 2, 10),
+               "the nodes get to work", other.log())
+            equal(sql(m, "SELECT COUNT(*) FROM contentlist", "theirs"), [["0"]],
+                  "there are no papers")
         sql(m, f"INSERT INTO schema_migration VALUES ({NEWEST + 4}, 'later', 'x', NOW())", "theirs")
         with Millrace(data=folder() + "/v", env=env) as other:
             status, message = said(other)
@@ -299,14 +309,16 @@ def _():
     nothing = {"state": "waiting", "catalog": False, "blocks": 0, "blocks_ready": 0, "papers": 0,
                "papers_ready": 0}
     for name, env in (("Redis does not answer", {"MILLRACE_REDIS_URL": "redis://127.0.0.1:9"}),
-                      ("MySQL does not answer", {"MILLRACE_MYSQL_URL": "mysql://u:p@127.0.0.1:9/x"}),
+                      ("MySQL does not answer",
+                       {"MILLRACE_MYSQL_URL": "mysql://u:p@127.0.0.1:9/x"}),
                       ("Redis and MySQL do not answer",
                        {"MILLRACE_REDIS_URL": "redis://127.0.0.1:9",
                         "MILLRACE_MYSQL_URL": "mysql://u:p@127.0.0.1:9/x"})):
         with Millrace(env={**env, "MILLRACE_NODES": "1"}) as m:
             equal(said(m), (503, name), name)
             body = readyz(m)[1]
-            equal((body["warm_up"], body["schema"]), (nothing, {"database": None, "program": NEWEST}),
+            equal((body["warm_up"], body["schema"]),
+                  (nothing, {"database": None, "program": NEWEST}),
                   f"{name}: the rest is not known")
             equal(m.get("/healthz").status, 200, f"{name}: it lives")
 
@@ -315,8 +327,8 @@ def _():
 def _():
     with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "300"}) as m:
         blocks = int(sql(m, "SELECT COUNT(*) FROM corpus_block")[0][0])
-        ok(wait_for(lambda: m.log().count("Redis is filled") == 2, 30), "both nodes have filled Redis",
-           m.log())
+        ok(wait_for(lambda: m.log().count("Redis is filled") == 2, 30),
+           "both nodes have filled Redis", m.log())
         equal(keys(m, "meta:*"), blocks, "with all blocks")
         prices = redis(m, "HLEN", "sys:journals:price")
         equal(redis(m, "CONFIG", "SET", "appendfsync", "always"), "+OK", "to disk at once")
@@ -365,7 +377,8 @@ def _():
         time.sleep(1)
         equal((m.nodes(), said(m)), (nodes, (200, None)), "the old ones serve")
         m.send_signal(signal.SIGHUP)
-        ok(wait_for(lambda: m.log().count("not migrated") == 2), "another reload tries again", m.log())
+        ok(wait_for(lambda: m.log().count("not migrated") == 2), "another reload tries again",
+           m.log())
         equal((m.nodes(), said(m)), (nodes, (200, None)), "the old ones serve still")
         sql(m, f"DELETE FROM schema_migration WHERE number > {NEWEST}")
         m.send_signal(signal.SIGHUP)

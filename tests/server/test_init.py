@@ -1,4 +1,5 @@
-"""`millrace db init` on a real MariaDB: what it loads, what it refuses, and that it may be cut off anywhere."""
+"""`millrace db init` on a real MariaDB: what it loads, what it refuses, and that it may be cut off
+anywhere."""
 import json
 import os
 import pathlib
@@ -13,9 +14,10 @@ from harness import (BIN, Millrace, environment, equal, folder, note, ok, run, r
                      wait_for)
 
 REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
-TABLES = {"contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
-          "info_tag": "*", "info_paper_with_tag": "*", "corpus_file": "*", "corpus_block": "*",
-          "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
+TABLES = {
+    "contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
+    "info_tag": "*", "info_paper_with_tag": "*", "corpus_file": "*", "corpus_block": "*",
+    "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
 
 
 class Database:
@@ -130,8 +132,8 @@ def _(server):
     equal(years, {(j, int(y)): int(n) for j, y, n in
                   one.ask("SELECT journal, year, COUNT(*) FROM paperinfo GROUP BY 1, 2")},
           "which are the papers' own")
-    equal(years, {(j, int(y)): int(n) for j, y, n in one.ask("SELECT journal, year, papers FROM corpus_block")},
-          "and those of the blocks")
+    blocks = one.ask("SELECT journal, year, papers FROM corpus_block")
+    equal(years, {(j, int(y)): int(n) for j, y, n in blocks}, "and those of the blocks")
     equal(len(whole["zstd_dictionary"]), 1, "a dictionary was trained")
     said2, report = one.init(top)
     equal((counts(report), report["files"]["read"], report["blocks_changed"], report["keys"]["new"],
@@ -140,13 +142,15 @@ def _(server):
     same_tables(one.dump(), whole, "and nothing changes")
     two.init(top)
     same_tables(two.dump(), whole, "another empty database: identical tables")
-    keys = [k for k in (top / "APIKey" / "sample.txt").read_text().split("\n") if k.startswith("sk-")]
+    keys = [
+        k for k in (top / "APIKey" / "sample.txt").read_text().split("\n") if k.startswith("sk-")]
     ok(len(keys) > 0 and {row[1] for row in whole["api_list"]} == set(keys), "the keys are stored")
     ok(not any(k in said + said2 + json.dumps(report) for k in keys), "and never shown")
     for path in (top / "Data").rglob("*.bib"):
         os.utime(path, (1, 1))
     _, report = one.init(top)
-    equal((report["files"]["read"], counts(report)), (0, {}), "new times on the same bytes: not read")
+    equal((report["files"]["read"], counts(report)), (0, {}),
+          "new times on the same bytes: not read")
     equal({row[3] for row in one.dump()["corpus_file"]}, {str(10 ** 9)}, "but remembered")
 
 
@@ -165,12 +169,15 @@ def _(server):
     equal([r for r in after["paperinfo"] if r not in before["paperinfo"]],
           [r for r in after["paperinfo"] if r[0].startswith("10.5555/more.")], "three rows more")
     equal(json.loads(dict(after["contentlist_year_number"])[journal])["2031"], 3, "and counted")
-    equal([r for r in after["contentlist_year_number"] if r not in before["contentlist_year_number"]],
-          [[journal, dict(after["contentlist_year_number"])[journal]]], "of other journals nothing changed")
+    equal(
+        [r for r in after["contentlist_year_number"] if r not in before["contentlist_year_number"]],
+        [[journal, dict(after["contentlist_year_number"])[journal]]],
+        "of other journals nothing changed")
     path = sorted((top / "Data" / journal).glob(f"{journal}*.bib"))[0]
     old = path.read_text(encoding="utf-8")
     number = old.count("\n@") + 1
-    path.write_text(re.sub(r"(?m)^(\s*abstract\s*=\s*[{\"])", r"\1Corrected. ", old, count=1), encoding="utf-8")
+    path.write_text(re.sub(r"(?m)^(\s*abstract\s*=\s*[{\"])", r"\1Corrected. ", old, count=1),
+                    encoding="utf-8")
     _, report = db.init(top)
     equal((counts(report), report["blocks_changed"]),
           ({"read": number, "updated": 1, **({"unchanged": number - 1} if number > 1 else {})}, 1),
@@ -185,8 +192,10 @@ def _(server):
 
 @with_server("one DOI in several places")
 def _(server):
-    a, b = entry("a", "10.5555/X", 2001, "From A"), entry("b", "https://doi.org/10.5555/x.", 2002, "From B")
-    both = tree({"Data/A/z.bib": a, "Data/B/a.bib": b, "Data/B/c.bib": entry("c", "10.5555/x", 2003, "From C")})
+    a, b = entry("a", "10.5555/X", 2001, "From A"), entry("b", "https://doi.org/10.5555/x.", 2002,
+                                                          "From B")
+    both = tree({"Data/A/z.bib": a, "Data/B/a.bib": b,
+                 "Data/B/c.bib": entry("c", "10.5555/x", 2003, "From C")})
     db, other = Database(server), Database(server)
     _, report = db.init(both)
     equal(counts(report), {"read": 3, "stored": 1, "duplicate": 2}, "is stored once")
@@ -197,13 +206,16 @@ def _(server):
           [("Data/B/a.bib", 1, False), ("Data/B/c.bib", 1, False)], "the others are named")
     late = tree({"Data/B/c.bib": (both / "Data/B/c.bib").read_bytes()})
     other.init(late)
-    equal(other.ask("SELECT journal, year FROM corpus_block"), [["B", "2003"]], "where only the last is there")
+    equal(other.ask("SELECT journal, year FROM corpus_block"), [["B", "2003"]],
+          "where only the last is there")
     shutil.copytree(both / "Data", late / "Data", dirs_exist_ok=True)
     _, report = other.init(late)
-    equal(other.ask("SELECT journal, year FROM paperinfo"), want, "the first takes over when it comes")
+    equal(other.ask("SELECT journal, year FROM paperinfo"), want,
+          "the first takes over when it comes")
     equal(other.ask("SELECT journal, year, papers, digest FROM corpus_block"),
           db.ask("SELECT journal, year, papers, digest FROM corpus_block"), "and the blocks follow")
-    equal(other.ask("SELECT * FROM contentlist_year_number"), [["A", '{"2001":1}']], "and the numbers")
+    equal(other.ask("SELECT * FROM contentlist_year_number"), [["A", '{"2001":1}']],
+          "and the numbers")
     shutil.rmtree(late / "Data" / "A")
     (late / "Data/B/a.bib").write_text(b + "\n")
     _, report = other.init(late)
@@ -221,21 +233,25 @@ def _(server):
 @with_server("what real exports contain")
 def _(server):
     bad = "\n".join([entry("good1", "10.5555/1"), "@article{broken,", "  title = {never closed,",
-                     entry("good2", "10.5555/2"), entry("noyear", "10.5555/3", "in press"),
+                     entry("good2", "10.5555/2"),
+                     entry("noyear", "10.5555/3", "in press"),
                      entry("nodoi", None, 2019, "Editorial", more="pages = {1--2}"),
                      entry("nodoi2", None, 2019, "Editorial", more="pages = {3--4}"),
-                     '@string{jx = "Journal of X"}', entry("macro", "10.5555/4", more="journal = jx # { B}")])
+                     '@string{jx = "Journal of X"}',
+                     entry("macro", "10.5555/4", more="journal = jx # { B}")])
     chinese = entry("zh", "10.5555/zh", 2021, "深度学习在医学影像中的应用研究", "本文讨论了深度学习方法。")
     french = entry("fr", "10.5555/fr", 2021, "Étude générale", "Où l'été passe à Genève.")
-    top = tree({"Data/MIX/bad.bib": bad, "Data/MIX/empty.bib": "", "Data/MIX/crlf.bib":
-                b"\xef\xbb\xbf" + entry("bom", "10.5555/bom").replace("\n", "\r\n").encode(),
-                "Data/中文期刊/gbk.bib": chinese.encode("gbk"), "Data/FR/latin1.bib": french.encode("latin-1"),
-                "Data/FR/notes.txt": "not BibTeX", "Data/FR/utf16.bib": entry("u", "10.5555/u").encode("utf-16")})
+    top = tree({
+        "Data/MIX/bad.bib": bad, "Data/MIX/empty.bib": "", "Data/MIX/crlf.bib": b"\xef\xbb\xbf" +
+        entry("bom", "10.5555/bom").replace("\n", "\r\n").encode(),
+        "Data/中文期刊/gbk.bib": chinese.encode("gbk"), "Data/FR/latin1.bib": french.encode("latin-1"),
+        "Data/FR/notes.txt": "not BibTeX",
+        "Data/FR/utf16.bib": entry("u", "10.5555/u").encode("utf-16")})
     db = Database(server)
     said, report = db.init(top)
     papers = db.papers()
-    equal(counts(report), {"read": 11, "stored": 9, "rejected": 2}, "good ones are stored, bad ones counted",
-          said)
+    equal(counts(report), {"read": 11, "stored": 9, "rejected": 2},
+          "good ones are stored, bad ones counted", said)
     lost = [(p["file"], p["line"], p["about"]) for p in report["problems"] if p["lost"]]
     equal(lost, [("Data/MIX/bad.bib", 7, "broken"), ("Data/MIX/bad.bib", 15, "noyear")],
           "what was lost is named by file and line", report["problems"])
@@ -245,10 +261,14 @@ def _(server):
     equal(papers["10.5555/zh"]["bib"], chinese, "GBK comes out as UTF-8")
     equal(papers["10.5555/zh"]["journal"], "中文期刊", "in its own folder")
     equal(papers["10.5555/fr"]["bib"], french, "so does Latin-1")
-    equal(papers["10.5555/bom"]["bib"], entry("bom", "10.5555/bom").replace("\n", "\r\n"), "CRLF stays as it was")
-    equal(papers["10.5555/4"]["strings"], '@string{jx = "Journal of X"}\n', "the @string an entry needs is with it")
-    converted = {(p["file"], p["about"]) for p in report["problems"] if p["reason"] == "converted to UTF-8"}
-    equal(converted, {("Data/中文期刊/gbk.bib", "from GB18030"), ("Data/FR/latin1.bib", "from Windows-1252"),
+    equal(papers["10.5555/bom"]["bib"],
+          entry("bom", "10.5555/bom").replace("\n", "\r\n"), "CRLF stays as it was")
+    equal(papers["10.5555/4"]["strings"], '@string{jx = "Journal of X"}\n',
+          "the @string an entry needs is with it")
+    converted = {
+        (p["file"], p["about"]) for p in report["problems"] if p["reason"] == "converted to UTF-8"}
+    equal(converted, {("Data/中文期刊/gbk.bib", "from GB18030"),
+                      ("Data/FR/latin1.bib", "from Windows-1252"),
                       ("Data/FR/utf16.bib", "from UTF-16LE")}, "and it is said")
     equal(sorted(db.ask("SELECT Name, Price FROM contentlist")),
           [["FR", "1"], ["MIX", "1"], ["中文期刊", "1"]], "journals without a row cost one point")
@@ -257,13 +277,16 @@ def _(server):
 @with_server("tables and keys")
 def _(server):
     info = "PaperAndTagInfo/InfoList."
-    files = {info + "Paper.csv": b"\xef\xbb\xbf" + 'Price,Name,FullName,DataRange,UpdateDate\r\n2,"A, J","Full ""A""",'
-             '2016-2025,10/31/2025\r\n3,B,,,\r\n,C,,,\r\n'.encode(),
-             info + "Tag.csv": "Tag,TagType\n医学,一级分类\n儿科学,二级分类\n".encode("gbk"),
-             info + "PaperWithTag.csv": 'Name,Tag\n"A, J",医学\n"A, J",儿科学\nB,医学\nB,法学\nZ,医学\n'.encode("gbk"),
-             "APIKey/one.txt": "\ufeffsk-aaaaaaaaaaaa\r\n# a comment\r\n\r\nsk-bbbbbbbbbbbb\r\n",
-             "APIKey/two.txt": "sk-bbbbbbbbbbbb\nbad key with spaces\nsk-cccccccccccc",
-             "Data/A, J/x.bib": entry("a", "10.5555/1")}
+    files = {
+        info + "Paper.csv": b"\xef\xbb\xbf" +
+        'Price,Name,FullName,DataRange,UpdateDate\r\n2,"A, J","Full ""A""",'
+        '2016-2025,10/31/2025\r\n3,B,,,\r\n,C,,,\r\n'.encode(),
+        info + "Tag.csv": "Tag,TagType\n医学,一级分类\n儿科学,二级分类\n".encode("gbk"),
+        info + "PaperWithTag.csv": 'Name,Tag\n"A, J",医学\n"A, J",儿科学\nB,医学\nB,法学\nZ,医学\n'.encode(
+            "gbk"),
+        "APIKey/one.txt": "\ufeffsk-aaaaaaaaaaaa\r\n# a comment\r\n\r\nsk-bbbbbbbbbbbb\r\n",
+        "APIKey/two.txt": "sk-bbbbbbbbbbbb\nbad key with spaces\nsk-cccccccccccc",
+        "Data/A, J/x.bib": entry("a", "10.5555/1")}
     top, db = tree(files), Database(server)
     said, report = db.init(top)
     equal(db.ask("SELECT Name, FullName, DataRange, UpdateDate, Price FROM contentlist"),
@@ -273,7 +296,8 @@ def _(server):
     equal(db.ask("SELECT Name, Tag FROM info_paper_with_tag ORDER BY id"),
           [["A, J", "医学"], ["A, J", "儿科学"], ["B", "医学"]], "pairs of known ones, in their order")
     equal(db.ask("SELECT api_key, api_name FROM api_list ORDER BY api_index"),
-          [["sk-aaaaaaaaaaaa", "one"], ["sk-bbbbbbbbbbbb", "one"], ["sk-cccccccccccc", "two"]], "each key once")
+          [["sk-aaaaaaaaaaaa", "one"], ["sk-bbbbbbbbbbbb", "one"], ["sk-cccccccccccc", "two"]],
+          "each key once")
     lost = sorted((p["file"], p["line"]) for p in report["problems"] if p["lost"])
     equal(lost, [("APIKey/two.txt", 2), (info + "Paper.csv", 4), (info + "PaperWithTag.csv", 5),
                  (info + "PaperWithTag.csv", 6)], "lines that are no good are named")
@@ -292,12 +316,14 @@ def _(server):
 @with_server("bad folders change nothing")
 def _(server):
     db = Database(server)
-    for what, top, text in [("none", "/nonexistent", "/nonexistent"), ("an empty one", tree({"x": ""}),
-                            "it has neither Data/, PaperAndTagInfo/ nor APIKey/"),
-                            ("a table without its column", tree({"PaperAndTagInfo/InfoList.Paper.csv": "Name\nA\n",
-                             "APIKey/k.txt": "sk-aaaaaaaaaaaa"}), "Price"),
-                            ("a broken header", tree({"PaperAndTagInfo/InfoList.Tag.csv": '"Tag,TagType\n'}),
-                             "InfoList.Tag.csv")]:
+    for what, top, text in [
+        ("none", "/nonexistent", "/nonexistent"),
+        ("an empty one", tree({"x": ""}), "it has neither Data/, PaperAndTagInfo/ nor APIKey/"),
+        ("a table without its column",
+         tree({"PaperAndTagInfo/InfoList.Paper.csv": "Name\nA\n",
+               "APIKey/k.txt": "sk-aaaaaaaaaaaa"}), "Price"),
+        ("a broken header", tree({"PaperAndTagInfo/InfoList.Tag.csv": '"Tag,TagType\n'}),
+         "InfoList.Tag.csv")]:
         r = run("db", "init", "--data", str(top), env=db.env)
         ok(r.returncode == 1 and text in r.stderr, what, r.stderr, r.stdout)
     equal(db.ask("SHOW TABLES"), [], "not one table was made")
@@ -323,19 +349,24 @@ def _(server):
         for k in range(5):
             p = db.launch(top)
             time.sleep(chance.random() * 0.1)
-            if k: # the first kill may come before there are tables, the others are spread over the papers
-                wait_for(lambda: p.poll() is not None or db.stored() >= papers * (k - chance.random()) / 5)
+            # The first kill may come before there are tables, the others are spread over the
+            # papers.
+            if k:
+                wait_for(lambda: p.poll() is not None or db.stored() >= papers *
+                         (k - chance.random()) / 5)
             p.kill()
             p.wait()
             tables = {row[0] for row in db.ask("SHOW TABLES")}
             if "corpus_block" in tables:
-                stored, blocks = db.ask("SELECT (SELECT COUNT(*) FROM paperinfo), COALESCE((SELECT SUM(papers)"
-                                        " FROM corpus_block), 0)")[0]
+                stored, blocks = db.ask(
+                    "SELECT (SELECT COUNT(*) FROM paperinfo), COALESCE((SELECT SUM(papers)"
+                    " FROM corpus_block), 0)")[0]
                 partly += 0 < int(stored) < papers
                 if stored != blocks:
                     ok(False, "blocks and papers always agree", stored, blocks)
         db.init(top)
-        same_tables(db.dump(), want, f"killed five times (round {i}): in the end it is all the same")
+        same_tables(db.dump(), want,
+                    f"killed five times (round {i}): in the end it is all the same")
     ok(partly > 0, "some of the kills hit the papers", partly)
     db = Database(server)
     p = db.launch(top)
@@ -371,8 +402,9 @@ if REAL.is_dir():
         _, report = db.init(top)
         heads = {n: len(re.findall(r"(?m)^@\w+\{", t)) for n, t in texts.items()}
         equal({j["name"]: j["stored"] for j in report["journals"]}, heads, "every entry is stored")
-        want = {d.strip().lower().replace("\\", "").replace("https://doi.org/", "") for t in texts.values()
-                for d in re.findall(r"(?im)^\s*doi\s*=\s*[{\"]+([^}\"]*)", t)}
+        want = {
+            d.strip().lower().replace("\\", "").replace("https://doi.org/", "")
+            for t in texts.values() for d in re.findall(r"(?im)^\s*doi\s*=\s*[{\"]+([^}\"]*)", t)}
         papers = db.papers()
         got = {d for d in papers if not d.startswith("made-up/")}
         equal((len(got), got ^ want), (len(want), set()), "under its own DOI")

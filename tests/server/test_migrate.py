@@ -62,7 +62,8 @@ class Database:
 
     def shape(self):
         """Everything that a table is made of, for comparing."""
-        return {name: re.sub(r" AUTO_INCREMENT=\d+", "", self.ask(f"SHOW CREATE TABLE {name}")[0][1])
+        return {name: re.sub(r" AUTO_INCREMENT=\d+", "",
+                             self.ask(f"SHOW CREATE TABLE {name}")[0][1])
                 for name in sorted(self.tables())}
 
     def records(self):
@@ -84,8 +85,9 @@ def refused(done, text, name):
 
 @test("command line")
 def _():
-    for args, text in {(): "a command is missing", ("migrat",): 'did you mean "migrate"?',
-                       ("--x",): 'unknown option "--x"', ("frobnicate",): "unknown command"}.items():
+    for args, text in {(): "a command is missing",
+                       ("migrat",): 'did you mean "migrate"?', ("--x",): 'unknown option "--x"',
+                       ("frobnicate",): "unknown command"}.items():
         r = run("db", *args)
         ok(r.returncode == 2 and text in r.stderr and 'See "millrace db --help".' in r.stderr
            and not r.stdout, f"db {' '.join(args)}", r.stderr)
@@ -94,8 +96,8 @@ def _():
     r = run("db", "migrate", "--help")
     ok(r.returncode == 0 and r.stdout.startswith("usage: millrace db migrate"), "migrate --help")
     equal(run("db", "migrate", "extra").returncode, 2, "an operand")
-    refused(run("db", "migrate", "--config", "/nonexistent.json"), "/nonexistent.json: cannot be read",
-            "settings that cannot be read")
+    refused(run("db", "migrate", "--config", "/nonexistent.json"),
+            "/nonexistent.json: cannot be read", "settings that cannot be read")
     refused(run("db", "migrate"), 'while "millrace serve" does: start that first',
             "private stores that were never started")
     r = run("db", "migrate", env={"MILLRACE_MYSQL_URL": "mysql://u:hush@127.0.0.1:9/x"})
@@ -153,12 +155,13 @@ def _(db, _server):
                  " GROUP BY engine"), [["InnoDB"]], "all of them can be rolled back")
     shape = db.shape()
     db.ask(f"UPDATE schema_migration SET applied_at = NULL WHERE number = {NEWEST}")
-    ok(db.migrate().returncode == 0 and db.shape() == shape, "the newest, begun and not ended, is repeated")
+    ok(db.migrate().returncode == 0 and db.shape() == shape,
+       "the newest, begun and not ended, is repeated")
 
 
 def paper(doi, journal, year):
-    return f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}', JSON_OBJECT('bib', '@article{{x}}'," \
-           f" 'journal', '{journal}', 'year', {year}))"
+    return (f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}',"
+            f" JSON_OBJECT('bib', '@article{{x}}', 'journal', '{journal}', 'year', {year}))")
 
 
 @with_database("papers")
@@ -168,10 +171,10 @@ def _(db, _server):
                    ("10.1/b", "Nature", 2024), ("10.1/c", "NATURE ", 2024),
                    ("10.1/d", 'Caf\u00e9 "X" / \u7814\u7a76', 2024)]:
         equal(db.ask(paper(*values)), [], f"paper {values}")
-    equal(db.ask("SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2024"), [["10.1/a"]],
-          "a block is of one journal, byte by byte, and one year")
-    equal(db.ask("SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2023"), [["10.1/A"]],
-          "a year that is written as text; DOIs that differ in case are two")
+    equal(db.ask("SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2024"),
+          [["10.1/a"]], "a block is of one journal, byte by byte, and one year")
+    equal(db.ask("SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2023"),
+          [["10.1/A"]], "a year that is written as text; DOIs that differ in case are two")
     equal(db.ask("SELECT DOI FROM paperinfo WHERE journal = 'Caf\u00e9 \"X\" / \u7814\u7a76'"),
           [["10.1/d"]], "a journal that JSON has to escape")
     escaped = '{"bib": "", "journal": "\\\\u0041\\\\/B", "year": 1999}'
@@ -184,9 +187,10 @@ def _(db, _server):
     plan = db.ask("EXPLAIN SELECT DOI, Bib FROM paperinfo WHERE journal = 'J7' AND year = 1997")
     equal(plan[0][3:6] + plan[0][7:8], ["ref", "block", "block", "const,const"],
           "a block is found by journal and year in the index", plan)
-    equal(db.ask("UPDATE paperinfo SET Bib = JSON_SET(Bib, '$.year', 2001) WHERE DOI = '10.1/a';"
-                 " SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2001"), [["10.1/a"]],
-          "the index follows a change")
+    equal(
+        db.ask("UPDATE paperinfo SET Bib = JSON_SET(Bib, '$.year', 2001) WHERE DOI = '10.1/a';"
+               " SELECT DOI FROM paperinfo WHERE journal = 'NATURE' AND year = 2001"), [["10.1/a"]],
+        "the index follows a change")
     ok("1062" in db.ask(paper("10.1/b", "X", 2000)), "a DOI is taken once")
     ok("Data truncated" in db.ask(paper("10.1/x", "X", "'20x'")), "a year that is no number")
     said = db.ask("INSERT INTO paperinfo (DOI, Bib) VALUES ('10.1/y', '{')")
@@ -220,8 +224,9 @@ def _(db, _server):
     ok("1062" in db.ask(result.format("10.1/a")), "one result for each paper of a run")
     audit = "INSERT INTO admin_audit (at, admin_uid, admin_name, action, target_uid, request_id," \
             " ip_address) VALUES (NOW(), 1, 'a', 'recharge', 1, {}, '::1')"
-    equal([db.ask(audit.format("'r1'")), db.ask(audit.format("NULL")), db.ask(audit.format("NULL"))],
-          [[], [], []], "actions")
+    equal([db.ask(audit.format("'r1'")),
+           db.ask(audit.format("NULL")),
+           db.ask(audit.format("NULL"))], [[], [], []], "actions")
     ok("1062" in db.ask(audit.format("'r1'")), "a request is carried out once")
 
 
@@ -231,12 +236,14 @@ def _(db, server):
     shape = db.shape()
     db.ask(f"INSERT INTO schema_migration VALUES ({NEWEST + 4}, 'later', 'x', NOW())")
     for args in (), ("--check",):
-        refused(db.migrate(*args), f"it is at migration {NEWEST + 4:04}, this millrace knows those up "
-                f"to {NEWEST:04}", f"a newer database {args}")
+        refused(
+            db.migrate(*args), f"it is at migration {NEWEST + 4:04}, this millrace knows those up "
+            f"to {NEWEST:04}", f"a newer database {args}")
     db.ask(f"DELETE FROM schema_migration WHERE number > {NEWEST};"
            " UPDATE schema_migration SET checksum = REPEAT('0', 64) WHERE number = 2")
     for args in (), ("--check",):
-        refused(db.migrate(*args), f"migration {FILES[1]} has been changed since it was applied here",
+        refused(db.migrate(*args),
+                f"migration {FILES[1]} has been changed since it was applied here",
                 f"a changed migration {args}")
     db.ask("DELETE FROM schema_migration WHERE number = 2")
     refused(db.migrate(), "has no migration 0002, but 0003", "a gap")
@@ -263,7 +270,8 @@ def _(db, server):
     for name in made:
         db.admin(f"GRANT CREATE ON one.{name} TO u_one@localhost")
     refused(db.migrate(), f"migration {FILES[0]}: ", "rights for the first tables only")
-    equal((db.tables(), db.records()), (set(made), [["1", FILES[0][5:], "0"]]), "it stops in between")
+    equal((db.tables(), db.records()), (set(made), [["1", FILES[0][5:], "0"]]),
+          "it stops in between")
     db.admin("GRANT ALL ON one.* TO u_one@localhost")
     db.ask("INSERT INTO user_info (username, username_folded, password) VALUES ('a', 'a', 'x')")
 
@@ -271,10 +279,11 @@ def _(db, server):
     locker = subprocess.Popen(db.client("one"), stdin=subprocess.PIPE, text=True)
     locker.stdin.write("LOCK TABLES admin_info WRITE; DO GET_LOCK('held', 0);\n")
     locker.stdin.flush()
-    ok(wait_for(lambda: db.admin("SELECT IS_USED_LOCK('held')").strip() != "NULL"), "a locked table")
+    ok(wait_for(lambda: db.admin("SELECT IS_USED_LOCK('held')").strip() != "NULL"),
+       "a locked table")
     p = db.launch()
-    stands = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table" \
-             " metadata%'"
+    stands = ("SELECT COUNT(*) FROM information_schema.processlist"
+              " WHERE state LIKE 'Waiting for table metadata%'")
     ok(wait_for(lambda: db.admin(stands).strip() == "1"), "the second try waits for it")
     p.kill()
     p.communicate()

@@ -11,7 +11,8 @@ QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year
 
 
 def person(m, name, balance="5000.00"):
-    added = cli(m, "user", "add", name, "--balance", balance, "--permission", "10", stdin=PASSWORD + "\n")
+    added = cli(m, "user", "add", name, "--balance", balance, "--permission", "10",
+                stdin=PASSWORD + "\n")
     assert added.returncode == 0, added
     api = Api(m)
     assert api.login(name).status == 200
@@ -22,7 +23,8 @@ def person(m, name, balance="5000.00"):
 def finished_run(m, api, first=0):
     """A run over two of the smallest journals, and what it says once it is over."""
     all_journals = api("GET", "/api/journals").body["journals"]
-    names = [j["name"] for j in sorted(all_journals, key=lambda j: sum(j["years"].values()))[first:first + 2]]
+    names = [j["name"]
+             for j in sorted(all_journals, key=lambda j: sum(j["years"].values()))[first:first + 2]]
     qid = api("POST", "/api/queries", {**QUESTION, "journals": names}).body["query_id"]
     show = lambda: api("GET", f"/api/queries/{qid}").body
     assert wait_for(lambda: show()["state"] == "DONE", 60), show()
@@ -43,8 +45,10 @@ def one_paper(m, api, qid):
         r = paper(api, qid, row["doi"])
         equal(r.status, 200, f"{row['doi']}: is told")
         equal({k: r.body[k] for k in row}, row, "as in the results")
-        ok(len(r.body["abstract"]) > 50 and r.body["authors"] and r.body["printed_in"], "with abstract, authors, journal", r)
-        ok(r.body["bibtex"].lstrip().startswith("@") and row["doi"] in r.body["bibtex"].lower(), "and its entry", r)
+        ok(len(r.body["abstract"]) > 50 and r.body["authors"] and r.body["printed_in"],
+           "with abstract, authors, journal", r)
+        ok(r.body["bibtex"].lstrip().startswith("@") and row["doi"] in r.body["bibtex"].lower(),
+           "and its entry", r)
     return rows
 
 
@@ -56,8 +60,10 @@ def refused_papers(m, api, qid, rows):
     outside = api("GET", f"/api/queries/{second}/results?limit=1").body["results"][0]["doi"]
     equal(paper(api, qid, outside).error[:2], (404, "not_found"), "not a paper of another run")
     equal(paper(api, qid, "10.5555/none").status, 404, "nor one that does not exist")
-    equal(api("GET", f"/api/queries/{qid}/paper").error, (400, "invalid", "doi"), "a DOI must be given")
-    equal(http(m.port, f"/api/queries/{qid}/paper?doi=x").status, 401, "by somebody who is logged in")
+    equal(api("GET", f"/api/queries/{qid}/paper").error, (400, "invalid", "doi"),
+          "a DOI must be given")
+    equal(
+        http(m.port, f"/api/queries/{qid}/paper?doi=x").status, 401, "by somebody who is logged in")
 
 
 @with_server("one paper of a run")
@@ -91,7 +97,8 @@ def cents(entries):
 
 def table(m, api):
     r = http_get(m, api, "/api/ledger.csv")
-    ok(r[1].startswith(b"\xef\xbb\xbf") and "text/csv" in r[0], "a table that spreadsheets know", r[0])
+    ok(r[1].startswith(b"\xef\xbb\xbf") and "text/csv" in r[0], "a table that spreadsheets know",
+       r[0])
     return list(csv.DictReader(io.StringIO(r[1].decode("utf-8-sig"))))
 
 
@@ -108,24 +115,28 @@ def http_get(m, api, path):
 @with_server("the ledger of a user")
 def _(m):
     api = person(m, "ann")
-    equal([(e["kind"], e["amount"]) for e in ledger(api)[0]], [("opening", "5000.00")], "it begins with the opening")
+    equal([(e["kind"], e["amount"]) for e in ledger(api)[0]], [("opening", "5000.00")],
+          "it begins with the opening")
     for command, amount in [("recharge", "7.50"), ("deduct", "2.25"), ("recharge", "1.00")]:
         done = cli(m, "user", command, "ann", amount)
         assert done.returncode == 0, done
     qid, run = finished_run(m, api)
-    ok(wait_for(lambda: len(ledger(api, query_id=qid)[0]) == run["finished"], 20), "every charge of the run gets there")
+    ok(wait_for(lambda: len(ledger(api, query_id=qid)[0]) == run["finished"], 20),
+       "every charge of the run gets there")
     entries, pages = ledger(api, limit=7)
     equal(len(entries), run["finished"] + 4, "each move is there once")
     ok(pages == (len(entries) + 6) // 7, "page by page", pages)
-    # In the order of their numbers, which Redis gives; the time is that of the node, and two nodes may ask at once.
+    # In the order of their numbers, which Redis gives; the time is that of the node, and two nodes
+    # may ask at once.
     times = [datetime.fromisoformat(e["at"].replace("Z", "+00:00")) for e in entries]
     ok(all(b - a < timedelta(seconds=0.2) for a, b in zip(times, times[1:])), "newest first", times)
     ok(times[0] > times[-1], "and oldest last")
     balance = int(api.me().body["balance"].replace(".", ""))
     equal(cents(entries), balance, "and they add up to the balance")
-    equal(-cents(ledger(api, query_id=qid)[0]), int(run["cost"].replace(".", "")), "those of a run to what it cost")
-    equal([e["kind"] for e in ledger(api, charges=0, limit=2)[0]], ["recharge", "deduction", "recharge", "opening"],
-          "without the papers")
+    equal(-cents(ledger(api, query_id=qid)[0]), int(run["cost"].replace(".", "")),
+          "those of a run to what it cost")
+    equal([e["kind"] for e in ledger(api, charges=0, limit=2)[0]],
+          ["recharge", "deduction", "recharge", "opening"], "without the papers")
     rows = table(m, api)
     equal(len(rows), len(entries), "the table has as many rows")
     money = lambda text: int(text.replace(".", "") or "0")
@@ -135,10 +146,13 @@ def _(m):
 
     other = person(m, "eve", "1.00")
     equal([e["kind"] for e in ledger(other)[0]], ["opening"], "nobody sees another's")
-    equal(other("GET", f"/api/ledger?query_id={qid}").error[:2], (404, "not_found"), "nor by the run")
+    equal(
+        other("GET", f"/api/ledger?query_id={qid}").error[:2], (404, "not_found"), "nor by the run")
     for cursor in ["x", "1", "1.", ".1", "-1.2", "1.2.3", "9" * 40]:
-        equal(api("GET", f"/api/ledger?cursor={cursor}").error, (400, "invalid", "cursor"), f"no cursor: {cursor[:9]}")
-    equal(api("GET", f"/api/ledger?query_id={qid}&charges=0").error, (400, "invalid", "charges"), "not both")
+        equal(api("GET", f"/api/ledger?cursor={cursor}").error, (400, "invalid", "cursor"),
+              f"no cursor: {cursor[:9]}")
+    equal(api("GET", f"/api/ledger?query_id={qid}&charges=0").error, (400, "invalid", "charges"),
+          "not both")
     equal(http(m.port, "/api/ledger").status, 401, "by somebody who is logged in")
     equal(http(m.port, "/api/ledger.csv").status, 401, "the table too")
 

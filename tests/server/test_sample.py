@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The made-up collection as a whole program: its files, and what it refuses. Prints TAP. MILLRACE_BIN is the program."""
+"""The made-up collection as a whole program: its files, and what it refuses. Prints TAP.
+MILLRACE_BIN is the program."""
 import csv
 import hashlib
 import os
@@ -59,18 +60,21 @@ def test_tables(top):
     journals = {row["Name"]: row for row in table(top, "Paper")}
     tags = {row["Tag"]: row["TagType"] for row in table(top, "Tag")}
     links = [(row["Name"], row["Tag"]) for row in table(top, "PaperWithTag")]
-    ok(len(journals) >= 30 and len(journals) == len(table(top, "Paper")), "30 journals or more, each once")
+    ok(len(journals) >= 30 and len(journals) == len(table(top, "Paper")),
+       "30 journals or more, each once")
     same(list(table(top, "Paper")[0]), ["Name", "FullName", "DataRange", "UpdateDate", "Price"],
          "the columns of the catalog")
     ok(all(1 <= int(row["Price"]) <= 5 for row in journals.values()), "prices of 1 to 5 points")
-    ok(all(re.fullmatch(r"20\d\d-20\d\d", row["DataRange"]) for row in journals.values()), "ranges of years")
+    ok(all(re.fullmatch(r"20\d\d-20\d\d", row["DataRange"]) for row in journals.values()),
+       "ranges of years")
     same(set(tags.values()), {"一级分类", "二级分类"}, "tags of two levels")
     ok(sum(kind == "一级分类" for kind in tags.values()) >= 6, "six disciplines or more")
     ok(all(name in journals for name, _ in links), "every journal that has a tag exists")
     ok(all(tag in tags for _, tag in links), "every tag that a journal has exists")
     same(len(links), len(set(links)), "no pair comes twice")
     for kind in ("一级分类", "二级分类"):
-        same({name for name, tag in links if tags[tag] == kind}, set(journals), f"every journal has a {kind}")
+        same({name for name, tag in links if tags[tag] == kind}, set(journals),
+             f"every journal has a {kind}")
     return journals
 
 
@@ -79,10 +83,12 @@ def test_papers(top, journals):
     same(len(papers), PAPERS, "as many papers as were asked for")
     ok(all(p["balanced"] for _, _, p in papers), "braces balance and every entry ends")
     ok(all(j in journals for j, _, _ in papers), "every folder is in the catalog")
-    ok(all(p["journal"] == journals[j]["FullName"] for j, _, p in papers), "papers name their journal")
+    ok(all(p["journal"] == journals[j]["FullName"] for j, _, p in papers),
+       "papers name their journal")
     ok(all(p["year"] == str(year) for _, year, p in papers), "papers are in the file of their year")
     spans = {j: tuple(map(int, row["DataRange"].split("-"))) for j, row in journals.items()}
-    ok(all(spans[j][0] <= year <= spans[j][1] for j, year, _ in papers), "years are in the journal's range")
+    ok(all(spans[j][0] <= year <= spans[j][1] for j, year, _ in papers),
+       "years are in the journal's range")
     ok(len({year for _, year, _ in papers}) >= 14, "about fifteen years")
     wanted = {"author", "title", "volume", "number", "pages", "month", "abstract"}
     ok(all(wanted <= set(p) for _, _, p in papers), "no field is missing")
@@ -90,7 +96,8 @@ def test_papers(top, journals):
     dois = [p["doi"] for _, _, p in papers if "doi" in p]
     same(len(set(dois)), len(dois), "DOIs are unique")
     ok(all(doi.startswith("10.5555/") for doi in dois), "and have the prefix for tests")
-    ok(PAPERS / 400 < PAPERS - len(dois) < PAPERS / 100, f"{PAPERS - len(dois)} papers have none: about 1 in 200")
+    ok(PAPERS / 400 < PAPERS - len(dois) < PAPERS / 100,
+       f"{PAPERS - len(dois)} papers have none: about 1 in 200")
     return [p for _, _, p in papers]
 
 
@@ -112,8 +119,8 @@ def test_texts(papers):
 
 def test_keys(top):
     keys = (top / "APIKey" / "sample.txt").read_text().split("\n")
-    ok(len(keys) > 2 and keys[-1] == "" and all(re.fullmatch(r"sk-sample-[0-9a-f]{32}", k) for k in keys[:-1]),
-       "keys, one per line")
+    ok(len(keys) > 2 and keys[-1] == "" and
+       all(re.fullmatch(r"sk-sample-[0-9a-f]{32}", k) for k in keys[:-1]), "keys, one per line")
 
 
 def test_same_bytes(tmp, first):
@@ -135,7 +142,8 @@ def test_sizes(tmp):
 def test_refusals(tmp, first):
     before = tree_hash(first)
     r = run("--papers", PAPERS, "--seed", 7, first)
-    ok(r.returncode == 0 and "nothing was replaced" in r.stdout, "the same sample again: said, not made")
+    ok(r.returncode == 0 and "nothing was replaced" in r.stdout,
+       "the same sample again: said, not made")
     r = run("--papers", 50, first)
     ok(r.returncode == 1 and "--force" in r.stderr, "another one in its place is refused")
     same(tree_hash(first), before, "and nothing has changed")
@@ -145,7 +153,8 @@ def test_refusals(tmp, first):
     (alien / "thesis.tex").write_text("mine")
     for args in ([], ["--force"]):
         r = run(*args, alien)
-        ok(r.returncode == 1 and str(alien) in r.stderr, f"a directory of somebody else is refused {args}")
+        ok(r.returncode == 1 and str(alien) in r.stderr,
+           f"a directory of somebody else is refused {args}")
     same([p.name for p in alien.iterdir()], ["thesis.tex"], "and not touched")
 
     r = run("--papers", 50, "--seed", 7, "--force", first)
@@ -167,11 +176,13 @@ def test_errors(tmp):
         r = run("--papers", 5, path)
         ok(r.returncode == 1 and f"{path}: " in r.stderr, r.stderr.strip()[-60:])
     r = run("--papers", 20000, tmp / "full", preexec_fn=limit_file_size)
-    ok(r.returncode == 1 and re.search(r"\.bib: File too large", r.stderr), f"cannot write: {r.stderr.strip()[-60:]}")
+    ok(r.returncode == 1 and re.search(r"\.bib: File too large", r.stderr),
+       f"cannot write: {r.stderr.strip()[-60:]}")
     r = run("--papers", 20000, tmp / "full")
     ok(r.returncode == 1 and "unfinished" in r.stderr, "what was broken off is known for it")
     same(run("--papers", 200, "--force", tmp / "full").returncode, 0, "and can be made anew")
-    for args in ([], ["a", "b"], ["--papers", "0", tmp / "x"], ["--papers", "x", tmp / "x"], ["--paper", "5", tmp / "x"]):
+    for args in ([], ["a", "b"], ["--papers", "0", tmp / "x"], ["--papers", "x", tmp / "x"],
+                 ["--paper", "5", tmp / "x"]):
         same(run(*args).returncode, 2, f"wrong command line: {' '.join(map(str, args))[:30]}")
     ok(not (tmp / "x").exists(), "a wrong command line makes nothing")
     r = run("--help")

@@ -1,4 +1,5 @@
-"""Screening over HTTP, with a simulated AI beside it: runs, workers, pauses, money, and nodes that go away."""
+"""Screening over HTTP, with a simulated AI beside it: runs, workers, pauses, money, and nodes that
+go away."""
 import contextlib
 import json
 import os
@@ -9,18 +10,20 @@ import time
 from client import cli
 from harness import SCALE, equal, http, note, ok, redis_link, run_tests, sql, test, wait_for
 from hook import Hook
-from screening import (QUESTION, Sim, act, audited, charged, inflight, journals, papers_of, person, reaches, results,
-                       server, submit, view, with_screening)
+from screening import (QUESTION, Sim, act, audited, charged, inflight, journals, papers_of, person,
+                       reaches, results, server, submit, view, with_screening)
 
 
 def metric(m, name):
-    return " ".join(l.split()[-1] for l in m.get("/metrics").body.decode().splitlines() if l.startswith(name))
+    return " ".join(
+        l.split()[-1] for l in m.get("/metrics").body.decode().splitlines() if l.startswith(name))
 
 
 def events(m, api, qid, seconds):
     """[(event, data)] until the stream ends."""
     s = socket.create_connection(("127.0.0.1", m.port), seconds)
-    s.sendall(f"GET /api/queries/{qid}/events HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode())
+    s.sendall(f"GET /api/queries/{qid}/events HTTP/1.1\r\nHost: t\r\n"
+              f"Authorization: Bearer {api.token}\r\n\r\n".encode())
     data = b""
     with contextlib.suppress(TimeoutError):
         while True:
@@ -40,32 +43,39 @@ def events(m, api, qid, seconds):
 def one_run(m, sim):
     api = person(m, "alice", permission=20)
     chosen, total = journals(api, 400)
-    estimate = api("POST", "/api/estimate", {"journals": chosen, "year_from": 1900, "year_to": 2100}).body
+    estimate = api("POST", "/api/estimate",
+                   {"journals": chosen, "year_from": 1900, "year_to": 2100}).body
     qid, _ = submit(api, 400)
     text, found = events(m, api, qid, 60)
     ok("text/event-stream" in text, "its events", text[:300])
     states = [d["state"] for name, d in found if name == "state"]
-    ok(states[-1] == "DONE" and states[0] in ("QUEUED", "RUNNING"), "the states, to the end", states)
+    ok(states[-1] == "DONE" and states[0] in ("QUEUED", "RUNNING"), "the states, to the end",
+       states)
     progress = [d for name, d in found if name == "progress"]
-    ok(len(progress) > 2 and [p["finished"] for p in progress] == sorted(p["finished"] for p in progress),
-       "progress", len(progress))
+    ok(len(progress) > 2 and
+       [p["finished"] for p in progress] == sorted(p["finished"] for p in progress), "progress",
+       len(progress))
     middle = progress[len(progress) // 2]
-    ok(middle["papers_per_second"] > 10 and 0 < middle["seconds_left"] < 60 and middle["workers"] > 0,
-       "with rate, time left and workers", middle)
+    ok(middle["papers_per_second"] > 10 and 0 < middle["seconds_left"] < 60 and
+       middle["workers"] > 0, "with rate, time left and workers", middle)
     _, again = events(m, api, qid, 10)
-    equal([name for name, _ in again], ["state"], "a run that is over sends its state, and ends the stream")
+    equal([name for name, _ in again], ["state"],
+          "a run that is over sends its state, and ends the stream")
 
     v = view(api, qid)
-    equal((v["papers"], v["finished"], v["failed"]), (total, total, 0), "all of its papers, none failed")
+    equal((v["papers"], v["finished"], v["failed"]), (total, total, 0),
+          "all of its papers, none failed")
     equal(v["cost"], estimate["cost"], "it costs what was estimated")
     found = results(m, api, qid)
     equal(set(found), papers_of(m, chosen), "every paper has one result")
-    equal(sum(r["ai_result"]["relevant"] for r in found.values()), v["relevant"], "the relevant ones")
-    ok(0 < v["relevant"] < total and all(r["block_key"].startswith("meta:") for r in found.values()),
+    equal(sum(r["ai_result"]["relevant"] for r in found.values()), v["relevant"],
+          "the relevant ones")
+    ok(0 < v["relevant"] < total and
+       all(r["block_key"].startswith("meta:") for r in found.values()),
        "some are, some are not; each knows its block")
     equal(sim.stats()["requests"], total, "one call for each paper")
-    equal(wait_for(lambda: sql(m, f"SELECT status, end_time IS NOT NULL FROM query_log WHERE query_id = '{qid}'"),
-                   5), [["DONE", "1"]], "its row says so")
+    row = f"SELECT status, end_time IS NOT NULL FROM query_log WHERE query_id = '{qid}'"
+    equal(wait_for(lambda: sql(m, row), 5), [["DONE", "1"]], "its row says so")
     spent = round((100000 - float(api.me().body["balance"])) * 100)
     equal(f"{spent / 100:.2f}", v["cost"], "the balance is less by that much")
     wait_for(lambda: charged(m, qid) == spent, 10)
@@ -77,8 +87,8 @@ def one_run(m, sim):
     other = person(m, "bob")
     for what in ["pause", "resume", "terminate", "retry_failed"]:
         equal(act(other, qid, what).status, 404, f"{what}: not another's run")
-    equal(http(m.port, f"/api/queries/{qid}/events", headers=[f"Authorization: Bearer {other.token}"]).status, 404,
-          "nor its events")
+    equal(http(m.port, f"/api/queries/{qid}/events",
+               headers=[f"Authorization: Bearer {other.token}"]).status, 404, "nor its events")
 
 
 def workers(m, sim):
@@ -89,13 +99,15 @@ def workers(m, sim):
     wait_for(lambda: view(api, first)["workers"] == 6, 10)
     equal((view(api, first)["workers"], view(api, second)["state"]), (6, "QUEUED"),
           "the first run has all of them, the second waits")
-    nodes = lambda: sorted(json.loads(v)["workers"] for v in redis_link(m)("HGETALL", "sys:nodes:info")[1::2])
+    nodes = lambda: sorted(
+        json.loads(v)["workers"] for v in redis_link(m)("HGETALL", "sys:nodes:info")[1::2])
     ok(wait_for(lambda: nodes() == [3, 3], 10), "spread over two nodes", nodes())
     other = person(m, "dave", permission=4)
     third, _ = submit(other, 100)
-    ok(wait_for(lambda: view(other, third)["workers"] == 4, 10), "another user does not wait for carol's permission")
-    ok(reaches(api, first, "DONE", 60) and reaches(api, second, "DONE", 60) and reaches(other, third, "DONE"),
-       "all of them end")
+    ok(wait_for(lambda: view(other, third)["workers"] == 4, 10),
+       "another user does not wait for carol's permission")
+    ok(reaches(api, first, "DONE", 60) and reaches(api, second, "DONE", 60) and
+       reaches(other, third, "DONE"), "all of them end")
     peak = sim.stats()["in_flight_peak"]
     ok(8 <= peak <= 10, "never more calls at once than both may have", peak)
 
@@ -110,7 +122,8 @@ def control(m, sim):
     equal((r.status, r.body["state"]), (200, "PAUSED"), "pause")
     wait_for(lambda: view(api, qid)["workers"] == 0, 5)
     gone = time.monotonic() - began
-    ok(gone < 0.2 + 0.1 + 0.5 * SCALE, f"the last worker is gone after {gone:.2f} s, with 0.2 s for a call")
+    ok(gone < 0.2 + 0.1 + 0.5 * SCALE,
+       f"the last worker is gone after {gone:.2f} s, with 0.2 s for a call")
     asked = sim.stats()["requests"]
     equal(view(api, qid)["finished"], asked, "what was in hand was finished and charged")
     ok(wait_for(lambda: inflight(m) == {}, 3), "no unit is held", inflight(m))
@@ -126,7 +139,8 @@ def control(m, sim):
     equal(len(results(m, api, qid)), v["finished"], "what was judged stays")
     wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 10)
     equal(charged(m, qid), round(float(v["cost"]) * 100), "and was charged, and no more than that")
-    equal((redis_link(m)("LLEN", f"task:{api.uid}:{qid}:pending_blocks"), inflight(m)), (0, {}), "its list is empty")
+    equal((redis_link(m)("LLEN", f"task:{api.uid}:{qid}:pending_blocks"), inflight(m)), (0, {}),
+          "its list is empty")
     equal(act(api, qid, "resume").error[:2], (409, "conflict"), "that is final")
     waiting, _ = submit(api, 100)
     later, _ = submit(api, 100)
@@ -144,31 +158,36 @@ def no_money(m, sim):
     act(api, qid, "pause")
     wait_for(lambda: view(api, qid)["workers"] == 0, 5)
     taken = cli(m, "user", "deduct", "frank", f"{float(api.me().body['balance']) - 60:.2f}")
-    equal((taken.returncode, api.me().body["balance"]), (0, "60.00"), "60.00 are left", taken.stderr)
+    equal((taken.returncode, api.me().body["balance"]), (0, "60.00"), "60.00 are left",
+          taken.stderr)
     act(api, qid, "resume")
     ok(reaches(api, qid, "PAUSED"), "the run pauses itself")
     v = view(api, qid)
     ok("balance" in (v["reason"] or ""), "and says why", v)
     equal(v["reason_code"], "funds", "in a word for programs, too")
-    ok(0 <= float(api.me().body["balance"]) < 60, "what is left is not enough for one more", api.me().body)
+    ok(0 <= float(api.me().body["balance"]) < 60, "what is left is not enough for one more",
+       api.me().body)
     cli(m, "user", "recharge", "frank", "50000")
     equal(act(api, qid, "resume").status, 200, "after a recharge")
     ok(reaches(api, qid, "DONE"), "it goes on to its end")
-    equal((view(api, qid)["finished"], view(api, qid)["reason"], view(api, qid)["reason_code"]), (total, None, None), "with all papers")
+    equal((view(api, qid)["finished"], view(api, qid)["reason"], view(api, qid)["reason_code"]),
+          (total, None, None), "with all papers")
 
 
 def ends_by_itself(m, sim):
     api = person(m, "grace", permission=1)
     qid, _ = submit(api, 300)
     act(api, qid, "pause")
-    sql(m, f"UPDATE query_log SET changed_at = changed_at - INTERVAL 8 DAY WHERE query_id = '{qid}'")
+    sql(m,
+        f"UPDATE query_log SET changed_at = changed_at - INTERVAL 8 DAY WHERE query_id = '{qid}'")
     ok(reaches(api, qid, "CANCELLED", 20), "a run that was paused for seven days is terminated")
     ok("seven days" in (view(api, qid)["reason"] or ""), "and says why", view(api, qid))
     chosen, _ = journals(api, 50)
     sql(m, f"DELETE FROM corpus_block WHERE journal = '{chosen[0]}'")
     r = api("POST", "/api/queries", {**QUESTION, "journals": chosen[:1]})
     ok(reaches(api, r.body["query_id"], "FAILED", 20), "a run without papers fails")
-    ok("corpus" in (view(api, r.body["query_id"])["reason"] or ""), "and says why", view(api, r.body["query_id"]))
+    ok("corpus" in (view(api, r.body["query_id"])["reason"] or ""), "and says why",
+       view(api, r.body["query_id"]))
 
 
 @with_screening("runs", "--latency-ms", "200")
@@ -183,12 +202,16 @@ def _(m, sim):
 @with_screening("first come, first served, while the rate lasts", "--latency-ms", "200")
 def _(m, sim):
     keys = int(sql(m, "SELECT COUNT(*) FROM api_list WHERE is_active")[0][0])
-    sql(m, f"UPDATE api_list SET rpm_limit = {4000 // keys}")  # ten workers at 200 ms use 3,000 a minute
+    # Ten workers at 200 ms use 3,000 a minute.
+    sql(m, f"UPDATE api_list SET rpm_limit = {4000 // keys}")
     people = [person(m, name) for name in ("anna", "berta", "clara")]
     wait_for(lambda: "4000" in metric(m, "millrace_keyring_requests_limit"), 5)
     learning, _ = submit(people[0], 40)  # how long a call takes
     ok(reaches(people[0], learning, "DONE"), "a first run")
-    wait_for(lambda: all(json.loads(v)["latency_us"] for v in redis_link(m)("HGETALL", "sys:nodes:info")[1::2]), 5)
+    wait_for(
+        lambda: all(
+            json.loads(v)["latency_us"] for v in redis_link(m)("HGETALL", "sys:nodes:info")[1::2]),
+        5)
     runs = [(p, submit(p, 100)[0]) for p in people]
     seen = []
     while not all(view(*r)["state"] == "DONE" for r in runs) and len(seen) < 3000:
@@ -208,10 +231,13 @@ def _(m, sim):
     found = []
     for api in (alone, crowd):
         qid, total = submit(api, 1500)
-        ok(reaches(api, qid, "DONE", 60), f"{total} papers, {view(api, qid)['relevant']} are relevant")
+        ok(reaches(api, qid, "DONE", 60),
+           f"{total} papers, {view(api, qid)['relevant']} are relevant")
         found.append(results(m, api, qid))
-    ok(len({r["ai_result"]["reason"] for r in found[0].values()}) > 2, "verdicts differ from paper to paper")
-    equal([d for d in found[0] if found[0][d] != found[1].get(d)], [], "a hundred workers find what one finds")
+    ok(len({r["ai_result"]["reason"] for r in found[0].values()}) > 2,
+       "verdicts differ from paper to paper")
+    equal([d for d in found[0] if found[0][d] != found[1].get(d)], [],
+          "a hundred workers find what one finds")
     equal(len(found[1]), len(found[0]), "about as many papers")
 
 
@@ -225,23 +251,27 @@ def _():
             v = view(api, qid)
             ok(0 < v["failed"] < total and v["finished"] == total, "some have", v)
             failed = {d: r for d, r in results(m, api, qid).items() if "error" in r["ai_result"]}
-            ok(len(failed) == v["failed"] and all("AI service" in r["ai_result"]["error"] for r in failed.values()),
-               "each says why", list(failed.items())[:2])
+            ok(len(failed) == v["failed"] and
+               all("AI service" in r["ai_result"]["error"] for r in failed.values()),
+               "each says why",
+               list(failed.items())[:2])
         with server(good, data=m.data) as m:
             api.server = m
-            ok(wait_for(lambda: view(api, qid)["failed"] == len(failed), 10), "after a restart it is as it was")
+            ok(wait_for(lambda: view(api, qid)["failed"] == len(failed), 10),
+               "after a restart it is as it was")
             # Each node looks for itself whether Redis can be trusted.
             r = wait_for(lambda: (r := act(api, qid, "retry_failed")).status != 503 and r, 10)
             equal((r.status, r.body.get("state")), (200, "RUNNING"), "retry", r)
             ok(reaches(api, qid, "DONE"), "it is done again")
-            equal((view(api, qid)["finished"], view(api, qid)["failed"]), (total, 0), "no paper is without a verdict")
+            equal((view(api, qid)["finished"], view(api, qid)["failed"]), (total, 0),
+                  "no paper is without a verdict")
             equal(good.stats()["requests"], len(failed), "only those were asked about again")
             ok(float(view(api, qid)["cost"]) > float(v["cost"]), "and charged")
             audited(m)
 
 
-@with_screening("a node that is told to end gives its units back; one that is killed is missed", "--latency-ms", "200",
-                papers=3000)
+@with_screening("a node that is told to end gives its units back; one that is killed is missed",
+                "--latency-ms", "200", papers=3000)
 def _(m, sim):
     api = person(m, "alice", permission=40)
     qid, total = submit(api, 1500)
@@ -252,12 +282,13 @@ def _(m, sim):
     wait_for(lambda: len(m.nodes()) == 2 and view(api, qid)["workers"] > 30, 15)
     for pid in m.nodes():
         os.kill(pid, signal.SIGKILL)
-    ok(wait_for(lambda: m.ready(), 20) and reaches(api, qid, "DONE", 90), "the run ends whatever happens to nodes")
+    ok(wait_for(lambda: m.ready(), 20) and reaches(api, qid, "DONE", 90),
+       "the run ends whatever happens to nodes")
     v = view(api, qid)
     equal((v["finished"], v["failed"]), (total, 0), "with all of its papers")
     calls = sim.stats()["requests"]
-    ok(total <= calls <= total + 2 * 40,
-       "one that ends wastes no call, one that is killed those in flight and those that were not recorded yet", calls - total)
+    ok(total <= calls <= total + 2 * 40, "one that ends wastes no call, one that is killed those in"
+       " flight and those that were not recorded yet", calls - total)
     equal(len(results(m, api, qid)), total, "one result each")
     wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 10)
     equal(charged(m, qid), round(float(v["cost"]) * 100), "one charge each")
@@ -270,20 +301,25 @@ def break_ledger(m, api):
     redis_link(m)("RPUSH", f"billing_queue:{api.uid}", "not JSON")
     old = m.pid_of("redis")
     os.kill(old, signal.SIGKILL)
-    assert wait_for(lambda: m.pid_of("redis") not in (None, old) and m.ready(), 20), m.get("/readyz")
+    back = wait_for(lambda: m.pid_of("redis") not in (None, old) and m.ready(), 20)
+    assert back, m.get("/readyz")
 
 
-@test("a verdict that cannot be recorded pauses its run, with an alert, and the AI is not asked on and on")
+@test("a verdict that cannot be recorded pauses its run, with an alert, "
+      "and the AI is not asked on and on")
 def _():
-    with Hook() as hook, Sim("--latency-ms", "50") as sim, server(sim, papers=500, MILLRACE_ALERT_WEBHOOK_URL=hook.url) as m:
+    with Hook() as hook, Sim("--latency-ms", "50") as sim, \
+            server(sim, papers=500, MILLRACE_ALERT_WEBHOOK_URL=hook.url) as m:
         api, other = person(m, "alice", permission=10), person(m, "bob")
         qid, total = submit(api, 200)
         assert wait_for(lambda: view(api, qid)["finished"] > 20, 20)
         break_ledger(m, api)
         began = time.monotonic()
-        ok(reaches(api, qid, "PAUSED", 10), f"the run pauses itself after {time.monotonic() - began:.1f} s")
+        ok(reaches(api, qid, "PAUSED", 10),
+           f"the run pauses itself after {time.monotonic() - began:.1f} s")
         v = view(api, qid)
-        equal((v["reason"] or "").split(":")[0], "its verdicts cannot be recorded", "and says why", v)
+        equal((v["reason"] or "").split(":")[0], "its verdicts cannot be recorded", "and says why",
+              v)
         equal(v["reason_code"], "unrecorded", "in a word for programs, too")
         hook.told(f"verdicts:{api.uid}", ["begun"], 15)
         # Each node looks for itself whether Redis can be trusted.
@@ -291,21 +327,27 @@ def _():
         ok(wait_for(lambda: view(api, qid)["workers"] == 0, 5), "its workers leave", view(api, qid))
         asked = sim.stats()["requests"]
         wasted = asked - len(results(m, api, qid))
-        ok(wasted <= 4 * 10, f"{wasted} answers are lost: at most two rounds of ten workers before the restart, and two after", v)
+        ok(wasted <= 4 * 10, f"{wasted} answers are lost: at most two rounds of ten workers before"
+           " the restart, and two after", v)
         theirs, their_total = submit(other, 50)
         ok(reaches(other, theirs, "DONE"), "others go on")
-        equal(sim.stats()["requests"], asked + their_total, "while it is paused the AI is asked about other runs only")
+        equal(sim.stats()["requests"], asked + their_total,
+              "while it is paused the AI is asked about other runs only")
         equal(act(api, qid, "resume").status, 200, "resumed too early")
-        ok(wait_for(lambda: sim.stats()["requests"] > asked + their_total, 10) and reaches(api, qid, "PAUSED", 10), "it pauses itself again")
+        ok(wait_for(lambda: sim.stats()["requests"] > asked + their_total, 10) and
+           reaches(api, qid, "PAUSED", 10), "it pauses itself again")
         redis_link(m)("LREM", f"billing_queue:{api.uid}", 0, "not JSON")
         equal(act(api, qid, "resume").status, 200, "resumed when the record is gone")
         ok(reaches(api, qid, "DONE"), "it goes on to its end")
         v = view(api, qid)
-        equal((v["finished"], v["failed"], v["reason"], len(results(m, api, qid))), (total, 0, None, total), "with all papers")
+        equal((v["finished"], v["failed"], v["reason"], len(results(m, api, qid))),
+              (total, 0, None, total), "with all papers")
         wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 10)
         equal(charged(m, qid), round(float(v["cost"]) * 100), "each is charged once")
-        ok(sim.stats()["requests"] - total - their_total <= 8 * 10, "few were asked about again", sim.stats()["requests"] - total - their_total)
-        ok(wait_for(lambda: hook.events(f"verdicts:{api.uid}")[-1:] == ["ended"], 15), "the alert is over", *hook.got)
+        ok(sim.stats()["requests"] - total - their_total <= 8 * 10, "few were asked about again",
+           sim.stats()["requests"] - total - their_total)
+        ok(wait_for(lambda: hook.events(f"verdicts:{api.uid}")[-1:] == ["ended"], 15),
+           "the alert is over", *hook.got)
         audited(m)
 
 

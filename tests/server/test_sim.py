@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The simulated AI as a whole program: what a client sees of it. Prints TAP. MILLRACE_BIN is the program."""
+"""The simulated AI as a whole program: what a client sees of it. Prints TAP. MILLRACE_BIN is the
+program."""
 import asyncio
 import base64
 import http.client
@@ -72,7 +73,8 @@ class Sim:
         return json.loads(self.content(PAPER % (title, abstract, doi)))["relevant"]
 
     def embed(self, texts, **more):
-        status, _, text = self.send("POST", "/v1/embeddings", {"model": "e", "input": texts, **more})
+        status, _, text = self.send("POST", "/v1/embeddings",
+                                    {"model": "e", "input": texts, **more})
         return status, json.loads(text)
 
     def stats(self):
@@ -107,7 +109,8 @@ def test_command_line():
     ok("--latency-ms" in help_text.stdout and "millrace sim --listen" in help_text.stdout,
        "it lists the options and gives examples")
     for args, part in [([], "--listen"), (["--listen", "x", "--fail", "2"], "--fail"),
-                       (["--listen", "x", "--bogus"], "bogus"), (["--listen", "nowhere"], "nowhere"),
+                       (["--listen", "x", "--bogus"], "bogus"),
+                       (["--listen", "nowhere"], "nowhere"),
                        (["--listen", "127.0.0.1:99999"], "99999"),
                        (["--listen", "127.0.0.1:0", "--fail-kinds", "429,fire"], "fire")]:
         r = run(*args)
@@ -115,7 +118,8 @@ def test_command_line():
     r = run("--listen", "127.0.0.1:0", "--labels", "/nonexistent")
     ok(r.returncode == 1 and "/nonexistent" in r.stderr, f"a missing file: {said(r)}")
     with Sim() as s:
-        same(s.line, f"millrace sim listens at http://127.0.0.1:{s.port}\n", "it says where it listens")
+        same(s.line, f"millrace sim listens at http://127.0.0.1:{s.port}\n",
+             "it says where it listens")
         r = run("--listen", s.url)
         ok(r.returncode == 1 and "in use" in r.stderr, "a port that is taken is said to be")
     with Sim(listen="[::1]:0") as s:
@@ -127,15 +131,18 @@ def test_verdicts():
         c = s.connect()
         status, headers, text = s.chat(PAPER % ("Nickel catalysts", "x", "10.1/a"), connection=c)
         reply = json.loads(text)
-        same((status, headers["Content-Type"]), (200, "application/json"), "a verdict is a JSON reply")
+        same((status, headers["Content-Type"]), (200, "application/json"),
+             "a verdict is a JSON reply")
         same((reply["object"], reply["model"], reply["choices"][0]["finish_reason"]),
              ("chat.completion", "m", "stop"), "in OpenAI's form")
         verdict = json.loads(reply["choices"][0]["message"]["content"])
-        ok(verdict["relevant"] is True and "catalysts" in verdict["reason"], "relevant, by the word it names")
+        ok(verdict["relevant"] is True and "catalysts" in verdict["reason"],
+           "relevant, by the word it names")
         usage = reply["usage"]
         prompt = PAPER % ("Nickel catalysts", "x", "10.1/a")
         same(usage["prompt_tokens"], math.ceil(len(prompt) / 4), "four characters to a token")
-        same(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"], "usage adds up")
+        same(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"],
+             "usage adds up")
         again = json.loads(s.chat(prompt, connection=c)[2])
         same(again["choices"], reply["choices"], "the same prompt gets the same answer")
         ok(s.relevant("Heating", "How WATER, when heated, boils"), "case and signs do not matter")
@@ -156,7 +163,8 @@ def test_refusals():
         same(error_of(s.chat("x", key=None)), (401, True), "no key")
         for body in ["", "{", "[]", "{}", '{"model": "m"}', '{"model": "m", "messages": []}',
                      '{"model": "m", "messages": [{"role": "user"}]}', b"\xff\xfe"]:
-            same(error_of(s.send("POST", "/v1/chat/completions", body)), (400, True), f"malformed: {body!r}")
+            same(error_of(s.send("POST", "/v1/chat/completions", body)), (400, True),
+                 f"malformed: {body!r}")
         same(s.send("GET", "/v1/chat/completions")[0], 405, "only POST")
         same(s.send("GET", "/v1/nothing")[0], 404, "no such route")
         c = s.connect()
@@ -167,8 +175,10 @@ def test_refusals():
         same(c.getresponse().status, 413, "too large")
         c.close()
         stats = s.stats()
-        same((stats["outcomes"]["unauthorized"], stats["outcomes"]["invalid"]), (1, 8), "all but the largest, which nobody read, are counted")
-        ok(any(m["id"] for m in json.loads(s.send("GET", "/v1/models")[2])["data"]), "models are listed")
+        same((stats["outcomes"]["unauthorized"], stats["outcomes"]["invalid"]), (1, 8),
+             "all but the largest, which nobody read, are counted")
+        ok(any(m["id"] for m in json.loads(s.send("GET", "/v1/models")[2])["data"]),
+           "models are listed")
 
 
 def test_stream():
@@ -176,14 +186,17 @@ def test_stream():
         text = PAPER % ("Water", "x", "10.1/a")
         status, headers, body = s.chat(text, stream=True, stream_options={"include_usage": True})
         events = [e[6:] for e in body.split("\n\n") if e]
-        same((status, headers["Content-Type"], events[-1]), (200, "text/event-stream", "[DONE]"), "a stream")
+        same((status, headers["Content-Type"], events[-1]), (200, "text/event-stream", "[DONE]"),
+             "a stream")
         chunks = [json.loads(e) for e in events[:-1]]
-        content = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+        content = "".join(
+            c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
         same(content, s.content(text), "its pieces are the same answer")
         same([c["choices"] for c in chunks if "usage" in c], [[]], "usage comes once, alone")
         ok("usage" not in s.chat(text, stream=True)[2], "and only if asked for")
         short = json.loads(s.chat(text, max_tokens=2)[2])["choices"][0]
-        same((short["finish_reason"], len(short["message"]["content"])), ("length", 8), "max_tokens cuts short")
+        same((short["finish_reason"], len(short["message"]["content"])), ("length", 8),
+             "max_tokens cuts short")
 
 
 def cosine(a, b):
@@ -203,7 +216,8 @@ def test_embeddings():
         packed = s.embed(texts[0], encoding_format="base64")[1]["data"][0]["embedding"]
         floats = struct.unpack("<256f", base64.b64decode(packed))
         ok(max(abs(x - y) for x, y in zip(a, floats)) < 1e-6, "base64 holds the same numbers")
-        same(len(s.embed("x", dimensions=4096)[1]["data"][0]["embedding"]), 4096, "dimensions are honoured")
+        same(len(s.embed("x", dimensions=4096)[1]["data"][0]["embedding"]), 4096,
+             "dimensions are honoured")
         for more in [{"dimensions": 0}, {"dimensions": 4097}, {"encoding_format": "hex"}]:
             same(s.embed("x", **more)[0], 400, f"refused: {more}")
         for bad in ["", [], [1, 2], ["a", ""], None, ["x"] * 2049]:
@@ -220,9 +234,11 @@ def test_files():
         with Sim("--labels", labels, "--keys", keys) as s:
             same(error_of(s.chat("x", key="sk-three")), (401, True), "an unknown key is refused")
             reply = json.loads(s.chat(PAPER % ("Water", "", "10.1/no"), key="sk-one")[2])
-            ok('"relevant": false' in reply["choices"][0]["message"]["content"], "a label outranks the words")
+            ok('"relevant": false' in reply["choices"][0]["message"]["content"],
+               "a label outranks the words")
             reply = json.loads(s.chat("DOI: 10.1/yes", key="sk-two")[2])
-            ok('"relevant": true' in reply["choices"][0]["message"]["content"], "and needs no words")
+            ok('"relevant": true' in reply["choices"][0]["message"]["content"],
+               "and needs no words")
         with open(labels, "a") as f:
             f.write("10.1/maybe,?\n")
         r = run("--listen", "127.0.0.1:0", "--labels", labels)
@@ -234,7 +250,8 @@ def test_limits():
         statuses = [s.chat("hi", key="a")[0] for _ in range(5)]
         status, headers, text = s.chat("hi", key="a")
         same((statuses, status), ([200] * 5, 429), "five in a minute and no more")
-        ok(50 <= int(headers["Retry-After"]) <= 60, "Retry-After is when the first one leaves the window")
+        ok(50 <= int(headers["Retry-After"]) <= 60,
+           "Retry-After is when the first one leaves the window")
         same(json.loads(text)["error"]["code"], "rate_limit_exceeded", "with its code")
         same(s.chat("hi", key="b")[0], 200, "another key has its own window")
         keys = {k["key"]: k for k in s.stats()["keys"]}
@@ -243,12 +260,14 @@ def test_limits():
         s.chat("hi", key="sk-0123456789abcdefghijklmnop")
         ok("sk-0…op" in {k["key"] for k in s.stats()["keys"]}, "what may be a real key is masked")
         reset = json.loads(s.send("POST", "/stats/reset")[2])
-        same((reset["requests"], reset["keys"][0]["requests_60s_max"]), (0, 0), "stats can begin anew")
+        same((reset["requests"], reset["keys"][0]["requests_60s_max"]), (0, 0),
+             "stats can begin anew")
         same(s.chat("hi", key="a")[0], 429, "the limit does not")
     with Sim("--tokens-limit", 100) as s:
         first = json.loads(s.chat("x" * 160)[2])["usage"]["total_tokens"]
         status, headers, _ = s.chat("x" * 160)
-        ok(first < 100 and status == 429 and int(headers["Retry-After"]) >= 1, "tokens have a window too")
+        ok(first < 100 and status == 429 and int(headers["Retry-After"]) >= 1,
+           "tokens have a window too")
         same(s.chat("hi")[0], 200, "what is small enough still fits")
         ok(s.stats()["keys"][0]["tokens_60s_max"] <= 100, "no window held more")
 
@@ -282,7 +301,8 @@ def test_faults():
             same({outcome(s)[0] for _ in range(4)}, {want}, f"{kind} is {want}")
             same(s.stats()["faults"][kind], 4, "and is counted")
     with with_kind("cut") as s:
-        same({outcome(s)[0] for _ in range(12)}, {"cut before", "cut within"}, "cut, in both places")
+        same({outcome(s)[0] for _ in range(12)}, {"cut before", "cut within"},
+             "cut, in both places")
     with with_kind("timeout", "--stall-ms", 700) as s:
         got, took = outcome(s)
         ok(got == "cut before" and 0.7 <= took < 5, f"a timeout stalls and is cut ({took:.2f} s)")
@@ -291,7 +311,8 @@ def test_faults():
         ok(got == right and took > 0.5, f"trickling takes its time and is right ({took:.2f} s)")
     with with_kind("fenced") as s:
         all_got = {outcome(s)[0] for _ in range(12)}
-        ok(len(all_got) == 2 and all(right in g and g != right for g in all_got), "fenced, still readable")
+        ok(len(all_got) == 2 and all(right in g and g != right for g in all_got),
+           "fenced, still readable")
     with with_kind("unreadable") as s:
         ok("{" not in outcome(s)[0], "unreadable")
     with with_kind("cut") as s:
@@ -320,11 +341,13 @@ def test_seed():
 def test_latency():
     with Sim("--latency-ms", 300, "--jitter-ms", 100) as s:
         took = sorted(outcome(s)[1] for _ in range(5))
-        ok(0.3 <= took[0] and took[-1] < 5, f"latency and jitter ({took[0]:.2f} to {took[-1]:.2f} s)")
+        ok(0.3 <= took[0] and took[-1] < 5,
+           f"latency and jitter ({took[0]:.2f} to {took[-1]:.2f} s)")
         impatient = socket.create_connection((s.host, s.port))
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]})
-        impatient.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
-                          f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        impatient.sendall(
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
         s.settled("in_flight", 1)
         impatient.close()
         stats = s.settled("in_flight", 0)
@@ -354,7 +377,8 @@ def test_crowd():
     with Sim("--latency-ms", 2000) as s:
         began = time.monotonic()
         answered = asyncio.run(crowd(s, n, 60))
-        same(answered, n, f"{n} connections at once are all answered ({time.monotonic() - began:.1f} s)")
+        same(answered, n,
+             f"{n} connections at once are all answered ({time.monotonic() - began:.1f} s)")
         ok(s.stats()["in_flight_peak"] > n / 2, "they were in flight together")
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -369,7 +393,8 @@ def greeting(s):
 def test_http2():
     with Sim() as s:
         first = greeting(s)
-        same((len(first), first[3]), (9, 4), "a client that begins with HTTP/2's preface gets settings")
+        same((len(first), first[3]), (9, 4),
+             "a client that begins with HTTP/2's preface gets settings")
     with Sim("--http1") as s:
         same(greeting(s), b"HTTP/1.1 ", "with --http1 it gets an answer in HTTP/1.1")
 
@@ -383,7 +408,8 @@ def test_drain():
     began = time.monotonic()
     status = s.stop()
     client.join()
-    same((status, len(got), '"relevant": true' in got[0]), (0, 1, True), "SIGTERM lets the call in flight finish")
+    same((status, len(got), '"relevant": true' in got[0]), (0, 1, True),
+         "SIGTERM lets the call in flight finish")
     ok(time.monotonic() - began < 5, "and ends soon")
 
     s = Sim("--fail", 1, "--fail-kinds", "timeout", "--stall-ms", 600000)
@@ -398,8 +424,10 @@ def test_drain():
 def main():
     if not os.access(BIN, os.X_OK):
         sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
-    for test in [test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings, test_files,
-                 test_limits, test_faults, test_seed, test_latency, test_crowd, test_http2, test_drain]:
+    for test in [
+            test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings,
+            test_files, test_limits, test_faults, test_seed, test_latency, test_crowd, test_http2,
+            test_drain]:
         print(f"# {test.__name__}", flush=True)
         try:
             test()

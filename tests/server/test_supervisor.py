@@ -58,7 +58,8 @@ def _():
         page = m.get("/")
         ok(page.status == 200 and b"millrace is running" in page.body, "a page without pages", page)
         r = m.get("/api/no/such/thing")
-        equal((r.status, json.loads(r.body)["error"]["code"]), (404, "not_found"), "unknown API route")
+        equal((r.status, json.loads(r.body)["error"]["code"]), (404, "not_found"),
+              "unknown API route")
         equal(m.get("/api/x", method="POST", body=b"{}").status, 404, "unknown API route, POST")
         equal(m.get("/nothing.html").status, 404, "unknown page")
         wait_for(lambda: m.log().count("node: serves") == 2)
@@ -103,7 +104,8 @@ def _():
         ok("signal 9" in m.log(), "the log tells how it ended")
         ok(wait_for(lambda: m.log().count("node: serves") == 4), "both serve", m.log())
         kill(m.children("millrace sim")[0])
-        ok(wait_for(lambda: len(m.children("millrace sim")) == 1), "the simulated AI is replaced too")
+        ok(wait_for(lambda: len(m.children("millrace sim")) == 1),
+           "the simulated AI is replaced too")
         equal(m.stop(), 0, "stops cleanly after that", m.log())
 
 
@@ -145,8 +147,10 @@ def _():
         equal(other.pid_of("redis"), None, "it has started nothing")
         equal(m.get("/healthz").status, 200, "the first does not mind")
 
-        ok(wait_for(lambda: "does not answer (3 of 3)" in m.log(), 30), "silence is noticed", m.log())
-        kill(pid, signal.SIGCONT)  # SIGTERM reaches it now; without this it is killed a minute later
+        ok(wait_for(lambda: "does not answer (3 of 3)" in m.log(), 30), "silence is noticed",
+           m.log())
+        # SIGTERM reaches it now; without this it is killed a minute later.
+        kill(pid, signal.SIGCONT)
         ok(wait_for(lambda: m.pid_of("redis") not in (None, pid) and m.ready(), 30),
            "stopped and replaced", m.log())
 
@@ -196,7 +200,8 @@ def _():
         ok(after.pid_of("redis") != pid, "it is replaced")
         ok(not alive(pid), "and stopped", after.log())
         equal(after.get("/readyz").status, 200, "ready")
-    ok(wait_for(lambda: not any(alive(p) for p in nodes), 20), "the nodes of the killed supervisor end by themselves", nodes)
+    ok(wait_for(lambda: not any(alive(p) for p in nodes), 20),
+       "the nodes of the killed supervisor end by themselves", nodes)
 
 
 @test("a pid file that names somebody else")
@@ -210,9 +215,11 @@ def _():
                 with open(f"{data}/run/{store}.pid", "w") as f:
                     f.write(name + "\n")
             with Millrace(data=data) as m:
-                ok(str(m.pid_of("redis")) != name, f"{name!r}: a store of our own is started", m.log())
+                ok(str(m.pid_of("redis")) != name, f"{name!r}: a store of our own is started",
+                   m.log())
             equal(innocent.poll(), None, f"{name!r}: a stranger is left alone")
-        ok(other.ready() and "has ended" not in other.log(), "so is somebody else's store", other.log())
+        ok(other.ready() and "has ended" not in other.log(), "so is somebody else's store",
+           other.log())
     innocent.kill()
     innocent.wait()
 
@@ -522,7 +529,8 @@ def _():
             end = time.monotonic() + 10 * SCALE
             while "reloading: new nodes" not in m.log() and time.monotonic() < end:
                 pass  # no pause: the new program is there within a millisecond
-            equal(m.stop(), 0, "a signal that the old program had caught is not lost with it", m.log())
+            equal(m.stop(), 0, "a signal that the old program had caught is not lost with it",
+                  m.log())
 
 
 @test("killed in the middle of starting")
@@ -545,13 +553,15 @@ def _():
 def _():
     with Millrace() as m:
         passwords = {s: open(f"{m.data}/secret/{s}").read().strip() for s in ("redis", "mariadb")}
-        env = {"MILLRACE_REDIS_URL": f"unix:{m.data}/run/redis.sock",
-               "MILLRACE_REDIS_PASSWORD": passwords["redis"],
-               "MILLRACE_MYSQL_URL": f"unix:{m.data}/run/mariadb.sock?user=millrace&database=millrace",
-               "MILLRACE_MYSQL_PASSWORD": passwords["mariadb"],
-               "MILLRACE_AI_URL": "http://127.0.0.1:9/v1"}
+        env = {
+            "MILLRACE_REDIS_URL": f"unix:{m.data}/run/redis.sock",
+            "MILLRACE_REDIS_PASSWORD": passwords["redis"],
+            "MILLRACE_MYSQL_URL": f"unix:{m.data}/run/mariadb.sock?user=millrace&database=millrace",
+            "MILLRACE_MYSQL_PASSWORD": passwords["mariadb"],
+            "MILLRACE_AI_URL": "http://127.0.0.1:9/v1"}
         with Millrace(data=folder() + "/v", env=env) as other:
-            equal(other.get("/readyz").status, 200, "a server on somebody else's stores", other.log())
+            equal(
+                other.get("/readyz").status, 200, "a server on somebody else's stores", other.log())
             equal((other.pid_of("redis"), other.pid_of("mariadb")), (None, None), "has none itself")
             equal(other.children("millrace sim"), [], "nor a simulated AI")
             ok(all(p not in other.log() + other.output() for p in passwords.values()),
@@ -566,7 +576,8 @@ def _():
         env["MILLRACE_REDIS_URL"] = "redis://127.0.0.1:9"
         down = Millrace(data=folder() + "/v", env=env)
         with down:
-            ok("serves, but Redis does not answer" in down.log(), "a store that is down: it starts, "
+            ok("serves, but Redis does not answer" in down.log(),
+               "a store that is down: it starts, "
                "and says so", down.log())
             equal(down.get("/readyz").status, 503, "not ready")
 
@@ -581,7 +592,8 @@ def _():
             m.write_config(json.dumps({"redis": {"url": f"unix:{other.data}/run/redis.sock",
                                                  "password": password}}))
             reload(m)
-            ok(wait_for(lambda: not alive(pid)), "the private Redis ends with the old nodes", m.log())
+            ok(wait_for(lambda: not alive(pid)), "the private Redis ends with the old nodes",
+               m.log())
             ok(m.ready(), "the configured one is used")
             m.write_config("{}")
             reload(m)
@@ -601,7 +613,8 @@ def _():
         uid = os.stat(data).st_uid
         ok(uid != 0, "the data belongs to it")
         everybody = [m.process.pid, *m.nodes(), m.pid_of("redis"), m.pid_of("mariadb")]
-        owners = {p: read(f"/proc/{p}/status").decode().split("Uid:")[1].split()[:4] for p in everybody}
+        owners = {
+            p: read(f"/proc/{p}/status").decode().split("Uid:")[1].split()[:4] for p in everybody}
         ok(all(set(o) == {str(uid)} for o in owners.values()), "and so does every process", owners)
         ok("running as root" not in m.log(), "no warning")
         before, after = reload(m)

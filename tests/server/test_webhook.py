@@ -12,8 +12,10 @@ from hook import Hook, overview
 
 def certificate(path):
     """One that vouches for itself, at 127.0.0.1."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=hook",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path + ".key", "-out", path + ".crt"], check=True, capture_output=True)
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-days", "2", "-subj", "/CN=hook", "-addext", "subjectAltName=IP:127.0.0.1",
+        "-keyout", path + ".key", "-out", path + ".crt"], check=True, capture_output=True)
     return path
 
 
@@ -26,31 +28,44 @@ def money_off(m, root, hook):
     link("ZADD", "sys:billing", int(time.time() * 1000), nobody)
     hook.told("drift", ["begun"])
     billing = overview(root)["billing"]
-    ok((billing["drift_cents"], billing["findings"], billing["records"], billing["records_max"], billing["alarm"]) == (1234, 2, 6, 5, True), "the overview has both", billing)
+    ok((billing["drift_cents"], billing["findings"], billing["records"], billing["records_max"],
+        billing["alarm"]) == (1234, 2, 6, 5, True), "the overview has both", billing)
     hook.told("billing", ["begun"])
     link("SET", "sys:drift", "0 0")
     link("DEL", f"billing_queue:{nobody}")
     hook.told("drift", ["begun", "ended"])
     hook.told("billing", ["begun", "ended"])
-    equal([b["text"] for _, _, b in hook.got if b["event"] == "begun" and b["alert"] in ("drift", "billing")],
-          ["millrace: the audit found 2 places where money is off, by 12.34 in all", "millrace: 6 charges wait to be written to MySQL; more than 5 is too many"], "in words")
+    equal([b["text"] for _, _, b in hook.got
+           if b["event"] == "begun" and b["alert"] in ("drift", "billing")],
+          ["millrace: the audit found 2 places where money is off, by 12.34 in all",
+           "millrace: 6 charges wait to be written to MySQL; more than 5 is too many"], "in words")
 
 
 @test("a webhook over TLS")
 def _():
     place = folder()
-    ours, theirs, trusted = certificate(f"{place}/ours"), certificate(f"{place}/theirs"), f"{place}/trusted.crt"
+    ours, theirs = certificate(f"{place}/ours"), certificate(f"{place}/theirs")
+    trusted = f"{place}/trusted.crt"
     shutil.copy(theirs + ".crt", trusted)
-    failed = lambda m: sum(float(v) for v in re.findall(r'^millrace_alert_messages_total{outcome="failed"[^ ]* (\S+)$', m.get("/metrics").body.decode(), re.M))
-    with Hook(ours) as hook, Millrace(env={"MILLRACE_ALERT_WEBHOOK_URL": hook.url, "MILLRACE_ALERT_CA_FILE": trusted, "MILLRACE_ALERT_BILLING_RECORDS": "5"}) as m:
+    failed = lambda m: sum(
+        float(v) for v in re.findall(r'^millrace_alert_messages_total{outcome="failed"[^ ]* (\S+)$',
+                                     m.get("/metrics").body.decode(), re.M))
+    with Hook(ours) as hook, Millrace(env={
+            "MILLRACE_ALERT_WEBHOOK_URL": hook.url, "MILLRACE_ALERT_CA_FILE": trusted,
+            "MILLRACE_ALERT_BILLING_RECORDS": "5"}) as m:
         assert wait_for(m.ready, 30), m.get("/readyz")
         root = admin(m, "root")
-        kid = root("POST", "/api/admin/keys", {"key": "sk-that-was-refused", "active": False}).body["id"]
-        redis_link(m)("HSET", "sys:keyring:errors", kid, f"{int(time.time() * 1000)} refused status 401: it was switched off")
-        ok(wait_for(lambda: failed(m) >= 2, 20), "a certificate that nobody vouches for: the message is not sent, and tried again", m.log())
+        kid = root("POST", "/api/admin/keys",
+                   {"key": "sk-that-was-refused", "active": False}).body["id"]
+        redis_link(m)("HSET", "sys:keyring:errors", kid,
+                      f"{int(time.time() * 1000)} refused status 401: it was switched off")
+        ok(wait_for(lambda: failed(m) >= 2, 20),
+           "a certificate that nobody vouches for: the message is not sent, and tried again",
+           m.log())
         lines = [l for l in m.log().splitlines() if "could not be told" in l]
         ok(lines and all("certificate" in l for l in lines), "the log says why", *lines)
-        equal((hook.got, "s3cr3t" in m.log()), ([], False), "the webhook has heard nothing, and the log does not name its path")
+        equal((hook.got, "s3cr3t" in m.log()), ([], False),
+              "the webhook has heard nothing, and the log does not name its path")
         shutil.copy(ours + ".crt", trusted)
         m.send_signal(signal.SIGHUP)
         hook.told(f"key:{kid}", ["begun"])

@@ -6,6 +6,8 @@
     } catch (e) {
         /* no storage: the system decides */
     }
-    var dark = chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+    var dark =
+        chosen === "dark" ||
+        (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
     document.documentElement.dataset.theme = dark ? "dark" : "light";
 })();

@@ -1,13 +1,15 @@
 // @retorquere/bibtex-parser.   papers.mjs read FILE…: prints "MB/s entries"
-// papers.mjs load FOLDER SOCKET: every .bib below FOLDER as plain JSON into Redis, a hash per journal and year; prints
-// "papers/s papers"
+// papers.mjs load FOLDER SOCKET: every .bib below FOLDER as plain JSON into Redis, a hash per
+// journal and year; prints "papers/s papers"
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from '@retorquere/bibtex-parser'
 import Redis from 'ioredis'
 
 // Names and titles as they are written: what it would do with them besides takes longer.
-const entries = (text) => parse(text, { sentenceCase: false, caseProtection: false, verbatimFields: [/^url$/, /^doi$/] }).entries
+const entries = (text) =>
+  parse(text, { sentenceCase: false, caseProtection: false, verbatimFields: [/^url$/, /^doi$/] })
+    .entries
 const [what, ...words] = process.argv.slice(2)
 
 function read (files) {
@@ -26,7 +28,10 @@ async function load (folder, socket) {
   let count = 0
   for (const name of files) {
     const block = 'meta:' + path.basename(name, '.bib').replace(/-(\d+)$/, ':$1')
-    const fields = entries(fs.readFileSync(path.join(folder, name), 'utf8')).map((e) => [e.fields.doi, JSON.stringify(e.fields)])
+    const fields = entries(fs.readFileSync(path.join(folder, name), 'utf8')).map((e) => [
+      e.fields.doi,
+      JSON.stringify(e.fields)
+    ])
     if (fields.length) await redis.hset(block, ...fields.flat())
     count += fields.length
   }

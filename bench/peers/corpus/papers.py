@@ -1,6 +1,6 @@
 """pybtex and bibtexparser, as Debian has them.   papers.py PARSER read FILE…: prints "MB/s entries"
-papers.py PARSER load FOLDER SOCKET: every .bib below FOLDER as plain JSON into Redis, a hash per journal and year; prints
-"papers/s papers" """
+papers.py PARSER load FOLDER SOCKET: every .bib below FOLDER as plain JSON into Redis, a hash per
+journal and year; prints "papers/s papers" """
 import json
 import os
 import re
@@ -11,7 +11,8 @@ import time
 def with_pybtex(text):
     from pybtex.database import parse_string
     found = parse_string(text, "bibtex").entries
-    return [(e.fields.get("doi", k), {**dict(e.fields), "author": [str(p) for p in e.persons.get("author", [])]})
+    return [(e.fields.get("doi", k),
+             {**dict(e.fields), "author": [str(p) for p in e.persons.get("author", [])]})
             for k, e in found.items()]
 
 
@@ -43,7 +44,8 @@ def load(entries, folder, path):
                 found = entries(f.read())
             if found:
                 block = "meta:" + re.sub(r"-(\d+)$", r":\1", name.removesuffix(".bib"))
-                store.hset(block, mapping={doi: json.dumps(e, ensure_ascii=False) for doi, e in found})
+                store.hset(block,
+                           mapping={doi: json.dumps(e, ensure_ascii=False) for doi, e in found})
             count += len(found)
     print(f"{count / (time.monotonic() - began):.1f} {count}")
 

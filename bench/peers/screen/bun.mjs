@@ -1,5 +1,6 @@
-// The work on one paper with what Bun brings along: its own Redis client, and its own fetch. That keeps at most 64 connections which
-// nobody uses and closes the others, so that thousands of workers connect again and again: those get node:http and an agent.
+// The work on one paper with what Bun brings along: its own Redis client, and its own fetch. That
+// keeps at most 64 connections which nobody uses and closes the others, so that thousands of
+// workers connect again and again: those get node:http and an agent.
 import fs from 'node:fs'
 import http from 'node:http'
 import { RedisClient } from 'bun'
@@ -22,7 +23,11 @@ async function askByFetch (body) {
 
 function askByAgent (body) {
   return new Promise((resolve, reject) => {
-    const options = { method: 'POST', headers: { ...headers, 'content-length': Buffer.byteLength(body) }, agent }
+    const options = {
+      method: 'POST',
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      agent
+    }
     const request = http.request(url, options, (reply) => {
       if (reply.statusCode !== 200) reject(new Error(`the AI answers ${reply.statusCode}`))
       const parts = []

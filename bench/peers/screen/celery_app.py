@@ -1,8 +1,10 @@
-"""Celery on Redis as its user guide advises for many short tasks: no results, no events, no rate limits, a prefetch of several tasks,
-one producer connection. The pool is that of the command line. With CHUNK a task is so many papers, one after the other, as its
+"""Celery on Redis as its user guide advises for many short tasks: no results, no events, no rate
+limits, a prefetch of several tasks, one producer connection. The pool is that of the command line.
+With CHUNK a task is so many papers, one after the other, as its
 guide on canvas advises.   celery_app.py: adds all papers.
 
-Green threads that charge at the same time share one call of the script; other workers charge each for itself."""
+Green threads that charge at the same time share one call of the script; other workers charge each
+for itself."""
 import json
 import os
 import sys
@@ -21,9 +23,11 @@ SOCKET = os.environ["REDIS_SOCKET"]
 CHUNK = int(os.environ.get("CHUNK", "1"))  # papers in a task
 app = Celery("peer", broker="redis+socket://" + SOCKET)
 app.conf.update(task_ignore_result=True, task_store_errors_even_if_ignored=False,
-                broker_transport_options={"visibility_timeout": 3600}, worker_send_task_events=False,
+                broker_transport_options={"visibility_timeout": 3600},
+                worker_send_task_events=False,
                 task_send_sent_event=False, task_create_missing_queues=True, broker_pool_limit=10,
-                worker_hijack_root_logger=False, worker_disable_rate_limits=True, worker_enable_remote_control=False)
+                worker_hijack_root_logger=False, worker_disable_rate_limits=True,
+                worker_enable_remote_control=False)
 waiting = []
 
 

@@ -1,5 +1,6 @@
-// The work on one paper over HTTP/2 on plain TCP, with what Node brings along: node:http2, a few connections with many calls each.
-// The server must speak it without being asked first; one that speaks HTTP/1.1 alone is told apart at the start.
+// The work on one paper over HTTP/2 on plain TCP, with what Node brings along: node:http2, a few
+// connections with many calls each. The server must speak it without being asked first; one that
+// speaks HTTP/1.1 alone is told apart at the start.
 import http2 from 'node:http2'
 import { once } from 'node:events'
 import { charger, fail, processes, prompt, verdict, workers } from './job.mjs'
@@ -8,16 +9,22 @@ import { redis, evalsha } from './redis.mjs'
 export { redis }
 const ROOM = 1.2 // streams to workers: one that has ended may still count
 const SESSIONS = Number(process.env.H2_SESSIONS || 1)
-const WINDOW = 16 << 20 // bytes that may come before they are acknowledged, on a connection; no call has to wait for it
+// Bytes that may come before they are acknowledged, on a connection; no call has to wait for it.
+const WINDOW = 16 << 20
 const url = process.env.AI_URL
 const charge = charger(evalsha)
 const head = {
-  ':method': 'POST', ':path': '/v1/chat/completions', 'content-type': 'application/json', authorization: 'Bearer sk-bench'
+  ':method': 'POST',
+  ':path': '/v1/chat/completions',
+  'content-type': 'application/json',
+  authorization: 'Bearer sk-bench'
 }
 
 async function connect () {
   const session = http2.connect(url, { settings: { enablePush: false } })
-  const told = new Error(`${url} does not speak HTTP/2 without being asked first; this peer needs a simulator that does`)
+  const told = new Error(
+    `${url} does not speak HTTP/2 without being asked first; this peer needs a simulator that does`
+  )
   try {
     await once(session, 'remoteSettings', { signal: AbortSignal.timeout(5000) })
   } catch (e) {

@@ -1,5 +1,5 @@
-"""The work on one paper, the same for every peer in Python: build the prompt, ask the AI, read the verdict, charge. What it
-is told comes by the environment; bench/screen_peers.py sets it."""
+"""The work on one paper, the same for every peer in Python: build the prompt, ask the AI, read the
+verdict, charge. What it is told comes by the environment; bench/screen_peers.py sets it."""
 import http.client
 import json
 import os
@@ -9,9 +9,9 @@ import redis
 
 ENV = os.environ
 UID, QID = "1", "bench"
-KEYS = [f"user:{UID}:balance", f"user:{UID}:ledger", f"billing_queue:{UID}", f"result:{UID}:{QID}", f"query:{UID}:{QID}:status",
-        f"progress:{UID}:{QID}:finished_count", f"query:{UID}:{QID}:failed", f"result:{UID}:{QID}:arrivals",
-        f"result:{UID}:{QID}:relevant"]
+KEYS = [f"user:{UID}:balance", f"user:{UID}:ledger", f"billing_queue:{UID}", f"result:{UID}:{QID}",
+        f"query:{UID}:{QID}:status", f"progress:{UID}:{QID}:finished_count",
+        f"query:{UID}:{QID}:failed", f"result:{UID}:{QID}:arrivals", f"result:{UID}:{QID}:relevant"]
 BLOCK = 100
 HOST = ENV["AI_URL"].removeprefix("http://")
 HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer sk-bench"}
@@ -32,7 +32,9 @@ def papers(total=int(ENV["PAPERS"])):
 
 
 def ask(paper):
-    text = json.dumps(f"Title: {paper['title']}\n\nAbstract: {paper['abstract']}\n\nDOI: {paper['doi']}", ensure_ascii=False)
+    text = json.dumps(
+        f"Title: {paper['title']}\n\nAbstract: {paper['abstract']}\n\nDOI: {paper['doi']}",
+        ensure_ascii=False)
     connection = idle.pop() if idle else http.client.HTTPConnection(HOST, timeout=60)
     connection.request("POST", "/v1/chat/completions", (HEAD + text + "}]}").encode(), HEADERS)
     reply = connection.getresponse()
@@ -41,7 +43,8 @@ def ask(paper):
         raise RuntimeError(f"the AI answers {reply.status}")
     idle.append(connection)
     found = json.loads(json.loads(body)["choices"][0]["message"]["content"])
-    return found["relevant"], json.dumps({"ai_result": found, "block_key": paper["block"]}, ensure_ascii=False)
+    return found["relevant"], json.dumps({"ai_result": found, "block_key": paper["block"]},
+                                         ensure_ascii=False)
 
 
 def charge(batch):

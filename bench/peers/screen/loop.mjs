@@ -1,8 +1,13 @@
-// No queue at all: so many workers take the next paper from memory, block after block of plain JSON from Redis. What has been
-// done is not known to anybody after a crash.   loop.mjs [h2], on Node or on Bun
+// No queue at all: so many workers take the next paper from memory, block after block of plain JSON
+// from Redis. What has been done is not known to anybody after a crash.   loop.mjs [h2], on Node or
+// on Bun
 import { BLOCK, fail, processes, rank, total, workers } from './job.mjs'
 
-const client = process.versions.bun ? './bun.mjs' : process.argv[2] === 'h2' ? './h2.mjs' : './node.mjs'
+const client = process.versions.bun
+  ? './bun.mjs'
+  : process.argv[2] === 'h2'
+    ? './h2.mjs'
+    : './node.mjs'
 const { redis, screen } = await import(client)
 let nextBlock = rank
 let papers = []

@@ -1,5 +1,6 @@
-"""RQ: enqueue_many, and as many processes as are asked for, each a SimpleWorker, which its notes on performance name for jobs
-of milliseconds: it does not fork for each job. The processes are forked from one that has imported everything, as `rq worker-pool` does.
+"""RQ: enqueue_many, and as many processes as are asked for, each a SimpleWorker, which its notes on
+performance name for jobs of milliseconds: it does not fork for each job. The processes are forked
+from one that has imported everything, as `rq worker-pool` does.
 
 rq_app.py add | work"""
 import json
@@ -25,7 +26,8 @@ def add():
 
     def flush():
         if bulk:
-            queue.enqueue_many([Queue.prepare_data("rq_app.screen", (p,), result_ttl=0, timeout=600, description='') for p in bulk])
+            queue.enqueue_many([Queue.prepare_data("rq_app.screen", (p,), result_ttl=0, timeout=600,
+                                                   description='') for p in bulk])
         bulk.clear()
     for papers in job.papers():
         bulk.extend(papers)
@@ -37,8 +39,8 @@ def add():
 
 def work():
     job.store.connection_pool.disconnect()
-    worker = SimpleWorker([Queue(NAME, connection=job.store)], connection=job.store, disable_default_exception_handler=True,
-                          log_job_description=False)
+    worker = SimpleWorker([Queue(NAME, connection=job.store)], connection=job.store,
+                          disable_default_exception_handler=True, log_job_description=False)
     worker.work(logging_level="ERROR")
 
 

@@ -6,10 +6,16 @@ export type AdminMe = Replies["GET /api/admin/me"];
 export type User = Replies["GET /api/admin/users/{uid}"];
 
 type Route = Extract<keyof Replies, `GET ${string}`>;
-export type Row<R extends Route, N extends keyof Replies[R]> = Replies[R][N] extends (infer T)[] ? T : never;
+export type Row<R extends Route, N extends keyof Replies[R]> = Replies[R][N] extends (infer T)[]
+    ? T
+    : never;
 
 /* A list that comes page by page; `name` is its member of the reply. */
-export function usePages<R extends Route, N extends keyof Replies[R]>(route: R, name: N, query = () => "") {
+export function usePages<R extends Route, N extends keyof Replies[R]>(
+    route: R,
+    name: N,
+    query = () => "",
+) {
     const rows = shallowRef<Row<R, N>[]>([]);
     const next = ref<string | null>(null);
     const busy = ref(false);

@@ -1,4 +1,5 @@
-/* Tags and journals. They change when an operator loads a corpus, so they are fetched once a visit. */
+/* Tags and journals. They change when an operator loads a corpus, so they are fetched once a visit.
+ * */
 import { computed, reactive, ref } from "vue";
 import { get, type Journal, type Replies, type Tag } from "@/common/api";
 
@@ -26,7 +27,9 @@ const asked = new Map<string, Promise<void>>();
 export function learn(tag: string): Promise<void> {
     let answer = asked.get(tag);
     if (!answer) {
-        answer = get<Replies["GET /api/journals"]>(`/api/journals?tag=${encodeURIComponent(tag)}`).then(
+        answer = get<Replies["GET /api/journals"]>(
+            `/api/journals?tag=${encodeURIComponent(tag)}`,
+        ).then(
             (r) => void names.set(tag, new Set(r.journals.map((j) => j.name))),
             (e) => {
                 asked.delete(tag);

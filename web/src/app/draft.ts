@@ -1,5 +1,5 @@
-/* The selection and question that are not sent yet, kept in the browser: neither a failed request nor an
- * ended session loses them. */
+/* The selection and question that are not sent yet, kept in the browser: neither a failed request
+ * nor an ended session loses them. */
 import { reactive, watch } from "vue";
 import { me } from "./me";
 

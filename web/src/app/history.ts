@@ -14,7 +14,9 @@ export async function loadRuns() {
     const seen = new Set(page.queries.map((r) => r.query_id));
     const oldest = page.queries.at(-1)?.created_at ?? "";
     /* Pages that were asked for before stay. */
-    const older = page.next ? runs.value.filter((r) => !seen.has(r.query_id) && r.created_at < oldest) : [];
+    const older = page.next
+        ? runs.value.filter((r) => !seen.has(r.query_id) && r.created_at < oldest)
+        : [];
     if (!older.length) next.value = page.next ?? null;
     runs.value = [...page.queries, ...older];
     loaded.value = true;
@@ -56,13 +58,15 @@ export interface Node {
     depth: number;
 }
 
-/* Distillations stand below the run they came from. One whose parent is on a later page stands alone. */
+/* Distillations stand below the run they came from. One whose parent is on a later page stands
+ * alone. */
 export const tree = computed<Node[]>(() => {
     const children = new Map<string, Run[]>();
     const ids = new Set(runs.value.map((r) => r.query_id));
     const isChild = (r: Run) => r.original_query_id != null && ids.has(r.original_query_id);
     for (const r of runs.value)
-        if (isChild(r)) children.set(r.original_query_id!, [...(children.get(r.original_query_id!) ?? []), r]);
+        if (isChild(r))
+            children.set(r.original_query_id!, [...(children.get(r.original_query_id!) ?? []), r]);
     const out: Node[] = [];
     const add = (run: Run, depth: number) => {
         out.push({ run, depth });

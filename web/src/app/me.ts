@@ -1,4 +1,5 @@
-/* Who is logged in, and what is left to spend: asked often while something runs, rarely otherwise. */
+/* Who is logged in, and what is left to spend: asked often while something runs, rarely otherwise.
+ * */
 import { computed, ref } from "vue";
 import { ApiError, get, type Me } from "@/common/api";
 

@@ -1,7 +1,8 @@
 /* The results of a run, fetched page after page as far as the table is scrolled.
  *
- * A run that goes on adds results behind the last one: the last page is then asked for again. An archived run has
- * another order: the server answers an old cursor with "restarted", and the feed begins anew. */
+ * A run that goes on adds results behind the last one: the last page is then asked for again. An
+ * archived run has another order: the server answers an old cursor with "restarted", and the feed
+ * begins anew. */
 import { ref, shallowRef } from "vue";
 import { get, type Replies, type Result } from "@/common/api";
 
@@ -12,7 +13,10 @@ type Page = Replies["GET /api/queries/{id}/results"];
 
 export class ResultFeed {
     readonly rows: Result[] = []; /* only changed here; views follow `changed` */
-    readonly changed = shallowRef({ from: 0, count: 0 }); /* rows from that one on; how many there are */
+    readonly changed = shallowRef({
+        from: 0,
+        count: 0,
+    }); /* rows from that one on; how many there are */
     readonly loading = ref(false);
     readonly failed = shallowRef<unknown>(null);
     private cursor: string | null = null; /* of the page that is asked for next */

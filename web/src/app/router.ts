@@ -9,7 +9,12 @@ export const router = createRouter({
     routes: [
         { path: "/", name: "home", component: Home },
         { path: "/login", name: "login", component: Login, meta: { public: true } },
-        { path: "/runs/:id", name: "run", component: () => import("./pages/RunPage.vue"), props: true },
+        {
+            path: "/runs/:id",
+            name: "run",
+            component: () => import("./pages/RunPage.vue"),
+            props: true,
+        },
         { path: "/account", name: "account", component: () => import("./pages/AccountPage.vue") },
         { path: "/:rest(.*)*", redirect: "/" },
     ],

@@ -1,6 +1,6 @@
-/* Rows of a long table. Only those in sight are in the page, as plain elements of one fixed height that are filled
- * again and again: row i is shown by element i modulo their number. Scrolling creates no elements,
- * and no row's size depends on what is in it. */
+/* Rows of a long table. Only those in sight are in the page, as plain elements of one fixed height
+ * that are filled again and again: row i is shown by element i modulo their number. Scrolling
+ * creates no elements, and no row's size depends on what is in it. */
 import type { Result } from "@/common/api";
 import { PATHS } from "@/common/icons";
 import { doiLink } from "./doi";
@@ -26,10 +26,21 @@ const cut = (s: string) => (s.length > TEXT_MAX ? s.slice(0, TEXT_MAX) : s);
 
 const mold = document.createElement("template");
 mold.innerHTML = `<div role="row" class="line">
-<span role="gridcell" class="verdict"><svg width="16" height="16" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path/></svg><span class="word"></span></span>
-<span role="gridcell" class="paper"><strong class="clip"></strong><span class="soft small clip"></span></span>
-<span role="gridcell" class="where small soft"><span class="clip"></span><span class="num"></span></span>
-<span role="gridcell" class="doi small clip"><a target="_blank" rel="noopener noreferrer"></a></span></div>`.replace(/>\n</g, "><");
+<span role="gridcell" class="verdict">
+<svg width="16" height="16" viewBox="0 0 24 24" fill="none" stroke="currentColor"
+ stroke-width="1.9" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
+<path/>
+</svg>
+<span class="word"></span>
+</span>
+<span role="gridcell" class="paper">
+<strong class="clip"></strong><span class="soft small clip"></span>
+</span>
+<span role="gridcell" class="where small soft"><span class="clip"></span><span class="num"></span>
+</span>
+<span role="gridcell" class="doi small clip"><a target="_blank" rel="noopener noreferrer"></a>
+</span>
+</div>`.replace(/>\n</g, "><");
 
 class RowElement {
     readonly el = mold.content.firstElementChild!.cloneNode(true) as HTMLElement;
@@ -55,11 +66,22 @@ class RowElement {
     fill(r: Result | undefined, words: RowWords, anew: boolean) {
         if (r === this.shown && !anew) return;
         this.shown = r;
-        const kind = !r ? "waiting" : r.relevant ? "relevant" : r.relevant == null ? "failed" : "irrelevant";
+        const kind = !r
+            ? "waiting"
+            : r.relevant
+              ? "relevant"
+              : r.relevant == null
+                ? "failed"
+                : "irrelevant";
         if (kind !== this.kind || anew) {
             this.kind = kind;
             this.el.className = `line ${kind}`;
-            this.icon.setAttribute("d", { waiting: "", relevant: PATHS.check, irrelevant: PATHS.cross, failed: PATHS.warn }[kind]);
+            this.icon.setAttribute(
+                "d",
+                { waiting: "", relevant: PATHS.check, irrelevant: PATHS.cross, failed: PATHS.warn }[
+                    kind
+                ],
+            );
             this.word.textContent = kind === "waiting" ? "" : words[kind];
         }
         this.title.textContent = r ? cut(r.title ?? words.untitled) : "";
@@ -143,12 +165,17 @@ export class Rows {
         const e = this.elements[i % this.elements.length]!;
         if (e.index !== i || this.anew) {
             /* Whoever was at its row stays in the table; the arrow keys go on from there. */
-            if (e.index !== i && e.el.contains(document.activeElement)) this.box.focus({ preventScroll: true });
+            if (e.index !== i && e.el.contains(document.activeElement))
+                this.box.focus({ preventScroll: true });
             e.place(i, this.rowHeight);
         }
         e.fill(s.rowAt(i), s.words, this.anew);
         const away = this.active < this.first || this.active >= this.last;
-        e.mark(i === s.selected, i === this.active || (away && i === this.first), i === this.active);
+        e.mark(
+            i === s.selected,
+            i === this.active || (away && i === this.first),
+            i === this.active,
+        );
         if (!e.el.isConnected) this.tall.append(e.el);
         return e;
     }
@@ -159,13 +186,16 @@ export class Rows {
         e.el.remove();
     }
 
-    /* Screen readers go by the order of elements: once scrolling has stopped, that is the order of rows again. What has the
-     * focus is not moved, or would lose it. */
+    /* Screen readers go by the order of elements: once scrolling has stopped, that is the order of
+     * rows again. What has the focus is not moved, or would lose it. */
     private sort = () => {
         const focused = document.activeElement;
         const before: HTMLElement[] = [];
         const after: HTMLElement[] = [];
-        const rows = this.elements.filter((e) => e.index >= 0).sort((a, b) => a.index - b.index).map((e) => e.el);
+        const rows = this.elements
+            .filter((e) => e.index >= 0)
+            .sort((a, b) => a.index - b.index)
+            .map((e) => e.el);
         const at = rows.findIndex((el) => el.contains(focused));
         rows.forEach((el, k) => (k < at ? before : after).push(el));
         const inOrder = rows.every((el, k) => this.tall.children[k] === el);

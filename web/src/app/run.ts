@@ -1,5 +1,6 @@
-/* One run, followed by server-sent events. The browser's EventSource reconnects a broken stream by itself,
- * but gives up when the server answers with an error: then we try again, ever more slowly. */
+/* One run, followed by server-sent events. The browser's EventSource reconnects a broken stream by
+ * itself, but gives up when the server answers with an error: then we try again, ever more slowly.
+ * */
 import { onBeforeUnmount, ref, shallowRef } from "vue";
 import { ApiError, get, isFinal, type Run } from "@/common/api";
 import { loadRuns, noteProgress } from "./history";
@@ -68,7 +69,12 @@ export function useRun(id: string) {
             const fresh = await get<Run>(`/api/queries/${encodeURIComponent(id)}`);
             if (gone) return;
             failure.value = null;
-            run.value = { ...run.value, ...fresh, papers_per_second: undefined, seconds_left: undefined };
+            run.value = {
+                ...run.value,
+                ...fresh,
+                papers_per_second: undefined,
+                seconds_left: undefined,
+            };
             noteProgress(id, fresh);
             if (isFinal(fresh.state)) reconnecting.value = false;
             else if (!source) follow();

@@ -1,5 +1,5 @@
-/* Those rows of a feed that have all the words: looked through as they come, some milliseconds at a time, so that
- * the page never stalls, however many there are. */
+/* Those rows of a feed that have all the words: looked through as they come, some milliseconds at a
+ * time, so that the page never stalls, however many there are. */
 import { shallowRef } from "vue";
 import type { Result } from "@/common/api";
 import type { ResultFeed } from "./results";
@@ -11,7 +11,8 @@ const texts = new WeakMap<Result, string>();
 function text(r: Result) {
     let found = texts.get(r);
     if (found === undefined) {
-        found = `${r.title ?? ""}\n${r.reason ?? ""}\n${r.error ?? ""}\n${r.journal}\n${r.year}\n${r.doi}`.toLowerCase();
+        const said = `${r.title ?? ""}\n${r.reason ?? ""}\n${r.error ?? ""}`;
+        found = `${said}\n${r.journal}\n${r.year}\n${r.doi}`.toLowerCase();
         texts.set(r, found);
     }
     return found;

@@ -1,5 +1,5 @@
-/* The HTTP API; the types of its replies are made out of /openapi.json. Everything that goes wrong is an
- * ApiError with a code that the pages have words for. */
+/* The HTTP API; the types of its replies are made out of /openapi.json. Everything that goes wrong
+ * is an ApiError with a code that the pages have words for. */
 import { reactive } from "vue";
 import type { Replies } from "./replies";
 
@@ -59,7 +59,13 @@ async function failure(reply: Response): Promise<ApiError> {
         const { error } = await reply.json();
         return new ApiError(reply.status, error.code, error.message, error.field, retry);
     } catch {
-        return new ApiError(reply.status, reply.status >= 500 ? "internal" : "invalid", reply.statusText, undefined, retry);
+        return new ApiError(
+            reply.status,
+            reply.status >= 500 ? "internal" : "invalid",
+            reply.statusText,
+            undefined,
+            retry,
+        );
     }
 }
 
@@ -86,7 +92,10 @@ export type Tag = Replies["GET /api/tags"]["tags"][number];
 export type Journal = Replies["GET /api/journals"]["journals"][number];
 export type Estimate = Replies["POST /api/estimate"];
 /* The last two are in the events of a run, whose types /openapi.json does not have. */
-export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: number; seconds_left?: number | null };
+export type Run = Replies["GET /api/queries/{id}"] & {
+    papers_per_second?: number;
+    seconds_left?: number | null;
+};
 export type State = Run["state"];
 export type Result = Replies["GET /api/queries/{id}/results"]["results"][number];
 export type Session = Replies["GET /api/sessions"]["sessions"][number];

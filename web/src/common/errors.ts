@@ -3,13 +3,25 @@ import { ApiError } from "./api";
 import { i18n } from "./i18n";
 
 const KNOWN = [
-    "network", "unauthenticated", "forbidden", "not_found", "conflict", "exists", "funds", "rate", "busy", "unavailable",
-    "uncertain", "limit", "invalid",
+    "network",
+    "unauthenticated",
+    "forbidden",
+    "not_found",
+    "conflict",
+    "exists",
+    "funds",
+    "rate",
+    "busy",
+    "unavailable",
+    "uncertain",
+    "limit",
+    "invalid",
 ];
 
 export function explain(e: unknown): string {
     const t = i18n.global.t;
-    if (!(e instanceof ApiError)) return t("error.other", { message: e instanceof Error ? e.message : String(e) });
+    if (!(e instanceof ApiError))
+        return t("error.other", { message: e instanceof Error ? e.message : String(e) });
     const code = KNOWN.includes(e.code) ? e.code : e.status === 503 ? "busy" : "other";
     return t(`error.${code}`, { message: e.message, seconds: e.retryAfter ?? 60 });
 }

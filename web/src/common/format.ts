@@ -5,11 +5,15 @@ const lang = () => i18n.global.locale.value;
 
 export const number = (n: number) => new Intl.NumberFormat(lang()).format(n);
 export const decimal = (n: number, digits = 1) =>
-    new Intl.NumberFormat(lang(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(n);
+    new Intl.NumberFormat(lang(), {
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+    }).format(n);
 export const percent = (part: number, whole: number) =>
-    new Intl.NumberFormat(lang(), { style: "percent", maximumFractionDigits: part && part < whole / 100 ? 2 : 0 }).format(
-        whole ? part / whole : 0,
-    );
+    new Intl.NumberFormat(lang(), {
+        style: "percent",
+        maximumFractionDigits: part && part < whole / 100 ? 2 : 0,
+    }).format(whole ? part / whole : 0);
 
 /* "240.00" is exact: it is grouped as text, never made a float. */
 export function money(amount: string): string {
@@ -21,7 +25,9 @@ export function money(amount: string): string {
 export const cents = (amount: string) => BigInt(amount.replace(".", ""));
 
 export const time = (iso: string) =>
-    new Intl.DateTimeFormat(lang(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
+    new Intl.DateTimeFormat(lang(), { dateStyle: "medium", timeStyle: "short" }).format(
+        new Date(iso),
+    );
 
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
     ["day", 86400],
@@ -33,7 +39,8 @@ export function ago(iso: string, now = Date.now()): string {
     const seconds = (now - new Date(iso).getTime()) / 1000;
     if (seconds > 7 * 86400) return time(iso);
     const words = new Intl.RelativeTimeFormat(lang(), { numeric: "auto", style: "short" });
-    for (const [unit, length] of UNITS) if (seconds >= length) return words.format(-Math.floor(seconds / length), unit);
+    for (const [unit, length] of UNITS)
+        if (seconds >= length) return words.format(-Math.floor(seconds / length), unit);
     return words.format(0, "minute");
 }
 

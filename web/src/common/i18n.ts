@@ -1,5 +1,5 @@
-/* Chinese when the browser asks for it or the user chose it, else English. One language is loaded at a time,
- * and the admins' words only by the admins' pages. */
+/* Chinese when the browser asks for it or the user chose it, else English. One language is loaded
+ * at a time, and the admins' words only by the admins' pages. */
 import { createI18n } from "vue-i18n";
 import type { AdminWords } from "@/words/admin/en";
 import type { Words } from "@/words/en";
@@ -18,7 +18,12 @@ export function loadAdminWords() {
     forAdmins = true;
 }
 
-export const i18n = createI18n({ legacy: false, locale: "en" as Language, fallbackLocale: false, messages: {} });
+export const i18n = createI18n({
+    legacy: false,
+    locale: "en" as Language,
+    fallbackLocale: false,
+    messages: {},
+});
 
 export function wanted(): Language {
     const chosen = localStorage.getItem(KEY);

@@ -1,5 +1,5 @@
-/* Made by web/replies.mjs out of /openapi.json: not to be edited. Without success and degraded, which
- * every reply may have, and without the replies that have nothing else. */
+/* Made by web/replies.mjs out of /openapi.json: not to be edited. Without success and
+ * degraded, which every reply may have, and without the replies that have nothing else. */
 export interface Replies {
     "POST /api/register": {
         uid: number;
@@ -89,7 +89,15 @@ export interface Replies {
             query_id: string;
             state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
             reason?: string | null;
-            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
+            reason_code?:
+                | "funds"
+                | "account"
+                | "banned"
+                | "admin"
+                | "expired"
+                | "unrecorded"
+                | "other"
+                | null;
             question: string;
             papers: number;
             finished: number;
@@ -113,7 +121,15 @@ export interface Replies {
         query_id: string;
         state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
         reason?: string | null;
-        reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
+        reason_code?:
+            | "funds"
+            | "account"
+            | "banned"
+            | "admin"
+            | "expired"
+            | "unrecorded"
+            | "other"
+            | null;
         question: string;
         papers: number;
         finished: number;
@@ -266,7 +282,15 @@ export interface Replies {
             query_id: string;
             state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
             reason?: string | null;
-            reason_code?: "funds" | "account" | "banned" | "admin" | "expired" | "unrecorded" | "other" | null;
+            reason_code?:
+                | "funds"
+                | "account"
+                | "banned"
+                | "admin"
+                | "expired"
+                | "unrecorded"
+                | "other"
+                | null;
             question: string;
             papers: number;
             finished: number;

@@ -1,4 +1,5 @@
-/* Light and dark. theme.js has set data-theme before the first paint; here it is changed and followed. */
+/* Light and dark. theme.js has set data-theme before the first paint; here it is changed and
+ * followed. */
 import { darkTheme, type GlobalThemeOverrides } from "naive-ui";
 import { computed, ref, watchEffect } from "vue";
 
@@ -10,7 +11,9 @@ const systemDark = ref(system.matches);
 system.addEventListener("change", (e) => (systemDark.value = e.matches));
 
 export const choice = ref<Choice>((localStorage.getItem(KEY) as Choice | null) ?? "system");
-export const dark = computed(() => (choice.value === "system" ? systemDark.value : choice.value === "dark"));
+export const dark = computed(() =>
+    choice.value === "system" ? systemDark.value : choice.value === "dark",
+);
 export const naive = computed(() => (dark.value ? darkTheme : null));
 
 watchEffect(() => {

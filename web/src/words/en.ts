@@ -20,7 +20,9 @@ const words = {
     },
     link: {
         offline: "The server cannot be reached. Nothing you entered is lost; trying again…",
-        degraded: "Part of the server is restarting. What you see may be some seconds old, and runs wait meanwhile.",
+        degraded:
+            "Part of the server is restarting. " +
+            "What you see may be some seconds old, and runs wait meanwhile.",
     },
     error: {
         network: "The server cannot be reached. Check your connection and try again.",
@@ -30,14 +32,18 @@ const words = {
         not_found: "This does not exist, or is not yours.",
         conflict: "Not possible now: {message}.",
         exists: "{message}.",
-        funds: "Your balance is too low. Ask your administrator for a recharge, or choose fewer papers.",
+        funds:
+            "Your balance is too low. Ask your administrator for a recharge, or choose fewer " +
+            "papers.",
         rate: "Too many attempts. Try again in {seconds} s.",
         busy: "The server is busy. Try again in a moment.",
         unavailable: "The server cannot do this right now. Try again in a moment.",
         uncertain: "The server cannot tell whether this was done. Check before you try again.",
         limit: "This is too large: {message}.",
         invalid: "{message}",
-        other: "Something went wrong ({message}). Try again; if it keeps happening, tell your administrator.",
+        other:
+            "Something went wrong ({message}). " +
+            "Try again; if it keeps happening, tell your administrator.",
         retry: "Try again",
         dismiss: "Close",
     },
@@ -108,7 +114,9 @@ const words = {
         balance: "Your balance",
         left: "Left afterwards",
         missing: "Missing",
-        notEnough: "Your balance is too low for this selection. Ask your administrator for a recharge, or choose fewer papers.",
+        notEnough:
+            "Your balance is too low for this selection. " +
+            "Ask your administrator for a recharge, or choose fewer papers.",
         duration: "Expected time",
         durationHint: "at the pace of your last run ({rate} papers/s)",
         durationUnknown: "known after your first run",
@@ -147,17 +155,26 @@ const words = {
         resume: "Resume",
         terminate: "Terminate",
         terminateTitle: "Terminate this screening?",
-        terminateText: "This is final. The {n} papers judged so far stay yours, and can be downloaded; the rest will not be judged or charged.",
+        terminateText:
+            "This is final. The {n} papers judged so far stay yours, and can be downloaded; " +
+            "the rest will not be judged or charged.",
         keep: "Keep it going",
         reason: {
-            funds: "Paused because your balance ran out. After a recharge, resume it: nothing is lost.",
-            account: "Paused because something is wrong with your account. Please tell your administrator.",
-            unrecorded: "Paused because verdicts cannot be recorded. Nothing is charged meanwhile; please tell your administrator.",
+            funds:
+                "Paused because your balance ran out. " +
+                "After a recharge, resume it: nothing is lost.",
+            account:
+                "Paused because something is wrong with your account. " +
+                "Please tell your administrator.",
+            unrecorded:
+                "Paused because verdicts cannot be recorded. " +
+                "Nothing is charged meanwhile; please tell your administrator.",
             banned: "Paused because your account is banned. Please ask your administrator.",
             admin: "Terminated by an administrator. What was judged stays yours.",
             expired: "Terminated because it was paused for 7 days. What was judged stays yours.",
         } satisfies Record<Exclude<Run["reason_code"], "other" | null | undefined>, string>,
-        paused: "Paused. Nothing is charged meanwhile; after 7 days a paused screening is terminated.",
+        paused:
+            "Paused. Nothing is charged meanwhile; after 7 days a paused screening is terminated.",
         retryFailed: "Retry {n} failed",
         results: "Results",
         charts: "Charts",
@@ -212,7 +229,9 @@ const words = {
     distill: {
         button: "Distil",
         title: "Distil the relevant papers",
-        text: "Asks a second, sharper question about the {n} relevant papers only, at a tenth of their price.",
+        text:
+            "Asks a second, sharper question about the {n} relevant papers only, at a tenth of " +
+            "their price.",
         question: "The sharper question",
         start: "Start distillation",
         unavailable: "Distillation is not available on this server.",

@@ -111,7 +111,14 @@ const words: Words = {
         needPapers: "所选期刊在这些年份没有论文。",
         noPermission: "您的账户不能发起筛选，请联系管理员。",
     },
-    state: { QUEUED: "排队中", RUNNING: "运行中", PAUSED: "已暂停", DONE: "已完成", CANCELLED: "已终止", FAILED: "失败" },
+    state: {
+        QUEUED: "排队中",
+        RUNNING: "运行中",
+        PAUSED: "已暂停",
+        DONE: "已完成",
+        CANCELLED: "已终止",
+        FAILED: "失败",
+    },
     run: {
         back: "全部筛选",
         distillationOf: "蒸馏自",

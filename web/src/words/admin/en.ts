@@ -9,7 +9,15 @@ const words = {
         title: "Control",
         login: "Admin log-in",
         role: { super: "super admin", admin: "admin" } satisfies Record<AdminMe["role"], string>,
-        tabs: { overview: "Overview", users: "Users", keys: "AI keys", switches: "Switches", admins: "Admins", audit: "Audit log", account: "My account" },
+        tabs: {
+            overview: "Overview",
+            users: "Users",
+            keys: "AI keys",
+            switches: "Switches",
+            admins: "Admins",
+            audit: "Audit log",
+            account: "My account",
+        },
         reason: "Reason, for the audit log",
         save: "Save",
         cancel: "Cancel",
@@ -42,7 +50,9 @@ const words = {
         ban: "Ban",
         unban: "Lift the ban",
         banTitle: "Ban {name}?",
-        banText: "Their sessions end immediately and their runs are paused. Nothing is deleted; the ban can be lifted.",
+        banText:
+            "Their sessions end immediately and their runs are paused. " +
+            "Nothing is deleted; the ban can be lifted.",
         reset: "Reset password",
         runs: "Runs",
         terminate: "Terminate",
@@ -71,14 +81,50 @@ const words = {
     switches: {
         hint: "In force on all nodes within a second.",
         prompts: "Prompt of the AI",
-        promptsHint: "Reads the file of the prompt again on all nodes. A node that works on a run keeps the old prompt for it.",
+        promptsHint:
+            "Reads the file of the prompt again on all nodes. " +
+            "A node that works on a run keeps the old prompt for it.",
         reload: "Reload",
         reloaded: "The prompt is reloaded. Its fingerprint is {prompt}.",
-        names: { registration: "Registration", new_runs: "Start of runs" } satisfies Record<Switch, string>,
-        about: { registration: "Anyone can create an account.", new_runs: "Queued runs are started." } satisfies Record<Switch, string>,
+        names: { registration: "Registration", new_runs: "Start of runs" } satisfies Record<
+            Switch,
+            string
+        >,
+        about: {
+            registration: "Anyone can create an account.",
+            new_runs: "Queued runs are started.",
+        } satisfies Record<Switch, string>,
     },
-    admins: { add: "Add an admin", role: "Role", remove: "Remove", removeTitle: "Remove {name}?", removeText: "Their sessions end immediately.", promote: "Make super admin", demote: "Make admin" },
-    audit: { at: "When", who: "Who", what: "What", whom: "Target", outcome: "Outcome", why: "Reason", change: "Change", admin: "Admin", action: "Action, like user.recharge", csv: "Export as CSV", terminal: "command line", noMatch: "No entry matches.", outcomes: { done: "done", begun: "started", repeated: "repeated", refused: "refused", failed: "failed" } satisfies Record<Outcome, string> },
+    admins: {
+        add: "Add an admin",
+        role: "Role",
+        remove: "Remove",
+        removeTitle: "Remove {name}?",
+        removeText: "Their sessions end immediately.",
+        promote: "Make super admin",
+        demote: "Make admin",
+    },
+    audit: {
+        at: "When",
+        who: "Who",
+        what: "What",
+        whom: "Target",
+        outcome: "Outcome",
+        why: "Reason",
+        change: "Change",
+        admin: "Admin",
+        action: "Action, like user.recharge",
+        csv: "Export as CSV",
+        terminal: "command line",
+        noMatch: "No entry matches.",
+        outcomes: {
+            done: "done",
+            begun: "started",
+            repeated: "repeated",
+            refused: "refused",
+            failed: "failed",
+        } satisfies Record<Outcome, string>,
+    },
     overview: {
         unavailable: "This server has no overview.",
         requests: "Requests per minute",
@@ -120,7 +166,12 @@ const words = {
         users: "users",
         admins: "admins",
         keys: "AI keys",
-        keyState: { active: "active", resting: "resting", refused: "refused", disabled: "disabled" } satisfies Record<Overview["keys"][number]["state"], string>,
+        keyState: {
+            active: "active",
+            resting: "resting",
+            refused: "refused",
+            disabled: "disabled",
+        } satisfies Record<Overview["keys"][number]["state"], string>,
         noAlerts: "No alerts.",
     },
 };
