@@ -125,7 +125,7 @@ static void begin_recharge(struct task *t, struct node *n, int64_t uid, int poin
     check(ledger_recharge_make(t, n->ledger, &m, &row) == 0);
     if (point >= 2)
         check(ledger_carry_over(t, n->ledger, uid, row.move_no) == 0);
-    if (point == 2 || point == 3) /* it died before the outbox was told */
+    if (point == 2 || point == 3) /* it died before the outbox row went */
         sql_do(t, n, "INSERT INTO ledger_outbox VALUES (?, 2)", uid);
 }
 
@@ -260,7 +260,7 @@ static void test_slow_syncer(struct task *t, void *arg)
     uid = add_user(t, &n, 1000);
     read_and_lose(t, &n, &other, uid, &b);
     ok(ledger_batch_write(t, n.ledger, &b) == 0 && b.fenced,
-       "a syncer that writes before anybody loads");
+       "a syncer that writes before any loader");
     is_int(balance(t, &other, uid), 870, "makes it true");
     check(deduct(t, &other, uid, 7, "d3", &after) == 0 && after == 863);
     is_int(of_ledger(t, &other, uid, "seq"), 3, "and its number is not given again");
@@ -291,7 +291,7 @@ static void test_slow_loader(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Whoever looked at Redis before it died must not take from what came back. */
+/* A deduction that read Redis before it died must not take from the Redis that came back. */
 static void test_slow_taker(struct task *t, void *arg)
 {
     (void)arg;

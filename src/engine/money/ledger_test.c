@@ -65,7 +65,7 @@ static void test_recharge(struct task *t, void *arg)
 
     is_int(recharge(t, &n, uid, 24006, "r1", &after), ERR_CONFLICT, "not for another amount");
     is_int(deduct(t, &n, uid, 24005, "r1", &after), ERR_CONFLICT, "nor to take it");
-    is_int(recharge(t, &n, uid + 1000, 5, "r1", &after), ERR_NOT_FOUND, "nor for nobody");
+    is_int(recharge(t, &n, uid + 1000, 5, "r1", &after), ERR_NOT_FOUND, "nor for an unknown user");
     is_int(recharge(t, &n, uid, 0, "r2", &after), ERR_INVALID, "nothing is no amount");
     is_int(recharge(t, &n, uid, -5, "r2", &after), ERR_INVALID, "nor is less than that");
     is_int(recharge(t, &n, uid, AMOUNT_CENTS_MAX + 1, "r2", &after), ERR_INVALID, "nor too much");
@@ -144,7 +144,7 @@ static void test_deduct(struct task *t, void *arg)
     is_int(ledger_deduct(t, n.ledger, &m, &after), ERR_FUNDS, "no more than there is");
     is_int(notes(t, &n, uid), 0, "is noted");
     is_int(deduct(t, &n, uid, 301, "d1", &after), ERR_CONFLICT, "nor another amount");
-    is_int(deduct(t, &n, uid + 1000, 1, "d1", &after), ERR_NOT_FOUND, "nor from nobody");
+    is_int(deduct(t, &n, uid + 1000, 1, "d1", &after), ERR_NOT_FOUND, "nor from an unknown user");
     is_int(in_mysql(t, &n, uid), 700, "nothing of that was taken");
     ok(deduct(t, &n, uid, 700, "d3", &after) == 0 && after == 0, "the last cent can be taken");
     ok(recharge(t, &n, uid, 701, "r1", &after) == 0, "and when there is more");
@@ -302,7 +302,7 @@ static void test_alarms(struct task *t, void *arg)
     push(t, &n, uid, "{\"seq\":3,\"timestamp\":1,\"kind\":\"charge\",\"cost\":1,\"qid\":\"q\"}");
     is_int(ledger_sync(t, n.ledger, uid), ERR_INTERNAL, "a hole among the records");
     is_int(alarms() - before, 1, "is an alarm");
-    ok(str_find(buf_str(&logged), STR("record 3 follows where 2 is due")) >= 0, "that says where");
+    ok(str_find(buf_str(&logged), STR("record 3 where 2 is due")) >= 0, "that says where");
     ok(in_mysql(t, &n, uid) == 900 && queued(t, &n, uid) == 1, "and nothing is changed");
     is_int(ledger_let_go(t, n.ledger, uid), ERR_INTERNAL, "such a user is not let go");
     say(t, &n, STR("DEL"), key_billing_queue(task_arena(t), uid));
@@ -459,7 +459,7 @@ static void test_trim_deductions(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* One who fails does not keep the others waiting. */
+/* A user that fails does not delay the others. */
 static void test_troubled(struct task *t, void *arg)
 {
     (void)arg;
@@ -512,7 +512,7 @@ static void test_let_go(struct task *t, void *arg)
     ok(in_redis(t, &n, uid) == -1 && in_mysql(t, &n, uid) == 900, "and the same amount");
     is_int(balance(t, &n, uid), 900, "and is right when it is read again");
 
-    /* A move that Redis has not been told of. */
+    /* A move that is not applied to Redis. */
     struct ledger_move up = move_of(t, uid, 50, "r1");
     check(ledger_recharge_make(t, n.ledger, &up, &row) == 0);
     is_int(ledger_let_go(t, n.ledger, uid), ERR_CONFLICT, "with a move under way it stays");

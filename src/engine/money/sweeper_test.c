@@ -58,7 +58,7 @@ static void test_round(struct task *t, void *arg)
     is_int(in_redis(t, &n, late), -1, "the balance");
     ok(!in_store(t, &n, key_user_sessions(a, late)), "the sessions");
     struct str sid = str_printf(a, "sid%lld", (long long)late);
-    ok(!in_store(t, &n, key_session(a, sid)), "each of them: nobody could find it any more");
+    ok(!in_store(t, &n, key_session(a, sid)), "each of them: none could be found any more");
     ok(!in_store(t, &n, key_history(a, late)), "the history");
     is_int(ask_int(t, &n, STR("HLEN"), key_user_info(a, late), STR_NULL), 1,
            "the record, but for its version");
@@ -68,7 +68,7 @@ static void test_round(struct task *t, void *arg)
     is_int(balance(t, &n, late), 1000, "and all of it comes back when it is needed");
     ok(every_cent(t, &n, late), "every cent is there");
     set_deadline(t, &n, 999999, "1000");
-    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "somebody who is not in MySQL goes, too");
+    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a user who is not in MySQL goes, too");
     close_node(t, &n);
 }
 
@@ -82,7 +82,7 @@ static void test_kept(struct task *t, void *arg)
     int64_t uid = add_seen_user(t, &n), other = add_seen_user(t, &n), swept = -1;
     struct ledger_move m = move_of(t, uid, 50, "r1");
     struct ledger_row row;
-    check(ledger_recharge_make(t, n.ledger, &m, &row) == 0); /* and Redis is not told */
+    check(ledger_recharge_make(t, n.ledger, &m, &row) == 0); /* not applied to Redis */
     set_deadline(t, &n, uid, "1000");
     set_deadline(t, &n, other, "1001");
     int64_t before = counted("millrace_sweeper_kept_total");
@@ -117,7 +117,7 @@ static void test_record_in_queue(struct task *t, void *arg)
     say(t, &n, STR("DEL"), key_billing); /* an announcement that was lost */
     set_deadline(t, &n, uid, "1000");
     ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a record is written first");
-    is_int(in_mysql(t, &n, uid), 900, "even one that nobody announced");
+    is_int(in_mysql(t, &n, uid), 900, "even one that was not announced");
     ok(balance(t, &n, uid) == 900 && every_cent(t, &n, uid), "every cent is there");
 
     set_deadline(t, &n, uid, "1000");
