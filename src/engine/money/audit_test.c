@@ -145,7 +145,7 @@ static void test_older(struct task *t, void *arg)
     sql_do(t, &n, "UPDATE user_info SET balance = 9.00, move_no = 1 WHERE uid = ?", uid);
     sql_do(t, &n, "DELETE FROM billing_log WHERE uid = ? AND kind = 'recharge'", uid);
     (void)audit(t, &n, &x);
-    ok(only(&x, uid, "older", 2, 1), "a move that MySQL has forgotten");
+    ok(only(&x, uid, "older", 2, 1), "a move that MySQL has lost");
     struct charge c = paper_of(t, uid, qid, 5, 10);
     enum charge_outcome out;
     is_int(ledger_charge(t, n.ledger, 1, &c, &out), ERR_INTERNAL, "closes the user");
@@ -309,7 +309,7 @@ static void test_memory(struct task *t, void *arg)
     audit_memory_free(a.memory);
     a.memory = NULL;
     x.count = 0;
-    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "who asks for an audit has all of it");
+    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "an audit without memory reads all of it");
     close_node(t, &n);
 }
 

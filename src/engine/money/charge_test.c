@@ -187,7 +187,7 @@ static void test_together(struct task *t, void *arg)
     ok(ledger_sync(t, n[0].ledger, m.uid) == 0 && charges_of(t, n, m.uid) == 100 &&
            every_cent(t, n, m.uid),
        "and come to MySQL");
-    ok(m.outcomes[CHARGE_EXISTS] + m.outcomes[CHARGE_FUNDS] == 1100, "the others were told so");
+    ok(m.outcomes[CHARGE_EXISTS] + m.outcomes[CHARGE_FUNDS] == 1100, "the other calls return that");
     close_node(t, &n[1]);
     close_node(t, &n[0]);
 }

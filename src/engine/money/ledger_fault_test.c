@@ -55,7 +55,7 @@ static void test_redis_away(struct task *t, void *arg)
     store_redis_spawn(&store, NULL);
     await_new_redis(t, &n, epoch);
     is_int(in_redis(t, &n, uid), 1000, "Redis comes back with what it had");
-    is_int(ledger_round(t, n.ledger), 0, "is told");
+    is_int(ledger_round(t, n.ledger), 0, "gets the move");
     ok(in_outbox(t, &n, uid) == 0 && in_outbox(t, &n, other) == 0, "of all of them");
     ok(balance(t, &n, uid) == 1500 && balance(t, &n, other) == 1500, "and what it had is not read");
     ok(ledger_deduct(t, n.ledger, &m, &after) == 0 && after == 1400, "now it can be taken");
@@ -88,7 +88,7 @@ static void test_commit_lost(struct task *t, void *arg)
     task_deadline_restore(t, old);
     mariadb_thaw(&server);
     m.also = NULL;
-    ok(ledger_recharge(t, n.ledger, &m, &after) == 0 && after == 1500, "a repeat tells more");
+    ok(ledger_recharge(t, n.ledger, &m, &after) == 0 && after == 1500, "a repeat completes it");
     old = task_deadline(t, 300);
     is_int(ledger_deduct(t, n.ledger, &d, &after), ERR_UNCERTAIN, "the same for a deduction");
     task_deadline_restore(t, old);
