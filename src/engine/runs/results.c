@@ -3,7 +3,9 @@
 #include "engine/runs/results_private.h"
 #include "engine/store/keys.h"
 
-/* --- cursors: "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>" --- */
+/* --- cursors --- */
+
+/* "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>". */
 
 static char letter_of(enum results_kind kind)
 {
@@ -123,7 +125,7 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
 
 struct walk {
     struct results_place at;
-    uint64_t epoch; /* of Redis: a restarted one may have its list in another order */
+    uint64_t epoch; /* of Redis: its list may have another order after a restart */
     int64_t expected, seen;
 };
 
