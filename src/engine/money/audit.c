@@ -9,12 +9,12 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define KNOWN_MAX 1000000 /* users that are remembered */
+#define KNOWN_MAX 1000000 /* users in struct audit_memory */
 #define USERS_MAX 1000    /* of one page */
-#define TRIES_MAX 100     /* until a user stands still */
+#define TRIES_MAX 100     /* reads of a user whose money keeps changing */
 #define TRY_MS    20
 #define RECORDS_PER_MS                                                                             \
-    100 /* that wait for MySQL: so many lengthen the time between two tries by a millisecond */
+    100 /* unsynced records that lengthen the pause between two tries by a millisecond */
 #define EACH_MS 60000
 
 void audit_report(struct audit_state *s, const struct audit_finding *f)
@@ -33,7 +33,7 @@ struct look {
     struct generation generation; /* of Redis, before it was asked */
     bool open;
     int64_t cents, seq, synced, move, records, records_cents;
-    int64_t moves_cents; /* of moves that are not in it */
+    int64_t moves_cents; /* of moves that Redis has not applied */
 };
 
 #define COLUMNS "u.uid, CAST(u.balance * 100 AS SIGNED), u.billed_seq, u.move_no"
@@ -46,7 +46,8 @@ static struct audit_row row_of(const struct sql_value *cell)
     return (struct audit_row){cell[0].i, cell[1].i, cell[2].i, cell[3].i, 0};
 }
 
-/* The row, and what the log adds up to, as of one moment. What is known is not added up again. */
+/* The row and the sum of its billing_log, from one snapshot. Rows up to known are not summed
+ * again. */
 static int read_row(struct task *t, const struct audit *a, const struct audit_known *known,
                     int64_t uid, struct audit_row *out)
 {
@@ -134,7 +135,7 @@ static void report_money(struct task *t, struct audit_state *s, const struct aud
             .what = "older",
             .expected = record ? k->synced : k->move,
             .found = record ? row->billed_seq : row->move_no,
-            .detail = "MySQL is older than Redis; nothing is charged until that is cleared up"};
+            .detail = "MySQL is older than Redis; user is not charged until MySQL is restored"};
         audit_report(s, &f);
         ledger_close_user(t, s->audit->ledger, row->uid);
     } else if (k->open && k->cents != due(row, k)) {
@@ -158,13 +159,14 @@ static bool same_row(const struct audit_row *a, const struct audit_row *b)
     return a->cents == b->cents && a->billed_seq == b->billed_seq && a->move_no == b->move_no;
 }
 
-/* A look at many records keeps Redis busy, and those who make them. */
+/* Summing many records blocks Redis, and with it the workers that charge: then pause for longer. */
 static int64_t pause_ms(struct task *t, const struct look *k)
 {
     return loop_jitter(task_loop(t), TRY_MS + k->records / RECORDS_PER_MS);
 }
 
-/* Reads until it adds up, or MySQL was the same before and after Redis was asked. *row: as it is then. */
+/* Reads until the sums agree, or until the MySQL row was the same before and after the read of
+ * Redis. *row: the last one read. */
 static int stand_still(struct task *t, const struct audit *a, const struct audit_known *known,
                        struct audit_row *row, struct look *k, bool *settled)
 {
@@ -186,7 +188,7 @@ static int stand_still(struct task *t, const struct audit *a, const struct audit
     return err;
 }
 
-/* --- what was found before --- */
+/* --- what earlier rounds verified --- */
 
 struct audit_memory {
     struct map *users; /* uid -> struct audit_known, owned */
@@ -267,7 +269,7 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
         if (!err && settled && !adds_up(&row, &k))
             report_money(t, s, &row, &k);
     }
-    if (!err && settled && k.seq >= row.billed_seq) /* else Redis has lost some: to be repaired */
+    if (!err && settled && k.seq >= row.billed_seq) /* else ledger_repair is due: records lost */
         err = check_results(t, s, &row, &k, &known, &settled);
     if (!err && a->deep)
         err = audit_archived(t, s, &row);
@@ -340,7 +342,10 @@ static int finish_round(struct task *t, const struct audit *a, const struct audi
                           "Users whose money was checked."),
                    s->report.users);
     if (s->report.unsettled)
-        log_warn("audit", "%lld users did not stand still", (long long)s->report.unsettled);
+        log_warn("audit",
+                 "cannot check %lld users: their money kept changing during the check; the next "
+                 "round checks them again",
+                 (long long)s->report.unsettled);
     int err = redis_call(t, a->redis, key_drift, NULL, STR("SET"), key_drift,
                          str_printf(task_arena(t), "%lld %lld", (long long)s->report.drift_cents,
                                     (long long)s->report.findings));
@@ -350,7 +355,7 @@ static int finish_round(struct task *t, const struct audit *a, const struct audi
                       str_int(task_arena(t), loop_wall_ms(task_loop(t))));
 }
 
-/* Since a node last completed one. False: not known. */
+/* Time since any node last completed an audit. False: unknown. */
 static bool read_age(struct task *t, const struct audit *a, int64_t *age_ms)
 {
     const struct redis_reply *r;
@@ -376,14 +381,14 @@ int audit_role(struct task *t, void *arg, struct role_turn *turn)
 void audit_elsewhere(void *arg)
 {
     const struct audit *a = arg;
-    metric_set(a->ledger->drift, 0); /* the node that audits says */
+    metric_set(a->ledger->drift, 0); /* only the node that audits reports drift */
 }
 
 int audit_age_role(struct task *t, void *arg, struct role_turn *turn)
 {
     struct audit *a = arg;
     int64_t now_ms = loop_now_ms(task_loop(t)), age_ms = 0;
-    (void)turn; /* it has none */
+    (void)turn; /* runs on every node, without a lock */
     if (a->begun_ms == 0)
         a->begun_ms = now_ms;
     if (!read_age(t, a, &age_ms))

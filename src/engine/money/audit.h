@@ -5,15 +5,16 @@
  *   - the balance in Redis is that of MySQL less the records and moves that are under way, and no
  *     record is missing between the two;
  *   - MySQL is not older than Redis; if it is, the user is closed to charges;
- *   - every charge that was not reversed has its result: in Redis, or in search_result once its run is
- *     archived.
- * The stores cannot be read at one moment. So what looks wrong is read again until it adds up, or MySQL was the same
- * before and after Redis was asked; who never stands still is unsettled, which is no finding. A user
- * whom a new Redis has not opened yet is checked in MySQL only: the repair comes first.
+ *   - every charge that was not reversed has its result: in Redis, or in search_result once its run
+ *     is archived.
+ * There is no snapshot across both stores. So a mismatch is read again until the sums agree, or
+ * until the MySQL row was the same before and after the read of Redis; a user whose row changes in
+ * every try is counted as unsettled, which is no finding. A user whose balance is not loaded in the
+ * current generation is checked in MySQL only: the repair comes first.
  *
- * billing_log only grows. So the background check, which runs for ever, adds up what is new since it last found a
- * user to be right, and looks for results of new charges only, until Redis was restarted; everything is read
- * again when the node starts, and by whoever asks for an audit. */
+ * billing_log is append-only. So the background role sums only the rows added since a user's last
+ * clean check, and looks for results of new charges only, until Redis restarts. Everything is read
+ * again after a restart of the node, and by an audit without memory. */
 #ifndef ENGINE_MONEY_AUDIT_H
 #define ENGINE_MONEY_AUDIT_H
 
@@ -37,17 +38,17 @@ struct audit {
     bool deep; /* also the results of archived runs, and charges of runs that do not exist */
     void (*found)(void *arg, const struct audit_finding *f); /* NULL: logged */
     void *arg;
-    /* millrace_ledger_drift_cents, millrace_audit_users_total, millrace_audit_age_seconds; NULL: not
-     * shown */
+    /* millrace_ledger_drift_cents, millrace_audit_users_total, millrace_audit_age_seconds; NULL:
+     * not shown */
     struct metrics *metrics;
     int64_t each_ms;             /* of audit_role; 0: 60000 */
     int64_t begun_ms;            /* when audit_age_role was first run */
-    struct audit_memory *memory; /* what audit_role has seen; NULL: everything is read */
+    struct audit_memory *memory; /* what audit_role has verified; NULL: read everything */
 };
 
 struct audit_report {
     int64_t users, open; /* open: with a balance in Redis */
-    int64_t unsettled;   /* users who did not stand still */
+    int64_t unsettled;   /* users whose money changed in every try */
     int64_t findings, drift_cents;
 };
 
@@ -57,8 +58,9 @@ MUST_CHECK int audit_run(struct task *t, const struct audit *a, struct audit_rep
 struct audit_memory *audit_memory_new(void);
 void audit_memory_free(struct audit_memory *m);
 
-/* arg of all three: a struct audit. One node at a time, when the last audit is older than each_ms. */
+/* arg of all three: a struct audit. One node at a time, when the last audit is older than
+ * each_ms. */
 role_fn audit_role;
 void audit_elsewhere(void *arg);
-role_fn audit_age_role; /* on every node: how old the last one is */
+role_fn audit_age_role; /* on every node: age of the last audit */
 #endif

@@ -11,23 +11,23 @@ struct audit_state {
     struct role_turn *turn; /* its lock is kept from page to page; NULL: none */
 };
 
-/* A row of user_info, and what billing_log makes of it. */
+/* A row of user_info, and the sum of its billing_log. */
 struct audit_row {
     int64_t uid, cents, billed_seq, move_no, log;
 };
 
-/* What was found to be right. */
+/* What an earlier round verified. */
 struct audit_known {
     int64_t billed_seq, move_no;
-    int64_t log;                  /* what billing_log adds up to, up to these two */
-    int64_t results;              /* charges up to this one have theirs, */
-    struct generation generation; /* in this one */
+    int64_t log;                  /* sum of billing_log up to these two numbers */
+    int64_t results;              /* charges up to this number have results */
+    struct generation generation; /* in this generation */
 };
 
 void audit_report(struct audit_state *s, const struct audit_finding *f);
 
-/* audit_results.c: charges of the user after `after`, up to billed_seq. *settled becomes false: Redis
- * is in another generation than g by now, and nothing was reported of it. */
+/* audit_results.c: charges of the user after `after`, up to billed_seq. *settled becomes false:
+ * Redis is in another generation than g by now, and nothing was reported of it. */
 MUST_CHECK int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row,
                              int64_t after, const struct generation *g, bool *settled);
 MUST_CHECK int audit_archived(struct task *t, struct audit_state *s, const struct audit_row *row);

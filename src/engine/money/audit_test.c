@@ -61,7 +61,7 @@ static void test_money(struct task *t, void *arg)
     open_node(t, &n);
     int64_t uid = add_user(t, &n, 1000), other = add_user(t, &n, 500), after;
     struct audit_report r = audit(t, &n, &x);
-    ok(r.users == 2 && r.open == 0 && r.findings == 0 && r.unsettled == 0, "nobody is open yet");
+    ok(r.users == 2 && r.open == 0 && r.findings == 0 && r.unsettled == 0, "no user is open yet");
     struct str qid = some_papers(t, &n, uid, 3);
     check(deduct(t, &n, uid, 50, "d1", &after) == 0 &&
           recharge(t, &n, other, 7, "r1", &after) == 0);
@@ -88,7 +88,7 @@ static void test_money(struct task *t, void *arg)
     check(pay(t, &n, paper_of(t, uid, qid, 3, 0)) == CHARGE_DONE); /* free: no cent betrays it */
     say(t, &n, STR("RPOP"), key_billing_queue(task_arena(t), uid));
     (void)audit(t, &n, &x);
-    ok(only(&x, uid, "records", 1, 0), "a record that nobody has");
+    ok(only(&x, uid, "records", 1, 0), "a record that is in no store");
     close_node(t, &n);
 }
 
@@ -116,7 +116,7 @@ static void test_results(struct task *t, void *arg)
     sql_do(t, &n, "DELETE FROM ledger_reversal WHERE uid = ?", uid);
     check(sql_call(t, n.sql, NULL, "DELETE FROM query_log WHERE query_id = ?", sql_text(qid)) == 0);
     (void)audit(t, &n, &x);
-    ok(only(&x, uid, "result", 100, 0), "a run that nobody knows is no excuse");
+    ok(only(&x, uid, "result", 100, 0), "also of a run that does not exist");
     check(sql_call(t, n.sql, NULL,
                    "INSERT INTO query_log (query_id, uid, status, archived)"
                    " VALUES (?, ?, 'DONE', 1)",
@@ -145,7 +145,7 @@ static void test_older(struct task *t, void *arg)
     sql_do(t, &n, "UPDATE user_info SET balance = 9.00, move_no = 1 WHERE uid = ?", uid);
     sql_do(t, &n, "DELETE FROM billing_log WHERE uid = ? AND kind = 'recharge'", uid);
     (void)audit(t, &n, &x);
-    ok(only(&x, uid, "older", 2, 1), "a move that MySQL has forgotten");
+    ok(only(&x, uid, "older", 2, 1), "a move that MySQL has lost");
     struct charge c = paper_of(t, uid, qid, 5, 10);
     enum charge_outcome out;
     is_int(ledger_charge(t, n.ledger, 1, &c, &out), ERR_INTERNAL, "closes the user");
@@ -155,7 +155,7 @@ static void test_older(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* --- while everybody works --- */
+/* --- under load --- */
 
 struct busy {
     struct node *n;
@@ -309,11 +309,12 @@ static void test_memory(struct task *t, void *arg)
     audit_memory_free(a.memory);
     a.memory = NULL;
     x.count = 0;
-    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "who asks for an audit has all of it");
+    ok(audit_run(t, &a, &r) == 0 && r.findings >= 3, "an audit without memory reads all of it");
     close_node(t, &n);
 }
 
-/* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor after. */
+/* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor
+ * after. */
 static void test_lost(struct task *t, void *arg)
 {
     (void)arg;

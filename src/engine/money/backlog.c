@@ -18,7 +18,7 @@ static int count_page(struct task *t, struct ledger *l, int64_t from, size_t *us
     redis_batch_init(&b, t, l->redis);
     for (size_t i = 0; i < *users; i++) {
         int64_t uid = 0;
-        (void)str_to_i64(page->items[i]->str, &uid); /* the syncer complains about others */
+        (void)str_to_i64(page->items[i]->str, &uid); /* ledger_role reports other members */
         struct str key = key_billing_queue(a, uid);
         redis_batch_add(&b, key, STR("LLEN"), key);
     }

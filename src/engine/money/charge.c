@@ -8,8 +8,8 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define TRIES_MAX   8     /* of a call: answers that were lost, balances that were gone again */
-#define ANNOUNCE_MS 20000 /* ledger_round forgets after 60 s */
+#define TRIES_MAX   8     /* of a call: after lost replies and evicted balances */
+#define ANNOUNCE_MS 20000 /* renew well before ledger_round drops it, at 60 s */
 
 /* --- one call --- */
 
@@ -28,7 +28,7 @@ const char *charge_problem(const struct charge *c)
     return NULL;
 }
 
-/* As the script wants them: a letter each. */
+/* Outcomes in the form the script takes: a letter each. */
 static struct str kinds(struct arena *a, size_t count, const struct charge *c)
 {
     char *letters = arena_alloc(a, count);
@@ -148,7 +148,7 @@ static int call_script(struct task *t, struct ledger *l, size_t count, const str
     return fits ? 0 : task_fail(t, ERR_PROTO, "script charge returned something else");
 }
 
-/* Before a record is made: one that was not announced would wait for the sweeper. */
+/* Comes before the record: an unannounced record would stay unsynced until the sweeper runs. */
 static int announce(struct task *t, struct ledger *l, int64_t uid)
 {
     int64_t now_ms = loop_now_ms(task_loop(t));
@@ -182,13 +182,13 @@ static int charge_once(struct task *t, struct ledger *l, size_t count, const str
 static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                       enum charge_outcome *out)
 {
-    cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline would stay for ever */
+    cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline is never swept */
     for (int i = 0; i < TRIES_MAX; i++) {
         bool done = false;
         struct arena_mark mark = arena_mark(task_arena(t));
         int err = charge_once(t, l, count, c, &done, out);
         arena_reset(task_arena(t), mark);
-        if (done || (err && err != ERR_UNCERTAIN)) /* charged or not, the script will see */
+        if (done || (err && err != ERR_UNCERTAIN)) /* uncertain: repeat, the script is idempotent */
             return err;
     }
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");

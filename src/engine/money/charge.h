@@ -1,15 +1,16 @@
-/* charge.h -- one paper of a run: judged, charged, recorded, in one step (BIL-1, SCR-5, SCR-7, PAU-3).
+/* charge.h -- one paper of a run: judged, charged, recorded, in one step (BIL-1, SCR-5, SCR-7,
+ * PAU-3).
  *
- * One script over the keys of one user: balance, ledger, billing queue, result:<uid>:<qid>,
- * its :arrivals and :relevant, query:<uid>:<qid>:status and :failed, progress:<uid>:<qid>:finished_count.
- * All or nothing:
+ * One script over the keys of one user: balance, ledger, billing queue, result:<uid>:<qid>, its
+ * :arrivals and :relevant, query:<uid>:<qid>:status and :failed,
+ * progress:<uid>:<qid>:finished_count. All or nothing:
  *   - the run must be RUNNING or PAUSED; a reply that comes after it was terminated is dropped;
  *   - a paper that has a verdict is passed over: no second charge, after any crash, pause or retry;
  *   - too little money: nothing changes, and the run pauses itself (SCR-8);
  *   - a failed paper is recorded without a charge, and its DOI is in :failed until a later verdict
  *     replaces it.
- * In the status, finished counts verdicts and failures, as the progress does; failed those without a
- * verdict; cost is in cents. */
+ * In the status, finished counts verdicts and failures, as the progress does; failed those without
+ * a verdict; cost is in cents. */
 #ifndef ENGINE_MONEY_CHARGE_H
 #define ENGINE_MONEY_CHARGE_H
 
@@ -30,17 +31,17 @@ struct charge {
 
 enum charge_outcome {
     CHARGE_DONE,
-    CHARGE_EXISTS,  /* the paper has a result already; after a lost answer it may be this one */
+    CHARGE_EXISTS,  /* the paper has a result already; after a lost reply it may be this call's */
     CHARGE_FUNDS,   /* too little money; nothing changed */
     CHARGE_STOPPED, /* the run is not RUNNING or PAUSED */
 };
 
 const char *charge_problem(const struct charge *c); /* NULL: none */
 
-/* 1 to CHARGE_MANY_MAX papers of one user and run, in order, as if each came alone. The outcomes are no errors.
- * ERR_UNAVAILABLE: a store does not answer; repeat it, it is safe, as it is after any other error.
- * ERR_INVALID: not charges. ERR_INTERNAL: the stores contradict each other about the user's money: nothing is charged
- * until that is cleared up. */
+/* 1 to CHARGE_MANY_MAX papers of one user and run, in order, as if each came alone. Idempotent:
+ * safe to repeat after any error. The outcomes are no errors. ERR_UNAVAILABLE: a store does not
+ * answer. ERR_INVALID: not charges. ERR_INTERNAL: the stores contradict each other about the user's
+ * money; the user is not charged until the operator has resolved it. */
 MUST_CHECK int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                              enum charge_outcome *out);
 #endif

@@ -187,7 +187,7 @@ static void test_together(struct task *t, void *arg)
     ok(ledger_sync(t, n[0].ledger, m.uid) == 0 && charges_of(t, n, m.uid) == 100 &&
            every_cent(t, n, m.uid),
        "and come to MySQL");
-    ok(m.outcomes[CHARGE_EXISTS] + m.outcomes[CHARGE_FUNDS] == 1100, "the others were told so");
+    ok(m.outcomes[CHARGE_EXISTS] + m.outcomes[CHARGE_FUNDS] == 1100, "the other calls return that");
     close_node(t, &n[1]);
     close_node(t, &n[0]);
 }
@@ -373,7 +373,7 @@ static void test_records(struct task *t, void *arg)
 
 /* --- cut short --- */
 
-/* Redis goes away under it: whoever repeats is charged once. */
+/* Redis dies during a charge: the repeated charge is idempotent. */
 static void charge_until_done(struct task *t, void *arg)
 {
     struct many *m = arg;
@@ -431,7 +431,7 @@ static void test_mysql_older(struct task *t, void *arg)
     check(ledger_sync(t, n.ledger, uid) == 0);
     sql_do(t, &n, "UPDATE user_info SET balance = 9.00, billed_seq = 1 WHERE uid = ?", uid);
     sql_do(t, &n, "DELETE FROM billing_log WHERE uid = ? AND source = 'redis' AND number > 1", uid);
-    check(pay(t, &n, paper_of(t, uid, qid, 3, 100)) == CHARGE_DONE); /* nobody knows yet */
+    check(pay(t, &n, paper_of(t, uid, qid, 3, 100)) == CHARGE_DONE); /* no node has noticed yet */
     int64_t before = alarms();
     is_int(ledger_sync(t, n.ledger, uid), ERR_INTERNAL, "the syncer sees that MySQL is older");
     is_int(alarms() - before, 1, "an alarm");

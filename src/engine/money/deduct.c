@@ -5,15 +5,16 @@
  *   3. take:  the script takes the money, unless the request is taken or something was trimmed;
  *   4. sync:  the record goes to MySQL, and with it the number to the request.
  *
- * Then it begins anew, and step 2 finds the number: done. Whoever dies after any step is completed by
- * the same request, sent again: what 3 has taken is known in Redis until 4, and in MySQL from
- * 4 on. The look in step 1 closes the gap between the two: had the record been synced and trimmed
- * after MySQL was asked in 2, synced would have changed, and 3 refuses. A record that Redis lost
- * before 4 was never taken: step 2 finds no number, and it is taken again.
+ * Then it begins anew, and step 2 finds the number: done. The request is idempotent: if the node
+ * dies after any step, the same request_id, sent again, completes it. What 3 has taken is recorded
+ * in Redis until 4, and in MySQL from 4 on. The look in step 1 closes the gap between the two: had
+ * the record been synced and trimmed after MySQL was asked in 2, synced would have changed, and 3
+ * refuses. A record that Redis lost before 4 was never taken: step 2 finds no number, and it is
+ * taken again.
  *
- * The audit log belongs to 2 and not to 4, which any node may do, without knowing of it. A noted
- * request that was short of money stays noted: to remove it, one would have to know that
- * nobody else is taking it just now. */
+ * The audit log is written in 2 and not in 4: any node may do 4, without the request at hand. A
+ * noted request that was short of money stays noted: another node may be in step 3 with it, so
+ * removing it is not safe. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "engine/money/ledger_private.h"
@@ -108,8 +109,8 @@ static struct str record_tail(struct task *t, const struct ledger_move *m)
 int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
                 const struct ledger_look *look, int64_t *status)
 {
-    /* Announced first: one that is announced and has no record costs a look, a record that nobody
-     * knows of would wait for the sweeper. */
+    /* Announced first: an announcement without a record costs one read, a record without an
+     * announcement would stay unsynced until the sweeper runs. */
     struct str now = str_int(task_arena(t), loop_wall_ms(task_loop(t)));
     int err = redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"), now,
                          str_int(task_arena(t), m->uid));

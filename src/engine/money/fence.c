@@ -20,7 +20,7 @@ struct fence {
     struct generation generation;
 };
 
-/* That of a server that answers now. */
+/* The generation of a server that answers now. */
 static int ask_generation(struct task *t, struct redis *r, struct generation *out)
 {
     int64_t old = task_deadline(t, ANSWER_MS);
@@ -64,7 +64,7 @@ int ledger_fence(struct task *t, struct ledger *l, struct generation *out)
             ask_generation(t, l->redis, &f.generation); /* locks nothing while Redis is down */
         if (!err)
             err = ledger_tx(t, l, fence_body, &f);
-        if (err) /* a repeat does no harm, so it does not matter whether it was done */
+        if (err) /* idempotent: uncertain or not, the caller repeats */
             return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
         l->generation = f.generation;
     }

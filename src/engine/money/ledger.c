@@ -8,7 +8,7 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-/* A row is read again when a move or a sync came in between. That many in a row are no accident. */
+/* A row is read again when a move or a sync came in between. So many times in a row is a fault. */
 #define LOADS_MAX 50
 
 static int64_t *slot(struct ledger *l, struct metrics *m, enum metric_kind kind, const char *name,
@@ -126,8 +126,11 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const struct 
         *cents = out[1];
         return 0;
     case -2:
-        return ledger_alarm(t, l, "user %lld has spent %lld cents more than there are: not loaded",
-                            (long long)uid, (long long)-out[1]);
+        return ledger_alarm(
+            t, l,
+            "user %lld: balance not loaded: unsynced records exceed the MySQL balance by "
+            "%lld cents; compare billing_queue with billing_log",
+            (long long)uid, (long long)-out[1]);
     default:
         return 0;
     }
@@ -149,13 +152,15 @@ static int load_once(struct task *t, struct ledger *l, struct load *x, bool *loa
         err = ledger_row_read(t, l, x->uid, &row);
     if (err)
         return err;
-    /* seen was in Redis before this row was read, and came there from MySQL. */
+    /* seen was in Redis before this row was read, and had come from MySQL. */
     if (row.move_no < x->seen.move_no || row.billed_seq < x->seen.billed_seq)
-        return ledger_alarm(t, l,
-                            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
-                            "MySQL, %lld and %lld in Redis",
-                            (long long)x->uid, (long long)row.move_no, (long long)row.billed_seq,
-                            (long long)x->seen.move_no, (long long)x->seen.billed_seq);
+        return ledger_alarm(
+            t, l,
+            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
+            "MySQL, %lld and %lld in Redis; this user is not charged until MySQL is "
+            "restored",
+            (long long)x->uid, (long long)row.move_no, (long long)row.billed_seq,
+            (long long)x->seen.move_no, (long long)x->seen.billed_seq);
     if (str_eq(generation_str(&now), generation_str(&x->generation)))
         row.repaired = x->repaired;
     err = ledger_load_row(t, l, x->uid, &now, &row, loaded, &x->seen, cents);
@@ -173,7 +178,7 @@ static int load_alone(struct task *t, struct ledger *l, int64_t uid, int64_t *ce
         bool loaded = false;
         int err = load_once(t, l, &x, &loaded, cents);
         if (err || loaded)
-            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
     }
     return task_fail(t, ERR_BUSY, "the balance of user %lld changes too fast to be loaded",
                      (long long)uid);
@@ -184,7 +189,7 @@ void ledger_close_user(struct task *t, struct ledger *l, int64_t uid)
     struct str key = key_ledger(task_arena(t), uid);
     const char *text = arena_strdup(task_arena(t), task_error(t));
     if (redis_call(t, l->redis, key, NULL, STR("HDEL"), key, STR("run")))
-        (void)task_fail(t, 0, "%s", text); /* whoever sees it next closes it */
+        (void)task_fail(t, 0, "%s", text); /* the next sync or audit closes the user */
 }
 
 void ledger_ask(struct redis_batch *b, int64_t uid)
@@ -195,7 +200,7 @@ void ledger_ask(struct redis_batch *b, int64_t uid)
     redis_batch_add(b, balance, STR("GET"), balance);
 }
 
-/* False: there is none, or one of an earlier generation. */
+/* False: no balance, or one of an earlier generation. */
 static bool in_replies(struct ledger *l, const struct redis_reply *const *replies, int64_t *cents)
 {
     return replies[0]->type == REDIS_STRING && replies[1]->type == REDIS_STRING &&
@@ -236,7 +241,7 @@ int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents)
 
 static int have(struct task *t, struct ledger *l, int64_t uid, bool there, int64_t *cents)
 {
-    cache_touch(t, l->cache, uid); /* first: a balance without a deadline would stay for ever */
+    cache_touch(t, l->cache, uid); /* first: a balance without a deadline is never swept */
     return there ? 0 : ledger_load(t, l, uid, cents);
 }
 

@@ -8,10 +8,10 @@
  *     transaction, with a row of ledger_outbox; then a script adds them to the balance in Redis, in
  *     the order of their numbers, each once, and the outbox row goes. Whatever is left in the
  *     outbox is carried over by any node.
- *   - records are made in Redis (deductions, and charges, see charge.h): a script takes the money and appends
- *     to billing_queue with the next seq. The syncer writes them to billing_log together with
- *     the balance and billed_seq in one transaction, and then has a script trim what is
- *     at most billed_seq.
+ *   - records are made in Redis (deductions, and charges, see charge.h): a script takes the money
+ *     and appends to billing_queue with the next seq. The syncer writes them to billing_log
+ *     together with the balance and billed_seq in one transaction, and then has a script trim what
+ *     is at most billed_seq.
  *
  * user:<uid>:ledger is a hash: seq (last record made), synced (last record trimmed), move (last
  * move applied), run (the generation that the balance was loaded in). Always true, whatever dies
@@ -26,10 +26,10 @@
  * generation of Redis, which scripts that touch it ask for themselves, and is loaded anew
  * otherwise. Before the first load in a new generation, that one is written to MySQL (fence.h). A
  * syncer locks that row together with the user's, and writes only records that it read in the same
- * generation: what was read from a Redis that has died since cannot come to MySQL behind the
- * loader's back. Charges that came to MySQL before, and whose results Redis has lost, are made good
- * before the balance is loaded (repair.c): the result comes back, or a reversal, which is a move,
- * gives the money back. The whole story is docs/restart.md. */
+ * generation: what was read from a Redis that has died since cannot reach MySQL after the load.
+ * Charges that came to MySQL before, and whose results Redis has lost, are made good before the
+ * balance is loaded (repair.c): the result comes back, or a reversal, which is a move, gives the
+ * money back. The whole story is docs/restart.md. */
 #ifndef ENGINE_MONEY_LEDGER_H
 #define ENGINE_MONEY_LEDGER_H
 
@@ -57,9 +57,9 @@ void ledger_free(struct ledger *l);
 MUST_CHECK int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents,
                               bool *degraded);
 
-/* The same as part of a batch of the caller's, in the same round trip: ledger_ask adds its commands,
- * ledger_answer gets their replies, and loads the balance if it is missing. Without the way out to
- * MySQL: whoever runs the batch sees whether Redis answers. */
+/* The same as part of a batch of the caller's, in the same round trip: ledger_ask adds its
+ * commands, ledger_answer gets their replies, and loads the balance if it is missing. It does not
+ * fall back to MySQL: the caller of the batch handles a Redis that does not answer. */
 #define LEDGER_ASK_COMMANDS 2
 void ledger_ask(struct redis_batch *b, int64_t uid);
 MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
@@ -67,33 +67,36 @@ MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
 
 struct ledger_move {
     int64_t uid, cents;    /* more than 0, at most AMOUNT_CENTS_MAX; else ERR_INVALID */
-    struct str request_id; /* visible ASCII, else ERR_INVALID; a repeat has no further effect */
+    struct str request_id; /* visible ASCII, else ERR_INVALID; idempotency key */
     /* The audit log: run once for each request_id, in the transaction that makes a recharge, or in
-     * the one that notes a deduction before any money is taken, so that none is taken unnoted. May be
-     * NULL. Must not return ERR_CONFLICT but for a deadlock: the transaction is tried again then. */
+     * the one that notes a deduction before any money is taken, so that none is taken unnoted. May
+     * be NULL. Must not return ERR_CONFLICT but for a deadlock: the transaction is tried again
+     * then. */
     int (*also)(struct task *t, struct sql *c, void *arg);
     void *also_arg;
 };
 /* Adds money. *balance afterwards. ERR_CONFLICT: this request_id was another amount or kind.
- * ERR_NOT_FOUND. ERR_LIMIT: the balance would be more than its column holds. ERR_UNCERTAIN: MySQL was
- * lost on the way; the same request again completes it, once. When Redis does not answer it is
- * done all the same: the outbox tells Redis later. */
+ * ERR_NOT_FOUND. ERR_LIMIT: the balance would be more than its column holds. ERR_UNCERTAIN: MySQL
+ * was lost on the way; the same request again completes it, once. When Redis does not answer it is
+ * done all the same: ledger_role applies it to Redis from the outbox later. */
 MUST_CHECK int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *m,
                                int64_t *balance);
-/* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left, no
- * money was taken. ERR_UNAVAILABLE: a store does not answer, no money was taken. ERR_UNCERTAIN: it
- * may have been taken; the same request again completes it, once. ERR_CONFLICT, ERR_NOT_FOUND. */
+/* Takes money through Redis, and returns when it is in MySQL, too. ERR_FUNDS: too little is left,
+ * no money was taken. ERR_UNAVAILABLE: a store does not answer, no money was taken. ERR_UNCERTAIN:
+ * it may have been taken; the same request again completes it, once. ERR_CONFLICT,
+ * ERR_NOT_FOUND. */
 MUST_CHECK int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m,
                              int64_t *balance);
 
-/* Records of one user to MySQL, until none are left. ERR_INTERNAL: they do not fit to what MySQL has (a
- * hole, or more than the balance); logged, and nothing changed. */
+/* Records of one user to MySQL, until none are left. ERR_INTERNAL: they do not fit the state in
+ * MySQL (a gap in seq, or more than the balance); logged, and nothing changed. */
 MUST_CHECK int ledger_sync(struct task *t, struct ledger *l, int64_t uid);
-/* Drops the balance of a user from Redis if it is what MySQL has; else ERR_CONFLICT after a sync, and
- * whoever asked tries again later. */
+/* Drops the balance of a user from Redis if it is what MySQL has; else ERR_CONFLICT after a sync,
+ * and the caller retries later. */
 MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
 
-/* Records of all users that are not in MySQL yet: nobody but Redis is asked, so it is known while MySQL is away. */
+/* Records of all users that are not in MySQL yet: read from Redis alone, so available while MySQL
+ * is down. */
 MUST_CHECK int ledger_backlog(struct task *t, struct ledger *l, int64_t *records);
 
 /* Drains the outbox, syncs the queues of all users that have records. arg: a struct ledger. Any

@@ -1,13 +1,14 @@
-/* ledger_bench.h -- a ledger for benches without MySQL: charge.c is real, loading a balance is not. */
+/* ledger_bench.h -- a ledger for benches without MySQL: charge.c is real, loading a balance is
+ * not. */
 #ifndef ENGINE_MONEY_LEDGER_BENCH_H
 #define ENGINE_MONEY_LEDGER_BENCH_H
 
 #include "engine/money/ledger.h"
 
-/* All it is given is borrowed. free() frees it. */
+/* Borrows its arguments. free() frees it. */
 struct ledger *ledger_bench_new(struct redis *r, struct cache *c);
 
-/* The bench's: puts the balance into Redis, and says there that it is of this generation. */
+/* Defined by the bench: writes the balance to Redis, marked with this generation. */
 MUST_CHECK int ledger_bench_load(struct task *t, struct redis *r, struct cache *c, int64_t uid,
                                  int64_t *cents);
 #endif

@@ -55,7 +55,7 @@ static void test_redis_away(struct task *t, void *arg)
     store_redis_spawn(&store, NULL);
     await_new_redis(t, &n, epoch);
     is_int(in_redis(t, &n, uid), 1000, "Redis comes back with what it had");
-    is_int(ledger_round(t, n.ledger), 0, "is told");
+    is_int(ledger_round(t, n.ledger), 0, "gets the move");
     ok(in_outbox(t, &n, uid) == 0 && in_outbox(t, &n, other) == 0, "of all of them");
     ok(balance(t, &n, uid) == 1500 && balance(t, &n, other) == 1500, "and what it had is not read");
     ok(ledger_deduct(t, n.ledger, &m, &after) == 0 && after == 1400, "now it can be taken");
@@ -88,7 +88,7 @@ static void test_commit_lost(struct task *t, void *arg)
     task_deadline_restore(t, old);
     mariadb_thaw(&server);
     m.also = NULL;
-    ok(ledger_recharge(t, n.ledger, &m, &after) == 0 && after == 1500, "a repeat tells more");
+    ok(ledger_recharge(t, n.ledger, &m, &after) == 0 && after == 1500, "a repeat completes it");
     old = task_deadline(t, 300);
     is_int(ledger_deduct(t, n.ledger, &d, &after), ERR_UNCERTAIN, "the same for a deduction");
     task_deadline_restore(t, old);
@@ -125,7 +125,7 @@ static void begin_recharge(struct task *t, struct node *n, int64_t uid, int poin
     check(ledger_recharge_make(t, n->ledger, &m, &row) == 0);
     if (point >= 2)
         check(ledger_carry_over(t, n->ledger, uid, row.move_no) == 0);
-    if (point == 2 || point == 3) /* it died before the outbox was told */
+    if (point == 2 || point == 3) /* it died before the outbox row went */
         sql_do(t, n, "INSERT INTO ledger_outbox VALUES (?, 2)", uid);
 }
 
@@ -260,7 +260,7 @@ static void test_slow_syncer(struct task *t, void *arg)
     uid = add_user(t, &n, 1000);
     read_and_lose(t, &n, &other, uid, &b);
     ok(ledger_batch_write(t, n.ledger, &b) == 0 && b.fenced,
-       "a syncer that writes before anybody loads");
+       "a syncer that writes before any loader");
     is_int(balance(t, &other, uid), 870, "makes it true");
     check(deduct(t, &other, uid, 7, "d3", &after) == 0 && after == 863);
     is_int(of_ledger(t, &other, uid, "seq"), 3, "and its number is not given again");
@@ -291,7 +291,7 @@ static void test_slow_loader(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Whoever looked at Redis before it died must not take from what came back. */
+/* A deduction that read Redis before it died must not take from the Redis that came back. */
 static void test_slow_taker(struct task *t, void *arg)
 {
     (void)arg;

@@ -1,5 +1,5 @@
-/* ledger_fixture.h -- what the tests of money have in common: a real MariaDB, a real Redis, nodes, and
- * the question whether every cent is where it belongs. */
+/* ledger_fixture.h -- what the tests of money have in common: a real MariaDB, a real Redis, nodes,
+ * and the question whether every cent is where it belongs. */
 #ifndef ENGINE_MONEY_LEDGER_FIXTURE_H
 #define ENGINE_MONEY_LEDGER_FIXTURE_H
 
@@ -237,7 +237,7 @@ static inline int64_t due_in_redis(struct task *t, struct node *n, int64_t uid)
     return due - r.cells[0].i;
 }
 
-/* With nobody at work on the user. */
+/* While no task works on the user. */
 static inline bool every_cent(struct task *t, struct node *n, int64_t uid)
 {
     int64_t mysql = in_mysql(t, n, uid), log = of_log(t, n, uid), read = balance(t, n, uid);
@@ -252,7 +252,7 @@ static inline bool every_cent(struct task *t, struct node *n, int64_t uid)
 
 /* --- runs --- */
 
-/* As the dispatcher has it when it lets workers go. */
+/* As the dispatcher leaves it when it starts workers. */
 static inline struct str add_run(struct task *t, struct node *n, int64_t uid)
 {
     static int runs;

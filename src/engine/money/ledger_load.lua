@@ -9,10 +9,10 @@
 --   arg repaired: up to which record lost charges were made good in this generation; 0: none were
 -- A balance counts only if it was loaded in this generation: one that came back from disk may be
 -- older than MySQL, so it is made anew. Where MySQL has records that this Redis never made, or has
--- forgotten, charges may stand there without their results: those must be made good first.
+-- lost, their charges may lack results in Redis: ledger_repair must run first.
 -- Returns {status, balance, move, synced, seq}. Status 1: the balance is there, as it was or
 -- loaded. 0: the row is older than move or synced, read it again; or billed_seq is more than seq,
--- repair it first. -1: Redis is another one than when the row was read. -2: the balance would be
+-- repair it first. -1: Redis has another generation than before. -2: the balance would be
 -- below zero. 0, -1 and -2 change nothing. Idempotent.
 local was = redis.call('HMGET', KEYS.ledger, 'run', 'seq', 'synced', 'move')
 local seq, synced, move = tonumber(was[2] or 0), tonumber(was[3] or 0), tonumber(was[4] or 0)

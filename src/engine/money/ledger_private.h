@@ -1,5 +1,5 @@
-/* ledger_private.h -- what the files of the ledger share. The halves of a step are functions of their
- * own, so that tests can end between any two of them. */
+/* ledger_private.h -- what the files of the ledger share. The halves of a step are functions of
+ * their own, so that tests can end between any two of them. */
 #ifndef ENGINE_MONEY_LEDGER_PRIVATE_H
 #define ENGINE_MONEY_LEDGER_PRIVATE_H
 
@@ -16,7 +16,7 @@
 
 struct ledger_announced {
     int64_t uid, at_ms;
-    struct generation generation; /* that heard of it */
+    struct generation generation; /* in which it was announced */
 };
 
 struct ledger {
@@ -26,12 +26,12 @@ struct ledger {
     int64_t *records_waiting, *moves_waiting, *synced, *applied, *alarms, *drift;
     int64_t *reversed, *restored;
     int64_t unseen; /* where no metrics were given */
-    /* uids that a task of this node loads; the others wait. */
+    /* Singleflight: uids that a task of this node is loading; other tasks wait on loaded. */
     struct map *loading;
     struct waitq loaded;
-    struct generation generation; /* that MySQL is known to have; "": none */
+    struct generation generation;                            /* last seen in MySQL; "": unknown */
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
-    /* Users whom ledger_round could not serve: uid -> struct trouble, owned. */
+    /* Users in backoff after a failed ledger_round: uid -> struct trouble, owned. */
     struct map *troubled;
 };
 
@@ -39,33 +39,34 @@ struct ledger {
 struct ledger_row {
     int64_t cents, billed_seq, move_no;
     int64_t repaired; /* up to which record lost charges were made good in this generation */
-    int64_t seq;      /* where Redis was asked: the last record that it knows of */
+    int64_t seq;      /* last record in Redis; set only where Redis was read */
 };
 
 /* ledger.c */
 MUST_CHECK int ledger_row_read(struct task *t, struct ledger *l, int64_t uid,
                                struct ledger_row *out);
-/* Locks it; every transaction of the ledger begins so, and is then alone with the user. */
+/* Reads and locks it. Every ledger transaction begins so: one at a time per user. */
 MUST_CHECK int ledger_row_lock(struct task *t, struct sql *c, int64_t uid, struct ledger_row *out);
 /* sql_tx, where deadlock after deadlock is ERR_BUSY: ERR_CONFLICT means something else here. */
 MUST_CHECK int ledger_tx(struct task *t, struct ledger *l,
                          int (*body)(struct task *t, struct sql *c, void *arg), void *arg);
-/* Something is wrong that no repeat will heal: logs and counts it. Returns ERR_INTERNAL. */
+/* For a contradiction that no retry resolves: logs and counts it. Returns ERR_INTERNAL. */
 int ledger_alarm(struct task *t, struct ledger *l, const char *fmt, ...) PRINTF(3, 4);
 /* Makes sure that the balance is in Redis. */
 MUST_CHECK int ledger_load(struct task *t, struct ledger *l, int64_t uid, int64_t *cents);
-/* What ledger_load does once with a row that was read before. *loaded stays false: read it again. */
+/* What ledger_load does once with a row that was read before. *loaded stays false: read it
+ * again. */
 MUST_CHECK int ledger_load_row(struct task *t, struct ledger *l, int64_t uid,
                                const struct generation *g, const struct ledger_row *row,
                                bool *loaded, struct ledger_row *seen, int64_t *cents);
 
-/* Closes the user to charges and deductions until a balance is loaded, which is refused as long as MySQL
- * is older than Redis. */
+/* Closes the user to charges and deductions until a balance is loaded, which is refused as long as
+ * MySQL is older than Redis. */
 void ledger_close_user(struct task *t, struct ledger *l, int64_t uid);
 
 /* repair.c: for each charge up to billed_seq whose result this generation lacks, the result or the
- * money is given back. *repaired: billed_seq; it stays as it is if Redis is another one by now. Safe to
- * repeat. */
+ * money is given back. *repaired: billed_seq; unchanged if Redis has another generation by now.
+ * Idempotent. */
 MUST_CHECK int ledger_repair(struct task *t, struct ledger *l, int64_t uid,
                              const struct generation *g, int64_t *repaired);
 
@@ -83,7 +84,8 @@ int ledger_request_conflict(struct task *t, const struct ledger_move *m);
 /* The half of a recharge that is in MySQL. *row: afterwards. */
 MUST_CHECK int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_move *m,
                                     struct ledger_row *row);
-/* In the transaction of moves: balance and move_no of row to user_info, and move_no to the outbox. */
+/* In the transaction of moves: balance and move_no of row to user_info, and move_no to the
+ * outbox. */
 MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
                                 const struct ledger_row *row);
 /* The other half: applies moves up to move_no, and takes the row of the outbox away. */
@@ -96,7 +98,7 @@ struct ledger_look {
     struct str synced;
     int64_t cents;
 };
-/* As the script says it. */
+/* Status of ledger_deduct.lua. */
 enum ledger_take {
     LEDGER_TAKEN = 1,
     LEDGER_TAKEN_BEFORE = 2,
@@ -125,7 +127,7 @@ struct ledger_batch {
     int64_t synced, move; /* of the ledger, then */
     /* after the transaction: */
     bool older;          /* MySQL is older than Redis; nothing was done */
-    bool fenced;         /* false: of another generation than MySQL takes; nothing was done */
+    bool fenced;         /* false: MySQL has another generation; nothing was done */
     int64_t billed_seq;  /* of the row now */
     int64_t new_records; /* written by it */
 };
@@ -135,6 +137,6 @@ MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledge
 struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
 MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
 
-/* ledger_role.c: one round. The error is the first that concerns everybody. */
+/* ledger_role.c: one round. Returns the first error that is not of a single user. */
 MUST_CHECK int ledger_round(struct task *t, struct ledger *l);
 #endif

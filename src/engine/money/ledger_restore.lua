@@ -9,11 +9,11 @@
 --   args papers: four for each: DOI, 1 if it is relevant, cents, result
 -- The keys belong to one run of a user. It is done in one generation only, before the balance is
 -- loaded there: a later one may have the results.
--- Returns 1, or 0: Redis is another one by now; nothing was done. Idempotent.
+-- Returns 1, or 0: Redis has another generation by now; nothing was done. Idempotent.
 if GENERATION ~= ARGV.generation then
     return 0
 end
-redis.call('HDEL', KEYS.status, 'fresh') -- units_put may have been before
+redis.call('HDEL', KEYS.status, 'fresh') -- units_put may have set it
 for i = FIRST.papers, #ARGV, 4 do
     local doi, relevant, cents, result = unpack(ARGV, i, i + 3)
     local mended = redis.call('SISMEMBER', KEYS.failed, doi)

@@ -1,9 +1,9 @@
-/* What any node does for all users: the outbox to Redis, records to MySQL.
+/* Reconciles all users, on any node: applies the outbox to Redis, syncs records to MySQL.
  *
- * Who has records is announced in sys:billing before a record is made. An announcement is taken away
- * when it is old and the queue is empty, never at once: between the announcement and the record there
- * may be a moment in which the queue is empty. Whoever is slower than ANNOUNCED_MS is late, not lost:
- * the next record announces the user again, and the sweeper syncs before it lets go. */
+ * A uid is announced in sys:billing before a record is made. An announcement is dropped when it is
+ * old and the queue is empty, never at once: between the announcement and the record the queue may
+ * be empty. A record made more than ANNOUNCED_MS after its announcement is late, not lost: the next
+ * record announces the user again, and the sweeper syncs before it evicts the balance. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #define ANNOUNCED_MS 60000
 #define MOVES_MAX    100  /* users of the outbox that are read at once */
 #define USERS_MAX    1000 /* of the announced */
-#define TROUBLE_MS   1000 /* a user who fails alone is left alone, longer each time */
+#define TROUBLE_MS   1000 /* first pause of the exponential backoff per user */
 #define TROUBLE_MAX  60000
 #define TROUBLED_MAX 10000
 
@@ -22,7 +22,7 @@ struct trouble {
     int64_t until_ms, pause_ms;
 };
 
-/* --- users who fail while others do not --- */
+/* --- backoff per user --- */
 
 static bool is_troubled(struct task *t, struct ledger *l, int64_t uid)
 {
@@ -46,14 +46,15 @@ static void note_trouble(struct task *t, struct ledger *l, int64_t uid)
     x->until_ms = loop_now_ms(task_loop(t)) + loop_jitter(task_loop(t), x->pause_ms);
 }
 
-/* What has become of one user. Returns errors that end the round. */
+/* Ends or extends the backoff of one user. Returns errors that end the round. */
 static int settle(struct task *t, struct ledger *l, int64_t uid, const char *what, int err)
 {
     if (!err)
         free(map_del(l->troubled, str_int(task_arena(t), uid)));
     if (!err || err_is_outage(err))
         return err;
-    log_warn("ledger", "%s of user %lld: %s", what, (long long)uid, task_error(t));
+    log_warn("ledger", "cannot carry over %s of user %lld, will retry: %s", what, (long long)uid,
+             task_error(t));
     note_trouble(t, l, uid);
     return 0;
 }
@@ -126,12 +127,15 @@ static int sync_page(struct task *t, struct ledger *l, int64_t from, size_t *cou
     redis_batch_init(&b, t, l->redis);
     for (size_t i = 0; i < *count; i++) {
         if (!str_to_i64(users->items[2 * i]->str, &uids[i]))
-            return ledger_alarm(t, l, "somebody announced records of a user who is no number");
+            return ledger_alarm(
+                t, l,
+                "the set of announced users has a member that is no uid: users around it "
+                "are not synced until it is removed (ZREM)");
         struct str key = key_billing_queue(task_arena(t), uids[i]);
         redis_batch_add(&b, key, STR("LLEN"), key);
     }
     err = redis_batch_run(&b, &lengths);
-    /* From anywhere on: nodes that all begin with the same user do the same work. */
+    /* Starts at a random user: nodes that all start with the same one would do the same work. */
     size_t first = loop_random(task_loop(t)) % *count;
     for (size_t k = 0; !err && k < *count; k++) {
         size_t i = (first + k) % *count;
@@ -167,6 +171,6 @@ int ledger_round(struct task *t, struct ledger *l)
 
 int ledger_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    (void)turn; /* it has none */
+    (void)turn; /* runs on every node, without a lock */
     return ledger_round(t, arg);
 }

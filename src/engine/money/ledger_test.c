@@ -65,7 +65,7 @@ static void test_recharge(struct task *t, void *arg)
 
     is_int(recharge(t, &n, uid, 24006, "r1", &after), ERR_CONFLICT, "not for another amount");
     is_int(deduct(t, &n, uid, 24005, "r1", &after), ERR_CONFLICT, "nor to take it");
-    is_int(recharge(t, &n, uid + 1000, 5, "r1", &after), ERR_NOT_FOUND, "nor for nobody");
+    is_int(recharge(t, &n, uid + 1000, 5, "r1", &after), ERR_NOT_FOUND, "nor for an unknown user");
     is_int(recharge(t, &n, uid, 0, "r2", &after), ERR_INVALID, "nothing is no amount");
     is_int(recharge(t, &n, uid, -5, "r2", &after), ERR_INVALID, "nor is less than that");
     is_int(recharge(t, &n, uid, AMOUNT_CENTS_MAX + 1, "r2", &after), ERR_INVALID, "nor too much");
@@ -144,7 +144,7 @@ static void test_deduct(struct task *t, void *arg)
     is_int(ledger_deduct(t, n.ledger, &m, &after), ERR_FUNDS, "no more than there is");
     is_int(notes(t, &n, uid), 0, "is noted");
     is_int(deduct(t, &n, uid, 301, "d1", &after), ERR_CONFLICT, "nor another amount");
-    is_int(deduct(t, &n, uid + 1000, 1, "d1", &after), ERR_NOT_FOUND, "nor from nobody");
+    is_int(deduct(t, &n, uid + 1000, 1, "d1", &after), ERR_NOT_FOUND, "nor from an unknown user");
     is_int(in_mysql(t, &n, uid), 700, "nothing of that was taken");
     ok(deduct(t, &n, uid, 700, "d3", &after) == 0 && after == 0, "the last cent can be taken");
     ok(recharge(t, &n, uid, 701, "r1", &after) == 0, "and when there is more");
@@ -302,7 +302,7 @@ static void test_alarms(struct task *t, void *arg)
     push(t, &n, uid, "{\"seq\":3,\"timestamp\":1,\"kind\":\"charge\",\"cost\":1,\"qid\":\"q\"}");
     is_int(ledger_sync(t, n.ledger, uid), ERR_INTERNAL, "a hole among the records");
     is_int(alarms() - before, 1, "is an alarm");
-    ok(str_find(buf_str(&logged), STR("record 3 follows where 2 is due")) >= 0, "that says where");
+    ok(str_find(buf_str(&logged), STR("record 3 where 2 is due")) >= 0, "that says where");
     ok(in_mysql(t, &n, uid) == 900 && queued(t, &n, uid) == 1, "and nothing is changed");
     is_int(ledger_let_go(t, n.ledger, uid), ERR_INTERNAL, "such a user is not let go");
     say(t, &n, STR("DEL"), key_billing_queue(task_arena(t), uid));
@@ -416,7 +416,7 @@ static void test_trim(struct task *t, void *arg)
     check_trim(t, &n, uid, 4, 2);
     check_trim(t, &n, uid, 4, 2);
     check_trim(t, &n, uid, 2, 2);
-    is_int(of_ledger(t, &n, uid, "synced"), 4, "who comes late takes nothing back");
+    is_int(of_ledger(t, &n, uid, "synced"), 4, "a late trim takes nothing back");
     say(t, &n, STR("HINCRBY"), ledger, STR("seq"), STR("3"));
     for (int i = 6; i < 8; i++)
         check(pay(t, &n, paper_of(t, uid, qid, i, 1)) == CHARGE_DONE); /* 5, 6, 10, 11 */
@@ -452,14 +452,14 @@ static void test_trim_deductions(struct task *t, void *arg)
     check_trim(t, &n, uid, 2, 2);
     ok(!ask(t, &n, STR("HGET"), deductions, STR("d1")).p &&
            ask_int(t, &n, STR("HGET"), deductions, STR("d3")) == 3,
-       "a deduction is forgotten with its record, and no other");
+       "a deduction is dropped with its record, and no other");
     check_trim(t, &n, uid, 3, 1);
     is_int(ask_int(t, &n, STR("EXISTS"), deductions, STR_NULL), 0, "none is left");
     check_trim(t, &n, uid, 4, 0);
     close_node(t, &n);
 }
 
-/* One who fails does not keep the others waiting. */
+/* A user that fails does not delay the others. */
 static void test_troubled(struct task *t, void *arg)
 {
     (void)arg;
@@ -475,7 +475,7 @@ static void test_troubled(struct task *t, void *arg)
     charge(t, &n, good, 1);
     say(t, &n, STR("ZADD"), key_billing, STR("2"), str_int(task_arena(t), good));
     is_int(ledger_round(t, n.ledger), 0, "a round goes on");
-    is_int(queued(t, &n, good), 0, "past a user who fails");
+    is_int(queued(t, &n, good), 0, "past a user that fails");
     is_int(ledger_round(t, n.ledger), 0, "and the next one");
     is_int(alarms() - before, 1, "leaves that one alone for a while");
     say(t, &n, STR("DEL"), key_billing_queue(task_arena(t), bad));
@@ -512,12 +512,12 @@ static void test_let_go(struct task *t, void *arg)
     ok(in_redis(t, &n, uid) == -1 && in_mysql(t, &n, uid) == 900, "and the same amount");
     is_int(balance(t, &n, uid), 900, "and is right when it is read again");
 
-    /* A move that Redis has not been told of. */
+    /* A move that is not applied to Redis. */
     struct ledger_move up = move_of(t, uid, 50, "r1");
     check(ledger_recharge_make(t, n.ledger, &up, &row) == 0);
     is_int(ledger_let_go(t, n.ledger, uid), ERR_CONFLICT, "with a move under way it stays");
     check(ledger_round(t, n.ledger) == 0);
-    ok(in_redis(t, &n, uid) == 950 && in_outbox(t, &n, uid) == 0, "the outbox tells Redis");
+    ok(in_redis(t, &n, uid) == 950 && in_outbox(t, &n, uid) == 0, "the outbox is applied to Redis");
     ok(ledger_let_go(t, n.ledger, uid) == 0 && in_redis(t, &n, uid) == -1, "then it can go");
     is_int(ledger_let_go(t, n.ledger, uid), 0, "again: is gone");
     ok(deduct(t, &n, uid, 50, "d2", &after) == 0 && after == 900, "and comes back when needed");
@@ -557,7 +557,7 @@ static void test_order(struct task *t, void *arg)
               &(struct ledger_move){.uid = uid, .cents = 4000, .request_id = STR("r4")},
               &row) == 0);
     check(ledger_carry_over(t, n.ledger, uid, 3) == 0);
-    is_int(in_outbox(t, &n, uid), 1, "who has carried the third leaves the fourth in the outbox");
+    is_int(in_outbox(t, &n, uid), 1, "a node that carried the third keeps the fourth there");
     check(ledger_round(t, n.ledger) == 0);
     ok(in_redis(t, &n, uid) == 5320 && every_cent(t, &n, uid), "every cent is there");
     close_node(t, &n);
@@ -578,7 +578,7 @@ static void test_late_repeat(struct task *t, void *arg)
     check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0 && !request.done);
     check(ledger_deduct(t, n.ledger, &m, &after) == 0 && after == 900);
     check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
-    is_int(status, LEDGER_AGAIN, "who comes late must look again");
+    is_int(status, LEDGER_AGAIN, "a late node must look again");
     is_int(in_redis(t, &n, uid), 900, "and takes nothing");
     ok(every_cent(t, &n, uid), "every cent is there");
     close_node(t, &n);

@@ -4,7 +4,7 @@
 --   key queue
 --   key deductions
 --   arg billed_seq
--- Returns how many records are left. Idempotent, and harmless when it comes late.
+-- Returns how many records are left. Idempotent, also when it comes late.
 local SLICE = 1000
 local billed = tonumber(ARGV.billed_seq)
 

@@ -1,12 +1,12 @@
-/* Money that is moved in MySQL first, and then carried over to Redis. */
+/* Money that is moved in MySQL first, and then applied to Redis through ledger_outbox. */
 #include "base/log.h"
 #include "engine/money/ledger_private.h"
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define MAKE_TRIES  3  /* of a transaction that was not confirmed */
-#define CARRIES_MAX 50 /* rounds, each of which gets further or meets a loader */
+#define MAKE_TRIES  3  /* of a transaction whose commit is uncertain */
+#define CARRIES_MAX 50 /* rounds; each makes progress or races with a loader */
 
 const char *ledger_move_problem(const struct ledger_move *m)
 {
@@ -112,7 +112,7 @@ int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_m
             return ledger_request_conflict(t, m);
         if (!err)
             *row = x.row;
-        maybe = maybe || err == ERR_UNCERTAIN; /* the next one sees by the request_id */
+        maybe = maybe || err == ERR_UNCERTAIN; /* the next try finds the request_id */
     }
     if (err && maybe)
         err = task_fail(t, ERR_UNCERTAIN,
@@ -122,7 +122,7 @@ int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_m
 
 /* --- to Redis --- */
 
-/* The last move that Redis knows of; *known stays false: of none. */
+/* The last move applied in Redis; *known stays false: none. */
 static int last_applied(struct task *t, struct ledger *l, int64_t uid, bool *known, int64_t *move)
 {
     struct str key = key_ledger(task_arena(t), uid);
@@ -151,14 +151,20 @@ static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t aft
     if (err)
         return err;
     if (r.count == 0 || (gapless && r.cells[0].i != after + 1))
-        return ledger_alarm(t, l, "billing_log has no move %lld of user %lld", (long long)after + 1,
-                            (long long)uid);
+        return ledger_alarm(
+            t, l,
+            "billing_log has no move %lld of user %lld; later moves are not applied to "
+            "Redis until the row is restored",
+            (long long)after + 1, (long long)uid);
     struct str *words = ARENA_ARRAY(task_arena(t), struct str, 2 * r.count);
     for (size_t i = 0; i < r.count; i++) {
         const struct sql_value *cell = sql_row(&r, i);
         if (!adds(cell[1].s))
-            return ledger_alarm(t, l, "move %lld of user %lld takes money: records do that",
-                                (long long)cell[0].i, (long long)uid);
+            return ledger_alarm(
+                t, l,
+                "move %lld of user %lld takes money, which only records may; it and later "
+                "moves are not applied to Redis: check its kind in billing_log",
+                (long long)cell[0].i, (long long)uid);
         words[2 * i] = str_int(task_arena(t), cell[0].i);
         words[2 * i + 1] = str_int(task_arena(t), cell[2].i);
     }
@@ -166,8 +172,8 @@ static int read_moves(struct task *t, struct ledger *l, int64_t uid, int64_t aft
     return 0;
 }
 
-/* Redis that knows of no move is told the last one only: it has no balance either, or one that was
- * loaded just now, and then the script finds a gap and we come back knowing more. */
+/* Without a move in Redis only the last one is sent: Redis has no balance either, or one that was
+ * loaded just now; then the script finds a gap, and the next round starts from the loaded move. */
 static int carry_once(struct task *t, struct ledger *l, int64_t uid, int64_t move_no, int64_t *move)
 {
     bool known = false;
@@ -221,7 +227,7 @@ int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *
     int err = ledger_recharge_make(t, l, m, &row);
     if (err)
         return err;
-    /* It is done. Whatever goes wrong from here on is made good by the outbox. */
+    /* Committed. If anything fails from here on, ledger_role applies it from the outbox. */
     bool degraded;
     *balance = row.cents;
     err = ledger_carry_over(t, l, m->uid, row.move_no);
@@ -231,7 +237,8 @@ int ledger_recharge(struct task *t, struct ledger *l, const struct ledger_move *
     if (!err)
         *balance = now;
     else
-        log_warn("ledger", "move %lld of user %lld is not in Redis yet: %s", (long long)row.move_no,
-                 (long long)m->uid, task_error(t));
+        log_warn("ledger",
+                 "move %lld of user %lld is not in Redis yet, will retry from the outbox: %s",
+                 (long long)row.move_no, (long long)m->uid, task_error(t));
     return 0;
 }

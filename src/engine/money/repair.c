@@ -1,18 +1,20 @@
 /* Charges that MySQL has, and whose results Redis has lost (BIL-4).
  *
- * A charge gets its seq, its result and its record in one step. So a Redis that came back older than
- * it was has lost the results of exactly those charges of billing_log whose number is above the seq of
- * its ledger, and has all others. Nothing raises that seq before the balance is loaded: the load script
- * refuses a row with a higher billed_seq until it is told that the charges between were made good.
+ * A charge gets its seq, its result and its record in one step. So a Redis that came back older
+ * than it was has lost the results of exactly those charges of billing_log whose number is above
+ * the seq of its ledger, and has all others. Nothing raises that seq before the balance is loaded:
+ * the load script refuses a row with a higher billed_seq unless `repaired` covers the charges
+ * between.
  *
  *   1. With the user's row locked and the fence held, seq is read from Redis. Whatever is up to
  *      billed_seq was synced before that; if it was made in this generation, seq counts it. So a
  *      slow node that comes after others have loaded and charged finds nothing to do.
- *   2. For each charge above seq: if its run is archived, the result is in MySQL. If search_result has a
- *      verdict of a run that is not, it goes back to Redis. Else the money goes back: a reversal, which
- *      is a move like a recharge, and a row of ledger_reversal, which makes it happen once.
- *   3. In batches, each a transaction. A node that dies between two of them has done no harm: the
- *      next one begins anew at seq, and passes over what is reversed or restored. */
+ *   2. For each charge above seq: if its run is archived, the result is in MySQL. If search_result
+ *      has a verdict of a run that is not, it goes back to Redis. Else the money goes back: a
+ *      reversal, which is a move like a recharge, and a row of ledger_reversal, which makes it
+ *      happen once.
+ *   3. In batches, each a transaction. The repair is idempotent: if a node dies between two
+ *      of them, the next begins anew at seq, and skips what is reversed or restored. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -51,7 +53,7 @@ static int read_seq(struct task *t, struct repair *x, int64_t *seq)
     struct redis *r = x->l->redis;
     struct str key = key_ledger(task_arena(t), x->uid);
     const struct redis_reply *reply;
-    if (!generation_lasts(r, x->generation)) /* asked now, its answer would be of another one */
+    if (!generation_lasts(r, x->generation)) /* a reply now would be of another generation */
         return 0;
     int64_t old = task_deadline(t, ANSWER_MS);
     int err = redis_call(t, r, key, &reply, STR("HGET"), key, STR("seq"));
@@ -61,8 +63,11 @@ static int read_seq(struct task *t, struct repair *x, int64_t *seq)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     *seq = 0;
     if (reply->type == REDIS_STRING && !str_to_i64(reply->str, seq))
-        return ledger_alarm(t, x->l, "the ledger of user %lld has a seq that is no number",
-                            (long long)x->uid);
+        return ledger_alarm(
+            t, x->l,
+            "user %lld: seq in the Redis ledger is no number; the balance is not loaded "
+            "until it is corrected",
+            (long long)x->uid);
     return 0;
 }
 
@@ -166,7 +171,9 @@ static int reverse(struct task *t, struct sql *c, struct repair *x, const struct
     if (x->reversed == 0)
         return 0;
     if (x->reversed_cents > LEDGER_BALANCE_MAX - row->cents)
-        return ledger_alarm(t, x->l, "user %lld cannot be given %s back: that is too much to hold",
+        return ledger_alarm(t, x->l,
+                            "user %lld: cannot reverse charges of %s: the balance would exceed its "
+                            "column; the balance is not loaded until it is lowered",
                             (long long)x->uid, amount_decimal(task_arena(t), x->reversed_cents).p);
     int err = log_reversals(t, c, x, row->move_no);
     if (!err)
@@ -259,11 +266,12 @@ static int repair_batch(struct task *t, struct repair *x)
     if (err || !x->same)
         return err;
     if (x->count)
-        log_warn("ledger",
-                 "user %lld: Redis has lost %zu results that were paid for: %lld charges of %s are "
-                 "reversed, the others restored",
-                 (long long)x->uid, x->count, (long long)x->reversed,
-                 amount_decimal(task_arena(t), x->reversed_cents).p);
+        log_warn(
+            "ledger",
+            "user %lld: Redis lost %zu paid results in a restart: %lld charges of %s are reversed, "
+            "the other results restored from MySQL; no action needed",
+            (long long)x->uid, x->count, (long long)x->reversed,
+            amount_decimal(task_arena(t), x->reversed_cents).p);
     metric_add(x->l->reversed, x->reversed);
     metric_add(x->l->restored, (int64_t)x->count - x->reversed);
     err = restore(t, x);

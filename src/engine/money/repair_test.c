@@ -1,5 +1,5 @@
-/* Redis comes back older than MySQL: without the last commands of its append-only file, or without any
- * (BIL-4). Whatever was lost, every paper can be judged again, and is paid for once. */
+/* Redis comes back older than MySQL: without the last commands of its append-only file, or without
+ * any (BIL-4). Whatever was lost, every paper can be judged again, and is paid for once. */
 #include <stdlib.h>
 
 #include "engine/money/audit.h"
@@ -218,7 +218,7 @@ static void test_nothing_left(struct task *t, void *arg)
     restart_with(t, &n, 0);
     is_int(balance(t, &n, uid), 10000, "all of it is given back");
     is_int(reversals(t, &n, uid), PAPERS, "by reversals");
-    is_int(balance(t, &n, untouched), 500, "nobody else is given anything");
+    is_int(balance(t, &n, untouched), 500, "no other user is given anything");
     judge(t, &n, uid, qid, "nothing left");
     restart_with(t, &n, 0);
     judge(t, &n, uid, qid, "nothing left once more");
@@ -318,7 +318,7 @@ static void test_two_nodes(struct task *t, void *arg)
     is_int(reversals(t, n, uid), PAPERS, "a late repair gives nothing back that has its result");
     judge(t, &n[1], uid, qid, "two nodes");
 
-    /* One that still believes in the Redis before. */
+    /* A node that still has the generation before. */
     epoch = redis_epoch(n[1].redis);
     restart_with(t, &n[0], 0);
     await_new_redis(t, &n[1], epoch);
@@ -447,7 +447,7 @@ static void run_work(struct task *t, void *arg)
     s->working--;
 }
 
-/* The reconciler of this test: a run that Redis has lost is told again. */
+/* The reconciler of this test: writes a run that Redis has lost again. */
 static void run_runs(struct task *t, void *arg)
 {
     struct storm *s = arg;

@@ -56,7 +56,7 @@ static struct str text_of(struct sql_value v)
     return v.type == SQL_NULL ? STR_NULL : v.s;
 }
 
-/* Who asks by the run of somebody else learns no more than that there is none. */
+/* A run of another user gives the same ERR_NOT_FOUND as none: its existence is not disclosed. */
 static int find_run(struct task *t, struct sql_pool *sql, const struct statement_wish *w)
 {
     struct sql_rows rows;

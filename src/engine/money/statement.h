@@ -1,7 +1,9 @@
-/* statement.h -- what the record of a user's money says: table billing_log, newest first, page by page.
+/* statement.h -- what the record of a user's money says: table billing_log, newest first, page by
+ * page.
  *
- * Two counters number its rows (ledger.h), so a place in the order is a number of each; a page is two ranges of the
- * primary key, merged by time. What Redis has charged comes here with the next sync. */
+ * Two counters number its rows (ledger.h), so a place in the order is a number of each; a page is
+ * two ranges of the primary key, merged by time. Charges in Redis appear here with the next
+ * sync. */
 #ifndef ENGINE_MONEY_STATEMENT_H
 #define ENGINE_MONEY_STATEMENT_H
 

@@ -4,7 +4,7 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-/* Tries again later, unless the user was seen meanwhile: then the deadline is later still. */
+/* Retry later. A deadline that cache_touch renewed meanwhile is later still, and stays (GT). */
 static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms)
 {
     return redis_call(t, s->redis, key_expiry, NULL, STR("ZADD"), key_expiry, STR("XX"), STR("GT"),
@@ -12,7 +12,7 @@ static int put_off(struct task *t, struct sweeper *s, int64_t uid, int64_t now_m
                       str_int(task_arena(t), uid));
 }
 
-/* Sessions go first: one that stays in Redis without its set could not be found when it has ended. */
+/* Sessions go first: a session left without its set could not be found for removal. */
 static int drop_records(struct task *t, struct sweeper *s, int64_t uid)
 {
     int err = cache_drop_sessions(t, s->cache, uid);
@@ -26,7 +26,7 @@ static int drop_records(struct task *t, struct sweeper *s, int64_t uid)
 static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms, int64_t *swept)
 {
     int err = ledger_let_go(t, s->ledger, uid);
-    if (err == ERR_NOT_FOUND) /* of MySQL: nothing that could be lost */
+    if (err == ERR_NOT_FOUND) /* not in MySQL: no money to lose */
         err = 0;
     if (!err)
         err = drop_records(t, s, uid);
@@ -61,7 +61,8 @@ int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
         err = sweep(t, s, uid, now_ms, swept);
         if (!err || err_is_outage(err))
             continue;
-        log_warn("sweeper", "user %lld stays in Redis: %s", (long long)uid, task_error(t));
+        log_warn("sweeper", "cannot evict user %lld from Redis, will retry: %s", (long long)uid,
+                 task_error(t));
         count(s, "millrace_sweeper_kept_total",
               "Users past their deadline who could not leave Redis yet.", 1);
         err = put_off(t, s, uid, now_ms);
@@ -73,7 +74,7 @@ int sweeper_round(struct task *t, struct sweeper *s, int64_t *swept)
 int sweeper_role(struct task *t, void *arg, struct role_turn *turn)
 {
     int64_t swept = 0;
-    (void)turn; /* it has none */
+    (void)turn; /* runs on every node, without a lock */
     int err = sweeper_round(t, arg, &swept);
     return err ? err : swept == SWEEPER_AT_ONCE ? ROLE_MORE : 0;
 }

@@ -1,12 +1,12 @@
-/* sweeper.h -- ends what users have in Redis eight hours after they were last seen (EXP).
+/* sweeper.h -- evicts users from Redis eight hours after their last request (EXP).
  *
- * Deadlines are scores of sys:expiry, a sorted set of uids that cache_touch renews. For a user whose
- * deadline has passed:
+ * Deadlines are scores of sys:expiry, a sorted set of uids that cache_touch renews. For a user
+ * whose deadline has passed:
  *   1. ledger_let_go: the balance goes only when its queue is empty and MySQL has confirmed the
  *      same amount (ACC-4); else it is tried again later, and counted;
  *   2. a script drops the user's other records, but for the version of user:<uid>:info;
  *   3. another takes the deadline away, unless it was renewed meanwhile.
- * Any number of nodes may sweep: what one has done the other finds done. */
+ * Idempotent: any number of nodes may sweep at once. */
 #ifndef ENGINE_MONEY_SWEEPER_H
 #define ENGINE_MONEY_SWEEPER_H
 
@@ -15,7 +15,7 @@
 #include "engine/store/role.h"
 
 #define SWEEPER_AT_ONCE  100
-#define SWEEPER_RETRY_MS 60000 /* a user who could not be let go */
+#define SWEEPER_RETRY_MS 60000 /* until the next try to evict a user */
 
 struct sweeper {
     struct redis *redis; /* all borrowed */

@@ -50,7 +50,7 @@ static void test_round(struct task *t, void *arg)
     int64_t early = add_seen_user(t, &n), late = add_seen_user(t, &n), swept = -1;
     int64_t now = loop_wall_ms(task_loop(t));
     int64_t left = deadline(t, &n, early) - now;
-    ok(left > CACHE_EXP_MS - 60000 && left <= CACHE_EXP_MS, "who is seen has eight hours");
+    ok(left > CACHE_EXP_MS - 60000 && left <= CACHE_EXP_MS, "a request gives eight hours");
     ok(sweeper_round(t, &s, &swept) == 0 && swept == 0, "before that nothing is swept");
     is_int(in_redis(t, &n, late), 1000, "and nothing is gone");
     set_deadline(t, &n, late, "1000");
@@ -58,7 +58,7 @@ static void test_round(struct task *t, void *arg)
     is_int(in_redis(t, &n, late), -1, "the balance");
     ok(!in_store(t, &n, key_user_sessions(a, late)), "the sessions");
     struct str sid = str_printf(a, "sid%lld", (long long)late);
-    ok(!in_store(t, &n, key_session(a, sid)), "each of them: nobody could find it any more");
+    ok(!in_store(t, &n, key_session(a, sid)), "each of them: none could be found any more");
     ok(!in_store(t, &n, key_history(a, late)), "the history");
     is_int(ask_int(t, &n, STR("HLEN"), key_user_info(a, late), STR_NULL), 1,
            "the record, but for its version");
@@ -68,7 +68,7 @@ static void test_round(struct task *t, void *arg)
     is_int(balance(t, &n, late), 1000, "and all of it comes back when it is needed");
     ok(every_cent(t, &n, late), "every cent is there");
     set_deadline(t, &n, 999999, "1000");
-    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "somebody who is not in MySQL goes, too");
+    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a user who is not in MySQL goes, too");
     close_node(t, &n);
 }
 
@@ -82,19 +82,19 @@ static void test_kept(struct task *t, void *arg)
     int64_t uid = add_seen_user(t, &n), other = add_seen_user(t, &n), swept = -1;
     struct ledger_move m = move_of(t, uid, 50, "r1");
     struct ledger_row row;
-    check(ledger_recharge_make(t, n.ledger, &m, &row) == 0); /* and Redis is not told */
+    check(ledger_recharge_make(t, n.ledger, &m, &row) == 0); /* not applied to Redis */
     set_deadline(t, &n, uid, "1000");
     set_deadline(t, &n, other, "1001");
     int64_t before = counted("millrace_sweeper_kept_total");
-    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a round goes on past who cannot go");
+    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a round goes on past a user that stays");
     ok(in_redis(t, &n, uid) == 1000 && in_store(t, &n, key_user_info(task_arena(t), uid)),
-       "who keeps all");
+       "which keeps all");
     is_int(counted("millrace_sweeper_kept_total") - before, 1, "is counted");
     int64_t again = deadline(t, &n, uid) - loop_wall_ms(task_loop(t));
     ok(again > 0 && again <= SWEEPER_RETRY_MS, "and tried again soon");
     check(ledger_round(t, n.ledger) == 0);
     set_deadline(t, &n, uid, "1000");
-    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "with success, once Redis was told");
+    ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "with success, once Redis has the move");
     ok(in_redis(t, &n, uid) == -1 && balance(t, &n, uid) == 1050, "and the money is right");
     ok(every_cent(t, &n, uid), "every cent is there");
     close_node(t, &n);
@@ -117,7 +117,7 @@ static void test_record_in_queue(struct task *t, void *arg)
     say(t, &n, STR("DEL"), key_billing); /* an announcement that was lost */
     set_deadline(t, &n, uid, "1000");
     ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a record is written first");
-    is_int(in_mysql(t, &n, uid), 900, "even one that nobody announced");
+    is_int(in_mysql(t, &n, uid), 900, "even one that was not announced");
     ok(balance(t, &n, uid) == 900 && every_cent(t, &n, uid), "every cent is there");
 
     set_deadline(t, &n, uid, "1000");
@@ -156,7 +156,7 @@ static void sweep_once(struct task *t, void *arg)
     struct sweeper *s = arg;
     int64_t swept;
     check(sweeper_round(t, s, &swept) == 0);
-    is_int(swept, 0, "who is seen while being swept does not lose the deadline");
+    is_int(swept, 0, "a request during the sweep keeps its deadline");
 }
 
 static void test_renewed(struct task *t, void *arg)

@@ -1,6 +1,6 @@
-/* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the balance
- * and billed_seq, then trim what is at most billed_seq. Each step can be repeated after any other, by
- * anybody. */
+/* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the
+ * balance and billed_seq, then trim what is at most billed_seq. Each step is idempotent, on any
+ * node, in any order. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -9,8 +9,8 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define READS_MAX  5    /* in each of which Redis was another one afterwards */
-#define SLICE_ROWS 2500 /* of a batch: what is made for them is in the cache when it is sent */
+#define READS_MAX  5    /* tries; each failed because Redis restarted meanwhile */
+#define SLICE_ROWS 2500 /* of a batch: its cells still fit the CPU cache when sent */
 
 /* --- reading --- */
 
@@ -33,7 +33,7 @@ static bool parse_record(struct arena *scratch, struct str text, struct ledger_r
     return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
 }
 
-/* last: what the record before has there, most often the same. */
+/* last: the value of the previous record, most often the same. */
 static struct str keep(struct arena *a, struct str s, struct str last)
 {
     if (!s.p)
@@ -41,7 +41,7 @@ static struct str keep(struct arena *a, struct str s, struct str last)
     return last.p && str_eq(s, last) ? last : str_dup(a, s);
 }
 
-/* The trees of thousands of records would be more memory than all else that a node has in hand. */
+/* The JSON trees of a whole batch would take more memory than the rest of the node. */
 static bool read_records(struct arena *a, const struct redis_reply *r, struct ledger_batch *out)
 {
     struct arena scratch;
@@ -66,7 +66,7 @@ static bool read_records(struct arena *a, const struct redis_reply *r, struct le
     return right;
 }
 
-/* Counters first: what they say came from MySQL before anybody asks it about these records. */
+/* Counters first: they came from MySQL, so a later read of the row must not be older. */
 static int ask_queue(struct task *t, struct ledger *l, int64_t uid,
                      const struct redis_reply *const **out)
 {
@@ -115,8 +115,11 @@ int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledg
         if (replies[i]->type == REDIS_STRING)
             (void)str_to_i64(replies[i]->str, i == 0 ? &out->synced : &out->move);
     if (!read_records(task_arena(t), r, out))
-        return ledger_alarm(t, l, "user %lld has a record that is none: %.*s", (long long)uid,
-                            STR_ARG(r->items[out->count]->str));
+        return ledger_alarm(
+            t, l,
+            "user %lld: billing_queue has a record that cannot be parsed: %.*s; records "
+            "of this user are not synced until it is corrected",
+            (long long)uid, STR_ARG(r->items[out->count]->str));
     return 0;
 }
 
@@ -139,15 +142,18 @@ static int new_records(struct task *t, const struct write *x, const struct ledge
     *first = at;
     for (int64_t want = row->billed_seq + 1; at < b->count; at++, want++) {
         if (b->records[at].seq != want)
-            return ledger_alarm(t, x->l,
-                                "user %lld: record %lld follows where %lld is due; nothing of this "
-                                "user is written until that is cleared up",
-                                (long long)b->uid, (long long)b->records[at].seq, (long long)want);
+            return ledger_alarm(
+                t, x->l,
+                "user %lld: billing_queue has record %lld where %lld is due; records "
+                "of this user are not synced until the gap is resolved",
+                (long long)b->uid, (long long)b->records[at].seq, (long long)want);
         if (b->records[at].cents > row->cents - sum)
-            return ledger_alarm(t, x->l,
-                                "user %lld: record %lld takes more than the %s that MySQL has left",
-                                (long long)b->uid, (long long)want,
-                                amount_decimal(task_arena(t), row->cents - sum).p);
+            return ledger_alarm(
+                t, x->l,
+                "user %lld: record %lld costs more than the %s left in MySQL; records "
+                "of this user are not synced until that is resolved",
+                (long long)b->uid, (long long)want,
+                amount_decimal(task_arena(t), row->cents - sum).p);
         sum += b->records[at].cents;
     }
     *cents = sum;
@@ -228,12 +234,13 @@ static int write_body(struct task *t, struct sql *c, void *arg)
         return err;
     b->older = row.billed_seq < b->synced || row.move_no < b->move;
     if (b->older)
-        return ledger_alarm(t, x->l,
-                            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
-                            "MySQL, %lld and %lld in Redis; nothing is charged until that is "
-                            "cleared up",
-                            (long long)b->uid, (long long)row.move_no, (long long)row.billed_seq,
-                            (long long)b->move, (long long)b->synced);
+        return ledger_alarm(
+            t, x->l,
+            "MySQL is older than Redis: user %lld has move %lld and record %lld in "
+            "MySQL, %lld and %lld in Redis; this user is not charged until MySQL is "
+            "restored",
+            (long long)b->uid, (long long)row.move_no, (long long)row.billed_seq,
+            (long long)b->move, (long long)b->synced);
     err = new_records(t, x, &row, &first, &cents);
     if (err)
         return err;
@@ -259,10 +266,11 @@ int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
     if (err && b->older)
         ledger_close_user(t, l, b->uid);
     if (err == ERR_EXISTS)
-        return ledger_alarm(t, l,
-                            "billing_log has records of user %lld after billed_seq: MySQL "
-                            "contradicts itself",
-                            (long long)b->uid);
+        return ledger_alarm(
+            t, l,
+            "billing_log has records of user %lld after billed_seq: MySQL is "
+            "inconsistent; records of this user are not synced until it is restored",
+            (long long)b->uid);
     if (!err && b->fenced)
         metric_add(l->synced, b->new_records);
     return err;
@@ -278,7 +286,7 @@ int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_se
                   .billed_seq = str_int(a, billed_seq));
 }
 
-/* *taken stays false: MySQL takes records of another generation than they were read in. */
+/* *taken stays false: fenced off, the records were read in another generation than MySQL has. */
 static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken, bool *more)
 {
     struct ledger_batch b;
@@ -288,7 +296,7 @@ static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken,
     if (err)
         return err;
     *taken = b.count == 0 || b.fenced;
-    *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is at it */
+    *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is syncing */
     return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
 }
 
@@ -303,7 +311,7 @@ int ledger_sync(struct task *t, struct ledger *l, int64_t uid)
         if (err || (taken && !more))
             return err;
         if (!taken) {
-            l->generation = (struct generation){""}; /* ask anew which one */
+            l->generation = (struct generation){""}; /* read it again */
             refused++;
         }
     }
@@ -332,7 +340,9 @@ int ledger_let_go(struct task *t, struct ledger *l, int64_t uid)
     if (out[0] == -1) {
         metric_set(l->drift, out[1] > row.cents ? out[1] - row.cents : row.cents - out[1]);
         (void)ledger_alarm(
-            t, l, "user %lld has %s in Redis and %s in MySQL, with nothing under way",
+            t, l,
+            "user %lld has %s in Redis and %s in MySQL, with no record or move pending; "
+            "the balance stays in Redis: run an audit",
             (long long)uid, amount_decimal(a, out[1]).p, amount_decimal(a, row.cents).p);
     }
     return task_fail(t, ERR_CONFLICT, "the balance of user %lld cannot leave Redis now",

@@ -10,7 +10,7 @@
 struct moving {
     const struct admin_move *move;
     struct admin_deed deed;
-    bool noted; /* by this call: it is no repeat */
+    bool noted; /* by this call: not a repeat */
 };
 
 static struct str balance_json(struct task *t, int64_t cents)
@@ -19,8 +19,8 @@ static struct str balance_json(struct task *t, int64_t cents)
                       amount_decimal(task_arena(t), cents).p);
 }
 
-/* In the transaction of the ledger. A recharge is in the row by then; money that is taken goes through
- * Redis afterwards, and what comes of that is noted afterwards. */
+/* In the transaction of the ledger. A recharge is in the row by then; money that is taken goes
+ * through Redis afterwards, and what comes of that is noted afterwards. */
 static int note(struct task *t, struct sql *c, void *arg)
 {
     struct moving *m = arg;
@@ -83,7 +83,7 @@ static int pause_run(struct task *t, const struct runs *r, struct run_id id,
     return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? 0 : err; /* it has ended meanwhile */
 }
 
-/* Nobody can add to them: submitting looks at the ban under the lock that the ban was made under. */
+/* No run can be added meanwhile: submit reads the ban under the row lock that the ban took. */
 static int pause_runs(struct task *t, const struct runs *r, int64_t uid,
                       const struct admin_deed *by)
 {

@@ -1,13 +1,14 @@
-/* admin_acts.h -- what is done to users and takes more than a row: by an admin over HTTP, or by the operator at the command
- * line. All of it is noted (admin_log.h). */
+/* admin_acts.h -- acts on users that change more than a row: by an admin over HTTP, or by the
+ * operator at the command line. Each is noted in the audit log (admin_log.h). */
 #ifndef ENGINE_RUNS_ADMIN_ACTS_H
 #define ENGINE_RUNS_ADMIN_ACTS_H
 
 #include "engine/people/admin_log.h"
 #include "engine/runs/run.h"
 
-/* Money is given, or taken. Errors as those of ledger_recharge and ledger_deduct. A recharge is noted in its transaction; money that
- * is taken goes through Redis, so it is noted before as begun, and afterwards. request_id and user of `by` are filled in. */
+/* Recharges or deducts. Errors as those of ledger_recharge and ledger_deduct. A recharge is noted
+ * in its transaction; a deduction goes through Redis, so it is noted as begun before, and with its
+ * outcome afterwards. request_id and user of `by` are filled in. */
 struct admin_move {
     int64_t uid, cents;
     struct str request_id;
@@ -16,8 +17,9 @@ struct admin_move {
 MUST_CHECK int admin_move_money(struct task *t, const struct runs *r, const struct admin_move *m,
                                 const struct admin_deed *by, int64_t *balance);
 
-/* A ban ends all sessions and pauses all runs; its end lets the user in again, and starts nothing. ERR_NOT_FOUND. The row comes
- * first: from then on nobody gets in, and whatever fails behind it is done by doing it again. */
+/* A ban ends all sessions and pauses all runs; lifting it allows logins again, and resumes no run.
+ * ERR_NOT_FOUND. The row is written first: from then on logins are refused. Idempotent: if a later
+ * step fails, repeat the call. */
 MUST_CHECK int admin_ban(struct task *t, const struct runs *r, int64_t uid, bool banned,
                          const struct admin_deed *by);
 #endif

@@ -59,7 +59,7 @@ static int expire_run(struct task *t, struct archive *a, struct run_id id, int64
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 
-/* cells: of a row of archive_outbox. It goes when there was nothing left to do for a while. */
+/* cells: a row of archive_outbox. It is deleted once no key needed a TTL for archive_after_ms. */
 static int settle(struct task *t, struct archive *a, const struct sql_value *cells)
 {
     struct run_id id = {cells[1].i, cells[0].s};
@@ -130,8 +130,9 @@ static int try_run(struct task *t, struct archive *a, struct archive_run *run, i
     if (!err || err_is_outage(err))
         return err;
     if (++a->stuck > last_stuck)
-        log_error("archive", "run %.*s of user %lld cannot be archived: %s", STR_ARG(run->id.qid),
-                  (long long)run->id.uid, task_error(t));
+        log_error("archive",
+                  "cannot archive run %.*s of user %lld, it stays in Redis, will retry: %s",
+                  STR_ARG(run->id.qid), (long long)run->id.uid, task_error(t));
     return 0;
 }
 
@@ -205,5 +206,5 @@ void archive_elsewhere(void *arg)
 {
     struct archive *a = arg;
     a->stuck = 0;
-    show(a, 0); /* the node that archives says */
+    show(a, 0); /* only the node that archives reports */
 }

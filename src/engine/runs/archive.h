@@ -1,26 +1,27 @@
 /* archive.h -- runs that have ended go to MySQL, for ever (ARC-1).
  *
  * A run is archived when its row is final since ARCHIVE_AFTER_MS at least: by then Redis has its
- * results on disk, so that no restart can bring an older state of it back. (A FAILED one has no results, but
- * keys that must end.) Then:
+ * results on disk, so that no restart can bring an older state of it back. (A FAILED one has no
+ * results, but keys that must end.) Then:
  *
- *   1. the user's balance is asked for, which repairs what a restarted Redis has lost (BIL-4). Redis must
- *      know that the run has ended, so that no paper can be charged any more, and one that is DONE must be
- *      whole there: else it goes on (keeper.h). What was charged comes to billing_log,
- *      so that nothing is ever in search_result that was not paid for;
- *   2. results are copied to search_result in batches; a repeat changes nothing, a verdict replaces a
- *      failure, never the other way round. Each batch is a transaction that holds the ledger's fence: what
- *      was read from a Redis that has died since is not written, because its charges may have been given back;
- *   3. in one transaction, with the fence too, the row gets its counts and archived = 1, if it is still as it was
- *      in 1, and archive_outbox gets a row;
- *   4. the keys of all runs in archive_outbox get ARCHIVE_TTL_MS, but for a run that goes on. Never before. The
- *      row goes when Redis has had ARCHIVE_AFTER_MS to write that to its disk.
+ *   1. ledger_balance is called, which repairs what a restarted Redis has lost (BIL-4). Redis must
+ *      know that the run has ended, so that no paper can be charged any more, and one that is DONE
+ *      must be whole there: else it goes on (keeper.h). What was charged comes to billing_log, so
+ *      that nothing is ever in search_result that was not paid for;
+ *   2. results are copied to search_result in idempotent batches; a verdict replaces a failure,
+ *      never the other way round. Each batch is a transaction that holds the ledger's fence: what
+ *      was read from a Redis that has died since is not written, because its charges may have been
+ *      given back;
+ *   3. in one transaction, with the fence too, the row gets its counts and archived = 1, if it is
+ *      still as it was in 1, and archive_outbox gets a row;
+ *   4. the keys of all runs in archive_outbox get ARCHIVE_TTL_MS, but for a run that goes on. Never
+ *      before. The row goes when Redis has had ARCHIVE_AFTER_MS to write that to its disk.
  *
- * Counts are those of search_result, the cost is what billing_log has as charges less reversals: both are
- * right whatever Redis has forgotten and got back meanwhile.
+ * Counts are those of search_result, the cost is what billing_log has as charges less reversals:
+ * both are right whatever Redis has lost and got back meanwhile.
  *
- * Whoever dies on the way is followed by any node. A run that goes on after that (retry_failed) has
- * archived = 0 and a later changed_at again, and run_tell takes the TTL from its keys. */
+ * If a node dies between two steps, any node continues. A run that is reopened later (retry_failed)
+ * gets archived = 0 and a later changed_at, and run_tell removes the TTL from its keys. */
 #ifndef ENGINE_RUNS_ARCHIVE_H
 #define ENGINE_RUNS_ARCHIVE_H
 
@@ -42,12 +43,12 @@ struct archive {
     int64_t stuck;          /* runs of the last round that could not be archived */
 };
 
-/* All runs that wait for it, one after the other. *archived: how many. A run that cannot be archived is logged and left; the
- * error is one that concerns all. */
+/* All runs that wait for it, one after the other. *archived: how many. A run that cannot be
+ * archived is logged and left; the error is one that concerns all. */
 MUST_CHECK int archive_round(struct task *t, struct archive *a, int64_t *archived);
-/* Before an archived run goes on (retry_failed): Redis has all of it again, if need be from MySQL, which takes seconds.
- * Others than archived ones are left as they are. ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: it goes on
- * already. */
+/* Before an archived run goes on (retry_failed): Redis has all of it again, if need be from MySQL,
+ * which takes seconds. Others than archived ones are left as they are. ERR_NOT_FOUND: the user has
+ * no such run. ERR_CONFLICT: it goes on already. */
 MUST_CHECK int archive_recall(struct task *t, const struct archive *a, struct run_id id);
 /* archive_round, one node at a time. arg of both: a struct archive. */
 role_fn archive_role;

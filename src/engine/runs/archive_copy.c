@@ -10,8 +10,9 @@ static int restarted(struct task *t)
 
 /* --- 1: Redis is whole, the run has ended, its charges are in MySQL --- */
 
-/* A run that is DONE has all its units done in Redis, too, or else Redis has lost some: then the keeper lets it go
- * on. Others only must not be charged any more, which without a status they cannot be. */
+/* A run that is DONE has all its units done in Redis, too, or else Redis has lost some: then the
+ * keeper reopens it. A run in another state only must not be charged any more, and without a status
+ * it cannot be. */
 static bool has_ended(const struct archive_run *run, const struct redis_reply *const *field)
 {
     enum run_state state;
@@ -61,7 +62,7 @@ struct batch {
     const struct archive_run *run;
     size_t rows;
     struct sql_value *cells;
-    bool fenced; /* false: of another Redis than MySQL takes; nothing was done */
+    bool fenced; /* false: MySQL has another generation; nothing was done */
 };
 
 static int add_row(struct task *t, struct batch *b, struct buf *words, struct str doi,
@@ -157,7 +158,7 @@ int archive_copy(struct task *t, struct archive *a, struct archive_run *run)
         if (!err)
             err = archive_keep(t, a);
     } while (!err && strcmp(cursor, "0") != 0);
-    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* a repeat does no harm */
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }
 
 /* --- 3: the row --- */
@@ -228,5 +229,5 @@ int archive_close(struct task *t, struct archive *a, const struct archive_run *r
     if (!err && !k.fenced)
         err = restarted(t);
     *closed = !err && k.closed;
-    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* the next round sees what became of it */
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* the next round reads the outcome */
 }

@@ -1,5 +1,5 @@
-/* archive_private.h -- what the files of the archive share. The steps are functions of their own, so that
- * tests can end between any two of them. */
+/* archive_private.h -- what the files of the archive share. The steps are functions of their own,
+ * so that tests can end between any two of them. */
 #ifndef ENGINE_RUNS_ARCHIVE_PRIVATE_H
 #define ENGINE_RUNS_ARCHIVE_PRIVATE_H
 
@@ -18,8 +18,8 @@ struct archive_run {
     int64_t results;              /* copied */
 };
 
-/* Step 1. *ready stays false: Redis has not heard yet that the run has ended, or has lost some of
- * it: both are the keeper's to mend. */
+/* Step 1. *ready stays false: the end of the run has not reached Redis, or Redis has lost part of
+ * the run: the keeper reconciles both. */
 MUST_CHECK int archive_prepare(struct task *t, struct archive *a, struct archive_run *run,
                                bool *ready);
 /* Step 2. */

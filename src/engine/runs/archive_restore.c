@@ -1,4 +1,4 @@
-/* An archived run that shall go on, and has left Redis: it is brought back first. */
+/* Copies an archived run back from MySQL to Redis, before it is reopened. */
 #include "engine/runs/archive_private.h"
 #include "engine/runs/results_private.h"
 #include "engine/runs/row.h"
@@ -14,7 +14,7 @@ struct recall {
     struct run_row row;
 };
 
-/* If the run does not go on after all, its keys get their time to live again. */
+/* If the run is not reopened after all, archive_expire sets the TTL of its keys again. */
 static int note(struct task *t, struct sql *c, void *arg)
 {
     struct recall *x = arg;
@@ -29,7 +29,7 @@ static int note(struct task *t, struct sql *c, void *arg)
                   sql_text(x->id.qid), sql_int(x->id.uid), sql_int(x->row.changed_ms));
 }
 
-/* First of all nothing that is there may end before the run goes on. */
+/* First: no key of the run may expire before it is reopened. */
 static int look(struct task *t, const struct recall *x, bool *whole)
 {
     enum { ASKED = 5 };
@@ -100,7 +100,7 @@ static int add(struct task *t, const struct recall *x, const struct result_row *
     return step(t, x, STR("add"), (struct script_list){words, WORDS * count}, &results);
 }
 
-/* From MySQL, whatever the row says by now: not results_each, which would look. */
+/* Always from MySQL: results_each would choose the store by the row, which may change. */
 static int add_all(struct task *t, const struct recall *x)
 {
     const struct results from = {.redis = x->archive->redis, .sql = x->archive->sql};
@@ -132,7 +132,8 @@ static int load(struct task *t, const struct recall *x)
     if (!err)
         err = step(t, x, STR("end"), (struct script_list){status, sizeof status / sizeof *status},
                    &results);
-    /* A Redis that came back without these would still count their charges among those it knows. */
+    /* Wait until the results are on disk: a Redis that restarts without them would still have a seq
+     * above their charges, and ledger_repair would miss them. */
     if (!err)
         err = task_sleep(t, ON_DISK_MS);
     if (!err && (results != x->row.finished || !generation_lasts(x->archive->redis, &before)))
@@ -149,5 +150,5 @@ int archive_recall(struct task *t, const struct archive *a, struct run_id id)
         err = look(t, &x, &whole);
     if (!err && x.archived && !whole)
         err = load(t, &x);
-    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }

@@ -1,4 +1,5 @@
-/* Runs that have ended go to MySQL: whole, once, whatever dies on the way, and only then leave Redis. */
+/* Runs that have ended go to MySQL: whole, once, whatever dies on the way, and only then leave
+ * Redis. */
 #include "engine/money/audit.h"
 #include "engine/runs/results_fixture.h"
 #include "engine/runs/row.h"
@@ -150,7 +151,7 @@ static void test_archive(struct task *t, void *arg)
     is_int(in_outbox_of_archive(t, &n, id), 1, "it is remembered until that is on disk");
     pause_ms(t, 5);
     is_int(round_of(t, &n), 0, "there is nothing more to do");
-    is_int(in_outbox_of_archive(t, &n, id), 0, "and forgotten then");
+    is_int(in_outbox_of_archive(t, &n, id), 0, "and its outbox row is gone then");
     struct str key = key_result(task_arena(t), id.uid, id.qid);
     say(t, &n, STR("DEL"), key, key_arrivals(task_arena(t), id.uid, id.qid),
         key_query_status(task_arena(t), id.uid, id.qid));
@@ -158,7 +159,7 @@ static void test_archive(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* --- somebody dies between two steps --- */
+/* --- a node dies between two steps --- */
 
 enum { STEPS = 5 };
 
@@ -200,7 +201,7 @@ static void test_steps(struct task *t, void *arg)
     }
 }
 
-/* A run of more than a batch; whoever archives it loses the lock after the first. */
+/* A run of more than a batch; the archiving node loses the lock after the first. */
 static void test_batches(struct task *t, void *arg)
 {
     const int papers = *(int *)arg;
@@ -260,7 +261,7 @@ static void test_reopened(struct task *t, void *arg)
        "a run that goes on meanwhile is not archived");
     judge_all(t, &n, id, 3, "n");
     set_state(t, &n, id, "DONE");
-    ok(archive_close(t, &a, &run, &closed) == 0 && !closed, "nor by whoever is as late as that");
+    ok(archive_close(t, &a, &run, &closed) == 0 && !closed, "nor by a node that late");
     run = waiting(t, &n, id);
     ready = false;
     check(archive_prepare(t, &a, &run, &ready) == 0 && ready && archive_copy(t, &a, &run) == 0 &&
@@ -282,7 +283,7 @@ static void test_reopened(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* What Redis is told when a run goes on takes the time to live away, in the same step. */
+/* run_tell of a reopened run removes the TTL in the same step. */
 static void test_told(struct task *t, void *arg)
 {
     (void)arg;
@@ -306,7 +307,7 @@ static void test_told(struct task *t, void *arg)
        "it goes on, and keeps its keys");
     pause_ms(t, 5);
     ok(archive_expire(t, &a) == 0 && stays(t, &n, id) && in_outbox_of_archive(t, &n, id) == 0,
-       "whoever is late with that gives them none");
+       "a node that is late with that gives them none");
     close_node(t, &n);
 }
 
@@ -351,7 +352,7 @@ static void test_recall(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* The row is told first: Redis may let papers be charged for a while. */
+/* The row is written first: Redis may allow charges for a while. */
 static void test_not_told(struct task *t, void *arg)
 {
     (void)arg;

@@ -80,8 +80,8 @@ static int fill(struct task *t, const struct history *h, int64_t uid, struct str
     return err;
 }
 
-/* One more than asked for, so that it is known whether there is a next page. Those of the cursor's own
- * millisecond come again and are passed over. */
+/* One more than asked for, so that it is known whether there is a next page. Those of the cursor's
+ * own millisecond come again and are skipped. */
 static int read_set(struct task *t, const struct history *h, struct str key,
                     const struct place *from, int64_t limit, struct place *out, size_t *count,
                     bool *whole)
@@ -187,7 +187,7 @@ static int read_redis(struct task *t, const struct history *h, int64_t uid,
         if (!err)
             err = read_set(t, h, key, from, limit, places, &count, &whole);
     }
-    if (!err && !whole) /* it goes as fast as it is filled */
+    if (!err && !whole) /* it was dropped again meanwhile */
         return ERR_UNAVAILABLE;
     return err ? err : read_named(t, h, uid, places, count, limit, out);
 }

@@ -1,9 +1,9 @@
 /* history.h -- a user's runs, newest first. There is no delete and no hide (HIS-1).
  *
  * Owns user:<uid>:history, a sorted set: query id -> when it was submitted, ms. It is whole once it
- * has the member HISTORY_WHOLE, which is put in last; until then it is filled from query_log. Runs are
- * only ever added, so a slow loader can bring nothing wrong, and whoever submits a run adds it
- * whether the set is whole or not. */
+ * has the member HISTORY_WHOLE, which is put in last; until then it is filled from query_log. Runs
+ * are only ever added, so a slow loader adds nothing wrong, and run_announce adds a run whether the
+ * set is whole or not. */
 #ifndef ENGINE_RUNS_HISTORY_H
 #define ENGINE_RUNS_HISTORY_H
 

@@ -5,7 +5,7 @@
 #include "engine/store/keys.h"
 
 #define ROWS_MAX    500 /* in one round trip */
-#define SWEPT_MAX   100 /* in one round; the rest has its turn in the next */
+#define SWEPT_MAX   100 /* in one round; the rest follows in the next */
 #define REPLIES_PER 3
 
 /* What a round looks at: no parameters, which may be long. */
@@ -16,9 +16,9 @@ struct brief {
     bool was_done; /* it may go on to try its failed papers again */
 };
 
-struct known { /* by Redis */
+struct known { /* state of a run in Redis */
     enum run_state state;
-    bool told;     /* of the row as it is */
+    bool told;     /* Redis has this version of the row */
     bool whole;    /* all of its units are done */
     bool lined_up; /* it waits for workers, or has them */
 };
@@ -59,7 +59,7 @@ static int look(struct task *t, const struct runs *r, const struct brief *rows, 
     return err;
 }
 
-/* --- mending --- */
+/* --- reconciling --- */
 
 static int tell_again(struct task *t, const struct runs *r, struct run_id id)
 {
@@ -74,7 +74,7 @@ static int tell_again(struct task *t, const struct runs *r, struct run_id id)
     return err ? err : run_announce(t, r, &row);
 }
 
-/* Somebody else may do the same, or its user something else: then it is not allowed any more. */
+/* ERR_CONFLICT: another node or the user has changed the run meanwhile; nothing is left to do. */
 static int change(struct task *t, const struct runs *r, struct run_id id, enum run_event e)
 {
     enum run_state state;
@@ -82,7 +82,7 @@ static int change(struct task *t, const struct runs *r, struct run_id id, enum r
     return err == ERR_CONFLICT ? 0 : err;
 }
 
-/* The row was read before Redis: a row that is DONE has a Redis that was DONE before. */
+/* The row was read before Redis. So if the row is DONE and Redis is not, Redis has lost state. */
 static int mend(struct task *t, const struct runs *r, const struct brief *b, const struct known *k,
                 int64_t *mended)
 {
@@ -90,7 +90,9 @@ static int mend(struct task *t, const struct runs *r, const struct brief *b, con
     bool again = b->state == RUN_RUNNING && b->was_done && !k->told;
     ++*mended;
     if (b->state == RUN_DONE && !k->whole) {
-        log_warn("run", "%.*s goes on: Redis has lost results of it", STR_ARG(b->id.qid));
+        log_warn("run",
+                 "run %.*s is reopened: Redis lost results of it; lost papers are judged again",
+                 STR_ARG(b->id.qid));
         return change(t, r, b->id, RUN_REOPEN);
     }
     if (k->state == RUN_DONE && !run_state_final(b->state) && !again)
@@ -159,7 +161,7 @@ static int control_each(struct task *t, const struct runs *r, const struct sql_r
     return err;
 }
 
-/* An admin's ban pauses them itself; this is for one that was cut short. */
+/* A ban pauses the runs itself; this completes one that failed half way. */
 static int pause_banned(struct task *t, const struct runs *r, int64_t *changed)
 {
     struct sql_rows rows;
@@ -191,7 +193,8 @@ int keeper_role(struct task *t, void *arg, struct role_turn *turn)
     int64_t mended, swept;
     (void)turn; /* rounds are short */
     int err = run_reconcile(t, r, &mended);
-    if (!err && mended) /* also those whose promise was made this moment, and is being told */
-        log_debug("run", "%lld runs were not as they should be", (long long)mended);
+    if (!err && mended) /* includes runs whose row was written just now */
+        log_debug("run", "keeper: %lld runs differed between MySQL and Redis, reconciled",
+                  (long long)mended);
     return err ? err : run_sweep(t, r, &swept);
 }

@@ -9,7 +9,7 @@ static void take(const struct redis_reply *r, struct run_row *row)
         return;
     if (r->items[0]->type == REDIS_STRING && run_state_parse(r->items[0]->str, &state) &&
         state == RUN_DONE)
-        row->state = state; /* the row follows */
+        row->state = state; /* the row is written later */
     row->finished = redis_number(r->items[1], row->finished);
     row->relevant = redis_number(r->items[2], row->relevant);
     row->failed = redis_number(r->items[3], row->failed);

@@ -4,7 +4,9 @@
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
 
-/* --- cursors: "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>" --- */
+/* --- cursors --- */
+
+/* "a<offset>" among all, "r<offset>" among hits, "n" and "f" likewise; "s<rank>.<id>". */
 
 static char letter_of(enum results_kind kind)
 {

@@ -1,12 +1,13 @@
 /* results.h -- what was found out about the papers of a run, page by page or all of it.
  *
- * Until a run is archived its results are in Redis, in the order they came (result:<uid>:<qid>:arrivals);
- * paging is stable, because a paper keeps its place. From then on they are in search_result, in the
- * final order: hits, misses, failed ones; within these by block (journal and year) and DOI. A
- * cursor of the first kind that is used after the run was archived begins the new order from its
- * start, and says so (restarted).
+ * Until a run is archived its results are in Redis, in the order they came
+ * (result:<uid>:<qid>:arrivals); paging is stable, because a paper keeps its place. From then on
+ * they are in search_result, in the final order: hits, misses, failed ones; within these by block
+ * (journal and year) and DOI. A cursor of the first kind that is used after the run was archived
+ * begins the new order from its start, and says so (restarted).
  *
- * Misses and failed ones have no list of their own in Redis: they are picked out of the arrivals. Such a page may have fewer rows than asked for, or none, and still a next one. */
+ * Misses and failed ones have no list of their own in Redis: they are picked out of the arrivals.
+ * Such a page may have fewer rows than asked for, or none, and still a next one. */
 #ifndef ENGINE_RUNS_RESULTS_H
 #define ENGINE_RUNS_RESULTS_H
 
@@ -20,7 +21,7 @@
 struct results {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
-    struct ledger *ledger; /* asked first: it brings back what a restarted Redis has lost (BIL-4) */
+    struct ledger *ledger; /* called first: repairs what a restarted Redis has lost (BIL-4) */
     struct blocks *blocks;
 };
 
@@ -56,8 +57,9 @@ MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_
 MUST_CHECK int results_find(struct task *t, const struct results *r, struct run_id id,
                             struct str doi, struct result_row *out);
 
-/* All or the hits (RESULTS_ALL, RESULTS_HIT), in batches of up to RESULTS_LIMIT_MAX, in final order if the run is archived, else as they
- * came. The task's arena is reset after each batch. Other than 0 from fn ends it. */
+/* All or the hits (RESULTS_ALL, RESULTS_HIT), in batches of up to RESULTS_LIMIT_MAX, in final order
+ * if the run is archived, else as they came. The task's arena is reset after each batch. Other than
+ * 0 from fn ends it. */
 typedef int results_fn(struct task *t, const struct result_row *rows, size_t count, void *arg);
 MUST_CHECK int results_each(struct task *t, const struct results *r, struct run_id id,
                             enum results_kind kind, results_fn *fn, void *arg);

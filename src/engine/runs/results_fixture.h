@@ -24,7 +24,8 @@ static inline struct str doi_of(struct task *t, int i)
 
 #define MONEY 100000000 /* of a user, cents */
 
-/* 'r' relevant, 'n' not, 'f' failed. Papers are of two blocks, turn by turn; a verdict costs 10 cents. */
+/* 'r' relevant, 'n' not, 'f' failed. Papers are of two blocks, turn by turn; a verdict costs 10
+ * cents. */
 static inline struct charge verdict_of(struct task *t, struct run_id id, int i, char kind)
 {
     struct arena *a = task_arena(t);

@@ -7,8 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *copy =
-        check_memory(malloc(size ? size : 1)); /* of exactly this size: reading on is seen */
+    char *copy = check_memory(malloc(size ? size : 1)); /* of exactly this size: shows overreads */
     memcpy(copy, data, size);
     struct str text = str_from(copy, size);
     struct arena a;

@@ -1,5 +1,5 @@
-/* Results of a run that is archived, by the index `shown` of search_result: each statement here reads
- * one range of it, in its order, and nothing more. */
+/* Results of a run that is archived, by the index `shown` of search_result: each statement here
+ * reads one range of it, in its order, and nothing more. */
 #include "engine/runs/results_private.h"
 
 #define ROWS                                                                                       \
@@ -51,7 +51,7 @@ static int take_rows(struct task *t, struct reading *x, enum results_kind rank,
     return 0;
 }
 
-/* The block and DOI that the page before ended with. They stay as they are, whatever becomes of the verdict. */
+/* The block and DOI that the page before ended with. They do not change when the verdict does. */
 static int find_place(struct task *t, struct reading *x, int64_t row, struct str *block_key,
                       struct str *doi)
 {

@@ -1,5 +1,5 @@
-/* Results of a run that is not archived: two lists of DOIs, to which is only ever added, a set of those that
- * failed, and a hash. */
+/* Results of a run that is not archived: two lists of DOIs, to which is only ever added, a set of
+ * those that failed, and a hash. */
 #include "engine/runs/results_private.h"
 #include "engine/store/keys.h"
 
@@ -9,7 +9,7 @@ static struct str list_of(struct task *t, struct run_id id, enum results_kind ki
                                : key_arrivals(task_arena(t), id.uid, id.qid);
 }
 
-/* Before anything is read: a restarted Redis gets back what it has lost, or the money is given back. */
+/* Before anything is read: ledger_balance restores or reverses what a restarted Redis has lost. */
 static int ask_ledger(struct task *t, const struct results *r, struct run_id id)
 {
     int64_t cents;
@@ -78,7 +78,7 @@ static int ask_about(struct task *t, const struct results *r, struct str command
     return err;
 }
 
-/* Failures are few: they are told from the rest before any result is read. */
+/* Failures are few: they are filtered by the set before any result is read. */
 static int keep_failed(struct task *t, const struct results *r, struct run_id id, struct stretch *s)
 {
     const struct redis_reply *is_one;

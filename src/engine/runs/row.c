@@ -86,7 +86,7 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
         .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
         .reopened = reopened ? STR("1") : STR("0"));
     if (err)
-        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* may be repeated any time */
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
     if (reply->type != REDIS_ARRAY || reply->count != 2)
         return task_fail(t, ERR_PROTO, "script run_tell returned something else");
     *told = reply->items[0]->integer == 1;

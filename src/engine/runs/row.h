@@ -36,8 +36,9 @@ MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, str
  * created: as the status has it, ms. Idempotent. */
 MUST_CHECK int run_line_up(struct task *t, struct redis *r, struct str name, struct str created,
                            bool works);
-/* Tells Redis, the dispatcher, and the workers. ERR_UNAVAILABLE: not all of it; may be repeated. */
+/* Writes the row to Redis, queues the run, and publishes it to dispatcher and workers. Idempotent.
+ * ERR_UNAVAILABLE: partly done. */
 MUST_CHECK int run_announce(struct task *t, const struct runs *r, const struct run_row *row);
-/* Tells Redis. *told: it did not know. */
+/* Writes this version of the row to Redis. *told: it was new there. */
 MUST_CHECK int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told);
 #endif

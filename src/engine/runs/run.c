@@ -40,8 +40,7 @@ int run_line_up(struct task *t, struct redis *r, struct str name, struct str cre
                   .submitted = created, .works = works ? STR("1") : STR("0"));
 }
 
-/* Puts it where the dispatcher looks and its user sees it, and calls the workers. What fails here the
- * reconciler makes good. */
+/* If a step fails, the reconciler (keeper.h) repeats all of it. */
 int run_announce(struct task *t, const struct runs *r, const struct run_row *row)
 {
     struct arena *a = task_arena(t);
@@ -69,8 +68,8 @@ struct controlling {
     struct run_row row;
 };
 
-/* Whoever is banned may have asked a moment before. The lock settles which of the two came first: the ban
- * finds this run at work and pauses it, or is found here. */
+/* A ban may be written at the same time. The row lock orders the two: either the ban sees this run
+ * active and pauses it, or the ban is seen here. */
 static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
 {
     struct sql_rows r;
@@ -97,7 +96,7 @@ static int note(struct task *t, struct sql *c, const struct controlling *k, enum
     return admin_audit_add(t, c, &d);
 }
 
-/* changed_at grows with every promise, also within a millisecond: it numbers them. */
+/* changed_at is the version of the row: it grows with every change, also within a millisecond. */
 static int write_state(struct task *t, struct sql *c, void *arg)
 {
     struct controlling *k = arg;
@@ -142,8 +141,8 @@ int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum 
         return err;
     *state = k.row.state;
     if (run_announce(t, r, &k.row))
-        log_warn("run", "%.*s is %s, but Redis does not know yet: %s", STR_ARG(id.qid),
-                 run_state_name(k.row.state), task_error(t));
+        log_warn("run", "run %.*s is %s in MySQL but not in Redis yet, the keeper will retry: %s",
+                 STR_ARG(id.qid), run_state_name(k.row.state), task_error(t));
     return 0;
 }
 
@@ -162,7 +161,7 @@ static int64_t count_workers(const struct redis_reply *r, struct str qid)
     return sum;
 }
 
-/* Until it is archived, Redis knows better how far it is. */
+/* Until the run is archived, Redis has newer progress than the row. */
 int run_progress(struct task *t, const struct runs *r, struct run_id id, struct run_view *v)
 {
     struct arena *a = task_arena(t);
@@ -210,7 +209,7 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
     else
         err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
     v.degraded = err && err != ERR_NOT_FOUND;
-    /* The row is what was promised; Redis may not have heard of it yet, but is first to know of the end. */
+    /* The row decides: its version may not have reached Redis. But DONE is in Redis first. */
     if (!err) {
         enum run_state state = live.state == RUN_DONE ? RUN_DONE : v.state;
         live.reason = v.reason;

@@ -1,12 +1,14 @@
 /* run.h -- runs as their users see them: submitted, controlled, shown.
  *
- * A row of query_log is the promise, Redis is where the work happens. Whatever a caller is told has happened is in
- * the row before (SYS-6), and the row's changed_at only ever grows: it numbers the promises. A script brings
- * the newest one to Redis and passes over older ones that come late. If Redis does not hear of it, or
- * forgets it, the reconciler (keeper.h) finds the row and tells it again.
+ * A row of query_log is the source of truth, Redis is where the work happens. A change is committed
+ * to the row before a caller gets its success (SYS-6), and the row's changed_at only ever grows: it
+ * is the version of the row, called a promise in scripts. A script writes the newest version to
+ * Redis and ignores older ones that come late. If a version does not reach Redis, or Redis loses
+ * it, the reconciler (keeper.h) writes it again.
  *
- * Two things happen in Redis first: the last unit is finished, or the money is gone. Whoever sees that
- * writes it to the row with run_control, which may be repeated; if it dies before, the reconciler does it. */
+ * Two things happen in Redis first: the last unit is finished, or the money is gone. The worker
+ * that sees it writes the row with run_control, which is idempotent; if the worker dies before, the
+ * reconciler does it. */
 #ifndef ENGINE_RUNS_RUN_H
 #define ENGINE_RUNS_RUN_H
 
@@ -17,7 +19,7 @@
 #include "engine/runs/units.h"
 
 #define RUN_QUEUED_MAX       100 /* of one user */
-#define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: nobody guesses one */
+#define RUN_ID_BYTES         33  /* 32 hexadecimal digits and NUL: not guessable */
 #define RUN_REASON_BYTES_MAX 255
 
 #define RUN_DISTILLATIONS_MAX 100 /* that are shown of one run */
@@ -34,9 +36,10 @@ struct run_wish {
     struct str question;
     struct catalog_choice choice;
 };
-/* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run. ERR_FUNDS: too
- * little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user
- * has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
+/* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run.
+ * ERR_FUNDS: too little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing
+ * is chosen. ERR_RATE: the user has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer;
+ * nothing was done. */
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
 
@@ -52,19 +55,21 @@ struct run_entry {
     int (*also)(struct task *t, struct sql *c, struct str qid, void *arg);
     void *arg;
 };
-/* Checks cents against the balance, writes the row and queues the run. ERR_FUNDS, ERR_RATE and ERR_UNAVAILABLE as
- * above; ERR_FORBIDDEN: the user may not submit. Errors of also are passed on. */
+/* Checks cents against the balance, writes the row and queues the run. ERR_FUNDS, ERR_RATE and
+ * ERR_UNAVAILABLE as above; ERR_FORBIDDEN: the user may not submit. Errors of also are passed
+ * on. */
 MUST_CHECK int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
                          char qid[RUN_ID_BYTES]);
 /* Member "journals" of search_params: what is asked about, at prices that stay as they are. */
 void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *rows, size_t count);
 
-/* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards. ERR_NOT_FOUND: the user has no
- * such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resumed or retried by somebody who is banned. reason: for the
- * user, why it is paused; "" for others. */
+/* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards.
+ * ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resume or
+ * retry by a banned user. reason: for the user, why it is paused; "" for other events. */
 MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                            const char *reason, enum run_state *state);
-/* The same by an admin, noted in the same transaction: user, target, before, after and outcome are filled in. */
+/* The same by an admin, noted in the same transaction: user, target, before, after and outcome are
+ * filled in. */
 MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_id id,
                               enum run_event e, const char *reason, const struct admin_deed *by,
                               enum run_state *state);
@@ -80,8 +85,8 @@ struct run_view {
 /* ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,
                         struct run_view *out);
-/* Brings what changes all the time in a view up to date, from Redis alone. ERR_UNAVAILABLE: it does not answer.
- * ERR_NOT_FOUND: it does not know the run, or not any more. */
+/* Updates the live fields of a view, from Redis alone. ERR_UNAVAILABLE: Redis does not answer.
+ * ERR_NOT_FOUND: Redis does not have the run, or not any more. */
 MUST_CHECK int run_progress(struct task *t, const struct runs *r, struct run_id id,
                             struct run_view *v);
 

@@ -3,7 +3,7 @@
 --   keys others: of the run
 --   arg changed: changed_at of its row when it was archived, ms
 --   arg ms: the time to live
--- Returns how many keys got one now; -1: the run goes on, by a later promise: nothing was done.
+-- Returns how many keys got one now; -1: a later version reopened the run: nothing was done.
 -- Idempotent.
 local changed = redis.call('HGET', KEYS.status, 'changed')
 if changed and tonumber(changed) > tonumber(ARGV.changed) then

@@ -1,5 +1,4 @@
--- A run that is to have workers waits for them in the queue, unless it has them; any other run
--- leaves the queue.
+-- Queues a run that is to have workers, unless it has them; removes any other run from the queue.
 --   key queue
 --   key running
 --   arg run

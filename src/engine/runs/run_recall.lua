@@ -1,5 +1,5 @@
--- Brings an archived run back from MySQL, before it goes on: in steps, between which it must not
--- have gone on already.
+-- Copies an archived run back from MySQL, before it is reopened: in steps, each refused once it has
+-- been reopened.
 --   key status
 --   key results
 --   key arrivals
@@ -10,7 +10,7 @@
 --   arg step: 'begin': what is left of the run in Redis goes. 'add': papers. 'end': the status
 --   args words: of 'add', three for each paper: DOI; 'r' relevant, 'n' not, 'f' failed; the result.
 --        Of 'end': state, finished, relevant, failed, cost. Of 'begin': none
--- Returns how many results are there; -1: it goes on already, by a later promise: nothing was done.
+-- Returns how many results are there; -1: a later version reopened it: nothing was done.
 -- Idempotent.
 local changed = redis.call('HGET', KEYS.status, 'changed')
 if changed and tonumber(changed) > tonumber(ARGV.changed) then

@@ -1,4 +1,4 @@
--- Brings what a row of query_log promises to Redis, unless Redis has heard of something later.
+-- Writes a version of a row of query_log to Redis, unless Redis has a later one.
 --   key info
 --   key status
 --   key pause
@@ -14,12 +14,12 @@
 --   arg papers
 --   arg submitted: when, ms
 --   arg reopened: '1' if it was DONE once
--- Redis may be ahead by itself: the worker that finishes the last unit makes the run DONE. A
--- promise to run, wait or pause that was made before that was known does not take it back; the row
--- becomes DONE, too, once that worker has told it. But a run that was DONE once in the row, too,
--- and is to be RUNNING again tries its failed papers again: it is split anew, whether Redis knew
--- that it was DONE or has come back older. Papers that have a verdict are passed over.
--- Returns {done, state}: done 1: told now; 0: nothing new. state as it is then. Idempotent.
+-- Redis may be ahead of the row: the worker that finishes the last unit makes the run DONE. A
+-- version with QUEUED, RUNNING or PAUSED that was written before does not undo it; the row becomes
+-- DONE, too, once that worker has written it. But a run that was DONE once in the row and is to be
+-- RUNNING again retries its failed papers: it is split anew, whether Redis has it as DONE or came
+-- back older. Papers that have a verdict are skipped.
+-- Returns {done, state}: done 1: written now; 0: nothing new. state as it is then. Idempotent.
 local state, changed = ARGV.state, tonumber(ARGV.changed)
 local was = redis.call('HMGET', KEYS.status, 'state', 'changed', 'retry')
 if was[2] and tonumber(was[2]) >= changed then

@@ -1,4 +1,4 @@
-/* Runs as their users see them, on real stores: what is promised is in MySQL, and Redis hears of it. */
+/* Runs as their users see them, on real stores: a change is in MySQL first, then in Redis. */
 #include "engine/runs/run.h"
 
 #include "engine/money/ledger_fixture.h"
@@ -110,7 +110,8 @@ static void test_submit(struct task *t, void *arg)
     struct run_view v;
     ok(run_view(t, &runs, id, &v) == 0 && v.state == RUN_QUEUED && v.papers == 22 && !v.degraded,
        "its user sees it");
-    is_int(run_view(t, &runs, (struct run_id){uid + 1, id.qid}, &v), ERR_NOT_FOUND, "nobody else");
+    is_int(run_view(t, &runs, (struct run_id){uid + 1, id.qid}, &v), ERR_NOT_FOUND,
+           "only its user");
     close_node(t, &n);
 }
 
@@ -170,7 +171,7 @@ static void test_control(struct task *t, void *arg)
        "Redis knows");
     is_int(control(t, &n, id, RUN_PAUSE, "PAUSED"), 0, "again");
     sql_do(t, &n, "UPDATE user_info SET banned = 1 WHERE uid = ?", uid);
-    is_int(control(t, &n, id, RUN_RESUME, ""), ERR_FORBIDDEN, "who is banned cannot resume it");
+    is_int(control(t, &n, id, RUN_RESUME, ""), ERR_FORBIDDEN, "a banned user cannot resume it");
     sql_do(t, &n, "UPDATE user_info SET banned = 0 WHERE uid = ?", uid);
     is_int(control(t, &n, id, RUN_RESUME, "RUNNING"), 0, "resume");
     is_int(ask_int(t, &n, STR("EXISTS"), key_pause_signal(a, uid, id.qid), STR_NULL), 0,
@@ -253,7 +254,7 @@ static void test_done_meets_pause(struct task *t, void *arg)
     is_str(status(t, &n, id, "state"), STR("DONE"), "does not take it back");
     is_int(control(t, &n, id, RUN_RESUME, "RUNNING"), 0, "nor does a resume");
     is_str(status(t, &n, id, "state"), STR("DONE"), "it is done");
-    is_int(control(t, &n, id, RUN_FINISH, "DONE"), 0, "whoever finished it tells the row");
+    is_int(control(t, &n, id, RUN_FINISH, "DONE"), 0, "the worker that finished it writes the row");
     is_str(in_row(t, &n, id), STR("DONE"), "which follows");
     is_int(control(t, &n, id, RUN_RETRY_FAILED, "RUNNING"), 0, "and can be opened again");
     is_str(status(t, &n, id, "state"), STR("RUNNING"), "in Redis, too");
@@ -278,7 +279,7 @@ static void test_reconcile(struct task *t, void *arg)
     struct run_id one = {uid, str_of(qid[0])}, two = {uid, str_of(qid[1])};
     check(control(t, &n, one, RUN_START, "RUNNING") == 0);
     ok(run_reconcile(t, &r, &told) == 0 && told == 0, "nothing to tell");
-    /* Redis forgets the second in which the pause came. */
+    /* Redis loses the second in which the pause came. */
     check(control(t, &n, one, RUN_PAUSE, "PAUSED") == 0);
     say(t, &n, STR("HSET"), key_query_status(task_arena(t), uid, one.qid), STR("state"),
         STR("RUNNING"), STR("changed"), STR("1"));
@@ -293,7 +294,7 @@ static void test_reconcile(struct task *t, void *arg)
                .p != NULL,
        "waits again");
     ok(run_reconcile(t, &r, &told) == 0 && told == 0, "and that is all");
-    /* An older promise that comes late. */
+    /* An older version of the row that comes late. */
     int64_t changed =
         ask_int(t, &n, STR("HGET"), key_query_status(task_arena(t), uid, one.qid), STR("changed"));
     check(control(t, &n, one, RUN_RESUME, "RUNNING") == 0);
@@ -308,7 +309,7 @@ static bool lined_up(struct task *t, struct node *n, struct run_id id)
     return ask(t, n, STR("ZSCORE"), key_queue, run_name(task_arena(t), id)).p != NULL;
 }
 
-/* What Redis knows and the row does not, and the other way round. */
+/* State that is in Redis and not in the row, and the other way round. */
 static void test_keeper(struct task *t, void *arg)
 {
     (void)arg;
@@ -373,7 +374,6 @@ static void test_keeper(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* The server was killed between the ban and the pauses that belong to it. */
 /* A node whose MySQL is away has the lock, and its round fails: another node goes on at once. */
 static void test_keeper_fails(struct task *t, void *arg)
 {
@@ -416,6 +416,7 @@ static void test_keeper_fails(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* The server was killed between the ban and the pauses that belong to it. */
 static void test_banned(struct task *t, void *arg)
 {
     (void)arg;
@@ -462,7 +463,7 @@ static void test_without_redis(struct task *t, void *arg)
     struct run_view v;
     ok(run_view(t, &r, id, &v) == 0 && v.state == RUN_CANCELLED, "and stays so");
     check(run_reconcile(t, &r, &told) == 0);
-    is_str(status(t, &n, id, "state"), STR("CANCELLED"), "Redis is told when it is back");
+    is_str(status(t, &n, id, "state"), STR("CANCELLED"), "Redis gets it when it is back");
     is_int(
         ask_int(t, &n, STR("EXISTS"), key_terminate_signal(task_arena(t), uid, id.qid), STR_NULL),
         1, "with the signal");

@@ -1,11 +1,11 @@
-/* state.h -- what a run can be, and what may become of it. The only place that knows.
+/* state.h -- the states of a run and their transitions. No other file decides on them.
  *
  *        start           pause
  *   QUEUED ---> RUNNING ---------> PAUSED       a queued run can be paused, too
- *     |          | ^  ^-------------' |         resume: its workers wait for their turn again (PAU-2)
+ *     |          | ^  ^-------------' |         resume: back in the queue for workers (PAU-2)
  *     |          | `------.           |
- *     |          +----> DONE <--------'         its last unit was finished; back to RUNNING to try its
- *     |          |                    |         failed papers once more, or when Redis has lost some
+ *     |          +----> DONE <--------'         its last unit is finished; back to RUNNING
+ *     |          |                    |         to retry failed papers, or after a loss in Redis
  *     +----------+--------------------+-------> CANCELLED: terminated, which outranks a pause
  *     `---------------------------------------> FAILED: it cannot be split; with the reason */
 #ifndef ENGINE_RUNS_STATE_H
@@ -32,15 +32,15 @@ enum run_event {
 };
 #define RUN_EVENTS 8
 
-/* False: not allowed in this state. A repeat of what is so already is allowed, and changes nothing. */
+/* False: not allowed in this state. Idempotent: a repeat is allowed, and changes nothing. */
 bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);
 /* Nothing but a retry changes it any more. */
 bool run_state_final(enum run_state s);
 /* Papers may be charged: also while PAUSED, for the calls in flight. */
 bool run_state_charges(enum run_state s);
 
-/* Why a run was paused or ended, in words for its user; a run that fails has words of its own. Programs go by
- * the code. */
+/* Why a run was paused or ended, in words for its user; a run that fails has words of its own.
+ * Programs go by the code. */
 #define RUN_REASON_FUNDS   "the balance is used up"
 #define RUN_REASON_ACCOUNT "the account needs the operator"
 #define RUN_REASON_BANNED  "the account is banned"

@@ -34,7 +34,7 @@ int main(void)
        "others are not");
     ok(run_state_charges(RUN_RUNNING) && run_state_charges(RUN_PAUSED) &&
            !run_state_charges(RUN_QUEUED) && !run_state_charges(RUN_CANCELLED),
-       "who charges");
+       "which states charge");
     is_str(str_of(run_reason_code(STR(RUN_REASON_FUNDS))), STR("funds"), "why it was paused");
     is_str(str_of(run_reason_code(STR(RUN_REASON_EXPIRED))), STR("expired"), "or ended");
     is_str(str_of(run_reason_code(STR(RUN_REASON_UNRECORDED ": not JSON"))), STR("unrecorded"),

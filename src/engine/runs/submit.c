@@ -108,7 +108,8 @@ int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
         return err;
     cache_touch(t, r->cache, e->uid);
     if (run_announce(t, r, &x.row))
-        log_warn("run", "%s is submitted, but Redis does not know yet: %s", qid, task_error(t));
+        log_warn("run", "run %s is submitted but not in Redis yet, the keeper will retry: %s", qid,
+                 task_error(t));
     return 0;
 }
 
@@ -128,7 +129,7 @@ void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *
 
 /* --- of screening --- */
 
-/* What the run is about, and what each paper costs, whatever prices become. */
+/* The choice of the run with the price of each paper, frozen against later price changes. */
 static struct str params_of(struct task *t, const struct run_wish *w,
                             const struct catalog_estimate *e)
 {

@@ -1,4 +1,4 @@
--- A unit is done, if its worker still holds it. The last one that is finished ends the run (R6).
+-- Finishes a unit if its worker still holds the lease. The last unit ends the run (R6).
 --   key status
 --   key inflight
 --   arg unit

@@ -4,7 +4,7 @@
 --   key pending
 --   key inflight
 --   args leases: unit, lease, unit, lease, ...
--- Returns how many were held so. Idempotent: a unit that is not held is passed over.
+-- Returns how many were held so. Idempotent: a unit that is not held is skipped.
 local state = redis.call('HGET', KEYS.status, 'state')
 local given = 0
 for i = #ARGV - 1, FIRST.leases, -2 do

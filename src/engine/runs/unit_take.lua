@@ -1,4 +1,4 @@
--- A worker asks what to do next: terminated? paused? else it takes a unit, and leaves its lease.
+-- Takes a unit for a worker under its lease, unless the run is terminated or paused.
 --   key status
 --   key terminate
 --   key pause

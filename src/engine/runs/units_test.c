@@ -1,4 +1,4 @@
-/* Units on a real Redis: who holds what, and that nobody else can finish it. */
+/* Units on a real Redis: leases, and that only the holder of a lease can finish its unit. */
 #include "engine/runs/units.h"
 
 #include <inttypes.h>
@@ -116,7 +116,8 @@ static void test_life(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* A run that tries its failed papers again, or was brought back from MySQL, is split while it has results. */
+/* A run that tries its failed papers again, or was brought back from MySQL, is split while it has
+ * results. */
 static void test_split_anew(struct task *t, void *arg)
 {
     (void)arg;
@@ -215,9 +216,9 @@ static void test_reaper(struct task *t, void *arg)
        "the living keep theirs");
     ok(units_reap(t, live.redis, run, lives, &dead.incarnation, &returned) == 0 && returned == 1,
        "of the dead it goes back");
-    ok(take(t, &live, &again) == UNIT_FOUND && str_eq(again.name, lost.name), "to somebody else");
+    ok(take(t, &live, &again) == UNIT_FOUND && str_eq(again.name, lost.name), "to another worker");
     is_int(unit_finish(t, dead.redis, run, &lost, &last), ERR_CONFLICT,
-           "who was only slow cannot finish it");
+           "a worker that was only slow cannot finish it");
     is_int(leave(t, &dead, &lost), 0, "nor give it back");
     ok(unit_finish(t, live.redis, run, &again, &last) == 0 && !last, "the new holder can");
     ok(unit_finish(t, live.redis, run, &mine, &last) == 0 && last, "and ends the run");
@@ -284,7 +285,7 @@ static void test_restart(struct task *t, void *arg)
     open_node(t, &n, 1);
     n.number = 1; /* numbers are used once */
     is_int(count(t, &n, "HLEN", key_inflight(task_arena(t), run.uid, run.qid)), 1,
-           "a restarted Redis knows who holds it");
+           "a restarted Redis still has its lease");
     is_int(unit_finish(t, n.redis, run, &u, &last), ERR_CONFLICT,
            "but what was taken before is not finished");
     ok(take(t, &n, &again) == UNIT_FOUND && !again.fresh,
@@ -293,7 +294,7 @@ static void test_restart(struct task *t, void *arg)
     is_int(leave(t, &n, &u), 1, "it goes back");
     ok(take(t, &n, &again) == UNIT_FOUND && unit_finish(t, n.redis, run, &again, &last) == 0 &&
            last,
-       "and whoever takes it then can finish it");
+       "and the worker that takes it then can finish it");
     close_node(t, &n);
 }
 
