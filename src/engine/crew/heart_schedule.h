@@ -14,6 +14,7 @@ struct heart_schedule {
     int64_t stuck;                /* schedules that HEART_KNOWN_LEFT_BEHIND has saved */
 };
 
-/* False: an invariant did not hold; problem says which, and when. The same seed, the same schedule. */
+/* False: an invariant did not hold; problem says which, and when. The same seed gives the same
+ * schedule. */
 bool heart_schedule_run(struct heart_schedule *s, uint64_t seed);
 #endif
