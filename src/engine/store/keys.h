@@ -12,19 +12,20 @@
 extern const struct str key_tags;     /* hash: tag -> type */
 extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
 extern const struct str key_prices;   /* hash: journal -> points */
-extern const struct str key_catalog_lock;                         /* string: who loads it, 10 s */
+extern const struct str key_catalog_lock; /* string: token of the node that loads it, 10 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
 
 /* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/papers/block.c --- */
 
 struct str key_block(struct arena *a, struct str journal, int64_t year); /* hash: DOI -> paper */
-/* string: who builds it, 30 s */
+/* string: token of the node that builds it, 30 s */
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year);
 /* hash: the same while it is built, 10 minutes */
 struct str key_block_aside(struct arena *a, struct str journal, int64_t year, struct str token);
 
-/* --- records of users and admins, rebuilt from MySQL; engine/store/cache.c, engine/people/session.c --- */
+/* --- records of users and admins, rebuilt from MySQL; engine/store/cache.c,
+ * engine/people/session.c --- */
 
 extern const struct str key_expiry;    /* sorted set: uid -> when it is swept, ms since 1970 */
 extern const struct str key_cache_run; /* string: run id of the Redis whose records are trusted */
@@ -36,7 +37,8 @@ struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours 
 struct str key_admin_sessions(struct arena *a, int64_t uid);   /* set: sids */
 struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours */
 
-/* --- failed log-ins, registrations: no TTL, a limit must not be evicted; engine/people/attempts.c sweeps them --- */
+/* --- failed log-ins, registrations: no TTL, a limit must not be evicted; swept by
+ * engine/people/attempts.c --- */
 
 extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
 extern const struct str key_registrations; /* the same, of registrations */
@@ -51,7 +53,7 @@ struct str key_billing_queue(struct arena *a, int64_t uid); /* list: records; un
 struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id -> seq; likewise */
 /* sorted set: uids that may have records -> when the last was announced, ms since 1970 */
 extern const struct str key_billing;
-extern const struct str key_audit_lock; /* string: who audits, 60 s */
+extern const struct str key_audit_lock; /* string: token of the node that audits, 60 s */
 extern const struct str key_audited;    /* string: when one was last completed, ms since 1970 */
 extern const struct str
     key_drift; /* string: cents that it found to be off, and in how many places */
@@ -75,24 +77,26 @@ struct str key_progress(struct arena *a, int64_t uid, struct str qid); /* string
 struct str key_arrivals(struct arena *a, int64_t uid, struct str qid);
 /* list: the relevant ones of them, in the order in which that was found; each once */
 struct str key_relevant(struct arena *a, int64_t uid, struct str qid);
-extern const struct str key_archive_lock; /* string: who archives, 30 s */
-/* list: up to 100 papers of a distillation, each "<DOI> <its block>"; 7 days, rebuilt from distill_paper */
+extern const struct str key_archive_lock; /* string: token of the node that archives, 30 s */
+/* list: up to 100 papers of a distillation, each "<DOI> <its block>"; 7 days, rebuilt from
+ * distill_paper */
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n);
-/* The name of a block, or of a slice of one with "#<slice>" behind it (slice.p == NULL: none), into its
- * parts. False: it is none. */
+/* Splits the name of a block, or of a slice of one with "#<slice>" behind it (slice.p == NULL:
+ * none). False: it is neither. */
 bool key_block_read(struct str name, struct str *journal, int64_t *year, struct str *slice);
 
-/* --- who works at what: no TTL, kept true by every node; engine/crew/dispatcher.c, engine/crew/crew.c --- */
+/* --- nodes and their workers: no TTL, reconciled by every node; engine/crew/dispatcher.c,
+ * engine/crew/crew.c --- */
 
 extern const struct str key_running;    /* hash: "<uid>:<qid>" -> workers it may have */
-extern const struct str key_nodes;      /* sorted set: incarnation -> last sign of life, ms */
-extern const struct str key_nodes_info; /* hash: incarnation -> what it says of itself, as JSON */
-/* hash: likewise, of those who fell silent; until it was reported (engine/watch/alerts.c) */
+extern const struct str key_nodes;      /* sorted set: incarnation -> last heartbeat, ms */
+extern const struct str key_nodes_info; /* hash: incarnation -> its struct member_note, as JSON */
+/* hash: likewise, of nodes without a heartbeat; until reported (engine/watch/alerts.c) */
 extern const struct str key_nodes_lost;
 extern const struct str key_news;       /* stream: runs whose state was changed; the last 1,000 */
 extern const struct str key_dispatched; /* string: run id of the Redis whose queue is whole */
-extern const struct str key_dispatcher_lock; /* string: who dispatches, 3 s */
-extern const struct str key_keeper_lock;     /* string: who looks after runs, 10 s */
+extern const struct str key_dispatcher_lock; /* string: token of the dispatcher, 3 s */
+extern const struct str key_keeper_lock;     /* string: token of the keeper of runs, 10 s */
 /* hash: "<qid>:<incarnation>" -> workers of that run on that node */
 struct str key_workers(struct arena *a, int64_t uid);
 
