@@ -1,4 +1,4 @@
--- Puts the papers of a chunk in place of those that may be there.
+-- Replaces the papers of a chunk.
 --   key chunk
 --   arg ms: the time to live
 --   args papers: in order

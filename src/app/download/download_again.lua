@@ -1,5 +1,5 @@
--- Puts a download that has waited for long into the queue again, if it is neither there nor taken:
--- a Redis that was restarted may know of it and have lost just that.
+-- Reconciles a download that has waited for long: puts it into the queue again, if it is neither
+-- there nor taken. A Redis that was restarted may have kept its status and lost its queue entry.
 --   key queue
 --   key taken
 --   arg download

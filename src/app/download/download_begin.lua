@@ -1,4 +1,4 @@
--- A worker that has taken a download begins with it: from now on its lease is the one that counts.
+-- A worker that has taken a download begins with it: from now on its lease is the fencing token.
 --   key status
 --   arg lease
 -- Returns {1, qid, type, scope, rows, tries}, or {0}: it is done, or gone. A repeat counts one more

@@ -1,4 +1,4 @@
--- A user asks for a file: notes it, unless too many of this user's downloads are waiting.
+-- Records a user's request for a file, unless too many of this user's downloads are waiting.
 --   key status
 --   key downloads
 --   arg id: of the download
@@ -7,7 +7,7 @@
 --   args fields: field, value, field, value, ... of the status
 -- downloads are those of the user, a sorted set: "<id>" is waiting or being built, "<id>:<bytes>"
 -- is a file that is held; each with the time from which it does not count any more.
--- Returns 1: noted. 0: too many are waiting. Idempotent but for the times.
+-- Returns 1: recorded. 0: too many are waiting. Idempotent but for the times.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS.downloads, '-inf', now)

@@ -1,4 +1,4 @@
--- A worker gives a download up, if the download is still its own.
+-- Marks a download as failed, if the worker still holds it.
 --   key status
 --   key downloads
 --   arg lease

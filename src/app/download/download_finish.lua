@@ -1,4 +1,4 @@
--- A worker has built the file of a download, if the download is still its own.
+-- Marks the file of a download as built, if the worker still holds the download.
 --   key status
 --   key downloads
 --   arg lease

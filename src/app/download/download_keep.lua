@@ -1,4 +1,4 @@
--- Makes the lease of a download last longer, if it is taken at all.
+-- Renews the lease of a download, if it is taken at all.
 --   key taken
 --   arg download
 --   arg ms: from now

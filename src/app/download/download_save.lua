@@ -1,4 +1,4 @@
--- A worker stores how far it is, and perhaps a piece of the file, if the download is still its own.
+-- Stores the progress of a download, and perhaps a piece of its file, if the worker still holds it.
 --   key status
 --   key piece
 --   arg lease

@@ -1,6 +1,6 @@
 -- Takes back what was not used, then leases what is wanted, all or none per request: a place in the
 -- window of requests, one in the window of tokens, and one in each cap. engine/ai/permits_private.h
--- tells the story; its numbers are those of the comments here.
+-- explains the algorithm; the numbers in comments here are those of its steps.
 --   key ring: of the service
 --   keys windows: for each API key its window, and its counts of the minute, day and month
 --   arg slot_ms: ms of a slot
@@ -17,7 +17,7 @@
 --       requests not sent, tokens too many (negative: too few).
 -- Returns {ms until it is worth to ask again, requests used and allowed, tokens used and allowed,
 --       keys at rest}, and for each lease: number of the key, slot, requests, tokens, 1 if it is
---       for the large one. Repeated, it leases again.
+--       for the large one. Not idempotent: a repeat leases again.
 local LOSS_MS, BEAT_MS, NEED_MAX = 2000, 2000, 65536
 local SLOT_MS, SLOTS, KEY_ARGS = tonumber(ARGV.slot_ms), tonumber(ARGV.slots), 6
 local clock = redis.call('TIME')

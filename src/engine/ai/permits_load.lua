@@ -1,4 +1,4 @@
--- What was permitted in the last minute, second by second, over all keys. Changes nothing.
+-- What was permitted in the last minute, second by second, over all keys. Only reads.
 --   keys windows: of API keys
 --   arg slot_ms: ms of a slot
 --   arg slots: that count

@@ -1,5 +1,5 @@
--- A key rests for some time, on all nodes; never for less than it was to rest anyway. The reason is
--- noted, with the time.
+-- Rests an API key for some time, on all nodes; never shortens a rest. Records the reason and the
+-- time.
 --   key window: of the API key
 --   key errors: the last one of each API key
 --   arg ms

@@ -42,8 +42,8 @@ struct application {
     /* Fills in the result of one paper, but for block_key. packed: the paper as blocks have it; p
      * == NULL: it has left the corpus. *in_hand is set while a call is under way, and stays set
      * after success: to cancel the task then wastes the result. ERR_REFUSED, ERR_PROTO: the paper
-     * fails, and task_error says why, for its user. ERR_UNAVAILABLE: not now, the worker tries
-     * again later. */
+     * fails, and task_error says why, for its user. ERR_UNAVAILABLE: not now, the worker retries
+     * later. */
     int (*judge)(struct task *t, const struct node *n, const void *opened,
                  const struct app_paper *paper, struct str packed, bool *in_hand,
                  struct result *out);

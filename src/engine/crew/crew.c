@@ -14,10 +14,10 @@
 #include "engine/store/scripts.h"
 
 #define REAP_MS        2000 /* leases of nodes that died */
-#define SETTLE_MS      50   /* managing again, however much happens */
+#define SETTLE_MS      50   /* at least this long between two rounds */
 #define NEWS_MAX       1000
 #define PAUSE_RETRY_MS 2000
-#define RETRY_MS       200 /* stores are away */
+#define RETRY_MS       200 /* a store is unavailable */
 #define STATUS_WORDS   2   /* commands about each run in a round */
 #define DRAIN_LOOK_MS  10
 
@@ -65,7 +65,8 @@ void crew_free(struct crew *c)
     free(c);
 }
 
-/* All runs of the crew, by user, in the task's arena: what is done with one may wait, and change the map. */
+/* A copy of the crew's list of runs, in the task's arena: work on one of them may wait, and the map
+ * may change meanwhile. */
 static struct crew_run **all_runs(struct task *t, struct crew *c, size_t *count)
 {
     struct crew_run **runs = ARENA_ARRAY(task_arena(t), struct crew_run *, map_count(c->runs) + 1);
@@ -127,14 +128,14 @@ static void start_workers(struct crew_run *r, int64_t count)
     }
 }
 
-/* --- units that nobody holds --- */
+/* --- units that no worker holds --- */
 
 struct holders {
     const struct crew *crew;
-    bool certain;    /* who is not among the living is dead */
-    uint64_t newest; /* lease when we looked; later ones are held */
+    bool certain;    /* the member list is complete: an absent incarnation may be treated as dead */
+    uint64_t newest; /* lease number when the reap began; later ones are held */
     size_t count;
-    uint64_t *numbers; /* of our workers' leases, in order */
+    uint64_t *numbers; /* of leases that workers of this node hold, sorted */
 };
 
 static int by_number(const void *a, const void *b)
@@ -152,8 +153,9 @@ static bool is_held(const void *arg, uint64_t incarnation, uint64_t number)
     return !h->certain || members_live(&h->crew->members, incarnation);
 }
 
-/* Numbers are noted before a unit is taken and forgotten after it was finished: what is held in Redis under a number that
- * is not here is held by nobody, however the answer was lost. */
+/* A worker notes the lease number before it takes a unit, and drops it after the unit was finished.
+ * So a lease of this node in Redis whose number is not here has no holder, even if the reply that
+ * granted it was lost. */
 static int reap(struct task *t, struct crew_run *r)
 {
     struct crew *c = r->crew;
@@ -179,7 +181,7 @@ static int reap(struct task *t, struct crew_run *r)
 
 /* --- which runs there are --- */
 
-/* Why a run pauses itself; the words of any other error are those of the task. */
+/* The reason that the user sees; for errors without a fixed one, the text of task_error. */
 static const char *pause_reason(struct task *t, int why)
 {
     if (why == ERR_FUNDS)
@@ -190,18 +192,18 @@ static const char *pause_reason(struct task *t, int why)
                               *task_error(t) ? task_error(t) : err_name(why));
     if (s.n > RUN_REASON_BYTES_MAX)
         s.n = RUN_REASON_BYTES_MAX;
-    s.n = str_utf8_prefix(s); /* a ledger that is broken may quote anything; its column may not */
+    s.n = str_utf8_prefix(s); /* an error may quote any bytes; the column takes UTF-8 only */
     return str_z(task_arena(t), s);
 }
 
-/* It is paused, or does not run any more, or this node ends. */
+/* The run is paused, or does not run any more, or this node shuts down: no retry. */
 static bool pause_is_settled(int err)
 {
     return !err || err == ERR_CONFLICT || err == ERR_NOT_FOUND || err == ERR_CANCELED;
 }
 
-/* Once for all workers of the run on this node. Until the pause is written, however long that takes,
- * the run gets no workers here: each would ask the AI in vain. */
+/* Once for all workers of the run on this node. Retried until the pause is written; meanwhile the
+ * run gets no workers here, because their AI calls could not be charged. */
 static void pause_run(struct task *t, void *arg, int why)
 {
     struct crew_run *r = arg;
@@ -237,7 +239,7 @@ static void open_till(struct crew_run *r)
     till_open(&r->till);
 }
 
-/* A run that we have not had before. NULL: it cannot be worked on here; said once. */
+/* A run that is new to this node. NULL: this node cannot work on it; logged. */
 static struct crew_run *run_open(struct crew *c, struct str name, struct str params)
 {
     struct crew_run *r = check_memory(calloc(1, sizeof *r));
@@ -286,8 +288,8 @@ static int open_runs(struct task *t, struct crew *c, const struct str *names, si
     return err;
 }
 
-/* What the dispatcher has listed: opens what is new, and sets listed and want. *open: its list is that of this Redis, and
- * not of one that was restarted meanwhile. */
+/* Reads the dispatcher's list: opens runs that are new, and sets listed and want. *open: the list
+ * was written to this Redis, not to one from before a restart. */
 static int read_list(struct task *t, struct crew *c, bool *open)
 {
     struct redis *redis = c->node->redis;
@@ -328,7 +330,8 @@ static int read_list(struct task *t, struct crew *c, bool *open)
     return err;
 }
 
-/* What Redis says of each: who is paused or ended stops, who has nothing waiting starts nobody. */
+/* Reads the state of each run: workers of a paused or ended run stop, and a run without waiting
+ * units starts no further workers. */
 static int read_states(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
 {
     struct arena *a = task_arena(t);
@@ -346,7 +349,7 @@ static int read_states(struct task *t, struct crew *c, struct crew_run **runs, s
     for (size_t i = 0; !err && i < count; i++) {
         const struct redis_reply *const *r = replies + STATUS_WORDS * i;
         struct crew_run *run = runs[i];
-        enum run_state state = RUN_QUEUED; /* a Redis that has lost it will be told */
+        enum run_state state = RUN_QUEUED; /* if Redis has lost it, until it is reconciled */
         if (r[0]->type == REDIS_ARRAY && r[0]->items[0]->type == REDIS_STRING)
             (void)run_state_parse(r[0]->items[0]->str, &state);
         run->run.retry = r[0]->type == REDIS_ARRAY && r[0]->items[1]->type == REDIS_STRING;
@@ -362,15 +365,15 @@ static int read_states(struct task *t, struct crew *c, struct crew_run **runs, s
     return err;
 }
 
-/* --- as many workers as we may have --- */
+/* --- claims: as many workers as the permission allows --- */
 
-/* The runs of one user, count of them. */
+/* Claims workers for count runs, all of one user, and starts those that were granted. */
 static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
 {
     struct arena *a = task_arena(t);
     size_t members = c->members.count, words = 0;
     struct str *word = ARENA_ARRAY(a, struct str, members + 3 * count);
-    int64_t *has = ARENA_ARRAY(a, int64_t, count); /* now; some end while we wait */
+    int64_t *has = ARENA_ARRAY(a, int64_t, count); /* now; workers may end during the call */
     struct user u = {.permission = 0};
     const struct redis_reply *r;
     int64_t uid = runs[0]->run.id.uid;
@@ -384,7 +387,7 @@ static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t 
         word[words++] = runs[i]->run.id.qid;
         word[words++] = str_int(a, has[i]);
         word[words++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
-        runs[i]->claimed = true; /* also if the answer is lost */
+        runs[i]->claimed = true; /* also if the reply is lost */
     }
     err = SCRIPT(t, c->node->redis, workers_claim, &r, .workers = key_workers(a, uid),
                  .permission = str_int(a, u.banned ? 0 : u.permission),
@@ -529,9 +532,10 @@ static int manage(struct task *t, struct crew *c)
     return err;
 }
 
-/* --- for ever --- */
+/* --- the manager task --- */
 
-/* Somebody has changed the state of a run: is it one of ours, or a new one? */
+/* The stream has an entry for every run whose state was changed, on any node; a new entry starts a
+ * round soon. */
 static int read_news(struct task *t, struct crew *c)
 {
     const struct redis_reply *r;
@@ -616,7 +620,7 @@ static void cut_off_all(struct task *t, struct crew *c)
 void crew_drain(struct task *t, struct crew *c, int64_t ms)
 {
     int64_t until_ms = loop_now_ms(task_loop(t)) + ms;
-    c->stirred = true; /* it sees that we drain, and goes on to say that we live */
+    c->stirred = true; /* the manager stops workers soon, but keeps sending heartbeats */
     while (c->workers.count && loop_now_ms(task_loop(t)) < until_ms)
         if (task_sleep(t, DRAIN_LOOK_MS))
             break;
@@ -629,6 +633,6 @@ void crew_drain(struct task *t, struct crew *c, int64_t ms)
     err = group_join(t, &c->fetchers);
     group_cancel(&c->clerks);
     err = group_join(t, &c->clerks);
-    (void)err; /* the groups are empty, whatever it says */
+    (void)err; /* group_join has emptied the groups in any case */
     give_all_back(t, c);
 }

@@ -15,8 +15,8 @@
 struct crew {
     struct node *node;
     struct members members;
-    struct group manager;  /* the task that looks after them */
-    struct group workers;  /* the tasks */
+    struct group manager;  /* one task: heartbeats, shares, claims, reaping */
+    struct group workers;  /* worker tasks */
     struct group fetchers; /* tasks that fetch lots for them */
     struct group clerks;   /* tasks that record their verdicts */
     size_t fetcher_count;
@@ -28,10 +28,10 @@ struct crew {
     struct buf json;      /* a result on its way to the ledger; no worker waits meanwhile */
     struct waitq changed; /* a worker has ended */
     uint64_t take_count;  /* numbers the leases */
-    uint64_t epoch;       /* of the connection to Redis, when we last managed */
-    char news_at[48];     /* the last that was read */
-    bool drained;         /* as we last said it */
-    bool stirred;         /* something has happened: manage soon */
+    uint64_t epoch;       /* of the connection to Redis, in the last round */
+    char news_at[48];     /* id of the last stream entry that was read */
+    bool drained;         /* as the last heartbeat had it */
+    bool stirred;         /* something has changed: run a round soon */
     int64_t managed_ms, beaten_ms;
     int64_t *worker_gauge, *judged, *failed, *skipped;
 };
@@ -47,21 +47,21 @@ struct crew_run {
     struct till till;
     struct list workers;
     int64_t count; /* of them */
-    int64_t want;  /* our share; of this round */
+    int64_t want;  /* this node's share; of this round */
     bool listed;   /* in sys:running; of this round */
-    bool orphans;  /* a worker has left units behind */
+    bool orphans;  /* a worker ended with units still leased */
     bool claimed;  /* Redis may count workers of it on this node */
-    bool pausing;  /* somebody writes that it pauses itself */
+    bool pausing;  /* a task is writing the pause of this run (pause_run) */
     int64_t reaped_ms;
 };
 
-/* A paper of a unit, as short as can be: a thousand workers hold a hundred each. */
+/* A paper of a unit, kept small: a thousand workers hold a hundred each. */
 struct unit_paper {
     uint32_t doi_at; /* in the unit's bytes; it ends where the next one begins */
     uint32_t place;  /* of the unit's places */
 };
 
-/* What neighbours in a unit share. */
+/* What adjacent papers of a unit have in common. */
 struct unit_place {
     struct str journal;
     int64_t year, cents;
@@ -73,7 +73,7 @@ struct work_unit {
     struct unit unit;
     char *name; /* owned */
     uint64_t number;
-    bool again;                /* to take it has been tried */
+    bool again;                /* an earlier attempt to take it failed; it may have been executed */
     struct unit_place *places; /* owned, with all that follows; NULL: not listed yet */
     struct unit_paper *papers; /* count, and one more where the last one ends */
     const char *dois;
@@ -95,10 +95,10 @@ struct lot {
 
 /* The next lot of a worker. */
 enum supply {
-    SUPPLY_NONE,     /* nobody asked for it */
-    SUPPLY_ASKED,    /* the worker is among the crew's hungry */
-    SUPPLY_FETCHING, /* one of the fetchers is at it */
-    SUPPLY_THERE,    /* in next, or next_err tells why not */
+    SUPPLY_NONE,     /* not requested */
+    SUPPLY_ASKED,    /* the worker is in the list crew->hungry */
+    SUPPLY_FETCHING, /* a fetcher loads it */
+    SUPPLY_THERE,    /* in next, or next_err is the error */
 };
 
 struct worker {
@@ -106,31 +106,32 @@ struct worker {
     struct crew_run *run;
     struct task *task;
     struct list units;      /* struct work_unit: two at most, the second while the first one ends */
-    struct work_unit *unit; /* whose papers are fetched now */
+    struct work_unit *unit; /* its papers are fetched now */
     enum supply supply;
-    struct list hunger;   /* of the crew */
-    struct task *fetcher; /* that is at it */
+    struct list hunger;   /* link of crew->hungry */
+    struct task *fetcher; /* that loads the next lot */
     struct lot *next;
     int next_err;
-    bool waits; /* for it */
+    bool waits; /* for the next lot */
     struct till_slip slip;
     bool in_hand; /* a call is under way, or its verdict is not in the till yet */
-    bool leaves;  /* after the paper in hand */
-    bool cut_off; /* at once */
+    bool leaves;  /* stops after the paper in hand */
+    bool cut_off; /* stops at once */
 };
 
-/* supply.c: the next lot, in *out, which is the caller's to free. Waits while stores are away. ERR_NOT_FOUND: no unit
- * is waiting. ERR_CLOSED: paused, terminated, or the worker shall leave. */
+/* supply.c: the next lot, in *out, which is the caller's to free. Retries while stores are
+ * unavailable. ERR_NOT_FOUND: no unit is waiting. ERR_CLOSED: the run is paused or terminated, or
+ * the worker must stop. */
 MUST_CHECK int supply_next(struct task *t, struct worker *w, struct lot **out);
-/* Begins to fetch the one behind it. */
+/* Prefetch: requests the lot after that one. */
 void supply_ahead(struct worker *w);
-/* All of its papers have a result. */
+/* Frees u. Its papers all have a result, or its lease is given up. */
 void supply_close_unit(struct worker *w, struct work_unit *u);
 /* Ends fetching and forgets all units: the crew gives them back. */
 void supply_end(struct task *t, struct worker *w);
 
 /* worker.c. A task_fn with a struct worker, which it frees. */
 void worker_task(struct task *t, void *arg);
-/* Soft: after the paper in hand. Hard: where it stands. */
+/* Soft: after the paper in hand. Hard: cancels it at once. */
 void worker_stop(struct worker *w, bool hard);
 #endif

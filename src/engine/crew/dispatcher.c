@@ -43,7 +43,7 @@ struct dispatcher {
     struct permits_load load;
 };
 
-/* --- what there is --- */
+/* --- reading runs and permissions --- */
 
 /* State and units of each entry, in one round trip. */
 static int look(struct task *t, struct dispatcher *d, struct entry *e, size_t count)
@@ -93,7 +93,7 @@ static int permission_of(struct task *t, struct dispatcher *d, int64_t uid, int6
     return 0;
 }
 
-/* The user's workers that are not given away. */
+/* Workers that the user's permission allows beyond those of running runs. */
 static int permission_left(struct task *t, struct dispatcher *d, int64_t uid, int64_t *out)
 {
     int err = permission_of(t, d, uid, out);
@@ -103,7 +103,7 @@ static int permission_left(struct task *t, struct dispatcher *d, int64_t uid, in
     return err;
 }
 
-/* --- R1: is there rate enough? --- */
+/* --- R1: is enough rate left? --- */
 
 static int64_t least(int64_t x, int64_t y)
 {
@@ -115,13 +115,14 @@ static int64_t most(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Requests of a minute. */
+/* Requests per minute that so many workers make. */
 static int64_t use_of(const struct dispatcher *d, int64_t workers)
 {
     return workers * (MINUTE_US / d->latency_us + 1);
 }
 
-/* What runs may not show in the window yet, and what has ended still does: the larger one counts. */
+/* Use is the larger of two numbers: what is planned for running runs, which the window may not show
+ * yet, and what the window shows, which may include runs that have ended. */
 static bool fits(const struct dispatcher *d, int64_t workers)
 {
     const struct permits_load *l = &d->load;
@@ -154,7 +155,8 @@ static int read_rates(struct task *t, struct dispatcher *d)
 
 /* --- runs that have workers --- */
 
-/* A run that left may have come back before: who removes looks again. */
+/* The run may have been resumed after look() and before the removal, so its state is read again; if
+ * it wants workers, it is queued again. */
 static int remove_run(struct task *t, struct dispatcher *d, struct entry *e, struct str key)
 {
     struct redis *r = d->node->redis;
@@ -172,7 +174,8 @@ static int remove_run(struct task *t, struct dispatcher *d, struct entry *e, str
     return run_line_up(t, r, e->name, created->str, true);
 }
 
-/* No more workers than units, nor than the permission is now; and more of them, if there is room. */
+/* At most as many workers as units and as the permission allows now; more than before only if the
+ * rate has room. */
 static int adjust(struct task *t, struct dispatcher *d, struct entry *e)
 {
     int64_t before = e->workers, left = 0;
@@ -214,7 +217,7 @@ static int see_to_running(struct task *t, struct dispatcher *d)
     return err;
 }
 
-/* --- runs that wait --- */
+/* --- the queue --- */
 
 static int read_run(struct task *t, struct dispatcher *d, const struct entry *e,
                     struct app_run *run, const struct application **app)
@@ -274,7 +277,8 @@ static int list_run(struct task *t, struct dispatcher *d, const struct entry *e,
                             STR("1000"), STR("*"), STR("run"), e->name);
 }
 
-/* The row first, so that its user sees that it runs; each step is harmless when it is repeated. */
+/* The row first, so that its user sees that it runs. Each step is idempotent: a start that fails
+ * half way is repeated in the next round. */
 static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t workers)
 {
     struct node *n = d->node;
@@ -298,20 +302,21 @@ static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t 
     return 0;
 }
 
-/* FAILED: it cannot be split, and never will. */
+/* FAILED: the run cannot be split, now or later. */
 static int give_up(struct task *t, struct dispatcher *d, struct entry *e)
 {
     enum run_state state;
     const char *reason = arena_strdup(task_arena(t), task_error(t));
-    log_warn("run", "%.*s fails: %s", STR_ARG(e->id.qid), reason);
+    log_warn("run", "%.*s cannot be split into units, it becomes FAILED: %s", STR_ARG(e->id.qid),
+             reason);
     int err = run_control(t, d->node->runs, e->id, RUN_FAIL, reason, &state);
     if (!err || err == ERR_CONFLICT)
         err = remove_run(t, d, e, key_queue);
     return err;
 }
 
-/* Admins can have new runs wait; those that were started before go on. While no node takes work nothing is
- * started: it would be called running, and wait all the same. */
+/* Admins can hold new runs in the queue; runs that were started before go on. Nothing starts while
+ * no node takes work: the run would be RUNNING without a worker. */
 static bool may_start(const struct dispatcher *d, const struct entry *e)
 {
     const struct switches *s = d->node->switches;
@@ -320,7 +325,7 @@ static bool may_start(const struct dispatcher *d, const struct entry *e)
     return e->state != RUN_QUEUED || !s || switch_on(s, SWITCH_NEW_RUNS);
 }
 
-/* *full: it waits for the rate, and so do all behind it. */
+/* *full: the run waits for the rate, and so do all behind it. */
 static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool *full)
 {
     int64_t left = 0;
@@ -344,7 +349,8 @@ static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool 
     return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? remove_run(t, d, e, key_queue) : err;
 }
 
-/* Runs of users who have no permission left are not even looked at: a long queue costs next to nothing. */
+/* Skips runs whose user has no permission left before anything is read about them: a long queue
+ * costs little. */
 static int see_to_page(struct task *t, struct dispatcher *d, const struct redis_reply *r,
                        bool *full)
 {
@@ -401,7 +407,8 @@ static int rebuild(struct task *t, struct dispatcher *d)
     int err = redis_call(t, r, key_dispatched, &reply, STR("GET"), key_dispatched);
     if (err || (reply->type == REDIS_STRING && str_eq(reply->str, generation_str(&now))))
         return err;
-    log_info("run", "the queue is rebuilt from MySQL");
+    log_info("run", "dispatcher: Redis was restarted; rebuilding the queue from MySQL, no worker "
+                    "starts until that is done");
     err = redis_call(t, r, key_queue, NULL, STR("DEL"), key_queue);
     if (!err)
         err = redis_call(t, r, key_running, NULL, STR("DEL"), key_running);

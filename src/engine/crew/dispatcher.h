@@ -1,19 +1,20 @@
 /* dispatcher.h -- which runs get workers, and how many (SCR-2, R1, R2).
  *
  * One node at a time, by a lock. In rounds:
- *   1. After Redis was restarted, its queue is forgotten and rebuilt from MySQL: it may have come back older
- *      than it was. Until that is done nobody works (crew.h).
- *   2. Runs that have workers: those that are paused or ended leave the list; the others have at most
- *      as many workers as units are left, and all of a user at most the user's permission.
+ *   1. After Redis was restarted, its queue is deleted and rebuilt from MySQL (reconcile): it may
+ *      have come back older than it was. Until that is done no worker starts (crew.h).
+ *   2. Runs that have workers: those that are paused or ended leave the list; the others have at
+ *      most as many workers as units are left, and all of a user at most the user's permission.
  *   3. The queue, in the order of submission: a run starts when the rate left, in requests and in
  *      tokens of a minute over all keys, is enough for what its workers will use; that is
- *      reckoned from moving averages of latency and tokens over all nodes. One that waits for the rate holds up
- *      those behind it; one that waits for its own user's permission does not. The first one
- *      always starts when nothing runs. Nothing starts while no node takes work. To start is: split it, say so in
- *      its row, put its units in its list, and list it with its workers.
+ *      estimated from moving averages of latency and tokens over all nodes. A run that waits for
+ *      the rate blocks those behind it; one that waits for its own user's permission does not. The
+ *      first one always starts when nothing runs. Nothing starts while no node takes work. To start
+ *      a run: split it, set its row to RUNNING, put its units in its list, and list it with its
+ *      workers.
  *
- * Each step may be repeated, and two dispatchers at once, while a lock changes hands, do no harm: the limits themselves are
- * kept by the key pool (permits.h) and by the claims of the crews. */
+ * Each step is idempotent, and two dispatchers at once, while a lock changes hands, do no harm: the
+ * limits themselves are enforced by the key pool (permits.h) and by the claims of the crews. */
 #ifndef ENGINE_CREW_DISPATCHER_H
 #define ENGINE_CREW_DISPATCHER_H
 

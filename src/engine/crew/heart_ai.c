@@ -1,5 +1,6 @@
-/* engine/ai/ai.h and engine/judge/judge.h for the bench: an AI that takes its time, fails now and then, and has no key for a
- * while. What it says of a paper follows from the DOI. in_hand is set as ai.c sets it. */
+/* engine/ai/ai.h and engine/judge/judge.h for the bench: an AI with latency, occasional failures,
+ * and times without a usable key. Its verdict on a paper follows from the DOI. in_hand is set as
+ * ai.c sets it. */
 #include "engine/ai/ai.h"
 #include "engine/crew/heart_fixture.h"
 #include "engine/judge/judge.h"
@@ -19,7 +20,7 @@ void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
     *tokens = ai->sum_us ? 500 : 0;
 }
 
-/* At most one call of a worker is under way; who is known by where its in_hand is. */
+/* At most one call of a worker is under way; the address of its in_hand identifies the worker. */
 static const void **place_of(struct heart_world *w, const void *who)
 {
     for (size_t i = 0; i < sizeof w->judging / sizeof *w->judging; i++)

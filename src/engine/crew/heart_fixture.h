@@ -11,9 +11,9 @@
  * Nodes live in one loop. Each has its own struct node, crew, dispatcher, keeper and connections. A
  * node that dies has all tasks cancelled; what they had sent arrives or is lost, by chance.
  *
- * Everything that happens follows from the seed of the loop. The world looks at its invariants after
- * every script that changes a run, before every call to the AI, and at every step of a schedule; the
- * first that does not hold is kept in problem. */
+ * Everything that happens follows from the seed of the loop. The world checks its invariants after
+ * every script that changes a run, before every call to the AI, and at every step of a schedule;
+ * problem keeps the first violation. */
 #ifndef ENGINE_CREW_HEART_FIXTURE_H
 #define ENGINE_CREW_HEART_FIXTURE_H
 
@@ -34,13 +34,13 @@
  * again. Until that is mended workers are not counted right after a node has come; 0: they are. */
 #define HEART_KNOWN_JOIN 1
 
-/* Once Redis knows of a pause, and as long as the node can ask it, no call to the AI begins later
- * than this: news are looked for every CREW_NEWS_MS, shares at the latest every CREW_MANAGE_MS, and
- * a round takes some ten calls. */
+/* Once a pause is in Redis, and as long as the node can reach Redis, no call to the AI begins later
+ * than this: the stream of changes is read every CREW_NEWS_MS, shares at the latest every
+ * CREW_MANAGE_MS, and a round takes some ten calls. */
 #define HEART_PAUSE_MS 700
 
-#define HEART_RETURN_MS 1000 /* until a node that was silent has said how many workers it has */
-#define HEART_SILENT_MS (MEMBER_SILENT_MS - 3 * MEMBER_BEAT_MS) /* it will be taken for dead soon */
+#define HEART_RETURN_MS 1000 /* until a node that was cut off has claimed its workers again */
+#define HEART_SILENT_MS (MEMBER_SILENT_MS - 3 * MEMBER_BEAT_MS) /* it soon counts as dead */
 
 #define HEART_PARAMS "{\"kind\":\"heart\",\"question\":\"q\"}"
 
@@ -58,7 +58,7 @@ struct redis {
 
 struct ai {
     struct heart_world *world;
-    const struct redis *redis; /* of its node: what it cannot know of, it need not obey */
+    const struct redis *redis; /* of its node: while it is down, a pause cannot reach the node */
     int64_t sum_us;
 };
 
@@ -88,7 +88,7 @@ struct heart_user {
     int64_t deposited, spent;
     size_t records;  /* of the billing queue, that were looked at */
     int64_t workers; /* at the last look */
-    bool excused;    /* a node was silent: its workers do not count until there are few enough */
+    bool excused;    /* a node sent no heartbeat: no limit until there are few enough workers */
 };
 
 /* A row of query_log, and what the world has seen of the run. */
@@ -104,8 +104,8 @@ struct heart_run {
     /* Redis. */
     struct str status, pending, inflight, result, arrivals; /* its keys */
     bool known;
-    enum run_state told;
-    int64_t told_ms, told_changed; /* when, and which promise */
+    enum run_state told;           /* the state in Redis */
+    int64_t told_ms, told_changed; /* since when, and of which version of the row */
     int64_t leases;                /* while it is paused or has ended: no more than this */
     int64_t results;               /* when it was terminated */
     size_t arrived;                /* results that were looked at */
@@ -143,7 +143,7 @@ void heart_node_up(struct heart_world *w, int slot);
 void heart_node_kill(struct task *t, struct heart_world *w, int slot);
 void heart_node_drain(struct task *t, struct heart_world *w, int slot, int64_t ms);
 
-/* Submits a run of units, each of papers at cents; it is told to Redis now or by the keeper. */
+/* Submits a run of units, each of papers at cents; written to Redis now, or later by the keeper. */
 struct heart_run *heart_submit(struct task *t, struct heart_world *w, int user, int units,
                                int papers, int64_t cents);
 /* What a user does; the error of run_control. */
@@ -155,8 +155,8 @@ void heart_permit(struct heart_world *w, int user, int64_t permission);
 bool heart_settle(struct task *t, struct heart_world *w, int64_t ms);
 bool heart_at_rest(struct heart_world *w);
 
-/* Redis is another one from now on; older: and has lost what came since redis_model_save. Connections
- * are the caller's to break and mend. */
+/* Redis restarts; older: it comes back without what was written since redis_model_save. The caller
+ * breaks and mends connections. */
 void heart_restart(struct heart_world *w, bool older);
 
 /* --- heart_look.c: invariants --- */
@@ -168,7 +168,7 @@ int64_t heart_workers(const struct heart_world *w, int64_t uid); /* of all nodes
 void heart_look_script(struct heart_world *w, const struct redis_script *s, size_t argc,
                        const struct str *argv);
 void heart_look_call(struct heart_world *w, const struct ai *ai, struct str doi);
-void heart_look_older(struct heart_world *w); /* what was seen before may be gone */
+void heart_look_older(struct heart_world *w); /* resets what Redis may have lost */
 void heart_look(struct heart_world *w);       /* at any time */
 void heart_look_end(struct heart_world *w);   /* at rest */
 /* An integer that the model answers; absent: it has none. */

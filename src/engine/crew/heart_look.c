@@ -66,14 +66,14 @@ static void look_record(struct heart_world *w, struct heart_user *u, struct str 
     check(r);
     int64_t paper = paper_of(r, str_cut(&doi, '"')), cents = 0;
     if (paper < 0 || !str_to_i64(str_cut(&cost, '}'), &cents))
-        heart_problem(w, "run %s: a record is none: %.*s", r->qid, STR_ARG(record));
+        heart_problem(w, "run %s: a record is malformed: %.*s", r->qid, STR_ARG(record));
     else if (r->charged[paper]++)
         heart_problem(w, "run %s: paper %lld is charged twice", r->qid, (long long)paper);
     else if (cents != r->cents)
         heart_problem(w, "run %s: paper %lld costs %lld", r->qid, (long long)paper,
                       (long long)cents);
     if (r->known && r->told != RUN_RUNNING && r->told != RUN_PAUSED)
-        heart_problem(w, "run %s is %s, and is charged", r->qid, run_state_name(r->told));
+        heart_problem(w, "run %s is charged while it is %s", r->qid, run_state_name(r->told));
     u->spent += cents;
 }
 
@@ -85,7 +85,7 @@ static void look_money(struct heart_world *w, struct heart_user *u)
         redis_model_call(w->model, a, STR("HGET"), key_ledger(a, u->uid), STR("run"));
     if (balance == INT64_MIN || run->type != REDIS_STRING ||
         !str_eq(run->str, redis_model_run_id(w->model)))
-        return; /* it will be loaded */
+        return; /* the balance is not loaded yet */
     if (balance < 0)
         heart_problem(w, "user %lld has a balance below zero", (long long)u->uid);
     if (balance + u->spent != u->deposited)
@@ -178,22 +178,22 @@ static void look_run(struct heart_world *w, struct heart_run *r)
     int64_t leases = heart_number(w, STR("HLEN"), r->inflight, STR_NULL, 0), had = r->leases;
     r->leases = leases;
     if (changed < r->told_changed)
-        heart_problem(w, "run %s: Redis is told an older promise", r->qid);
+        heart_problem(w, "run %s: an older version of its row overwrites a newer one", r->qid);
     r->told_changed = changed;
     if (!r->known || r->told != state)
         look_change(w, r, state);
     else if (state != RUN_RUNNING && leases > had)
-        heart_problem(w, "run %s is %s, and a unit is taken", r->qid, run_state_name(state));
+        heart_problem(w, "run %s: a unit is taken while it is %s", r->qid, run_state_name(state));
     if (total >= 0)
         look_units(w, r, total, redis_number(s->items[3], 0));
     if (state == RUN_CANCELLED &&
         heart_number(w, STR("HLEN"), r->result, STR_NULL, 0) != r->results)
-        heart_problem(w, "run %s was terminated, and a result came", r->qid);
+        heart_problem(w, "run %s: a result is recorded after it was terminated", r->qid);
 }
 
-/* Redis came back older than it was. What it has lost was not charged: the ledger, which is not here,
- * has given that money back. Claims are lost, too: the first node that is back may be granted what
- * workers of another one, which have a paper in hand, still use. */
+/* Redis came back older than it was. Charges that it has lost do not count: the real ledger, which
+ * is not part of the bench, refunds them. Claims are lost, too: the first node that reconnects may
+ * be granted workers that another node, with papers in hand, still has. */
 void heart_look_older(struct heart_world *w)
 {
     struct arena_mark mark = arena_mark(&w->scratch);
@@ -264,8 +264,8 @@ int64_t heart_workers(const struct heart_world *w, int64_t uid)
     return sum;
 }
 
-/* Its last beat, as Redis knows it, is so old that others may take it for dead: then its workers do
- * not count, until it has said how many they are. */
+/* Its last heartbeat in Redis is so old that other nodes may treat it as dead: then its workers do
+ * not count until it has claimed them again. */
 static bool is_silent(struct heart_world *w, struct heart_node *n)
 {
     struct str name = str_printf(&w->scratch, "%016" PRIx64, n->node.incarnation);
@@ -285,7 +285,7 @@ static bool any_silent(struct heart_world *w)
     return silent;
 }
 
-/* A permission that was lowered takes workers away after the papers in their hands; but none comes
+/* After a permission was lowered, workers beyond it stop with the paper in hand; no worker starts
  * beyond it. */
 void heart_look(struct heart_world *w)
 {

@@ -1,16 +1,16 @@
 /* wire/redis.h for the bench: a connection that delays, loses and breaks, to a model in memory.
  *
  * A call is sent, arrives after 0 to 3 ms, is executed there, and its reply comes back after 0 to
- * 3 ms. Calls of one connection arrive in the order in which they were sent. One whose task is
- * cancelled on the way arrives or does not, by chance. */
+ * 3 ms. Calls of one connection arrive in the order in which they were sent. A call whose task is
+ * cancelled on the way is executed or lost, by chance. */
 #include <event2/event.h>
 
 #include "engine/crew/heart_fixture.h"
 
 #define DELAY_MS 3
 
-/* Nothing here has a file descriptor, so the loop need not ask the kernel. It would wait for it if no
- * task had anything to wait for but another one: that is a deadlock. */
+/* Nothing here has a file descriptor, so the loop need not ask the kernel. It would block there
+ * only if all tasks waited for one another: that is a deadlock. */
 int event_base_loop(struct event_base *base, int flags)
 {
     (void)base;

@@ -1,6 +1,6 @@
 /* Schedules: everything that happens in one follows from its seed. Users submit, pause, resume,
- * terminate and recharge; nodes drain, die and come back; connections break; calls are lost. Then all
- * goes well, for long enough that every run must come to its end. */
+ * terminate and recharge; nodes drain, die and come back; connections break; calls are lost. Then
+ * faults stop, for long enough that every run must end. */
 #include "engine/crew/heart_schedule.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define RESUME_MS  500
 #define RICH       100000
 #define LOST_MS    1500 /* that a restart may cost: Redis writes to disk every second */
-#define SILENCE_MS 6000 /* longer than a node may be silent */
+#define SILENCE_MS 6000 /* longer than a node may go without a heartbeat */
 
 enum deed_kind {
     SUBMIT,
@@ -107,7 +107,7 @@ static void leave(struct task *t, struct heart_world *w, const struct deed *d)
     come_back(t, w, d->which % HEART_NODES, d->ms);
 }
 
-/* Nodes may be others by the time that it is mended: those begin with a connection of their own. */
+/* By then the slot may have a new node, which has a connection of its own. */
 static void mend(struct task *t, struct heart_world *w, const struct heart_node *was, int slot,
                  int64_t ms)
 {
@@ -126,7 +126,7 @@ static void cut(struct task *t, struct heart_world *w, const struct deed *d)
     mend(t, w, n, slot, d->number % 4 ? d->ms / 10 : SILENCE_MS);
 }
 
-/* Redis is another one, and may have lost what came since it was saved. */
+/* Redis restarts, and may come back without what was written since it was saved. */
 static void restart(struct task *t, struct heart_world *w, const struct deed *d)
 {
     struct heart_node *was[HEART_NODES];
@@ -261,7 +261,7 @@ static void set_up(struct heart_world *w, struct plan *p)
     }
 }
 
-/* Nothing goes wrong any more, and all runs may work. */
+/* Faults stop, and all runs may work. */
 static void calm_down(struct heart_world *w)
 {
     w->redis_faults = w->sql_faults = w->no_keys_until_ms = 0;
@@ -275,8 +275,7 @@ static void calm_down(struct heart_world *w)
             heart_node_up(w, i);
 }
 
-/* A run may pause itself after the recharge, for a charge that was refused before: so again and
- * again. */
+/* A charge that was refused before the recharge may pause its run after it: resume repeatedly. */
 static void resume_all(struct task *t, struct heart_world *w)
 {
     for (size_t i = 0; i < w->run_count; i++)
@@ -299,15 +298,14 @@ static void come_to_rest(struct task *t, struct heart_world *w)
     for (size_t i = 0; !heart_at_rest(w) && i < w->run_count; i++) {
         const struct heart_run *r = &w->runs[i];
         if (!run_state_final(r->state) || r->told != r->state || r->leases)
-            heart_problem(w, "run %s does not come to its end: %s, in Redis %s with %lld leases",
-                          r->qid, run_state_name(r->state), run_state_name(r->told),
-                          (long long)r->leases);
+            heart_problem(w, "run %s does not end: %s, in Redis %s with %lld leases", r->qid,
+                          run_state_name(r->state), run_state_name(r->told), (long long)r->leases);
     }
     if (!heart_at_rest(w))
-        heart_problem(w, "a crew does not forget a run that has ended");
+        heart_problem(w, "a crew does not close a run that has ended");
 }
 
-/* Deed by deed, and until all of them are over; up to the first problem. */
+/* Starts the deeds at their times and waits for all of them; stops at the first problem. */
 static void carry_out(struct task *t, struct heart_world *w, struct plan *p)
 {
     for (size_t next = 0; (next < p->count || w->group.count) && !*w->problem;) {

@@ -13,6 +13,7 @@ struct heart_schedule {
     int64_t virtual_ms, ai_calls; /* of all so far */
 };
 
-/* False: an invariant did not hold; problem says which, and when. The same seed, the same schedule. */
+/* False: an invariant did not hold; problem says which, and when. The same seed gives the same
+ * schedule. */
 bool heart_schedule_run(struct heart_schedule *s, uint64_t seed);
 #endif

@@ -45,7 +45,7 @@ static void row_cells(struct task *t, const struct heart_run *r, struct sql_rows
     out->cells = copy;
 }
 
-/* What the keeper looks at. */
+/* What the keeper reads. */
 static void brief_cells(struct task *t, struct heart_world *w, struct str after,
                         struct sql_rows *out)
 {
@@ -111,7 +111,8 @@ static int execute(struct task *t, struct heart_world *w, const char *statement,
     return 0;
 }
 
-/* Before it is done: 0, or an error with which it is not done. *after: an error when it was. */
+/* Draws the faults of a statement. Returns 0, or an error without executing it. *after: an error to
+ * return although it was executed. */
 static int travel(struct task *t, struct heart_world *w, int *after)
 {
     *after = heart_chance(w, w->sql_faults) ? ERR_UNCERTAIN : 0;
@@ -142,7 +143,7 @@ int sql_on_argv(struct task *t, struct sql *c, const char *statement, size_t arg
     return execute(t, ((struct sql_pool *)(void *)c)->world, statement, argv, out);
 }
 
-/* The body never waits, so it is alone. */
+/* The body never waits, so the transaction is isolated. */
 int sql_tx(struct task *t, struct sql_pool *p,
            int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
 {

@@ -91,7 +91,7 @@ static void two_nodes(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 6, 5, 10);
     int64_t most = 0, both = 0;
-    until(t, w, 1000); /* each node must have heard of the other */
+    until(t, w, 1000); /* each node must have the other in its member list */
     struct heart_run *s = heart_submit(t, w, 0, 6, 5, 10);
     for (int i = 0; i < 400 && !heart_at_rest(w); i++) {
         until(t, w, 10);
@@ -132,7 +132,7 @@ static void terminated(struct task *t, struct heart_world *w)
     is_int(heart_control(t, w, r, RUN_TERMINATE), 0, "a run is terminated while the AI thinks");
     until(t, w, 300);
     ok(w->ai_busy == 0 && heart_workers(w, 1) == 0, "its calls are cut off, its workers gone");
-    ok(heart_settle(t, w, 5000), "the crews forget it");
+    ok(heart_settle(t, w, 5000), "the crews close it");
     ok(results_of(r) == 0 && w->users[0].spent == 0, "and nothing is charged");
 }
 
@@ -142,15 +142,15 @@ static void late_reply(struct task *t, struct heart_world *w)
     struct heart_run *r = heart_submit(t, w, 0, 2, 10, 10);
     until_asked(t, w, r, 2);
     until(t, w, 20);
-    heart_redis_break(&w->nodes[0]->redis); /* neither node hears of the end */
+    heart_redis_break(&w->nodes[0]->redis); /* no node can read that the run has ended */
     heart_redis_break(&w->nodes[1]->redis);
     int64_t before = results_of(r);
-    is_int(heart_control(t, w, r, RUN_TERMINATE), 0, "a run ends while its nodes cannot hear");
+    is_int(heart_control(t, w, r, RUN_TERMINATE), 0, "a run ends while its nodes are cut off");
     until(t, w, 500);
     ok(asked_of(r) > before, "they have replies of the AI in hand");
     heart_redis_mend(&w->nodes[0]->redis);
     heart_redis_mend(&w->nodes[1]->redis);
-    ok(heart_settle(t, w, 10000), "they hear of it");
+    ok(heart_settle(t, w, 10000), "they are connected again and close it");
     is_int(results_of(r), before, "and replies that came after the end are not recorded");
 }
 
@@ -178,7 +178,7 @@ static void drained_at_once(struct task *t, struct heart_world *w)
 static void died(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
-    until(t, w, 4500); /* silence means nothing before */
+    until(t, w, 4500); /* before that a missing heartbeat means nothing */
     struct heart_run *s = heart_submit(t, w, 0, 8, 5, 10);
     until_asked(t, w, s, 8);
     heart_node_kill(t, w, 1);
@@ -198,7 +198,7 @@ static void silent(struct task *t, struct heart_world *w)
     until_asked(t, w, r, 2);
     until(t, w, 1000);
     heart_redis_break(&w->nodes[0]->redis);
-    until(t, w, 8000); /* it works on, and its unit is somebody else's by now */
+    until(t, w, 8000); /* it works on, and another node has leased its unit meanwhile */
     heart_redis_mend(&w->nodes[0]->redis);
     ok(heart_settle(t, w, 60000) && r->state == RUN_DONE,
        "a node that lost its lease does no harm");
@@ -215,7 +215,7 @@ static void broke(struct task *t, struct heart_world *w)
     ok(r->state == RUN_PAUSED && !strcmp(r->reason, RUN_REASON_FUNDS),
        "a run pauses itself when the money is gone");
     until(t, w, 1000);
-    ok(w->users[0].spent == 200 && heart_workers(w, 1) == 0, "nothing is owed, nobody works");
+    ok(w->users[0].spent == 200 && heart_workers(w, 1) == 0, "nothing is owed, no worker is left");
     heart_recharge(w, 0, 1000);
     is_int(heart_control(t, w, r, RUN_RESUME), 0, "after a recharge it is resumed");
     ok(heart_settle(t, w, 10000) && r->state == RUN_DONE, "and is done");
@@ -273,7 +273,7 @@ static void restarted_aside(struct task *t, struct heart_world *w)
     ok(asked_of(r) == 1 && w->users[0].spent == 10, "papers that have a result are passed over");
 }
 
-/* What a node has finished and forgotten is its own again. */
+/* A lease that a node has given back is its own again after Redis comes back older. */
 static void older_aside(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = begin_on_first(t, w, 2);
@@ -291,8 +291,8 @@ static void older_aside(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 20, "and what was lost is judged and paid again");
 }
 
-/* Redis comes back as it was before a run was terminated. Until a dispatcher has told it what the rows
- * say, and here there is none at first, no worker starts. */
+/* Redis comes back as it was before a run was terminated. No worker starts until a dispatcher, and
+ * there is none at first, has reconciled Redis with the rows. */
 static void older(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
@@ -310,9 +310,8 @@ static void older(struct task *t, struct heart_world *w)
     for (int i = 0; i < HEART_NODES; i++)
         heart_redis_mend(&w->nodes[i]->redis);
     until(t, w, 2000);
-    ok(r->told == RUN_RUNNING,
-       "Redis comes back older, and takes a run that has ended for RUNNING");
-    ok(heart_workers(w, 1) == 0 && asked_of(r) == asked, "nodes wait until it knows better");
+    ok(r->told == RUN_RUNNING, "Redis comes back older, with a run as RUNNING that has ended");
+    ok(heart_workers(w, 1) == 0 && asked_of(r) == asked, "no worker starts until it is reconciled");
     heart_node_kill(t, w, 0);
     heart_node_up(w, 0);
     ok(heart_settle(t, w, 20000) && r->told == RUN_CANCELLED, "and then the run is over again");
@@ -350,7 +349,7 @@ static uint64_t number_of(const char *name, uint64_t absent)
     return text && str_to_i64(str_of(text), &n) && n >= 0 ? (uint64_t)n : absent;
 }
 
-/* HEART_SEED: the first seed. HEART_SCHEDULES: how many. HEART_LOG: what nodes say. */
+/* HEART_SEED: the first seed. HEART_SCHEDULES: how many. HEART_LOG: prints the nodes' log. */
 static void schedules(void)
 {
     struct heart_schedule s = {.model = model};
@@ -372,7 +371,7 @@ static void schedules(void)
     is_int(failed, 0, "in all schedules all invariants hold");
 }
 
-/* What the schedules must find. The first two are those that this bench was built for. */
+/* Defects that the schedules must find. The first two are those that this bench was built for. */
 static const struct mutation {
     const char *name, *script, *from, *to;
 } mutations[] = {
@@ -389,7 +388,7 @@ static const struct mutation {
      "elseif false then"},
     {"workers_claim.lua without a limit", "workers_claim",
      "math.min(wants - has, permission - total)", "wants - has"},
-    {"run_tell.lua that takes an older promise for a newer one", "run_tell",
+    {"run_tell.lua that lets an older version of the row overwrite a newer one", "run_tell",
      "was[2] and tonumber(was[2]) >= changed", "false"},
 };
 

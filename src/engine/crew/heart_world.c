@@ -6,7 +6,7 @@
 #include "engine/runs/keeper.h"
 #include "engine/store/keys.h"
 
-#define READ_MS 1000 /* so long a permission that was read may be on its way */
+#define READ_MS 1000 /* a permission that was read before a change may be used for this long */
 
 /* --- nodes --- */
 
@@ -26,7 +26,7 @@ static struct heart_node *node_new(struct heart_world *w)
     return n;
 }
 
-/* One page of metrics for each place, for all worlds. */
+/* One page of metrics for each slot, for all worlds. */
 static struct metrics *metrics_of(int slot)
 {
     static struct metrics *pages[HEART_NODES];
@@ -94,7 +94,7 @@ static void node_free(struct heart_node *n)
     free(n);
 }
 
-/* Nothing of it runs on: what its tasks have sent is on its way, and that is all. */
+/* Cancels all of its tasks at once; only calls that they have sent may still arrive. */
 void heart_node_kill(struct task *t, struct heart_world *w, int slot)
 {
     struct heart_node *n = w->nodes[slot];
@@ -192,7 +192,7 @@ struct heart_run *heart_submit(struct task *t, struct heart_world *w, int user, 
                           .reason = STR(""),
                           .params = STR(HEART_PARAMS),
                           .papers = units * papers};
-    if (run_announce(t, &w->fronts[0]->runs, &row)) /* then the keeper does it */
+    if (run_announce(t, &w->fronts[0]->runs, &row)) /* then the keeper announces it */
         return r;
     return r;
 }

@@ -10,7 +10,7 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-/* --- what is said --- */
+/* --- the heartbeat --- */
 
 static struct str note_json(struct task *t, const struct member_note *note)
 {
@@ -85,7 +85,7 @@ int members_beat(struct task *t, struct members *m, const struct member_note *no
     return 0;
 }
 
-/* --- what follows from it --- */
+/* --- conclusions from the list --- */
 
 bool members_certain(const struct members *m, int64_t now_ms)
 {

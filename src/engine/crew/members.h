@@ -1,8 +1,8 @@
-/* members.h -- which nodes live, and what each says of itself.
+/* members.h -- which nodes live, and what each reports about itself.
  *
- * Every node gives a sign of life in MEMBER_BEAT_MS, by a script, on Redis' clock. Who was silent for
- * MEMBER_SILENT_MS is dead: its units go back, its workers count no more. A node that was only slow
- * can do no harm then, because units are leased (units.h).
+ * Every node sends a heartbeat each MEMBER_BEAT_MS, by a script, on Redis' clock. A node without a
+ * heartbeat for MEMBER_SILENT_MS is dead: its units go back, its workers count no more. A node that
+ * was only slow can do no harm then, because units are leased (units.h).
  *
  * For MEMBER_SILENT_MS after a connection to Redis was made, silence means nothing: no node could
  * be heard before, if it was Redis that was away. That is so with the same generation, too: hence
@@ -14,7 +14,7 @@
 
 #define MEMBER_BEAT_MS   500
 #define MEMBER_SILENT_MS 4000
-#define MEMBERS_MAX      256 /* more are not seen */
+#define MEMBERS_MAX      256 /* further ones are ignored */
 
 struct member {
     uint64_t incarnation;
@@ -32,26 +32,27 @@ struct members {
     int64_t since_ms; /* of the epoch */
 };
 
-struct member_note { /* what a node says of itself */
+struct member_note { /* what a node reports with its heartbeat */
     struct member self;
-    struct str id;     /* of its place, which who follows it has again; see controls.h */
+    struct str id;     /* of the slot; a restarted node in the same slot reuses it (controls.h) */
     struct str name;   /* "host:pid" */
     struct str runs;   /* JSON: {"<uid>:<qid>": workers} */
     bool drained;      /* by an admin */
     struct str prompt; /* fingerprint of its instructions to the AI */
-    int64_t resident_bytes, late_us, tasks; /* how it is */
+    int64_t resident_bytes, late_us, tasks; /* load of the process */
 };
 
-/* note NULL: we go. */
+/* Sends a heartbeat and reads the list of members. note NULL: this node leaves the list. */
 MUST_CHECK int members_beat(struct task *t, struct members *m, const struct member_note *note);
 
-/* Silence means death. */
+/* The membership list is complete: an absent incarnation may be treated as dead. */
 bool members_certain(const struct members *m, int64_t now_ms);
 bool members_live(const struct members *m, uint64_t incarnation);
 
-/* Does anybody take work? */
+/* At least one node takes work. */
 bool members_any_takes(const struct members *m);
 
-/* How many of count workers of a run are this node's: spread over all that take work, beginning anywhere. */
+/* How many of count workers of a run are this node's: spread evenly over all nodes that take work,
+ * beginning with one that the hash of the run's name picks. */
 int64_t members_share(const struct members *m, struct str run, int64_t count);
 #endif

@@ -1,4 +1,5 @@
-/* Who lives, who does what share, and that nobody has more workers than permitted; on a real Redis. */
+/* Heartbeats and the member list, shares of nodes, and that no user has more workers than
+ * permitted; on a real Redis. */
 #include "engine/crew/members.h"
 
 #include <inttypes.h>
@@ -55,25 +56,26 @@ static void test_life(struct task *t, void *arg)
            !members_live(&a.members, 0xb),
        "each by its incarnation");
     const struct member *m = &a.members.list[1];
-    ok(!m->takes && m->latency_us == 250 && m->workers == 7, "with what it says of itself");
+    ok(!m->takes && m->latency_us == 250 && m->workers == 7, "with what it reports about itself");
     ok(members_any_takes(&a.members), "one of them takes work");
     check(beat(t, &a, false, 0) == 0);
     ok(!members_any_takes(&a.members), "or none");
     check(beat(t, &a, true, 0) == 0);
     int64_t now_ms = loop_now_ms(task_loop(t));
-    ok(!members_certain(&a.members, now_ms), "silence means nothing at first");
-    ok(members_certain(&a.members, now_ms + MEMBER_SILENT_MS), "but later it does");
-    /* As if the other had been silent. */
+    ok(!members_certain(&a.members, now_ms), "a missing heartbeat means nothing at first");
+    ok(members_certain(&a.members, now_ms + MEMBER_SILENT_MS), "but later the node is dead");
+    /* As if the other had sent no heartbeat. */
     check(redis_call(t, a.redis, key_nodes, NULL, STR("ZADD"), key_nodes, STR("1"),
                      STR("b000000000000001")) == 0);
     check(beat(t, &a, true, 0) == 0);
     ok(a.members.count == 1 && !members_live(&a.members, 0xb000000000000001),
-       "who is silent is dead");
+       "a node without heartbeats is dead");
     const struct redis_reply *r;
     check(redis_call(t, a.redis, key_nodes_info, &r, STR("HLEN"), key_nodes_info) == 0);
     is_int(r->integer, 1, "and is not shown any more");
     check(beat(t, &b, true, 0) == 0 && b.members.count == 2);
-    ok(members_beat(t, &a.members, NULL) == 0 && a.members.count == 1, "who goes says so");
+    ok(members_beat(t, &a.members, NULL) == 0 && a.members.count == 1,
+       "a node that leaves is removed");
     close_node(t, &b);
     close_node(t, &a);
 }
@@ -105,7 +107,7 @@ static void test_share(void)
     ok(even, "and are even");
     ok(first[0] && first[1] && first[2], "single workers are not all on one node");
     m[0].list[0].takes = false;
-    is_int(members_share(&m[0], STR("1:a"), 10), 0, "who drains has no share");
+    is_int(members_share(&m[0], STR("1:a"), 10), 0, "a node that drains has no share");
 }
 
 /* One run of a user on one node. */
@@ -134,9 +136,9 @@ static void test_claims(struct task *t, void *arg)
     is_int(claim(t, &a, 10, "x", 0, 7), 7, "seven of ten");
     is_int(claim(t, &b, 10, "x", 0, 7), 3, "the rest");
     is_int(claim(t, &b, 10, "x", 3, 7), 3, "no more than that");
-    is_int(claim(t, &a, 10, "x", 7, 4), 7, "who shall have less keeps what still works");
-    is_int(claim(t, &a, 10, "x", 4, 4), 4, "until it does not");
-    is_int(claim(t, &b, 10, "x", 3, 7), 6, "then others may have them");
+    is_int(claim(t, &a, 10, "x", 7, 4), 7, "a lower share keeps workers that run");
+    is_int(claim(t, &a, 10, "x", 4, 4), 4, "until they have ended");
+    is_int(claim(t, &b, 10, "x", 3, 7), 6, "then another node may claim them");
     is_int(claim(t, &a, 5, "x", 4, 6), 4, "a permission that was lowered gives nothing new");
     is_int(claim(t, &a, 10, "x", 0, 0), 0, "and all go");
     is_int(claim(t, &b, 10, "x", 0, 0), 0, "on both nodes");

@@ -1,5 +1,5 @@
 -- Heartbeat of a node, on the clock of Redis: stores its note, and returns those of all nodes that
--- live. A node that was silent for too long goes to the lost ones.
+-- live. A node without a heartbeat for silent_ms moves to the hash of lost nodes.
 --   key nodes
 --   key notes
 --   key lost

@@ -1,4 +1,4 @@
--- A run leaves the queue: it gets workers, or is not to have any.
+-- Removes a run from the queue, and lists it as running if it gets workers.
 --   key queue
 --   key running
 --   arg run

@@ -1,6 +1,7 @@
-/* What a worker works on: units that it takes, and their papers, a few at a time. While it judges the last paper of a lot,
- * the next lot is fetched, that of the next unit, too. A lot is what a worker can judge in about a second, so
- * that thousands of workers hold little memory. */
+/* The supply of a worker: leases units and loads their papers, one lot at a time. While the worker
+ * judges the last paper of a lot, a fetcher loads the next lot, also across the end of a unit. A
+ * lot is what a worker can judge in about a second, so that thousands of workers hold little
+ * memory. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -34,7 +35,7 @@ void supply_close_unit(struct worker *w, struct work_unit *u)
     free(u);
 }
 
-/* R4: terminate? pause? else a unit; in one script. */
+/* R4: one script checks for terminate and pause, and leases a unit if there is neither. */
 static int take(struct task *t, struct worker *w, struct work_unit *u)
 {
     struct crew *c = w->run->crew;
@@ -53,7 +54,7 @@ static int take(struct task *t, struct worker *w, struct work_unit *u)
 
 /* --- its papers --- */
 
-/* Keeps those that have no result yet. A run that tries its failed papers again keeps these. */
+/* Keeps papers that have no result yet. A run that retries its failed papers keeps these, too. */
 static int pass_over(struct task *t, const struct crew_run *r, struct app_paper *papers,
                      size_t *count)
 {
@@ -99,7 +100,7 @@ static bool same_place(const struct app_paper *a, const struct app_paper *b)
     return a->year == b->year && a->cents == b->cents && str_eq(a->journal, b->journal);
 }
 
-/* Out of the task's arena, into one piece of memory: places, papers, names of journals, DOIs. */
+/* Copies them from the task's arena into one allocation: places, papers, journals, DOIs. */
 static void keep_papers(struct work_unit *u, const struct app_paper *papers, size_t count)
 {
     size_t places = 0, names = 0, dois = 0;
@@ -153,13 +154,13 @@ static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
     return err;
 }
 
-/* --- a few of them --- */
+/* --- lots --- */
 
 static size_t lot_size(const struct worker *w, const struct work_unit *u)
 {
     int64_t latency_us, tokens;
     ai_averages(w->run->crew->node->ai, &latency_us, &tokens);
-    /* Before the first verdict a worker gets few: all of them begin at once. */
+    /* Few before the first verdict: the latency is not known, and all workers begin at once. */
     size_t n = latency_us > 0 ? (size_t)(LOT_US / latency_us) : 0;
     if (n < LOT_PAPERS_MIN)
         n = LOT_PAPERS_MIN;
@@ -204,7 +205,7 @@ static int fetch_lot(struct task *t, struct worker *w, struct work_unit *u, stru
     return err;
 }
 
-/* Can be repeated after any error: what was done stays done. */
+/* Can be repeated after any error: it continues with the first step that was not done. */
 static int fetch(struct task *t, struct worker *w, struct lot **out)
 {
     struct work_unit *u = w->unit;
@@ -217,7 +218,7 @@ static int fetch(struct task *t, struct worker *w, struct lot **out)
         err = list_papers(t, w, u);
     if (!err)
         err = fetch_lot(t, w, u, out);
-    /* Only take may say that there is nothing to do. */
+    /* ERR_NOT_FOUND and ERR_CLOSED end the worker: only take may return them. */
     return err == ERR_NOT_FOUND || err == ERR_CLOSED ? ERR_INTERNAL : err;
 }
 
@@ -231,7 +232,8 @@ static void fetch_for(struct task *t, struct worker *w)
     int err = w->next_err = fetch(t, w, &w->next);
     if (err && err != ERR_NOT_FOUND && err != ERR_CLOSED && err != ERR_CANCELED &&
         err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN)
-        log_warn("crew", "run %.*s waits: %s", STR_ARG(w->run->run.id.qid), task_error(t));
+        log_warn("crew", "papers of run %.*s cannot be loaded, its worker retries: %s",
+                 STR_ARG(w->run->run.id.qid), task_error(t));
     w->fetcher = NULL;
     w->supply = SUPPLY_THERE;
     if (w->waits)
@@ -239,7 +241,7 @@ static void fetch_for(struct task *t, struct worker *w)
     task_scope_end(t, scope);
 }
 
-/* Ends when nobody is hungry, or with a worker that leaves. */
+/* Ends when no worker waits for a lot, or when the worker that it serves stops (supply_end). */
 static void fetcher(struct task *t, void *arg)
 {
     struct crew *c = arg;
@@ -248,7 +250,8 @@ static void fetcher(struct task *t, void *arg)
     c->fetcher_count--;
 }
 
-/* Not one for each worker: each needs memory for what Redis answers, which it gives one after the other anyway. */
+/* Fewer fetchers than workers: each needs memory for the replies of Redis, which come one after the
+ * other anyway. */
 static void start_fetcher(struct crew *c)
 {
     if (c->fetcher_count < FETCHERS_MAX && task_go(&c->fetchers, "fetcher", fetcher, c) == 0)
@@ -261,13 +264,13 @@ void supply_ahead(struct worker *w)
     w->supply = SUPPLY_ASKED;
     list_push(&c->hungry, &w->hunger);
     start_fetcher(c);
-    if (c->fetcher_count == 0) { /* and none can be had */
+    if (c->fetcher_count == 0) { /* and none could be started */
         list_del(&w->hunger);
         w->supply = SUPPLY_NONE;
     }
 }
 
-/* --- what a worker does meanwhile --- */
+/* --- the worker's side --- */
 
 static int await(struct task *t, struct worker *w)
 {
@@ -319,7 +322,7 @@ void supply_end(struct task *t, struct worker *w)
     w->waits = true;
     while (w->supply == SUPPLY_FETCHING)
         task_wait_always(t);
-    if (!list_empty(&w->run->crew->hungry)) /* it would have gone on to them */
+    if (!list_empty(&w->run->crew->hungry)) /* the cancelled fetcher would have served them */
         start_fetcher(w->run->crew);
     free(w->next);
     while (!list_empty(&w->units)) {

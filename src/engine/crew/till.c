@@ -9,10 +9,10 @@
 #define BACKOFF_MS     50
 #define BACKOFF_MS_MAX 2000
 
-/* One piece of memory: the strings stand behind it. */
+/* One allocation: the strings follow the struct. */
 struct till_record {
     struct list link;
-    struct till_slip *slip; /* NULL: whoever gave it has left */
+    struct till_slip *slip; /* NULL: the worker has ended */
     bool taken;             /* a clerk has it */
     struct charge charge;
 };
@@ -43,7 +43,7 @@ static void gather(struct task *t, struct till *x)
     task_deadline_restore(t, old);
 }
 
-/* Somebody waits for its last one: if it is in line still, nobody shall be patient. */
+/* A worker waits for a queued record: flush without waiting for the batch to fill. */
 static void hurry(struct till *x, const struct till_slip *s)
 {
     if (!s->record || s->record->taken)
@@ -68,7 +68,7 @@ static int charge(struct task *t, struct till *x, const struct list *batch, size
     return err;
 }
 
-/* What its worker is told. */
+/* The error that the worker gets. */
 static int verdict_on(enum charge_outcome outcome)
 {
     return outcome == CHARGE_FUNDS ? ERR_FUNDS : outcome == CHARGE_STOPPED ? ERR_CLOSED : 0;
@@ -101,12 +101,12 @@ static void serve(struct task *t, struct till *x)
     x->hurried = x->hurried && x->count > 0;
     if (x->count > 0)
         start_clerk(x);
-    if (count == 0) /* whoever gave it has taken it back */
+    if (count == 0) /* the worker was cut off and has dropped its record */
         return;
     enum charge_outcome *out = ARENA_ARRAY(task_arena(t), enum charge_outcome, count);
     int err = charge(t, x, &batch, count, out), refusal = err == ERR_CANCELED ? 0 : err;
     if (refusal)
-        log_warn("till", "%zu verdicts of run %.*s are not recorded, the run pauses itself: %s",
+        log_warn("till", "%zu verdicts of run %.*s cannot be recorded, the run is paused: %s",
                  count, STR_ARG(list_entry(batch.next, struct till_record, link)->charge.qid),
                  task_error(t));
     for (size_t i = 0; i < count; i++) {
@@ -132,7 +132,7 @@ static void clerk(struct task *t, void *arg)
     x->clerks--;
 }
 
-/* If none can be had, one of those that there are comes back for the rest. */
+/* If none can be started, a clerk that already runs takes the rest when it is done. */
 static void start_clerk(struct till *x)
 {
     if (x->clerks == TILL_CLERKS_MAX || task_go(x->group, "clerk", clerk, x))
@@ -179,7 +179,7 @@ int till_wait(struct task *t, struct till *x, struct till_slip *s)
 int till_give(struct task *t, struct till *x, struct till_slip *s, const struct charge *c)
 {
     check(!s->record);
-    const char *problem = charge_problem(c); /* here, so that it does not spoil the others' call */
+    const char *problem = charge_problem(c); /* here, so that it does not fail the whole batch */
     if (problem) {
         x->refused(t, x->arg, task_fail(t, ERR_INVALID, "%s", problem));
         return task_fail(t, ERR_INVALID, "%s", problem);

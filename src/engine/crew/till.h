@@ -1,14 +1,17 @@
 /* till.h -- verdicts of one run on their way into the ledger.
  *
- * A worker hands a verdict in and asks the AI about its next paper while it is recorded and charged: as many calls are
- * under way as there are workers, and a call of the charge script costs little more for a hundred papers than for one. How a
- * verdict goes:
+ * A worker hands a verdict in and asks the AI about its next paper while the verdict is recorded
+ * and charged: as many calls are under way as there are workers, and a call of the charge script
+ * costs little more for a hundred papers than for one. How a verdict goes:
  *
- *   1. till_give puts it in line, and does not wait. The first one in line starts a clerk, a task of its own.
- *   2. The clerk gathers until there are CHARGE_MANY_MAX, or somebody waits, or TILL_PATIENCE_MS have passed. Then it
- *      charges them in one call. It was paid for, so the clerk waits for the stores as long as need be.
- *   3. Before a worker hands in its next one, till_wait tells what became of the last one: it is never more than one verdict
- *      ahead.
+ *   1. till_give appends it to the queue, and does not wait. The first one in the queue starts a
+ *      clerk, a task of its own.
+ *   2. The clerk collects a batch: until there are CHARGE_MANY_MAX, or a worker waits for a queued
+ *      record, or TILL_PATIENCE_MS have passed. Then it charges the batch in one call. The AI's
+ *      answers are paid for, so the clerk retries, with backoff, for as long as the stores are
+ *      unavailable.
+ *   3. Before a worker hands in its next verdict, till_wait returns what became of the last one: a
+ *      worker is never more than one verdict ahead.
  *
  * A verdict that cannot be recorded for a lasting reason (too little money, a ledger that cannot be
  * loaded, not a charge) pauses its run at once: otherwise the run's next workers would ask the AI
@@ -32,12 +35,12 @@ struct till {
     void (*refused)(struct task *t, void *arg, int err);
     void *arg;
 
-    struct list line; /* struct till_record that no clerk has */
+    struct list line; /* queue: struct till_record that no clerk has */
     size_t count;     /* of them */
     size_t clerks;
-    bool gathers;          /* one of them does, or will in a moment */
+    bool gathers;          /* one of them collects a batch, or was started to */
     struct task *gatherer; /* that one, while it waits */
-    bool hurried;          /* somebody needs what is in line */
+    bool hurried;          /* a worker waits for a queued record: flush */
 };
 
 /* One worker's. Zero at first. */
@@ -48,16 +51,17 @@ struct till_slip {
 };
 
 void till_open(struct till *x);
-bool till_idle(const struct till *x); /* it may be forgotten */
+bool till_idle(const struct till *x); /* no record, no clerk: it may be freed */
 
-/* Until the slip's last one is recorded; 0 if there was none. ERR_FUNDS, ERR_CLOSED (the run is terminated), ERR_INTERNAL, and
- * others: it was refused. */
+/* Waits until the slip's last verdict is recorded; 0 if there was none. ERR_FUNDS, ERR_CLOSED (the
+ * run is terminated), ERR_INTERNAL, and others: it was refused. */
 MUST_CHECK int till_wait(struct task *t, struct till *x, struct till_slip *s);
-/* After till_wait. c's strings are copied, but for qid, which must stay as long as the till is not idle. ERR_INVALID: not a
- * charge; refused has been called. ERR_LIMIT: there is nobody who could record it. */
+/* After till_wait. c's strings are copied, but for qid, which must stay valid until the till is
+ * idle. ERR_INVALID: not a charge; refused has been called. ERR_LIMIT: no clerk runs and none could
+ * be started; the verdict was not taken. */
 MUST_CHECK int till_give(struct task *t, struct till *x, struct till_slip *s,
                          const struct charge *c);
-/* The worker ends. Waits for its last one even if the task is cancelled, unless *cut_off: then it is dropped if no clerk has
- * it. Whoever sets that wakes the task. */
+/* The worker ends. Waits for its last verdict even if the task is cancelled, unless *cut_off: then
+ * the verdict is dropped if no clerk has it. The caller that sets *cut_off must wake the task. */
 void till_leave(struct task *t, struct till *x, struct till_slip *s, const bool *cut_off);
 #endif

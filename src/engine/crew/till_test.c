@@ -1,4 +1,5 @@
-/* Verdicts on their way into the ledger: together, while their workers go on, and whatever the stores do. */
+/* Verdicts on their way into the ledger: in batches, while their workers go on, and while stores
+ * are unavailable. */
 #include "engine/crew/till.h"
 #include "engine/money/ledger_fixture.h"
 
@@ -44,7 +45,7 @@ static void close_desk(struct task *t, struct desk *d)
 {
     check(group_join(t, &d->workers) == 0);
     check(group_join(t, &d->clerks) == 0);
-    ok(till_idle(&d->till), "nobody is at the till any more");
+    ok(till_idle(&d->till), "no record and no clerk is left at the till");
     close_node(t, &d->n);
 }
 
@@ -155,14 +156,14 @@ static void test_meanwhile(struct task *t, void *arg)
     for (int i = 3; i < 40; i++)
         check(give(t, &d, &s, i, 10) == 0);
     ok(loop_now_us(task_loop(t)) - begun_us < 37 * TILL_PATIENCE_MS * 500,
-       "nobody is patient with others while somebody waits");
+       "a clerk does not wait for more records while a worker waits for one");
     is_int(till_wait(t, &d.till, &s), 0, "until the last one is recorded");
     ok(results(t, &d) == 39 && judged == 39, "all are there");
     int64_t until_ms = loop_now_ms(task_loop(t)) + 2000;
     check(give(t, &d, &s, 40, 10) == 0);
     while (results(t, &d) < 40 && loop_now_ms(task_loop(t)) < until_ms)
         pause_ms(t, 2);
-    is_int(results(t, &d), 40, "one that nobody waits for is recorded, too");
+    is_int(results(t, &d), 40, "one that no worker waits for is recorded, too");
     struct charge c = paper_of(t, d.uid, d.qid, 41, 0);
     c.outcome = OUTCOME_FAILED;
     ok(till_give(t, &d.till, &s, &c) == 0 && till_wait(t, &d.till, &s) == 0 && failed == 1 &&
@@ -170,10 +171,10 @@ static void test_meanwhile(struct task *t, void *arg)
        "and a failure as one");
     c.doi = STR("");
     is_int(till_give(t, &d.till, &s, &c), ERR_INVALID, "what is no charge is not taken");
-    ok(d.refusals == 1 && d.refusal == ERR_INVALID, "the run is told");
-    is_int(give(t, &d, &s, 42, 10), 0, "and harms nobody");
+    ok(d.refusals == 1 && d.refusal == ERR_INVALID, "refused is called");
+    is_int(give(t, &d, &s, 42, 10), 0, "and other verdicts are taken");
     till_leave(t, &d.till, &s, &stays);
-    is_int(results(t, &d), 42, "whoever leaves waits for its last one");
+    is_int(results(t, &d), 42, "a worker that ends waits for its last one");
     close_desk(t, &d);
 }
 
@@ -190,17 +191,17 @@ static void test_funds(struct task *t, void *arg)
     is_int(till_wait(t, &d.till, &s[0]), 0, "money for one");
     is_int(give(t, &d, &s[1], 4, 0), ERR_FUNDS, "the next one learns it with its next verdict");
     is_int(till_wait(t, &d.till, &s[2]), ERR_FUNDS, "or when it asks");
-    ok(d.refusals == 1 && d.refusal == ERR_FUNDS, "the run is told once");
+    ok(d.refusals == 1 && d.refusal == ERR_FUNDS, "refused is called once");
     ok(results(t, &d) == 1 && in_redis(t, &d.n, d.uid) == 5 && judged == 1, "one is charged");
     say(t, &d.n, STR("HSET"), key_query_status(task_arena(t), d.uid, d.qid), STR("state"),
         STR("CANCELLED"));
     is_int(give(t, &d, &s[0], 5, 1), 0, "after a run was terminated");
     is_int(till_wait(t, &d.till, &s[0]), ERR_CLOSED, "nothing is taken");
-    ok(results(t, &d) == 1 && d.refusals == 1, "nor told");
+    ok(results(t, &d) == 1 && d.refusals == 1, "nor is refused called");
     close_desk(t, &d);
 }
 
-/* A record that is no record: the balance cannot be loaded, and no repeat heals that. */
+/* A malformed record: the balance cannot be loaded, and a retry does not help. */
 static void test_ledger_broken(struct task *t, void *arg)
 {
     (void)arg;
@@ -214,7 +215,7 @@ static void test_ledger_broken(struct task *t, void *arg)
     for (int i = 0; i < 3; i++)
         is_int(till_wait(t, &d.till, &s[i]), ERR_REFUSED, "a verdict is refused");
     check(group_join(t, &d.clerks) == 0);
-    ok(d.refusals == 1 && d.refusal == ERR_REFUSED && *d.words, "the run is told once, and why: %s",
+    ok(d.refusals == 1 && d.refusal == ERR_REFUSED && *d.words, "refused is called once, with: %s",
        d.words);
     ok(results(t, &d) == 0 && judged == 0, "nothing is recorded");
     say(t, &d.n, STR("DEL"), queue, STR_NULL, STR_NULL);
@@ -224,7 +225,7 @@ static void test_ledger_broken(struct task *t, void *arg)
     close_desk(t, &d);
 }
 
-/* --- stores that are away --- */
+/* --- stores that are unavailable --- */
 
 static void test_redis_away(struct task *t, void *arg)
 {
@@ -243,7 +244,7 @@ static void test_redis_away(struct task *t, void *arg)
     is_int(d.written, 0, "and kept");
     bool cut_off = true;
     till_leave(t, &d.till, &gone, &cut_off);
-    ok(!till_idle(&d.till), "who is cut off need not wait");
+    ok(!till_idle(&d.till), "a worker that is cut off does not wait");
     store_redis_spawn(&store, NULL);
     await_new_redis(t, &d.n, epoch);
     say(t, &d.n, STR("HSET"), key_query_status(task_arena(t), d.uid, d.qid), STR("state"),

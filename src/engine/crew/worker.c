@@ -1,4 +1,4 @@
-/* One worker: takes a unit, judges its papers one by one, takes the next (R4, R5, R6). */
+/* One worker: leases a unit, judges its papers one by one, leases the next (R4, R5, R6). */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -7,12 +7,13 @@
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
 
-#define BACKOFF_MS 50   /* a unit is done, and a store is away */
-#define NO_KEY_MS  2000 /* there is no key that can be used: look again */
+#define BACKOFF_MS 50   /* a unit is done, and a store is unavailable */
+#define NO_KEY_MS  2000 /* no API key can be used: wait before the next attempt */
 
 /* --- one paper --- */
 
-/* The result, or why there is none. Other than 0: there may be one later. */
+/* Fills *out with the result, or with the reason why the paper failed. Other than 0: neither is
+ * known, and the paper stays open. */
 static int judge(struct task *t, struct worker *w, const struct app_paper *p, struct str packed,
                  struct result *out)
 {
@@ -30,7 +31,7 @@ static int judge(struct task *t, struct worker *w, const struct app_paper *p, st
     return 0;
 }
 
-/* It is recorded and charged while the AI thinks about the next one. */
+/* The till records and charges the result while this worker asks the AI about the next paper. */
 static int record(struct task *t, struct worker *w, const struct app_paper *p,
                   const struct result *result)
 {
@@ -55,7 +56,7 @@ static int work_on_paper(struct task *t, struct worker *w, const struct app_pape
     struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year),
                             .outcome = OUTCOME_FAILED};
     int err = judge(t, w, p, packed, &result);
-    w->in_hand = true; /* also if it failed: that is recorded, too */
+    w->in_hand = true; /* also if the paper failed: a failure is recorded, too */
     if (!err)
         err = record(t, w, p, &result);
     w->in_hand = false;
@@ -64,13 +65,14 @@ static int work_on_paper(struct task *t, struct worker *w, const struct app_pape
 
 /* --- one unit --- */
 
-/* R6: the worker that finishes the last one ends the run. If MySQL is away, the keeper ends it. */
+/* R6: the worker that finishes the last unit ends the run. If MySQL is unavailable, the keeper ends
+ * it later. */
 static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
 {
     struct node *n = w->run->crew->node;
     bool last = false;
     enum run_state state;
-    w->in_hand = true; /* nothing is left to do: a pause need not cut us off */
+    w->in_hand = true; /* only bookkeeping is left: a pause must not cancel it */
     int err = till_wait(t, &w->run->till, &w->slip);
     while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
         err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS));

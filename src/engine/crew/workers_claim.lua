@@ -1,5 +1,5 @@
--- A node says how many workers it has for the runs of one user, and asks for more. All living nodes
--- together never have more workers for one user than the user's permission.
+-- A node reports how many workers it has for the runs of one user, and claims more. All living
+-- nodes together never have more workers for one user than the user's permission.
 --   key workers
 --   arg permission
 --   arg node: its incarnation

@@ -1,4 +1,4 @@
--- Leaves tombstones where sessions were: they have ended, and no loader can fill them again.
+-- Replaces sessions that have ended by tombstones: no loader can fill them again.
 --   key set: the sids of their owner
 --   keys sessions
 --   arg ms: how long the tombstones live

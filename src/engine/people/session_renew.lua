@@ -1,4 +1,4 @@
--- Notes that a session was used, unless that was noted lately.
+-- Renews a session that was used, unless it was renewed lately.
 --   key session
 --   key set: the sids of its owner
 --   arg sid
@@ -6,8 +6,8 @@
 --   arg now: the time in seconds
 --   arg each: seconds between two renewals here
 --   arg row_each: and of the row in MySQL
--- Returns 2: done, and the row is due: the caller renews it. 1: done. 0: nothing to do, or it is not
--- there. Idempotent.
+-- Returns 2: done, and the row is due: the caller renews it. 1: done. 0: nothing to do, or it is
+-- not there. Idempotent.
 if redis.call('HEXISTS', KEYS.session, 'user_id') == 0 then
     return 0
 end

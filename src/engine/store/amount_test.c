@@ -74,7 +74,7 @@ static void test_write(void)
     arena_init(&a);
     is_str(amount_decimal(&a, 24000), STR("240.00"), "written with two decimals");
     is_str(amount_decimal(&a, 5), STR("0.05"), "below one");
-    is_str(amount_decimal(&a, -5), STR("-0.05"), "below zero, for those who look for an error");
+    is_str(amount_decimal(&a, -5), STR("-0.05"), "below zero, for the search for an error");
     is_str(amount_decimal(&a, 99999999999999), STR("999999999999.99"), "as large as the column");
     is_str(amount_decimal(&a, INT64_MIN), STR("-92233720368547758.08"), "as small as can be");
     int64_t back = -1, wrong = 0;

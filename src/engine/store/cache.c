@@ -7,7 +7,7 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define LOADS_MAX  3 /* of a row that is changed again and again while it is read */
+#define LOADS_MAX  3 /* attempts at a row that is changed while it is read */
 #define JOINS_MAX  3 /* failed loads of other tasks that a task joins; then it loads by itself */
 #define RENEWED_MS (10LL * 60 * 1000)
 
@@ -140,12 +140,12 @@ int cache_look(struct task *t, struct cache *c, const struct record_kind *k, str
     return 0;
 }
 
-/* *filled stays false: Redis knows of a newer row. */
+/* *filled stays false: Redis has a newer version. */
 static int fill(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,
                 const void *record, bool *filled)
 {
     struct arena *a = task_arena(t);
-    /* The deadline first: a record without one would stay for ever. */
+    /* The deadline first: a record without one would never be evicted. */
     int err = cache_renew(t, c, k->owner, uid);
     if (err)
         return err;
@@ -182,10 +182,10 @@ int cache_find(struct task *t, struct sql_pool *sql, const struct cache_kind *k,
     return 0;
 }
 
-/* --- loads, one at a time per key --- */
+/* --- singleflight: one load at a time per key --- */
 
 struct flight {
-    int users; /* tasks: the loader, and those that wait for it */
+    int users; /* reference count: the loader, and tasks that wait for it */
     bool ended;
     int err;
     void *record; /* in the arena: the loader's own may go before all have read it */
@@ -260,7 +260,7 @@ static int load(struct task *t, struct cache *c, const struct cache_kind *k, int
                           : cache_find(t, c->sql, k, "uid", sql_int(uid), out);
         if (err)
             return err;
-        /* What was read before Redis went away may be older than what was dropped from it. */
+        /* A row that was read before Redis was lost may be older than what was dropped there. */
         *degraded = !trusted || !cache_trusts_redis(c) || !generation_lasts(c->redis, &before);
         if (!*degraded && (err = fill(t, c, k, uid, out, &filled))) {
             if (!cache_goes_on(t))
@@ -270,7 +270,7 @@ static int load(struct task *t, struct cache *c, const struct cache_kind *k, int
         if (filled || *degraded)
             return 0;
     }
-    return 0; /* right when it was read; the next reader fills Redis */
+    return 0; /* the row was current when it was read; the next reader fills Redis */
 }
 
 static int lead(struct task *t, struct cache *c, const struct cache_kind *k, int64_t uid,

@@ -12,10 +12,10 @@
  * sweeper evicts users whose deadline is over. Admins have no deadline; their records have a TTL.
  *
  * When Redis does not answer, records come from MySQL, marked degraded, and nothing is filled.
- * Redis cannot be told of changes then: the owner is marked in table cache_stale in the same
- * transaction (cache_mark_stale), and once Redis is back nothing of a marked owner is read from
- * there before it was dropped. A Redis that was restarted may have lost its last second: then every
- * user that has a deadline there counts as changed. */
+ * Changes cannot be written to Redis then, so table cache_stale is an outbox: the transaction that
+ * changes a row also marks its owner there (cache_mark_stale), and once Redis is back nothing of a
+ * marked owner is read from it before that was dropped. A Redis that was restarted may have lost
+ * its last second: then every user that has a deadline there counts as changed. */
 #ifndef ENGINE_STORE_CACHE_H
 #define ENGINE_STORE_CACHE_H
 
@@ -82,14 +82,15 @@ MUST_CHECK int cache_look(struct task *t, struct cache *c, const struct record_k
 /* In the transaction that changes a row or ends a session of the owner. */
 MUST_CHECK int cache_mark_stale(struct task *t, struct sql *c, const struct cache_owner *o,
                                 int64_t uid);
-/* After it: tells Redis the new version, then settles the owner. If that fails the mark stays, and
- * cache_task does both. */
+/* After the commit: writes the new version to Redis, then settles the owner. If that fails the mark
+ * stays, and cache_task does both. */
 #define CACHE_VERSION_GONE (1LL << 53) /* of a row that was deleted; exact in Lua, too */
 void cache_changed(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid,
                    int64_t version);
 /* Drops what Redis holds of a marked owner, sessions too, and takes the mark away unless it was
- * raised meanwhile: a mark does not tell which of several changes it stands for. Does nothing where
- * there is no mark. For changes without a version; cache_task does the same within a second. */
+ * raised meanwhile: a mark does not show which of several changes it stands for. Does nothing where
+ * there is no mark, so it is idempotent. For changes without a version; cache_task does the same
+ * within a second. */
 MUST_CHECK int cache_settle(struct task *t, struct cache *c, const struct cache_owner *o,
                             int64_t uid);
 
@@ -109,7 +110,7 @@ static inline bool cache_goes_on(const struct task *t)
 {
     return !task_canceled(t) && task_time_left_ms(t) > 0;
 }
-/* For ever: drains cache_stale, and does so before Redis is trusted again after it was away. A
- * task_fn with a struct cache. */
+/* Runs until it is cancelled: drains cache_stale, and does so before Redis is trusted again after
+ * it was unavailable. A task_fn with a struct cache. */
 void cache_task(struct task *t, void *arg);
 #endif

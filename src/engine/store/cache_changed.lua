@@ -1,5 +1,6 @@
--- Leaves the version of a changed row, alone: the record counts as missing, and a fill with an older
--- row is refused. Also where nothing was: a loader may have the old row in hand.
+-- Replaces a record by the version of its changed row, alone: the record counts as missing, and the
+-- version is a fencing token that refuses a fill with an older row. Also where nothing was: a
+-- loader may have read the old row already.
 --   key record
 --   arg version: of the row
 --   arg ms: to live; 0: no end

@@ -25,11 +25,11 @@ struct cache {
     struct map *flights; /* key -> struct flight: what is being loaded now */
 
     /* Connection to Redis on which all marks were drained; 0: none. The generation would not do:
-     * while this node is cut off, it cannot tell the same server of changes. */
+     * while this node is cut off, it cannot write changes to the same server. */
     uint64_t drained_epoch;
-    struct generation vetted; /* whose records are trusted, or marked */
+    struct generation vetted; /* all of its records are trusted, or marked */
 
-    /* Whose deadline was renewed when; a newer user takes the place of an older one. */
+    /* When a user's deadline was last renewed; a user replaces another one with the same index. */
     struct {
         int64_t uid, at_ms;
     } touched[CACHE_TOUCHED_MAX];

@@ -1,12 +1,12 @@
-/* What Redis was not told. Table cache_stale has a mark for every user and admin of which Redis may
- * hold something old:
+/* Changes that are not in Redis yet. Table cache_stale is their outbox: it has a mark for every
+ * user and admin of which Redis may hold something old:
  *
  *   1. the transaction that changes a row or ends a session raises the mark of its owner;
  *   2. to take a mark away, its number is read, then all that Redis holds of that owner is dropped,
  *      and then the mark goes, if its number is still the same. So a change that comes in between
- *      keeps its mark, whichever nodes are at work.
+ *      keeps its mark, also when several nodes drain the table at once.
  *
- * A mark begins with a random number: one that went and came again is not taken for the former.
+ * A mark begins with a random number: a mark that was deleted and raised again has another one.
  *
  * And a Redis that was restarted may have lost its last second, with versions whose marks are gone
  * already. So its generation is kept in Redis itself; where it is another one, all users that have
@@ -17,7 +17,7 @@
 #include "engine/store/scripts.h"
 
 #define ROUND_MS  1000
-#define LOOK_MS   100 /* so soon is a new connection noticed */
+#define LOOK_MS   100 /* how often to look for a new connection */
 #define PAGE_ROWS 500
 
 const struct cache_owner cache_users = {
@@ -61,7 +61,7 @@ static int leave_version(struct task *t, struct cache *c, const struct cache_own
     struct arena *a = task_arena(t);
     struct str key = o->info(a, s->uid);
     cache_outdate(c, key);
-    /* The deadline first: a version without one would stay for ever. */
+    /* The deadline first: a version without one would never be evicted. */
     int err = cache_renew(t, c, o, s->uid);
     if (err)
         return err;
@@ -98,9 +98,9 @@ static int leave_set(struct task *t, struct cache *c, struct str set,
     return redis_argv(t, c->redis, set, 2 + sids->count, argv, NULL);
 }
 
-/* A session must never be in Redis and not in its owner's set: it could not be found again. One
- * that is loaded while the sids leave the set is dropped by the second round, and if the node dies
- * in between, what was there before is gone already. */
+/* A session must never be in Redis without being in its owner's set: it could not be found again. A
+ * session that is loaded while the sids are removed from the set is dropped by the second round; if
+ * the node dies in between, the sessions that were there before are gone already. */
 static int drop_sessions(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid)
 {
     struct str set = o->sessions(task_arena(t), uid);
@@ -223,10 +223,10 @@ void cache_changed(struct task *t, struct cache *c, const struct cache_owner *o,
     if (!err)
         err = cache_settle(t, c, o, uid);
     if (err)
-        (void)task_fail(t, 0, "%s", text); /* the change is done, and its mark stays */
+        (void)task_fail(t, 0, "%s", text); /* the change is committed, and its mark stays */
 }
 
-/* --- all the time --- */
+/* --- the background task --- */
 
 static int mark_users(struct task *t, struct sql *c, void *arg)
 {
@@ -236,7 +236,7 @@ static int mark_users(struct task *t, struct sql *c, void *arg)
     for (size_t i = 0; i < uids->count; i++) {
         int64_t uid;
         if (!str_to_i64(uids->items[i]->str, &uid) || uid < 1 || uid > INT32_MAX)
-            continue; /* no user has it */
+            continue; /* not a uid */
         cells[n++] = sql_int(uid);
         cells[n++] = sql_text(STR("user"));
         cells[n++] = sql_int(first_number(t));
@@ -251,7 +251,8 @@ static int mark_users(struct task *t, struct sql *c, void *arg)
                         sql_int(first_number(t)));
 }
 
-/* A user that has a record in Redis has a deadline there, which was written before. */
+/* The sorted set of deadlines lists every user that has a record in Redis: a deadline is written
+ * before the record. */
 static int mark_all(struct task *t, struct cache *c, const struct generation *now)
 {
     const struct redis_reply *r;
@@ -290,13 +291,13 @@ static int drain(struct task *t, struct cache *c)
         err = settle(t, c, &cache_users, 0, INT64_MAX);
     if (!err)
         err = settle(t, c, &cache_admins, 0, INT64_MAX);
-    /* A connection that was lost meanwhile begins anew: Redis may be another one now. */
+    /* After a reconnect the drain is repeated: the server may be another one. */
     if (!err && epoch == redis_epoch(c->redis))
         c->drained_epoch = epoch;
     return err;
 }
 
-/* Until the next round is due, or Redis is back. */
+/* Waits until the next round is due, or Redis is reconnected. */
 static int wait_round(struct task *t, struct cache *c, uint64_t tried_epoch)
 {
     for (int64_t waited = 0; waited < ROUND_MS; waited += LOOK_MS) {

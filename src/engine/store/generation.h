@@ -1,11 +1,11 @@
-/* generation.h -- which Redis was that?
+/* generation.h -- which process of Redis data was read from.
  *
  * A Redis that was restarted may have come back older than it was, or empty; so may another server
  * behind the same address. Redis names each of its processes by a random run id: that is the
  * *generation* here ("run" is a query of a user). What was read from one generation says nothing
- * about the next. Whoever remembers something across a wait takes the generation with it, and
- * compares before use; scripts compare for themselves (GENERATION, see scripts.py). What happens
- * when it changes is told in docs/restart.md. */
+ * about the next. Code that keeps such a value across a wait keeps the generation with it, and
+ * compares before use; scripts compare it themselves (GENERATION, see scripts.py). docs/restart.md
+ * describes what happens when it changes. */
 #ifndef ENGINE_STORE_GENERATION_H
 #define ENGINE_STORE_GENERATION_H
 

@@ -30,8 +30,8 @@ KEY(key_keeper_lock, "sys:lock:keeper")
 KEY(key_download_queue, "download_queue")
 KEY(key_download_taken, "download_taken")
 
-/* Names of journals and tags come from outside: they are copied byte for byte, not printed. Nor is
- * anything else that is made for every paper. */
+/* Names of journals and tags come from outside: they are copied byte for byte, not formatted. Keys
+ * that are made for every paper are not formatted either, to save time. */
 static struct str of_number(struct arena *a, struct str before, int64_t n, struct str after)
 {
     char digits[STR_INT_BYTES];
@@ -73,7 +73,7 @@ struct str key_block(struct arena *a, struct str journal, int64_t year)
     return STR_JOIN(a, STR("meta:"), journal, STR(":"), str_digits(digits, year));
 }
 
-/* Journals may have colons in them: it is read from its end. */
+/* Journals may have colons in them: the name is read from its end. */
 bool key_block_read(struct str name, struct str *journal, int64_t *year, struct str *slice)
 {
     struct str prefix = STR("meta:");
@@ -92,8 +92,8 @@ bool key_block_read(struct str name, struct str *journal, int64_t *year, struct 
     return true;
 }
 
-/* A cluster places a key by what it has in braces, or else by all of it. So these two are where
- * the block is that they belong to, and one script may touch all three. */
+/* A cluster hashes the part of a key in braces, or else all of it. So these two are in the slot of
+ * the block that they belong to, and one script may touch all three. */
 struct str key_block_lock(struct arena *a, struct str journal, int64_t year)
 {
     return STR_JOIN(a, STR("sys:lock:{"), key_block(a, journal, year), STR("}"));

@@ -43,5 +43,5 @@ void lock_drop(struct task *t, const struct lock *l)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
     if (SCRIPT(t, l->redis, lock_drop, NULL, .lock = l->key, .token = lock_token(l)))
-        (void)task_fail(t, 0, "%s", text); /* what went wrong before matters more */
+        (void)task_fail(t, 0, "%s", text); /* keep the caller's error: the lock expires anyway */
 }

@@ -1,7 +1,8 @@
-/* lock.h -- one at a time over all nodes: a key in Redis that holds a token for a while.
+/* lock.h -- one holder at a time over all nodes: a lease, kept as a key in Redis with a token.
  *
  * A lock saves work, it does not guard data: its holder may stall until it has expired. So whatever
- * is written under a lock is written by a script that looks at the token once more. */
+ * is written under a lock is written by a script that compares the token once more (a fencing
+ * token). */
 #ifndef ENGINE_STORE_LOCK_H
 #define ENGINE_STORE_LOCK_H
 
@@ -15,12 +16,12 @@ struct lock {
     char token[LOCK_TOKEN_BYTES]; /* random: tells this holder from all others; with a NUL */
 };
 
-/* Takes it for ms. key must live as long as the lock. ERR_BUSY: somebody else has it. */
+/* Takes it for ms. key must live as long as the lock. ERR_BUSY: another holder has it. */
 MUST_CHECK int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms,
                          struct lock *out);
-/* Makes it last ms from now. ERR_CONFLICT: it has expired and may be somebody else's. */
+/* Renews the lease: ms from now. ERR_CONFLICT: it has expired and may have another holder. */
 MUST_CHECK int lock_keep(struct task *t, const struct lock *l, int64_t ms);
-/* Lets go. If that cannot be done now, it ends by itself. */
+/* Releases it. If Redis does not answer, the lock expires by itself. Idempotent. */
 void lock_drop(struct task *t, const struct lock *l);
 static inline struct str lock_token(const struct lock *l)
 {

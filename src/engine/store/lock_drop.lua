@@ -1,4 +1,4 @@
--- Lets go of a lock, if the token still holds it.
+-- Releases a lock, if the token still holds it.
 --   key lock
 --   arg token
 -- Returns 1, or 0: it has expired and may be another holder's. Idempotent.

@@ -1,4 +1,4 @@
--- Makes a lock last longer, if the token still holds it.
+-- Renews the lease of a lock, if the token still holds it.
 --   key lock
 --   arg token
 --   arg ms: from now

@@ -67,8 +67,8 @@ static void test_expired(struct task *t, void *arg)
     is_int(lock_keep(t, &slow, 1000), ERR_CONFLICT, "an expired lock cannot be kept");
     is_int(ask(t, f.redis, "EXISTS", key), 0, "nor comes back by that");
     check(lock_take(t, f.redis, key, 20000, &next) == 0);
-    is_int(lock_keep(t, &slow, 90000), ERR_CONFLICT, "somebody else's neither");
-    ok(ask(t, f.redis, "PTTL", key) <= 20000, "which is left as it was");
+    is_int(lock_keep(t, &slow, 90000), ERR_CONFLICT, "nor can one that has another holder");
+    ok(ask(t, f.redis, "PTTL", key) <= 20000, "whose lease stays as it was");
     lock_drop(t, &slow);
     is_int(ask(t, f.redis, "EXISTS", key), 1, "nor dropped");
     is_int(lock_keep(t, &next, 1000), 0, "its holder has it still");

@@ -35,14 +35,14 @@ struct record_kind {
 
 /* "SELECT uid, username FROM user_info <rest>". */
 const char *record_select(struct arena *a, const struct record_kind *k, const char *rest);
-/* A row of such a SELECT. Other members of *out stay as they are; texts are borrowed from the
+/* Reads a row of such a SELECT. Other members of *out stay as they are; texts are borrowed from the
  * row. */
 void record_take(const struct record_kind *k, const struct sql_value *row, void *out);
 
 /* A field of the reply to HGETALL; p == NULL: there is none. */
 struct str record_value(const struct redis_reply *hash, const char *field);
-/* The whole of that reply; texts are borrowed from it. False: a field is missing, or has a value
- * that is none of its type; *out is undefined then. */
+/* Reads the whole reply; texts are borrowed from it. False: a field is missing, or its value does
+ * not have its type; *out is undefined then. */
 bool record_read(const struct record_kind *k, const struct redis_reply *hash, void *out);
 /* field, value, field, value, ... */
 struct script_list record_write(struct arena *a, const struct record_kind *k, const void *record);
