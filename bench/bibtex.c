@@ -1,5 +1,5 @@
-/* Megabytes of BibTeX per second: bench_bibtex ROUNDS FILE... reads the files from memory and prints
- * "MB/s entries". */
+/* Megabytes of BibTeX per second: bench_bibtex ROUNDS FILE... reads the files from memory and
+ * prints "MB/s entries". */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>

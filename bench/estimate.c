@@ -1,6 +1,6 @@
-/* Milliseconds of an estimate over 500 journals and 10 years, and of a list of 30 journals with 15 years
- * each, on the stores of the settings: bench_estimate. Fills the catalog with made-up journals
- * first. The medians of many rounds. */
+/* Milliseconds of an estimate over 500 journals and 10 years, and of a list of 30 journals with
+ * 15 years each, on the stores of the settings: bench_estimate. Fills the catalog with made-up
+ * journals first. The medians of many rounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

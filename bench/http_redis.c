@@ -1,5 +1,5 @@
-/* One Redis read, answered as small JSON: bench_http_redis PORT REDIS_SOCKET serves until SIGTERM. One
- * node's parts: the loop, the HTTP server, the Redis connection. */
+/* One Redis read, answered as small JSON: bench_http_redis PORT REDIS_SOCKET serves until SIGTERM.
+ * One node's parts: the loop, the HTTP server, the Redis connection. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* A paper's way from its packed bytes to the prompt, and back from the reply to the result: bench_paper ROUNDS FILE.bib...
- * packs the files' papers as blocks have them and prints microseconds a paper as JSON. */
+/* A paper's way from its packed bytes to the prompt, and back from the reply to the result:
+ * bench_paper ROUNDS FILE.bib... packs the files' papers as blocks have them and prints
+ * microseconds a paper as JSON. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,8 +22,8 @@ void redis_model_free(struct redis_model *m);
 void redis_model_clear(struct redis_model *m, uint64_t run);
 /* The same keys, another run id: the server was restarted and has lost nothing. */
 void redis_model_restart(struct redis_model *m, uint64_t run);
-/* Notes all keys as they are now. After redis_model_restore they are so again, under another run id:
- * the server was restarted and has lost what came since. False: nothing was saved. */
+/* Notes all keys as they are now. After redis_model_restore they are so again, under another run
+ * id: the server was restarted and has lost what came since. False: nothing was saved. */
 void redis_model_save(struct redis_model *m);
 bool redis_model_restore(struct redis_model *m, uint64_t run);
 void redis_model_clock(struct redis_model *m, int64_t wall_ms);
@@ -41,8 +41,8 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
                                              const struct redis_script *s, size_t key_count,
                                              size_t argc, const struct str *argv);
 
-/* Mutation: from now on the script of that name is another one, with one text in place of another that
- * it must contain once. Both NULL: it is itself again. One script at a time. */
+/* Mutation: from now on the script of that name is another one, with one text in place of another
+ * that it must contain once. Both NULL: it is itself again. One script at a time. */
 void redis_model_mutate(struct redis_model *m, const char *script, const char *from,
                         const char *to);
 #endif

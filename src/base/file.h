@@ -10,6 +10,6 @@ MUST_CHECK int file_read(struct arena *a, const char *path, size_t most, struct 
 /* The same of an open file, whose position is neither used nor moved: processes may share it. */
 MUST_CHECK int file_read_fd(struct arena *a, int fd, size_t most, struct str *out);
 
-/* As much of the beginning as fits, from one read; "" when there is none. For /proc and the like. */
+/* As much of the beginning as fits, from one read; "" when there is none. For /proc files. */
 struct str file_head(const char *path, char *out, size_t cap);
 #endif

@@ -1,5 +1,5 @@
-/* datadir.h -- the folder of the private stores: made, owned, locked. engine/setup/stores.h says what it
- * holds.
+/* datadir.h -- the folder of the private stores: made, owned, locked. its contents are in
+ * engine/setup/stores.h.
  *
  * Only its owner may enter it. A folder that is not empty and never was a data directory is not
  * touched: a wrong data_dir must not change the rights of a home folder. */

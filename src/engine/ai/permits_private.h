@@ -52,11 +52,13 @@
 #define PERMITS_MINUTE_SLOTS     480
 #define PERMITS_VALID_SLOTS      6
 #define PERMITS_WAY_SLOTS        2
-#define PERMITS_SLOTS            (PERMITS_MINUTE_SLOTS + PERMITS_VALID_SLOTS + PERMITS_WAY_SLOTS + 1)
-#define PERMITS_STOCK_SLOTS      2 /* a lease is handed out for so long, */
-#define PERMITS_LEFT_SLOTS       2 /* and to waiting tasks, if it is valid for so long */
-#define PERMITS_LOTS_MAX         (4 * PERMITS_KEYS_MAX)
-#define PERMITS_ADVANCE_MAX      20000 /* requests */
+/* What counts: the minute, and what may still be sent or on its way. */
+#define PERMITS_SENT_SLOTS  (PERMITS_VALID_SLOTS + PERMITS_WAY_SLOTS)
+#define PERMITS_SLOTS       (PERMITS_MINUTE_SLOTS + PERMITS_SENT_SLOTS + 1)
+#define PERMITS_STOCK_SLOTS 2 /* a lease is handed out for so long, */
+#define PERMITS_LEFT_SLOTS  2 /* and to waiting tasks, if it is valid for so long */
+#define PERMITS_LOTS_MAX    (4 * PERMITS_KEYS_MAX)
+#define PERMITS_ADVANCE_MAX 20000 /* requests */
 
 /* What goes back to a slot. */
 struct permits_return {

@@ -432,8 +432,8 @@ static void test_redis_lost(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* A batch that was read from a Redis that MySQL has replaced, but this node has not noticed yet, is not
- * written behind the repair's back. */
+/* A batch that was read from a Redis that MySQL has replaced, which this node has not noticed yet,
+ * is not written after the repair. */
 static void test_fence(struct task *t, void *arg)
 {
     (void)arg;

@@ -31,7 +31,6 @@ class Script:
             self.fail("expected is some_name.lua")
         self.source = path.read_bytes().decode("ascii").removesuffix("\n").split("\n")
         self.declare()
-        self.old = not self.names
         body = [self.number(line) for line in self.source if not line.startswith("--")]
         for kind, name in self.names:
             if name not in self.used and kind in ("key", "arg"):
@@ -52,9 +51,9 @@ class Script:
         if kinds != sorted(kinds,
                            key=order.index) or kinds.count("keys") > 1 or kinds.count("args") > 1:
             self.fail("declare keys before arguments, and at most one list of each, last")
-        if len({name for _, name in self.names}) != len(self.names):
+        if len({name for _, name in self.names}) != len(self.names) or not kinds:
             self.fail("declare each key and argument once")
-        if kinds and kinds[0] not in ("key", "keys"):
+        if kinds[0] not in ("key", "keys"):
             self.fail("a script has a key: it says where the script runs")
         self.used = set()
 
@@ -78,15 +77,10 @@ class Script:
         redis = f'{{"{self.name}", {{{self.name}_text, sizeof({self.name}_text) - 1}}}}'
         further = ["true" if self.of(kind) else "false" for kind in ("keys", "args")]
         value = f"{{{redis}, {len(self.of('key'))}, {len(self.of('arg'))}, {', '.join(further)}}}"
-        kind = "script"
-        if self.old:
-            kind, value = "redis_script", redis
         return "\n".join([f"static const char {self.name}_text[] =", *lines, "    ;",
-                          f"const struct {kind} script_{self.name} = {value};"])
+                          f"const struct script script_{self.name} = {value};"])
 
     def declaration(self):
-        if self.old:
-            return f"extern const struct redis_script script_{self.name};"
         members = [f"    struct str {name};" for name in self.of("key") + self.of("arg")]
         members += [f"    struct script_list {name};" for name in self.of("keys") + self.of("args")]
         return "\n".join([f"struct script_{self.name}_call {{", *members, "};",
