@@ -137,11 +137,11 @@ def _(m):
         equal(r.status, 201, f"{name} is added", r)
         uid[name] = r.body["uid"]
     for body, want in [({"username": "ROOT", "password": ADMIN_PASSWORD}, (409, "exists", None)),
-                       ({"username": "a b c",
-                         "password": ADMIN_PASSWORD}, (400, "invalid", "username")),
+                       ({"username": "a b c", "password": ADMIN_PASSWORD},
+                        (400, "invalid", "username")),
                        ({"username": "fine", "password": "short"}, (400, "invalid", "password")),
-                       ({"username": "fine", "password": ADMIN_PASSWORD,
-                         "role": "god"}, (400, "invalid", "role"))]:
+                       ({"username": "fine", "password": ADMIN_PASSWORD, "role": "god"},
+                        (400, "invalid", "role"))]:
         equal(root("POST", "/api/admin/admins", body).error, want, f"refused: {body['username']}")
     clerk, two = Admin(m), Admin(m)
     clerk.login("clerk")
