@@ -16,6 +16,7 @@ from harness import Millrace, http, ok, run, test, wait_for
 
 PASSWORD = "correct horse"
 FAST = {"MILLRACE_SAMPLE_PAPERS": "500"}
+PAGES_MAX = 500
 
 
 class Reply:
@@ -58,6 +59,18 @@ class Api:
         reply = Reply(http(self.server.port, path, method=method, body=data, headers=lines))
         self.fits(method, path, reply)
         return reply
+
+    def pages(self, path):
+        """The bodies of a list's pages, from the first to the last. path ends in ? or a query."""
+        join, cursor = "" if path.endswith("?") else "&", ""
+        for _ in range(PAGES_MAX):
+            r = self("GET", path + (f"{join}cursor={cursor}" if cursor else ""))
+            assert r.status == 200, r
+            yield r.body
+            cursor = r.body["next"]
+            if cursor is None:
+                return
+        raise AssertionError(f"{path}: the pages go round in circles")
 
     def login(self, name, password=PASSWORD, headers=()):
         r = self("POST", "/api/login", {"username": name, "password": password}, headers)

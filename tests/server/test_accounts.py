@@ -327,13 +327,8 @@ def _(m):
     want = sorted((f"0001-{i:04}" for i in range(50)), key=lambda q: (int(q[-4:]) // 7, q),
                   reverse=True)
     def walk(limit):
-        seen, cursor = [], ""
-        while cursor is not None:
-            page = api("GET",
-                       f"/api/queries?limit={limit}" + (f"&cursor={cursor}" if cursor else "")).body
-            seen += [q["query_id"] for q in page["queries"]]
-            cursor = page["next"]
-        return seen
+        pages = api.pages(f"/api/queries?limit={limit}")
+        return [q["query_id"] for page in pages for q in page["queries"]]
     for limit in (1, 3, 7, 50, 100):
         equal(walk(limit), want, f"all of it, {limit} at a time")
     equal(redis_link(m)("ZCARD", "user:1:history"), 51, "from Redis")
@@ -422,14 +417,11 @@ def _(m):
     for p in ("/api/queries", path):
         equal(counts(p), ("PAUSED", 12, 4, 4, "1.23"), f"{p} shows how far it is")
     def walk(query, limit):
-        seen, cursor = [], ""
-        while cursor is not None:
-            r = api(
-                "GET",
-                f"{path}/results?limit={limit}{query}" + (f"&cursor={cursor}" if cursor else ""))
-            if not ok(r.status == 200 and not r.body["restarted"], f"a page of {limit}", r):
+        seen = []
+        for page in api.pages(f"{path}/results?limit={limit}{query}"):
+            if not ok(not page["restarted"], f"a page of {limit}", page):
                 return seen
-            seen, cursor = seen + r.body["results"], r.body["next"]
+            seen += page["results"]
         return seen
     equal(walk("", 5), want, "all, as they came")
     equal(walk("&relevant=1", 3), [w for w in want if w["relevant"]], "relevant ones")

@@ -137,11 +137,11 @@ def _(m):
         equal(r.status, 201, f"{name} is added", r)
         uid[name] = r.body["uid"]
     for body, want in [({"username": "ROOT", "password": ADMIN_PASSWORD}, (409, "exists", None)),
-                       ({"username": "a b c",
-                         "password": ADMIN_PASSWORD}, (400, "invalid", "username")),
+                       ({"username": "a b c", "password": ADMIN_PASSWORD},
+                        (400, "invalid", "username")),
                        ({"username": "fine", "password": "short"}, (400, "invalid", "password")),
-                       ({"username": "fine", "password": ADMIN_PASSWORD,
-                         "role": "god"}, (400, "invalid", "role"))]:
+                       ({"username": "fine", "password": ADMIN_PASSWORD, "role": "god"},
+                        (400, "invalid", "role"))]:
         equal(root("POST", "/api/admin/admins", body).error, want, f"refused: {body['username']}")
     clerk, two = Admin(m), Admin(m)
     clerk.login("clerk")
@@ -279,11 +279,7 @@ def _(m):
         equal(one("POST", path + "/recharge", r).error, (400, "invalid", field),
               f"refused, naming {field}")
     equal(payee.me().body["balance"], "200.00", "nothing of that moved a cent")
-    records, cursor = [], ""
-    while cursor is not None:
-        page = one("GET", f"{path}/ledger?limit=4" + (f"&cursor={cursor}" if cursor else "")).body
-        records += page["records"]
-        cursor = page["next"]
+    records = [r for page in one.pages(f"{path}/ledger?limit=4") for r in page["records"]]
     equal((len(records), len({(r["source"], r["number"]) for r in records})), (22, 22),
           "the ledger, page by page")
     equal([r["at"] for r in records], sorted((r["at"] for r in records), reverse=True),
@@ -308,13 +304,10 @@ def _(m):
     sql(m, f"INSERT INTO user_info (username, username_folded, password, permission) VALUES {rows}")
     everybody = [u for u, in sql(m, "SELECT username FROM user_info ORDER BY uid")]
     def walk(query, limit):
-        seen, cursor = [], ""
-        while cursor is not None:
-            page = root("GET", f"/api/admin/users?limit={limit}{query}" +
-                        (f"&cursor={cursor}" if cursor else "")).body
+        seen = []
+        for page in root.pages(f"/api/admin/users?limit={limit}{query}"):
             ok(len(page["users"]) <= limit, "a page is no longer than asked for")
             seen += [u["username"] for u in page["users"]]
-            cursor = page["next"]
         return seen
     for limit in (1, 7, 200):
         equal(walk("", limit), everybody, f"all users, {limit} at a time")
@@ -696,13 +689,8 @@ def _(m):
         " SELECT UTC_TIMESTAMP(3), 9, 'old', 'old.deed',"
         " CONCAT('{\"outcome\": \"done\", \"reason\": \"', seq, '\"}'), '::1' FROM seq_1_to_450")
     def walk(query, limit=100):
-        rows, cursor = [], ""
-        while cursor is not None:
-            page = root("GET", f"/api/admin/audit?limit={limit}{query}" +
-                        (f"&cursor={cursor}" if cursor else "")).body
-            rows += page["actions"]
-            cursor = page["next"]
-        return rows
+        pages = root.pages(f"/api/admin/audit?limit={limit}{query}")
+        return [row for page in pages for row in page["actions"]]
     rows = walk("")
     equal([int(i) for i, in sql(m, "SELECT id FROM admin_audit ORDER BY id DESC")],
           [r["id"] for r in rows], "all of it, page by page")

@@ -4,20 +4,11 @@ import io
 import urllib.parse
 from datetime import datetime, timedelta
 
-from client import PASSWORD, Api, cli, with_server
+from client import cli, with_server
 from harness import equal, http, ok, run_tests, sql, wait_for
+from screening import QUESTION, person
 
-QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year_to": 2100}
-
-
-def person(m, name, balance="5000.00"):
-    added = cli(m, "user", "add", name, "--balance", balance, "--permission", "10",
-                stdin=PASSWORD + "\n")
-    assert added.returncode == 0, added
-    api = Api(m)
-    assert api.login(name).status == 200
-    api.uid = int(added.stdout.split()[1])
-    return api
+BALANCE = "5000.00"
 
 
 def finished_run(m, api, first=0):
@@ -53,7 +44,7 @@ def one_paper(m, api, qid):
 
 
 def refused_papers(m, api, qid, rows):
-    other = person(m, "eve")
+    other = person(m, "eve", BALANCE)
     equal(paper(other, qid, rows[0]["doi"]).error[:2], (404, "not_found"), "not to somebody else")
     second, _ = finished_run(m, api, 2)
     ok(wait_for(lambda: archived(m, second), 30), "a second run, of other papers")
@@ -68,7 +59,7 @@ def refused_papers(m, api, qid, rows):
 
 @with_server("one paper of a run")
 def _(m):
-    api = person(m, "ann")
+    api = person(m, "ann", BALANCE)
     qid, _ = finished_run(m, api)
     rows = one_paper(m, api, qid)
     ok(wait_for(lambda: archived(m, qid), 30), "the run is archived")
@@ -77,17 +68,9 @@ def _(m):
 
 
 def ledger(api, **query):
-    """All pages."""
-    entries, pages = [], 0
-    while True:
-        r = api("GET", "/api/ledger?" + urllib.parse.urlencode(query))
-        assert r.status == 200, r
-        entries += r.body["entries"]
-        pages += 1
-        assert pages < 500, "they go round in circles"
-        if r.body["next"] is None:
-            return entries, pages
-        query["cursor"] = r.body["next"]
+    """All entries, and on how many pages they were."""
+    pages = list(api.pages("/api/ledger?" + urllib.parse.urlencode(query)))
+    return [e for page in pages for e in page["entries"]], len(pages)
 
 
 def cents(entries):
@@ -114,7 +97,7 @@ def http_get(m, api, path):
 
 @with_server("the ledger of a user")
 def _(m):
-    api = person(m, "ann")
+    api = person(m, "ann", BALANCE)
     equal([(e["kind"], e["amount"]) for e in ledger(api)[0]], [("opening", "5000.00")],
           "it begins with the opening")
     for command, amount in [("recharge", "7.50"), ("deduct", "2.25"), ("recharge", "1.00")]:

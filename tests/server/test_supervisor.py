@@ -19,6 +19,14 @@ from harness import (BIN, ROOT, SCALE, Client, Millrace, alive, copy_of_template
                      http, marked, note, ok, read, redis, run_tests, test, wait_for)
 
 
+def half_a_request(m):
+    """A client with a request that a node has begun to read, and cannot answer yet."""
+    client = Client(m.port)
+    client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    time.sleep(0.3)
+    return client
+
+
 def kill(pid, number=signal.SIGKILL):
     os.kill(pid, number)
 
@@ -261,9 +269,7 @@ def _():
     terminal = Terminal(m)
     m.wait_ready()
     stores = (m.pid_of("redis"), m.pid_of("mariadb"))
-    half = Client(m.port)
-    half.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
-    time.sleep(0.3)
+    half = half_a_request(m)
     began = time.monotonic()
     terminal.press(b"\x03")
     time.sleep(0.5)
@@ -294,9 +300,7 @@ def _():
 def _():
     m = Millrace(env={"MILLRACE_DRAIN_MS": "60000"})
     with m:
-        half = Client(m.port)
-        half.send(b"GET /healthz HTTP/1.1\r\n")
-        time.sleep(0.3)
+        half = half_a_request(m)
         began = time.monotonic()
         m.send_signal(signal.SIGINT)
         time.sleep(0.7)
@@ -311,9 +315,7 @@ def _():
 def _():
     m = Millrace(env={"MILLRACE_DRAIN_MS": "1500"})
     with m:
-        half = Client(m.port)
-        half.send(b"GET /healthz HTTP/1.1\r\n")
-        time.sleep(0.3)
+        half = half_a_request(m)
         began = time.monotonic()
         equal(m.stop(), 0, "SIGTERM", m.log())
         took = time.monotonic() - began

@@ -329,6 +329,7 @@ export interface Replies {
             id: number;
             key: string;
             name: string;
+            service: "chat" | "embedding";
             rpm_limit: number;
             tpm_limit: number;
             active: boolean;
@@ -344,6 +345,7 @@ export interface Replies {
         id: number;
         key: string;
         name: string;
+        service: "chat" | "embedding";
         rpm_limit: number;
         tpm_limit: number;
         active: boolean;
