@@ -496,6 +496,7 @@ export interface Replies {
                 active?: boolean | null;
                 name?: string | null;
                 key?: string | null;
+                service?: string | null;
                 rpm_limit?: number | null;
                 tpm_limit?: number | null;
                 minute_cap?: number | null;
@@ -515,6 +516,7 @@ export interface Replies {
                 active?: boolean | null;
                 name?: string | null;
                 key?: string | null;
+                service?: string | null;
                 rpm_limit?: number | null;
                 tpm_limit?: number | null;
                 minute_cap?: number | null;
