@@ -263,7 +263,10 @@ class Person(threading.Thread):
             self.submit()
             return
         if self.failed and self.random.random() < 0.2:
-            self.control(self.failed.pop(), "retry_failed")
+            qid = self.random.choice(sorted(self.failed))
+            r = self.control(qid, "retry_failed")
+            if r and r.status < 500:  # else a store is away: it is tried again at the end
+                self.failed.discard(qid)
             return
         qids = self.open_runs()
         if not qids:
