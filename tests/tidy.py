@@ -135,7 +135,7 @@ def scripts_stand_beside_their_callers():
 def words_of_engineers():
     """A sentence is about a thing by its code name; personification hides what one searches for."""
     riddles = re.compile(r"\b(whoever|somebody|nobody)\b", re.I)
-    for path in [p for p in PRODUCT if "heart_" not in p.name] + \
+    for path in PRODUCT + \
                 [p for p in FILES if p.suffix == ".md" or p.suffix == ".lua"]:
         for number, line in enumerate(lines(path), 1):
             if riddles.search(line):
