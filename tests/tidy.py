@@ -37,6 +37,14 @@ BANNED = {
 }
 CLOCK = r"\b(clock_gettime|gettimeofday|time|ftime)\s*\("
 CLOCK_HOMES = {"src/base/time.c"}
+# What a node does again and again is a row of serve/node_roles.c; retries are loop/backoff.h's.
+# These sleep once: while connections end, for the lateness of the loop, until Redis has written its
+# file, as the made-up AI, until a host may be dialled, before a stream is reset.
+SLEEP = r"\btask_sleep\s*\("
+SLEEP_HOMES = {
+    "src/engine/store/role.c", "src/serve/node_process.c", "src/serve/node_health.c",
+    "src/engine/runs/archive_restore.c", "src/tool/sim/sim_call.c",
+    "src/wire/http_client/http_client.c", "src/wire/http_server/http2_later.c"}
 # The first parts of the Redis keys in the specification.
 KEY = re.compile(r'"(user|session|admin|sys|meta|query|task|progress|result|distill_chunk|'
                  r'billing_queue|download|api_limit|template|training_plan|nutrition_plan|'
@@ -170,6 +178,16 @@ def banned_calls():
                 yield f"{name(path)}:{number}: the time comes from the loop"
 
 
+def loops_are_roles():
+    for path in PRODUCT:
+        if path.is_relative_to(ROOT / "src" / "loop") or name(path) in SLEEP_HOMES or \
+                re.search(r"_(test|harness|fixture)|^heart_", path.name):
+            continue
+        for number, line in enumerate(without_comments(path), 1):
+            if re.search(SLEEP, line):
+                yield f"{name(path)}:{number}: a row of serve/node_roles.c, or loop/backoff.h"
+
+
 def audit_log_grows_only():
     """Nobody can edit what admins did: rows are inserted, and that is all."""
     for path in PRODUCT:
@@ -278,7 +296,7 @@ def leftovers():
 RULES = [
     include_direction, order_of_engine_rooms, private_headers_stay_in_their_folder,
     folders_are_not_crowded, scripts_stand_beside_their_callers, words_of_engineers,
-    only_loop_switches_stacks, key_literals, banned_calls,
+    only_loop_switches_stacks, key_literals, banned_calls, loops_are_roles,
     audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed,
     registered_tests, sizes, lines_fit_in_100_columns, clang_format, links, leftovers]
 

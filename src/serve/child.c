@@ -299,7 +299,7 @@ int child_log_open(const char *path)
     return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 }
 
-int64_t backoff_next(struct backoff *b, int64_t ran_ms)
+int64_t respawn_after(struct respawn *b, int64_t ran_ms)
 {
     if (ran_ms >= BACKOFF_RESET_MS || b->delay_ms == 0)
         b->delay_ms = BACKOFF_FIRST_MS;

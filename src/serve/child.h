@@ -73,8 +73,8 @@ const char *child_outcome(const struct child *c, struct arena *a);
 int child_log_open(const char *path);
 
 /* Exponential backoff between starts: 100 ms, doubling to 10 s; reset after a run of 30 s. */
-struct backoff {
+struct respawn {
     int64_t delay_ms;
 };
-int64_t backoff_next(struct backoff *b, int64_t ran_ms);
+int64_t respawn_after(struct respawn *b, int64_t ran_ms);
 #endif

@@ -198,16 +198,16 @@ static void test_log(struct task *t)
        "the old one is kept");
 }
 
-static void test_backoff(void)
+static void test_respawn(void)
 {
-    struct backoff b = {0};
-    is_int(backoff_next(&b, 0), 100, "first");
-    is_int(backoff_next(&b, 100), 200, "doubled");
+    struct respawn b = {0};
+    is_int(respawn_after(&b, 0), 100, "first");
+    is_int(respawn_after(&b, 100), 200, "doubled");
     for (int i = 0; i < 5; i++)
-        backoff_next(&b, 100);
-    is_int(backoff_next(&b, 100), 10000, "at most");
-    is_int(backoff_next(&b, 29999), 10000, "still");
-    is_int(backoff_next(&b, 30000), 100, "anew after a long run");
+        respawn_after(&b, 100);
+    is_int(respawn_after(&b, 100), 10000, "at most");
+    is_int(respawn_after(&b, 29999), 10000, "still");
+    is_int(respawn_after(&b, 30000), 100, "anew after a long run");
 }
 
 /* --- processes with other parents --- */
@@ -283,7 +283,7 @@ int main(void)
     log_capture(&log);
     check(mkdtemp(dir));
     tap_task(test_children, NULL, true);
-    test_backoff();
+    test_respawn();
     pid_t pids[] = {stranger(SIGKILL), stranger(0)};
     tap_task(test_strangers, pids, true);
 

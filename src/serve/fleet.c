@@ -164,12 +164,12 @@ static void keep(struct task *t, void *arg)
 {
     struct fleet *f = arg;
     int place = f->started++; /* restarted nodes keep it */
-    struct backoff backoff = {0};
+    struct respawn respawn = {0};
     struct member *m;
     while ((m = take_index(t, f, place))) {
         int64_t ran_ms = run_once(t, m);
         release_index(m);
-        supervision_pause(t, f->shared, backoff_next(&backoff, ran_ms), &f->stop);
+        supervision_pause(t, f->shared, respawn_after(&respawn, ran_ms), &f->stop);
     }
 }
 

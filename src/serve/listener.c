@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/setup/config.h"
+#include "loop/backoff.h"
 
 #define BACKLOG  4096
 #define RETRY_MS 50
@@ -40,7 +41,7 @@ int listener_open(struct task *t, const char *listen_at, int64_t retry_ms, int *
         if (errno != EADDRINUSE || loop_now_ms(task_loop(t)) >= until)
             return task_fail(t, ERR_IO, "cannot listen at %s: %s%s", listen_at, strerror(errno),
                              hint);
-        int err = task_sleep(t, RETRY_MS);
+        int err = backoff_wait(t, &(struct backoff){.ms = RETRY_MS});
         if (err)
             return err;
     }

@@ -36,6 +36,7 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/controls.h"
 #include "engine/watch/overview.h"
+#include "loop/backoff.h"
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {
@@ -194,25 +195,7 @@ void node_engine_prepare(struct task *t, struct node_engine *e)
 
 static void start_roles(struct node_engine *e)
 {
-    struct node *n = e->node;
     e->started = true;
-    const struct {
-        const char *name;
-        task_fn *fn;
-        void *arg;
-    } roles[] = {
-        {"cache", cache_task, n->cache},
-        {"sessions", session_task, n->cache},
-        {"attempts", attempts_task, n->attempts},
-        {"switches", switches_task, n->switches},
-        {"permits", permits_task, n->permits},
-        {"downloads", downloads_task, n->downloads},
-        {"overview", overview_task, n->overview},
-        {"alerts", alerts_task, n->alerts},
-        {"registrations", attempts_task, n->registrations},
-    };
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        check(task_go(n->group, roles[i].name, roles[i].fn, roles[i].arg) == 0);
     node_roles_start(e);
     crew_go(e->crew);
 }
@@ -222,7 +205,7 @@ static void await_tables(struct task *t, void *arg)
 {
     struct node_engine *e = arg;
     while (!e->tables) {
-        if (task_sleep(t, TABLES_LOOK_MS))
+        if (backoff_wait(t, &(struct backoff){.ms = TABLES_LOOK_MS}))
             return;
         node_engine_prepare(t, e);
     }

@@ -38,7 +38,11 @@ void node_engine_serve(struct node_engine *e);
 void node_engine_prepare(struct task *t, struct node_engine *e);
 /* Starts the background roles in n->group: at once, or as soon as MySQL has tables. */
 void node_engine_go(struct node_engine *e);
-void node_roles_start(struct node_engine *e); /* node_roles.c: all of them */
+/* node_roles.c: all of them, but those that do not need tables. */
+void node_roles_start(struct node_engine *e);
+struct vitals;
+struct node_warm;
+void node_roles_first(struct node_engine *e, struct vitals *v, struct node_warm *w);
 /* Finishes work in progress, in at most ms, while the roles still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
 /* Releases leases: after the roles have ended, while Redis is still connected. */

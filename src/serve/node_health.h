@@ -3,7 +3,7 @@
 #define SERVE_NODE_HEALTH_H
 
 #include "engine/setup/node.h"
-#include "loop/task.h"
+#include "engine/store/role.h"
 
 struct probe {
     int err; /* 0: it answered */
@@ -27,6 +27,5 @@ struct vitals;
 struct vitals *vitals_new(struct node *n); /* n->warm must be set when they are updated */
 void vitals_free(struct vitals *v);
 void vitals_update(struct vitals *v);
-/* Updates them until it is canceled: a task_fn with a struct vitals. */
-void vitals_task(struct task *t, void *arg);
+role_fn vitals_role; /* arg: one */
 #endif

@@ -14,6 +14,7 @@
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
 #include "engine/setup/stores.h"
+#include "loop/backoff.h"
 #include "loop/sync.h"
 #include "serve/node_engine.h"
 #include "serve/node_routes.h"
@@ -133,7 +134,7 @@ static const char *await_stores(struct task *t, struct process *p)
         health_probe(t, &p->node, &h);
         if (health_fine(&h) || p->node.draining || loop_now_ms(p->node.loop) >= until)
             break;
-        if (task_sleep(t, STORES_LOOK_MS))
+        if (backoff_wait(t, &(struct backoff){.ms = STORES_LOOK_MS}))
             break;
     }
     if (h.redis.err)
@@ -172,8 +173,7 @@ static void live(struct task *t, void *arg)
     struct process *p = arg;
     node_engine_prepare(t, p->engine);
     check(task_go(&p->serving, "serve", serve, p) == 0);
-    check(task_go(&p->background, "vitals", vitals_task, p->pages.vitals) == 0);
-    check(task_go(&p->background, "warm", node_warm_task, p->pages.warm) == 0);
+    node_roles_first(p->engine, p->pages.vitals, p->pages.warm);
     node_engine_go(p->engine);
     const char *outcome = await_stores(t, p);
     /* Logged before the supervisor acts on it, so that the lines are in order. */

@@ -1,11 +1,64 @@
-/* Every background role of a node, in one table (engine/store/role.h). */
+/* Every background role of a node, in one table (engine/store/role.h), and the tasks that wait for
+ * other tasks instead of for the time. */
+#include "app/download/downloads.h"
+#include "engine/ai/permits.h"
 #include "engine/crew/dispatcher.h"
+#include "engine/people/attempts.h"
+#include "engine/people/session.h"
+#include "engine/people/switches.h"
 #include "engine/runs/keeper.h"
 #include "engine/setup/node.h"
+#include "engine/store/cache.h"
 #include "engine/store/keys.h"
+#include "engine/watch/alerts.h"
+#include "engine/watch/overview.h"
 #include "serve/node_engine.h"
+#include "serve/node_health.h"
+#include "serve/node_warm.h"
 
-void node_roles_start(struct node_engine *e)
+#define MINUTE_MS 60000
+
+static void start(struct node_engine *e, const struct role *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        roles_go(e->roles, e->node->group, &table[i]);
+}
+
+void node_roles_first(struct node_engine *e, struct vitals *v, struct node_warm *w)
+{
+    const struct role table[] = {
+        {.name = "vitals",
+         .round = vitals_role,
+         .arg = v,
+         .each_ms = 5000,
+         .complaint = "the metrics of the process are not updated"},
+        {.name = "warm",
+         .round = node_warm_role,
+         .arg = w,
+         .each_ms = 1000,
+         .each_ms_max = 30000,
+         .complaint = "Redis cannot be filled: papers are read from MySQL"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
+static void start_tasks(struct node *n)
+{
+    const struct {
+        const char *name;
+        task_fn *fn;
+        void *arg;
+    } tasks[] = {
+        {"permits", permits_task, n->permits},       /* wakes for workers that wait */
+        {"downloads", downloads_task, n->downloads}, /* for files that are asked for */
+        {"overview", overview_task, n->overview},    /* for pages that show it */
+    };
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+        check(task_go(n->group, tasks[i].name, tasks[i].fn, tasks[i].arg) == 0);
+}
+
+/* Runs, and their money. */
+static void start_work(struct node_engine *e)
 {
     struct node *n = e->node;
     const struct role table[] = {
@@ -56,6 +109,56 @@ void node_roles_start(struct node_engine *e)
          .each_ms = 5000,
          .complaint = "the age of the last audit is not known"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        roles_go(e->roles, n->group, &table[i]);
+    start(e, table, sizeof table / sizeof *table);
+}
+
+/* What the node knows, and what it tells. */
+static void start_upkeep(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "cache",
+         .round = cache_role,
+         .arg = n->cache,
+         .each_ms = CACHE_LOOK_EACH_MS,
+         .complaint = "stale records cannot be dropped from Redis: changes of users are not seen"},
+        {.name = "sessions",
+         .round = session_role,
+         .arg = n->cache,
+         .each_ms = 10 * MINUTE_MS,
+         .complaint = "expired sessions cannot be removed: their rows stay in table session"},
+        {.name = "attempts",
+         .round = attempts_role,
+         .arg = n->attempts,
+         .each_ms = ATTEMPTS_WINDOW_MS / 5,
+         .complaint = "old log-in attempts cannot be removed: they stay in Redis"},
+        {.name = "registrations",
+         .round = attempts_role,
+         .arg = n->registrations,
+         .each_ms = REGISTRATIONS_WINDOW_MS / 5,
+         .complaint = "old registrations cannot be removed: they stay in Redis"},
+        {.name = "switches",
+         .round = switches_role,
+         .arg = n->switches,
+         .each_ms = 500,
+         .complaint = "switches cannot be read: their last values stay"},
+        {.name = "keys",
+         .round = permits_role,
+         .arg = n->permits,
+         .each_ms = 500, /* changes by an admin hold within a second */
+         .complaint = "api_list cannot be read: its keys are used as they were"},
+        {.name = "alerts",
+         .round = alerts_role,
+         .arg = n->alerts,
+         .each_ms = 1000,
+         .complaint = "this node does not watch for alerts"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
+void node_roles_start(struct node_engine *e)
+{
+    start_work(e);
+    start_upkeep(e);
+    start_tasks(e->node);
 }

@@ -9,13 +9,10 @@
 #include "engine/setup/schema.h"
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
+#include "loop/backoff.h"
 #include "serve/node_health.h"
 
-#define TASKS          4    /* blocks built at a time */
-#define LOOK_MS        1000 /* at stores that do not answer; at the generation */
-#define SCHEMA_LOOK_MS 3000
-#define RETRY_FIRST_MS 1000
-#define RETRY_MOST_MS  30000
+#define TASKS          4 /* blocks built at a time */
 #define SETTLE_LOOK_MS 10
 
 struct node_warm {
@@ -24,7 +21,7 @@ struct node_warm {
     int64_t database; /* its newest migration; -1: not read yet */
     bool schema_fine;
     bool tried; /* a first try with both stores is over */
-    int64_t retry_ms;
+    bool filled;
     struct generation generation;                          /* of Redis, when the last try began */
     char said[sizeof((struct warm_progress *)0)->problem]; /* last in the log */
 };
@@ -111,51 +108,35 @@ static int try_once(struct task *t, struct node_warm *w)
 
 /* --- repeating --- */
 
-static int64_t pause_ms(struct node_warm *w)
-{
-    if (w->progress.state == WARM_WAITING)
-        return LOOK_MS;
-    if (!w->schema_fine)
-        return SCHEMA_LOOK_MS;
-    w->retry_ms = w->retry_ms ? 2 * w->retry_ms : RETRY_FIRST_MS;
-    if (w->retry_ms > RETRY_MOST_MS)
-        w->retry_ms = RETRY_MOST_MS;
-    return loop_jitter(w->node->loop, w->retry_ms);
-}
-
-/* Logs a problem once, however often it occurs in a row. */
-static void tell(struct node_warm *w, int err)
+/* Of the tables: once, however often they are looked for. What else fails, the role reports. */
+static void tell(struct node_warm *w)
 {
     const struct warm_progress *p = &w->progress;
-    if (!err)
+    if (w->filled)
         log_info("warm",
                  "Redis is filled: %lld blocks, %lld papers, of which %lld blocks were "
                  "built here",
                  (long long)p->blocks, (long long)p->papers, (long long)p->blocks_built);
-    else if (p->state == WARM_FAILED && strcmp(w->said, p->problem) != 0)
-        log_warn("warm", "cannot fill Redis: %s; trying again", p->problem);
+    else if (!w->schema_fine && p->state == WARM_FAILED && strcmp(w->said, p->problem) != 0)
+        log_warn("warm", "cannot fill Redis: %s; it is tried again", p->problem);
     memcpy(w->said, p->problem, sizeof w->said);
 }
 
-void node_warm_task(struct task *t, void *arg)
+int node_warm_role(struct task *t, void *arg, struct role_turn *turn)
 {
+    (void)turn;
     struct node_warm *w = arg;
-    while (!task_canceled(t)) {
-        struct task_scope scope = task_scope(t);
-        int err = try_once(t, w);
-        if (!task_canceled(t))
-            tell(w, err);
-        task_scope_end(t, scope);
-        if (err) {
-            err = task_sleep(t, pause_ms(w));
-            continue;
-        }
-        w->retry_ms = 0;
-        /* Until Redis is another one. One that is only away may come back as it was. */
-        const struct redis *r = w->node->redis;
-        while (!err && (!redis_up(r) || generation_lasts(r, &w->generation)))
-            err = task_sleep(t, LOOK_MS);
-    }
+    const struct redis *r = w->node->redis;
+    /* Until Redis is another one. One that is only away may come back as it was. */
+    if (w->filled && (!redis_up(r) || generation_lasts(r, &w->generation)))
+        return 0;
+    int err = try_once(t, w);
+    if (task_canceled(t))
+        return ERR_CANCELED;
+    w->filled = !err;
+    tell(w);
+    /* Backoff is for failures to fill: stores and tables are looked for at every interval. */
+    return w->schema_fine && w->progress.state != WARM_WAITING ? err : 0;
 }
 
 /* --- state --- */
@@ -164,7 +145,7 @@ void node_warm_settle(struct task *t, const struct node_warm *w, int64_t ms)
 {
     int64_t until = loop_now_ms(w->node->loop) + ms;
     while (!w->tried && !w->progress.catalog_loaded && loop_now_ms(w->node->loop) < until)
-        if (task_sleep(t, SETTLE_LOOK_MS))
+        if (backoff_wait(t, &(struct backoff){.ms = SETTLE_LOOK_MS}))
             return;
 }
 

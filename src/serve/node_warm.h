@@ -1,4 +1,4 @@
-/* node_warm.h -- keeps Redis filled, as a background task of every node.
+/* node_warm.h -- keeps Redis filled, as a background role of every node.
  *
  *   1. waits until both stores answer;
  *   2. checks that the database has the tables of this program, and checks again until it does;
@@ -10,14 +10,14 @@
 #define SERVE_NODE_WARM_H
 
 #include "engine/setup/node.h"
-#include "loop/task.h"
+#include "engine/store/role.h"
 
 struct node_warm;
 
 /* Sets n->warm; n->redis, n->sql and n->blocks must be set before the task starts. */
 struct node_warm *node_warm_new(struct node *n);
 void node_warm_free(struct node_warm *w);
-void node_warm_task(struct task *t, void *arg); /* a task_fn with a struct node_warm; never ends */
+role_fn node_warm_role; /* arg: one */
 
 /* Waits for a node that has just started to load the catalog; returns at once after the first
  * try. */

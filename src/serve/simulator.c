@@ -93,10 +93,10 @@ static int64_t run_once(struct task *t, struct simulator *s)
 static void keep(struct task *t, void *arg)
 {
     struct simulator *s = arg;
-    struct backoff backoff = {0};
+    struct respawn respawn = {0};
     while (!s->stop) {
         int64_t ran_ms = run_once(t, s);
-        supervision_pause(t, s->shared, backoff_next(&backoff, ran_ms), &s->stop);
+        supervision_pause(t, s->shared, respawn_after(&respawn, ran_ms), &s->stop);
     }
 }
 

@@ -331,7 +331,7 @@ static int check_socket_path(struct task *t, struct store *s)
 static void keep(struct task *t, void *arg)
 {
     struct store *s = arg;
-    struct backoff backoff = {0};
+    struct respawn respawn = {0};
     int err = check_socket_path(t, s);
     if (!err)
         err = s->kind->prepare(t, s);
@@ -345,7 +345,7 @@ static void keep(struct task *t, void *arg)
         if (!s->was_ready || s->stop)
             break;
         int64_t ran_ms = loop_now_ms(task_loop(t)) - began;
-        supervision_pause(t, s->shared, backoff_next(&backoff, ran_ms), &s->stop);
+        supervision_pause(t, s->shared, respawn_after(&respawn, ran_ms), &s->stop);
     }
     set_state(s, s->stop ? STORE_OFF : STORE_FAILED);
 }

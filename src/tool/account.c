@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/people/password.h"
+#include "loop/backoff.h"
 
 #define STATEMENT_MS 30000
 
@@ -64,25 +65,21 @@ static int hash_password(struct task *t, struct account *a)
 
 /* --- the stores --- */
 
-/* Waits until the cache has checked that Redis may be written. If it cannot, a running server
- * writes the change to Redis later. */
-static void settle(struct task *t, const struct cache *c)
+/* Until the cache has checked that Redis may be written. If it cannot, a running server writes the
+ * change to Redis later. */
+static void settle(struct task *t, struct cache *c)
 {
-    for (int i = 0; i < 100 && !cache_trusts_redis(c); i++)
-        if (task_sleep(t, 10))
-            return;
+    int err = 0;
+    for (int i = 0;
+         i < 100 && err != ERR_CANCELED && !cache_role(t, c, NULL) && !cache_trusts_redis(c); i++)
+        err = backoff_wait(t, &(struct backoff){.ms = 10});
 }
 
 static int apply_with_cache(struct task *t, struct account *a)
 {
     a->cache = cache_new(&(struct cache_options){.redis = a->db->redis, .sql = a->db->sql});
-    struct group g;
-    group_init(&g, task_loop(t));
-    check(task_go(&g, "cache", cache_task, a->cache) == 0);
     settle(t, a->cache);
     int err = a->apply(t, a);
-    group_cancel(&g);
-    check(group_join(t, &g) == 0);
     cache_free(a->cache);
     return err;
 }

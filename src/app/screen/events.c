@@ -8,6 +8,7 @@
  * first. */
 #include "app/screen/screen.h"
 #include "engine/api/run.h"
+#include "loop/backoff.h"
 
 #define EACH_MS      500
 #define PING_MS      15000
@@ -86,11 +87,6 @@ static int look(struct task *t, struct http_exchange *x, const struct runs *r, s
     return silent ? sse_ping(t, x) : 0;
 }
 
-static int pace(struct task *t)
-{
-    return task_sleep(t, EACH_MS);
-}
-
 int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
 {
     (void)unused;
@@ -104,7 +100,7 @@ int screen_events(struct task *t, struct api_call *c, struct json_writer *unused
     if (!err)
         err = send(t, c->x, &w, "state", rate_of(&w, loop_now_ms(task_loop(t))));
     while (!err && !run_state_final(w.view.state) && !http_draining(c->x)) {
-        err = pace(t);
+        err = backoff_wait(t, &(struct backoff){.ms = EACH_MS});
         struct task_scope scope = task_scope(t);
         if (!err)
             err = look(t, c->x, r, &w);

@@ -18,7 +18,7 @@
 
 #include "base/metrics.h"
 #include "engine/ai/service.h"
-#include "wire/redis.h"
+#include "engine/store/role.h"
 #include "wire/sql.h"
 
 #define PERMITS_SECONDS  60
@@ -93,10 +93,12 @@ MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_
 /* An admin has decided about the key: its last error is deleted. If Redis is away, it stays. */
 void permits_forget_error(struct task *t, struct permits *k, int64_t key_id);
 
-/* For ever: leases permits for waiting tasks, and reads api_list twice a second, so that keys can
- * be added, changed and switched off while it runs. Without it permits_take waits. A task_fn with a
- * struct permits. */
+/* For ever: leases permits for waiting tasks; without it permits_take waits. arg: a struct
+ * permits. */
 void permits_task(struct task *t, void *arg);
+/* Reads api_list: keys are added, changed and switched off while the node runs. A role_fn with a
+ * struct permits. */
+role_fn permits_role;
 
 /* After that task has ended, on the last node of all: the next node to start need not wait for a
  * minute that Redis might have forgotten. If Redis is away, it waits. */

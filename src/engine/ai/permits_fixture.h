@@ -14,6 +14,7 @@
 #include "engine/setup/schema.h"
 #include "engine/store/keys.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -36,7 +37,7 @@ static inline void pause_ms(struct task *t, int64_t ms)
     check(task_sleep(t, ms) == 0);
 }
 
-/* Its permits_task is not started yet. */
+/* Its permits are not started yet. */
 static inline void make_node(struct task *t, struct node *n, int64_t slot_ms)
 {
     group_init(&n->group, task_loop(t));
@@ -48,10 +49,16 @@ static inline void make_node(struct task *t, struct node *n, int64_t slot_ms)
         .redis = n->redis, .sql = n->sql, .metrics = metrics, .slot_ms = slot_ms});
 }
 
+static inline void start_permits(struct node *n, struct permits *k)
+{
+    check(task_go(&n->tasks, "permits", permits_task, k) == 0);
+    role_in(&n->tasks, permits_role, k, 50);
+}
+
 static inline void open_node(struct task *t, struct node *n, int64_t slot_ms)
 {
     make_node(t, n, slot_ms);
-    check(task_go(&n->tasks, "keyring", permits_task, n->permits) == 0);
+    start_permits(n, n->permits);
     while (!n->permits->begun)
         pause_ms(t, 2);
 }

@@ -6,7 +6,6 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define LOOK_EACH_MS  500  /* changes by an admin hold within a second */
 #define LOOK_MS       5000 /* how long one look may take */
 #define REST_MS_LEAST 1000
 #define REST_MS_MAX   3600000
@@ -216,32 +215,14 @@ static int begin(struct task *t, struct permits *k)
     return 0;
 }
 
-static void look(struct task *t, struct permits *k)
+int permits_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct task_scope scope = task_scope(t);
-    (void)task_deadline(t, LOOK_MS);
+    (void)turn;
+    struct permits *k = arg;
+    int64_t old = task_deadline(t, LOOK_MS);
     int err = look_at_keys(t, k);
     if (!err && !k->begun)
         err = begin(t, k);
-    if (err && !k->blind && !task_canceled(t))
-        log_warn("keyring", "api_list cannot be read, its keys are used as they were: %s",
-                 task_error(t));
-    k->blind = err != 0;
-    task_scope_end(t, scope);
-}
-
-void permits_task(struct task *t, void *arg)
-{
-    struct permits *k = arg;
-    struct group g;
-    group_init(&g, task_loop(t));
-    while (task_go(&g, "keyring", permits_pump, k))
-        if (task_sleep(t, LOOK_EACH_MS))
-            return;
-    do
-        look(t, k);
-    while (task_sleep(t, k->begun ? LOOK_EACH_MS : LOOK_EACH_MS / 10) == 0);
-    group_cancel(&g);
-    if (group_join(t, &g))
-        return; /* cancelled, as expected here */
+    task_deadline_restore(t, old);
+    return err;
 }

@@ -3,6 +3,7 @@
 #include "engine/ai/permits_private.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define BEAT_MS      1000 /* a call at least (6) */
 #define MEASURE_US   100000
@@ -297,10 +298,10 @@ static int call(struct task *t, struct permits *k)
         log_warn("keyring", "Redis gives no permits, workers wait: %s", task_error(t));
     k->deaf = err != 0;
     task_scope_end(t, scope);
-    return err ? task_sleep(t, loop_jitter(task_loop(t), RETRY_MS)) : 0;
+    return err ? backoff_wait(t, &(struct backoff){.ms = RETRY_MS}) : 0;
 }
 
-void permits_pump(struct task *t, void *arg)
+void permits_task(struct task *t, void *arg)
 {
     struct permits *k = arg;
     int err = 0;

@@ -103,10 +103,10 @@ struct permits {
 
     struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */
     size_t key_count;
-    int64_t tpm_max;           /* of the active ones; 0: there is none */
-    bool looked;               /* at api_list */
-    bool begun;                /* (7) */
-    bool blind, crowded, deaf; /* logged: MySQL away; too many keys; Redis away */
+    int64_t tpm_max;    /* of the active ones; 0: there is none */
+    bool looked;        /* at api_list */
+    bool begun;         /* (7) */
+    bool crowded, deaf; /* logged: too many keys; Redis away */
 
     struct task *pump;          /* NULL: does not run */
     struct list waiting, large; /* of struct permits_waiter, oldest first */
@@ -144,7 +144,6 @@ void permits_clear_lots(struct permits *k, int64_t now_us, const struct permits_
 /* permits_state.c: the last error of a key, as Redis keeps it for all nodes. */
 struct str permits_error_text(struct task *t, bool refused, const char *text);
 void permits_wake(struct permits *k);
-void permits_pump(struct task *t, void *arg); /* permits_lease.c */
 /* One call to Redis. Fresh: no permit was ever given (7). */
 MUST_CHECK int permits_lease(struct task *t, struct permits *k, bool fresh);
 #endif

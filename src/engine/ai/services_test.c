@@ -86,8 +86,8 @@ static void world_open(struct task *t, struct world *w)
     add_service_key(t, &w->node, "sk-chat-one", "chat");
     add_service_key(t, &w->node, "sk-embedding-one", "embedding");
     add_service_key(t, &w->node, "sk-chat-two", "chat");
-    check(task_go(&w->node.tasks, "chat", permits_task, w->node.permits) == 0);
-    check(task_go(&w->node.tasks, "embedding", permits_task, w->embedding_permits) == 0);
+    start_permits(&w->node, w->node.permits);
+    start_permits(&w->node, w->embedding_permits);
     w->client = http_client_new(task_loop(t), &(struct http_client_options){.connect_ms = 0});
     site_open_tcp(t, &w->site, (struct http_options){.behind_tls = false}, routes, 2, w);
     w->chat_ai = open_service(t, w, AI_CHAT, AI_CHAT_PATH, w->node.permits);

@@ -12,6 +12,7 @@
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define REAP_MS        2000 /* leases of nodes that died */
 #define SETTLE_MS      50   /* at least this long between two rounds */
@@ -221,7 +222,7 @@ static void pause_run(struct task *t, void *arg, int why)
         if (err != last)
             log_warn("run", "%.*s has no workers here until its pause is written: %s",
                      STR_ARG(r->run.id.qid), task_error(t));
-        if (task_sleep(t, loop_jitter(task_loop(t), PAUSE_RETRY_MS)))
+        if (backoff_wait(t, &(struct backoff){.ms = PAUSE_RETRY_MS}))
             break;
     }
     r->pausing = false;
@@ -622,7 +623,7 @@ void crew_drain(struct task *t, struct crew *c, int64_t ms)
     int64_t until_ms = loop_now_ms(task_loop(t)) + ms;
     c->stirred = true; /* the manager stops workers soon, but keeps sending heartbeats */
     while (c->workers.count && loop_now_ms(task_loop(t)) < until_ms)
-        if (task_sleep(t, DRAIN_LOOK_MS))
+        if (backoff_wait(t, &(struct backoff){.ms = DRAIN_LOOK_MS}))
             break;
     group_cancel(&c->manager);
     int err = group_join(t, &c->manager);

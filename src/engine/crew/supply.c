@@ -8,6 +8,7 @@
 #include "engine/ai/ai.h"
 #include "engine/crew/crew_private.h"
 #include "engine/store/keys.h"
+#include "loop/backoff.h"
 
 #define LOT_US         1000000
 #define LOT_PAPERS_MIN 4
@@ -299,17 +300,16 @@ static int next_once(struct task *t, struct worker *w, struct lot **out)
 
 int supply_next(struct task *t, struct worker *w, struct lot **out)
 {
-    for (int64_t pause_ms = BACKOFF_MS;;) {
+    for (struct backoff b = {.ms = BACKOFF_MS, .ms_max = BACKOFF_MS_MAX};;) {
         int err = next_once(t, w, out);
         if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED ||
             err == ERR_LIMIT)
             return err;
         if (w->leaves)
             return ERR_CLOSED;
-        err = task_sleep(t, loop_jitter(task_loop(t), pause_ms));
+        err = backoff_wait(t, &b);
         if (err)
             return err;
-        pause_ms = pause_ms * 2 < BACKOFF_MS_MAX ? pause_ms * 2 : BACKOFF_MS_MAX;
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "loop/backoff.h"
 
 #define BACKOFF_MS     50
 #define BACKOFF_MS_MAX 2000
@@ -61,10 +62,9 @@ static int charge(struct task *t, struct till *x, const struct list *batch, size
     list_each (it, batch)
         charges[n++] = list_entry(it, struct till_record, link)->charge;
     int err = 0;
-    for (int64_t ms = BACKOFF_MS;
-         !err && err_may_pass(err = ledger_charge(t, x->ledger, count, charges, out));
-         ms = ms * 2 < BACKOFF_MS_MAX ? ms * 2 : BACKOFF_MS_MAX)
-        err = task_sleep(t, loop_jitter(task_loop(t), ms));
+    struct backoff b = {.ms = BACKOFF_MS, .ms_max = BACKOFF_MS_MAX};
+    while (!err && err_may_pass(err = ledger_charge(t, x->ledger, count, charges, out)))
+        err = backoff_wait(t, &b);
     return err;
 }
 

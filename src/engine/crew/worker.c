@@ -75,7 +75,7 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     w->in_hand = true; /* only bookkeeping is left: a pause must not cancel it */
     int err = till_wait(t, &w->run->till, &w->slip);
     while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
-        err = task_sleep(t, loop_jitter(task_loop(t), BACKOFF_MS));
+        err = backoff_wait(t, &(struct backoff){.ms = BACKOFF_MS});
     if (!err || err == ERR_CONFLICT) {
         /* Another worker's by now, or taken before Redis was restarted: then the lease is still
          * this node's, and is given back. */

@@ -8,6 +8,7 @@
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define KNOWN_MAX 1000000 /* users in struct audit_memory */
 #define USERS_MAX 1000    /* of one page */
@@ -160,9 +161,9 @@ static bool same_row(const struct audit_row *a, const struct audit_row *b)
 }
 
 /* Summing many records blocks Redis, and with it the workers that charge: then pause for longer. */
-static int64_t pause_ms(struct task *t, const struct look *k)
+static int pause(struct task *t, const struct look *k)
 {
-    return loop_jitter(task_loop(t), TRY_MS + k->records / RECORDS_PER_MS);
+    return backoff_wait(t, &(struct backoff){.ms = TRY_MS + k->records / RECORDS_PER_MS});
 }
 
 /* Reads until the sums agree, or until the MySQL row was the same before and after the read of
@@ -174,7 +175,7 @@ static int stand_still(struct task *t, const struct audit *a, const struct audit
     for (int i = 0; i < TRIES_MAX && !err && !*settled; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
         struct audit_row before;
-        err = task_sleep(t, pause_ms(t, k));
+        err = pause(t, k);
         if (!err)
             err = read_row(t, a, known, row->uid, row);
         if (!err)

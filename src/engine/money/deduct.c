@@ -21,6 +21,7 @@
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define ROUNDS_MAX 60
 #define PAUSE_MS   100
@@ -191,7 +192,7 @@ static int deduct(struct task *t, struct ledger *l, struct deduction *d)
             return 0;
         if (err && !(d->maybe && err_may_pass(err)))
             return err;
-        if (err && task_sleep(t, loop_jitter(task_loop(t), PAUSE_MS)))
+        if (err && backoff_wait(t, &(struct backoff){.ms = PAUSE_MS}))
             return err;
     }
     return task_fail(t, ERR_BUSY, "user %lld is too busy", (long long)d->m->uid);

@@ -13,6 +13,7 @@
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -50,7 +51,7 @@ static inline void open_node(struct task *t, struct node *n)
     n->cache = cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql});
     n->ledger = ledger_new(&(struct ledger_options){
         .redis = n->redis, .sql = n->sql, .cache = n->cache, .metrics = metrics});
-    check(task_go(&n->tasks, "cache", cache_task, n->cache) == 0);
+    role_in(&n->tasks, cache_role, n->cache, CACHE_LOOK_EACH_MS);
     await_redis(t, n);
 }
 

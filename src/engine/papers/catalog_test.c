@@ -9,6 +9,7 @@
 #include "engine/setup/schema.h"
 #include "engine/store/keys.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -554,7 +555,7 @@ static void test_trust(struct task *t, struct world *w)
     ok(degraded, "a Redis that is not trusted");
     is_int(redis_count("millrace_redis_commands_total") - commands, 0, "is not asked");
     group_init(&background, task_loop(t));
-    check(task_go(&background, "cache", cache_task, cache) == 0);
+    role_in(&background, cache_role, cache, CACHE_LOOK_EACH_MS);
     for (int i = 0; i < 100 && !cache_trusts_redis(cache); i++)
         check(task_sleep(t, 50) == 0);
     is_str(tags_text(t, &c, &degraded), tags, "once it is trusted it says the same");

@@ -178,19 +178,12 @@ static int sweep_some(struct task *t, struct attempts *a, size_t *count)
                   .subjects = {subjects, r->count}, .before = before);
 }
 
-void attempts_task(struct task *t, void *arg)
+int attempts_role(struct task *t, void *arg, struct role_turn *turn)
 {
+    (void)turn;
     struct attempts *a = arg;
-    while (task_sleep(t, a->window_ms / 5 + 1) == 0) {
-        attempts_local_sweep(a->local,
-                             (struct attempts_now){loop_now_ms(task_loop(t)), a->window_ms});
-        size_t count = redis_up(a->redis) ? SWEPT_AT_ONCE : 0;
-        while (count == SWEPT_AT_ONCE) {
-            struct task_scope scope = task_scope(t);
-            count = 0;
-            if (sweep_some(t, a, &count))
-                count = 0; /* the next round tries again */
-            task_scope_end(t, scope);
-        }
-    }
+    size_t count = 0;
+    attempts_local_sweep(a->local, (struct attempts_now){loop_now_ms(task_loop(t)), a->window_ms});
+    int err = redis_up(a->redis) ? sweep_some(t, a, &count) : 0;
+    return err ? err : count == SWEPT_AT_ONCE ? ROLE_MORE : 0;
 }

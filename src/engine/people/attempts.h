@@ -9,7 +9,7 @@
 #define ENGINE_PEOPLE_ATTEMPTS_H
 
 #include "base/metrics.h"
-#include "wire/redis.h"
+#include "engine/store/role.h"
 
 #define ATTEMPTS_MAX            10
 #define ATTEMPTS_WINDOW_MS      (5 * 60 * 1000)
@@ -34,6 +34,6 @@ MUST_CHECK int attempts_take(struct task *t, struct attempts *a, const struct at
                              int64_t *retry_after_s);
 /* It was right, or was not examined: its count is taken back; all counts of the user are. */
 void attempts_forgive(struct task *t, struct attempts *a, const struct attempt *who);
-/* For ever: removes what is older than the window. A task_fn with a struct attempts. */
-void attempts_task(struct task *t, void *arg);
+/* Removes what is older than the window. arg: a struct attempts. */
+role_fn attempts_role;
 #endif

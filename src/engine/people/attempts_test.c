@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "engine/store/keys.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -215,7 +216,7 @@ static void test_window(struct task *t, void *arg)
     check(redis_call(t, f.redis, key, &r, STR("ZCARD"), key) == 0);
     is_int(r->integer, ATTEMPTS_MAX, "and no more is kept");
 
-    check(task_go(&f.group, "sweep", attempts_task, f.attempts) == 0);
+    role_in(&f.group, attempts_role, f.attempts, 100);
     for (int i = 0; i < 250; i++)
         check(take(t, &f, "bob", str_printf(task_arena(t), "9.9.9.%d", i).p) == 0 || i >= 10);
     ok(keys(t, &f) > 10, "there is something to sweep");
@@ -237,7 +238,7 @@ static void test_sweep(struct task *t, void *arg)
                    str_printf(task_arena(t), "9.9.9.%d", i).p) == 0);
     check(task_sleep(t, 2000) == 0);
     check(take(t, &f, "n7", "9.9.9.7") == 0);
-    check(task_go(&f.group, "sweep", attempts_task, f.attempts) == 0);
+    role_in(&f.group, attempts_role, f.attempts, 100);
     for (int i = 0; i < 150 && keys(t, &f) > 3; i++)
         check(task_sleep(t, 10) == 0);
     is_int(keys(t, &f), 3, "what is in use stays, with the index");
@@ -326,7 +327,7 @@ static void test_registrations(struct task *t, void *arg)
     is_int(signed_up(t, &other, "1.2.3.4"), 1, "one that was not hashed is taken back");
 
     attempts_set_window(f.attempts, 500);
-    check(task_go(&f.group, "sweep", attempts_task, f.attempts) == 0);
+    role_in(&f.group, attempts_role, f.attempts, 100);
     const struct redis_reply *r;
     for (int i = 0; i < 500; i++) {
         check(redis_call(t, f.redis, key_attempts, &r, STR("EXISTS"), key_attempts) == 0);
@@ -337,7 +338,7 @@ static void test_registrations(struct task *t, void *arg)
     is_int(r->integer, 0, "log-ins are swept after their window");
     is_int(sign_up(t, &f, "1.2.3.4"), ERR_RATE, "registrations have a longer one");
     attempts_set_window(f.registrations, 500);
-    check(task_go(&f.group, "sweep", attempts_task, f.registrations) == 0);
+    role_in(&f.group, attempts_role, f.registrations, 100);
     for (int i = 0; i < 500 && keys(t, &f) > 0; i++)
         check(task_sleep(t, 10) == 0);
     is_int(keys(t, &f), 0, "and are swept then");

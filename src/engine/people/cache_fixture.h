@@ -10,6 +10,7 @@
 #include "engine/store/cache.h"
 #include "engine/store/keys.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -60,7 +61,7 @@ static inline bool await_trust(struct task *t, const struct node *n)
 
 static inline void start_node(struct task *t, struct node *n)
 {
-    check(task_go(&n->tasks, "cache", cache_task, n->cache) == 0);
+    role_in(&n->tasks, cache_role, n->cache, CACHE_LOOK_EACH_MS);
     check(await_trust(t, n));
 }
 

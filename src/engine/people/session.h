@@ -61,6 +61,6 @@ MUST_CHECK int session_end_by(struct task *t, struct cache *c, enum session_kind
 /* All of a user's, but for one (p == NULL: none is kept). */
 MUST_CHECK int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                                struct str but_sid);
-/* For ever: ends sessions that have expired. A task_fn with a struct cache. */
-void session_task(struct task *t, void *arg);
+/* Ends sessions that have expired. arg: a struct cache. */
+role_fn session_role;
 #endif

@@ -5,7 +5,7 @@
  *      loader that has read the row before cannot bring it back;
  *   3. the owner is settled (cache.h).
  *
- * If Redis does not answer, 2 and 3 are left to cache_task. */
+ * If Redis does not answer, 2 and 3 are left to cache_role. */
 #include "base/log.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
@@ -14,7 +14,6 @@
 #define MARK_MS         (3600LL * 1000) /* no loader is so slow */
 #define ENDED_AT_ONCE   500             /* by one script */
 #define EXPIRED_AT_ONCE 100
-#define EXPIRE_EACH_MS  (10LL * 60 * 1000)
 #define EXPIRE_LATE_MS  (2LL * 3600 * 1000) /* rows are renewed but once an hour */
 
 static int leave_marks(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
@@ -34,7 +33,7 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
     return err;
 }
 
-/* After the transaction. Best effort: the owner is marked stale, and cache_task does the rest. */
+/* After the transaction. Best effort: the owner is marked stale, and cache_role does the rest. */
 static void tell_redis(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                        size_t count, const struct str *sids)
 {
@@ -161,28 +160,12 @@ static int end_expired(struct task *t, struct cache *c, enum session_kind kind, 
     return err;
 }
 
-static int end_all_expired(struct task *t, struct cache *c)
+int session_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    int err = 0;
-    for (bool users = true, admins = true; !err && (users || admins);) {
-        struct task_scope s = task_scope(t);
-        err = end_expired(t, c, SESSION_USER, &users);
-        if (!err)
-            err = end_expired(t, c, SESSION_ADMIN, &admins);
-        task_scope_end(t, s);
-    }
-    return err;
-}
-
-void session_task(struct task *t, void *arg)
-{
-    bool failed = false;
-    do {
-        int err = end_all_expired(t, arg);
-        if (err && !failed && !task_canceled(t))
-            log_warn("engine",
-                     "expired sessions cannot be removed: %s; their rows stay in table session",
-                     task_error(t));
-        failed = err != 0;
-    } while (task_sleep(t, loop_jitter(task_loop(t), EXPIRE_EACH_MS)) == 0);
+    (void)turn;
+    bool users = false, admins = false;
+    int err = end_expired(t, arg, SESSION_USER, &users);
+    if (!err)
+        err = end_expired(t, arg, SESSION_ADMIN, &admins);
+    return err ? err : users || admins ? ROLE_MORE : 0;
 }

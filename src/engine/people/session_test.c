@@ -8,6 +8,7 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -37,7 +38,7 @@ static void open_stores(struct task *t, struct node *n, const char *redis_url)
     n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
     n->cache =
         cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql, .metrics = metrics});
-    check(task_go(&n->group, "cache", cache_task, n->cache) == 0);
+    role_in(&n->group, cache_role, n->cache, CACHE_LOOK_EACH_MS);
 }
 
 static void open_node(struct task *t, struct node *n)
@@ -245,7 +246,7 @@ static void test_expired_in_redis(struct task *t, void *arg)
                    " - INTERVAL 1 SECOND") == 0);
     struct group g;
     group_init(&g, task_loop(t));
-    check(task_go(&g, "sessions", session_task, n.cache) == 0);
+    role_in(&g, session_role, n.cache, 1000);
     for (int i = 0; i < 300 && rows(t, &n, ROWS) == 2; i++)
         check(task_sleep(t, 10) == 0);
     is_int(rows(t, &n, ROWS " WHERE kind = 'user'"), 1, "a user's row stays");
@@ -255,7 +256,7 @@ static void test_expired_in_redis(struct task *t, void *arg)
     check(sql_call(t, n.sql, NULL,
                    "UPDATE session SET last_activity = UTC_TIMESTAMP(3) - INTERVAL 8 DAY") == 0);
     group_init(&g, task_loop(t));
-    check(task_go(&g, "sessions", session_task, n.cache) == 0);
+    role_in(&g, session_role, n.cache, 1000);
     for (int i = 0; i < 300 && ask(t, &n, "EXISTS", key_user_sessions(task_arena(t), 42)); i++)
         check(task_sleep(t, 10) == 0);
     is_int(rows(t, &n, ROWS), 0, "a week later a user's goes, too");

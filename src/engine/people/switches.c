@@ -4,8 +4,7 @@
 
 #include "base/log.h"
 
-#define LOOK_EACH_MS 500
-#define LOOK_MS      5000 /* how long one look may take */
+#define LOOK_MS 5000 /* how long one look may take */
 
 static const struct {
     const char *name;
@@ -23,7 +22,6 @@ struct switches {
     } now[SWITCH_COUNT];
     switches_fn *also;
     void *also_arg;
-    bool blind;   /* the last look failed, and it was said */
     bool puzzled; /* a row is no switch, and it was said */
 };
 
@@ -161,21 +159,11 @@ int switches_look(struct task *t, struct switches *s)
     return err;
 }
 
-static void look(struct task *t, struct switches *s)
+int switches_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    struct task_scope scope = task_scope(t);
-    (void)task_deadline(t, LOOK_MS);
-    int err = switches_look(t, s);
-    if (err && !s->blind && !task_canceled(t))
-        log_warn("engine", "switches cannot be read: %s; their last values stay", task_error(t));
-    s->blind = err != 0;
-    task_scope_end(t, scope);
-}
-
-void switches_task(struct task *t, void *arg)
-{
-    struct switches *s = arg;
-    do
-        look(t, s);
-    while (task_sleep(t, LOOK_EACH_MS) == 0);
+    (void)turn;
+    int64_t old = task_deadline(t, LOOK_MS);
+    int err = switches_look(t, arg);
+    task_deadline_restore(t, old);
+    return err;
 }

@@ -7,6 +7,7 @@
 #define ENGINE_PEOPLE_SWITCHES_H
 
 #include "engine/people/admin_log.h"
+#include "engine/store/role.h"
 
 enum switch_name {
     SWITCH_REGISTRATION, /* registration is open */
@@ -43,6 +44,6 @@ struct setting_change {
 MUST_CHECK int setting_change(struct task *t, struct sql *c, void *arg);
 /* Reads the table once. A node does it before it serves, so that a restart keeps the switches. */
 MUST_CHECK int switches_look(struct task *t, struct switches *s);
-/* For ever: reads the table. A task_fn with a struct switches. */
-void switches_task(struct task *t, void *arg);
+/* Reads the table. arg: a struct switches. */
+role_fn switches_role;
 #endif

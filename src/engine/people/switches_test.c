@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/tap.h"
 
 static struct mariadb server;
@@ -44,8 +45,8 @@ static void test_switch(struct task *t, void *arg)
     ok(switch_on(one, SWITCH_REGISTRATION), "anybody may register, unless somebody says no");
     struct group g;
     group_init(&g, task_loop(t));
-    check(task_go(&g, "switches", switches_task, one) == 0);
-    check(task_go(&g, "switches", switches_task, two) == 0);
+    role_in(&g, switches_role, one, 500);
+    role_in(&g, switches_role, two, 500);
 
     is_int(switch_set(t, one, SWITCH_REGISTRATION, false, 7), 0, "it is switched off");
     ok(!switch_on(one, SWITCH_REGISTRATION), "here at once");
@@ -53,7 +54,7 @@ static void test_switch(struct task *t, void *arg)
     is_str(text(t, p, "SELECT value FROM setting WHERE name = 'registration' AND changed_by = 7"),
            STR("false"), "the table says so, and who did it");
     struct switches *later = switches_new(p);
-    check(task_go(&g, "switches", switches_task, later) == 0);
+    role_in(&g, switches_role, later, 500);
     ok(becomes(t, later, false, 1500), "who starts later learns it");
 
     is_int(switch_set(t, two, SWITCH_REGISTRATION, true, 0), 0, "and on again");
@@ -99,7 +100,7 @@ static void test_odd_rows(struct task *t, void *arg)
                    "UPDATE setting SET value = '\"no\"', version = version + 1"
                    " WHERE name = 'registration'") == 0);
     check(sql_call(t, p, NULL, "INSERT INTO setting VALUES ('other', '7', 0, NOW(3), NULL)") == 0);
-    check(task_go(&g, "switches", switches_task, s) == 0);
+    role_in(&g, switches_role, s, 500);
     check(task_sleep(t, 1200) == 0);
     ok(switch_on(s, SWITCH_REGISTRATION), "what is neither true nor false changes nothing");
     ptrdiff_t at = str_find(buf_str(&log), STR("expected is true or false, found is \"no\""));
@@ -122,7 +123,7 @@ static void test_odd_rows(struct task *t, void *arg)
     ok(switch_on(s, SWITCH_REGISTRATION), "without MySQL the last value stays");
     ok(switch_set(t, s, SWITCH_REGISTRATION, false, 1) != 0, "and cannot be changed");
     ok(switch_on(s, SWITCH_REGISTRATION), "nor is it");
-    ok(str_find(buf_str(&log), STR("switches cannot be read")) >= 0, "that is said, too");
+    ok(str_find(buf_str(&log), STR("a round fails: ")) >= 0, "that is said, too");
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     log_capture(NULL);

@@ -21,6 +21,7 @@
 
 #include "base/metrics.h"
 #include "engine/store/record.h"
+#include "engine/store/role.h"
 
 struct cache;
 
@@ -83,13 +84,13 @@ MUST_CHECK int cache_look(struct task *t, struct cache *c, const struct record_k
 MUST_CHECK int cache_mark_stale(struct task *t, struct sql *c, const struct cache_owner *o,
                                 int64_t uid);
 /* After the commit: writes the new version to Redis, then settles the owner. If that fails the mark
- * stays, and cache_task does both. */
+ * stays, and cache_role does both. */
 #define CACHE_VERSION_GONE (1LL << 53) /* of a row that was deleted; exact in Lua, too */
 void cache_changed(struct task *t, struct cache *c, const struct cache_owner *o, int64_t uid,
                    int64_t version);
 /* Drops what Redis holds of a marked owner, sessions too, and takes the mark away unless it was
  * raised meanwhile: a mark does not show which of several changes it stands for. Does nothing where
- * there is no mark, so it is idempotent. For changes without a version; cache_task does the same
+ * there is no mark, so it is idempotent. For changes without a version; cache_role does the same
  * within a second. */
 MUST_CHECK int cache_settle(struct task *t, struct cache *c, const struct cache_owner *o,
                             int64_t uid);
@@ -110,7 +111,8 @@ static inline bool cache_goes_on(const struct task *t)
 {
     return !task_canceled(t) && task_time_left_ms(t) > 0;
 }
-/* Runs until it is cancelled: drains cache_stale, and does so before Redis is trusted again after
- * it was unavailable. A task_fn with a struct cache. */
-void cache_task(struct task *t, void *arg);
+/* Drains cache_stale, and does so before Redis is trusted again after it was unavailable. A role_fn
+ * with a struct cache. */
+#define CACHE_LOOK_EACH_MS 100 /* at the connection: it may be a new one */
+role_fn cache_role;
 #endif

@@ -26,7 +26,10 @@ struct cache {
 
     /* Connection to Redis on which all marks were drained; 0: none. The generation would not do:
      * while this node is cut off, it cannot write changes to the same server. */
-    uint64_t drained_epoch;
+    uint64_t drained_epoch, tried_epoch;
+    int64_t drain_due_ms;
+    int drain_err; /* of the last try */
+    bool said_trusted;
     struct generation vetted; /* all of its records are trusted, or marked */
 
     /* When a user's deadline was last renewed; a user replaces another one with the same index. */

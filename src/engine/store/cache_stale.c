@@ -16,9 +16,8 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define ROUND_MS  1000
-#define LOOK_MS   100 /* how often to look for a new connection */
-#define PAGE_ROWS 500
+#define DRAIN_EACH_MS 1000
+#define PAGE_ROWS     500
 
 const struct cache_owner cache_users = {
     .name = "user",
@@ -226,7 +225,7 @@ void cache_changed(struct task *t, struct cache *c, const struct cache_owner *o,
         (void)task_fail(t, 0, "%s", text); /* the change is committed, and its mark stays */
 }
 
-/* --- the background task --- */
+/* --- the background role --- */
 
 static int mark_users(struct task *t, struct sql *c, void *arg)
 {
@@ -297,41 +296,28 @@ static int drain(struct task *t, struct cache *c)
     return err;
 }
 
-/* Waits until the next round is due, or Redis is reconnected. */
-static int wait_round(struct task *t, struct cache *c, uint64_t tried_epoch)
+static void say_trust(struct cache *c)
 {
-    for (int64_t waited = 0; waited < ROUND_MS; waited += LOOK_MS) {
-        int err = task_sleep(t, LOOK_MS);
-        if (err)
-            return err;
-        cache_note_trust(c);
-        if (redis_up(c->redis) && redis_epoch(c->redis) != tried_epoch)
-            return 0;
-    }
-    return 0;
+    cache_note_trust(c);
+    if (cache_trusts_redis(c) == c->said_trusted)
+        return;
+    c->said_trusted = !c->said_trusted;
+    log_line(c->said_trusted ? LOG_INFO : LOG_WARN, "cache", "records are read from %s",
+             c->said_trusted ? "Redis" : "MySQL: Redis does not answer");
 }
 
-void cache_task(struct task *t, void *arg)
+/* Drains each DRAIN_EACH_MS, and at once on a new connection. */
+int cache_role(struct task *t, void *arg, struct role_turn *turn)
 {
+    (void)turn;
     struct cache *c = arg;
-    uint64_t tried_epoch;
-    bool trusted = false, failed = false;
-    do {
-        struct task_scope s = task_scope(t);
-        tried_epoch = redis_epoch(c->redis);
-        int err = redis_up(c->redis) ? drain(t, c) : 0;
-        if (err && !failed && !task_canceled(t))
-            log_warn("cache",
-                     "stale records cannot be dropped from Redis: %s; changes of users may not be "
-                     "seen until it answers",
-                     task_error(t));
-        failed = err != 0;
-        task_scope_end(t, s);
-        cache_note_trust(c);
-        if (cache_trusts_redis(c) != trusted) {
-            trusted = !trusted;
-            log_line(trusted ? LOG_INFO : LOG_WARN, "cache", "records are read from %s",
-                     trusted ? "Redis" : "MySQL: Redis does not answer");
-        }
-    } while (wait_round(t, c, tried_epoch) == 0);
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    bool due = now_ms >= c->drain_due_ms || redis_epoch(c->redis) != c->tried_epoch;
+    if (due && redis_up(c->redis)) {
+        c->tried_epoch = redis_epoch(c->redis);
+        c->drain_due_ms = now_ms + DRAIN_EACH_MS;
+        c->drain_err = drain(t, c);
+    }
+    say_trust(c);
+    return c->drain_err; /* a round that did not drain changes nothing */
 }

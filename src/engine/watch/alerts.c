@@ -8,7 +8,6 @@
 #include "engine/runs/state.h"
 #include "engine/store/keys.h"
 
-#define EACH_MS         1000
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
 #define RECORDS_MS      10000 /* nor is a burst */
 #define CALL_MS         5000
@@ -23,7 +22,6 @@ struct alerts *alerts_new(const struct alerts_options *o)
     struct metrics *m = o->node->metrics;
     const char *name = "millrace_alert_messages_total", *help = "Messages to alert.webhook_url.";
     a->options = *o;
-    a->options.each_ms = o->each_ms ? o->each_ms : EACH_MS;
     a->options.store_ms = o->store_ms ? o->store_ms : STORE_DOWN_MS;
     a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
     a->changes = a->in_mysql = a->in_redis = -1;
@@ -230,8 +228,12 @@ static bool is_done(struct alerts *a)
     return noted && !(a->alone && alerts_find(a, "redis"));
 }
 
-static int look(struct task *t, struct alerts *a)
+/* The lock is taken here, not by the role: without Redis every node watches, or no alert would tell
+ * that Redis is down. */
+int alerts_role(struct task *t, void *arg, struct role_turn *turn)
 {
+    (void)turn;
+    struct alerts *a = arg;
     int err = take_lock(t, a);
     if (err == ERR_BUSY && is_done(a)) {
         step_down(a);
@@ -244,17 +246,6 @@ static int look(struct task *t, struct alerts *a)
         return err;
     a->watching = true;
     return watch(t, a);
-}
-
-void alerts_task(struct task *t, void *arg)
-{
-    struct alerts *a = arg;
-    do {
-        struct task_scope scope = task_scope(t);
-        if (look(t, a) && !task_canceled(t))
-            log_debug("alert", "this node does not watch: %s", task_error(t));
-        task_scope_end(t, scope);
-    } while (task_sleep(t, a->options.each_ms) == 0);
 }
 
 void alerts_part(struct task *t, struct alerts *a)

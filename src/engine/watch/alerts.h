@@ -24,6 +24,7 @@
 #ifndef ENGINE_WATCH_ALERTS_H
 #define ENGINE_WATCH_ALERTS_H
 
+#include "engine/store/role.h"
 #include "engine/watch/overview.h"
 
 #define ALERTS_MAX 64 /* episodes at once; more have to wait */
@@ -35,7 +36,6 @@ struct alerts_options {
     const char *url;           /* "": the log only. A secret. */
     const char *ca_file;       /* certificates it is checked by; NULL or "": the system's */
     int64_t records_max;       /* more that wait for MySQL are an alert */
-    int64_t each_ms;           /* 0: 1000 */
     int64_t store_ms;          /* a store may be away for so long; 0: 3000 */
     int64_t records_ms;        /* and so long may too many wait; 0: 10000 */
 };
@@ -46,8 +46,8 @@ void alerts_free(struct alerts *a); /* after its task */
 MUST_CHECK int alerts_list(struct task *t, const struct node *n, struct arena *a,
                            struct overview_alert **out, size_t *count);
 
-/* For ever. A task_fn with a struct alerts, on every node. */
-void alerts_task(struct task *t, void *arg);
-/* After that task has ended: lets go of the lock, so that another node watches at once. */
+/* arg: a struct alerts, on every node. */
+role_fn alerts_role;
+/* After that role has ended: lets go of the lock, so that another node watches at once. */
 void alerts_part(struct task *t, struct alerts *a);
 #endif

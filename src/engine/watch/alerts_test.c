@@ -11,6 +11,7 @@
 #include "engine/setup/schema.h"
 #include "engine/store/keys.h"
 #include "tests/mariadb.h"
+#include "tests/role.h"
 #include "tests/store.h"
 #include "tests/tap.h"
 
@@ -105,11 +106,10 @@ static void open_side(struct task *t, struct side *s, uint64_t incarnation)
     s->alerts = alerts_new(&(struct alerts_options){.node = &s->node,
                                                     .url = "http://hook/secret",
                                                     .records_max = RECORDS_MAX,
-                                                    .each_ms = 10,
                                                     .store_ms = 30,
                                                     .records_ms = 30});
     check(redis_call(t, s->node.redis, STR_NULL, NULL, STR("PING")) == 0);
-    check(task_go(&s->tasks, "alerts", alerts_task, s->alerts) == 0);
+    role_in(&s->tasks, alerts_role, s->alerts, 10);
 }
 
 /* killed: it lets go of nothing. */

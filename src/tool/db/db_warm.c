@@ -4,6 +4,7 @@
 #include "engine/papers/block.h"
 #include "engine/papers/warm.h"
 #include "engine/setup/schema.h"
+#include "loop/backoff.h"
 #include "tool/db/db.h"
 #include "tool/opt.h"
 #include "tool/progress.h"
@@ -39,7 +40,8 @@ static void watch(struct task *t, struct warming *w)
     struct progress bar;
     const struct warm_progress *p = &w->progress;
     progress_init(&bar, task_loop(t), "db warm", "papers", 0);
-    while (p->state != WARM_DONE && p->state != WARM_FAILED && !task_sleep(t, LOOK_MS)) {
+    while (p->state != WARM_DONE && p->state != WARM_FAILED &&
+           !backoff_wait(t, &(struct backoff){.ms = LOOK_MS})) {
         bar.total = p->papers;
         if (p->state == WARM_BLOCKS && p->papers)
             progress_show(&bar, p->papers_ready, p->papers_ready);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "loop/backoff.h"
 #include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
 
@@ -168,7 +169,7 @@ static int accept_failed(struct task *t, struct http_server *s)
                  "open files",
                  strerror(errno));
     s->out_of_fds = true;
-    return task_sleep(t, BACKOFF_MS);
+    return backoff_wait(t, &(struct backoff){.ms = BACKOFF_MS});
 }
 
 static int accept_batch(struct task *t, struct http_server *s, struct group *g)

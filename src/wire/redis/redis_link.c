@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "loop/backoff.h"
 #include "loop/net.h"
 #include "wire/redis/redis_private.h"
 
-#define BACKOFF_MIN_MS 50
-#define BACKOFF_MAX_MS 2000
+#define BACKOFF                                                                                    \
+    {                                                                                              \
+        .ms = 50, .ms_max = 2000                                                                   \
+    }
 /* After a refused login: it takes an operator. */
 #define REFUSED_RETRY_MS 5000
 /* A connection lost sooner than this does not reset the backoff. */
@@ -342,17 +345,7 @@ static void serve(struct task *t, struct redis *r)
     (void)joined; /* an error means t was cancelled; the group is empty either way */
     hang_up(r);
     if (loop_now_ms(r->loop) - since_ms >= LASTED_MS)
-        r->backoff_ms = 0;
-}
-
-static int64_t next_delay_ms(struct redis *r, int err)
-{
-    if (err == ERR_REFUSED)
-        return loop_jitter(r->loop, REFUSED_RETRY_MS);
-    r->backoff_ms = r->backoff_ms ? 2 * r->backoff_ms : BACKOFF_MIN_MS;
-    if (r->backoff_ms > BACKOFF_MAX_MS)
-        r->backoff_ms = BACKOFF_MAX_MS;
-    return loop_jitter(r->loop, r->backoff_ms);
+        r->backoff = (struct backoff)BACKOFF;
 }
 
 static void explain(struct task *t, struct redis *r, int err)
@@ -382,6 +375,7 @@ void redis_link_run(struct task *t, void *arg)
 {
     struct redis *r = arg;
     r->link = t;
+    r->backoff = (struct backoff)BACKOFF;
     timer_init(&r->quiet, r->loop, on_quiet, r);
     snprintf(r->problem, sizeof(r->problem), "not connected yet");
     while (!r->closing && !task_canceled(t)) {
@@ -390,7 +384,8 @@ void redis_link_run(struct task *t, void *arg)
             explain(t, r, err);
         else
             serve(t, r);
-        if (task_sleep(t, next_delay_ms(r, err)))
+        struct backoff refused = {.ms = REFUSED_RETRY_MS};
+        if (backoff_wait(t, err == ERR_REFUSED ? &refused : &r->backoff))
             break;
     }
     retire(t, r);

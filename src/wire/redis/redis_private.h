@@ -14,6 +14,7 @@
 #define WIRE_REDIS_PRIVATE_H
 
 #include "base/buf.h"
+#include "loop/backoff.h"
 #include "loop/sync.h"
 #include "loop/timer.h"
 #include "loop/watch.h"
@@ -86,7 +87,7 @@ struct redis {
     int64_t quiet_since_ms; /* no byte received, though replies are due */
     struct timer quiet;
     struct task *writer; /* set while it waits for commands */
-    int64_t backoff_ms;
+    struct backoff backoff;
 
     struct list scripts;
 };

@@ -1,3 +1,4 @@
+#include "loop/backoff.h"
 #include "wire/sql/sql_conn.h"
 
 #define RETRY_MS 10 /* before the second try; doubled for each one more */
@@ -68,12 +69,12 @@ static int run_once(struct task *t, struct sql *c, struct tx *x)
 
 static int run(struct task *t, struct sql *c, struct tx *x)
 {
-    int64_t pause_ms = RETRY_MS;
-    for (int tries = 1;; tries++, pause_ms *= 2) {
+    struct backoff b = {.ms = RETRY_MS, .ms_max = RETRY_MS << SQL_TX_TRIES};
+    for (int tries = 1;; tries++) {
         int err = run_once(t, c, x);
         if (err != ERR_CONFLICT || tries == SQL_TX_TRIES || c->broken)
             return err;
-        int waited = task_sleep(t, loop_jitter(task_loop(t), pause_ms));
+        int waited = backoff_wait(t, &b);
         if (waited)
             return waited;
     }
