@@ -28,13 +28,6 @@
 #define HEART_RUNS   4
 #define HEART_PAPERS 40 /* of a run, at most */
 
-/* A defect that this bench has found: workers_claim.lua counts the nodes in the caller's list of
- * members, and drops the claims of all others. A node that joins between the caller's heartbeat and
- * its claim is not in that list yet: its claims are dropped, and the user has more workers than
- * permitted until both have claimed again. While this is 1, workers are not counted right after a
- * node has come up; 0: they are. */
-#define HEART_KNOWN_JOIN 1
-
 /* Once a pause is in Redis, and as long as the node can reach Redis, no call to the AI begins later
  * than this: the stream of changes is read every CREW_NEWS_MS, shares at the latest every
  * CREW_MANAGE_MS, and a round takes some ten calls. */

@@ -39,8 +39,6 @@ void heart_node_up(struct heart_world *w, int slot)
 {
     check(!w->nodes[slot]);
     struct heart_node *n = node_new(w);
-    if (HEART_KNOWN_JOIN)
-        n->silent_until_ms = loop_now_ms(w->loop) + HEART_RETURN_MS;
     n->node = (struct node){.loop = w->loop,
                             .redis = &n->redis,
                             .sql = &n->sql,

@@ -142,8 +142,19 @@ static void test_claims(struct task *t, void *arg)
     is_int(claim(t, &a, 5, "x", 4, 6), 4, "a permission that was lowered gives nothing new");
     is_int(claim(t, &a, 10, "x", 0, 0), 0, "and all go");
     is_int(claim(t, &b, 10, "x", 0, 0), 0, "on both nodes");
-    is_int(claim(t, &dead, 10, "x", 9, 9), 9, "a node");
-    is_int(claim(t, &a, 10, "x", 0, 10), 10, "that died does not count");
+    is_int(claim(t, &dead, 10, "x", 9, 9), 9, "a node that is not among the living");
+    is_int(claim(t, &a, 10, "x", 0, 10), 1, "counts for a while: it may have joined a moment ago");
+    check(task_sleep(t, 2100) == 0);
+    is_int(claim(t, &a, 10, "x", 0, 10), 10, "but not for ever");
+    struct str key = key_workers(task_arena(t), 1);
+    const struct str odd[] = {STR("HSET"),
+                              key,
+                              STR("y:0000000000000003"),
+                              STR("9@99999999999999"),
+                              STR("z:0000000000000003"),
+                              STR("9")};
+    check(redis_argv(t, a.redis, key, 6, odd, NULL) == 0);
+    is_int(claim(t, &a, 20, "x", 10, 20), 20, "nor if its time is to come, or missing");
     close_node(t, &dead);
     close_node(t, &b);
     close_node(t, &a);

@@ -148,14 +148,14 @@ int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum 
 
 /* --- showing --- */
 
-/* Fields are "<qid>:<incarnation>". */
+/* Fields are "<qid>:<incarnation>", values "<workers>@<when>" (crew/workers_claim.lua). */
 static int64_t count_workers(const struct redis_reply *r, struct str qid)
 {
     int64_t sum = 0, n;
     for (size_t i = 0; r->type == REDIS_ARRAY && i + 1 < r->count; i += 2) {
-        struct str field = r->items[i]->str;
+        struct str field = r->items[i]->str, claim = r->items[i + 1]->str;
         if (str_starts(field, qid) && field.n > qid.n && field.p[qid.n] == ':' &&
-            str_to_i64(r->items[i + 1]->str, &n))
+            str_to_i64(str_cut(&claim, '@'), &n))
             sum += n;
     }
     return sum;
