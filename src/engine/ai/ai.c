@@ -1,8 +1,10 @@
 #include "engine/ai/ai.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "engine/ai/breaker.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"
 #include "loop/backoff.h"
@@ -10,8 +12,11 @@
 
 #define BACKOFF_MS     500
 #define BACKOFF_MS_MAX 8000
-/* Keys that may be refused for one request. Not more: a proxy that dislikes its text answers with
- * 403, too, and would have every key switched off. */
+#define NO_KEY_MS      500
+#define NO_KEY_MS_MAX  2000
+#define STATE_MS       120000 /* a service that nothing has asked for so long may work again */
+/* Keys that may be refused with 403 for one request. Not more: a proxy that dislikes its text
+ * answers so, too, and would have every key switched off. */
 #define KEYS_REFUSED_MAX 4
 #define AVERAGED_CALLS   64 /* about */
 #define PAGE_KEPT_BYTES  65536
@@ -22,7 +27,8 @@ struct ai {
     struct permits *permits;
     const char *url;
     int64_t timeout_ms;
-    int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
+    struct breaker breaker;
+    int64_t *calls_ok, *calls_retry, *calls_failed, *tokens, *open;
     struct histogram *latency;
     struct buf page;  /* where requests are written: one for all, since no task waits meanwhile */
     uint64_t page_of; /* the number of the struct asking whose request is in it */
@@ -57,6 +63,8 @@ static void open_metrics(struct ai *ai, const struct ai_options *o)
         metric(m, METRIC_COUNTER, name, arena_printf(a, "%soutcome=\"failed\"", before), help);
     ai->tokens = metric(m, METRIC_COUNTER, "millrace_ai_tokens_total", label,
                         "Tokens used; those reserved where the service did not tell.");
+    ai->open = metric(m, METRIC_GAUGE, "millrace_ai_open", label,
+                      "1: the AI service does not work, calls wait.");
     ai->latency = histogram_new(m, latency, "From a call to the AI service to its answer.");
 }
 
@@ -72,6 +80,7 @@ struct ai *ai_new(const struct ai_options *o)
     ai->url = url_of(&ai->arena, o);
     ai->timeout_ms = o->timeout_ms;
     open_metrics(ai, o);
+    breaker_init(&ai->breaker, ai->open);
     return ai;
 }
 
@@ -85,10 +94,19 @@ void ai_free(struct ai *ai)
     free(ai);
 }
 
+struct ai_state ai_state(const struct ai *ai, int64_t now_ms)
+{
+    const struct breaker *b = &ai->breaker;
+    return (struct ai_state){.open = b->open && now_ms - b->failed_at_ms < STATE_MS,
+                             .since_ms = b->since_ms,
+                             .successes = (int64_t)b->successes,
+                             .fault = &b->fault};
+}
+
 /* --- one attempt --- */
 
-/* What became of an attempt, besides the codes that end everything. */
-enum fate { FATE_DONE, FATE_AGAIN, FATE_OTHER_KEY, FATE_FINAL };
+/* What became of an attempt, besides the codes that end everything: see ai.h. */
+enum fate { FATE_DONE, FATE_SERVICE, FATE_REQUEST, FATE_KEY };
 
 struct asking {
     struct ai *ai;
@@ -96,9 +114,10 @@ struct asking {
     const struct ai_request *request;
     int64_t tokens_reserved;
     struct ai_answer answer;
-    const char *problem; /* of the last attempt: "the AI service …"; in the task's arena */
+    struct ai_fault fault; /* of the last attempt; its words complete "the AI service …" */
     int keys_refused;
-    bool *in_hand;
+    uint64_t successes; /* of the service, when the last attempt but one had failed */
+    struct ai_hand *hand;
 };
 
 /* Ends the permit with the tokens that were used, and counts them. */
@@ -109,10 +128,11 @@ static void settle(struct task *t, struct asking *q, const struct permit *p, int
     metric_add(q->ai->tokens, tokens);
 }
 
-static enum fate again(struct asking *q, const char *problem)
+static enum fate fault(struct asking *q, enum fate fate, const char *cause, const char *words)
 {
-    q->problem = problem;
-    return FATE_AGAIN;
+    snprintf(q->fault.cause, sizeof q->fault.cause, "%s", cause);
+    snprintf(q->fault.words, sizeof q->fault.words, "%s", words);
+    return fate;
 }
 
 /* The first one counts whole. */
@@ -136,48 +156,55 @@ static enum fate read_answer(struct task *t, struct asking *q, const struct perm
         tokens = p->tokens;
     settle(t, q, p, tokens);
     if (err)
-        return again(q, arena_printf(task_arena(t), "sent %s", task_error(t)));
+        return fault(q, FATE_SERVICE, "unreadable",
+                     arena_printf(task_arena(t), "sent %s", task_error(t)));
     histogram_add_us(q->ai->latency, q->answer.latency_us);
     move_average(&q->ai->sum_us, q->answer.latency_us);
     move_average(&q->ai->sum_tokens, tokens);
     return FATE_DONE;
 }
 
-/* Final, in the service's words, unless it repeats the key. */
-static enum fate refused(struct task *t, struct asking *q, const struct permit *p,
-                         const struct http_response *r)
+/* What the service says of its refusal, unless it repeats the key. */
+static struct str words_of(struct task *t, const struct permit *p, const struct http_response *r)
 {
-    struct arena *a = task_arena(t);
-    struct str words = ai_complaint(a, r->body);
-    settle(t, q, p, 0);
-    if (words.n == 0 || str_find(words, p->api_key) >= 0)
-        words = str_printf(a, "status %d", r->status);
-    q->problem = arena_printf(a, "refuses the request: %.*s", STR_ARG(words));
-    return FATE_FINAL;
+    struct str words = ai_complaint(task_arena(t), r->body);
+    return words.n && str_find(words, p->api_key) < 0
+               ? words
+               : str_printf(task_arena(t), "status %d", r->status);
+}
+
+static bool is_final(int status)
+{
+    return status == 400 || status == 413 || status == 422;
 }
 
 static enum fate key_refused(struct task *t, struct asking *q, const struct permit *p, int status)
 {
     settle(t, q, p, 0);
     permits_refused(t, q->ai->permits, p->key_id, status);
-    q->problem = "refuses the keys it gets";
-    return ++q->keys_refused < KEYS_REFUSED_MAX ? FATE_OTHER_KEY : FATE_FINAL;
+    bool other = status == 401 || ++q->keys_refused < KEYS_REFUSED_MAX;
+    return fault(q, other ? FATE_KEY : FATE_SERVICE, "status_403", "refuses the keys it gets");
 }
 
 /* An error that came after the request was taken in may have cost all that it could. */
 static enum fate read_reply(struct task *t, struct asking *q, const struct permit *p,
                             const struct http_response *r)
 {
+    struct arena *a = task_arena(t);
     if (r->status == 200)
         return read_answer(t, q, p, r->body);
     if (r->status == 401 || r->status == 403)
         return key_refused(t, q, p, r->status);
-    if (r->status != 408 && r->status != 429 && r->status < 500)
-        return refused(t, q, p, r);
-    settle(t, q, p, p->tokens);
+    bool taken = r->status == 408 || r->status == 429 || r->status >= 500;
+    settle(t, q, p, taken ? p->tokens : 0);
     if (r->status == 429)
         permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
-    return again(q, arena_printf(task_arena(t), "answered with status %d", r->status));
+    if (is_final(r->status))
+        return fault(q, FATE_REQUEST, "refused_request",
+                     arena_printf(a, "refuses the request: %.*s", STR_ARG(words_of(t, p, r))));
+    return fault(
+        q, FATE_SERVICE, arena_printf(a, "status_%d", r->status),
+        arena_printf(a, "answers with status %d: %.*s", r->status, STR_ARG(words_of(t, p, r))));
 }
 
 /* There was no reply. Other than 0 ends everything: the task was cancelled, or is out of time. */
@@ -190,18 +217,19 @@ static int read_error(struct task *t, struct asking *q, const struct permit *p, 
         settle(t, q, p, p->tokens);
     if (err == ERR_CANCELED || (err == ERR_TIMEOUT && task_time_left_ms(t) <= 0))
         return err;
-    log_debug("ai", "%s", task_error(t));
-    *fate = FATE_AGAIN;
-    if (err == ERR_INVALID) {
-        q->problem = "cannot be called: its address or a key is malformed";
-        *fate = FATE_FINAL;
-    } else if (err == ERR_UNAVAILABLE || err == ERR_BUSY) {
-        q->problem = "cannot be reached";
-    } else if (err == ERR_TIMEOUT) {
-        q->problem = "did not answer in time";
-    } else {
-        q->problem = err == ERR_UNCERTAIN ? "cut the connection" : "sent a reply that is no HTTP";
-    }
+    const char *why = *task_error(t) ? task_error(t) : err_name(err);
+    if (err == ERR_TIMEOUT)
+        *fate = fault(q, FATE_SERVICE, "timeout", "does not answer in time");
+    else if (err == ERR_UNCERTAIN)
+        *fate = fault(q, FATE_SERVICE, "cut", "cuts the connection");
+    else if (err == ERR_INVALID)
+        *fate = fault(q, FATE_SERVICE, "malformed",
+                      "cannot be called: its address or a key is malformed");
+    else if (err == ERR_UNAVAILABLE || err == ERR_BUSY)
+        *fate = fault(q, FATE_SERVICE, "unreachable",
+                      arena_printf(task_arena(t), "cannot be reached: %s", why));
+    else
+        *fate = fault(q, FATE_SERVICE, "unreadable", "sends a reply that is no HTTP");
     return 0;
 }
 
@@ -251,68 +279,123 @@ static int call(struct task *t, struct asking *q, const struct permit *p, struct
     return err;
 }
 
+/* Waits for a permit, and for a key if there is none: one that is added, woken or switched on. */
+static int take_permit(struct task *t, struct asking *q, struct permit *p)
+{
+    struct permits *k = q->ai->permits;
+    struct backoff backoff = {.ms = NO_KEY_MS, .ms_max = NO_KEY_MS_MAX};
+    int err;
+    for (;;) {
+        err = permits_take(t, k, q->tokens_reserved, p);
+        if (!err && permit_valid(p, task_loop(t)))
+            return 0;
+        if (!err)
+            permits_unused(t, k, p); /* the task was woken too late for it */
+        else if (err != ERR_UNAVAILABLE || (err = backoff_wait(t, &backoff)))
+            return err;
+    }
+}
+
 static int attempt(struct task *t, struct asking *q, enum fate *fate)
 {
     struct permit p;
     struct http_response r;
-    struct permits *ring = q->ai->permits;
     int err = write_page(t, q);
+    if (!err)
+        err = take_permit(t, q, &p);
     if (err)
         return err;
-    while (!(err = permits_take(t, ring, q->tokens_reserved, &p)) &&
-           !permit_valid(&p, task_loop(t)))
-        permits_unused(t, ring, &p); /* the task was woken too late for it */
-    if (err)
-        return err;
-    *q->in_hand = true;
+    q->hand->busy = true;
     err = call(t, q, &p, &r);
     if (err)
         err = read_error(t, q, &p, err, fate);
     else
         *fate = read_reply(t, q, &p, &r);
-    *q->in_hand = !err && *fate == FATE_DONE;
+    q->hand->busy = !err && *fate == FATE_DONE;
     return err;
 }
 
 /* --- all of them --- */
 
-static void count(struct ai *ai, enum fate fate)
+static void count(struct ai *ai, enum fate fate, bool last)
 {
-    metric_add(fate == FATE_DONE    ? ai->calls_ok
-               : fate == FATE_FINAL ? ai->calls_failed
-                                    : ai->calls_retry,
-               1);
+    bool failed = fate == FATE_REQUEST || (fate == FATE_SERVICE && last);
+    metric_add(fate == FATE_DONE ? ai->calls_ok : failed ? ai->calls_failed : ai->calls_retry, 1);
+}
+
+/* What the breaker learns from an attempt. A refused request or key is an answer. */
+static void tell(struct task *t, struct asking *q, enum fate fate, int err, bool probe)
+{
+    struct breaker *b = &q->ai->breaker;
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    if (err || fate == FATE_KEY)
+        breaker_unknown(b, probe);
+    else if (fate == FATE_SERVICE)
+        breaker_failed(b, now_ms, &q->fault, probe);
+    else
+        breaker_worked(b, now_ms);
+}
+
+/* The attempts are used up. If no other request was answered before the last one, it is the
+ * service. */
+static int give_up(struct task *t, struct asking *q)
+{
+    struct breaker *b = &q->ai->breaker;
+    if (b->successes != q->successes)
+        return task_fail(t, ERR_PROTO, "the AI service %s, after %d attempts", q->fault.words,
+                         q->answer.attempts);
+    breaker_trip(b, loop_now_ms(task_loop(t)));
+    return task_fail(t, ERR_UNAVAILABLE, "the AI service %s", q->fault.words);
+}
+
+/* One attempt, when the breaker lets it. *last: if it failed, this was the last one. */
+static int try_once(struct task *t, struct asking *q, enum fate *fate, bool *last)
+{
+    struct breaker *b = &q->ai->breaker;
+    bool probe = false;
+    if (b->open)
+        q->answer.attempts = 0; /* what failed before was the service */
+    int err = breaker_enter(t, b, &probe);
+    if (err)
+        return err;
+    err = attempt(t, q, fate);
+    tell(t, q, *fate, err, probe);
+    if (err)
+        return err;
+    q->answer.attempts += *fate != FATE_KEY;
+    *last = q->answer.attempts == AI_ATTEMPTS_MAX || q->keys_refused == KEYS_REFUSED_MAX ||
+            (probe && b->open);
+    count(q->ai, *fate, *last);
+    if (!*last || probe)
+        q->successes = b->successes;
+    return 0;
 }
 
 static int ask(struct task *t, struct asking *q)
 {
     struct backoff backoff = {.ms = BACKOFF_MS, .ms_max = BACKOFF_MS_MAX};
     for (;;) {
-        enum fate fate = FATE_FINAL;
-        int err = attempt(t, q, &fate);
-        if (err)
+        enum fate fate = FATE_REQUEST;
+        bool last = false;
+        int err = try_once(t, q, &fate, &last);
+        if (err || fate == FATE_DONE)
             return err;
-        if (fate != FATE_OTHER_KEY)
-            q->answer.attempts++;
-        bool last = q->answer.attempts == AI_ATTEMPTS_MAX;
-        count(q->ai, fate == FATE_AGAIN && last ? FATE_FINAL : fate);
-        if (fate == FATE_DONE)
-            return 0;
-        if (fate == FATE_FINAL)
-            return task_fail(t, ERR_REFUSED, "the AI service %s", q->problem);
-        if (last)
-            return task_fail(t, ERR_REFUSED, "the AI service %s, after %d attempts", q->problem,
-                             AI_ATTEMPTS_MAX);
-        err = fate == FATE_AGAIN ? backoff_wait(t, &backoff) : 0;
+        if (fate == FATE_REQUEST)
+            return task_fail(t, ERR_REFUSED, "the AI service %s", q->fault.words);
+        if (fate == FATE_SERVICE && last)
+            return give_up(t, q);
+        if (q->hand->leaves)
+            return task_fail(t, ERR_CANCELED, "no further attempt begins");
+        err = fate == FATE_SERVICE ? backoff_wait(t, &backoff) : 0;
         if (err)
             return err;
     }
 }
 
-int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, bool *in_hand,
+int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, struct ai_hand *hand,
            struct ai_answer *out)
 {
-    struct asking asking = {.ai = ai, .number = ++ai->askings, .request = q, .in_hand = in_hand};
+    struct asking asking = {.ai = ai, .number = ++ai->askings, .request = q, .hand = hand};
     int err = ask(t, &asking);
     if (!err)
         *out = asking.answer;

@@ -5,10 +5,14 @@
  * runs and money.
  *
  * A call needs a permit of the service's keys (permits.h), and waits for it; afterwards the permit
- * is settled with the tokens that were used. At most AI_ATTEMPTS_MAX attempts, with exponential
- * backoff and jitter: after 408, 429, 5xx, cut connections, time-outs, and replies that cannot be
- * read. 401 and 403 are the fault of the key: another key is tried at once, a few times. Any other
- * status is final. No key is in a log line or a message. */
+ * is settled with the tokens that were used. What goes wrong has one of four faults:
+ *   - the service's: it cannot be reached, cuts the connection, is silent, cannot be read, answers
+ *     with 402, 404, 408, 429, 5xx or what is unheard of. Tried again with exponential backoff and
+ *     jitter. While no call succeeds the breaker opens (breaker.h), and calls wait.
+ *   - the request's, if the service has answered others between AI_ATTEMPTS_MAX such attempts.
+ *   - the request's: 400, 413, 422. Final, in the words of the service.
+ *   - the key's: 401, 403. Another key is tried at once; without any, calls wait for one.
+ * No key is in a log line or a message. */
 #ifndef ENGINE_AI_AI_H
 #define ENGINE_AI_AI_H
 
@@ -56,13 +60,34 @@ struct ai_answer {
     int attempts;       /* refused keys do not count */
 };
 
-/* 0: read was content, *out is filled. ERR_CANCELED: the task was. ERR_TIMEOUT: its own deadline
- * passed. ERR_REFUSED: failed for good, and task_error says why in a few words for the user.
- * ERR_UNAVAILABLE: there is no key that could be used, now or later. Replies lie in the task's
- * arena: ask each question in a scope of its own. *in_hand is set while a call is under way, and
- * stays set after success: to cancel the task then wastes the answer. */
-MUST_CHECK int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, bool *in_hand,
-                      struct ai_answer *out);
+/* How a caller and its owner come to terms. */
+struct ai_hand {
+    bool busy;   /* a call is under way, or was answered: to cancel the task wastes an answer */
+    bool leaves; /* set by the owner: no further attempt begins */
+};
+
+/* 0: read was content, *out is filled. ERR_CANCELED: the task was, or it leaves. ERR_TIMEOUT: its
+ * own deadline passed. ERR_UNAVAILABLE: the service does not work, as far as this call could see;
+ * another request should be asked first, then this one again, which waits until it is worth a try.
+ * ERR_REFUSED: the service refuses the request. ERR_PROTO: it answers others, and not this one.
+ * With these three task_error says why in a few words for the user. Replies lie in the task's
+ * arena: ask each question in a scope of its own. */
+MUST_CHECK int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q,
+                      struct ai_hand *hand, struct ai_answer *out);
+
+/* What is wrong: cause is one of few words ("unreachable", "timeout", "status_500"), words are for
+ * an operator. */
+struct ai_fault {
+    char cause[24], words[200];
+};
+
+/* The service as this node sees it. fault is what was wrong last. */
+struct ai_state {
+    bool open; /* it does not work: calls wait */
+    int64_t since_ms, successes;
+    const struct ai_fault *fault;
+};
+struct ai_state ai_state(const struct ai *ai, int64_t now_ms);
 
 /* Moving averages over the last successful calls; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);

@@ -172,9 +172,9 @@ static void ask_for(struct task *t, struct scenario *s, struct ai *ai)
     const struct ai_request q = {write_request, read_answer, s};
     int64_t old = s->deadline_ms ? task_deadline(t, s->deadline_ms) : TIME_NEVER;
     s->answer.attempts = -1;
-    bool in_hand = false;
-    s->got = ai_ask(t, ai, &q, &in_hand, &s->answer);
-    check(in_hand == (s->got == 0)); /* an answer is, and nothing else */
+    struct ai_hand hand = {.busy = false};
+    s->got = ai_ask(t, ai, &q, &hand, &s->answer);
+    check(hand.busy == (s->got == 0)); /* an answer is, and nothing else */
     task_deadline_restore(t, old);
 }
 
@@ -229,8 +229,6 @@ static void run(struct task *t, void *arg)
     site_close(t, &s->site);
 }
 
-#define AFTER ", after 4 attempts"
-
 static struct scenario scenarios[] = {
     {"an answer", {GOOD}, 2, .attempts = 1, .requests = 1, .settled = 1, .tokens_known = TOKENS},
     {"500, then an answer",
@@ -253,11 +251,11 @@ static struct scenario scenarios[] = {
     {"500 for ever",
      {500, 500, 500, 500, GOOD},
      2,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .requests = 4,
      .settled = 4,
      .reserved = 4,
-     .error = "the AI service answered with status 500" AFTER},
+     .error = "the AI service answers with status 500: too many  words"},
     {"429 without a time",
      {429, GOOD},
      2,
@@ -293,11 +291,11 @@ static struct scenario scenarios[] = {
     {"never an answer",
      {EMPTY, EMPTY, EMPTY, EMPTY, GOOD},
      2,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .requests = 4,
      .settled = 4,
      .tokens_known = 4 * TOKENS,
-     .error = "the AI service sent a reply without an answer" AFTER},
+     .error = "the AI service sent a reply without an answer"},
     {"too long a reply, then an answer",
      {ENDLESS, GOOD},
      2,
@@ -325,11 +323,11 @@ static struct scenario scenarios[] = {
     {"cuts for ever",
      {CUT, CUT, CUT, CUT, GOOD},
      2,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .requests = 4,
      .settled = 4,
      .reserved = 4,
-     .error = "the AI service cut the connection" AFTER},
+     .error = "the AI service cuts the connection"},
     {"a stall, then an answer",
      {STALL, GOOD},
      2,
@@ -343,11 +341,11 @@ static struct scenario scenarios[] = {
      {STALL, STALL, STALL, STALL, GOOD},
      2,
      .timeout_ms = 600,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .requests = 4,
      .settled = 4,
      .reserved = 4,
-     .error = "the AI service did not answer in time" AFTER},
+     .error = "the AI service does not answer in time"},
     {"a bad key, then a good one",
      {401, GOOD},
      2,
@@ -368,20 +366,28 @@ static struct scenario scenarios[] = {
     {"403 for ever",
      {403, 403, 403, 403, 403, 403},
      9,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .requests = 4,
      .settled = 4,
      .refused = 4,
      .error = "the AI service refuses the keys it gets"},
+    {"401 for ever",
+     {401, 401, 401, 401, 401, GOOD},
+     6,
+     .attempts = 1,
+     .requests = 6,
+     .settled = 6,
+     .refused = 5,
+     .tokens_known = TOKENS},
     {"the only key is bad",
      {401, GOOD},
      1,
-     .err = ERR_UNAVAILABLE,
+     .deadline_ms = 700,
+     .err = ERR_TIMEOUT,
      .requests = 1,
      .settled = 1,
-     .refused = 1,
-     .error = "there is no key"},
-    {"no key", {GOOD}, 0, .err = ERR_UNAVAILABLE, .error = "there is no key"},
+     .refused = 1},
+    {"no key", {GOOD}, 0, .deadline_ms = 700, .err = ERR_TIMEOUT},
     {"400",
      {400, GOOD},
      2,
@@ -389,10 +395,17 @@ static struct scenario scenarios[] = {
      .requests = 1,
      .settled = 1,
      .error = "the AI service refuses the request: too many  words"},
-    {"404", {404, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
+    {"404 for ever", {404, 404, 404, 404}, 2, .err = ERR_UNAVAILABLE, .requests = 4, .settled = 4},
+    {"402, then an answer",
+     {402, GOOD},
+     2,
+     .attempts = 2,
+     .requests = 2,
+     .settled = 2,
+     .tokens_known = TOKENS},
     {"413", {413, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
     {"422", {422, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
-    {"302", {302, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
+    {"302 for ever", {302, 302, 302, 302}, 2, .err = ERR_UNAVAILABLE, .requests = 4, .settled = 4},
     {"a complaint that repeats the key",
      {REPEATS, GOOD},
      2,
@@ -404,15 +417,10 @@ static struct scenario scenarios[] = {
      {GOOD},
      2,
      .prefix = "sk-secret\n",
-     .err = ERR_REFUSED,
-     .unused = 1,
-     .error = "the AI service cannot be called: its address or a key is malformed"},
-    {"no service there",
-     {GOOD},
-     2,
-     .err = ERR_REFUSED,
+     .err = ERR_UNAVAILABLE,
      .unused = 4,
-     .error = "the AI service cannot be reached" AFTER},
+     .error = "the AI service cannot be called: its address or a key is malformed"},
+    {"no service there", {GOOD}, 2, .err = ERR_UNAVAILABLE, .unused = 4, .error = NULL},
     {"cancelled in a call",
      {STALL, GOOD},
      2,
@@ -510,7 +518,7 @@ static void test_metrics(void)
         const struct scenario *s = &scenarios[i];
         bool stopped = s->err == ERR_CANCELED || (s->err == ERR_TIMEOUT && s->steps[0] == STALL);
         good += s->err == 0;
-        failed += s->err == ERR_REFUSED;
+        failed += s->err == ERR_REFUSED || s->err == ERR_UNAVAILABLE;
         requests += s->permits.taken - stopped;
         tokens += s->permits.tokens_used;
     }
@@ -594,8 +602,8 @@ static void ask_number(struct task *t, void *arg)
     struct crowd_member m = {.number = c->next++};
     const struct ai_request q = {write_number, read_number, &m};
     struct ai_answer answer;
-    bool in_hand;
-    check(ai_ask(t, c->ai, &q, &in_hand, &answer) == 0);
+    struct ai_hand hand = {.busy = false};
+    check(ai_ask(t, c->ai, &q, &hand, &answer) == 0);
     c->wrong += !str_eq(m.got, str_int(task_arena(t), m.number));
 }
 

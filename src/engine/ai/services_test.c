@@ -129,8 +129,8 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
 
 static int ask_service(struct task *t, struct ai *ai, int64_t *first, struct ai_answer *out)
 {
-    bool in_hand;
-    return ai_ask(t, ai, &(struct ai_request){write_request, read_reply, first}, &in_hand, out);
+    struct ai_hand hand = {.busy = false};
+    return ai_ask(t, ai, &(struct ai_request){write_request, read_reply, first}, &hand, out);
 }
 
 static bool exists(struct task *t, struct node *n, struct str key)

@@ -10,6 +10,7 @@
 #include "engine/runs/result.h"
 #include "engine/runs/units.h"
 
+struct ai_hand;
 struct node;
 
 #define APP_UNIT_PAPERS 100 /* of a unit, about */
@@ -40,12 +41,12 @@ struct application {
      * begins with the run; judge gets it. */
     const void *(*open)(struct arena *a, const struct node *n, const struct app_run *run);
     /* Fills in the result of one paper, but for block_key. packed: the paper as blocks have it; p
-     * == NULL: it has left the corpus. *in_hand is set while a call is under way, and stays set
+     * == NULL: it has left the corpus. hand->busy is set while a call is under way, and stays set
      * after success: to cancel the task then wastes the result. ERR_REFUSED, ERR_PROTO: the paper
      * fails, and task_error says why, for its user. ERR_UNAVAILABLE: not now, the worker retries
      * later. */
     int (*judge)(struct task *t, const struct node *n, const void *opened,
-                 const struct app_paper *paper, struct str packed, bool *in_hand,
+                 const struct app_paper *paper, struct str packed, struct ai_hand *hand,
                  struct result *out);
 };
 

@@ -95,7 +95,7 @@ static void stop_some(struct crew_run *r, int64_t surplus)
             struct worker *w = list_entry(it, struct worker, link);
             if (surplus <= 0)
                 return;
-            if (w->leaves || (idle && !list_empty(&w->units)))
+            if (w->hand.leaves || (idle && !list_empty(&w->units)))
                 continue;
             surplus--;
             worker_stop(w, false);
@@ -106,7 +106,7 @@ static int64_t staying(const struct crew_run *r)
 {
     int64_t n = 0;
     list_each (it, &r->workers)
-        n += !list_entry(it, struct worker, link)->leaves;
+        n += !list_entry(it, struct worker, link)->hand.leaves;
     return n;
 }
 
@@ -182,15 +182,11 @@ static int reap(struct task *t, struct crew_run *r)
 
 /* --- which runs there are --- */
 
-/* The reason that the user sees; for errors without a fixed one, the text of task_error. */
-static const char *pause_reason(struct task *t, int why)
+/* A reason that the user sees, with the text of task_error. */
+static const char *reason_with_error(struct task *t, const char *reason, int why)
 {
-    if (why == ERR_FUNDS)
-        return RUN_REASON_FUNDS;
-    if (why == ERR_INTERNAL)
-        return RUN_REASON_ACCOUNT;
-    struct str s = str_printf(task_arena(t), RUN_REASON_UNRECORDED ": %s",
-                              *task_error(t) ? task_error(t) : err_name(why));
+    struct str s =
+        str_printf(task_arena(t), "%s: %s", reason, *task_error(t) ? task_error(t) : err_name(why));
     if (s.n > RUN_REASON_BYTES_MAX)
         s.n = RUN_REASON_BYTES_MAX;
     s.n = str_utf8_prefix(s); /* an error may quote any bytes; the column takes UTF-8 only */
@@ -205,14 +201,12 @@ static bool pause_is_settled(int err)
 
 /* Once for all workers of the run on this node. Retried until the pause is written; meanwhile the
  * run gets no workers here, because their AI calls could not be charged. */
-static void pause_run(struct task *t, void *arg, int why)
+static void pause_run(struct task *t, struct crew_run *r, const char *reason)
 {
-    struct crew_run *r = arg;
     enum run_state state;
     if (r->pausing)
         return;
     r->pausing = true;
-    const char *reason = pause_reason(t, why);
     struct arena_mark mark = arena_mark(task_arena(t));
     for (int err, last = 0;; last = err) {
         arena_reset(task_arena(t), mark);
@@ -228,6 +222,19 @@ static void pause_run(struct task *t, void *arg, int why)
     r->pausing = false;
 }
 
+static void pause_unrecorded(struct task *t, void *arg, int why)
+{
+    pause_run(t, arg,
+              why == ERR_FUNDS      ? RUN_REASON_FUNDS
+              : why == ERR_INTERNAL ? RUN_REASON_ACCOUNT
+                                    : reason_with_error(t, RUN_REASON_UNRECORDED, why));
+}
+
+void crew_pause_refused(struct task *t, struct crew_run *r)
+{
+    pause_run(t, r, reason_with_error(t, RUN_REASON_REFUSED, ERR_REFUSED));
+}
+
 static void open_till(struct crew_run *r)
 {
     struct crew *c = r->crew;
@@ -235,7 +242,7 @@ static void open_till(struct crew_run *r)
                             .ledger = c->node->ledger,
                             .judged = c->judged,
                             .failed = c->failed,
-                            .refused = pause_run,
+                            .refused = pause_unrecorded,
                             .arg = r};
     till_open(&r->till);
 }
@@ -449,7 +456,14 @@ static struct str runs_json(struct task *t, struct crew *c)
 static int beat(struct task *t, struct crew *c)
 {
     const struct node *n = c->node;
-    struct member_note note = {.self = {.takes = !n->draining && !n->drained},
+    int64_t now_ms = loop_now_ms(n->loop);
+    struct ai_state service = ai_state(n->ai, now_ms);
+    struct member_note note = {.service_open = service.open,
+                               .service_since_ms =
+                                   loop_wall_ms(n->loop) - (now_ms - service.since_ms),
+                               .service_cause = str_of(service.fault->cause),
+                               .service_words = str_of(service.fault->words),
+                               .self = {.takes = !n->draining && !n->drained},
                                .id = str_of(n->id ? n->id : ""),
                                .drained = n->drained,
                                .prompt = str_of(judge_prompt_mark(n->judge)),

@@ -3,6 +3,7 @@
 #define ENGINE_CREW_CREW_PRIVATE_H
 
 #include "base/map.h"
+#include "engine/ai/ai.h"
 #include "engine/crew/application.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/members.h"
@@ -11,6 +12,8 @@
 #include "engine/runs/run.h"
 #include "engine/setup/node.h"
 #include "loop/sync.h"
+
+#define CREW_REFUSED_MAX 5 /* papers refused alike: the run is paused */
 
 struct crew {
     struct node *node;
@@ -46,12 +49,17 @@ struct crew_run {
     const void *opened; /* what app made for its papers */
     struct till till;
     struct list workers;
-    int64_t count; /* of them */
-    int64_t want;  /* this node's share; of this round */
-    bool listed;   /* in sys:running; of this round */
-    bool orphans;  /* a worker ended with units still leased */
-    bool claimed;  /* Redis may count workers of it on this node */
-    bool pausing;  /* a task is writing the pause of this run (pause_run) */
+    int64_t count;     /* of them */
+    int64_t want;      /* this node's share; of this round */
+    bool listed;       /* in sys:running; of this round */
+    bool orphans;      /* a worker ended with units still leased */
+    bool claimed;      /* Redis may count workers of it on this node */
+    bool pausing;      /* a task is writing the pause of this run (pause_run) */
+    uint64_t verdicts; /* so far, here */
+    struct {           /* papers that the service refused in the same words, without a verdict */
+        uint64_t words, verdicts;
+        int papers;
+    } refused;
     int64_t reaped_ms;
 };
 
@@ -84,6 +92,12 @@ struct work_unit {
 struct lot_paper {
     struct app_paper paper; /* its strings are the unit's */
     struct str packed;      /* as blocks have it; p == NULL: not in the corpus any more */
+    /* While it has no verdict: how often it was asked about, since when, how many verdicts the run
+     * had had then, how often others had theirs meanwhile, and whether the service refused it. */
+    int asks, passed_over;
+    int64_t asked_ms;
+    uint64_t verdicts;
+    bool refused;
 };
 
 struct lot {
@@ -114,9 +128,9 @@ struct worker {
     int next_err;
     bool waits; /* for the next lot */
     struct till_slip slip;
-    bool in_hand; /* a call is under way, or its verdict is not in the till yet */
-    bool leaves;  /* stops after the paper in hand */
-    bool cut_off; /* stops at once */
+    struct ai_hand hand; /* busy: a call is under way, or its verdict is not in the till yet;
+                          * leaves: stops after that */
+    bool cut_off;        /* stops at once */
 };
 
 /* supply.c: the next lot, in *out, which is the caller's to free. Retries while stores are
@@ -129,6 +143,9 @@ void supply_ahead(struct worker *w);
 void supply_close_unit(struct worker *w, struct work_unit *u);
 /* Ends fetching and forgets all units: the crew gives them back. */
 void supply_end(struct task *t, struct worker *w);
+
+/* crew.c. The service refuses every request of the run: task_error says in which words. */
+void crew_pause_refused(struct task *t, struct crew_run *r);
 
 /* worker.c. A task_fn with a struct worker, which it frees. */
 void worker_task(struct task *t, void *arg);

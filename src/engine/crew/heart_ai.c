@@ -1,10 +1,11 @@
 /* engine/ai/ai.h and engine/judge/judge.h for the bench: an AI with latency, occasional failures,
- * and times without a usable key. Its verdict on a paper follows from the DOI. in_hand is set as
+ * and times without a usable key. Its verdict on a paper follows from the DOI. hand is set as
  * ai.c sets it. */
 #include "engine/ai/ai.h"
 #include "engine/crew/heart_fixture.h"
 #include "engine/judge/judge.h"
 
+#define NO_KEY_MS    50
 #define NO_PERMIT_MS 20 /* at most, before a call */
 #define AVERAGED     8
 
@@ -20,7 +21,14 @@ void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
     *tokens = ai->sum_us ? 500 : 0;
 }
 
-/* At most one call of a worker is under way; the address of its in_hand identifies the worker. */
+struct ai_state ai_state(const struct ai *ai, int64_t now_ms)
+{
+    static const struct ai_fault none;
+    (void)ai, (void)now_ms;
+    return (struct ai_state){.fault = &none};
+}
+
+/* At most one call of a worker is under way; the address of its hand identifies the worker. */
 static const void **place_of(struct heart_world *w, const void *who)
 {
     for (size_t i = 0; i < sizeof w->judging / sizeof *w->judging; i++)
@@ -29,16 +37,16 @@ static const void **place_of(struct heart_world *w, const void *who)
     return NULL;
 }
 
-static int call(struct task *t, struct ai *ai, struct str doi, bool *in_hand)
+static int call(struct task *t, struct ai *ai, struct str doi, struct ai_hand *hand)
 {
     struct heart_world *w = ai->world;
-    if (place_of(w, in_hand))
+    if (place_of(w, hand))
         heart_problem(w, "a worker has two calls under way");
     const void **place = place_of(w, NULL);
     check(place);
     heart_look_call(w, ai, doi);
-    *place = in_hand;
-    *in_hand = true;
+    *place = hand;
+    hand->busy = true;
     w->ai_calls++;
     w->ai_busy++;
     int64_t ms = heart_random(w, w->ai_ms_min, w->ai_ms_max);
@@ -46,8 +54,12 @@ static int call(struct task *t, struct ai *ai, struct str doi, bool *in_hand)
     w->ai_busy--;
     *place = NULL;
     if (!err && heart_chance(w, w->ai_faults))
+        err = ERR_PROTO;
+    if (!err && heart_chance(w, w->ai_outages))
+        err = ERR_UNAVAILABLE;
+    if (!err && heart_chance(w, w->ai_refusals))
         err = ERR_REFUSED;
-    *in_hand = !err;
+    hand->busy = !err;
     if (!err)
         ai->sum_us =
             ai->sum_us ? ai->sum_us + ms * 1000 - ai->sum_us / AVERAGED : ms * 1000 * AVERAGED;
@@ -55,7 +67,8 @@ static int call(struct task *t, struct ai *ai, struct str doi, bool *in_hand)
 }
 
 int heart_judge(struct task *t, const struct node *n, const void *opened,
-                const struct app_paper *paper, struct str packed, bool *in_hand, struct result *out)
+                const struct app_paper *paper, struct str packed, struct ai_hand *hand,
+                struct result *out)
 {
     (void)opened, (void)packed;
     struct heart_world *w = n->ai->world;
@@ -63,11 +76,12 @@ int heart_judge(struct task *t, const struct node *n, const void *opened,
     int err = task_sleep(t, heart_random(w, 0, NO_PERMIT_MS));
     if (err)
         return err;
-    if (loop_now_ms(w->loop) < w->no_keys_until_ms)
-        return task_fail(t, ERR_UNAVAILABLE, "no key can be used");
-    err = call(t, n->ai, paper->doi, in_hand);
-    if (err == ERR_REFUSED)
-        return task_fail(t, ERR_REFUSED, "the AI service refuses the request");
+    while (!err && loop_now_ms(w->loop) < w->no_keys_until_ms)
+        err = task_sleep(t, NO_KEY_MS);
+    if (!err)
+        err = call(t, n->ai, paper->doi, hand);
+    if (err && err != ERR_CANCELED)
+        return task_fail(t, err, "the AI service does not like it");
     out->outcome = siphash(key, paper->doi) % 2 == 0 ? OUTCOME_HIT : OUTCOME_MISS;
     out->reason = STR("why");
     return err;

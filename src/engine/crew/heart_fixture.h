@@ -120,7 +120,8 @@ struct heart_world {
     struct heart_run runs[HEART_RUNS];
     size_t run_count;
     /* Of 10,000 calls, how many go wrong; what calls to the AI take. */
-    int64_t redis_faults, sql_faults, ai_faults;
+    int64_t redis_faults, sql_faults;
+    int64_t ai_faults, ai_outages, ai_refusals; /* of the paper, the service, the request */
     int64_t ai_ms_min, ai_ms_max;
     int64_t no_keys_until_ms; /* no key of the AI service can be used */
     int64_t ai_calls, ai_busy;
@@ -184,6 +185,6 @@ int64_t heart_random(struct heart_world *w, int64_t from, int64_t to); /* both i
 
 extern const struct application *const heart_applications[];
 int heart_judge(struct task *t, const struct node *n, const void *opened,
-                const struct app_paper *paper, struct str packed, bool *in_hand,
+                const struct app_paper *paper, struct str packed, struct ai_hand *hand,
                 struct result *out);
 #endif

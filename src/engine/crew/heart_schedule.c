@@ -237,6 +237,8 @@ static void set_up(struct heart_world *w, struct plan *p)
     w->redis_faults = faults[heart_random(w, 0, 4)];
     w->sql_faults = faults[heart_random(w, 0, 4)];
     w->ai_faults = faults[heart_random(w, 0, 4)] * 4;
+    w->ai_outages = faults[heart_random(w, 0, 4)] * 8;
+    w->ai_refusals = faults[heart_random(w, 0, 4)] * 8;
     w->ai_ms_max = slow_ms[heart_random(w, 0, 4)];
     w->ai_ms_min = w->ai_ms_max / heart_random(w, 1, 10);
     for (int i = 0; i < HEART_USERS; i++) {
@@ -265,6 +267,7 @@ static void set_up(struct heart_world *w, struct plan *p)
 static void calm_down(struct heart_world *w)
 {
     w->redis_faults = w->sql_faults = w->no_keys_until_ms = 0;
+    w->ai_outages = w->ai_refusals = 0;
     w->ai_ms_min = w->ai_ms_max = CALM_AI_MS;
     for (int i = 0; i < HEART_USERS; i++) {
         heart_permit(w, i, w->users[i].permission > 0 ? w->users[i].permission : 1);

@@ -10,11 +10,11 @@ const void *judged_open(struct arena *a, const struct node *n, const struct app_
 }
 
 int judged_paper(struct task *t, const struct node *n, const void *question,
-                 const struct app_paper *paper, struct str packed, bool *in_hand,
+                 const struct app_paper *paper, struct str packed, struct ai_hand *hand,
                  struct result *out)
 {
     struct verdict v;
-    int err = judge_paper(t, n->judge, question, paper->doi, packed, in_hand, &v);
+    int err = judge_paper(t, n->judge, question, paper->doi, packed, hand, &v);
     if (err)
         return err;
     out->outcome = v.relevant ? OUTCOME_HIT : OUTCOME_MISS;

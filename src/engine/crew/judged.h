@@ -7,6 +7,6 @@
 /* The member "question" of search_params, as a struct judge_question. */
 const void *judged_open(struct arena *a, const struct node *n, const struct app_run *run);
 int judged_paper(struct task *t, const struct node *n, const void *question,
-                 const struct app_paper *paper, struct str packed, bool *in_hand,
+                 const struct app_paper *paper, struct str packed, struct ai_hand *hand,
                  struct result *out);
 #endif

@@ -32,6 +32,15 @@ static struct str note_json(struct task *t, const struct member_note *note)
     jw_put_int(&w, "resident_bytes", note->resident_bytes);
     jw_put_int(&w, "late_us", note->late_us);
     jw_put_int(&w, "tasks", note->tasks);
+    jw_key(&w, STR("service"));
+    jw_object(&w);
+    jw_put_bool(&w, "open", note->service_open);
+    if (note->service_open) {
+        jw_put_int(&w, "since_ms", note->service_since_ms);
+        jw_put_str(&w, "cause", note->service_cause);
+        jw_put_str(&w, "words", note->service_words);
+    }
+    jw_end_object(&w);
     jw_key(&w, STR("runs"));
     jw_raw(&w, note->runs);
     jw_end_object(&w);

@@ -39,7 +39,10 @@ struct member_note { /* what a node reports with its heartbeat */
     struct str runs;   /* JSON: {"<uid>:<qid>": workers} */
     bool drained;      /* by an admin */
     struct str prompt; /* fingerprint of its instructions to the AI */
-    int64_t resident_bytes, late_us, tasks; /* load of the process */
+    bool service_open; /* the AI service does not work, as this node sees it; */
+    int64_t service_since_ms;                /* since 1970, */
+    struct str service_cause, service_words; /* because of this */
+    int64_t resident_bytes, late_us, tasks;  /* load of the process */
 };
 
 /* Sends a heartbeat and reads the list of members. note NULL: this node leaves the list. */

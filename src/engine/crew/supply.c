@@ -305,7 +305,7 @@ int supply_next(struct task *t, struct worker *w, struct lot **out)
         if (!err || err == ERR_NOT_FOUND || err == ERR_CLOSED || err == ERR_CANCELED ||
             err == ERR_LIMIT)
             return err;
-        if (w->leaves)
+        if (w->hand.leaves)
             return ERR_CLOSED;
         err = backoff_wait(t, &b);
         if (err)

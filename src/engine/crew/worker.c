@@ -1,34 +1,81 @@
 /* One worker: leases a unit, judges its papers one by one, leases the next (R4, R5, R6). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "engine/crew/crew_private.h"
 #include "engine/runs/result.h"
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
 
-#define BACKOFF_MS 50   /* a unit is done, and a store is unavailable */
-#define NO_KEY_MS  2000 /* no API key can be used: wait before the next attempt */
+#define BACKOFF_MS      50 /* a unit is done, and a store is unavailable */
+#define PASSED_OVER_MAX 3
+#define ASKS_MAX        12                 /* of a paper without a verdict, */
+#define ASKS_MS         (15LL * 60 * 1000) /* and for so long */
+
+/* --- papers without a verdict --- */
+
+/* Whether it is the paper. It was put off, and others have had their verdicts meanwhile: with a
+ * service that comes and goes this happens to a good paper, too, but not again and again. Or it is
+ * the only one that is left, and this has lasted. */
+static bool is_its_own(struct task *t, const struct worker *w, struct lot_paper *p, int err)
+{
+    bool between = p->asks > 0 && p->verdicts != w->run->verdicts;
+    p->passed_over += between;
+    if (err == ERR_REFUSED)
+        return between || p->refused;
+    return p->passed_over >= PASSED_OVER_MAX ||
+           (p->asks >= ASKS_MAX && loop_now_ms(task_loop(t)) - p->asked_ms >= ASKS_MS);
+}
+
+/* Requests that are refused in the same words, one paper after the other: it is the run. */
+static bool run_is_refused(struct task *t, struct crew_run *r, const struct lot_paper *p)
+{
+    static const uint8_t key[16];
+    uint64_t words = siphash(key, str_of(task_error(t)));
+    if (r->refused.words != words || r->refused.verdicts != r->verdicts)
+        r->refused.papers = 0;
+    r->refused.words = words;
+    r->refused.verdicts = r->verdicts;
+    r->refused.papers += !p->refused;
+    return r->refused.papers >= CREW_REFUSED_MAX;
+}
+
+/* ERR_BUSY: the paper is asked about again after the others. 0: it fails, and task_error says why.
+ * Other codes: the worker ends. */
+static int without_verdict(struct task *t, struct worker *w, struct lot_paper *p, int err)
+{
+    if (err == ERR_PROTO || is_its_own(t, w, p, err))
+        return 0;
+    if (err == ERR_REFUSED && run_is_refused(t, w->run, p)) {
+        w->hand.busy = true; /* the pause must be written before it ends this worker */
+        crew_pause_refused(t, w->run);
+        w->hand.busy = false;
+        return ERR_CLOSED;
+    }
+    if (p->asks++ == 0)
+        p->asked_ms = loop_now_ms(task_loop(t));
+    p->refused = p->refused || err == ERR_REFUSED;
+    p->verdicts = w->run->verdicts;
+    return ERR_BUSY;
+}
 
 /* --- one paper --- */
 
 /* Fills *out with the result, or with the reason why the paper failed. Other than 0: neither is
  * known, and the paper stays open. */
-static int judge(struct task *t, struct worker *w, const struct app_paper *p, struct str packed,
-                 struct result *out)
+static int judge(struct task *t, struct worker *w, struct lot_paper *p, struct result *out)
 {
-    const struct crew_run *r = w->run;
-    struct backoff backoff = {.ms = NO_KEY_MS};
-    int err;
-    while ((err = r->app->judge(t, r->crew->node, r->opened, p, packed, &w->in_hand, out)) ==
-           ERR_UNAVAILABLE)
-        if ((err = backoff_wait(t, &backoff)))
-            break;
-    if (err != ERR_REFUSED && err != ERR_PROTO)
+    struct crew_run *r = w->run;
+    int err = r->app->judge(t, r->crew->node, r->opened, &p->paper, p->packed, &w->hand, out);
+    r->verdicts += !err;
+    if (err != ERR_REFUSED && err != ERR_PROTO && err != ERR_UNAVAILABLE)
         return err;
+    err = without_verdict(t, w, p, err);
     out->outcome = OUTCOME_FAILED;
     out->reason = str_dup(task_arena(t), str_of(task_error(t)));
-    return 0;
+    return err;
 }
 
 /* The till records and charges the result while this worker asks the AI about the next paper. */
@@ -50,16 +97,15 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
                                       .outcome = result->outcome});
 }
 
-static int work_on_paper(struct task *t, struct worker *w, const struct app_paper *p,
-                         struct str packed)
+static int work_on_paper(struct task *t, struct worker *w, struct lot_paper *p)
 {
-    struct result result = {.block_key = key_block(task_arena(t), p->journal, p->year),
+    struct result result = {.block_key = key_block(task_arena(t), p->paper.journal, p->paper.year),
                             .outcome = OUTCOME_FAILED};
-    int err = judge(t, w, p, packed, &result);
-    w->in_hand = true; /* also if the paper failed: a failure is recorded, too */
+    int err = judge(t, w, p, &result);
+    w->hand.busy = true; /* also if the paper failed: a failure is recorded, too */
     if (!err)
-        err = record(t, w, p, &result);
-    w->in_hand = false;
+        err = record(t, w, &p->paper, &result);
+    w->hand.busy = false;
     return err;
 }
 
@@ -72,7 +118,7 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     struct node *n = w->run->crew->node;
     bool last = false;
     enum run_state state;
-    w->in_hand = true; /* only bookkeeping is left: a pause must not cancel it */
+    w->hand.busy = true; /* only bookkeeping is left: a pause must not cancel it */
     int err = till_wait(t, &w->run->till, &w->slip);
     while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
         err = backoff_wait(t, &(struct backoff){.ms = BACKOFF_MS});
@@ -86,22 +132,33 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     if (last && run_control(t, n->runs, w->run->run.id, RUN_FINISH, "", &state))
         log_warn("run", "%.*s is done, but its row does not say so yet: %s",
                  STR_ARG(w->run->run.id.qid), task_error(t));
-    w->in_hand = false;
+    w->hand.busy = false;
     return err;
+}
+
+static void put_last(struct lot *lot, size_t i)
+{
+    struct lot_paper p = lot->papers[i];
+    memmove(&lot->papers[i], &lot->papers[i + 1], (lot->count - i - 1) * sizeof p);
+    lot->papers[lot->count - 1] = p;
 }
 
 static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
 {
-    for (size_t i = 0; i < lot->count; i++) {
-        if (w->leaves)
+    for (size_t i = 0; i < lot->count;) {
+        if (w->hand.leaves)
             return ERR_CLOSED;
-        if (i + 1 == lot->count)
+        if (i + 1 == lot->count && w->supply == SUPPLY_NONE)
             supply_ahead(w);
         struct task_scope scope = task_scope(t);
-        int err = work_on_paper(t, w, &lot->papers[i].paper, lot->papers[i].packed);
+        int err = work_on_paper(t, w, &lot->papers[i]);
         task_scope_end(t, scope);
-        if (err)
+        if (err == ERR_BUSY)
+            put_last(lot, i);
+        else if (err)
             return err;
+        else
+            i++;
     }
     return lot->ends ? finish_unit(t, w, lot->unit) : 0;
 }
@@ -111,7 +168,7 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
 static int work_on_lots(struct task *t, struct worker *w)
 {
     int err = 0;
-    while (!err && !w->leaves) {
+    while (!err && !w->hand.leaves) {
         struct task_scope scope = task_scope(t);
         struct lot *lot = NULL;
         err = supply_next(t, w, &lot);
@@ -146,9 +203,9 @@ void worker_task(struct task *t, void *arg)
 
 void worker_stop(struct worker *w, bool hard)
 {
-    w->leaves = true;
+    w->hand.leaves = true;
     w->cut_off = w->cut_off || hard;
-    if (w->task && (hard || !w->in_hand))
+    if (w->task && (hard || !w->hand.busy))
         task_cancel(w->task);
     if (w->task && hard)
         task_wake(w->task);

@@ -134,11 +134,11 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
 }
 
 int judge_shown(struct task *t, struct judge *j, const struct judge_question *q,
-                const struct judge_source *s, bool *in_hand, struct verdict *out)
+                const struct judge_source *s, struct ai_hand *hand, struct verdict *out)
 {
     struct judging x = {q, s, out};
     struct ai_answer answer;
-    return ai_ask(t, j->ai, &(struct ai_request){write_request, read_reply, &x}, in_hand, &answer);
+    return ai_ask(t, j->ai, &(struct ai_request){write_request, read_reply, &x}, hand, &answer);
 }
 
 /* --- one that is packed --- */
@@ -177,8 +177,8 @@ static int read_packed(struct task *t, void *arg, struct prompt_paper *out)
 }
 
 int judge_paper(struct task *t, struct judge *j, const struct judge_question *q, struct str doi,
-                struct str packed, bool *in_hand, struct verdict *out)
+                struct str packed, struct ai_hand *hand, struct verdict *out)
 {
     struct packed_paper p = {.judge = j, .doi = doi, .packed = packed};
-    return judge_shown(t, j, q, &(struct judge_source){read_packed, &p}, in_hand, out);
+    return judge_shown(t, j, q, &(struct judge_source){read_packed, &p}, hand, out);
 }

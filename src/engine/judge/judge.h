@@ -9,6 +9,7 @@
 #include "loop/task.h"
 
 struct ai;
+struct ai_hand;
 struct blocks;
 struct config;
 struct judge;
@@ -42,8 +43,9 @@ struct verdict {
     struct str reason; /* in the task's arena */
 };
 
-/* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and in_hand as
+/* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and hand as
  * ai_ask; and ERR_PROTO: the paper cannot be read, with a task_error for the user. */
 MUST_CHECK int judge_paper(struct task *t, struct judge *j, const struct judge_question *q,
-                           struct str doi, struct str packed, bool *in_hand, struct verdict *out);
+                           struct str doi, struct str packed, struct ai_hand *hand,
+                           struct verdict *out);
 #endif

@@ -13,5 +13,5 @@ struct judge_source {
 };
 /* As judge_paper. */
 MUST_CHECK int judge_shown(struct task *t, struct judge *j, const struct judge_question *q,
-                           const struct judge_source *s, bool *in_hand, struct verdict *out);
+                           const struct judge_source *s, struct ai_hand *hand, struct verdict *out);
 #endif

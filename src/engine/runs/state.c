@@ -65,6 +65,8 @@ const char *run_reason_code(struct str reason)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (str_eq(reason, str_of(known[i].words)))
             return known[i].code;
+    if (str_starts(reason, STR(RUN_REASON_REFUSED)))
+        return "refused";
     if (str_starts(reason, STR(RUN_REASON_UNRECORDED)))
         return "unrecorded";
     return reason.n ? "other" : NULL;

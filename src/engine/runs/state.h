@@ -48,8 +48,9 @@ bool run_state_charges(enum run_state s);
 #define RUN_REASON_EXPIRED "it was paused for seven days"
 /* Followed by ": " and what the ledger says. */
 #define RUN_REASON_UNRECORDED "its verdicts cannot be recorded"
+#define RUN_REASON_REFUSED    "its requests are refused"
 
-#define RUN_REASON_CODES "funds|account|banned|admin|expired|unrecorded|other"
+#define RUN_REASON_CODES "funds|account|banned|admin|expired|unrecorded|refused|other"
 /* NULL: there is no reason. */
 const char *run_reason_code(struct str reason);
 #endif

@@ -90,9 +90,9 @@ static void test_verdicts(struct task *t, void *arg)
         struct verdict v = {.relevant = false};
         int64_t before = w.permits.tokens_used;
         int taken = w.permits.taken;
-        bool in_hand;
+        struct ai_hand hand = {.busy = false};
         const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-        is_int(judge_shown(t, w.judge, w.question, &source, &in_hand, &v), 0, "a paper %s",
+        is_int(judge_shown(t, w.judge, w.question, &source, &hand, &v), 0, "a paper %s",
                papers[i].why);
         ok(v.relevant == papers[i].relevant, "is %srelevant", papers[i].relevant ? "" : "not ");
         is_int(w.permits.taken - taken, 1, "at once");
@@ -115,9 +115,9 @@ static void judge_one(struct task *t, void *arg)
     struct crowd *c = arg;
     size_t i = c->next++ % KINDS;
     struct verdict v;
-    bool in_hand;
+    struct ai_hand hand = {.busy = false};
     const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-    int err = judge_shown(t, c->w->judge, c->w->question, &source, &in_hand, &v);
+    int err = judge_shown(t, c->w->judge, c->w->question, &source, &hand, &v);
     check(err == 0 || err == ERR_REFUSED);
     if (err)
         c->failed++;
