@@ -6,12 +6,12 @@ from harness import BIN, environment, folder, http
 
 
 class Sim:
-    def __init__(self, *args):
-        self.args = args
+    def __init__(self, *args, port=0):
+        self.args, self.port = args, port
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            [BIN, "sim", "--listen", "127.0.0.1:0", "--seed", "1", *self.args], env=environment(),
+            [BIN, "sim", "--listen", f"127.0.0.1:{self.port}", "--seed", "1", *self.args], env=environment(),
             cwd=folder(), stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
         self.url = f"http://127.0.0.1:{self.port}/v1"
@@ -19,6 +19,10 @@ class Sim:
 
     def __exit__(self, *_):
         self.process.terminate()
+        self.process.wait(20)
+
+    def kill(self):
+        self.process.kill()
         self.process.wait(20)
 
     def stats(self):

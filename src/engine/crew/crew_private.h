@@ -93,11 +93,10 @@ struct lot_paper {
     struct app_paper paper; /* its strings are the unit's */
     struct str packed;      /* as blocks have it; p == NULL: not in the corpus any more */
     /* While it has no verdict: how often it was asked about, since when, how many verdicts the run
-     * had had then, how often others had theirs meanwhile, and whether the service refused it. */
-    int asks, passed_over;
+     * had had then, how often others had theirs meanwhile, how often it was refused. */
+    int asks, passed_over, refused;
     int64_t asked_ms;
     uint64_t verdicts;
-    bool refused;
 };
 
 struct lot {

@@ -11,7 +11,9 @@
 
 #define BACKOFF_MS      50 /* a unit is done, and a store is unavailable */
 #define PASSED_OVER_MAX 3
-#define ASKS_MAX        12                 /* of a paper without a verdict, */
+#define REFUSED_MAX     3   /* times, of a paper while no other one gets a verdict */
+#define ALONE_MS        500 /* until a paper is asked about again that has no others before it */
+#define ASKS_MAX        12  /* of a paper without a verdict, */
 #define ASKS_MS         (15LL * 60 * 1000) /* and for so long */
 
 /* --- papers without a verdict --- */
@@ -24,7 +26,7 @@ static bool is_its_own(struct task *t, const struct worker *w, struct lot_paper 
     bool between = p->asks > 0 && p->verdicts != w->run->verdicts;
     p->passed_over += between;
     if (err == ERR_REFUSED)
-        return between || p->refused;
+        return between || p->refused >= REFUSED_MAX;
     return p->passed_over >= PASSED_OVER_MAX ||
            (p->asks >= ASKS_MAX && loop_now_ms(task_loop(t)) - p->asked_ms >= ASKS_MS);
 }
@@ -46,17 +48,17 @@ static bool run_is_refused(struct task *t, struct crew_run *r, const struct lot_
  * Other codes: the worker ends. */
 static int without_verdict(struct task *t, struct worker *w, struct lot_paper *p, int err)
 {
-    if (err == ERR_PROTO || is_its_own(t, w, p, err))
-        return 0;
     if (err == ERR_REFUSED && run_is_refused(t, w->run, p)) {
         w->hand.busy = true; /* the pause must be written before it ends this worker */
         crew_pause_refused(t, w->run);
         w->hand.busy = false;
         return ERR_CLOSED;
     }
+    if (err == ERR_PROTO || is_its_own(t, w, p, err))
+        return 0;
     if (p->asks++ == 0)
         p->asked_ms = loop_now_ms(task_loop(t));
-    p->refused = p->refused || err == ERR_REFUSED;
+    p->refused += err == ERR_REFUSED;
     p->verdicts = w->run->verdicts;
     return ERR_BUSY;
 }
@@ -153,12 +155,14 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
         struct task_scope scope = task_scope(t);
         int err = work_on_paper(t, w, &lot->papers[i]);
         task_scope_end(t, scope);
-        if (err == ERR_BUSY)
+        if (err == ERR_BUSY && i + 1 < lot->count)
             put_last(lot, i);
-        else if (err)
-            return err;
-        else
+        else if (err == ERR_BUSY)
+            err = backoff_wait(t, &(struct backoff){.ms = ALONE_MS});
+        else if (!err)
             i++;
+        if (err && err != ERR_BUSY)
+            return err;
     }
     return lot->ends ? finish_unit(t, w, lot->unit) : 0;
 }
