@@ -94,7 +94,7 @@ void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, 
 
 static bool is_type_char(char c)
 {
-    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
+    return ascii_is_word(c) || c == '_' || c == '-';
 }
 
 /* Is the '@' at p the head of an entry? */

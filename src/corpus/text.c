@@ -283,12 +283,10 @@ static void put_fraction(struct plain *t)
 static void put_symbol(struct plain *t, const char *out)
 {
     bool name = ascii_is_letter(out[0]);
-    if (name && t->out.len &&
-        (ascii_is_letter(t->out.p[t->out.len - 1]) || ascii_is_digit(t->out.p[t->out.len - 1])))
+    if (name && t->out.len && ascii_is_word(t->out.p[t->out.len - 1]))
         text_put_space(&t->out);
     text_put_z(&t->out, out);
-    if (name && t->p < t->end &&
-        (ascii_is_letter(*t->p) || ascii_is_digit(*t->p) || strchr("\\{", *t->p)))
+    if (name && t->p < t->end && (ascii_is_word(*t->p) || strchr("\\{", *t->p)))
         text_put_space(&t->out);
 }
 

@@ -95,14 +95,6 @@ static bool url_part(CURLU *url, CURLUPart part, unsigned flags, struct arena *a
     return true;
 }
 
-static void to_lower(char *s)
-{
-    for (; *s; s++) {
-        if (*s >= 'A' && *s <= 'Z')
-            *s = (char)(*s | 0x20);
-    }
-}
-
 /* Short, and printable ASCII without blanks. */
 static bool is_plain(const char *url)
 {
@@ -129,8 +121,7 @@ static int find_host(struct task *t, struct httpc_transfer *x)
     bool tls = strcmp(scheme, "https") == 0;
     if (!tls && strcmp(scheme, "http") != 0)
         return task_fail(t, ERR_INVALID, "not an http or https URL");
-    to_lower(name);
-    x->host = httpc_host_get(x->client, tls, name, port);
+    x->host = httpc_host_get(x->client, tls, str_lower(a, str_of(name)).p, port);
     if (!x->host)
         return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
     return 0;

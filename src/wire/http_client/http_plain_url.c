@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
+#include "base/ascii.h"
+
 #define SCHEME "http://"
 
 static const bool is_name[256] = {
@@ -30,7 +32,7 @@ static size_t take_name(struct str s, char out[HTTP_NAME_BYTES])
     if (n == 0 || n >= HTTP_NAME_BYTES)
         return 0;
     for (size_t i = 0; i < n; i++)
-        out[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] | 0x20) : s.p[i];
+        out[i] = ascii_lower(s.p[i]);
     out[n] = '\0';
     if (!bracket)
         return n;
@@ -48,7 +50,7 @@ static bool take_port(struct str s, char out[HTTP_PORT_BYTES])
     if (s.n > 0 && s.p[0] != ':')
         return false;
     for (size_t i = 1; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9' || port > 65535)
+        if (!ascii_is_digit(s.p[i]) || port > 65535)
             return false;
         port = port * 10 + (unsigned)(s.p[i] - '0');
     }

@@ -33,6 +33,9 @@ bool http_etag_matches(struct str list, struct str etag);
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that is still sent. */
 bool http_date_parse(struct str date, int64_t *seconds);
 
+/* Content-Length: digits without a leading zero, few enough not to overflow. */
+bool http_length_parse(struct str value, uint64_t *out);
+
 /* Range over size bytes. Several ranges at once are not served: only attacks use them. */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_OK, HTTP_RANGE_UNSATISFIABLE };
 enum http_range http_range_parse(struct str range, uint64_t size, uint64_t *first, uint64_t *count);

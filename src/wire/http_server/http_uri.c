@@ -1,12 +1,6 @@
 #include "wire/http_server/http_uri.h"
 
-int http_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+#include "base/ascii.h"
 
 static bool needs_decoding(struct str raw, bool plus)
 {
@@ -22,7 +16,7 @@ int http_uri_byte(struct str raw, size_t *i, bool plus)
         return (unsigned char)c;
     if (raw.n - *i < 2)
         return -1;
-    int high = http_hex_digit(raw.p[*i]), low = http_hex_digit(raw.p[*i + 1]);
+    int high = ascii_hex(raw.p[*i]), low = ascii_hex(raw.p[*i + 1]);
     *i += 2;
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }

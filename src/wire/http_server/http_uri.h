@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-int http_hex_digit(char c); /* its value; -1: it is none */
 /* The next decoded byte of raw at *i, which advances. -1: invalid. */
 int http_uri_byte(struct str raw, size_t *i, bool plus);
 

@@ -107,11 +107,6 @@ static const char *parse_tcp(struct arena *a, struct str s, struct redis_url *ou
     return problem ? problem : parse_db(db, out);
 }
 
-static struct str after(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *out)
 {
     *out = (struct redis_url){.db = 0};
@@ -124,9 +119,9 @@ const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *
     if (str_starts(s, STR("rediss://")))
         return "rediss:// (TLS) is not supported: use redis:// over a private network or a tunnel";
     if (str_starts(s, STR("unix:")))
-        return parse_unix(a, after(s, 5), out);
+        return parse_unix(a, str_skip(s, 5), out);
     if (str_starts(s, STR("redis://")))
-        return parse_tcp(a, after(s, 8), out);
+        return parse_tcp(a, str_skip(s, 8), out);
     return "a Redis URL begins with redis:// or unix:/";
 }
 

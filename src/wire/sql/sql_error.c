@@ -2,6 +2,8 @@
 
 #include <errmsg.h>
 
+#include "base/ascii.h"
+
 /* The numbers of the server; the header that names them is not installed everywhere. */
 enum {
     WRITE_FAILED = 3, /* of the server's library, as the next */
@@ -100,15 +102,9 @@ static bool announces_name(struct str before)
     return false;
 }
 
-static struct str skip(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 static bool in_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '$' || c == '`';
+    return ascii_is_word(c) || c == '_' || c == '.' || c == '$' || c == '`';
 }
 
 /* Whether s can follow a value: " for key 'name'", " for column `a`.`b` at row 1". */
@@ -118,20 +114,20 @@ static bool is_tail(struct str s)
     bool quoted = str_starts(s, key);
     if (!quoted && !str_starts(s, column))
         return false;
-    s = skip(s, quoted ? key.n : column.n);
+    s = str_skip(s, quoted ? key.n : column.n);
     if (!quoted && s.n && s.p[0] == '\'') {
         quoted = true;
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     }
     while (s.n && in_name(s.p[0]))
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     if (quoted) {
         if (s.n == 0 || s.p[0] != '\'')
             return false;
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     }
     int64_t ignored;
-    return s.n == 0 || (str_starts(s, row) && str_to_i64(skip(s, row.n), &ignored));
+    return s.n == 0 || (str_starts(s, row) && str_to_i64(str_skip(s, row.n), &ignored));
 }
 
 /* Where a value that begins at the quotation mark ends. A value may hold quotation marks itself:
@@ -143,22 +139,16 @@ static size_t value_end(struct str text, size_t from)
         if (text.p[i] != '\'')
             continue;
         last = i;
-        if (is_tail(skip(text, i + 1)))
+        if (is_tail(str_skip(text, i + 1)))
             break;
     }
     return last;
 }
 
-static bool is_letter(char c)
-{
-    char low = (char)(c | 0x20);
-    return low >= 'a' && low <= 'z';
-}
-
 /* As in "doesn't". */
 static bool is_apostrophe(struct str s, size_t i)
 {
-    return i > 0 && is_letter(s.p[i - 1]) && i + 1 < s.n && is_letter(s.p[i + 1]);
+    return i > 0 && ascii_is_letter(s.p[i - 1]) && i + 1 < s.n && ascii_is_letter(s.p[i + 1]);
 }
 
 const char *sql_error_text(struct arena *a, const char *z)
@@ -194,7 +184,7 @@ bool sql_reads_only(const char *statement)
 {
     struct str s = str_of(statement);
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '('))
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     struct str select = STR("SELECT"), show = STR("SHOW");
     return (s.n > select.n && str_ieq(str_from(s.p, select.n), select)) ||
            (s.n > show.n && str_ieq(str_from(s.p, show.n), show));
