@@ -15,8 +15,6 @@
 
 static int64_t *counter(struct http_client *c, const char *result)
 {
-    if (!c->options.metrics)
-        return &c->metrics.unseen;
     char labels[64];
     snprintf(labels, sizeof labels, "result=\"%s\"", result);
     return metric(c->options.metrics, METRIC_COUNTER, "millrace_http_client_calls_total", labels,
@@ -25,14 +23,11 @@ static int64_t *counter(struct http_client *c, const char *result)
 
 static void open_metrics(struct http_client *c)
 {
-    struct httpc_metrics *m = &c->metrics;
-    m->in_flight = &m->unseen;
-    if (!c->options.metrics)
-        return;
-    m->in_flight = metric(c->options.metrics, METRIC_GAUGE, "millrace_http_client_in_flight", "",
-                          "Calls to other servers under way.");
-    m->seconds = histogram_new(c->options.metrics, "millrace_http_client_seconds",
-                               "Duration of calls to other servers.");
+    struct metrics *m = c->options.metrics;
+    c->metrics.in_flight = metric(m, METRIC_GAUGE, "millrace_http_client_in_flight", "",
+                                  "Calls to other servers under way.");
+    c->metrics.seconds =
+        histogram_new(m, "millrace_http_client_seconds", "Duration of calls to other servers.");
 }
 
 static void count_begin(struct http_client *c)
@@ -52,8 +47,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
     if (!*slot) /* made when first needed */
         *slot = counter(c, err ? err_name(err) : classes[class]);
     metric_add(*slot, 1);
-    if (m->seconds)
-        histogram_add_us(m->seconds, us);
+    histogram_add_us(m->seconds, us);
 }
 
 /* --- life --- */

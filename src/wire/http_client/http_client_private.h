@@ -149,7 +149,6 @@ struct httpc_metrics {
     int64_t *replies[6];           /* by hundreds of the status */
     int64_t *errors[1 - ERR_LAST]; /* by negated code */
     struct histogram *seconds;     /* NULL without metrics */
-    int64_t unseen;                /* where no metrics were given */
 };
 
 struct http_client {

@@ -40,7 +40,6 @@ struct http_counts {
     int64_t *connections;
     int64_t *refused[HTTP_REFUSALS];
     struct histogram *seconds; /* NULL without metrics */
-    int64_t nowhere;           /* where counts go without metrics */
 };
 
 struct http_server {
