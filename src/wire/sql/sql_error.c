@@ -4,89 +4,61 @@
 
 #include "base/ascii.h"
 
-/* The numbers of the server; the header that names them is not installed everywhere. */
-enum {
-    WRITE_FAILED = 3, /* of the server's library, as the next */
-    DEVICE_FULL = 20,
-    CHECKREAD = 1020, /* MariaDB: changed since the snapshot */
-    DISK_FULL = 1021,
-    ERROR_ON_WRITE = 1026,
-    TOO_MANY_CONNECTIONS = 1040,
-    NOT_READY = 1047, /* a Galera node that has not joined */
-    SERVER_SHUTDOWN = 1053,
-    DUPLICATE_COLUMN = 1060,
-    DUPLICATE_KEY_NAME = 1061,
-    DUPLICATE_ENTRY = 1062,
-    TABLE_FULL = 1114, /* InnoDB: its file cannot grow */
-    PACKET_TOO_LARGE = 1153,
-    DUPLICATE_UNIQUE = 1169,
-    TOO_MANY_USER_CONNECTIONS = 1203,
-    LOCK_WAIT = 1205,
-    DEADLOCK = 1213,
-    DUPLICATE_ENTRY_WITH_KEY = 1586,
-    DUPLICATE_IN_INDEX = 1859,
-    TEMPORARY_FILE_FULL = 1878,
-    CONNECTION_KILLED = 1927,  /* MariaDB */
-    STATEMENT_TIMEOUT = 1969,  /* MariaDB */
-    EXECUTION_TIMEOUT = 3024,  /* MySQL */
-    LOCK_NOWAIT = 3572,        /* MySQL */
-    CLIENT_IDLE_TIMEOUT = 4031 /* MySQL */
+/* The numbers are the server's; the header that names them is not installed everywhere. */
+static const struct meaning {
+    unsigned int code;
+    int kind;
+    bool breaks; /* the connection must not be used again */
+} meanings[] = {
+    /* No room: the statement has been rolled back; it works once there is some. */
+    {3, ERR_UNAVAILABLE, false},    /* write failed, in the server's library */
+    {20, ERR_UNAVAILABLE, false},   /* device full, in the same */
+    {1021, ERR_UNAVAILABLE, false}, /* disk full */
+    {1026, ERR_UNAVAILABLE, false}, /* error on write */
+    {1114, ERR_UNAVAILABLE, false}, /* table full; InnoDB: its file cannot grow */
+    {1878, ERR_UNAVAILABLE, false}, /* temporary file full */
+    {1060, ERR_EXISTS, false},      /* duplicate column */
+    {1061, ERR_EXISTS, false},      /* duplicate key name */
+    {1062, ERR_EXISTS, false},      /* duplicate entry */
+    {1169, ERR_EXISTS, false},      /* duplicate unique */
+    {1586, ERR_EXISTS, false},      /* duplicate entry, with the key's name */
+    {1859, ERR_EXISTS, false},      /* duplicate in an index */
+    {1020, ERR_CONFLICT, false},    /* MariaDB: changed since the snapshot */
+    {1205, ERR_CONFLICT, false},    /* lock wait */
+    {1213, ERR_CONFLICT, false},    /* deadlock */
+    {3572, ERR_CONFLICT, false},    /* MySQL: locked, NOWAIT */
+    {1969, ERR_TIMEOUT, false},     /* MariaDB: statement */
+    {3024, ERR_TIMEOUT, false},     /* MySQL: execution */
+    {1153, ERR_LIMIT, true},        /* packet too large */
+    {CR_NET_PACKET_TOO_LARGE, ERR_LIMIT, true},
+    {1040, ERR_UNAVAILABLE, true},                 /* too many connections */
+    {1203, ERR_UNAVAILABLE, true},                 /* too many of this user */
+    {1047, ERR_UNAVAILABLE, true},                 /* a Galera node that has not joined */
+    {1053, ERR_UNAVAILABLE, true},                 /* shutdown; what was under way is rolled back */
+    {1927, ERR_UNAVAILABLE, true},                 /* MariaDB: connection killed */
+    {4031, ERR_UNAVAILABLE, true},                 /* MySQL: idle for too long */
+    {CR_SERVER_GONE_ERROR, ERR_UNAVAILABLE, true}, /* the command was not written in full */
 };
 
-/* Errors of the client library: connection lost, out of sync, malformed. */
-static bool of_library(unsigned int code)
+static struct meaning meaning_of(unsigned int code)
 {
-    return (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
-           (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
-}
-
-/* The statement has been rolled back; it works once there is room. */
-static bool says_full(unsigned int code)
-{
-    return code == TABLE_FULL || code == DISK_FULL || code == ERROR_ON_WRITE ||
-           code == TEMPORARY_FILE_FULL || code == WRITE_FAILED || code == DEVICE_FULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (meanings[i].code == code)
+            return meanings[i];
+    /* Errors of the client library: connection lost, out of sync, malformed. */
+    bool of_library = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
+                      (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
+    return (struct meaning){code, of_library ? ERR_UNCERTAIN : ERR_REFUSED, of_library};
 }
 
 int sql_error_kind(unsigned int code)
 {
-    if (says_full(code))
-        return ERR_UNAVAILABLE;
-    switch (code) {
-    case DUPLICATE_COLUMN:
-    case DUPLICATE_KEY_NAME:
-    case DUPLICATE_ENTRY:
-    case DUPLICATE_UNIQUE:
-    case DUPLICATE_ENTRY_WITH_KEY:
-    case DUPLICATE_IN_INDEX:
-        return ERR_EXISTS;
-    case LOCK_WAIT:
-    case DEADLOCK:
-    case CHECKREAD:
-    case LOCK_NOWAIT:
-        return ERR_CONFLICT;
-    case STATEMENT_TIMEOUT:
-    case EXECUTION_TIMEOUT:
-        return ERR_TIMEOUT;
-    case PACKET_TOO_LARGE:
-    case CR_NET_PACKET_TOO_LARGE:
-        return ERR_LIMIT;
-    case TOO_MANY_CONNECTIONS:
-    case TOO_MANY_USER_CONNECTIONS:
-    case NOT_READY:
-    case SERVER_SHUTDOWN: /* what was under way has been rolled back */
-    case CONNECTION_KILLED:
-    case CLIENT_IDLE_TIMEOUT:
-    case CR_SERVER_GONE_ERROR: /* the command could not be written in full */
-        return ERR_UNAVAILABLE;
-    default:
-        return of_library(code) ? ERR_UNCERTAIN : ERR_REFUSED;
-    }
+    return meaning_of(code).kind;
 }
 
 bool sql_error_breaks(unsigned int code)
 {
-    return of_library(code) || code == PACKET_TOO_LARGE ||
-           (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code));
+    return meaning_of(code).breaks;
 }
 
 /* Whether the text before a quotation mark announces a name. */
