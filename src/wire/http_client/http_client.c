@@ -140,11 +140,6 @@ void http_client_free(struct http_client *c)
     curl_global_cleanup();
 }
 
-size_t http_client_in_flight(const struct http_client *c)
-{
-    return c->in_flight;
-}
-
 /* --- a call --- */
 
 /* After a deadline or a cancellation. Waits until curl no longer uses the transfer's memory. */

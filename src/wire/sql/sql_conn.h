@@ -136,7 +136,7 @@ struct sql_pool {
     struct list idle; /* latest use last */
     size_t lent, open;
 
-    bool up;
+    bool up;            /* the last attempt reached the server */
     bool probing;       /* one task tries to connect */
     int64_t backoff_ms; /* 0: the last attempt went well */
     int64_t retry_at_ms;
