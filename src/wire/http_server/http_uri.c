@@ -41,6 +41,21 @@ bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out
     return true;
 }
 
+bool http_uri_host(struct str s, struct str *host, struct str *port)
+{
+    *port = s;
+    if (!str_starts(s, STR("["))) {
+        *host = str_cut(port, ':');
+        return !port->p || !memchr(port->p, ':', port->n);
+    }
+    *port = str_skip(s, 1);
+    *host = str_cut(port, ']');
+    if (!port->p || (port->n > 0 && port->p[0] != ':'))
+        return false;
+    *port = port->n ? str_skip(*port, 1) : STR_NULL;
+    return true;
+}
+
 static bool has_control(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)

@@ -65,22 +65,11 @@ static const char *parse_port(struct arena *a, struct str port, struct redis_url
     return NULL;
 }
 
-/* "host", "host:port", "[::1]:port" */
 static const char *parse_host(struct arena *a, struct str s, struct redis_url *out)
 {
-    struct str host, port = STR_NULL;
-    if (str_starts(s, STR("["))) {
-        port = str_from(s.p + 1, s.n - 1);
-        host = str_cut(&port, ']');
-        if (!port.p || (port.n > 0 && port.p[0] != ':'))
-            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
-        port = port.n ? str_from(port.p + 1, port.n - 1) : STR_NULL;
-    } else {
-        port = s;
-        host = str_cut(&port, ':');
-        if (port.p && memchr(port.p, ':', port.n))
-            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
-    }
+    struct str host, port;
+    if (!http_uri_host(s, &host, &port))
+        return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
     if (host.n == 0)
         return "redis:// needs a host, as in redis://127.0.0.1:6379";
     out->host = str_z(a, host);

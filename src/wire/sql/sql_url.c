@@ -134,23 +134,11 @@ static const char *parse_port(struct str port, struct sql_url *out)
     return NULL;
 }
 
-/* "host", "host:port", "[::1]:port" */
 static const char *parse_host(struct arena *a, struct str s, struct sql_url *out)
 {
-    static const char *const brackets =
-        "an IPv6 address is written in brackets, as in mysql://user@[::1]:3306/database";
-    struct str host, port = s;
-    if (str_starts(s, STR("["))) {
-        port = str_skip(s, 1);
-        host = str_cut(&port, ']');
-        if (!port.p || (port.n > 0 && port.p[0] != ':'))
-            return brackets;
-        port = port.n ? str_skip(port, 1) : STR_NULL;
-    } else {
-        host = str_cut(&port, ':');
-        if (port.p && memchr(port.p, ':', port.n))
-            return brackets;
-    }
+    struct str host, port;
+    if (!http_uri_host(s, &host, &port))
+        return "an IPv6 address is written in brackets, as in mysql://user@[::1]:3306/database";
     if (host.n == 0)
         return "the host is missing, as in mysql://user:password@host/database";
     if (host.n > HOST_BYTES_MAX)
