@@ -40,6 +40,12 @@ bool http_value_valid(struct str s)
     return s.n < 16 || values16(s.p + s.n - 16); /* the rest, overlapping */
 }
 
+bool http_one_line(struct str s)
+{
+    return s.n == 0 ||
+           (!memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, '\0', s.n));
+}
+
 bool http_list_has(struct str list, struct str token)
 {
     while (list.p)

@@ -13,6 +13,7 @@ size_t http_token_bytes(struct str s); /* at its beginning */
 
 /* The value of a header: all but control characters. Bytes above ASCII are passed on. */
 bool http_value_valid(struct str s);
+bool http_one_line(struct str s); /* no CR, LF or NUL, which would end the header */
 
 /* Connection: whether the comma-separated list has the token, in any case. */
 bool http_list_has(struct str list, struct str token);

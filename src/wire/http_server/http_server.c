@@ -42,7 +42,7 @@ static void register_counts(struct http_server *s)
             metric(m, METRIC_COUNTER, "millrace_http_requests_total", labels, "Requests answered.");
     }
     for (enum http_refusal why = 0; why < HTTP_REFUSALS; why++) {
-        snprintf(labels, sizeof(labels), "reason=\"%s\"", http_refusal_code(why));
+        snprintf(labels, sizeof(labels), "reason=\"%s\"", http_refused[why].code);
         n->refused[why] = metric(m, METRIC_COUNTER, "millrace_http_refused_total", labels,
                                  "Requests that no handler has seen.");
     }
