@@ -30,11 +30,6 @@ static void open_metrics(struct http_client *c)
         histogram_new(m, "millrace_http_client_seconds", "Duration of calls to other servers.");
 }
 
-static void count_begin(struct http_client *c)
-{
-    metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
-}
-
 static void count_end(struct http_client *c, int err, int status, int64_t us)
 {
     struct httpc_metrics *m = &c->metrics;
@@ -69,8 +64,9 @@ static void pump(void *arg)
         httpc_host_start_waiting(h);
     }
     while ((it = list_pop(&c->submitted))) {
-        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
-        httpc_host_start(x->host, x);
+        struct httpc_host *h = list_entry(it, struct httpc_transfer, link)->host;
+        list_push(&h->waiting, it);
+        httpc_host_start_waiting(h);
     }
 }
 
@@ -202,18 +198,16 @@ struct http_response httpc_response(const struct http_reply_head *h,
     };
 }
 
-static int call_by_curl(struct task *t, struct http_client *c, const struct http_call *call,
+static int call_by_curl(struct task *t, struct http_client *c, struct http_call *call,
                         struct http_response *out)
 {
-    struct http_call whole = *call;
     if (call->body_fn) {
-        int err = call->body_fn(t, call->arg, &whole.body);
+        int err = call->body_fn(t, call->arg, &call->body);
         if (err)
             return err;
-        whole.body = str_dup(task_arena(t), whole.body);
+        call->body = str_dup(task_arena(t), call->body);
     }
-    struct httpc_transfer x = {.client = c, .task = t, .call = &whole};
-    x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
+    struct httpc_transfer x = {.client = c, .task = t, .call = call};
     list_init(&x.link);
     http_reply_head_init(&x.head);
     int err = httpc_request_prepare(t, &x);
@@ -232,9 +226,12 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
               struct http_response *out)
 {
     int64_t start_us = loop_now_us(c->loop);
-    count_begin(c);
+    metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
     bool plain = http_plain_url_is(call->url) && !c->plain_by_curl;
-    int err = plain ? httpc_plain_call(t, c, call, out) : call_by_curl(t, c, call, out);
+    struct http_call whole = *call;
+    int err = httpc_call_complete(t, c, &whole);
+    if (!err)
+        err = plain ? httpc_plain_call(t, c, &whole, out) : call_by_curl(t, c, &whole, out);
     count_end(c, err, err ? 0 : out->status, loop_now_us(c->loop) - start_us);
     return err;
 }

@@ -124,7 +124,7 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **ou
             prefer(&h->names.found, to.text[i]);
     }
     if (err == ERR_UNAVAILABLE)
-        httpc_names_suspect(&h->names);
+        h->names.suspect = true;
     return err;
 }
 

@@ -3,8 +3,6 @@
 #include "base/ascii.h"
 #include "wire/http_server/http_field.h"
 
-#define PART_BYTES 256
-
 void http_plain_init(struct http_plain *p, struct arena *a, struct http_plain_limits limits,
                      bool to_head, int64_t wall_ms)
 {
@@ -118,19 +116,6 @@ static enum http_plain_verdict take_line(struct http_plain *p, struct str line)
     return HTTP_PLAIN_MORE;
 }
 
-static void keep_part(struct http_plain *p, struct str s)
-{
-    size_t need = p->part_bytes + s.n;
-    if (need > p->part_cap) {
-        size_t cap = need < PART_BYTES ? PART_BYTES : need * 2;
-        p->part =
-            p->part ? arena_grow(p->arena, p->part, p->part_cap, cap) : arena_alloc(p->arena, cap);
-        p->part_cap = cap;
-    }
-    memcpy(p->part + p->part_bytes, s.p, s.n);
-    p->part_bytes = need;
-}
-
 /* What cannot be a status line is often not HTTP and may never send a line feed. */
 static bool may_be_status_line(struct str s)
 {
@@ -145,16 +130,16 @@ static enum http_plain_verdict next_line(struct http_plain *p, struct str in, si
     struct str line = str_from(in.p, feed ? (size_t)(feed - in.p) : n);
     *used = feed ? line.n + 1 : n;
     p->head_bytes += *used;
-    if (p->part_bytes > 0 || !feed) {
+    if (p->part.n > 0 || !feed) {
         if (n > 0)
-            keep_part(p, line);
-        line = str_from(p->part, p->part_bytes);
+            http_reply_body_add(&p->part, p->arena, line, UINT64_MAX);
+        line = str_from(p->part.p, p->part.n);
     }
     if (p->head.status == 0 && line.n > 0 && !may_be_status_line(line))
         return bad(p, "no status line of HTTP/1.1");
     if (!feed)
         return in.n < room ? HTTP_PLAIN_MORE : HTTP_PLAIN_LIMIT;
-    p->part_bytes = 0;
+    p->part.n = 0;
     return take_line(p, line);
 }
 
