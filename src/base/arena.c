@@ -11,13 +11,9 @@
 
 /* Under ASan a gap follows each allocation, so that running over its end is caught too. */
 #ifdef WITH_ASAN
-#define POISON(p, n)   __asan_poison_memory_region((p), (n))
-#define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
-#define GAP_BYTES      16
+#define GAP_BYTES 16
 #else
-#define POISON(p, n)   ((void)(p), (void)(n))
-#define UNPOISON(p, n) ((void)(p), (void)(n))
-#define GAP_BYTES      0
+#define GAP_BYTES 0
 #endif
 
 #define ALIGN_BYTES 16

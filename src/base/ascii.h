@@ -19,6 +19,11 @@ static inline bool ascii_is_letter(char c)
     return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z';
 }
 
+static inline bool ascii_is_word(char c) /* a letter or a digit */
+{
+    return ascii_is_letter(c) || ascii_is_digit(c);
+}
+
 static inline int ascii_hex(char c) /* the value of a hexadecimal digit; -1 when it is none */
 {
     if (ascii_is_digit(c))

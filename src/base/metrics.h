@@ -26,7 +26,7 @@ size_t metrics_bytes(int nodes);
 
 /* labels: `code="200"` or "", escaped as Prometheus requires.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
- * once. Readers get private metrics always. */
+ * once. Readers get private metrics always. Without metrics (NULL) nothing is counted. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help);
 
@@ -40,7 +40,7 @@ static inline void metric_set(int64_t *slot, int64_t v)
 }
 
 /* A histogram of durations with fixed buckets, 100 µs to 60 s, in the form of Prometheus. Freeing
- * it leaves its numbers on the page. */
+ * it leaves its numbers on the page. Without metrics it is NULL, and adding to it does nothing. */
 struct histogram;
 struct histogram *histogram_new(struct metrics *m, const char *name, const char *help);
 void histogram_free(struct histogram *h);

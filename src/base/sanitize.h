@@ -1,4 +1,5 @@
-/* sanitize.h -- defines WITH_ASAN under AddressSanitizer; gcc and clang announce it differently. */
+/* sanitize.h -- defines WITH_ASAN under AddressSanitizer; gcc and clang announce it differently.
+ * POISON makes any use of n bytes at p an error there, and nothing elsewhere. */
 #ifndef BASE_SANITIZE_H
 #define BASE_SANITIZE_H
 
@@ -12,5 +13,10 @@
 
 #ifdef WITH_ASAN
 #include <sanitizer/asan_interface.h>
+#define POISON(p, n)   __asan_poison_memory_region((p), (n))
+#define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
+#else
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 #endif

@@ -94,7 +94,7 @@ void bibtex_report_at(struct bibtex *b, const struct cursor *c, const char *at, 
 
 static bool is_type_char(char c)
 {
-    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
+    return ascii_is_word(c) || c == '_' || c == '-';
 }
 
 /* Is the '@' at p the head of an entry? */
@@ -312,6 +312,17 @@ static enum verdict look_for_end(struct bibtex *b, struct str w, bool last, bool
     return last ? give_up(b, w, "not closed before the end of the file") : UNSURE;
 }
 
+static struct cursor cursor_in(struct str raw, const char *body, uint64_t line)
+{
+    return (struct cursor){
+        .p = body,
+        .end = raw.p + raw.n - 1,
+        .begin = raw.p,
+        .line = line,
+        .about = str_from(raw.p, 0),
+    };
+}
+
 /* The entry from start to at is whole. True when the caller gets it. */
 static bool take_entry(struct bibtex *b, struct str w, struct bibtex_entry *e)
 {
@@ -319,13 +330,7 @@ static bool take_entry(struct bibtex *b, struct str w, struct bibtex_entry *e)
     b->mode = BETWEEN;
     if (is_comment(b) || str_ieq(b->type, STR("preamble")))
         return false;
-    struct cursor c = {
-        .p = w.p + b->body,
-        .end = raw.p + raw.n - 1,
-        .begin = raw.p,
-        .line = line_of(b, w, b->start),
-        .about = str_from(raw.p, 0),
-    };
+    struct cursor c = cursor_in(raw, w.p + b->body, line_of(b, w, b->start));
     forget_values(b);
     if (str_ieq(b->type, STR("string"))) {
         (void)bibtex_parse_macro(b, &c, raw);
@@ -349,11 +354,7 @@ bool bibtex_take(struct bibtex *b, struct str raw)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (str_ieq(h.type, others[i]))
             return false;
-    struct cursor c = {.p = raw.p + h.bytes,
-                       .end = raw.p + raw.n - 1,
-                       .begin = raw.p,
-                       .line = FIRST_LINE,
-                       .about = str_from(raw.p, 0)};
+    struct cursor c = cursor_in(raw, raw.p + h.bytes, FIRST_LINE);
     /* A brace in its key would have ended the entry; in a field it makes parsing fail. */
     return bibtex_parse_fields(b, &c, &key) && !memchr(key.p, '}', key.n);
 }
@@ -404,4 +405,11 @@ enum bibtex_step bibtex_next(struct bibtex *b, struct str w, bool last, struct b
             return last ? BIBTEX_END : BIBTEX_MORE;
         }
     }
+}
+
+bool bibtex_only(struct bibtex *b, struct str text, struct bibtex_entry *e)
+{
+    size_t used;
+    bibtex_reset(b);
+    return bibtex_next(b, text, true, e, &used) == BIBTEX_ENTRY;
 }

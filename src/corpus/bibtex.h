@@ -77,6 +77,9 @@ enum bibtex_step {
 enum bibtex_step bibtex_next(struct bibtex *b, struct str window, bool last, struct bibtex_entry *e,
                              size_t *used) MUST_CHECK;
 
+/* Starts over and reads the first entry of a whole text. False: there is none. */
+bool bibtex_only(struct bibtex *b, struct str text, struct bibtex_entry *e) MUST_CHECK;
+
 /* Takes raw as bibtex_next gave it, without searching for its end again; bibtex_field then reads
  * its fields. False: not such an entry, or only bibtex_next can tell. */
 bool bibtex_take(struct bibtex *b, struct str raw) MUST_CHECK;

@@ -94,11 +94,8 @@ static bool parse_comma(struct bibtex *b, struct cursor *c, struct str name)
         c->p++;
         return true;
     }
-    const char *p = c->p;
-    while (p < c->end && bibtex_is_name(*p))
-        p++;
-    const char *name_end = p;
-    p = scan_skip_space(p, c->end);
+    const char *name_end = bibtex_skip_name(c->p, c->end);
+    const char *p = scan_skip_space(name_end, c->end);
     if (name_end == c->p || p == c->end || *p != '=')
         return drop(b, c, c->p, "no comma after a field");
     bibtex_report_at(b, c, c->p, "no comma after a field", name, false);
@@ -107,9 +104,7 @@ static bool parse_comma(struct bibtex *b, struct cursor *c, struct str name)
 
 static bool parse_field(struct bibtex *b, struct cursor *c)
 {
-    const char *p = c->p;
-    while (p < c->end && bibtex_is_name(*p))
-        p++;
+    const char *p = bibtex_skip_name(c->p, c->end);
     struct field f = {.name = str_from(c->p, (size_t)(p - c->p))};
     if (f.name.n == 0)
         return drop(b, c, p, "no name where a field should begin");

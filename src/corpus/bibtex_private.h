@@ -80,6 +80,13 @@ static inline bool bibtex_is_name(char c)
     return !others[(unsigned char)c];
 }
 
+static inline const char *bibtex_skip_name(const char *p, const char *end)
+{
+    while (p < end && bibtex_is_name(*p))
+        p++;
+    return p;
+}
+
 /* bibtex_value.c: steps over a value, filling text and simple of *f and noting which @strings it
  * uses. NULL, or why it cannot be read; then c stands where the trouble is. */
 const char *bibtex_skip_value(struct bibtex *b, struct cursor *c, struct field *f);

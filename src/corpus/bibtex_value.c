@@ -22,13 +22,6 @@ static const struct {
     {"oct", {"October", 7}}, {"nov", {"November", 8}}, {"dec", {"December", 8}},
 };
 
-static const char *skip_name(const char *p, const char *end)
-{
-    while (p < end && bibtex_is_name(*p))
-        p++;
-    return p;
-}
-
 static const char *skip_braced(struct cursor *c, struct piece *piece)
 {
     const char *p = c->p + 1;
@@ -54,7 +47,7 @@ static bool quote_ends(const struct cursor *c, const char *p)
     if (p == c->end || *p == ',' || *p == '#')
         return true;
     const char *name = p;
-    p = skip_name(p, c->end);
+    p = bibtex_skip_name(p, c->end);
     if (p == name)
         return false;
     p = scan_skip_space(p, c->end);
@@ -113,7 +106,7 @@ static const char *skip_piece(struct cursor *c, struct piece *piece)
     if (c->p < c->end && *c->p == '"')
         return skip_quoted(c, piece);
     const char *word = c->p;
-    c->p = skip_name(c->p, c->end);
+    c->p = bibtex_skip_name(c->p, c->end);
     *piece = (struct piece){WORD, str_from(word, (size_t)(c->p - word)), false};
     return NULL;
 }
@@ -288,7 +281,7 @@ static void define(struct bibtex *b, struct str name, struct str value, struct s
 bool bibtex_parse_macro(struct bibtex *b, struct cursor *c, struct str raw)
 {
     c->p = scan_skip_space(c->p, c->end);
-    struct str name = str_from(c->p, (size_t)(skip_name(c->p, c->end) - c->p));
+    struct str name = str_from(c->p, (size_t)(bibtex_skip_name(c->p, c->end) - c->p));
     c->p = scan_skip_space(c->p + name.n, c->end);
     const char *reason = c->p < c->end && *c->p == '=' ? NULL : "@string without '='";
     struct field f;

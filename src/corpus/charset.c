@@ -4,6 +4,7 @@
 #include <iconv.h>
 
 #include "base/ascii.h"
+#include "base/bytes16.h"
 #include "base/err.h"
 #include "corpus/text_out.h"
 
@@ -32,12 +33,7 @@ static bool is_high(char c)
 
 static size_t ascii_run(struct str s)
 {
-    size_t n = 0;
-    for (uint64_t word; n + 8 <= s.n; n += 8) {
-        memcpy(&word, s.p + n, 8);
-        if (word & 0x8080808080808080u)
-            break;
-    }
+    size_t n = bytes16_ascii(s.p, s.n);
     while (n < s.n && !is_high(s.p[n]))
         n++;
     return n;

@@ -8,11 +8,6 @@
 #define FIELD_BYTES_MAX  4096                 /* no DOI is looked for beyond this */
 #define EXTENT_BYTES_MAX (DOI_BYTES_MAX + 64) /* so much punctuation at most is trimmed off */
 
-static bool is_word(char c)
-{
-    return ascii_is_digit(c) || ascii_is_letter(c);
-}
-
 /* Reading a field happens in two steps: undress() removes LaTeX and HTML, cut() finds the DOI in
  * what remains. text_plain() would not do, because it turns -- and _{2} into something else. */
 
@@ -150,7 +145,7 @@ static bool may_end(struct str s)
 static struct str cut(struct str s, bool address)
 {
     for (size_t i = 0; i < s.n; i++) {
-        bool in_word = i && (is_word(s.p[i - 1]) || s.p[i - 1] == '.');
+        bool in_word = i && (ascii_is_word(s.p[i - 1]) || s.p[i - 1] == '.');
         if (in_word && !str_ends(str_from(s.p, i), STR("doi")))
             continue;
         struct str found = str_skip(s, i);
@@ -234,7 +229,7 @@ static struct str fold(struct arena *a, struct str text, char gap)
         size_t n = str_utf8_step(text);
         struct str c = str_from(text.p, n ? n : 1);
         text = str_skip(text, c.n);
-        bool counts = c.n == 1 ? is_word(*c.p) : !is_punctuation(decode(c));
+        bool counts = c.n == 1 ? ascii_is_word(*c.p) : !is_punctuation(decode(c));
         if (counts && apart && gap && len)
             out[len++] = gap;
         apart = !counts;

@@ -166,13 +166,6 @@ struct str paper_bibtex(struct arena *a, const struct paper *p)
     return p->strings.n ? STR_JOIN(a, p->strings, p->bib) : p->bib;
 }
 
-static int read_entry(struct bibtex *b, struct str bibtex, struct bibtex_entry *e)
-{
-    size_t used;
-    bibtex_reset(b);
-    return bibtex_next(b, bibtex, true, e, &used) == BIBTEX_ENTRY ? 0 : ERR_PROTO;
-}
-
 static struct str copy(struct arena *a, struct str s)
 {
     return s.p ? str_dup(a, s) : s;
@@ -190,9 +183,8 @@ int paper_read_bibtex(struct arena *a, struct bibtex *b, struct str bibtex,
                       struct paper_fields *out)
 {
     struct bibtex_entry e;
-    int err = read_entry(b, bibtex, &e);
-    if (err)
-        return err;
+    if (!bibtex_only(b, bibtex, &e))
+        return ERR_PROTO;
     *out = (struct paper_fields){
         .title = plain(a, e.title),
         .abstract = plain(a, e.abstract),
@@ -209,9 +201,8 @@ int paper_read_shown(struct arena *a, struct bibtex *b, struct str bibtex, struc
 {
     struct bibtex_entry e;
     /* Mostly it is the entry alone, without @strings, checked when it was stored. */
-    int err = bibtex_take(b, bibtex) ? 0 : read_entry(b, bibtex, &e);
-    if (err)
-        return err;
+    if (!bibtex_take(b, bibtex) && !bibtex_only(b, bibtex, &e))
+        return ERR_PROTO;
     *title = text_plain(a, bibtex_field(b, STR("title")));
     *abstract = text_plain(a, bibtex_field(b, STR("abstract")));
     return 0;
@@ -222,9 +213,8 @@ int paper_split_bibtex(struct arena *a, struct bibtex *b, struct str bibtex, str
 {
     (void)a; /* nothing has to be copied */
     struct bibtex_entry e;
-    int err = read_entry(b, bibtex, &e);
-    if (err)
-        return err;
+    if (!bibtex_only(b, bibtex, &e))
+        return ERR_PROTO;
     check(e.raw.p >= bibtex.p && e.raw.p + e.raw.n <= bibtex.p + bibtex.n);
     *strings = str_from(bibtex.p, (size_t)(e.raw.p - bibtex.p));
     *bib = e.raw;

@@ -329,10 +329,8 @@ int ris_write(struct arena *a, struct bibtex *b, struct str bibtex, const struct
 {
     struct writer w = {a, b, out};
     struct bibtex_entry e;
-    size_t used;
     if (bibtex.p) {
-        bibtex_reset(b);
-        if (bibtex_next(b, bibtex, true, &e, &used) != BIBTEX_ENTRY)
+        if (!bibtex_only(b, bibtex, &e))
             return ERR_PROTO;
         put_entry(&w, &e, p);
     } else {

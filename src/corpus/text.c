@@ -283,12 +283,10 @@ static void put_fraction(struct plain *t)
 static void put_symbol(struct plain *t, const char *out)
 {
     bool name = ascii_is_letter(out[0]);
-    if (name && t->out.len &&
-        (ascii_is_letter(t->out.p[t->out.len - 1]) || ascii_is_digit(t->out.p[t->out.len - 1])))
+    if (name && t->out.len && ascii_is_word(t->out.p[t->out.len - 1]))
         text_put_space(&t->out);
     text_put_z(&t->out, out);
-    if (name && t->p < t->end &&
-        (ascii_is_letter(*t->p) || ascii_is_digit(*t->p) || strchr("\\{", *t->p)))
+    if (name && t->p < t->end && (ascii_is_word(*t->p) || strchr("\\{", *t->p)))
         text_put_space(&t->out);
 }
 
@@ -365,57 +363,25 @@ static void entity(struct plain *t);
 static void sign_command(struct plain *t)
 {
     char c = *t->p;
-    switch (c) {
-    case '%':
-    case '$':
-    case '#':
-    case '_':
-    case '{':
-    case '}':
-        text_put(&t->out, t->p++, 1);
-        return;
-    case '&': /* \&amp; is common */
+    if (c == '&') { /* \&amp; is common */
         entity(t);
-        return;
-    case '`':
-    case '\'':
-    case '^':
-    case '"':
-    case '~':
-    case '=':
-    case '.':
-        t->p++;
-        put_accent(t, c);
-        return;
-    case '\0' ... ' ': /* as is_blank */
-    case 127:
-    case '\\':
-    case ',':
-    case ';':
-    case ':':
-    case '>':
+    } else if (is_blank(c) || strchr("\\,;:>", c)) {
         t->p++;
         text_put_space(&t->out);
-        return;
-    case '(':
-    case ')':
-    case '[':
-    case ']':
+    } else if (strchr("%$#_{}", c)) {
+        text_put(&t->out, t->p++, 1);
+    } else if (strchr("`'^\"~=.", c)) {
+        t->p++;
+        put_accent(t, c);
+    } else if (strchr("()[]", c)) {
         t->p++;
         t->math = c == '(' || c == '[';
         t->math_end = NULL;
-        return;
-    case '!':
-    case '-':
-    case '/':
-    case '@':
-    case '*':
+    } else if (strchr("!-/@*", c)) {
         t->p++;
-        return;
-    case '|':
+    } else if (c == '|') {
         t->p++;
         text_put_z(&t->out, "‖");
-        return;
     }
 }
 

@@ -7,11 +7,6 @@
 #define ATTRIBUTES_BYTES_MAX 256
 #define DIGITS_MAX           8
 
-static bool is_name(char c)
-{
-    return ascii_is_letter(c) || ascii_is_digit(c);
-}
-
 /* Everything under a namespace of JATS or MathML is a tag; others must be known by name. */
 static bool tag_kind(struct str name, enum text_tag_kind *out)
 {
@@ -52,7 +47,7 @@ size_t html_tag(struct str s, struct str close, struct html_tag *out)
     struct str name = str_skip(s, n);
     size_t name_n = 0;
     while (name_n < name.n && name_n < NAME_BYTES_MAX &&
-           (is_name(name.p[name_n]) || name.p[name_n] == ':' || name.p[name_n] == '-'))
+           (ascii_is_word(name.p[name_n]) || name.p[name_n] == ':' || name.p[name_n] == '-'))
         name_n++;
     name.n = name_n;
     if (name.n == 0 || !tag_kind(name, &out->kind))
@@ -86,7 +81,7 @@ static bool code_point(struct str s, uint32_t *out)
 static size_t entity(struct str s, char out[HTML_ENTITY_BYTES_MAX], size_t *out_n)
 {
     size_t n = s.n && s.p[0] == '#';
-    while (n < s.n && n < NAME_BYTES_MAX && is_name(s.p[n]))
+    while (n < s.n && n < NAME_BYTES_MAX && ascii_is_word(s.p[n]))
         n++;
     if (n == 0 || n == s.n || s.p[n] != ';')
         return 0;

@@ -57,7 +57,7 @@ void text_out_enclose(struct text_out *o, size_t at)
     bool word = true;
     for (size_t i = at; i < o->len; i++) {
         char c = o->p[i];
-        word = word && (ascii_is_letter(c) || ascii_is_digit(c) || c == '.' || (c & 0x80));
+        word = word && (ascii_is_word(c) || c == '.' || (c & 0x80));
     }
     if (word)
         return;

@@ -107,7 +107,6 @@ struct loop *loop_new(const struct loop_options *o)
     l->now_ms = o->virtual_time ? VIRTUAL_START_MS : time_mono_us() / 1000;
     l->offload_threads = o->offload_threads > 0 ? o->offload_threads : 2;
     list_init(&l->ready);
-    stack_pool_init(&l->stacks);
     seed_random(l, o->seed);
     return l;
 }

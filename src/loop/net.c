@@ -11,51 +11,50 @@
 #include <unistd.h>
 
 #include "loop/offload.h"
-#include "loop/watch.h"
 
-static int connect_error(struct task *t, const char *where)
+/* The outcome of a connect that is under way. */
+static int finish_connect(struct task *t, struct watch *w)
 {
-    return task_fail(t, ERR_UNAVAILABLE, "cannot connect to %s: %s", where, strerror(errno));
+    watch_drained(w, WATCH_READ | WATCH_WRITE); /* the edge comes with the outcome */
+    int err = watch_wait(t, w, WATCH_WRITE);
+    int why = 0;
+    socklen_t n = sizeof why;
+    if (!err)
+        getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &why, &n);
+    errno = why;
+    return why ? ERR_UNAVAILABLE : err;
 }
 
-/* Waits until the connection is established. Closes fd when it fails. */
-static int finish_connect(struct task *t, int fd, const char *where)
+int net_connect(struct task *t, const struct sockaddr *addr, socklen_t n, struct watch *w)
 {
-    struct watch w;
-    watch_init(&w, task_loop(t), fd);
-    watch_drained(&w, WATCH_WRITE); /* the edge comes with the outcome */
-    int err = watch_wait(t, &w, WATCH_WRITE);
-    watch_release(&w);
-    if (!err) {
-        int so_error = 0;
-        socklen_t n = sizeof so_error;
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &so_error, &n);
-        errno = so_error;
-        if (so_error)
-            err = connect_error(t, where);
-    }
-    if (err)
-        close(fd);
+    int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return ERR_IO;
+    int why = connect(fd, addr, n) == 0 ? 0 : errno;
+    watch_init(w, task_loop(t), fd);
+    int err = why == EINPROGRESS ? finish_connect(t, w) : why ? ERR_UNAVAILABLE : 0;
+    if (!err)
+        return 0;
+    why = why == EINPROGRESS ? errno : why;
+    watch_release(w);
+    close(fd);
+    errno = why;
     return err;
 }
 
 static int connect_to(struct task *t, const struct sockaddr *addr, socklen_t n, const char *where,
-                      int *out)
+                      int *fd)
 {
-    int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return task_fail(t, ERR_IO, "socket: %s", strerror(errno));
-    if (connect(fd, addr, n) != 0) {
-        if (errno != EINPROGRESS) {
-            int err = connect_error(t, where);
-            close(fd);
-            return err;
-        }
-        int err = finish_connect(t, fd, where);
-        if (err)
-            return err;
-    }
-    *out = fd;
+    struct watch w;
+    int err = net_connect(t, addr, n, &w);
+    if (err == ERR_IO)
+        return task_fail(t, err, "socket: %s", strerror(errno));
+    if (err == ERR_UNAVAILABLE)
+        return task_fail(t, err, "cannot connect to %s: %s", where, strerror(errno));
+    if (err)
+        return err;
+    watch_release(&w);
+    *fd = w.fd;
     return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "loop/task.h"
+#include "loop/watch.h"
 
 #define NET_ADDRESSES_MAX 8
 
@@ -16,6 +16,11 @@ struct net_addresses {
 /* The addresses of a host, at least one; of an address, itself. A name is looked up on a helper
  * thread. ERR_UNAVAILABLE when there is no such name. */
 MUST_CHECK int net_look_up(struct task *t, const char *host, struct net_addresses *out);
+
+/* Connects a new non-blocking socket, which *w then watches. errno tells why it could not be made
+ * (ERR_IO) or connected (ERR_UNAVAILABLE). */
+MUST_CHECK int net_connect(struct task *t, const struct sockaddr *addr, socklen_t n,
+                           struct watch *w);
 
 /* Connects a new non-blocking socket; the caller closes *fd. ERR_UNAVAILABLE: refused. */
 MUST_CHECK int net_connect_unix(struct task *t, const char *path, int *fd);

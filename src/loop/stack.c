@@ -15,7 +15,11 @@
 /* Red zones make every frame larger. */
 #define STACK_BYTES (4 * TASK_STACK_BYTES)
 #else
-#define STACK_BYTES TASK_STACK_BYTES
+#define STACK_BYTES                                       TASK_STACK_BYTES
+#define __lsan_register_root_region(p, n)                 ((void)(p))
+#define __lsan_unregister_root_region(p, n)               ((void)(p))
+#define __sanitizer_start_switch_fiber(fake, low, bytes)  ((void)(low))
+#define __sanitizer_finish_switch_fiber(fake, low, bytes) ((void)(low))
 #endif
 
 #ifdef HAVE_VALGRIND
@@ -28,11 +32,6 @@
 void stack_switch(void **save_sp, void *load_sp);
 void stack_start(void);
 
-void stack_pool_init(struct stack_pool *p)
-{
-    *p = (struct stack_pool){NULL, 0, 0};
-}
-
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -41,19 +40,15 @@ static size_t page_bytes(void)
 static void tell_sanitizers(struct stack *s)
 {
     s->id = (unsigned int)VALGRIND_STACK_REGISTER(s->low, s->low + s->bytes);
-#ifdef WITH_ASAN
     /* LeakSanitizer does not scan mappings by itself. */
     __lsan_register_root_region(s->low, STACK_BYTES);
-#endif
 }
 
 static void unmap(struct stack_pool *p, struct stack *s)
 {
     VALGRIND_STACK_DEREGISTER(s->id);
     char *low = s->low;
-#ifdef WITH_ASAN
     __lsan_unregister_root_region(low, STACK_BYTES);
-#endif
     check(munmap(low - page_bytes(), STACK_BYTES + page_bytes()) == 0);
     p->mapped_count--;
 }
@@ -96,9 +91,7 @@ void stack_put(struct stack_pool *p, struct stack *s)
         unmap(p, s);
         return;
     }
-#ifdef WITH_ASAN
-    __asan_unpoison_memory_region(s->low, s->bytes);
-#endif
+    UNPOISON(s->low, s->bytes);
     s->next = p->free;
     p->free = s;
     p->free_count++;
@@ -139,40 +132,26 @@ void stack_prepare(struct stack *s, void (*fn)(void *arg), void *arg)
 
 void stack_enter(struct stack_home *h, struct stack *s)
 {
-#ifdef WITH_ASAN
     __sanitizer_start_switch_fiber(&h->fake, s->low, s->bytes);
-#endif
     stack_switch(&h->sp, s->sp);
-#ifdef WITH_ASAN
     __sanitizer_finish_switch_fiber(h->fake, NULL, NULL);
-#endif
 }
 
 void stack_entered(struct stack_home *h)
 {
-#ifdef WITH_ASAN
     __sanitizer_finish_switch_fiber(NULL, &h->low, &h->bytes);
-#else
-    (void)h;
-#endif
 }
 
 void stack_leave(struct stack *s, struct stack_home *h)
 {
-#ifdef WITH_ASAN
     __sanitizer_start_switch_fiber(&s->fake, h->low, h->bytes);
-#endif
     stack_switch(&s->sp, h->sp);
-#ifdef WITH_ASAN
     __sanitizer_finish_switch_fiber(s->fake, &h->low, &h->bytes);
-#endif
 }
 
 _Noreturn void stack_leave_for_good(struct stack *s, struct stack_home *h)
 {
-#ifdef WITH_ASAN
     __sanitizer_start_switch_fiber(NULL, h->low, h->bytes); /* frees the fake frames */
-#endif
     stack_switch(&s->sp, h->sp);
     check_failed(__FILE__, __LINE__, __func__, "a finished stack was entered again");
 }

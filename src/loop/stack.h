@@ -35,8 +35,7 @@ struct stack_home {
 /* Free stacks beyond this, and beyond as many as are in use, are unmapped. */
 #define STACKS_KEPT_MAX 1024
 
-void stack_pool_init(struct stack_pool *p);
-void stack_pool_release(struct stack_pool *p);
+void stack_pool_release(struct stack_pool *p); /* all zero is an empty pool */
 
 /* The struct stands at the start of an owner's block of block_bytes. NULL: the limit of mappings
  * (vm.max_map_count) is reached. */

@@ -23,12 +23,6 @@
 
 enum task_state { TASK_READY, TASK_RUNNING, TASK_WAITING, TASK_WAITING_ALWAYS };
 
-struct deferred {
-    void (*fn)(void *arg);
-    void *arg;
-    struct deferred *next;
-};
-
 struct task {
     struct stack stack; /* must be first: it marks the owner's block */
     struct loop *loop;
@@ -42,7 +36,6 @@ struct task {
     int64_t deadline_ms;
     struct timer timer;
     struct arena arena;
-    struct deferred *deferred;
     void (*aside)(void *arg); /* run() calls it on the loop's stack; NULL: nothing */
     void *aside_arg;
     task_fn *fn;
@@ -126,21 +119,11 @@ static void on_deadline(void *arg)
         make_ready(t, ERR_TIMEOUT);
 }
 
-static void run_deferred(struct task *t, struct deferred *until)
-{
-    while (t->deferred != until) {
-        struct deferred *d = t->deferred;
-        t->deferred = d->next;
-        d->fn(d->arg);
-    }
-}
-
 static void task_main(void *arg)
 {
     struct task *t = arg;
     stack_entered(&t->loop->home);
     t->fn(t, t->arg);
-    run_deferred(t, NULL);
     t->ended = true;
     stack_leave_for_good(&t->stack, &t->loop->home);
 }
@@ -157,7 +140,6 @@ int task_go(struct group *g, const char *name, task_fn *fn, void *arg)
     t->canceled = g->canceled;
     t->ended = false;
     t->deadline_ms = TIME_NEVER;
-    t->deferred = NULL;
     t->aside = NULL;
     t->fn = fn;
     t->arg = arg;
@@ -313,21 +295,13 @@ int64_t task_time_left_ms(const struct task *t)
     return left > 0 ? left : 0;
 }
 
-void task_defer(struct task *t, void (*fn)(void *arg), void *arg)
-{
-    struct deferred *d = arena_alloc(&t->arena, sizeof *d);
-    *d = (struct deferred){fn, arg, t->deferred};
-    t->deferred = d;
-}
-
 struct task_scope task_scope(struct task *t)
 {
-    return (struct task_scope){arena_mark(&t->arena), t->deferred, t->deadline_ms};
+    return (struct task_scope){arena_mark(&t->arena), t->deadline_ms};
 }
 
 void task_scope_end(struct task *t, struct task_scope s)
 {
-    run_deferred(t, s.deferred);
     arena_reset(&t->arena, s.mark);
     t->deadline_ms = s.deadline_ms;
 }

@@ -9,8 +9,8 @@
  * joining frame stays valid. Cancelling makes every wait of a task, the one
  * under way and all later ones, return ERR_CANCELED.
  *
- * The task carries the deadline of everything it waits for, an arena, and a
- * list of deferred calls; all three are given back when a scope ends. */
+ * The task carries the deadline of everything it waits for, and an arena; both
+ * are given back when a scope ends. */
 #ifndef LOOP_TASK_H
 #define LOOP_TASK_H
 
@@ -60,14 +60,9 @@ int64_t task_deadline(struct task *t, int64_t ms);
 void task_deadline_restore(struct task *t, int64_t old);
 int64_t task_time_left_ms(const struct task *t); /* TIME_NEVER when there is no deadline */
 
-/* Calls fn(arg) when the current scope ends, last first. For what is not memory; arg must not
- * point into a frame that may be gone by then. */
-void task_defer(struct task *t, void (*fn)(void *arg), void *arg);
-
 /* A scope inside a task: one request of a connection, one paper of a worker. */
 struct task_scope {
     struct arena_mark mark;
-    struct deferred *deferred;
     int64_t deadline_ms;
 };
 struct task_scope task_scope(struct task *t);

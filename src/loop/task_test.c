@@ -17,11 +17,6 @@ static void note(const char *what)
     strncat(trail, what, sizeof trail - strlen(trail) - 1);
 }
 
-static void note_deferred(void *arg)
-{
-    note(arg);
-}
-
 static void say_twice(struct task *t, void *arg)
 {
     note(arg);
@@ -165,30 +160,16 @@ static void test_cancel(struct task *t, void *arg)
     is_int((int64_t)g.count, 0, "and still waited for its end");
 }
 
-static void with_defers(struct task *t, void *arg)
+static void test_scope(struct task *t, void *arg)
 {
     (void)arg;
-    task_defer(t, note_deferred, "1");
-    task_defer(t, note_deferred, "2");
     struct task_scope s = task_scope(t);
     task_deadline(t, 5);
-    char *p = arena_strdup(task_arena(t), "text");
-    check(strcmp(p, "text") == 0);
-    task_defer(t, note_deferred, "3");
+    const char *first = arena_strdup(task_arena(t), "text");
+    is_int(task_time_left_ms(t), 5, "a deadline inside a scope");
     task_scope_end(t, s);
-    note("|");
-    check(task_time_left_ms(t) == TIME_NEVER);
-}
-
-static void test_defer(struct task *t, void *arg)
-{
-    (void)arg;
-    struct group g;
-    group_init(&g, task_loop(t));
-    trail[0] = '\0';
-    check(task_go(&g, "defers", with_defers, NULL) == 0);
-    check(group_join(t, &g) == 0);
-    is_str(str_of(trail), STR("3|21"), "defers run last first, at the end of their scope");
+    is_int(task_time_left_ms(t), TIME_NEVER, "ends with it");
+    ok(arena_strdup(task_arena(t), "text") == first, "and so does its memory");
 }
 
 static void test_fail(struct task *t, void *arg)
@@ -292,7 +273,7 @@ static void test_signal(struct task *t, void *arg)
 int main(void)
 {
     task_fn *const tests[] = {test_turns,  test_aside, test_sleep, test_lazy_deadlines,
-                              test_cancel, test_defer, test_fail,  test_many};
+                              test_cancel, test_scope, test_fail,  test_many};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, false);
     tap_task(test_signal, NULL, true);

@@ -78,5 +78,4 @@ struct http_response {
  * ERR_TIMEOUT, ERR_CANCELED: it may have been done. */
 MUST_CHECK int http_call(struct task *t, struct http_client *c, const struct http_call *call,
                          struct http_response *out);
-size_t http_client_in_flight(const struct http_client *c);
 #endif

@@ -68,8 +68,6 @@ struct str http_method(const struct http_exchange *x);
 struct str http_path(const struct http_exchange *x); /* decoded */
 /* A parameter of the pattern, decoded; "*" is the rest. p == NULL if there is none. */
 struct str http_param(const struct http_exchange *x, const char *name);
-/* Finds the nth value (from 0) of a query parameter, decoded. False if there is none. */
-bool http_query(const struct http_exchange *x, const char *name, size_t nth, struct str *out);
 struct str
 http_query_string(const struct http_exchange *x); /* all of it, as it came; p == NULL: none */
 struct str http_header(const struct http_exchange *x, const char *name); /* p == NULL if none */

@@ -36,8 +36,7 @@ const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
 
 /* Connects when first used. The URL must be without problem. */
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
-void sql_pool_free(struct sql_pool *p);     /* no call may be under way */
-bool sql_pool_up(const struct sql_pool *p); /* the last attempt reached the server */
+void sql_pool_free(struct sql_pool *p); /* no call may be under way */
 
 /* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
  * ERR_LIMIT); FLOAT and DOUBLE SQL_REAL; DECIMAL, dates, times and JSON SQL_TEXT; binary strings

@@ -37,6 +37,12 @@ struct http2_link {
     void *arg;
 };
 
+static inline nghttp2_nv http2_field(struct str name, struct str value, uint8_t flags)
+{
+    return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n,
+                        value.n, flags};
+}
+
 /* Takes over fd, which is connected and non-blocking, and the session. Reads from the next turn. */
 void http2_link_init(struct http2_link *k, struct loop *l, int fd, nghttp2_session *session,
                      void (*on_end)(void *arg), void *arg);

@@ -12,14 +12,6 @@
 #define STEP_BYTES 64u /* between one size and the next */
 #define SIZES      8u  /* larger ones are rare, and malloc's */
 
-#ifdef WITH_ASAN /* to detect a use after free */
-#define POISON(b)   __asan_poison_memory_region((b) + 1, (b)->n)
-#define UNPOISON(b) __asan_unpoison_memory_region((b) + 1, (b)->n)
-#else
-#define POISON(b)   ((void)(b))
-#define UNPOISON(b) ((void)(b))
-#endif
-
 /* Stands before what nghttp2 sees. */
 struct block {
     alignas(max_align_t) size_t n; /* bytes behind it; a multiple of STEP_BYTES */
@@ -41,7 +33,7 @@ static void *take(size_t n, void *ctx)
     if (b) {
         kept.first[at] = b->next;
         kept.bytes -= b->n;
-        UNPOISON(b);
+        UNPOISON(b + 1, b->n);
     } else {
         n = (at + 1) * STEP_BYTES;
         b = check_memory(malloc(sizeof *b + n));
@@ -64,7 +56,7 @@ static void give(void *p, void *ctx)
     b->next = kept.first[at];
     kept.first[at] = b;
     kept.bytes += b->n;
-    POISON(b);
+    POISON(b + 1, b->n); /* to detect a use after free */
 }
 
 static void *take_zeroed(size_t count, size_t n, void *ctx)
@@ -100,7 +92,7 @@ void http2_memory_trim(void)
         while (kept.first[at]) {
             struct block *b = kept.first[at];
             kept.first[at] = b->next;
-            UNPOISON(b);
+            UNPOISON(b + 1, b->n);
             free(b);
         }
     }

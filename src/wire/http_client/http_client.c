@@ -15,8 +15,6 @@
 
 static int64_t *counter(struct http_client *c, const char *result)
 {
-    if (!c->options.metrics)
-        return &c->metrics.unseen;
     char labels[64];
     snprintf(labels, sizeof labels, "result=\"%s\"", result);
     return metric(c->options.metrics, METRIC_COUNTER, "millrace_http_client_calls_total", labels,
@@ -25,19 +23,11 @@ static int64_t *counter(struct http_client *c, const char *result)
 
 static void open_metrics(struct http_client *c)
 {
-    struct httpc_metrics *m = &c->metrics;
-    m->in_flight = &m->unseen;
-    if (!c->options.metrics)
-        return;
-    m->in_flight = metric(c->options.metrics, METRIC_GAUGE, "millrace_http_client_in_flight", "",
-                          "Calls to other servers under way.");
-    m->seconds = histogram_new(c->options.metrics, "millrace_http_client_seconds",
-                               "Duration of calls to other servers.");
-}
-
-static void count_begin(struct http_client *c)
-{
-    metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
+    struct metrics *m = c->options.metrics;
+    c->metrics.in_flight = metric(m, METRIC_GAUGE, "millrace_http_client_in_flight", "",
+                                  "Calls to other servers under way.");
+    c->metrics.seconds =
+        histogram_new(m, "millrace_http_client_seconds", "Duration of calls to other servers.");
 }
 
 static void count_end(struct http_client *c, int err, int status, int64_t us)
@@ -52,8 +42,7 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
     if (!*slot) /* made when first needed */
         *slot = counter(c, err ? err_name(err) : classes[class]);
     metric_add(*slot, 1);
-    if (m->seconds)
-        histogram_add_us(m->seconds, us);
+    histogram_add_us(m->seconds, us);
 }
 
 /* --- life --- */
@@ -75,8 +64,9 @@ static void pump(void *arg)
         httpc_host_start_waiting(h);
     }
     while ((it = list_pop(&c->submitted))) {
-        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
-        httpc_host_start(x->host, x);
+        struct httpc_host *h = list_entry(it, struct httpc_transfer, link)->host;
+        list_push(&h->waiting, it);
+        httpc_host_start_waiting(h);
     }
 }
 
@@ -146,11 +136,6 @@ void http_client_free(struct http_client *c)
     curl_global_cleanup();
 }
 
-size_t http_client_in_flight(const struct http_client *c)
-{
-    return c->in_flight;
-}
-
 /* --- a call --- */
 
 /* After a deadline or a cancellation. Waits until curl no longer uses the transfer's memory. */
@@ -213,18 +198,16 @@ struct http_response httpc_response(const struct http_reply_head *h,
     };
 }
 
-static int call_by_curl(struct task *t, struct http_client *c, const struct http_call *call,
+static int call_by_curl(struct task *t, struct http_client *c, struct http_call *call,
                         struct http_response *out)
 {
-    struct http_call whole = *call;
     if (call->body_fn) {
-        int err = call->body_fn(t, call->arg, &whole.body);
+        int err = call->body_fn(t, call->arg, &call->body);
         if (err)
             return err;
-        whole.body = str_dup(task_arena(t), whole.body);
+        call->body = str_dup(task_arena(t), call->body);
     }
-    struct httpc_transfer x = {.client = c, .task = t, .call = &whole};
-    x.reply_bytes_max = call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
+    struct httpc_transfer x = {.client = c, .task = t, .call = call};
     list_init(&x.link);
     http_reply_head_init(&x.head);
     int err = httpc_request_prepare(t, &x);
@@ -243,9 +226,12 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
               struct http_response *out)
 {
     int64_t start_us = loop_now_us(c->loop);
-    count_begin(c);
+    metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
     bool plain = http_plain_url_is(call->url) && !c->plain_by_curl;
-    int err = plain ? httpc_plain_call(t, c, call, out) : call_by_curl(t, c, call, out);
+    struct http_call whole = *call;
+    int err = httpc_call_complete(t, c, &whole);
+    if (!err)
+        err = plain ? httpc_plain_call(t, c, &whole, out) : call_by_curl(t, c, &whole, out);
     count_end(c, err, err ? 0 : out->status, loop_now_us(c->loop) - start_us);
     return err;
 }

@@ -19,7 +19,7 @@ static void open_site(struct site *f, struct task *t)
 
 static void close_site(struct site *f, struct task *t)
 {
-    is_int((int64_t)http_client_in_flight(f->client), 0, "no call is left");
+    is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
     peer_close(t, &f->peer);
 }

@@ -19,11 +19,6 @@ void httpc_h2_finish(struct httpc_h2_call *x, int err, const char *problem)
 
 /* --- the reply --- */
 
-static int64_t wall_ms(const struct httpc_h2_call *x)
-{
-    return loop_wall_ms(x->ask->client->loop);
-}
-
 static struct str to_str(const uint8_t *p, size_t n)
 {
     return str_from((const char *)p, n);
@@ -45,7 +40,7 @@ static void take_field(struct httpc_h2_call *x, struct str name, struct str valu
     if (str_eq(name, STR("content-type")))
         h->content_type = str_dup(task_arena(x->task), value);
     else if (str_eq(name, STR("retry-after")))
-        h->retry_after_ms = http_retry_after_ms(value, wall_ms(x));
+        h->retry_after_ms = http_retry_after_ms(value, loop_wall_ms(x->ask->client->loop));
     else if (str_eq(name, STR("content-length")) && str_to_i64(value, &length) && length >= 0)
         x->ahead = (uint64_t)length;
 }
@@ -74,7 +69,7 @@ static int on_data(nghttp2_session *s, uint8_t flags, int32_t stream, const uint
     struct httpc_h2_call *x = nghttp2_session_get_stream_user_data(s, stream);
     if (!x || x->done)
         return 0;
-    if (n > x->ask->reply_bytes_max - x->body_bytes) {
+    if (n > x->ask->call->reply_bytes_max - x->body_bytes) {
         httpc_h2_finish(x, ERR_LIMIT, "the reply is too long");
         return 0;
     }
@@ -151,8 +146,7 @@ enum { BOTH_LAST = NAME_LASTS | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 
 static void add(struct fields *f, struct str name, struct str value, uint8_t flags)
 {
-    f->at[f->n++] = (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p,
-                                 name.n, value.n, flags};
+    f->at[f->n++] = http2_field(name, value, flags);
 }
 
 /* The call's headers, but for Host, which becomes :authority. Returns it. */
@@ -191,7 +185,7 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     struct str host = add_call_headers(&f, ask->call, &agent, &accept);
     size_t n = f.n;
     f.n = 0;
-    add(&f, STR(":method"), str_of(ask->method), NAME_LASTS);
+    add(&f, STR(":method"), str_of(ask->call->method), NAME_LASTS);
     add(&f, STR(":scheme"), STR("http"), BOTH_LAST);
     add(&f, STR(":authority"), host.p ? host : str_of(ask->host->authority),
         host.p ? NAME_LASTS : BOTH_LAST);
@@ -202,7 +196,7 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     if (!accept)
         add(&f, STR("accept"), STR("*/*"), BOTH_LAST);
     char length[STR_INT_BYTES];
-    bool has_body = body.p || strcmp(ask->method, "POST") == 0;
+    bool has_body = body.p || strcmp(ask->call->method, "POST") == 0;
     if (has_body)
         add(&f, STR("content-length"), str_digits(length, (int64_t)body.n), NAME_LASTS);
     x->unsent = body.p ? body : STR("");
@@ -257,7 +251,7 @@ static int attempt(struct task *t, struct httpc_h2_call *x)
 static bool may_repeat(const struct httpc_h2_call *x)
 {
     return x->done && (x->untouched || (x->err == ERR_UNCERTAIN && x->head.status == 0 &&
-                                        httpc_method_repeatable(x->ask->method)));
+                                        httpc_method_repeatable(x->ask->call->method)));
 }
 
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)

@@ -1,6 +1,6 @@
 /* Calls over HTTP/2. */
 #include "tests/tap.h"
-#include "wire/http_client.h"
+#include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_h2.h"
 #include "wire/http_client/http_client_test_peer.h"
 
@@ -19,7 +19,7 @@ static void fixture_open(struct fixture *f, struct task *t)
 
 static void fixture_close(struct fixture *f, struct task *t)
 {
-    is_int((int64_t)http_client_in_flight(f->client), 0, "no call is left");
+    is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
     h2_server_close(t, &f->server);
 }

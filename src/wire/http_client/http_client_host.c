@@ -142,12 +142,6 @@ void httpc_host_start_waiting(struct httpc_host *h)
     }
 }
 
-void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x)
-{
-    list_push(&h->waiting, &x->link);
-    httpc_host_start_waiting(h);
-}
-
 /* Moves transfers that have not been sent yet back to the front of the host's queue. */
 static void take_back(struct httpc_shard *s)
 {

@@ -58,11 +58,6 @@ void httpc_names_release(struct httpc_names *n)
     free(n->entry);
 }
 
-void httpc_names_suspect(struct httpc_names *n)
-{
-    n->suspect = true;
-}
-
 static void lookup_free(void *arg)
 {
     struct httpc_lookup *k = arg;

@@ -1,6 +1,6 @@
 /* A call over a plain connection, on the calling task's own stack:
  *
- *   1. check the call and find its host; a host that speaks HTTP/2 is http_client_h2.c's. Else
+ *   1. find the host of the call; a host that speaks HTTP/2 is http_client_h2.c's. Else
  *      wait for one of the host's permits;
  *   2. take the connection that was used last, or open one;
  *   3. send head and body, and read until the reply is whole. A server may answer before it has
@@ -61,7 +61,7 @@ static void write_headers(struct buf *b, const struct plain_call *x)
         buf_add_str(b, call->headers[i]);
         buf_add_lit(b, "\r\n");
     }
-    if (x->sent_body.p || strcmp(x->ask->method, "POST") == 0) {
+    if (x->sent_body.p || strcmp(x->ask->call->method, "POST") == 0) {
         buf_add_lit(b, "Content-Length: ");
         buf_add_int(b, (int64_t)x->sent_body.n);
         buf_add_lit(b, "\r\n");
@@ -74,7 +74,7 @@ static void write_request(struct plain_call *x)
     struct buf *b = &x->ask->client->request;
     buf_clear(b);
     buf_shrink(b, HEAD_KEPT_BYTES);
-    buf_add_str(b, str_of(x->ask->method));
+    buf_add_str(b, str_of(x->ask->call->method));
     buf_add_char(b, ' ');
     if (x->ask->target.n == 0 || x->ask->target.p[0] != '/')
         buf_add_char(b, '/');
@@ -241,8 +241,8 @@ static int talk(struct task *t, struct plain_call *x, struct httpc_conn *k)
 
 static void begin_reply(struct task *t, struct plain_call *x)
 {
-    struct http_plain_limits limits = {HEAD_BYTES_MAX, x->ask->reply_bytes_max};
-    http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->ask->method, "HEAD") == 0,
+    struct http_plain_limits limits = {HEAD_BYTES_MAX, x->ask->call->reply_bytes_max};
+    http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->ask->call->method, "HEAD") == 0,
                     loop_wall_ms(x->ask->client->loop));
     x->body = (struct http_reply_body){NULL, 0, 0};
 }
@@ -278,7 +278,7 @@ static bool may_repeat(const struct plain_call *x, int err)
     if (x->answered)
         return false;
     return err == ERR_UNAVAILABLE ||
-           (err == ERR_UNCERTAIN && httpc_method_repeatable(x->ask->method));
+           (err == ERR_UNCERTAIN && httpc_method_repeatable(x->ask->call->method));
 }
 
 static int run(struct task *t, struct plain_call *x)
@@ -346,15 +346,6 @@ static int find_host(struct task *t, struct httpc_ask *ask)
     return 0;
 }
 
-static int prepare(struct task *t, struct httpc_ask *ask)
-{
-    int err = httpc_call_check(t, ask->call);
-    if (err)
-        return err;
-    ask->method = httpc_method(ask->call);
-    return find_host(t, ask);
-}
-
 static int run_ask(struct task *t, struct httpc_ask *ask, struct http_response *out)
 {
     bool answered = false;
@@ -368,9 +359,7 @@ int httpc_plain_call(struct task *t, struct http_client *c, const struct http_ca
                      struct http_response *out)
 {
     struct httpc_ask ask = {.client = c, .call = call};
-    ask.reply_bytes_max =
-        call->reply_bytes_max ? call->reply_bytes_max : c->options.reply_bytes_max;
-    int err = prepare(t, &ask);
+    int err = find_host(t, &ask);
     if (err)
         return err;
     err = run_ask(t, &ask, out);

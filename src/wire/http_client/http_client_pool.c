@@ -63,18 +63,6 @@ static int no_connection(struct task *t, const struct httpc_host *h, const char 
     return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", h->origin, why);
 }
 
-/* Keeps one watch for the connection's life; net_connect_tcp would add one of its own. */
-static int finish_connect(struct task *t, struct httpc_conn *k)
-{
-    watch_drained(&k->watch, WATCH_READ | WATCH_WRITE); /* the edge comes with the outcome */
-    int err = watch_wait(t, &k->watch, WATCH_WRITE);
-    int so_error = 0;
-    socklen_t n = sizeof so_error;
-    if (!err)
-        getsockopt(k->watch.fd, SOL_SOCKET, SO_ERROR, &so_error, &n);
-    return so_error ? no_connection(t, k->host, strerror(so_error)) : err;
-}
-
 static int open_to(struct task *t, struct httpc_host *h, const char *address,
                    struct httpc_conn **out)
 {
@@ -82,29 +70,19 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address,
     socklen_t n = make_address(address, h->port, &a);
     if (n == 0)
         return no_connection(t, h, "its address cannot be used");
-    int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return no_connection(t, h, strerror(errno));
-    set_options(fd);
-    bool under_way = false;
-    if (connect(fd, (struct sockaddr *)&a, n) != 0) {
-        under_way = errno == EINPROGRESS;
-        if (!under_way) {
-            int err = no_connection(t, h, strerror(errno));
-            close(fd);
-            return err;
-        }
-    }
     struct httpc_conn *k = check_memory(calloc(1, sizeof *k));
+    int err = net_connect(t, (struct sockaddr *)&a, n, &k->watch);
+    if (err == ERR_UNAVAILABLE || err == ERR_IO)
+        err = no_connection(t, h, strerror(errno));
+    if (err) {
+        free(k);
+        return err;
+    }
     k->host = h;
     list_init(&k->link);
-    watch_init(&k->watch, h->client->loop, fd);
-    int err = under_way ? finish_connect(t, k) : 0;
-    if (err)
-        httpc_conn_close(k);
-    else
-        *out = k;
-    return err;
+    set_options(k->watch.fd);
+    *out = k;
+    return 0;
 }
 
 /* The address's share of the time there is for all of them. */
@@ -146,7 +124,7 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, struct httpc_conn **ou
             prefer(&h->names.found, to.text[i]);
     }
     if (err == ERR_UNAVAILABLE)
-        httpc_names_suspect(&h->names);
+        h->names.suspect = true;
     return err;
 }
 

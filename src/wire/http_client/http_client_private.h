@@ -67,10 +67,8 @@ struct httpc_transfer {
     struct httpc_host *host;
     struct task *task;
     const struct http_call *call;
-    const char *method;
     struct curl_slist *headers; /* in the task's arena */
     struct curl_slist resolve;  /* its text too; data == NULL: none needed */
-    size_t reply_bytes_max;
 
     struct httpc_shard *shard; /* NULL: not with curl */
     CURL *easy;
@@ -100,7 +98,7 @@ struct httpc_names {
     struct net_addresses found;
     char *entry;       /* "name:port:address,address" as curl wants it; NULL: not looked up */
     int64_t looked_ms; /* when the last lookup ended; 0: never */
-    bool suspect;      /* connecting failed: look up again */
+    bool suspect;      /* connecting failed: the next call looks up again */
     struct httpc_lookup *lookup; /* under way; else NULL */
     struct waitq waiters;
     char problem[160]; /* of the last lookup */
@@ -149,7 +147,6 @@ struct httpc_metrics {
     int64_t *replies[6];           /* by hundreds of the status */
     int64_t *errors[1 - ERR_LAST]; /* by negated code */
     struct histogram *seconds;     /* NULL without metrics */
-    int64_t unseen;                /* where no metrics were given */
 };
 
 struct http_client {
@@ -181,8 +178,6 @@ struct http_client {
 void httpc_names_init(struct httpc_names *n, struct str host);
 void httpc_names_release(struct httpc_names *n);
 MUST_CHECK int httpc_names_get(struct task *t, struct httpc_host *h);
-/* Connecting failed: the next call looks the name up again. */
-void httpc_names_suspect(struct httpc_names *n);
 
 /* http_client_host.c */
 /* The host of a valid URL, counted as used; NULL: too many hosts are in use. */
@@ -192,8 +187,7 @@ void httpc_host_use(struct httpc_host *h); /* the same, of a host that is known 
 void httpc_host_put(struct httpc_host *h);
 void httpc_host_free(struct httpc_host *h); /* no transfer may be left */
 bool httpc_host_multiplexes(const struct httpc_host *h);
-void httpc_host_start(struct httpc_host *h, struct httpc_transfer *x);
-/* After a transfer has left a shard. */
+/* After a transfer has joined host.waiting, or left a shard. */
 void httpc_host_start_waiting(struct httpc_host *h);
 /* After a reply has shown that the server speaks HTTP/1.1 only. */
 void httpc_host_change_to_h1(struct httpc_host *h);
@@ -231,9 +225,7 @@ struct httpc_ask {
     struct http_client *client;
     struct httpc_host *host;
     const struct http_call *call;
-    const char *method;
-    struct str target; /* path and query; the path may be missing */
-    size_t reply_bytes_max;
+    struct str target;   /* path and query; the path may be missing */
     const char *problem; /* after an error; NULL: the task has the text already */
 };
 #define HTTPC_LOST "the connection was lost, and the request may have been handled"
@@ -315,11 +307,11 @@ struct http_response httpc_response(const struct http_reply_head *h,
                                     const struct http_reply_body *b);
 
 /* http_client_request.c */
-/* Method and headers; the URL is not looked at. */
-MUST_CHECK int httpc_call_check(struct task *t, const struct http_call *call);
-const char *httpc_method(const struct http_call *call);
+/* Fills in the defaults, and checks method and headers; the URL is not looked at. */
+MUST_CHECK int httpc_call_complete(struct task *t, const struct http_client *c,
+                                   struct http_call *call);
 bool httpc_method_repeatable(const char *method);
-/* Method, headers and host of a transfer that knows its call. */
+/* Headers and host of a transfer that knows its call. */
 MUST_CHECK int httpc_request_prepare(struct task *t, struct httpc_transfer *x);
 
 /* http_client_transfer.c */

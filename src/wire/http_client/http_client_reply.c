@@ -1,5 +1,6 @@
 #include "wire/http_client/http_client_reply.h"
 
+#include "base/ascii.h"
 #include "wire/http_server/http_field.h"
 
 #define RETRY_AFTER_MAX_S (366 * 24 * 3600) /* more is nonsense and would overflow */
@@ -13,7 +14,7 @@ void http_reply_head_init(struct http_reply_head *h)
 static bool all_digits(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
+        if (!ascii_is_digit(s.p[i]))
             return false;
     }
     return s.n > 0;

@@ -18,7 +18,7 @@ void http_reply_head_init(struct http_reply_head *h);
 void http_reply_head_line(struct http_reply_head *h, struct arena *a, struct str line,
                           int64_t wall_ms);
 
-/* The body, as it gathers in the caller's arena, with a NUL behind it. */
+/* The body, or a line, as it gathers in the caller's arena, with a NUL behind it. */
 struct http_reply_body {
     char *p; /* NULL: nothing has come */
     size_t n, cap;

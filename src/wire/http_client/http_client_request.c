@@ -3,11 +3,6 @@
 
 #include "wire/http_client/http_client_private.h"
 
-const char *httpc_method(const struct http_call *call)
-{
-    return call->method ? call->method : call->body.p || call->body_fn ? "POST" : "GET";
-}
-
 bool httpc_method_repeatable(const char *method)
 {
     static const char *const repeatable[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
@@ -27,21 +22,20 @@ static bool is_framing(struct str name)
            str_ieq(name, STR("Connection")) || str_ieq(name, STR("Expect"));
 }
 
-static bool one_line(struct str s)
-{
-    return !memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, '\0', s.n);
-}
-
 /* Whether a caller may send it. */
 static bool header_valid(struct str line)
 {
     struct str value = line, name = str_cut(&value, ':');
-    return value.p && http_token_valid(name) && one_line(value) && !is_framing(name);
+    return value.p && http_token_valid(name) && http_one_line(value) && !is_framing(name);
 }
 
-int httpc_call_check(struct task *t, const struct http_call *call)
+int httpc_call_complete(struct task *t, const struct http_client *c, struct http_call *call)
 {
-    if (!http_token_valid(str_of(httpc_method(call))))
+    if (!call->method)
+        call->method = call->body.p || call->body_fn ? "POST" : "GET";
+    if (!call->reply_bytes_max)
+        call->reply_bytes_max = c->options.reply_bytes_max;
+    if (!http_token_valid(str_of(call->method)))
         return task_fail(t, ERR_INVALID, "not a method");
     for (size_t i = 0; i < call->header_count; i++) {
         if (!header_valid(call->headers[i]))
@@ -95,14 +89,6 @@ static bool url_part(CURLU *url, CURLUPart part, unsigned flags, struct arena *a
     return true;
 }
 
-static void to_lower(char *s)
-{
-    for (; *s; s++) {
-        if (*s >= 'A' && *s <= 'Z')
-            *s = (char)(*s | 0x20);
-    }
-}
-
 /* Short, and printable ASCII without blanks. */
 static bool is_plain(const char *url)
 {
@@ -129,8 +115,7 @@ static int find_host(struct task *t, struct httpc_transfer *x)
     bool tls = strcmp(scheme, "https") == 0;
     if (!tls && strcmp(scheme, "http") != 0)
         return task_fail(t, ERR_INVALID, "not an http or https URL");
-    to_lower(name);
-    x->host = httpc_host_get(x->client, tls, name, port);
+    x->host = httpc_host_get(x->client, tls, str_lower(a, str_of(name)).p, port);
     if (!x->host)
         return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
     return 0;
@@ -138,10 +123,6 @@ static int find_host(struct task *t, struct httpc_transfer *x)
 
 int httpc_request_prepare(struct task *t, struct httpc_transfer *x)
 {
-    int err = httpc_call_check(t, x->call);
-    if (err)
-        return err;
-    x->method = httpc_method(x->call);
     prepare_headers(t, x);
     return find_host(t, x);
 }

@@ -13,8 +13,7 @@ static CURL *handle_get(struct http_client *c)
 {
     if (c->spare_count > 0)
         return c->spare[--c->spare_count];
-    CURL *easy = check_memory(curl_easy_init());
-    return easy;
+    return check_memory(curl_easy_init());
 }
 
 /* A handle that left a shared connection keeps its receive buffer, but a reset makes it forget the
@@ -35,7 +34,7 @@ static void finish(struct httpc_transfer *x, CURLcode code)
 {
     int err = httpc_transfer_outcome(x, code);
     if (err == ERR_UNAVAILABLE)
-        httpc_names_suspect(&x->host->names);
+        x->host->names.suspect = true;
     bool cut = err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN;
     if (cut && x->head.status == 0 && httpc_host_multiplexes(x->host))
         httpc_host_back_off(x->host);

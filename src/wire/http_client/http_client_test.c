@@ -31,7 +31,7 @@ static void fixture_open(struct fixture *f, struct task *t, struct http_client_o
 
 static void fixture_close(struct fixture *f, struct task *t)
 {
-    is_int((int64_t)http_client_in_flight(f->client), 0, "no call is left");
+    is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
     peer_close(t, &f->peer);
 }
@@ -473,14 +473,14 @@ static void test_cancel(struct task *t, struct fixture *f)
     group_init(&g, task_loop(t));
     burst_start(&g, &b, 20);
     check(task_sleep(t, 50) == 0);
-    is_int((int64_t)http_client_in_flight(f->client), 20, "20 calls are under way");
+    is_int((int64_t)f->client->in_flight, 20, "20 calls are under way");
     int64_t start_us = loop_now_us(task_loop(t));
     group_cancel(&g);
     check(group_join(t, &g) == 0);
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     is_int((int64_t)b.canceled, 20, "all are cancelled");
     ok(ms < 500, "at once: %lld ms", (long long)ms);
-    is_int((int64_t)http_client_in_flight(f->client), 0, "none is under way");
+    is_int((int64_t)f->client->in_flight, 0, "none is under way");
 }
 
 /* --- in pieces --- */

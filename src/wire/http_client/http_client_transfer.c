@@ -26,7 +26,7 @@ static int on_begin(void *arg, char *peer, char *self, int peer_port, int self_p
     bool again = x->begun;
     x->begun = true;
     x->begun_ms = loop_now_ms(x->client->loop);
-    if (!again || httpc_method_repeatable(x->method))
+    if (!again || httpc_method_repeatable(x->call->method))
         return CURL_PREREQFUNC_OK;
     stop(x, ERR_UNCERTAIN);
     return CURL_PREREQFUNC_ABORT;
@@ -60,7 +60,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     struct httpc_transfer *x = arg;
     n *= size;
     heard(x);
-    if (n > x->reply_bytes_max - x->body_bytes)
+    if (n > x->call->reply_bytes_max - x->body_bytes)
         return stop(x, ERR_LIMIT);
     x->body_bytes += n;
     if (!x->call->on_piece || x->head.status / 100 != 2) {
@@ -121,15 +121,15 @@ static void set_request(const struct httpc_transfer *x, CURL *e)
     set(e, CURLOPT_URL, call->url);
     set(e, CURLOPT_USERAGENT, "millrace/" MILLRACE_VERSION);
     set(e, CURLOPT_HTTPHEADER, x->headers);
-    bool post = strcmp(x->method, "POST") == 0;
+    bool post = strcmp(x->call->method, "POST") == 0;
     if (call->body.p || post) {
         set(e, CURLOPT_POSTFIELDS, call->body.p ? call->body.p : "");
         set(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.n);
     }
-    if (strcmp(x->method, "HEAD") == 0)
+    if (strcmp(x->call->method, "HEAD") == 0)
         set(e, CURLOPT_NOBODY, 1L);
     else if (!post)
-        set(e, CURLOPT_CUSTOMREQUEST, x->method);
+        set(e, CURLOPT_CUSTOMREQUEST, x->call->method);
 }
 
 static void set_reply(struct httpc_transfer *x, CURL *e)
@@ -142,8 +142,8 @@ static void set_reply(struct httpc_transfer *x, CURL *e)
     set(e, CURLOPT_HEADERDATA, x);
     set(e, CURLOPT_WRITEFUNCTION, on_body);
     set(e, CURLOPT_WRITEDATA, x);
-    if (strcmp(x->method, "HEAD") != 0)
-        set(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)x->reply_bytes_max);
+    if (strcmp(x->call->method, "HEAD") != 0)
+        set(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)x->call->reply_bytes_max);
     set(e, CURLOPT_ERRORBUFFER, x->problem);
     set(e, CURLOPT_PRIVATE, x);
 }

@@ -1,10 +1,7 @@
 #include "wire/http_client/http_plain_parse.h"
 
+#include "base/ascii.h"
 #include "wire/http_server/http_field.h"
-
-/* More digits could overflow. */
-#define LENGTH_DIGITS_MAX 15
-#define PART_BYTES        256
 
 void http_plain_init(struct http_plain *p, struct arena *a, struct http_plain_limits limits,
                      bool to_head, int64_t wall_ms)
@@ -19,11 +16,6 @@ static enum http_plain_verdict bad(struct http_plain *p, const char *problem)
     return HTTP_PLAIN_BAD;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* --- the head --- */
 
 /* "HTTP/1.1 200 OK"; some servers leave out the blank before a reason that is empty. */
@@ -32,7 +24,8 @@ static bool status_line_valid(struct str line)
     if (line.n < 12 || memcmp(line.p, "HTTP/1.", 7) != 0 ||
         (line.p[7] != '0' && line.p[7] != '1') || line.p[8] != ' ')
         return false;
-    if (line.p[9] < '1' || line.p[9] > '9' || !is_digit(line.p[10]) || !is_digit(line.p[11]))
+    if (line.p[9] < '1' || line.p[9] > '9' || !ascii_is_digit(line.p[10]) ||
+        !ascii_is_digit(line.p[11]))
         return false;
     return line.n == 12 ||
            (line.p[12] == ' ' && http_value_valid(str_from(line.p + 12, line.n - 12)));
@@ -40,20 +33,12 @@ static bool status_line_valid(struct str line)
 
 static enum http_plain_verdict take_length(struct http_plain *p, struct str value)
 {
-    uint64_t n = 0;
     if (p->framed)
         return bad(p, "two headers say how long the body is");
-    bool padded = value.n > 1 && value.p[0] == '0';
-    if (value.n == 0 || value.n > LENGTH_DIGITS_MAX || padded)
+    if (!http_length_parse(value, &p->left))
         return bad(p, "bad Content-Length");
-    for (size_t i = 0; i < value.n; i++) {
-        if (!is_digit(value.p[i]))
-            return bad(p, "bad Content-Length");
-        n = n * 10 + (uint64_t)(value.p[i] - '0');
-    }
     p->framed = true;
     p->framing = HTTP_PLAIN_SIZED;
-    p->left = n;
     return HTTP_PLAIN_MORE;
 }
 
@@ -131,19 +116,6 @@ static enum http_plain_verdict take_line(struct http_plain *p, struct str line)
     return HTTP_PLAIN_MORE;
 }
 
-static void keep_part(struct http_plain *p, struct str s)
-{
-    size_t need = p->part_bytes + s.n;
-    if (need > p->part_cap) {
-        size_t cap = need < PART_BYTES ? PART_BYTES : need * 2;
-        p->part =
-            p->part ? arena_grow(p->arena, p->part, p->part_cap, cap) : arena_alloc(p->arena, cap);
-        p->part_cap = cap;
-    }
-    memcpy(p->part + p->part_bytes, s.p, s.n);
-    p->part_bytes = need;
-}
-
 /* What cannot be a status line is often not HTTP and may never send a line feed. */
 static bool may_be_status_line(struct str s)
 {
@@ -158,16 +130,16 @@ static enum http_plain_verdict next_line(struct http_plain *p, struct str in, si
     struct str line = str_from(in.p, feed ? (size_t)(feed - in.p) : n);
     *used = feed ? line.n + 1 : n;
     p->head_bytes += *used;
-    if (p->part_bytes > 0 || !feed) {
+    if (p->part.n > 0 || !feed) {
         if (n > 0)
-            keep_part(p, line);
-        line = str_from(p->part, p->part_bytes);
+            http_reply_body_add(&p->part, p->arena, line, UINT64_MAX);
+        line = str_from(p->part.p, p->part.n);
     }
     if (p->head.status == 0 && line.n > 0 && !may_be_status_line(line))
         return bad(p, "no status line of HTTP/1.1");
     if (!feed)
         return in.n < room ? HTTP_PLAIN_MORE : HTTP_PLAIN_LIMIT;
-    p->part_bytes = 0;
+    p->part.n = 0;
     return take_line(p, line);
 }
 

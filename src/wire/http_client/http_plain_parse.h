@@ -31,9 +31,8 @@ struct http_plain {
     uint64_t left; /* bytes of a sized body still to come; SIZED */
     struct http_chunks chunks;
     size_t head_bytes, body_bytes; /* so far */
-    char *part;                    /* the beginning of a line */
-    size_t part_bytes, part_cap;
-    const char *problem; /* after HTTP_PLAIN_BAD */
+    struct http_reply_body part;   /* the beginning of a line */
+    const char *problem;           /* after HTTP_PLAIN_BAD */
 };
 
 /* BAD: not HTTP, or ambiguous. LIMIT: longer than allowed. */

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
+#include "base/ascii.h"
+
 #define SCHEME "http://"
 
 static const bool is_name[256] = {
@@ -30,7 +32,7 @@ static size_t take_name(struct str s, char out[HTTP_NAME_BYTES])
     if (n == 0 || n >= HTTP_NAME_BYTES)
         return 0;
     for (size_t i = 0; i < n; i++)
-        out[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] | 0x20) : s.p[i];
+        out[i] = ascii_lower(s.p[i]);
     out[n] = '\0';
     if (!bracket)
         return n;
@@ -44,24 +46,17 @@ static size_t take_name(struct str s, char out[HTTP_NAME_BYTES])
 /* "" and ":" mean 80. Always the shortest spelling, for it becomes a part of the host's key. */
 static bool take_port(struct str s, char out[HTTP_PORT_BYTES])
 {
-    unsigned port = 0;
+    int64_t port = 80;
     if (s.n > 0 && s.p[0] != ':')
         return false;
-    for (size_t i = 1; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9' || port > 65535)
-            return false;
-        port = port * 10 + (unsigned)(s.p[i] - '0');
-    }
-    if (s.n <= 1)
-        port = 80;
-    if (port == 0 || port > 65535)
+    if (s.n > 1 && (!ascii_is_digit(s.p[1]) || !str_to_i64(str_skip(s, 1), &port)))
         return false;
-    size_t n = 0;
-    for (unsigned rest = port; rest > 0; rest /= 10)
-        n++;
-    out[n] = '\0';
-    for (; port > 0; port /= 10)
-        out[--n] = (char)('0' + port % 10);
+    if (port < 1 || port > 65535)
+        return false;
+    char space[STR_INT_BYTES];
+    struct str digits = str_digits(space, port);
+    memcpy(out, digits.p, digits.n);
+    out[digits.n] = '\0';
     return true;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "wire/http_server/http_uri.h"
+
 static struct call *find(nghttp2_session *session, int32_t id)
 {
     return nghttp2_session_get_stream_user_data(session, id);
@@ -231,7 +233,7 @@ int h2_mirror(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
     struct str q = STR("");
-    (void)http_query(x, "q", 0, &q);
+    (void)http_query_find(task_arena(t), http_query_string(x), STR("q"), 0, &q);
     struct str text =
         str_printf(task_arena(t), "%.*s|%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(http_method(x)),
                    STR_ARG(http_param(x, "name")), STR_ARG(q), STR_ARG(http_peer(x)),

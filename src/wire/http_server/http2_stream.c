@@ -12,17 +12,13 @@
 struct http2_stream *http2_stream_new(struct http2_conn *h, int32_t id)
 {
     struct http_server *server = h->conn->server;
-    const struct http_limits *l = &server->options.limits;
-    struct http_kit *k = http_kit_take(server);
     struct http2_stream *s = check_memory(malloc(sizeof(*s)));
     *s = (struct http2_stream){.owner = h, .id = id, .method = STR(""), .target = STR("")};
-    s->conn = (struct http_conn){.server = server, .watch.fd = -1, .kit = k, .stream = s};
+    s->conn = (struct http_conn){.server = server, .watch.fd = -1, .stream = s};
+    s->conn.kit = http_kit_take(server);
+    http_begin_parsing(&s->conn);
     memcpy(s->conn.peer, h->conn->peer, sizeof(s->conn.peer));
-    s->due_ms = loop_now_ms(server->loop) + l->body_ms;
-    http_parser_init(
-        &k->parser,
-        (struct http_parse_limits){l->target_bytes_max, l->header_bytes_max, l->headers_max},
-        k->head_fields);
+    s->due_ms = loop_now_ms(server->loop) + server->options.limits.body_ms;
     list_push(&h->streams, &s->conn.link);
     list_push(&h->gathering, &s->gathering);
     h->stream_count++;
@@ -91,12 +87,6 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *p, size
     return (ssize_t)(first + second);
 }
 
-static nghttp2_nv field(struct str name, struct str value)
-{
-    return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n,
-                        value.n, NGHTTP2_NV_FLAG_NONE};
-}
-
 static size_t split_lines(struct str text, nghttp2_nv *out, size_t most)
 {
     size_t n = 0;
@@ -104,7 +94,7 @@ static size_t split_lines(struct str text, nghttp2_nv *out, size_t most)
         struct str value = str_cut(&text, '\n');
         struct str name = str_cut(&value, ':');
         check(n < most && value.n >= 2);
-        out[n++] = field(name, str_from(value.p + 1, value.n - 2)); /* a blank, CR */
+        out[n++] = http2_field(name, str_from(value.p + 1, value.n - 2), 0); /* a blank, CR */
     }
     return n;
 }
@@ -116,11 +106,11 @@ void http2_stream_submit(struct http2_stream *s, const struct http_field *ours, 
     const struct http_exchange *x = &s->conn.kit->x;
     nghttp2_nv fields[1 + REPLY_FIELDS_MAX];
     char digits[STR_INT_BYTES];
-    fields[0] = field(STR(":status"), str_digits(digits, x->status));
+    fields[0] = http2_field(STR(":status"), str_digits(digits, x->status), 0);
     size_t n = 1;
     check(count <= REPLY_FIELDS_MAX);
     for (size_t i = 0; i < count; i++)
-        fields[n++] = field(ours[i].name, ours[i].value);
+        fields[n++] = http2_field(ours[i].name, ours[i].value, 0);
     n += split_lines(buf_str(&s->conn.kit->fields), fields + n, REPLY_FIELDS_MAX - count);
     if (s->closed)
         return;

@@ -1,6 +1,6 @@
 #include "wire/http_server/http_chunk.h"
 
-#include "wire/http_server/http_uri.h"
+#include "base/ascii.h"
 
 /* Four gigabytes in one chunk are enough, and cannot overflow. */
 #define SIZE_DIGITS_MAX 8
@@ -12,7 +12,7 @@ static int size_step(struct http_chunks *c, char byte)
 {
     if (byte == '\r' && c->digits > 0)
         return SIZE_LF;
-    int v = http_hex_digit(byte);
+    int v = ascii_hex(byte);
     if (v < 0 || c->digits == SIZE_DIGITS_MAX)
         return BAD;
     c->digits++;

@@ -112,7 +112,7 @@ static int await_request(struct task *t, struct http_conn *c)
     }
 }
 
-static void begin_parsing(struct http_conn *c)
+void http_begin_parsing(struct http_conn *c)
 {
     const struct http_limits *l = &c->server->options.limits;
     struct http_parse_limits limits = {l->target_bytes_max, l->header_bytes_max, l->headers_max};
@@ -125,7 +125,7 @@ static char *make_room(struct http_conn *c, size_t n)
     const char *before = buf_str(&c->kit->in).p;
     char *at = buf_reserve(&c->kit->in, n);
     if (buf_str(&c->kit->in).p != before)
-        begin_parsing(c);
+        http_begin_parsing(c);
     return at;
 }
 
@@ -152,7 +152,7 @@ static bool room_for_chunks(struct http_conn *c)
     if (room >= READ_BYTES)
         return true;
     buf_reserve(&c->kit->in, READ_BYTES);
-    begin_parsing(c);
+    http_begin_parsing(c);
     return false;
 }
 
@@ -161,7 +161,7 @@ static enum http_verdict read_head(struct task *t, struct http_conn *c, int *err
 {
     const struct http_limits *l = &c->server->options.limits;
     int64_t until_ms = now_ms(c) + l->header_ms;
-    begin_parsing(c);
+    http_begin_parsing(c);
     for (;;) {
         enum http_verdict v = http_parse(&c->kit->parser, buf_str(&c->kit->in));
         if (v == HTTP_BAD || (v == HTTP_DONE && room_for_chunks(c)))

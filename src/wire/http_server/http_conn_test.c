@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
+#include "wire/http_server/http_uri.h"
 
 static int hello(struct task *t, struct http_exchange *x, void *ctx)
 {
@@ -19,7 +20,7 @@ static int echo(struct task *t, struct http_exchange *x, void *ctx)
     (void)ctx;
     struct json_writer w;
     struct str value = STR_NULL;
-    (void)http_query(x, "q", 1, &value);
+    (void)http_query_find(task_arena(t), http_query_string(x), STR("q"), 1, &value);
     http_json(x, &w);
     jw_object(&w);
     jw_put_str(&w, "method", http_method(x));

@@ -40,7 +40,6 @@ struct http_counts {
     int64_t *connections;
     int64_t *refused[HTTP_REFUSALS];
     struct histogram *seconds; /* NULL without metrics */
-    int64_t nowhere;           /* where counts go without metrics */
 };
 
 struct http_server {
@@ -155,6 +154,7 @@ struct http_kit {
 struct http_conn *http_conn_new(struct http_server *s, int fd); /* takes over fd */
 void http_conn_close(struct http_conn *c);                      /* and frees it */
 void http_conn_task(struct task *t, void *conn);                /* ends with http_conn_close */
+void http_begin_parsing(struct http_conn *c);                   /* a head, into its kit */
 void http_conn_gone(void *conn); /* cancels its handler after http_cancel_when_gone */
 struct http_exchange *http_exchange_begin(struct task *t, struct http_conn *c);
 /* The head has been read: routes, runs the handler, replies. */

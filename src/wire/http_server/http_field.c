@@ -2,8 +2,8 @@
 
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/bytes16.h"
-#include "wire/http_server/http_uri.h"
 
 static const bool is_token[256] = {
     ['!'] = 1,         ['#' ... '\''] = 1, ['*'] = 1,         ['+'] = 1, ['-'] = 1, ['.'] = 1,
@@ -40,6 +40,12 @@ bool http_value_valid(struct str s)
     return s.n < 16 || values16(s.p + s.n - 16); /* the rest, overlapping */
 }
 
+bool http_one_line(struct str s)
+{
+    return s.n == 0 ||
+           (!memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, '\0', s.n));
+}
+
 bool http_list_has(struct str list, struct str token)
 {
     while (list.p)
@@ -48,20 +54,14 @@ bool http_list_has(struct str list, struct str token)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_name_char(char c)
 {
-    char lower = (char)(c | 0x20);
-    return is_digit(c) || (lower >= 'a' && lower <= 'z') || c == '-' || c == '.' || c == '_';
+    return ascii_is_word(c) || c == '-' || c == '.' || c == '_';
 }
 
 static bool is_ipv6_char(char c)
 {
-    return http_hex_digit(c) >= 0 || c == ':' || c == '.';
+    return ascii_hex(c) >= 0 || c == ':' || c == '.';
 }
 
 /* Bytes of the address part; 0 when it is none. */
@@ -153,7 +153,7 @@ bool http_etag_matches(struct str list, struct str etag)
 static bool digits_at(struct str s, size_t at, size_t n, int *out)
 {
     int64_t v;
-    if (!is_digit(s.p[at]) || !str_to_i64(str_from(s.p + at, n), &v))
+    if (!ascii_is_digit(s.p[at]) || !str_to_i64(str_from(s.p + at, n), &v))
         return false;
     *out = (int)v;
     return true;
@@ -191,10 +191,18 @@ bool http_date_parse(struct str date, int64_t *seconds)
 static bool to_u64(struct str s, uint64_t *out)
 {
     int64_t v;
-    if (s.n == 0 || !is_digit(s.p[0]) || !str_to_i64(s, &v))
+    if (s.n == 0 || !ascii_is_digit(s.p[0]) || !str_to_i64(s, &v))
         return false;
     *out = (uint64_t)v;
     return true;
+}
+
+#define LENGTH_DIGITS_MAX 15
+
+bool http_length_parse(struct str value, uint64_t *out)
+{
+    bool padded = value.n > 1 && value.p[0] == '0';
+    return value.n <= LENGTH_DIGITS_MAX && !padded && to_u64(value, out);
 }
 
 /* "-500": the last 500 bytes. */

@@ -13,6 +13,7 @@ size_t http_token_bytes(struct str s); /* at its beginning */
 
 /* The value of a header: all but control characters. Bytes above ASCII are passed on. */
 bool http_value_valid(struct str s);
+bool http_one_line(struct str s); /* no CR, LF or NUL, which would end the header */
 
 /* Connection: whether the comma-separated list has the token, in any case. */
 bool http_list_has(struct str list, struct str token);
@@ -32,6 +33,9 @@ bool http_etag_matches(struct str list, struct str etag);
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the one form that is still sent. */
 bool http_date_parse(struct str date, int64_t *seconds);
+
+/* Content-Length: digits without a leading zero, few enough not to overflow. */
+bool http_length_parse(struct str value, uint64_t *out);
 
 /* Range over size bytes. Several ranges at once are not served: only attacks use them. */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_OK, HTTP_RANGE_UNSATISFIABLE };

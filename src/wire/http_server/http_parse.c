@@ -1,10 +1,9 @@
 #include "wire/http_server/http_parse.h"
 
+#include "base/ascii.h"
 #include "wire/http_server/http_field.h"
 
 #define METHOD_BYTES_MAX 20
-/* More digits could overflow. */
-#define LENGTH_DIGITS_MAX 15
 
 static const bool is_path[256] = {
     ['!'] = 1, ['$' ... ';'] = 1, ['='] = 1, ['@' ... 'Z'] = 1,
@@ -53,15 +52,10 @@ static bool method_valid(struct str method)
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static enum http_verdict take_version(struct http_parser *p, struct str version)
 {
-    if (version.n != 8 || memcmp(version.p, "HTTP/", 5) != 0 || !is_digit(version.p[5]) ||
-        version.p[6] != '.' || !is_digit(version.p[7]))
+    if (version.n != 8 || memcmp(version.p, "HTTP/", 5) != 0 || !ascii_is_digit(version.p[5]) ||
+        version.p[6] != '.' || !ascii_is_digit(version.p[7]))
         return bad_request(p, "the request line does not end in an HTTP version");
     if (version.p[5] == '0')
         return bad_request(p, "HTTP/0 is not spoken here");
@@ -112,15 +106,9 @@ static const char *take_host(struct http_head *h, struct str value)
 
 static const char *take_length(struct http_head *h, struct str value)
 {
-    uint64_t n = 0;
-    bool padded = value.n > 1 && value.p[0] == '0';
-    if (value.n == 0 || value.n > LENGTH_DIGITS_MAX || padded)
+    uint64_t n;
+    if (!http_length_parse(value, &n))
         return "bad Content-Length";
-    for (size_t i = 0; i < value.n; i++) {
-        if (!is_digit(value.p[i]))
-            return "bad Content-Length";
-        n = n * 10 + (uint64_t)(value.p[i] - '0');
-    }
     if (h->framing == HTTP_CHUNKED)
         return "both Content-Length and Transfer-Encoding";
     h->framing = HTTP_SIZED;

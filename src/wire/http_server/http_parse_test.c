@@ -18,7 +18,7 @@ static enum http_verdict parse(struct str in)
 /* The status it is refused with, 200 when it is taken, 0 when more must come. */
 static int status_of(enum http_verdict v)
 {
-    return v == HTTP_BAD ? http_refusal_status(parser.problem.why) : v == HTTP_DONE ? 200 : 0;
+    return v == HTTP_BAD ? http_refused[parser.problem.why].status : v == HTTP_DONE ? 200 : 0;
 }
 
 /* The same whole, byte by byte, and cut at every place. */

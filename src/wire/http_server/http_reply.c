@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
+#include "wire/http_server/http_field.h"
 
 /* Pages may load their own files only. The component library writes style attributes. */
 #define PAGE_POLICY                                                                                \
@@ -28,12 +29,6 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-static bool value_safe(struct str v)
-{
-    return v.n == 0 ||
-           (!memchr(v.p, '\r', v.n) && !memchr(v.p, '\n', v.n) && !memchr(v.p, '\0', v.n));
-}
-
 /* The line that sets name, with its end; p == NULL if none does. */
 static struct str find_line(const struct http_exchange *x, struct str name)
 {
@@ -54,7 +49,7 @@ bool http_is_set(const struct http_exchange *x, const char *name)
 void http_set_header(struct http_exchange *x, const char *name, struct str value)
 {
     check(x->state == HTTP_UNANSWERED);
-    check(!is_reserved(name) && value_safe(value));
+    check(!is_reserved(name) && http_one_line(value));
     struct buf *b = &x->conn->kit->fields;
     struct str old = find_line(x, str_of(name));
     if (old.p && strcasecmp(name, "set-cookie") != 0) {
@@ -189,7 +184,7 @@ static enum log_level level_of(int err)
 {
     if (err == ERR_BUSY || err == ERR_CANCELED)
         return LOG_DEBUG; /* these come in floods, under overload */
-    return http_retry_later(err) || err == ERR_TIMEOUT ? LOG_WARN : LOG_ERROR;
+    return http_failure_of(err)->retry_later || err == ERR_TIMEOUT ? LOG_WARN : LOG_ERROR;
 }
 
 /* The client gets the request id only; the log has both. */
@@ -199,22 +194,23 @@ static const char *log_failure(struct http_exchange *x, int err, const char *mes
     log_line(level_of(err), "http", "request %016" PRIx64 ": %.*s %.*s: %s: %s", id,
              STR_ARG(x->head->method), STR_ARG(x->path), err_name(err), message ? message : "");
     return arena_printf(task_arena(x->task), "%s (request %016" PRIx64 ")",
-                        http_public_message(err), id);
+                        http_failure_of(err)->public_message, id);
 }
 
 int http_reply_error(struct task *t, struct http_exchange *x, int err, const char *message)
 {
     if (x->problem.message) /* the body was bad: the client's fault, whatever err says */
         return http_reply_problem(t, x, x->problem);
-    if (http_public_message(err))
+    const struct http_failure *f = http_failure_of(err);
+    if (f->public_message)
         message = log_failure(x, err, message);
     else if (!message || !message[0])
-        message = http_default_message(err);
-    if (http_retry_later(err) && !http_is_set(x, "retry-after"))
+        message = f->default_message;
+    if (f->retry_later && !http_is_set(x, "retry-after"))
         http_set_header(x, "Retry-After", STR("1"));
     if (err == ERR_UNAUTHENTICATED)
         http_set_header(x, "WWW-Authenticate", STR("Bearer"));
-    return reply_failure(t, x, http_status_of(err), err_name(err), message);
+    return reply_failure(t, x, f->status, err_name(err), message);
 }
 
 int http_reply_problem(struct task *t, struct http_exchange *x, struct http_problem p)
@@ -231,5 +227,5 @@ int http_reply_problem(struct task *t, struct http_exchange *x, struct http_prob
     }
     if (p.why == HTTP_TOO_MANY_CONNECTIONS)
         http_set_header(x, "Retry-After", STR("1"));
-    return reply_failure(t, x, http_refusal_status(p.why), http_refusal_code(p.why), p.message);
+    return reply_failure(t, x, http_refused[p.why].status, http_refused[p.why].code, p.message);
 }

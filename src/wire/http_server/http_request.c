@@ -1,7 +1,6 @@
 /* A handler's view of its request. */
 #include "wire/http_server/http_exchange.h"
 #include "wire/http_server/http_field.h"
-#include "wire/http_server/http_uri.h"
 
 struct str http_method(const struct http_exchange *x)
 {
@@ -16,11 +15,6 @@ struct str http_path(const struct http_exchange *x)
 struct str http_param(const struct http_exchange *x, const char *name)
 {
     return http_match_param(&x->match, str_of(name));
-}
-
-bool http_query(const struct http_exchange *x, const char *name, size_t nth, struct str *out)
-{
-    return http_query_find(task_arena(x->task), x->head->query, str_of(name), nth, out);
 }
 
 struct str http_query_string(const struct http_exchange *x)

@@ -31,32 +31,25 @@ const struct http_limits http_limits_default = {
     .write_ms = 30000,
 };
 
-static int64_t *counter(struct http_server *s, enum metric_kind kind, const char *name,
-                        const char *labels, const char *help)
-{
-    struct metrics *m = s->options.metrics;
-    return m ? metric(m, kind, name, labels, help) : &s->counts.nowhere;
-}
-
 static void register_counts(struct http_server *s)
 {
     struct http_counts *n = &s->counts;
+    struct metrics *m = s->options.metrics;
     char labels[64];
     for (int hundreds = 1; hundreds <= 5; hundreds++) {
         snprintf(labels, sizeof(labels), "code=\"%dxx\"", hundreds);
-        n->by_class[hundreds] = counter(s, METRIC_COUNTER, "millrace_http_requests_total", labels,
-                                        "Requests answered.");
+        n->by_class[hundreds] =
+            metric(m, METRIC_COUNTER, "millrace_http_requests_total", labels, "Requests answered.");
     }
     for (enum http_refusal why = 0; why < HTTP_REFUSALS; why++) {
-        snprintf(labels, sizeof(labels), "reason=\"%s\"", http_refusal_code(why));
-        n->refused[why] = counter(s, METRIC_COUNTER, "millrace_http_refused_total", labels,
-                                  "Requests that no handler has seen.");
+        snprintf(labels, sizeof(labels), "reason=\"%s\"", http_refused[why].code);
+        n->refused[why] = metric(m, METRIC_COUNTER, "millrace_http_refused_total", labels,
+                                 "Requests that no handler has seen.");
     }
     n->connections =
-        counter(s, METRIC_GAUGE, "millrace_http_connections", "", "Connections being served.");
-    if (s->options.metrics)
-        n->seconds = histogram_new(s->options.metrics, "millrace_http_request_seconds",
-                                   "From the end of the request's head to its reply.");
+        metric(m, METRIC_GAUGE, "millrace_http_connections", "", "Connections being served.");
+    n->seconds = histogram_new(m, "millrace_http_request_seconds",
+                               "From the end of the request's head to its reply.");
 }
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o)
@@ -80,8 +73,7 @@ void http_server_free(struct http_server *s)
     http_router_free(s->router);
     http_kits_free(s);
     http2_wakes_free(s);
-    if (s->counts.seconds)
-        histogram_free(s->counts.seconds);
+    histogram_free(s->counts.seconds);
     free(s);
 }
 

@@ -39,21 +39,24 @@ static int events(struct task *t, struct http_exchange *x, void *ctx)
     return err;
 }
 
-static void free_it(void *p)
-{
-    int *count = p;
-    (*count)++;
-}
+struct memory {
+    const char *at; /* where the first request got its own */
+    int same;       /* requests that got it there */
+};
 
-static int deferring(struct task *t, struct http_exchange *x, void *ctx)
+static int remembering(struct task *t, struct http_exchange *x, void *ctx)
 {
-    task_defer(t, free_it, ctx);
+    struct memory *m = ctx;
+    const char *at = arena_alloc(task_arena(t), 100);
+    m->at = m->at ? m->at : at;
+    m->same += m->at == at;
     return http_reply(t, x, 200, "text/plain", STR("ok"));
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/", hello, 0},          {"GET", "/slow", slow, 0}, {"GET", "/events", events, 0},
-    {"GET", "/defer", deferring, 0}, {"POST", "/", hello, 10},
+    {"GET", "/", hello, 0},        {"GET", "/slow", slow, 0},
+    {"GET", "/events", events, 0}, {"GET", "/memory", remembering, 0},
+    {"POST", "/", hello, 10},
 };
 #define COUNT     (sizeof(routes) / sizeof(routes[0]))
 #define HOST      "Host: h\r\n"
@@ -239,13 +242,13 @@ static void scopes(struct task *t, void *arg)
     (void)arg;
     struct site s;
     struct client c;
-    int deferred = 0;
-    site_open(t, &s, with(100), routes, COUNT, &deferred);
+    struct memory m = {0};
+    site_open(t, &s, with(100), routes, COUNT, &m);
     client_open(t, &s, &c);
     for (int i = 1; i <= 3; i++) {
-        client_send(t, &c, GET("/defer"));
+        client_send(t, &c, GET("/memory"));
         (void)client_reply(t, &c);
-        is_int(deferred, i, "what was deferred ends with its request");
+        is_int(m.same, i, "the memory of a request ends with it");
     }
     client_close(&c);
     site_close(t, &s);

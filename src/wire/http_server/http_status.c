@@ -4,10 +4,7 @@
 #include "base/err.h"
 #include "wire/http_server.h"
 
-static const struct {
-    int status;
-    const char *code;
-} refusals[HTTP_REFUSALS] = {
+const struct http_refused http_refused[HTTP_REFUSALS] = {
     [HTTP_BAD_REQUEST] = {400, "bad_request"},
     [HTTP_NOT_FOUND] = {404, "not_found"},
     [HTTP_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
@@ -20,23 +17,9 @@ static const struct {
     [HTTP_TOO_MANY_CONNECTIONS] = {503, "too_many_connections"},
 };
 
-int http_refusal_status(enum http_refusal why)
-{
-    return refusals[why].status;
-}
-
-const char *http_refusal_code(enum http_refusal why)
-{
-    return refusals[why].code;
-}
-
-#define TEXT(status, reason) "HTTP/1.1 " #status " " reason "\r\n"
 #define LINE(status, reason)                                                                       \
     {                                                                                              \
-        status,                                                                                    \
-        {                                                                                          \
-            TEXT(status, reason), sizeof(TEXT(status, reason)) - 1                                 \
-        }                                                                                          \
+        status, STR("HTTP/1.1 " #status " " reason "\r\n")                                         \
     }
 
 static const struct {
@@ -93,11 +76,7 @@ struct str http_status_line(int status)
 
 /* The one table. An error that is not the caller's fault has a public message: its own text may
  * name hosts, keys and queries, and goes to the log only. */
-static const struct {
-    int status;
-    const char *public_message, *default_message;
-    bool retry_later;
-} answers[] = {
+static const struct http_failure answers[] = {
     [-ERR_CANCELED] = {503, "the request was given up, try again", "", true},
     [-ERR_TIMEOUT] = {504, "the request took too long", "", false},
     [-ERR_IO] = {500, "internal error", "", false},
@@ -121,28 +100,13 @@ static const struct {
 };
 _Static_assert(sizeof(answers) / sizeof(answers[0]) == -ERR_LAST + 1, "every code has an answer");
 
-static int row(int err)
+const struct http_failure *http_failure_of(int err)
 {
     check(err < 0);
-    return err < ERR_LAST ? -ERR_INTERNAL : -err;
+    return &answers[err < ERR_LAST ? -ERR_INTERNAL : -err];
 }
 
 int http_status_of(int err)
 {
-    return answers[row(err)].status;
-}
-
-const char *http_public_message(int err)
-{
-    return answers[row(err)].public_message;
-}
-
-const char *http_default_message(int err)
-{
-    return answers[row(err)].default_message;
-}
-
-bool http_retry_later(int err)
-{
-    return answers[row(err)].retry_later;
+    return http_failure_of(err)->status;
 }

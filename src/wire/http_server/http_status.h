@@ -27,15 +27,19 @@ struct http_problem {
     const char *message; /* a constant, shown to the client; NULL when there is no problem */
 };
 
-int http_refusal_status(enum http_refusal why);
-const char *http_refusal_code(enum http_refusal why); /* "bad_request": error.code, metric label */
+extern const struct http_refused {
+    int status;
+    const char *code; /* "bad_request": error.code, metric label */
+} http_refused[HTTP_REFUSALS];
 
 /* "HTTP/1.1 200 OK\r\n". An unknown status stops the process. */
 struct str http_status_line(int status);
 
-/* The public text of a failure that is not the caller's fault; NULL: its own text is public. */
-const char *http_public_message(int err);
-/* The text of a failure that came without one. */
-const char *http_default_message(int err);
-bool http_retry_later(int err); /* the reply carries Retry-After */
+struct http_failure {
+    int status;
+    const char *public_message;  /* it is not the caller's fault; NULL: its own text is public */
+    const char *default_message; /* where it came without a text */
+    bool retry_later;            /* the reply carries Retry-After */
+};
+const struct http_failure *http_failure_of(int err);
 #endif

@@ -27,25 +27,26 @@ static void every_code_has_an_answer(void)
     for (int err = -1; err >= ERR_LAST; err--) {
         int status = http_status_of(err);
         ok(http_status_line(status).n > 0, "%s has a status with a line", err_name(err));
-        ok(!http_public_message(err) == (status < 500), "%s shows its text only below 500",
-           err_name(err));
-        ok(http_public_message(err) || http_default_message(err)[0], "%s has words of its own",
-           err_name(err));
+        ok(!http_failure_of(err)->public_message == (status < 500),
+           "%s shows its text only below 500", err_name(err));
+        ok(http_failure_of(err)->public_message || http_failure_of(err)->default_message[0],
+           "%s has words of its own", err_name(err));
     }
     for (enum http_refusal why = 0; why < HTTP_REFUSALS; why++)
-        ok(http_status_line(http_refusal_status(why)).n && http_refusal_code(why)[0],
-           "refusal %s has a line", http_refusal_code(why));
+        ok(http_status_line(http_refused[why].status).n && http_refused[why].code[0],
+           "refusal %s has a line", http_refused[why].code);
     is_str(http_status_line(431), STR("HTTP/1.1 431 Request Header Fields Too Large\r\n"),
            "a line is complete");
 }
 
 static void retrying(void)
 {
-    ok(http_retry_later(ERR_UNAVAILABLE) && http_retry_later(ERR_BUSY) &&
-           http_retry_later(ERR_RATE),
+    ok(http_failure_of(ERR_UNAVAILABLE)->retry_later && http_failure_of(ERR_BUSY)->retry_later &&
+           http_failure_of(ERR_RATE)->retry_later,
        "what passes may be tried again");
-    ok(!http_retry_later(ERR_UNCERTAIN), "what may have been done is not to be tried blindly");
-    ok(!http_retry_later(ERR_INVALID), "what is wrong stays wrong");
+    ok(!http_failure_of(ERR_UNCERTAIN)->retry_later,
+       "what may have been done is not to be tried blindly");
+    ok(!http_failure_of(ERR_INVALID)->retry_later, "what is wrong stays wrong");
 }
 
 int main(void)

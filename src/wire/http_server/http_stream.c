@@ -34,17 +34,6 @@ int http_stream_begin_sized(struct task *t, struct http_exchange *x, int status,
     return begin(t, x);
 }
 
-static void add_size(struct buf *out, size_t n)
-{
-    char line[20];
-    size_t at = sizeof(line);
-    line[--at] = '\n';
-    line[--at] = '\r';
-    for (; n > 0; n /= 16)
-        line[--at] = "0123456789abcdef"[n % 16];
-    buf_add(out, line + at, sizeof(line) - at);
-}
-
 int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
 {
     struct http_conn *c = x->conn;
@@ -58,7 +47,7 @@ int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
         x->stream_left -= piece.n;
     }
     if (x->chunked)
-        add_size(&c->kit->out, piece.n);
+        buf_printf(&c->kit->out, "%zx\r\n", piece.n);
     if (piece.n > HTTP_COPY_BYTES_MAX) {
         int err = http_send(t, c, piece);
         if (err)

@@ -1,12 +1,6 @@
 #include "wire/http_server/http_uri.h"
 
-int http_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+#include "base/ascii.h"
 
 static bool needs_decoding(struct str raw, bool plus)
 {
@@ -22,7 +16,7 @@ int http_uri_byte(struct str raw, size_t *i, bool plus)
         return (unsigned char)c;
     if (raw.n - *i < 2)
         return -1;
-    int high = http_hex_digit(raw.p[*i]), low = http_hex_digit(raw.p[*i + 1]);
+    int high = ascii_hex(raw.p[*i]), low = ascii_hex(raw.p[*i + 1]);
     *i += 2;
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
@@ -44,6 +38,21 @@ bool http_uri_decode(struct arena *a, struct str raw, bool plus, struct str *out
     if (decoded.n && (memchr(decoded.p, '\0', decoded.n) || !str_utf8_valid(decoded)))
         return false;
     *out = decoded;
+    return true;
+}
+
+bool http_uri_host(struct str s, struct str *host, struct str *port)
+{
+    *port = s;
+    if (!str_starts(s, STR("["))) {
+        *host = str_cut(port, ':');
+        return !port->p || !memchr(port->p, ':', port->n);
+    }
+    *port = str_skip(s, 1);
+    *host = str_cut(port, ']');
+    if (!port->p || (port->n > 0 && port->p[0] != ':'))
+        return false;
+    *port = port->n ? str_skip(*port, 1) : STR_NULL;
     return true;
 }
 

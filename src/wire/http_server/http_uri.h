@@ -8,9 +8,12 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-int http_hex_digit(char c); /* its value; -1: it is none */
 /* The next decoded byte of raw at *i, which advances. -1: invalid. */
 int http_uri_byte(struct str raw, size_t *i, bool plus);
+
+/* Splits "host", "host:port" or "[::1]:port"; *port has p == NULL where there is none. False: an
+ * IPv6 address that is not in brackets, or brackets that do not match. */
+bool http_uri_host(struct str s, struct str *host, struct str *port);
 
 /* Decodes %XX, and '+' as a space if plus is set. *out borrows raw when there is nothing to decode,
  * else it lies in a. False, *out unchanged: a '%' without two hex digits, a NUL, not UTF-8. */

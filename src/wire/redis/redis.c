@@ -9,32 +9,26 @@
 #define COMMAND_MS  5000
 #define WAITING_MAX 100000
 
-static int64_t *slot(struct redis *r, const struct redis_options *o, enum metric_kind kind,
-                     const char *name, const char *labels, const char *help)
-{
-    return o->metrics ? metric(o->metrics, kind, name, labels, help) : &r->metrics.unseen;
-}
-
 /* Labels are built in the handle's arena: metric() may keep what it is given. */
-static void count_with(struct redis *r, const struct redis_options *o)
+static void count_with(struct redis *r, struct metrics *all)
 {
     struct redis_metrics *m = &r->metrics;
     const char *name = arena_printf(&r->arena, "name=\"%s\"", r->name);
-    m->up = slot(r, o, METRIC_GAUGE, "millrace_redis_up", name, "1 while Redis can be used.");
-    m->waiting = slot(r, o, METRIC_GAUGE, "millrace_redis_waiting", name,
-                      "Commands whose reply has not come yet.");
-    m->commands = slot(r, o, METRIC_COUNTER, "millrace_redis_commands_total", name,
-                       "Commands sent to Redis.");
-    m->writes = slot(r, o, METRIC_COUNTER, "millrace_redis_writes_total", name,
-                     "System calls that carried them.");
-    m->reconnects = slot(r, o, METRIC_COUNTER, "millrace_redis_reconnects_total", name,
-                         "Connections made after the first.");
+    m->up = metric(all, METRIC_GAUGE, "millrace_redis_up", name, "1 while Redis can be used.");
+    m->waiting = metric(all, METRIC_GAUGE, "millrace_redis_waiting", name,
+                        "Commands whose reply has not come yet.");
+    m->commands = metric(all, METRIC_COUNTER, "millrace_redis_commands_total", name,
+                         "Commands sent to Redis.");
+    m->writes = metric(all, METRIC_COUNTER, "millrace_redis_writes_total", name,
+                       "System calls that carried them.");
+    m->reconnects = metric(all, METRIC_COUNTER, "millrace_redis_reconnects_total", name,
+                           "Connections made after the first.");
     static const int counted[] = {ERR_CANCELED,    ERR_TIMEOUT,   ERR_LIMIT,  ERR_BUSY,
                                   ERR_UNAVAILABLE, ERR_UNCERTAIN, ERR_REFUSED};
     for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
         const char *labels = arena_printf(&r->arena, "%s,code=\"%s\"", name, err_name(counted[i]));
-        m->errors[-counted[i]] = slot(r, o, METRIC_COUNTER, "millrace_redis_errors_total", labels,
-                                      "Calls that failed, by reason.");
+        m->errors[-counted[i]] = metric(all, METRIC_COUNTER, "millrace_redis_errors_total", labels,
+                                        "Calls that failed, by reason.");
     }
 }
 
@@ -61,7 +55,7 @@ struct redis *redis_open(struct group *g, const struct redis_options *o)
     waitq_init(&r->first);
     list_init(&r->scripts);
     copy_options(r, o);
-    count_with(r, o);
+    count_with(r, o->metrics);
     if (task_go(g, "redis", redis_link_run, r)) {
         redis_free(r);
         return NULL;

@@ -55,7 +55,6 @@ enum redis_state {
 struct redis_metrics {
     int64_t *up, *waiting, *commands, *writes, *reconnects;
     int64_t *errors[1 - ERR_LAST]; /* by negated code */
-    int64_t unseen;                /* where no metrics were given */
 };
 
 struct redis {

@@ -65,22 +65,11 @@ static const char *parse_port(struct arena *a, struct str port, struct redis_url
     return NULL;
 }
 
-/* "host", "host:port", "[::1]:port" */
 static const char *parse_host(struct arena *a, struct str s, struct redis_url *out)
 {
-    struct str host, port = STR_NULL;
-    if (str_starts(s, STR("["))) {
-        port = str_from(s.p + 1, s.n - 1);
-        host = str_cut(&port, ']');
-        if (!port.p || (port.n > 0 && port.p[0] != ':'))
-            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
-        port = port.n ? str_from(port.p + 1, port.n - 1) : STR_NULL;
-    } else {
-        port = s;
-        host = str_cut(&port, ':');
-        if (port.p && memchr(port.p, ':', port.n))
-            return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
-    }
+    struct str host, port;
+    if (!http_uri_host(s, &host, &port))
+        return "an IPv6 address is written in brackets, as in redis://[::1]:6379";
     if (host.n == 0)
         return "redis:// needs a host, as in redis://127.0.0.1:6379";
     out->host = str_z(a, host);
@@ -107,11 +96,6 @@ static const char *parse_tcp(struct arena *a, struct str s, struct redis_url *ou
     return problem ? problem : parse_db(db, out);
 }
 
-static struct str after(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *out)
 {
     *out = (struct redis_url){.db = 0};
@@ -124,9 +108,9 @@ const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *
     if (str_starts(s, STR("rediss://")))
         return "rediss:// (TLS) is not supported: use redis:// over a private network or a tunnel";
     if (str_starts(s, STR("unix:")))
-        return parse_unix(a, after(s, 5), out);
+        return parse_unix(a, str_skip(s, 5), out);
     if (str_starts(s, STR("redis://")))
-        return parse_tcp(a, after(s, 8), out);
+        return parse_tcp(a, str_skip(s, 8), out);
     return "a Redis URL begins with redis:// or unix:/";
 }
 

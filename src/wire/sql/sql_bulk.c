@@ -42,11 +42,6 @@ static size_t rows_that_fit(const struct bulk *b, size_t most)
     return n;
 }
 
-static bool is_null(const struct sql_value *v)
-{
-    return v->type == SQL_NULL || ((v->type == SQL_TEXT || v->type == SQL_BLOB) && !v->s.p);
-}
-
 /* --- arrays --- */
 
 /* An array has one type per column, so a slice ends where a column changes its type. */
@@ -57,10 +52,10 @@ static size_t rows_alike(const struct bulk *b, size_t most, enum sql_type *types
     for (size_t n = 0; n < most; n++) {
         const struct sql_value *row = b->cells + n * b->columns;
         for (size_t i = 0; i < b->columns; i++)
-            if (!is_null(&row[i]) && types[i] != SQL_NULL && types[i] != row[i].type)
+            if (!sql_is_null(&row[i]) && types[i] != SQL_NULL && types[i] != row[i].type)
                 return n;
         for (size_t i = 0; i < b->columns; i++)
-            if (!is_null(&row[i]))
+            if (!sql_is_null(&row[i]))
                 types[i] = row[i].type;
     }
     return most;
@@ -77,8 +72,8 @@ static void bind_column(const struct bulk *b, size_t column, size_t n, enum sql_
     const char **texts = (const char **)ints;
     for (size_t r = 0; r < n; r++) {
         const struct sql_value *v = &b->cells[r * b->columns + column];
-        nulls[r] = is_null(v) ? STMT_INDICATOR_NULL : STMT_INDICATOR_NONE;
-        if (is_null(v)) {
+        nulls[r] = sql_is_null(v) ? STMT_INDICATOR_NULL : STMT_INDICATOR_NONE;
+        if (sql_is_null(v)) {
             continue;
         } else if (type == SQL_INT) {
             ints[r] = v->i;
@@ -89,13 +84,10 @@ static void bind_column(const struct bulk *b, size_t column, size_t n, enum sql_
             lengths[r] = v->s.n;
         }
     }
-    static const enum enum_field_types types[] = {
-        [SQL_NULL] = MYSQL_TYPE_STRING, [SQL_INT] = MYSQL_TYPE_LONGLONG,
-        [SQL_REAL] = MYSQL_TYPE_DOUBLE, [SQL_TEXT] = MYSQL_TYPE_STRING,
-        [SQL_BLOB] = MYSQL_TYPE_BLOB,
-    };
-    *out = (MYSQL_BIND){
-        .buffer_type = types[type], .buffer = ints, .length = lengths, .u.indicator = nulls};
+    *out = (MYSQL_BIND){.buffer_type = sql_field_types[type],
+                        .buffer = ints,
+                        .length = lengths,
+                        .u.indicator = nulls};
 }
 
 static const char *values_text(const struct bulk *b, size_t n);

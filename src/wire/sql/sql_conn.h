@@ -108,6 +108,15 @@ MUST_CHECK int sql_execute(struct task *t, struct sql *c, struct sql_statement *
 /* One execution for rows rows: binds has an array per parameter. */
 MUST_CHECK int sql_execute_array(struct task *t, struct sql *c, struct sql_statement *s,
                                  MYSQL_BIND *binds, size_t rows);
+extern const enum enum_field_types sql_field_types[]; /* the library's, by enum sql_type */
+static inline bool sql_is_bytes(enum sql_type type)
+{
+    return type == SQL_TEXT || type == SQL_BLOB;
+}
+static inline bool sql_is_null(const struct sql_value *v)
+{
+    return v->type == SQL_NULL || (sql_is_bytes(v->type) && !v->s.p);
+}
 /* What a value costs in a command, at most. */
 size_t sql_value_bytes(const struct sql_value *v);
 
@@ -127,7 +136,7 @@ struct sql_pool {
     struct list idle; /* latest use last */
     size_t lent, open;
 
-    bool up;
+    bool up;            /* the last attempt reached the server */
     bool probing;       /* one task tries to connect */
     int64_t backoff_ms; /* 0: the last attempt went well */
     int64_t retry_at_ms;

@@ -2,89 +2,63 @@
 
 #include <errmsg.h>
 
-/* The numbers of the server; the header that names them is not installed everywhere. */
-enum {
-    WRITE_FAILED = 3, /* of the server's library, as the next */
-    DEVICE_FULL = 20,
-    CHECKREAD = 1020, /* MariaDB: changed since the snapshot */
-    DISK_FULL = 1021,
-    ERROR_ON_WRITE = 1026,
-    TOO_MANY_CONNECTIONS = 1040,
-    NOT_READY = 1047, /* a Galera node that has not joined */
-    SERVER_SHUTDOWN = 1053,
-    DUPLICATE_COLUMN = 1060,
-    DUPLICATE_KEY_NAME = 1061,
-    DUPLICATE_ENTRY = 1062,
-    TABLE_FULL = 1114, /* InnoDB: its file cannot grow */
-    PACKET_TOO_LARGE = 1153,
-    DUPLICATE_UNIQUE = 1169,
-    TOO_MANY_USER_CONNECTIONS = 1203,
-    LOCK_WAIT = 1205,
-    DEADLOCK = 1213,
-    DUPLICATE_ENTRY_WITH_KEY = 1586,
-    DUPLICATE_IN_INDEX = 1859,
-    TEMPORARY_FILE_FULL = 1878,
-    CONNECTION_KILLED = 1927,  /* MariaDB */
-    STATEMENT_TIMEOUT = 1969,  /* MariaDB */
-    EXECUTION_TIMEOUT = 3024,  /* MySQL */
-    LOCK_NOWAIT = 3572,        /* MySQL */
-    CLIENT_IDLE_TIMEOUT = 4031 /* MySQL */
+#include "base/ascii.h"
+
+/* The numbers are the server's; the header that names them is not installed everywhere. */
+static const struct meaning {
+    unsigned int code;
+    int kind;
+    bool breaks; /* the connection must not be used again */
+} meanings[] = {
+    /* No room: the statement has been rolled back; it works once there is some. */
+    {3, ERR_UNAVAILABLE, false},    /* write failed, in the server's library */
+    {20, ERR_UNAVAILABLE, false},   /* device full, in the same */
+    {1021, ERR_UNAVAILABLE, false}, /* disk full */
+    {1026, ERR_UNAVAILABLE, false}, /* error on write */
+    {1114, ERR_UNAVAILABLE, false}, /* table full; InnoDB: its file cannot grow */
+    {1878, ERR_UNAVAILABLE, false}, /* temporary file full */
+    {1060, ERR_EXISTS, false},      /* duplicate column */
+    {1061, ERR_EXISTS, false},      /* duplicate key name */
+    {1062, ERR_EXISTS, false},      /* duplicate entry */
+    {1169, ERR_EXISTS, false},      /* duplicate unique */
+    {1586, ERR_EXISTS, false},      /* duplicate entry, with the key's name */
+    {1859, ERR_EXISTS, false},      /* duplicate in an index */
+    {1020, ERR_CONFLICT, false},    /* MariaDB: changed since the snapshot */
+    {1205, ERR_CONFLICT, false},    /* lock wait */
+    {1213, ERR_CONFLICT, false},    /* deadlock */
+    {3572, ERR_CONFLICT, false},    /* MySQL: locked, NOWAIT */
+    {1969, ERR_TIMEOUT, false},     /* MariaDB: statement */
+    {3024, ERR_TIMEOUT, false},     /* MySQL: execution */
+    {1153, ERR_LIMIT, true},        /* packet too large */
+    {CR_NET_PACKET_TOO_LARGE, ERR_LIMIT, true},
+    {1040, ERR_UNAVAILABLE, true},                 /* too many connections */
+    {1203, ERR_UNAVAILABLE, true},                 /* too many of this user */
+    {1047, ERR_UNAVAILABLE, true},                 /* a Galera node that has not joined */
+    {1053, ERR_UNAVAILABLE, true},                 /* shutdown; what was under way is rolled back */
+    {1927, ERR_UNAVAILABLE, true},                 /* MariaDB: connection killed */
+    {4031, ERR_UNAVAILABLE, true},                 /* MySQL: idle for too long */
+    {CR_SERVER_GONE_ERROR, ERR_UNAVAILABLE, true}, /* the command was not written in full */
 };
 
-/* Errors of the client library: connection lost, out of sync, malformed. */
-static bool of_library(unsigned int code)
+static struct meaning meaning_of(unsigned int code)
 {
-    return (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
-           (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
-}
-
-/* The statement has been rolled back; it works once there is room. */
-static bool says_full(unsigned int code)
-{
-    return code == TABLE_FULL || code == DISK_FULL || code == ERROR_ON_WRITE ||
-           code == TEMPORARY_FILE_FULL || code == WRITE_FAILED || code == DEVICE_FULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (meanings[i].code == code)
+            return meanings[i];
+    /* Errors of the client library: connection lost, out of sync, malformed. */
+    bool of_library = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
+                      (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
+    return (struct meaning){code, of_library ? ERR_UNCERTAIN : ERR_REFUSED, of_library};
 }
 
 int sql_error_kind(unsigned int code)
 {
-    if (says_full(code))
-        return ERR_UNAVAILABLE;
-    switch (code) {
-    case DUPLICATE_COLUMN:
-    case DUPLICATE_KEY_NAME:
-    case DUPLICATE_ENTRY:
-    case DUPLICATE_UNIQUE:
-    case DUPLICATE_ENTRY_WITH_KEY:
-    case DUPLICATE_IN_INDEX:
-        return ERR_EXISTS;
-    case LOCK_WAIT:
-    case DEADLOCK:
-    case CHECKREAD:
-    case LOCK_NOWAIT:
-        return ERR_CONFLICT;
-    case STATEMENT_TIMEOUT:
-    case EXECUTION_TIMEOUT:
-        return ERR_TIMEOUT;
-    case PACKET_TOO_LARGE:
-    case CR_NET_PACKET_TOO_LARGE:
-        return ERR_LIMIT;
-    case TOO_MANY_CONNECTIONS:
-    case TOO_MANY_USER_CONNECTIONS:
-    case NOT_READY:
-    case SERVER_SHUTDOWN: /* what was under way has been rolled back */
-    case CONNECTION_KILLED:
-    case CLIENT_IDLE_TIMEOUT:
-    case CR_SERVER_GONE_ERROR: /* the command could not be written in full */
-        return ERR_UNAVAILABLE;
-    default:
-        return of_library(code) ? ERR_UNCERTAIN : ERR_REFUSED;
-    }
+    return meaning_of(code).kind;
 }
 
 bool sql_error_breaks(unsigned int code)
 {
-    return of_library(code) || code == PACKET_TOO_LARGE ||
-           (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code));
+    return meaning_of(code).breaks;
 }
 
 /* Whether the text before a quotation mark announces a name. */
@@ -100,15 +74,9 @@ static bool announces_name(struct str before)
     return false;
 }
 
-static struct str skip(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 static bool in_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '$' || c == '`';
+    return ascii_is_word(c) || c == '_' || c == '.' || c == '$' || c == '`';
 }
 
 /* Whether s can follow a value: " for key 'name'", " for column `a`.`b` at row 1". */
@@ -118,20 +86,20 @@ static bool is_tail(struct str s)
     bool quoted = str_starts(s, key);
     if (!quoted && !str_starts(s, column))
         return false;
-    s = skip(s, quoted ? key.n : column.n);
+    s = str_skip(s, quoted ? key.n : column.n);
     if (!quoted && s.n && s.p[0] == '\'') {
         quoted = true;
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     }
     while (s.n && in_name(s.p[0]))
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     if (quoted) {
         if (s.n == 0 || s.p[0] != '\'')
             return false;
-        s = skip(s, 1);
+        s = str_skip(s, 1);
     }
     int64_t ignored;
-    return s.n == 0 || (str_starts(s, row) && str_to_i64(skip(s, row.n), &ignored));
+    return s.n == 0 || (str_starts(s, row) && str_to_i64(str_skip(s, row.n), &ignored));
 }
 
 /* Where a value that begins at the quotation mark ends. A value may hold quotation marks itself:
@@ -143,22 +111,16 @@ static size_t value_end(struct str text, size_t from)
         if (text.p[i] != '\'')
             continue;
         last = i;
-        if (is_tail(skip(text, i + 1)))
+        if (is_tail(str_skip(text, i + 1)))
             break;
     }
     return last;
 }
 
-static bool is_letter(char c)
-{
-    char low = (char)(c | 0x20);
-    return low >= 'a' && low <= 'z';
-}
-
 /* As in "doesn't". */
 static bool is_apostrophe(struct str s, size_t i)
 {
-    return i > 0 && is_letter(s.p[i - 1]) && i + 1 < s.n && is_letter(s.p[i + 1]);
+    return i > 0 && ascii_is_letter(s.p[i - 1]) && i + 1 < s.n && ascii_is_letter(s.p[i + 1]);
 }
 
 const char *sql_error_text(struct arena *a, const char *z)
@@ -194,7 +156,7 @@ bool sql_reads_only(const char *statement)
 {
     struct str s = str_of(statement);
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '('))
-        s = str_from(s.p + 1, s.n - 1);
+        s = str_skip(s, 1);
     struct str select = STR("SELECT"), show = STR("SHOW");
     return (s.n > select.n && str_ieq(str_from(s.p, select.n), select)) ||
            (s.n > show.n && str_ieq(str_from(s.p, show.n), show));

@@ -58,7 +58,7 @@ static void test_down(struct task *t, void *arg)
         check(sql_call(t, p, NULL, "SELECT 1") == ERR_UNAVAILABLE);
     ok(now(t) - since < 200, "a thousand calls fail in %d ms", (int)(now(t) - since));
     ok(strstr(task_error(t), "the database is down: Can't connect"), "%s", task_error(t));
-    ok(!sql_pool_up(p), "down");
+    ok(!p->up, "down");
 
     for (int i = 0; i < 20; i++) {
         check(task_sleep(t, 20) == 0);
@@ -72,7 +72,7 @@ static void test_down(struct task *t, void *arg)
     while ((err = sql_call(t, p, NULL, "SELECT 1")) != 0 && now(t) - since < 2000)
         check(task_sleep(t, 10) == 0);
     is_int(err, 0, "back %d ms after the server", (int)(now(t) - since));
-    ok(sql_pool_up(p) && p->backoff_ms == 0, "up");
+    ok(p->up && p->backoff_ms == 0, "up");
     sql_pool_free(p);
 }
 

@@ -72,11 +72,6 @@ void sql_pool_free(struct sql_pool *p)
     free(p);
 }
 
-bool sql_pool_up(const struct sql_pool *p)
-{
-    return p->up;
-}
-
 int sql_pool_count(struct sql_pool *p, int err)
 {
     if (err && p->errors_total[-err])

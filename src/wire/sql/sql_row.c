@@ -10,10 +10,9 @@
  * to other tasks. */
 #define ROWS_PER_TURN 256
 
-enum column_kind { COLUMN_INT, COLUMN_FLOAT, COLUMN_REAL, COLUMN_TEXT, COLUMN_BLOB };
-
 struct column {
-    enum column_kind kind;
+    enum sql_type type;
+    bool single; /* FLOAT: a real of four bytes */
     const MYSQL_FIELD *field;
     union {
         int64_t i;
@@ -24,7 +23,7 @@ struct column {
     my_bool is_null;
 };
 
-static enum column_kind kind_of(const MYSQL_FIELD *f)
+static enum sql_type type_of(const MYSQL_FIELD *f)
 {
     switch (f->type) {
     case MYSQL_TYPE_TINY:
@@ -33,11 +32,10 @@ static enum column_kind kind_of(const MYSQL_FIELD *f)
     case MYSQL_TYPE_LONG:
     case MYSQL_TYPE_LONGLONG:
     case MYSQL_TYPE_YEAR:
-        return COLUMN_INT;
+        return SQL_INT;
     case MYSQL_TYPE_FLOAT:
-        return COLUMN_FLOAT;
     case MYSQL_TYPE_DOUBLE:
-        return COLUMN_REAL;
+        return SQL_REAL;
     case MYSQL_TYPE_TINY_BLOB:
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
@@ -46,24 +44,19 @@ static enum column_kind kind_of(const MYSQL_FIELD *f)
     case MYSQL_TYPE_STRING:
     case MYSQL_TYPE_BIT:
     case MYSQL_TYPE_GEOMETRY:
-        return f->charsetnr == BINARY_CHARSET ? COLUMN_BLOB : COLUMN_TEXT;
+        return f->charsetnr == BINARY_CHARSET ? SQL_BLOB : SQL_TEXT;
     default: /* decimals, dates and times, JSON */
-        return COLUMN_TEXT;
+        return SQL_TEXT;
     }
 }
 
 static void bind_column(MYSQL_BIND *b, struct column *k)
 {
-    static const enum enum_field_types types[] = {
-        [COLUMN_INT] = MYSQL_TYPE_LONGLONG, [COLUMN_FLOAT] = MYSQL_TYPE_FLOAT,
-        [COLUMN_REAL] = MYSQL_TYPE_DOUBLE,  [COLUMN_TEXT] = MYSQL_TYPE_STRING,
-        [COLUMN_BLOB] = MYSQL_TYPE_BLOB,
-    };
-    *b = (MYSQL_BIND){.buffer_type = types[k->kind],
+    *b = (MYSQL_BIND){.buffer_type = k->single ? MYSQL_TYPE_FLOAT : sql_field_types[k->type],
                       .length = &k->bytes,
                       .is_null = &k->is_null,
                       .is_unsigned = (k->field->flags & UNSIGNED_FLAG) != 0};
-    if (k->kind != COLUMN_TEXT && k->kind != COLUMN_BLOB)
+    if (!sql_is_bytes(k->type))
         b->buffer = &k->i; /* of texts only the length is asked for at first */
 }
 
@@ -75,7 +68,8 @@ static struct column *bind_columns(MYSQL_STMT *stmt, size_t count)
     const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
     for (size_t i = 0; i < count; i++) {
         columns[i].field = &fields[i];
-        columns[i].kind = kind_of(&fields[i]);
+        columns[i].type = type_of(&fields[i]);
+        columns[i].single = fields[i].type == MYSQL_TYPE_FLOAT;
         bind_column(&binds[i], &columns[i]);
     }
     check(mysql_stmt_bind_result(stmt, binds) == 0);
@@ -89,7 +83,7 @@ static int read_bytes(struct task *t, MYSQL_STMT *stmt, unsigned int at, const s
     char *p = arena_alloc(task_arena(t), k->bytes + 1);
     unsigned long bytes = 0;
     my_bool is_null = 0, error = 0;
-    MYSQL_BIND b = {.buffer_type = k->kind == COLUMN_TEXT ? MYSQL_TYPE_STRING : MYSQL_TYPE_BLOB,
+    MYSQL_BIND b = {.buffer_type = sql_field_types[k->type],
                     .buffer = p,
                     .buffer_length = k->bytes + 1,
                     .length = &bytes,
@@ -98,8 +92,7 @@ static int read_bytes(struct task *t, MYSQL_STMT *stmt, unsigned int at, const s
     if (mysql_stmt_fetch_column(stmt, &b, at, 0) != 0 || bytes != k->bytes)
         return task_fail(t, ERR_PROTO, "column %s cannot be read", k->field->name);
     p[bytes] = '\0';
-    out->type = k->kind == COLUMN_TEXT ? SQL_TEXT : SQL_BLOB;
-    out->s = str_from(p, bytes);
+    *out = (struct sql_value){.type = k->type, .s = str_from(p, bytes)};
     return 0;
 }
 
@@ -110,19 +103,16 @@ static int read_cell(struct task *t, MYSQL_STMT *stmt, unsigned int at, const st
         *out = sql_null();
         return 0;
     }
-    switch (k->kind) {
-    case COLUMN_INT:
+    switch (k->type) {
+    case SQL_INT:
         /* Above INT64_MAX: would silently turn negative. */
         if (k->i < 0 && (k->field->flags & UNSIGNED_FLAG))
             return task_fail(t, ERR_LIMIT, "column %s holds a number above 9223372036854775807",
                              k->field->name);
         *out = sql_int(k->i);
         return 0;
-    case COLUMN_FLOAT:
-        *out = sql_real((double)k->f);
-        return 0;
-    case COLUMN_REAL:
-        *out = sql_real(k->d);
+    case SQL_REAL:
+        *out = sql_real(k->single ? (double)k->f : k->d);
         return 0;
     default:
         return read_bytes(t, stmt, at, k, out);

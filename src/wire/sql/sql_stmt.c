@@ -88,35 +88,23 @@ int sql_prepare(struct task *t, struct sql *c, const char *text, struct sql_stat
     return 0;
 }
 
+const enum enum_field_types sql_field_types[] = {
+    [SQL_NULL] = MYSQL_TYPE_STRING, [SQL_INT] = MYSQL_TYPE_LONGLONG, [SQL_REAL] = MYSQL_TYPE_DOUBLE,
+    [SQL_TEXT] = MYSQL_TYPE_STRING, [SQL_BLOB] = MYSQL_TYPE_BLOB,
+};
+
 size_t sql_value_bytes(const struct sql_value *v)
 {
-    bool bytes = v->type == SQL_TEXT || v->type == SQL_BLOB;
-    return 12 + (bytes ? v->s.n : 8); /* type, length and value */
+    return 12 + (sql_is_bytes(v->type) ? v->s.n : 8); /* type, length and value */
 }
 
 static void bind(MYSQL_BIND *b, const struct sql_value *v)
 {
-    *b = (MYSQL_BIND){.buffer_type = MYSQL_TYPE_NULL};
-    switch (v->type) {
-    case SQL_NULL:
-        break;
-    case SQL_INT:
-        b->buffer_type = MYSQL_TYPE_LONGLONG;
-        b->buffer = (void *)(uintptr_t)&v->i;
-        break;
-    case SQL_REAL:
-        b->buffer_type = MYSQL_TYPE_DOUBLE;
-        b->buffer = (void *)(uintptr_t)&v->d;
-        break;
-    case SQL_TEXT:
-    case SQL_BLOB:
-        if (!v->s.p)
-            break;
-        b->buffer_type = v->type == SQL_TEXT ? MYSQL_TYPE_STRING : MYSQL_TYPE_BLOB;
-        b->buffer = (void *)(uintptr_t)v->s.p;
-        b->buffer_length = v->s.n;
-        break;
-    }
+    bool bytes = sql_is_bytes(v->type);
+    const void *at = bytes ? (const void *)v->s.p : &v->i; /* or &v->d, the same place */
+    *b = (MYSQL_BIND){.buffer_type = sql_is_null(v) ? MYSQL_TYPE_NULL : sql_field_types[v->type],
+                      .buffer = (void *)(uintptr_t)at,
+                      .buffer_length = bytes ? v->s.n : 0};
 }
 
 /* The statement keeps a copy of the binds, but not of the values. */

@@ -29,14 +29,14 @@ static void test_session(struct task *t, void *arg)
 {
     (void)arg;
     struct sql_pool *p = pool_of(t, 1);
-    ok(!sql_pool_up(p), "nothing is known before the first call");
+    ok(!p->up, "nothing is known before the first call");
     is_str(text(t, p, "SELECT @@character_set_client"), STR("utf8mb4"), "client's characters");
     is_str(text(t, p, "SELECT @@character_set_results"), STR("utf8mb4"), "characters of results");
     is_str(text(t, p, "SELECT @@collation_connection"), STR("utf8mb4_bin"), "collation");
     is_str(text(t, p, "SELECT @@time_zone"), STR("+00:00"), "time zone");
     is_int(number(t, p, "SELECT @@autocommit"), 1, "autocommit");
     ok(str_find(text(t, p, "SELECT @@sql_mode"), STR("STRICT_TRANS_TABLES")) >= 0, "strict");
-    ok(sql_pool_up(p), "up");
+    ok(p->up, "up");
     sql_pool_free(p);
 }
 

@@ -15,11 +15,6 @@
 static const char *const bad_percent =
     "% must be followed by two hex digits, and be UTF-8 (write % itself as %25)";
 
-static struct str after(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 /* Decodes raw into *out. NULL, or what is wrong. */
 static const char *decode(struct arena *a, struct str raw, const char *name, size_t bytes_max,
                           const char **out)
@@ -139,23 +134,11 @@ static const char *parse_port(struct str port, struct sql_url *out)
     return NULL;
 }
 
-/* "host", "host:port", "[::1]:port" */
 static const char *parse_host(struct arena *a, struct str s, struct sql_url *out)
 {
-    static const char *const brackets =
-        "an IPv6 address is written in brackets, as in mysql://user@[::1]:3306/database";
-    struct str host, port = s;
-    if (str_starts(s, STR("["))) {
-        port = after(s, 1);
-        host = str_cut(&port, ']');
-        if (!port.p || (port.n > 0 && port.p[0] != ':'))
-            return brackets;
-        port = port.n ? after(port, 1) : STR_NULL;
-    } else {
-        host = str_cut(&port, ':');
-        if (port.p && memchr(port.p, ':', port.n))
-            return brackets;
-    }
+    struct str host, port;
+    if (!http_uri_host(s, &host, &port))
+        return "an IPv6 address is written in brackets, as in mysql://user@[::1]:3306/database";
     if (host.n == 0)
         return "the host is missing, as in mysql://user:password@host/database";
     if (host.n > HOST_BYTES_MAX)
@@ -203,11 +186,11 @@ const char *sql_url_parse(struct arena *a, const char *url, struct sql_url *out)
         if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 127)
             return "the SQL URL contains a space or a control character";
     if (str_starts(s, STR("unix:")))
-        return parse_unix(a, after(s, 5), out);
+        return parse_unix(a, str_skip(s, 5), out);
     if (str_starts(s, STR("mysql://")))
-        return parse_tcp(a, after(s, 8), out);
+        return parse_tcp(a, str_skip(s, 8), out);
     if (str_starts(s, STR("mariadb://")))
-        return parse_tcp(a, after(s, 10), out);
+        return parse_tcp(a, str_skip(s, 10), out);
     return "a SQL URL begins with mysql://, mariadb:// or unix:/";
 }
 
