@@ -116,9 +116,8 @@ int account_main(struct command c, struct account *a, int argc, char **argv)
     if (why)
         return opt_mistake(&c, "%s", why);
     why = a->sets_password ? read_password(a->line) : NULL;
-    status = why             ? opt_fail(&c, "%s", why)
-             : a->mysql_only ? db_run(a->config, STATEMENT_MS, run, a)
-                             : db_run_redis(a->config, STATEMENT_MS, run, a);
+    status = why ? opt_fail(&c, "%s", why)
+                 : db_run(a->config, a->mysql_only ? DB_MYSQL : DB_BOTH, STATEMENT_MS, run, a);
     explicit_bzero(a->line, sizeof a->line);
     return status;
 }

@@ -64,6 +64,7 @@ int db_migrate_main(int argc, char **argv)
     };
     struct command c = {"db migrate", NULL, about, opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);
-    return status >= 0 ? status
-                       : db_run(file, STATEMENT_MS, check_only ? only_look : migrate, NULL);
+    return status >= 0
+               ? status
+               : db_run(file, DB_MYSQL, STATEMENT_MS, check_only ? only_look : migrate, NULL);
 }
