@@ -109,12 +109,6 @@ static int read_report(int fd)
     return n == (ssize_t)sizeof error ? error : 0;
 }
 
-static int refuse(struct arena *a, const struct child_spec *s, int error, const char **why)
-{
-    *why = arena_printf(a, "cannot start %s: %s", s->path, strerror(error));
-    return ERR_IO;
-}
-
 /* With signals blocked: a handler must not run in the new process. */
 static pid_t fork_quietly(const struct birth *b)
 {
@@ -214,14 +208,14 @@ int child_adopt(struct child *c, struct supervision *shared, pid_t pid)
     return 0;
 }
 
-int child_start(struct child *c, struct supervision *shared, const struct child_spec *s,
-                struct arena *a, const char **why)
+int child_start(struct task *t, struct child *c, struct supervision *shared,
+                const struct child_spec *s)
 {
     pid_t pid = 0;
     check(s->fd_count <= CHILD_FDS_MAX);
     int error = spawn(s, &pid);
     if (error)
-        return refuse(a, s, error, why);
+        return task_fail(t, ERR_IO, "cannot start %s: %s", s->path, strerror(error));
     check(child_adopt(c, shared, pid) == 0); /* a child exists until waitpid */
     return 0;
 }

@@ -52,9 +52,9 @@ struct child {
 
 #define CHILD_FDS_MAX 8
 
-/* c must not move until the child has ended. ERR_IO with *why (in a): nothing runs then. */
-MUST_CHECK int child_start(struct child *c, struct supervision *shared, const struct child_spec *s,
-                           struct arena *a, const char **why);
+/* c must not move until the child has ended. ERR_IO: nothing runs then. Does not wait. */
+MUST_CHECK int child_start(struct task *t, struct child *c, struct supervision *shared,
+                           const struct child_spec *s);
 /* A process that runs already. ERR_NOT_FOUND when it has ended. */
 MUST_CHECK int child_adopt(struct child *c, struct supervision *shared, pid_t pid);
 /* Stops watching a child that may go on; does nothing when it has ended. */

@@ -48,12 +48,11 @@ static struct str output(struct task *t, const char *text)
 {
     struct supervision shared;
     struct child c;
-    const char *why;
     int out[2];
     supervision_init(&shared, task_loop(t), NULL);
     check(pipe(out) == 0);
     struct child_spec s = script(t, text, &out[1]);
-    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
+    check(child_start(t, &c, &shared, &s) == 0);
     close(out[1]);
     await(t, &c);
     char *reply = arena_alloc(task_arena(t), 4096);
@@ -85,11 +84,10 @@ static void test_start(struct task *t)
 {
     struct supervision shared;
     struct child c;
-    const char *why = NULL;
     supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "sleep 0.05; exit 3", NULL);
     s.pid_path = in_dir(t, "pid");
-    is_int(child_start(&c, &shared, &s, task_arena(t), &why), 0, "start");
+    is_int(child_start(t, &c, &shared, &s), 0, "start");
     ok(c.running && c.pid > 0, "it runs");
     is_int(getsid(c.pid), c.pid, "in a session of its own");
     FILE *f = fopen(s.pid_path, "re");
@@ -110,15 +108,15 @@ static void test_missing(struct task *t)
 {
     struct supervision shared;
     struct child c = {0};
-    const char *why = NULL;
     supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "", NULL);
     s.path = "/no/such/program";
-    is_int(child_start(&c, &shared, &s, task_arena(t), &why), ERR_IO, "no such program");
-    is_str(str_of(why), STR("cannot start /no/such/program: No such file or directory"), "is said");
+    is_int(child_start(t, &c, &shared, &s), ERR_IO, "no such program");
+    is_str(str_of(task_error(t)), STR("cannot start /no/such/program: No such file or directory"),
+           "is said");
     s = script(t, "", NULL);
     s.dir = "/no/such/folder";
-    is_int(child_start(&c, &shared, &s, task_arena(t), &why), ERR_IO, "no such folder");
+    is_int(child_start(t, &c, &shared, &s), ERR_IO, "no such folder");
     ok(!c.running, "nothing runs");
     is_int(waitpid(-1, NULL, WNOHANG), -1, "no child is left");
     child_stop(t, &c, 1000, 1);
@@ -146,16 +144,15 @@ static void test_stop(struct task *t)
 {
     struct supervision shared;
     struct child c;
-    const char *why;
     supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "trap 'exit 7' TERM; while :; do sleep 0.02; done", NULL);
-    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
+    check(child_start(t, &c, &shared, &s) == 0);
     check(task_sleep(t, 100) == 0);
     child_stop(t, &c, 5000, 1);
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("exit status 7"), "SIGTERM comes first");
 
     s = script(t, "trap '' TERM; while :; do sleep 0.02; done", NULL);
-    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
+    check(child_start(t, &c, &shared, &s) == 0);
     check(task_sleep(t, 100) == 0);
     int64_t began = loop_now_ms(task_loop(t));
     child_stop(t, &c, 300, 1);
@@ -164,7 +161,7 @@ static void test_stop(struct task *t)
     is_str(str_of(child_outcome(&c, task_arena(t))), STR("signal 9 (Killed)"), "and not before");
 
     shared.hurry = 1;
-    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
+    check(child_start(t, &c, &shared, &s) == 0);
     check(task_sleep(t, 100) == 0);
     began = loop_now_ms(task_loop(t));
     child_stop(t, &c, 60000, 1);
@@ -222,11 +219,10 @@ static void start_and_die(struct task *t, void *arg)
     struct stranger *st = arg;
     struct supervision shared;
     struct child c;
-    const char *why;
     supervision_init(&shared, task_loop(t), NULL);
     struct child_spec s = script(t, "exec sleep 1000", NULL);
     s.death_signal = st->death_signal;
-    check(child_start(&c, &shared, &s, task_arena(t), &why) == 0);
+    check(child_start(t, &c, &shared, &s) == 0);
     check(write(st->out, &c.pid, sizeof c.pid) == (ssize_t)sizeof c.pid);
     _exit(0);
 }

@@ -94,7 +94,6 @@ static int start_node(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
     struct arena *a = task_arena(t);
-    const char *why = NULL;
     int ready[2];
     if (pipe2(ready, O_CLOEXEC | O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
@@ -109,11 +108,11 @@ static int start_node(struct task *t, struct member *m)
                               .fds = fds,
                               .fd_count = sizeof fds / sizeof *fds,
                               .death_signal = SIGTERM};
-    int err = child_start(&m->child, f->shared, &spec, a, &why);
+    int err = child_start(t, &m->child, f->shared, &spec);
     close(ready[1]);
     if (err) {
         close(ready[0]);
-        return task_fail(t, err, "%s", why);
+        return err;
     }
     m->ready_fd = ready[0];
     poller_init(&m->ready_poller, f->shared->loop, ready[0], on_ready, m);

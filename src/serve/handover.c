@@ -18,13 +18,6 @@
 #define VARIABLE       "MILLRACE_HANDOVER"
 #define TEXT_BYTES_MAX (1 << 20)
 
-static void put_fds(struct json_writer *w, const struct handover *h)
-{
-    jw_put_int(w, "listen_fd", h->listen_fd);
-    jw_put_int(w, "lock_fd", h->lock_fd);
-    jw_put_int(w, "metrics_fd", h->metrics_fd);
-}
-
 static void write_json(const struct handover *h, struct buf *out)
 {
     struct json_writer w;
@@ -32,7 +25,9 @@ static void write_json(const struct handover *h, struct buf *out)
     jw_object(&w);
     jw_put_str(&w, "listen", str_of(h->listen));
     jw_put_str(&w, "data_dir", str_of(h->data_dir));
-    put_fds(&w, h);
+    jw_put_int(&w, "listen_fd", h->listen_fd);
+    jw_put_int(&w, "lock_fd", h->lock_fd);
+    jw_put_int(&w, "metrics_fd", h->metrics_fd);
     jw_put_int(&w, "sim_pid", h->sim_pid);
     jw_put_int(&w, "sim_port", h->sim_port);
     jw_put_int(&w, "drain_ms", h->drain_ms);
@@ -68,14 +63,6 @@ static void keep_over_exec(int fd, bool keep)
     fcntl(fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-static void our_signals(sigset_t *out)
-{
-    sigemptyset(out);
-    sigaddset(out, SIGHUP);
-    sigaddset(out, SIGINT);
-    sigaddset(out, SIGTERM);
-}
-
 void handover_exec(const struct handover *h, const char *path, char **argv)
 {
     int fd = make_file(h);
@@ -85,7 +72,7 @@ void handover_exec(const struct handover *h, const char *path, char **argv)
     snprintf(number, sizeof number, "%d", fd);
     setenv(VARIABLE, number, 1);
 
-    handover_shut_signals();
+    handover_signals(SIG_BLOCK);
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     const int kept[] = {h->listen_fd, h->lock_fd, h->metrics_fd, fd};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -98,22 +85,18 @@ void handover_exec(const struct handover *h, const char *path, char **argv)
         keep_over_exec(kept[i], false);
     unsetenv(VARIABLE);
     close(fd);
-    handover_open_signals();
+    handover_signals(SIG_UNBLOCK);
     errno = error;
 }
 
-void handover_shut_signals(void)
+void handover_signals(int how)
 {
     sigset_t ours;
-    our_signals(&ours);
-    sigprocmask(SIG_BLOCK, &ours, NULL);
-}
-
-void handover_open_signals(void)
-{
-    sigset_t ours;
-    our_signals(&ours);
-    sigprocmask(SIG_UNBLOCK, &ours, NULL);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGHUP);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    sigprocmask(how, &ours, NULL);
 }
 
 /* --- the new program --- */

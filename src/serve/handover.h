@@ -27,14 +27,13 @@ struct handover {
 };
 
 /* Replaces the program by the one at path, with argv and the same environment. Signals stay blocked
- * until the new one calls handover_open_signals. Returns only on failure, with everything as before
+ * until the new one unblocks them. Returns only on failure, with everything as before
  * and errno. */
 void handover_exec(const struct handover *h, const char *path, char **argv);
 
 /* False: this is a first start. Otherwise *out is filled, strings in a. A handover that cannot be
  * read stops the process: its children would be lost. */
 bool handover_take(struct arena *a, struct handover *out);
-/* Block and unblock SIGHUP, SIGINT and SIGTERM. */
-void handover_shut_signals(void);
-void handover_open_signals(void);
+/* SIG_BLOCK or SIG_UNBLOCK: SIGHUP, SIGINT and SIGTERM. */
+void handover_signals(int how);
 #endif

@@ -77,7 +77,7 @@ static void second_life(const struct handover *h)
     is_int(h->nodes[1].index, 63, "the index of the second");
     ok(!getenv("MILLRACE_HANDOVER"), "children will not see it");
     ok(blocked(SIGTERM) && blocked(SIGHUP) && blocked(SIGINT), "signals wait until we are ready");
-    handover_open_signals();
+    handover_signals(SIG_UNBLOCK);
     ok(!blocked(SIGTERM), "and then come in");
 }
 

@@ -26,11 +26,6 @@ struct command {
     enum log_level level;         /* of its failure */
 };
 
-static const char *log_path(struct task *t, const struct provision *p)
-{
-    return arena_printf(task_arena(t), "%s/log/provision.log", p->data_dir);
-}
-
 static const char *joined(struct task *t, const struct command *c)
 {
     const char *line = "millrace";
@@ -59,10 +54,8 @@ static void log_output(struct task *t, const struct command *c, int fd, off_t fr
 static int start(struct task *t, const struct provision *p, const struct command *c, int log_fd,
                  struct child *child)
 {
-    struct arena *a = task_arena(t);
     const char *argv[WORDS_MAX + 2] = {"millrace"};
     memcpy(argv + 1, c->words, sizeof c->words);
-    const char *why = NULL;
     /* The environment outranks the settings, but holds the same: they were read from it. The
      * child is killed with the supervisor, so that it cannot overlap with the next start. */
     struct child_spec spec = {.path = p->shared->binary,
@@ -72,9 +65,9 @@ static int start(struct task *t, const struct provision *p, const struct command
                               .fds = &p->settings_fd,
                               .fd_count = 1,
                               .death_signal = SIGKILL};
-    int err = child_start(child, p->shared, &spec, a, &why);
+    int err = child_start(t, child, p->shared, &spec);
     if (err)
-        log_line(c->level, "serve", "%s", why);
+        log_line(c->level, "serve", "%s", task_error(t));
     return err;
 }
 
@@ -97,7 +90,7 @@ static int finish(struct task *t, const struct provision *p, const struct comman
 static int run_command(struct task *t, const struct provision *p, const struct command *c)
 {
     struct child child = {0};
-    const char *path = log_path(t, p);
+    const char *path = arena_printf(task_arena(t), "%s/log/provision.log", p->data_dir);
     if (p->shared->stops)
         return ERR_CANCELED;
     /* The child appends, this process reads. */
@@ -183,11 +176,6 @@ static int write_note(struct task *t, struct sql_pool *sql, int64_t papers, bool
                2, values, NULL);
 }
 
-static int remove_note(struct task *t, struct sql_pool *sql)
-{
-    return ask(t, sql, "DELETE FROM setting WHERE name = '" NOTE_NAME "'", 0, NULL, NULL);
-}
-
 /* --- the sample --- */
 
 struct sample {
@@ -228,9 +216,10 @@ static int load(struct task *t, const struct sample *s)
 static void forget(struct task *t, const struct sample *s)
 {
     struct note note;
-    if (read_note(t, s->sql, &note) || note.journals || !note.present || remove_note(t, s->sql))
+    if (read_note(t, s->sql, &note) || note.journals || !note.present)
         return;
-    if (s->ours)
+    int err = ask(t, s->sql, "DELETE FROM setting WHERE name = '" NOTE_NAME "'", 0, NULL, NULL);
+    if (!err && s->ours)
         datadir_remove(s->dir);
 }
 

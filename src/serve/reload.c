@@ -27,15 +27,14 @@ static int compare(struct task *t, const struct supervisor *s, const struct conf
 /* Has the program on disk check the settings; its output goes to fd. */
 static int start_check(struct task *t, struct supervisor *s, int fd, struct child *c)
 {
-    const char *file = s->options->config_file, *why = NULL;
+    const char *file = s->options->config_file;
     const char *argv[] = {"millrace", "config", "--check", file ? "--config" : NULL, file, NULL};
     struct child_spec spec = {.path = s->shared.binary,
                               .argv = argv,
                               .out_fd = fd,
                               .err_fd = -1,
                               .death_signal = SIGKILL};
-    int err = child_start(c, &s->shared, &spec, task_arena(t), &why);
-    return err ? task_fail(t, err, "%s", why) : 0;
+    return child_start(t, c, &s->shared, &spec);
 }
 
 static int check_program(struct task *t, struct supervisor *s)
@@ -83,13 +82,13 @@ static void fill(const struct supervisor *s, struct handover *h)
 static int hold_signals(struct task *t, const struct supervisor *s)
 {
     int err = 0;
-    handover_shut_signals();
+    handover_signals(SIG_BLOCK);
     for (int i = 0; i < 2 && !err; i++)
         err = task_yield(t);
     if (!err && s->shared.stops)
         err = task_fail(t, ERR_CANCELED, "the supervisor is stopping");
     if (err)
-        handover_open_signals();
+        handover_signals(SIG_UNBLOCK);
     return err;
 }
 
@@ -112,7 +111,7 @@ static int try_reload(struct task *t, struct supervisor *s)
     if (strcmp(fresh.listen, s->config.listen) != 0)
         err = listener_open(t, fresh.listen, 0, &h.listen_fd);
     if (err) {
-        handover_open_signals();
+        handover_signals(SIG_UNBLOCK);
         return err;
     }
     fill(s, &h); /* no wait from here on, so it stays true */

@@ -48,23 +48,19 @@ static int read_port(struct task *t, int fd, int *port)
 
 static int start(struct task *t, struct simulator *s)
 {
-    struct arena *a = task_arena(t);
-    const char *why = NULL;
     int out[2];
     if (pipe2(out, O_CLOEXEC) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
-    const char *address = arena_printf(a, "127.0.0.1:%d", s->port);
+    const char *address = arena_printf(task_arena(t), "127.0.0.1:%d", s->port);
     const char *argv[] = {"millrace", "sim", "--listen", address, NULL};
     struct child_spec spec = {.path = s->shared->binary,
                               .argv = argv,
                               .out_fd = out[1],
                               .err_fd = -1,
                               .death_signal = SIGTERM};
-    int err = child_start(&s->child, s->shared, &spec, a, &why);
+    int err = child_start(t, &s->child, s->shared, &spec);
     close(out[1]);
-    if (err)
-        task_fail(t, err, "%s", why);
-    else if ((err = read_port(t, out[0], &s->port)) != 0)
+    if (!err && (err = read_port(t, out[0], &s->port)) != 0)
         task_fail(t, err, "it printed no address");
     close(out[0]);
     s->failures = err ? s->failures + 1 : 0;

@@ -72,15 +72,15 @@ int store_find_program(struct task *t, const char *name, const char **out)
 
 static int start_logged(struct task *t, struct store *s, struct child_spec *spec)
 {
-    const char *log = log_path(t, s), *why = NULL;
+    const char *log = log_path(t, s);
     int fd = child_log_open(log);
     if (fd < 0)
         return store_fail(s, ERR_IO, "%s: %s", log, strerror(errno));
     s->log_start = lseek(fd, 0, SEEK_END);
     spec->out_fd = spec->err_fd = fd;
-    int err = child_start(&s->child, s->shared, spec, task_arena(t), &why);
+    int err = child_start(t, &s->child, s->shared, spec);
     if (err)
-        store_fail(s, err, "%s", why);
+        store_fail(s, err, "%s", task_error(t));
     close(fd);
     return err;
 }

@@ -129,7 +129,7 @@ static void take_signals(struct supervisor *s)
     loop_on_signal(s->shared.loop, SIGTERM, on_stop, s);
     loop_on_signal(s->shared.loop, SIGINT, on_stop, s);
     loop_on_signal(s->shared.loop, SIGHUP, on_reload, s);
-    handover_open_signals();
+    handover_signals(SIG_UNBLOCK);
 }
 
 /* --- stores --- */

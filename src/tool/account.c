@@ -114,11 +114,10 @@ int account_main(struct command c, struct account *a, int argc, char **argv)
     a->name = argv[1];
     const char *why = a->problem ? a->problem(a, argv + 1) : NULL;
     if (why)
-        return opt_mistake(&c, "%s", why);
+        return opt_error(&c, OPT_WRONG, "%s", why);
     why = a->sets_password ? read_password(a->line) : NULL;
-    status = why             ? opt_fail(&c, "%s", why)
-             : a->mysql_only ? db_run(a->config, STATEMENT_MS, run, a)
-                             : db_run_redis(a->config, STATEMENT_MS, run, a);
+    status = why ? opt_error(&c, OPT_FAILED, "%s", why)
+                 : db_run(a->config, a->mysql_only ? DB_MYSQL : DB_BOTH, STATEMENT_MS, run, a);
     explicit_bzero(a->line, sizeof a->line);
     return status;
 }

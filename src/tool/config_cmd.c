@@ -6,17 +6,11 @@
 #include "tool/opt.h"
 #include "tool/tool.h"
 
-static int print(const struct buf *b)
-{
-    fwrite(buf_str(b).p, 1, b->len, stdout);
-    return fflush(stdout) == 0 ? 0 : 1;
-}
-
 static int load(const struct command *cmd, struct arena *a, const char *file, struct config *c)
 {
     const char *why = NULL;
     int err = config_load(a, file ? file : CONFIG_FILE_DEFAULT, !file, environ, c, &why);
-    return err ? opt_fail(cmd, "%s", why) : 0;
+    return err ? opt_error(cmd, OPT_FAILED, "%s", why) : 0;
 }
 
 int config_main(int argc, char **argv)
@@ -51,8 +45,9 @@ int config_main(int argc, char **argv)
         else if (status == 0)
             config_show(&c, &b);
     }
-    if (status == 0)
-        status = print(&b);
+    fwrite(buf_str(&b).p, 1, b.len, stdout); /* nothing after an error */
+    if (fflush(stdout) != 0)
+        status = 1;
     buf_release(&b);
     arena_release(&a);
     return status;

@@ -10,7 +10,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 
-enum { GO_ON = -1, HELPED = 0, FAILED = 1, WRONG = 2 };
+enum { GO_ON = -1, HELPED = 0 };
 
 static int print_help(const struct command *c)
 {
@@ -28,30 +28,17 @@ static int print_help(const struct command *c)
     return HELPED;
 }
 
-static void print_error(const struct command *c, const char *fmt, va_list ap)
+int opt_error(const struct command *c, enum opt_status status, const char *fmt, ...)
 {
+    va_list ap;
+    va_start(ap, fmt);
     fprintf(stderr, "millrace %s: ", c->name);
     vfprintf(stderr, fmt, ap);
     fprintf(stderr, "\n");
-}
-
-int opt_fail(const struct command *c, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    print_error(c, fmt, ap);
     va_end(ap);
-    return FAILED;
-}
-
-int opt_mistake(const struct command *c, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    print_error(c, fmt, ap);
-    va_end(ap);
-    fprintf(stderr, "See \"millrace %s --help\".\n", c->name);
-    return WRONG;
+    if (status == OPT_WRONG)
+        fprintf(stderr, "See \"millrace %s --help\".\n", c->name);
+    return (int)status;
 }
 
 static const struct opt *find(const struct command *c, struct str name)
@@ -68,42 +55,37 @@ static int unknown(const struct command *c, struct str name)
     for (size_t i = 0; i < c->opt_count; i++)
         nearest_try(&n, c->opts[i].name);
     const char *near = nearest_name(&n);
-    return opt_mistake(c, "unknown option \"--%.*s\"%s%s%s", STR_ARG(name),
-                       near ? "; did you mean \"--" : "", near ? near : "", near ? "\"?" : "");
+    return opt_error(c, OPT_WRONG, "unknown option \"--%.*s\"%s%s%s", STR_ARG(name),
+                     near ? "; did you mean \"--" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static int wrong_value(const struct command *c, const struct opt *o, const char *value)
-{
-    return opt_mistake(c, "--%s is \"%s\"; expected is a number from %lld to %lld", o->name, value,
-                       (long long)o->least, (long long)o->most);
-}
-
-static int take_number(const struct command *c, const struct opt *o, const char *value)
+static bool take_number(const struct opt *o, const char *value)
 {
     int64_t v;
-    if (!str_to_i64(str_of(value), &v) || v < o->least || v > o->most)
-        return wrong_value(c, o, value);
-    *o->number = v;
-    return GO_ON;
+    bool fits = str_to_i64(str_of(value), &v) && v >= o->least && v <= o->most;
+    if (fits)
+        *o->number = v;
+    return fits;
 }
 
-static int take_real(const struct command *c, const struct opt *o, const char *value)
+static bool take_real(const struct opt *o, const char *value)
 {
     char *end;
     double v = strtod(value, &end);
-    if (end == value || *end || !isfinite(v) || v < (double)o->least || v > (double)o->most)
-        return wrong_value(c, o, value);
-    *o->real = v;
-    return GO_ON;
+    bool fits =
+        end != value && !*end && isfinite(v) && v >= (double)o->least && v <= (double)o->most;
+    if (fits)
+        *o->real = v;
+    return fits;
 }
 
 static int take_value(const struct command *c, const struct opt *o, const char *value)
 {
-    if (o->number)
-        return take_number(c, o, value);
-    if (o->real)
-        return take_real(c, o, value);
-    *o->text = value;
+    if (o->text)
+        *o->text = value;
+    else if (!(o->number ? take_number(o, value) : take_real(o, value)))
+        return opt_error(c, OPT_WRONG, "--%s is \"%s\"; expected is a number from %lld to %lld",
+                         o->name, value, (long long)o->least, (long long)o->most);
     return GO_ON;
 }
 
@@ -119,14 +101,14 @@ static int take_option(const struct command *c, const char *arg, const char *nex
         return unknown(c, name);
     if (!o->value) {
         if (rest.p)
-            return opt_mistake(c, "--%s takes no value", o->name);
+            return opt_error(c, OPT_WRONG, "--%s takes no value", o->name);
         *o->flag = true;
         return GO_ON;
     }
     if (rest.p)
         return take_value(c, o, rest.p); /* the end of arg, so it is terminated */
     if (!next)
-        return opt_mistake(c, "--%s needs a value: %s", o->name, o->value);
+        return opt_error(c, OPT_WRONG, "--%s needs a value: %s", o->name, o->value);
     *used = true;
     return take_value(c, o, next);
 }
@@ -138,13 +120,13 @@ static int check_complete(const struct command *c, char **operands, size_t count
     for (struct str rest = str_of(c->operands); rest.p; n++) {
         struct str name = str_cut(&rest, ' ');
         if (n == count)
-            return opt_mistake(c, "%.*s is missing", STR_ARG(name));
+            return opt_error(c, OPT_WRONG, "%.*s is missing", STR_ARG(name));
     }
     if (n < count)
-        return opt_mistake(c, "\"%s\" is not expected here", operands[n]);
+        return opt_error(c, OPT_WRONG, "\"%s\" is not expected here", operands[n]);
     for (const struct opt *o = c->opts; o < c->opts + c->opt_count; o++)
         if (o->needed && !*o->text)
-            return opt_mistake(c, "--%s %s is missing", o->name, o->value);
+            return opt_error(c, OPT_WRONG, "--%s %s is missing", o->name, o->value);
     return GO_ON;
 }
 
@@ -160,7 +142,7 @@ int opt_parse(const struct command *c, int argc, char **argv)
         } else if (strcmp(argv[i], "-h") == 0) {
             return print_help(c);
         } else if (argv[i][1] != '-') {
-            return opt_mistake(c, "unknown option \"%s\"", argv[i]);
+            return opt_error(c, OPT_WRONG, "unknown option \"%s\"", argv[i]);
         } else {
             bool used = false;
             int status = take_option(c, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used);

@@ -52,8 +52,8 @@ struct command {
  * after --help, 2 after a mistake, which has been explained. */
 int opt_parse(const struct command *c, int argc, char **argv);
 
-/* Print "millrace NAME: …" on standard error and return the exit status: 2 for a wrong command
- * line, with a pointer to --help; 1 for all other failures. */
-int opt_mistake(const struct command *c, const char *fmt, ...) PRINTF(2, 3);
-int opt_fail(const struct command *c, const char *fmt, ...) PRINTF(2, 3);
+/* Prints "millrace NAME: …" on standard error and returns the exit status: OPT_WRONG for a wrong
+ * command line, with a pointer to --help; OPT_FAILED for all other failures. */
+enum opt_status { OPT_FAILED = 1, OPT_WRONG = 2 };
+int opt_error(const struct command *c, enum opt_status status, const char *fmt, ...) PRINTF(3, 4);
 #endif

@@ -95,5 +95,5 @@ int audit_main(int argc, char **argv)
     };
     struct command c = {"audit", NULL, about, opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);
-    return status >= 0 ? status : db_run_redis(file, STATEMENT_MS, run, &o);
+    return status >= 0 ? status : db_run(file, DB_BOTH, STATEMENT_MS, run, &o);
 }

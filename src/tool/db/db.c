@@ -38,11 +38,11 @@ static int fail_private(const char *why)
 
 /* A command without Redis needs only a configured MySQL, even if no private Redis was ever
  * started. */
-static int find_stores(struct db *d, bool redis, const char **why)
+static int find_stores(struct db *d, enum db_stores which, const char **why)
 {
     const struct config *c = &d->config;
     int err = stores_find(&d->arena, c, &d->stores, why);
-    if (!err || redis || !*c->mysql_url)
+    if (!err || which == DB_BOTH || !*c->mysql_url)
         return err;
     d->stores = (struct stores){
         .mysql_url = c->mysql_url,
@@ -51,83 +51,59 @@ static int find_stores(struct db *d, bool redis, const char **why)
     return 0;
 }
 
-struct run {
-    struct db *db;
-    struct group links; /* the task of the connection to Redis */
-    bool redis;
-    int64_t statement_ms;
-    int (*body)(struct task *t, struct db *d);
-};
-
 static void run_body(struct task *t, void *arg)
 {
-    struct run *r = arg;
+    struct db *d = arg;
     /* After a first answer of Redis, redis_up tells db_complain which store failed. */
-    int err = r->redis ? redis_call(t, r->db->redis, STR_NULL, NULL, STR("PING")) : 0;
-    r->db->status = err ? db_complain(t, r->db, err) : r->body(t, r->db);
-    if (r->redis)
-        redis_close(r->db->redis);
+    int err = d->redis ? redis_call(t, d->redis, STR_NULL, NULL, STR("PING")) : 0;
+    d->status = err ? db_complain(t, d, err) : d->body(t, d);
+    if (d->redis)
+        redis_close(d->redis);
 }
 
-static int run(struct run *r)
+static int run(struct db *d, enum db_stores which, int64_t statement_ms)
 {
-    struct db *d = r->db;
     struct loop *l = loop_new(NULL);
     struct sql_options o = {
         .url = d->stores.mysql_url,
         .password = d->stores.mysql_password,
         .connections_max = (size_t)d->config.mysql_connections,
-        .statement_ms = r->statement_ms,
+        .statement_ms = statement_ms,
     };
     d->sql = sql_pool_new(l, &o);
-    struct group g;
+    struct group g, links;
     group_init(&g, l);
-    group_init(&r->links, l);
-    if (r->redis) {
-        d->redis =
-            redis_open(&r->links, &(struct redis_options){.url = d->stores.redis_url,
-                                                          .password = d->stores.redis_password,
-                                                          .command_ms = REDIS_COMMAND_MS,
-                                                          .name = "db"});
+    group_init(&links, l);
+    if (which == DB_BOTH) {
+        d->redis = redis_open(&links, &(struct redis_options){.url = d->stores.redis_url,
+                                                              .password = d->stores.redis_password,
+                                                              .command_ms = REDIS_COMMAND_MS,
+                                                              .name = "db"});
         check(d->redis);
     }
-    check(task_go(&g, "db", run_body, r) == 0);
+    check(task_go(&g, "db", run_body, d) == 0);
     loop_run(l);
     sql_pool_free(d->sql);
     loop_free(l);
     return d->status;
 }
 
-static int load_and_run(const char *file, struct run *r, void *arg)
+int db_run(const char *file, enum db_stores which, int64_t statement_ms, db_body *body, void *arg)
 {
     signal(SIGPIPE, SIG_IGN);
     log_setup(LOG_ERROR, LOG_TEXT, "db");
-    struct db d = {.arg = arg};
-    r->db = &d;
+    struct db d = {.body = body, .arg = arg};
     arena_init(&d.arena);
     const char *why = NULL;
     int status;
     if (config_load(&d.arena, file ? file : CONFIG_FILE_DEFAULT, !file, environ, &d.config, &why))
         status = fail(why);
-    else if (find_stores(&d, r->redis, &why))
+    else if (find_stores(&d, which, &why))
         status = fail_private(why);
     else
-        status = run(r);
+        status = run(&d, which, statement_ms);
     arena_release(&d.arena);
     return status;
-}
-
-int db_run(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
-           void *arg)
-{
-    return load_and_run(file, &(struct run){.statement_ms = statement_ms, .body = body}, arg);
-}
-
-int db_run_redis(const char *file, int64_t statement_ms, int (*body)(struct task *t, struct db *d),
-                 void *arg)
-{
-    return load_and_run(
-        file, &(struct run){.statement_ms = statement_ms, .body = body, .redis = true}, arg);
 }
 
 int db_complain(struct task *t, const struct db *d, int err)

@@ -117,5 +117,5 @@ int db_init_main(int argc, char **argv)
     /* Thousands of batches: memory that one frees is reused by the next, without system calls. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-    return db_run(o.config, STATEMENT_MS, init, &o);
+    return db_run(o.config, DB_MYSQL, STATEMENT_MS, init, &o);
 }

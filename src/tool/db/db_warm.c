@@ -215,5 +215,5 @@ int db_warm_main(int argc, char **argv)
     };
     struct command c = {"db warm", NULL, about, opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);
-    return status >= 0 ? status : db_run_redis(file, STATEMENT_MS, run, &o);
+    return status >= 0 ? status : db_run(file, DB_BOTH, STATEMENT_MS, run, &o);
 }

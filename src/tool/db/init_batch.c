@@ -228,7 +228,7 @@ int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
     while (!err && map_next(s.changes, &at, &name, &v)) {
         const struct change *d = v;
         if (d->papers || d->digest)
-            map_set(blocks_changed, name, blocks_changed);
+            map_add(blocks_changed, name);
     }
     map_free(s.changes);
     return err;

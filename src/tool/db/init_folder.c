@@ -38,11 +38,6 @@ static const char *full_path(struct folder_reading *f, const char *name)
     return arena_printf(f->arena, "%s/%s", f->dir, name);
 }
 
-static void note(struct folder_reading *f, const char *name, const char *reason)
-{
-    init_report_problem(f->report, name, 0, false, reason, STR(""));
-}
-
 static void lost(struct folder_reading *f, const char *name, const char *reason)
 {
     init_report_problem(f->report, name, 0, true, reason, STR(""));
@@ -122,7 +117,8 @@ static int find_part(struct folder_reading *f, const char *name, bool *found)
     if (stat(full_path(f, name), &st) < 0) {
         if (errno != ENOENT)
             return folder_fail(f, ERR_IO, name, "cannot be accessed: %s", strerror(errno));
-        note(f, name, "is missing; its tables are left unchanged");
+        init_report_problem(f->report, name, 0, false, "is missing; its tables are left unchanged",
+                            STR(""));
         return 0;
     }
     if (!S_ISDIR(st.st_mode))
@@ -297,7 +293,7 @@ static int add_keys(struct folder_reading *f, struct map *seen, const char *show
         const char *problem = key_problem(key);
         if (problem) /* it may be a real key, so it is not shown */
             init_report_problem(f->report, shown, line, true, problem, STR(""));
-        if (problem || map_set(seen, key, seen)) /* any value will do */
+        if (problem || !map_add(seen, key))
             continue;
         if (out->key_count == KEYS_MAX)
             return folder_fail(f, ERR_INVALID, "APIKey", "holds more than %d keys", KEYS_MAX);
@@ -361,15 +357,18 @@ static int find_dir(struct folder_reading *f)
 
 static int read_all(struct folder_reading *f)
 {
-    bool data = false, tables = false, keys = false;
+    static const struct {
+        const char *name;
+        int (*read)(struct folder_reading *f);
+    } parts[] = {{"Data", read_data}, {"PaperAndTagInfo", folder_tables}, {"APIKey", read_keys}};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    bool found[PARTS] = {false}, any = false;
     int err = find_dir(f);
-    if (!err)
-        err = find_part(f, "Data", &data);
-    if (!err)
-        err = find_part(f, "PaperAndTagInfo", &tables);
-    if (!err)
-        err = find_part(f, "APIKey", &keys);
-    if (!err && !data && !tables && !keys) {
+    for (int i = 0; !err && i < PARTS; i++) {
+        err = find_part(f, parts[i].name, &found[i]);
+        any |= found[i];
+    }
+    if (!err && !any) {
         *f->why =
             arena_printf(f->arena,
                          "%s is not a data folder: it has neither Data/, PaperAndTagInfo/ nor "
@@ -377,12 +376,8 @@ static int read_all(struct folder_reading *f)
                          f->dir);
         return ERR_INVALID;
     }
-    if (!err && keys)
-        err = read_keys(f);
-    if (!err && tables)
-        err = folder_tables(f);
-    if (!err && data)
-        err = read_data(f);
+    for (int i = PARTS - 1; !err && i >= 0; i--) /* the papers last */
+        err = found[i] ? parts[i].read(f) : 0;
     return err;
 }
 

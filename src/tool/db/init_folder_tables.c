@@ -22,18 +22,9 @@ static const char twice[] = "an earlier row has this pair";
 
 /* --- rows --- */
 
-static bool is_new(struct map *seen, struct str key)
-{
-    return !map_set(seen, key, seen); /* any value will do */
-}
-
 struct str init_pair_key(struct arena *a, struct str first, struct str second)
 {
-    char *p = arena_alloc(a, first.n + 1 + second.n);
-    memcpy(p, first.p, first.n);
-    p[first.n] = '\0';
-    memcpy(p + first.n + 1, second.p, second.n);
-    return str_from(p, first.n + 1 + second.n);
+    return STR_JOIN(a, first, STR("\0"), second);
 }
 
 static const char *add_journal(struct folder_reading *f, struct map *seen, const struct str *cells,
@@ -50,7 +41,7 @@ static const char *add_journal(struct folder_reading *f, struct map *seen, const
     int64_t price;
     if (!str_to_i64(cells[4], &price) || price < 0 || price > PRICE_MAX)
         return "the price is not a whole number from 0 to 1000000";
-    if (!is_new(seen, cells[0]))
+    if (!map_add(seen, cells[0]))
         return "an earlier row has this name";
     out->rows = init_room(f->arena, out->rows, out->row_count, sizeof *out->rows);
     out->rows[out->row_count++] = (struct init_journal_row){
@@ -78,7 +69,7 @@ static const char *add_tag(struct folder_reading *f, struct map *seen, const str
         return problem;
     if (folder_name_problem(cells[1]))
         return "the type is missing or invalid";
-    if (!is_new(seen, cells[0]))
+    if (!map_add(seen, cells[0]))
         return "an earlier row has this tag";
     add_to(f, &f->out->tags, &f->out->tag_count, cells, line);
     return NULL;
@@ -92,7 +83,7 @@ static const char *add_pair(struct folder_reading *f, struct map *seen, const st
         if (problem)
             return problem;
     }
-    if (!is_new(seen, init_pair_key(f->arena, cells[0], cells[1])))
+    if (!map_add(seen, init_pair_key(f->arena, cells[0], cells[1])))
         return twice;
     add_to(f, &f->out->pairs, &f->out->pair_count, cells, line);
     return NULL;

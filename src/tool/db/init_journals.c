@@ -63,16 +63,6 @@ static void add_folder(struct job *j, struct str name)
     j->assumed[j->assumed_count++] = name;
 }
 
-static int write_rows(struct task *t, struct sql *c, const struct job *j)
-{
-    return sql_bulk(t, c,
-                    "INSERT INTO contentlist (Name, FullName, DataRange, UpdateDate, Price) VALUES",
-                    "ON DUPLICATE KEY UPDATE FullName = VALUES(FullName),"
-                    " DataRange = VALUES(DataRange), UpdateDate = VALUES(UpdateDate),"
-                    " Price = VALUES(Price)",
-                    COLUMNS, j->row_count, j->cells, NULL);
-}
-
 static int run(struct task *t, struct sql *c, void *arg)
 {
     struct job *j = arg;
@@ -88,7 +78,11 @@ static int run(struct task *t, struct sql *c, void *arg)
     for (size_t i = 0; !err && i < f->journal_count; i++)
         add_folder(j, f->journals[i]);
     if (!err)
-        err = write_rows(t, c, j);
+        err = sql_bulk(
+            t, c, "INSERT INTO contentlist (Name, FullName, DataRange, UpdateDate, Price) VALUES",
+            "ON DUPLICATE KEY UPDATE FullName = VALUES(FullName), DataRange = VALUES(DataRange),"
+            " UpdateDate = VALUES(UpdateDate), Price = VALUES(Price)",
+            COLUMNS, j->row_count, j->cells, NULL);
     map_free(j->known);
     return err;
 }

@@ -20,7 +20,7 @@ struct known_file { /* a row of corpus_file */
 struct papers {
     struct init *init;
     struct map *known;  /* file key -> struct known_file */
-    struct map *files;  /* file key -> itself: all in the folder */
+    struct map *files;  /* file keys: all in the folder */
     struct map *blocks; /* that were changed */
     struct chan batches;
     struct init_batch *batch; /* being filled */
@@ -68,7 +68,7 @@ static void survey(struct task *t, struct papers *p)
     int64_t bytes = 0;
     for (size_t i = 0; i < folder->file_count; i++) {
         const struct init_file *f = &folder->files[i];
-        map_set(p->files, init_file_key(task_arena(t), f->journal, f->name), p);
+        map_add(p->files, init_file_key(task_arena(t), f->journal, f->name));
         if (!looks_the_same(known(t, p, f), f))
             bytes += f->bytes;
     }
@@ -137,7 +137,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
     struct bibtex_entry e;
     int64_t before = p->bytes_read;
     int more;
-    init_seen_clear(&p->seen);
+    init_seen_release(&p->seen);
     while ((more = init_source_next(source, &e)) > 0) {
         take_entry(t, p, f, init_source_reader(source), &e, counts);
         p->papers_read++;
@@ -292,7 +292,6 @@ int init_papers(struct task *t, struct init *in)
                        .batch = init_batch_new()};
     chan_init(&p.batches, BATCHES_AHEAD);
     buf_init(&p.json);
-    init_seen_init(&p.seen);
     int err = load(t, &p);
     drop_batches(t, &p);
     init_seen_release(&p.seen);

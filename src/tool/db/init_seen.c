@@ -6,24 +6,10 @@
 
 #define CAP_FIRST 1024 /* a power of two */
 
-void init_seen_init(struct init_seen *s)
-{
-    *s = (struct init_seen){.slots = NULL};
-}
-
 void init_seen_release(struct init_seen *s)
 {
     free(s->slots);
-    init_seen_init(s);
-}
-
-void init_seen_clear(struct init_seen *s)
-{
-    if (s->cap > CAP_FIRST)
-        init_seen_release(s);
-    else if (s->count)
-        memset(s->slots, 0, s->cap * sizeof *s->slots);
-    s->count = 0;
+    *s = (struct init_seen){0};
 }
 
 static bool put(struct init_seen *s, uint64_t hash)

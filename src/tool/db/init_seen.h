@@ -7,13 +7,11 @@
 
 #include "base/str.h"
 
-struct init_seen {
+struct init_seen {   /* begins as all zero */
     uint64_t *slots; /* 0: free */
     size_t cap, count;
 };
 
-void init_seen_init(struct init_seen *s);
-void init_seen_release(struct init_seen *s);
-void init_seen_clear(struct init_seen *s);
+void init_seen_release(struct init_seen *s);             /* it can be filled again */
 bool init_seen_add(struct init_seen *s, struct str doi); /* false: it was there */
 #endif

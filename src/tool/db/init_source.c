@@ -1,9 +1,8 @@
 #include "tool/db/init_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -48,30 +47,22 @@ static void look_at(struct looking *l, size_t fresh)
     l->kept = tail;
 }
 
-static ssize_t read_some(int fd, char *at, size_t n)
-{
-    ssize_t got;
-    do
-        got = read(fd, at, n);
-    while (got < 0 && errno == EINTR);
-    return got;
-}
-
 int init_source_look(const char *path, struct init_look *out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    FILE *file = fopen(path, "re");
+    if (!file)
         return ERR_IO;
     struct looking l = {.utf8 = true, .bytes = check_memory(malloc(LOOK_BYTES + UTF8_TAIL + 1))};
-    ssize_t n;
-    while ((n = read_some(fd, l.bytes + l.kept, LOOK_BYTES)) > 0)
-        look_at(&l, (size_t)n);
+    size_t n;
+    while ((n = fread(l.bytes + l.kept, 1, LOOK_BYTES, file)) > 0)
+        look_at(&l, n);
     int why = errno;
+    bool failed = ferror(file);
     *out = (struct init_look){(int64_t)(l.digest & INT64_MAX), l.utf8 && l.kept == 0};
     free(l.bytes);
-    close(fd);
+    fclose(file);
     errno = why;
-    return n < 0 ? ERR_IO : 0;
+    return failed ? ERR_IO : 0;
 }
 
 /* --- reading --- */

@@ -13,20 +13,15 @@ struct job {
     struct map *journals; /* of contentlist */
     struct refused *refused;
     size_t refused_count;
-    int64_t tags_changed, pairs_changed, tag_count, pair_count;
+    struct init_totals *totals;
 };
-
-static void put(struct map *m, struct str key)
-{
-    map_set(m, key, m); /* any value will do */
-}
 
 int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out)
 {
     struct sql_rows r;
     int err = sql_on_argv(t, c, select, 0, NULL, &r);
     for (size_t i = 0; !err && i < r.count; i++)
-        put(out, r.cells[i].s);
+        map_add(out, r.cells[i].s);
     return err;
 }
 
@@ -60,7 +55,7 @@ static int delete_tags(struct task *t, struct sql *c, struct job *j, const struc
     for (size_t i = 0; i < have->count; i++)
         if (!map_get(j->tags, sql_row(have, i)[0].s))
             gone[n++] = sql_row(have, i)[0];
-    j->tags_changed += (int64_t)n;
+    j->totals->tags_changed += (int64_t)n;
     return delete_all(t, c, "DELETE FROM info_tag WHERE Tag IN " LIST, gone, n);
 }
 
@@ -78,25 +73,12 @@ static int write_tags(struct task *t, struct sql *c, struct job *j, const struct
         cells[2 * n + 1] = sql_text(f->tags[i].second);
         n++;
     }
-    j->tags_changed += (int64_t)n;
+    j->totals->tags_changed += (int64_t)n;
     return sql_bulk(t, c, "INSERT INTO info_tag (Tag, TagType) VALUES",
                     "ON DUPLICATE KEY UPDATE TagType = VALUES(TagType)", 2, n, cells, NULL);
 }
 
-static int replace_tags(struct task *t, struct sql *c, struct job *j, const struct sql_rows *have)
-{
-    struct map *types = map_new();
-    for (size_t i = 0; i < have->count; i++) {
-        const struct sql_value *row = sql_row(have, i);
-        map_set(types, row[0].s, (void *)(uintptr_t)&row[1]);
-    }
-    int err = delete_tags(t, c, j, have);
-    if (!err)
-        err = write_tags(t, c, j, types);
-    map_free(types);
-    return err;
-}
-
+/* Without a file the tags stay as they are. */
 static int sync_tags(struct task *t, struct sql *c, struct job *j)
 {
     const struct init_folder *f = j->folder;
@@ -104,12 +86,21 @@ static int sync_tags(struct task *t, struct sql *c, struct job *j)
     int err = sql_on(t, c, &have, "SELECT Tag, TagType FROM info_tag");
     if (err)
         return err;
-    for (size_t i = 0; f->has_tags && i < f->tag_count; i++)
-        put(j->tags, f->tags[i].first);
-    for (size_t i = 0; !f->has_tags && i < have.count; i++)
-        put(j->tags, sql_row(&have, i)[0].s);
-    j->tag_count = (int64_t)map_count(j->tags);
-    return f->has_tags ? replace_tags(t, c, j, &have) : 0;
+    struct map *types = map_new();
+    for (size_t i = 0; i < have.count; i++) {
+        const struct sql_value *row = sql_row(&have, i);
+        map_set(types, row[0].s, (void *)(uintptr_t)&row[1]);
+        if (!f->has_tags)
+            map_add(j->tags, row[0].s);
+    }
+    for (size_t i = 0; i < f->tag_count; i++)
+        map_add(j->tags, f->tags[i].first);
+    j->totals->tags = (int64_t)map_count(j->tags);
+    err = delete_tags(t, c, j, &have);
+    if (!err)
+        err = write_tags(t, c, j, types);
+    map_free(types);
+    return err;
 }
 
 /* --- journals with tags --- */
@@ -135,7 +126,7 @@ static size_t choose_pairs(struct task *t, struct job *j, const struct init_pair
             continue;
         }
         chosen[n++] = p;
-        put(wanted, init_pair_key(task_arena(t), p->first, p->second));
+        map_add(wanted, init_pair_key(task_arena(t), p->first, p->second));
     }
     return n;
 }
@@ -154,11 +145,11 @@ static int delete_pairs(struct task *t, struct sql *c, struct job *j, const stru
         const struct sql_value *row = sql_row(&have, i);
         struct str key = init_pair_key(task_arena(t), row[1].s, row[2].s);
         if (j->folder->has_pairs ? map_get(wanted, key) : map_get(j->tags, row[2].s))
-            put(kept, key);
+            map_add(kept, key);
         else
             gone[n++] = row[0];
     }
-    j->pairs_changed += (int64_t)n;
+    j->totals->pairs_changed += (int64_t)n;
     return delete_all(t, c, "DELETE FROM info_paper_with_tag WHERE id IN " LIST, gone, n);
 }
 
@@ -176,8 +167,8 @@ static int add_pairs(struct task *t, struct sql *c, struct job *j,
         cells[2 * n + 1] = sql_text(p->second);
         n++;
     }
-    j->pairs_changed += (int64_t)n;
-    j->pair_count = (int64_t)(map_count(kept) + n);
+    j->totals->pairs_changed += (int64_t)n;
+    j->totals->pairs = (int64_t)(map_count(kept) + n);
     return sql_bulk(t, c, "INSERT INTO info_paper_with_tag (Name, Tag) VALUES", "", 2, n, cells,
                     NULL);
 }
@@ -202,7 +193,9 @@ static int sync_pairs(struct task *t, struct sql *c, struct job *j)
 static int run(struct task *t, struct sql *c, void *arg)
 {
     struct job *j = arg;
-    *j = (struct job){.folder = j->folder, .tags = map_new(), .journals = map_new()};
+    *j = (struct job){
+        .folder = j->folder, .totals = j->totals, .tags = map_new(), .journals = map_new()};
+    j->totals->tags_changed = j->totals->pairs_changed = 0;
     int err = sync_tags(t, c, j);
     if (!err)
         err = init_read_set(t, c, "SELECT Name FROM contentlist", j->journals);
@@ -215,17 +208,12 @@ static int run(struct task *t, struct sql *c, void *arg)
 
 int init_tags(struct task *t, struct init *in)
 {
-    struct job j = {.folder = &in->folder};
+    struct job j = {.folder = &in->folder, .totals = &in->report->totals};
     if (!j.folder->has_tags && !j.folder->has_pairs)
         return 0;
     int err = sql_tx(t, in->db->sql, run, &j);
     if (err)
         return err;
-    struct init_totals *totals = &in->report->totals;
-    totals->tags = j.tag_count;
-    totals->tags_changed = j.tags_changed;
-    totals->pairs = j.pair_count;
-    totals->pairs_changed = j.pairs_changed;
     for (size_t i = 0; i < j.refused_count; i++) {
         const struct init_pair *p = j.refused[i].pair;
         init_report_problem(

@@ -3,10 +3,9 @@
 #include "tool/db/init.h"
 
 struct years {
-    struct map *old;     /* journal -> YearNumberJson as struct str */
+    struct map *old;     /* journal -> YearNumberJson */
     struct sql_value *v; /* rows to write: name, JSON */
     size_t n;
-    int64_t removed;
 };
 
 /* One journal: rows first to end - 1 of corpus_block. */
@@ -18,7 +17,7 @@ static struct str numbers(struct arena *a, const struct sql_rows *r, size_t firs
     jw_init(&w, &b);
     jw_object(&w);
     for (size_t i = first; i < end; i++) {
-        jw_key(&w, str_printf(a, "%lld", (long long)sql_row(r, i)[1].i));
+        jw_key(&w, str_int(a, sql_row(r, i)[1].i));
         jw_int(&w, sql_row(r, i)[2].i);
     }
     jw_end_object(&w);
@@ -48,9 +47,8 @@ static int read_old(struct task *t, struct sql *c, struct years *y)
     int err =
         sql_on(t, c, &r, "SELECT Name, YearNumberJson FROM contentlist_year_number FOR UPDATE");
     for (size_t i = 0; !err && i < r.count; i++) {
-        struct str *text = ARENA_NEW(task_arena(t), struct str);
-        *text = sql_row(&r, i)[1].s;
-        map_set(y->old, sql_row(&r, i)[0].s, text);
+        const struct sql_value *row = sql_row(&r, i);
+        map_set(y->old, row[0].s, (void *)(uintptr_t)&row[1]);
     }
     return err;
 }
@@ -71,8 +69,8 @@ static int compare(struct task *t, struct sql *c, struct years *y)
         for (end = i; end < r.count && str_eq(sql_row(&r, end)[0].s, journal);)
             end++;
         struct str text = numbers(a, &r, i, end);
-        const struct str *old = map_del(y->old, journal);
-        if (old && same_numbers(a, *old, text))
+        const struct sql_value *old = map_del(y->old, journal);
+        if (old && same_numbers(a, old->s, text))
             continue;
         y->v[y->n * 2] = sql_text(journal);
         y->v[y->n * 2 + 1] = sql_text(text);
@@ -97,7 +95,6 @@ static int remove_rest(struct task *t, struct sql *c, const struct years *y)
 static int update(struct task *t, struct sql *c, void *arg)
 {
     struct years *y = arg;
-
     map_free(y->old);
     y->old = map_new();
     int err = read_old(t, c, y);

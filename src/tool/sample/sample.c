@@ -90,5 +90,10 @@ int sample_main(int argc, char **argv)
     if (status >= 0)
         return status;
     signal(SIGXFSZ, SIG_IGN); /* a size limit is reported like any other error */
-    return prepare_and_make(&o) ? 1 : 0;
+    struct arena a;
+    arena_init(&a);
+    o.arena = &a;
+    status = prepare_and_make(&o) ? 1 : 0;
+    arena_release(&a);
+    return status;
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/check.h"
+#include "base/arena.h"
 
 #define SAMPLE_FIRST_YEAR 2011
 #define SAMPLE_LAST_YEAR  2025
@@ -22,7 +22,8 @@ struct progress;
 struct sample_options {
     const char *dir;
     int64_t papers, seed;
-    bool force; /* replace an earlier sample */
+    bool force;          /* replace an earlier sample */
+    struct arena *arena; /* for paths */
 };
 
 /* Reports an error with its path on standard error. Returns ERR_IO. */
@@ -45,6 +46,6 @@ struct sample_total {
 };
 MUST_CHECK int sample_tree_write(const struct sample_options *o, struct progress *p,
                                  struct sample_total *total);
-/* Removes the files that a sample of any size may have left in dir. */
-MUST_CHECK int sample_tree_remove(const char *dir);
+/* Removes the files that a sample of any size may have left. */
+MUST_CHECK int sample_tree_remove(const struct sample_options *o);
 #endif

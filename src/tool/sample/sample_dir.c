@@ -16,22 +16,22 @@
 #define MARKER_LAST  "complete\n"
 #define MARKER_BYTES 256
 
-static const char *marker_path(struct arena *a, const struct sample_options *o)
+static const char *marker_path(const struct sample_options *o)
 {
-    return arena_printf(a, "%s/" MARKER, o->dir);
+    return arena_printf(o->arena, "%s/" MARKER, o->dir);
 }
 
-static struct str marker_text(struct arena *a, const struct sample_options *o)
+static struct str marker_text(const struct sample_options *o)
 {
-    return str_printf(a, MARKER_FIRST "papers %lld\nseed %lld\n", (long long)o->papers,
+    return str_printf(o->arena, MARKER_FIRST "papers %lld\nseed %lld\n", (long long)o->papers,
                       (long long)o->seed);
 }
 
 /* Absent, unreadable or not a marker: empty. */
-static struct str read_marker(struct arena *a, const char *path)
+static struct str read_marker(const struct sample_options *o)
 {
-    char *p = arena_alloc(a, MARKER_BYTES);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char *p = arena_alloc(o->arena, MARKER_BYTES);
+    int fd = open(marker_path(o), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return STR("");
     ssize_t n = read(fd, p, MARKER_BYTES);
@@ -77,21 +77,21 @@ static int refuse_other(const struct sample_options *o, struct str marker)
 }
 
 /* The directory is not empty: is it a sample, and the one asked for? */
-static int judge(struct arena *a, const struct sample_options *o, enum sample_found *found)
+static int judge(const struct sample_options *o, enum sample_found *found)
 {
-    struct str marker = read_marker(a, marker_path(a, o));
+    struct str marker = read_marker(o);
     if (marker.n == 0)
         return sample_complain(o->dir, "is not empty, and not a sample; nothing was touched");
     if (o->force)
-        return sample_tree_remove(o->dir);
-    struct str want = marker_text(a, o);
-    if (!str_eq(marker, str_printf(a, "%.*s" MARKER_LAST, STR_ARG(want))))
+        return sample_tree_remove(o);
+    struct str want = marker_text(o);
+    if (!str_eq(marker, str_printf(o->arena, "%.*s" MARKER_LAST, STR_ARG(want))))
         return refuse_other(o, marker);
     *found = SAMPLE_DIR_PRESENT;
     return 0;
 }
 
-static int prepare(struct arena *a, const struct sample_options *o, enum sample_found *found)
+int sample_dir_prepare(const struct sample_options *o, enum sample_found *found)
 {
     *found = SAMPLE_DIR_READY;
     if (mkdir(o->dir, 0777) < 0) {
@@ -100,31 +100,18 @@ static int prepare(struct arena *a, const struct sample_options *o, enum sample_
         int empty = is_empty(o->dir);
         int err = empty < 0 ? empty : 0;
         if (empty == 0)
-            err = judge(a, o, found);
+            err = judge(o, found);
         if (err || *found == SAMPLE_DIR_PRESENT)
             return err;
     }
-    const char *aside = arena_printf(a, "%s/" MARKER_ASIDE, o->dir);
-    int err = write_marker(aside, O_TRUNC, marker_text(a, o));
-    if (!err && rename(aside, marker_path(a, o)) < 0)
+    const char *aside = arena_printf(o->arena, "%s/" MARKER_ASIDE, o->dir);
+    int err = write_marker(aside, O_TRUNC, marker_text(o));
+    if (!err && rename(aside, marker_path(o)) < 0)
         err = sample_complain(aside, strerror(errno));
-    return err;
-}
-
-int sample_dir_prepare(const struct sample_options *o, enum sample_found *found)
-{
-    struct arena a;
-    arena_init(&a);
-    int err = prepare(&a, o, found);
-    arena_release(&a);
     return err;
 }
 
 int sample_dir_complete(const struct sample_options *o)
 {
-    struct arena a;
-    arena_init(&a);
-    int err = write_marker(marker_path(&a, o), O_APPEND, STR(MARKER_LAST));
-    arena_release(&a);
-    return err;
+    return write_marker(marker_path(o), O_APPEND, STR(MARKER_LAST));
 }

@@ -23,61 +23,26 @@ static const struct style styles[] = {
 static const char *const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
                                      "jul", "aug", "sep", "oct", "nov", "dec"};
 
-static void add_z(struct buf *b, const char *z)
-{
-    buf_add(b, z, strlen(z));
-}
-
-static void open_value(struct buf *b, const struct style *s, const char *name)
-{
-    add_z(b, name);
-    add_z(b, s->open);
-}
-
-static void close_value(struct buf *b, const struct style *s)
-{
-    add_z(b, s->close);
-    buf_add_lit(b, ",\n");
-}
-
 static void add_number(struct buf *b, const struct style *s, const char *name, int64_t v)
 {
-    add_z(b, name);
-    if (!s->bare_numbers)
-        add_z(b, s->open);
-    buf_add_int(b, v);
-    if (!s->bare_numbers)
-        add_z(b, s->close);
-    buf_add_lit(b, ",\n");
-}
-
-/* --- fields --- */
-
-static void add_serial(struct buf *b, int64_t serial)
-{
-    char digits[7];
-    for (size_t i = sizeof digits; i-- > 0; serial /= 10)
-        digits[i] = (char)('0' + serial % 10);
-    buf_add(b, digits, sizeof digits);
+    const char *open = s->bare_numbers ? "" : s->open, *close = s->bare_numbers ? "" : s->close;
+    buf_printf(b, "%s%s%lld%s,\n", name, open, (long long)v, close);
 }
 
 static void add_authors(struct buf *b, const struct style *s, const struct sample_theme *t)
 {
     struct sample_random *r = t->random;
     unsigned n = 1 + sample_random_below(r, 4) + sample_random_below(r, 4);
-    open_value(b, s, s->author);
+    buf_printf(b, "%s%s", s->author, s->open);
     for (unsigned i = 0; i < n; i++) {
-        if (i)
-            buf_add_lit(b, " and ");
-        add_z(b, sample_pick(r, t->chinese ? sample_family_names_zh : sample_family_names));
-        buf_add_lit(b, ", ");
-        add_z(b, sample_pick(r, t->chinese ? sample_given_names_zh : sample_given_names));
-        if (!t->chinese && sample_random_below(r, 3) == 0) {
-            char initial[] = {' ', (char)('A' + sample_random_below(r, 26)), '.'};
-            buf_add(b, initial, sizeof initial);
-        }
+        const char *family =
+            sample_pick(r, t->chinese ? sample_family_names_zh : sample_family_names);
+        const char *given = sample_pick(r, t->chinese ? sample_given_names_zh : sample_given_names);
+        buf_printf(b, "%s%s, %s", i ? " and " : "", family, given);
+        if (!t->chinese && sample_random_below(r, 3) == 0)
+            buf_printf(b, " %c.", 'A' + (int)sample_random_below(r, 26));
     }
-    close_value(b, s);
+    buf_printf(b, "%s,\n", s->close);
 }
 
 static void add_issue(struct buf *b, const struct style *s, struct sample_random *r, int volume,
@@ -87,28 +52,9 @@ static void add_issue(struct buf *b, const struct style *s, struct sample_random
     int64_t page = 1 + serial * 11 % 9000;
     add_number(b, s, s->volume, volume);
     add_number(b, s, s->number, month + 1);
-    open_value(b, s, s->pages);
-    buf_add_int(b, page);
-    buf_add_lit(b, "--");
-    buf_add_int(b, page + 4 + sample_random_below(r, 18));
-    close_value(b, s);
-    add_z(b, s->month);
-    add_z(b, months[month]);
-    buf_add_lit(b, ",\n");
-}
-
-/* 10.5555 is the prefix reserved for tests: these DOIs do not resolve. */
-static void add_doi(struct buf *b, const struct style *s, const char *code, int year,
-                    int64_t serial)
-{
-    open_value(b, s, s->doi);
-    buf_add_lit(b, "10.5555/");
-    add_z(b, code);
-    buf_add_char(b, '.');
-    buf_add_int(b, year);
-    buf_add_char(b, '.');
-    add_serial(b, serial);
-    close_value(b, s);
+    buf_printf(b, "%s%s%lld--%lld%s,\n", s->pages, s->open, (long long)page,
+               (long long)page + 4 + sample_random_below(r, 18), s->close);
+    buf_printf(b, "%s%s,\n", s->month, months[month]);
 }
 
 void sample_paper(struct buf *b, struct sample_random *r, const struct sample_journal *j, int year,
@@ -117,26 +63,18 @@ void sample_paper(struct buf *b, struct sample_random *r, const struct sample_jo
     /* By the code, so that a journal has the same style in all years. */
     const struct style *s = &styles[(unsigned char)j->code[0] % 3];
     struct sample_theme t = sample_theme(r, j);
-    add_z(b, s->entry);
-    add_z(b, j->code);
-    buf_add_int(b, year);
-    buf_add_char(b, '-');
-    add_serial(b, serial);
-    buf_add_lit(b, ",\n");
+    buf_printf(b, "%s%s%d-%07lld,\n", s->entry, j->code, year, (long long)serial);
     add_authors(b, s, &t);
-    add_z(b, s->title);
-    add_z(b, s->title_open);
+    buf_printf(b, "%s%s", s->title, s->title_open);
     sample_title(b, &t);
-    add_z(b, s->title_close);
-    open_value(b, s, s->journal);
-    add_z(b, j->full_name);
-    close_value(b, s);
+    buf_printf(b, "%s%s%s%s%s,\n", s->title_close, s->journal, s->open, j->full_name, s->close);
     add_number(b, s, s->year, year);
     add_issue(b, s, r, year - j->first_year + 1, serial);
+    /* 10.5555 is the prefix reserved for tests: these DOIs do not resolve. */
     if (sample_random_below(r, SAMPLE_NO_DOI_ONE_IN) != 0)
-        add_doi(b, s, j->code, year, serial);
-    open_value(b, s, s->abstract);
+        buf_printf(b, "%s%s10.5555/%s.%d.%07lld%s,\n", s->doi, s->open, j->code, year,
+                   (long long)serial, s->close);
+    buf_printf(b, "%s%s", s->abstract, s->open);
     sample_abstract(b, &t);
-    add_z(b, s->close);
-    buf_add_lit(b, "\n}\n\n");
+    buf_printf(b, "%s\n}\n\n", s->close);
 }

@@ -52,53 +52,36 @@ struct sample_theme sample_theme(struct sample_random *r, const struct sample_jo
 
 /* --- slots --- */
 
-static void add_decimal(struct buf *b, unsigned hundredths)
-{
-    char digits[] = {'.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10)};
-    buf_add_int(b, hundredths / 100);
-    buf_add(b, digits, sizeof digits);
-}
-
-static void add_percentage(struct buf *b, struct sample_random *r)
-{
-    unsigned tenths = 11 + sample_random_below(r, 600);
-    buf_add_int(b, tenths / 10);
-    buf_add_char(b, '.');
-    buf_add_int(b, tenths % 10);
-    buf_add_lit(b, "\\%");
-}
-
-/* A ratio and the interval around it. */
+/* A ratio and the interval around it, all in hundredths. */
 static void add_interval(struct buf *b, struct sample_random *r)
 {
     unsigned ratio = 60 + sample_random_below(r, 180);
     unsigned width = 8 + sample_random_below(r, 30);
-    add_decimal(b, ratio);
-    buf_add_lit(b, ", 95\\% CI ");
-    add_decimal(b, ratio - width);
-    buf_add_lit(b, "--");
-    add_decimal(b, ratio + width + width / 5);
+    unsigned low = ratio - width, high = ratio + width + width / 5;
+    buf_printf(b, "%u.%02u, 95\\%% CI %u.%02u--%u.%02u", ratio / 100, ratio % 100, low / 100,
+               low % 100, high / 100, high % 100);
 }
 
 static void add_number(struct buf *b, struct sample_random *r, char slot)
 {
+    unsigned n;
     switch (slot) {
     case 'n':
         buf_add_int(b, 40 + sample_random_below(r, 9000));
         return;
     case 'p':
-        add_percentage(b, r);
+        n = 11 + sample_random_below(r, 600);
+        buf_printf(b, "%u.%u\\%%", n / 10, n % 10);
         return;
     case 'r':
-        add_decimal(b, 60 + sample_random_below(r, 180));
+        n = 60 + sample_random_below(r, 180);
+        buf_printf(b, "%u.%02u", n / 100, n % 100);
         return;
     case 'i':
         add_interval(b, r);
         return;
     case 't':
-        buf_add_lit(b, "$p < 0.0");
-        buf_add_int(b, 1 + sample_random_below(r, 5));
-        buf_add_char(b, '$');
+        buf_printf(b, "$p < 0.0%u$", 1 + sample_random_below(r, 5));
         return;
     default:
         check(slot == 'y');
@@ -106,28 +89,15 @@ static void add_number(struct buf *b, struct sample_random *r, char slot)
     }
 }
 
+/* NULL: the slot is for a number. */
 static const char *word(const struct sample_theme *t, char slot)
 {
-    switch (slot) {
-    case 'S':
-        return t->subject;
-    case 'F':
-        return t->factors[0];
-    case 'G':
-        return t->factors[1];
-    case 'O':
-        return t->outcomes[0];
-    case 'P':
-        return t->outcomes[1];
-    case 'M':
-        return t->methods[0];
-    case 'N':
-        return t->methods[1];
-    case 'D':
-        return t->material;
-    default:
-        return NULL;
-    }
+    const char *const words[128] = {
+        ['S'] = t->subject,     ['F'] = t->factors[0],  ['G'] = t->factors[1],
+        ['O'] = t->outcomes[0], ['P'] = t->outcomes[1], ['M'] = t->methods[0],
+        ['N'] = t->methods[1],  ['D'] = t->material,
+    };
+    return words[(unsigned char)slot % 128];
 }
 
 static void add_word(struct buf *b, const char *w, bool capital)

@@ -16,17 +16,10 @@
 #define SPILL_BYTES       (256 * 1024)
 #define UPDATE_DATE       "10/31/2025"
 
-static const char info_dir[] = "PaperAndTagInfo";
-static const char paper_csv[] = "PaperAndTagInfo/InfoList.Paper.csv";
-static const char tag_csv[] = "PaperAndTagInfo/InfoList.Tag.csv";
-static const char paper_tag_csv[] = "PaperAndTagInfo/InfoList.PaperWithTag.csv";
-static const char key_file[] = "APIKey/sample.txt";
-
 struct tree {
     const struct sample_options *options;
     struct progress *progress;
     struct sample_total *total;
-    struct arena arena; /* paths: a few kilobytes for any number of papers */
 };
 
 /* --- the tables --- */
@@ -38,8 +31,9 @@ static void add_row(struct csv_writer *w, const char *const *cells)
     csv_end_row(w);
 }
 
-static void fill_papers(struct csv_writer *w)
+static void fill_papers(struct csv_writer *w, const struct sample_options *o)
 {
+    (void)o;
     add_row(w, SAMPLE_LIST("Name", "FullName", "DataRange", "UpdateDate", "Price"));
     for (int i = 0; i < sample_journal_count; i++) {
         const struct sample_journal *j = &sample_journals[i];
@@ -56,12 +50,13 @@ static void fill_papers(struct csv_writer *w)
 
 static void add_tag(struct csv_writer *w, struct map *seen, const char *tag, const char *type)
 {
-    if (!map_set(seen, str_of(tag), seen)) /* any value will do */
+    if (map_add(seen, str_of(tag)))
         add_row(w, SAMPLE_LIST(tag, type));
 }
 
-static void fill_tags(struct csv_writer *w)
+static void fill_tags(struct csv_writer *w, const struct sample_options *o)
 {
+    (void)o;
     struct map *seen = map_new();
     add_row(w, SAMPLE_LIST("Tag", "TagType"));
     for (int i = 0; i < sample_journal_count; i++)
@@ -74,8 +69,9 @@ static void fill_tags(struct csv_writer *w)
     map_free(seen);
 }
 
-static void fill_paper_tags(struct csv_writer *w)
+static void fill_paper_tags(struct csv_writer *w, const struct sample_options *o)
 {
+    (void)o;
     add_row(w, SAMPLE_LIST("Name", "Tag"));
     for (int i = 0; i < sample_journal_count; i++) {
         const struct sample_journal *j = &sample_journals[i];
@@ -86,16 +82,37 @@ static void fill_paper_tags(struct csv_writer *w)
     }
 }
 
+static void fill_keys(struct csv_writer *w, const struct sample_options *o)
+{
+    struct sample_random r = sample_random_stream((uint64_t)o->seed, UINT64_MAX);
+    for (int i = 0; i < KEYS; i++) {
+        unsigned long long high = sample_random_next(&r), low = sample_random_next(&r);
+        buf_printf(w->out, "sk-sample-%016llx%016llx\n", high, low);
+    }
+}
+
+static const struct table {
+    const char *name;
+    void (*fill)(struct csv_writer *w, const struct sample_options *o);
+} tables[] = {
+    {"PaperAndTagInfo/InfoList.Paper.csv", fill_papers},
+    {"PaperAndTagInfo/InfoList.Tag.csv", fill_tags},
+    {"PaperAndTagInfo/InfoList.PaperWithTag.csv", fill_paper_tags},
+    {"APIKey/sample.txt", fill_keys},
+};
+
+#define TABLES (sizeof tables / sizeof *tables)
+
 /* --- files --- */
 
-static const char *path_of(struct tree *t, const char *name)
+static const char *path_of(const struct sample_options *o, const char *name)
 {
-    return arena_printf(&t->arena, "%s/%s", t->options->dir, name);
+    return arena_printf(o->arena, "%s/%s", o->dir, name);
 }
 
 static int make_dir(struct tree *t, const char *name)
 {
-    const char *path = path_of(t, name);
+    const char *path = path_of(t->options, name);
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return 0;
     return sample_complain(path, strerror(errno));
@@ -111,7 +128,7 @@ struct file {
 /* The file must not exist: nothing is ever overwritten. */
 static int open_file(struct tree *t, struct file *f, const char *name)
 {
-    *f = (struct file){.path = path_of(t, name)};
+    *f = (struct file){.path = path_of(t->options, name)};
     f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     buf_init(&f->buf);
     return f->fd < 0 ? sample_complain(f->path, strerror(errno)) : 0;
@@ -144,36 +161,22 @@ static int close_file(struct tree *t, struct file *f, int err)
     return err;
 }
 
-static int write_table(struct tree *t, const char *name, void (*fill)(struct csv_writer *w))
+static int write_table(struct tree *t, const struct table *table)
 {
     struct file f;
-    int err = open_file(t, &f, name);
+    int err = open_file(t, &f, table->name);
     if (err)
         return err;
-    struct csv_writer w = {.out = &f.buf};
-    fill(&w);
-    return close_file(t, &f, 0);
-}
-
-static int write_keys(struct tree *t)
-{
-    struct file f;
-    int err = open_file(t, &f, key_file);
-    if (err)
-        return err;
-    struct sample_random r = sample_random_stream((uint64_t)t->options->seed, UINT64_MAX);
-    for (int i = 0; i < KEYS; i++) {
-        unsigned long long high = sample_random_next(&r), low = sample_random_next(&r);
-        buf_printf(&f.buf, "sk-sample-%016llx%016llx\n", high, low);
-    }
+    table->fill(&(struct csv_writer){.out = &f.buf}, t->options);
     return close_file(t, &f, 0);
 }
 
 /* --- papers --- */
 
-static const char *bib_name(struct arena *a, const struct sample_journal *j, int year)
+static const char *bib_name(const struct sample_options *o, const struct sample_journal *j,
+                            int year)
 {
-    return arena_printf(a, "Data/%s/%s-%d.bib", j->name, j->name, year);
+    return arena_printf(o->arena, "Data/%s/%s-%d.bib", j->name, j->name, year);
 }
 
 static int fill_bib(struct tree *t, struct file *f, const struct sample_journal *j, int year,
@@ -196,7 +199,7 @@ static int fill_bib(struct tree *t, struct file *f, const struct sample_journal 
 static int write_bib(struct tree *t, const struct sample_journal *j, int year, int64_t count)
 {
     struct file f;
-    int err = open_file(t, &f, bib_name(&t->arena, j, year));
+    int err = open_file(t, &f, bib_name(t->options, j, year));
     if (err)
         return err;
     err = fill_bib(t, &f, j, year, count);
@@ -223,15 +226,16 @@ static int64_t all_shares(void)
 static int write_journal(struct tree *t, const struct sample_journal *j, int64_t *shares,
                          int64_t of)
 {
-    struct arena_mark mark = arena_mark(&t->arena);
-    int err = make_dir(t, arena_printf(&t->arena, "Data/%s", j->name));
+    struct arena *a = t->options->arena;
+    struct arena_mark mark = arena_mark(a);
+    int err = make_dir(t, arena_printf(a, "Data/%s", j->name));
     for (int year = j->first_year; !err && year <= SAMPLE_LAST_YEAR; year++) {
         *shares += share(j, year);
         int64_t count = t->options->papers * *shares / of - t->total->papers;
         if (count > 0)
             err = write_bib(t, j, year, count);
     }
-    arena_reset(&t->arena, mark);
+    arena_reset(a, mark);
     t->total->journals++;
     return err;
 }
@@ -245,18 +249,14 @@ static int write_journals(struct tree *t)
     return err;
 }
 
-static int write_info(struct tree *t)
+static int write_tables(struct tree *t)
 {
-    int err = make_dir(t, info_dir);
-    if (!err)
-        err = write_table(t, paper_csv, fill_papers);
-    if (!err)
-        err = write_table(t, tag_csv, fill_tags);
-    if (!err)
-        err = write_table(t, paper_tag_csv, fill_paper_tags);
+    int err = make_dir(t, "PaperAndTagInfo");
     if (!err)
         err = make_dir(t, "APIKey");
-    return err ? err : write_keys(t);
+    for (size_t i = 0; !err && i < TABLES; i++)
+        err = write_table(t, &tables[i]);
+    return err;
 }
 
 int sample_tree_write(const struct sample_options *o, struct progress *p,
@@ -264,35 +264,27 @@ int sample_tree_write(const struct sample_options *o, struct progress *p,
 {
     *total = (struct sample_total){.papers = 0};
     struct tree t = {.options = o, .progress = p, .total = total};
-    arena_init(&t.arena);
-    int err = write_info(&t);
-    if (!err)
-        err = write_journals(&t);
-    arena_release(&t.arena);
-    return err;
+    int err = write_tables(&t);
+    return err ? err : write_journals(&t);
 }
 
 /* --- removal --- */
 
-static int remove_file(struct arena *a, const char *dir, const char *name)
+static int remove_file(const struct sample_options *o, const char *name)
 {
-    const char *path = arena_printf(a, "%s/%s", dir, name);
+    const char *path = path_of(o, name);
     if (unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR)
         return 0;
     return sample_complain(path, strerror(errno));
 }
 
-int sample_tree_remove(const char *dir)
+int sample_tree_remove(const struct sample_options *o)
 {
-    struct arena a;
-    arena_init(&a);
-    const char *const names[] = {paper_csv, tag_csv, paper_tag_csv, key_file};
     int err = 0;
-    for (size_t i = 0; !err && i < sizeof names / sizeof *names; i++)
-        err = remove_file(&a, dir, names[i]);
+    for (size_t i = 0; !err && i < TABLES; i++)
+        err = remove_file(o, tables[i].name);
     for (int i = 0; !err && i < sample_journal_count; i++)
         for (int y = SAMPLE_FIRST_YEAR; !err && y <= SAMPLE_LAST_YEAR; y++)
-            err = remove_file(&a, dir, bib_name(&a, &sample_journals[i], y));
-    arena_release(&a);
+            err = remove_file(o, bib_name(o, &sample_journals[i], y));
     return err;
 }

@@ -86,18 +86,13 @@ static int read_options(int argc, char **argv, struct setup *u)
     return opt_parse(&c, argc, argv);
 }
 
-static bool address_fits(const char *address)
-{
-    struct sockaddr_storage at;
-    socklen_t n;
-    return config_address(str_of(address), &at, &n);
-}
-
 /* What the table of options cannot check. */
 static int check_options(struct setup *u)
 {
     const char *address = u->options.listen;
-    if (!address_fits(address))
+    struct sockaddr_storage at;
+    socklen_t n;
+    if (!config_address(str_of(address), &at, &n))
         return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
     struct str bad;
     if (!u->fail_kinds || sim_fault_kinds(str_of(u->fail_kinds), &u->options.faults.kinds, &bad))
@@ -135,7 +130,7 @@ static int load_keys(struct arena *a, const char *path, struct map **out)
     while (text.p) {
         struct str line = sim_trim(str_cut(&text, '\n'));
         if (line.n)
-            map_set(*out, line, *out); /* any value will do */
+            map_add(*out, line);
     }
     return map_count(*out) ? 0 : complain(path, "holds no key");
 }
@@ -163,24 +158,21 @@ struct run {
     int err;
 };
 
-static int listen_and_serve(struct task *t, struct run *r)
-{
-    int fd;
-    int err = listener_open(t, r->sim->options.listen, 0, &fd);
-    if (err)
-        return complain("--listen", task_error(t));
-    /* A supervisor reads the port from this line. */
-    printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
-    fflush(stdout);
-    err = http_server_run(t, r->server, fd);
-    close(fd);
-    return r->draining ? 0 : err;
-}
-
 static void serve(struct task *t, void *arg)
 {
     struct run *r = arg;
-    r->err = listen_and_serve(t, r);
+    int fd;
+    r->err = listener_open(t, r->sim->options.listen, 0, &fd);
+    if (r->err) {
+        complain("--listen", task_error(t));
+        return;
+    }
+    /* A supervisor reads the port from this line. */
+    printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
+    fflush(stdout);
+    int err = http_server_run(t, r->server, fd);
+    close(fd);
+    r->err = r->draining ? 0 : err;
 }
 
 /* The first signal drains, the second cancels all requests. */
@@ -224,7 +216,6 @@ static void sim_init(struct sim *s)
     *s = (struct sim){.count = 0};
     sim_stats_init(&s->stats);
     waitq_init(&s->quit);
-    sim_brief_init(&s->brief);
     buf_init(&s->content);
 }
 

@@ -26,7 +26,6 @@ static void world_open(struct task *t, struct world *w, const char *question)
     *w = (struct world){.permits = {.keys = 3}, .metrics = metrics_open(-1, 1, 0)};
     sim_stats_init(&sim.stats);
     waitq_init(&sim.quit);
-    sim_brief_init(&sim.brief);
     buf_init(&sim.content);
     site_open_tcp(t, &w->site, (struct http_options){.behind_tls = false}, NULL, 0, NULL);
     sim_routes(w->site.server, &sim);

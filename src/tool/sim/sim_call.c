@@ -9,16 +9,10 @@
 
 static enum sim_outcome outcome_of(int status)
 {
-    switch (status) {
-    case 400:
-        return OUTCOME_INVALID;
-    case 401:
-        return OUTCOME_UNAUTHORIZED;
-    case 429:
-        return OUTCOME_LIMITED;
-    default:
-        return OUTCOME_FAULT;
-    }
+    return status == 400   ? OUTCOME_INVALID
+           : status == 401 ? OUTCOME_UNAUTHORIZED
+           : status == 429 ? OUTCOME_LIMITED
+                           : OUTCOME_FAULT;
 }
 
 static const char *type_of(int status)
@@ -68,6 +62,8 @@ static int64_t admit(struct task *t, struct sim_call *c, struct sim_usage usage)
     sim_window_add(&c->key->granted, now_ms, tokens);
     c->key->prompt_tokens += usage.prompt_tokens;
     c->key->completion_tokens += usage.completion_tokens;
+    c->sim->stats.prompt_tokens += usage.prompt_tokens;
+    c->sim->stats.completion_tokens += usage.completion_tokens;
     return 0;
 }
 
@@ -91,17 +87,24 @@ struct buf *sim_call_buf(struct sim_call *c)
     return w.out;
 }
 
-static int reply_stream(struct task *t, struct sim_call *c, const struct sim_reply *r)
+static int reply_stream(struct task *t, struct sim_call *c, const struct sim_reply *r,
+                        size_t piece_bytes, int64_t pause_ms)
 {
     int err = http_stream_begin(t, c->x, 200, r->type);
-    if (!err)
-        err = http_stream_write(t, c->x, r->body);
+    for (struct str rest = r->body; !err && rest.n;) {
+        size_t n = rest.n < piece_bytes ? rest.n : piece_bytes;
+        err = http_stream_write(t, c->x, str_from(rest.p, n));
+        rest = str_skip(rest, n);
+        if (!err && pause_ms && !http_draining(c->x))
+            err = task_sleep(t, pause_ms);
+    }
     return err ? err : http_stream_end(t, c->x);
 }
 
 static int reply_whole(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
-    return r->stream ? reply_stream(t, c, r) : http_reply(t, c->x, 200, r->type, r->body);
+    return r->stream ? reply_stream(t, c, r, r->body.n, 0)
+                     : http_reply(t, c->x, 200, r->type, r->body);
 }
 
 /* Sends nothing until stall_ms are over or the server drains. */
@@ -138,30 +141,14 @@ static int reply_garbage(struct task *t, struct sim_call *c, const struct sim_re
                       STR("<html><head><title>Welcome</title></head><body>It works</body></html>"));
 }
 
-static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r)
-{
-    int err = http_stream_begin(t, c->x, 200, r->type);
-    for (size_t at = 0; !err && at < r->body.n; at += TRICKLE_BYTES) {
-        size_t n = r->body.n - at < TRICKLE_BYTES ? r->body.n - at : TRICKLE_BYTES;
-        err = http_stream_write(t, c->x, str_from(r->body.p + at, n));
-        if (!err && !http_draining(c->x))
-            err = task_sleep(t, TRICKLE_MS);
-    }
-    return err ? err : http_stream_end(t, c->x);
-}
-
-static int reply_limited(struct task *t, struct sim_call *c)
-{
-    set_retry_after(t, c, c->sim->options.retry_after_s);
-    return reply_error(t, c, 429, "rate_limit_exceeded", "Rate limit reached by other clients.");
-}
-
 static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     c->outcome = OUTCOME_FAULT;
     switch (c->fate.fault) {
     case FAULT_LIMITED:
-        return reply_limited(t, c);
+        set_retry_after(t, c, c->sim->options.retry_after_s);
+        return reply_error(t, c, 429, "rate_limit_exceeded",
+                           "Rate limit reached by other clients.");
     case FAULT_ERROR:
         return reply_error(t, c, 500, "server_error", "The server had an error. Sorry about that.");
     case FAULT_OVERLOADED:
@@ -173,7 +160,7 @@ static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_rep
     case FAULT_GARBAGE:
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
-        return trickle(t, c, r);
+        return reply_stream(t, c, r, TRICKLE_BYTES, TRICKLE_MS);
     default: /* the body has the fault already */
         return reply_whole(t, c, r);
     }
@@ -214,7 +201,7 @@ static bool find_key(struct task *t, struct sim_call *c)
     struct str auth = http_header(c->x, "Authorization");
     if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
         return false;
-    struct str key = str_trim(str_from(auth.p + 7, auth.n - 7));
+    struct str key = str_trim(str_skip(auth, 7));
     if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
         return false;
     c->key = sim_stats_key(&c->sim->stats, key);

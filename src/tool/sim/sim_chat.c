@@ -13,11 +13,6 @@ static int wrong(const char **why, const char *message)
 
 /* --- the brief --- */
 
-void sim_brief_init(struct sim_brief *b)
-{
-    *b = (struct sim_brief){.tokens = 0};
-}
-
 void sim_brief_release(struct sim_brief *b)
 {
     buf_release(&b->text);
@@ -224,44 +219,24 @@ void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map
 
 /* --- writing --- */
 
-static void add_quoted(struct buf *out, struct str s)
-{
-    buf_add_char(out, '"');
-    json_escape(out, s);
-    buf_add_char(out, '"');
-}
-
-static void add_id(struct buf *out, uint64_t number)
-{
-    char id[] = "chatcmpl-0000000000000000";
-    for (size_t i = sizeof(id) - 2; number; number >>= 4)
-        id[i--] = "0123456789abcdef"[number & 15];
-    buf_add(out, id, sizeof(id) - 1);
-}
-
-static void add_head(const struct sim_chat *c, uint64_t number, int64_t created, struct str object,
+/* All that comes before the choices. */
+static void add_head(const struct sim_chat *c, uint64_t number, int64_t created, const char *object,
                      struct buf *out)
 {
-    buf_add_lit(out, "{\"id\":\"");
-    add_id(out, number);
-    buf_add_lit(out, "\",\"object\":\"");
-    buf_add_str(out, object);
-    buf_add_lit(out, "\",\"created\":");
-    buf_add_int(out, created);
-    buf_add_lit(out, ",\"model\":");
-    add_quoted(out, c->model);
-    buf_add_lit(out, ",\"choices\":[");
+    buf_printf(out, "{\"id\":\"chatcmpl-%016llx\",\"object\":\"%s\",\"created\":%lld,\"model\":\"",
+               (unsigned long long)number, object, (long long)created);
+    json_escape(out, c->model);
+    buf_add_lit(out, "\",\"choices\":[");
 }
 
+/* The usage, which is the last member. */
 static void add_usage(const struct sim_chat *c, const struct sim_answer *answer, struct buf *out)
 {
-    buf_add_lit(out, ",\"usage\":{\"prompt_tokens\":");
-    buf_add_int(out, c->prompt_tokens);
-    buf_add_lit(out, ",\"completion_tokens\":");
-    buf_add_int(out, answer->tokens);
-    buf_add_lit(out, ",\"total_tokens\":");
-    buf_add_int(out, c->prompt_tokens + answer->tokens);
-    buf_add_char(out, '}');
+    buf_printf(out,
+               ",\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
+               "\"total_tokens\":%lld}}",
+               (long long)c->prompt_tokens, (long long)answer->tokens,
+               (long long)(c->prompt_tokens + answer->tokens));
 }
 
 static struct str finish_reason(const struct sim_answer *answer)
@@ -272,14 +247,13 @@ static struct str finish_reason(const struct sim_answer *answer)
 void sim_chat_write(const struct sim_chat *c, const struct sim_answer *answer, uint64_t number,
                     int64_t created, struct buf *out)
 {
-    add_head(c, number, created, STR("chat.completion"), out);
-    buf_add_lit(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":");
-    add_quoted(out, answer->content);
-    buf_add_lit(out, ",\"refusal\":null},\"logprobs\":null,\"finish_reason\":");
+    add_head(c, number, created, "chat.completion", out);
+    buf_add_lit(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"");
+    json_escape(out, answer->content);
+    buf_add_lit(out, "\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":");
     buf_add_str(out, finish_reason(answer));
     buf_add_lit(out, "}]");
     add_usage(c, answer, out);
-    buf_add_char(out, '}');
 }
 
 struct stream {
@@ -292,7 +266,7 @@ struct stream {
 static void begin_event(const struct stream *s)
 {
     buf_add_lit(s->out, "data: ");
-    add_head(s->chat, s->number, s->created, STR("chat.completion.chunk"), s->out);
+    add_head(s->chat, s->number, s->created, "chat.completion.chunk", s->out);
 }
 
 /* role is for the first piece, piece.p == NULL for the last. */
@@ -303,12 +277,11 @@ static void add_event(const struct stream *s, bool role, struct str piece, struc
     if (role)
         buf_add_lit(s->out, "\"role\":\"assistant\",");
     if (piece.p) {
-        buf_add_lit(s->out, "\"content\":");
-        add_quoted(s->out, piece);
+        buf_add_lit(s->out, "\"content\":\"");
+        json_escape(s->out, piece);
+        buf_add_char(s->out, '"');
     }
-    buf_add_lit(s->out, "},\"finish_reason\":");
-    buf_add_str(s->out, finish);
-    buf_add_lit(s->out, "}]}\n\n");
+    buf_printf(s->out, "},\"finish_reason\":%.*s}]}\n\n", STR_ARG(finish));
 }
 
 void sim_chat_write_stream(const struct sim_chat *c, const struct sim_answer *answer,
@@ -320,14 +293,14 @@ void sim_chat_write_stream(const struct sim_chat *c, const struct sim_answer *an
     while (rest.n) {
         struct str piece = sim_clip(rest, PIECE_BYTES_MAX);
         add_event(&s, false, piece, STR("null"));
-        rest = str_from(rest.p + piece.n, rest.n - piece.n);
+        rest = str_skip(rest, piece.n);
     }
     add_event(&s, false, STR_NULL, finish_reason(answer));
     if (c->usage_in_stream) {
         begin_event(&s);
         buf_add_char(out, ']');
         add_usage(c, answer, out);
-        buf_add_lit(out, "}\n\n");
+        buf_add_lit(out, "\n\n");
     }
     buf_add_lit(out, "data: [DONE]\n\n");
 }

@@ -11,7 +11,7 @@
 
 /* A parsed system message. Nearly every call has the same one as the call before: a brief caches it
  * and the words of its question. */
-struct sim_brief {
+struct sim_brief {   /* begins as all zero */
     struct buf text; /* of the message */
     int64_t tokens;
     struct str question;       /* in text; p == NULL: it has none */
@@ -19,7 +19,6 @@ struct sim_brief {
     struct arena arena;
 };
 
-void sim_brief_init(struct sim_brief *b);
 void sim_brief_release(struct sim_brief *b);
 
 struct sim_chat { /* what a request asks for; borrows its JSON */

@@ -221,7 +221,6 @@ static void test_cut_short(void)
 int main(void)
 {
     arena_init(&arena);
-    sim_brief_init(&brief);
     test_read();
     test_brief();
     test_wrong();

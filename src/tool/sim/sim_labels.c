@@ -2,17 +2,6 @@
 
 #include "tool/sim/sim_words.h"
 
-static char marks[2]; /* not relevant, relevant: only their addresses matter */
-
-static struct str lower(struct arena *a, struct str s)
-{
-    char *p = str_z(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] | 0x20);
-    return str_from(p, s.n);
-}
-
 /* The column without its quotes; a quote inside is written twice. */
 static struct str unquote(struct arena *a, struct str s)
 {
@@ -54,7 +43,7 @@ static bool add_line(struct arena *a, struct map *labels, struct str line)
     bool yes = str_eq(label, STR("1"));
     if (!yes && !str_eq(label, STR("0")))
         return false;
-    map_set(labels, lower(a, doi), &marks[yes]);
+    map_set_int(labels, str_lower(a, doi), yes);
     return true;
 }
 
@@ -62,7 +51,7 @@ struct map *sim_labels_read(struct arena *a, struct str text, const char **why)
 {
     struct map *labels = map_new();
     if (str_starts(text, STR("\xEF\xBB\xBF")))
-        text = str_from(text.p + 3, text.n - 3);
+        text = str_skip(text, 3);
     struct arena_mark mark = arena_mark(a);
     for (size_t number = 1; text.p; number++) {
         if (!add_line(a, labels, str_cut(&text, '\n'))) {
@@ -77,8 +66,9 @@ struct map *sim_labels_read(struct arena *a, struct str text, const char **why)
 
 bool sim_labels_get(struct arena *a, const struct map *labels, struct str doi, bool *relevant)
 {
-    const char *mark = map_get(labels, lower(a, doi));
-    if (mark)
-        *relevant = mark == &marks[true];
-    return mark;
+    int64_t label;
+    if (!map_get_int(labels, str_lower(a, doi), &label))
+        return false;
+    *relevant = label;
+    return true;
 }

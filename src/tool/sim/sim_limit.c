@@ -7,15 +7,10 @@
 
 #define CAP_MIN 64 /* a power of two, as every later capacity */
 
-void sim_window_init(struct sim_window *w)
-{
-    *w = (struct sim_window){0};
-}
-
 void sim_window_release(struct sim_window *w)
 {
     free(w->ring);
-    sim_window_init(w);
+    *w = (struct sim_window){0};
 }
 
 static struct sim_slot *slot(const struct sim_window *w, size_t i)

@@ -15,14 +15,13 @@ struct sim_slot {
     int64_t at_ms, requests, tokens;
 };
 
-struct sim_window {
+struct sim_window { /* begins as all zero */
     struct sim_slot *ring;
     size_t cap, head, count;
     int64_t requests, tokens;           /* in the window that ends with the newest slot */
     int64_t requests_peak, tokens_peak; /* the most that any window held */
 };
 
-void sim_window_init(struct sim_window *w);
 void sim_window_release(struct sim_window *w);
 /* Counts one request and its tokens. Time never goes back. */
 void sim_window_add(struct sim_window *w, int64_t now_ms, int64_t tokens);

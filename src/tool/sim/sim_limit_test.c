@@ -5,9 +5,8 @@
 
 static void test_edges(void)
 {
-    struct sim_window w;
+    struct sim_window w = {0};
     struct sim_limit two = {.requests_max = 2};
-    sim_window_init(&w);
     sim_window_add(&w, 1000, 0);
     is_int(sim_window_wait_ms(&w, &two, 1000, 0), 0, "a second place is free");
     sim_window_add(&w, 1500, 0);
@@ -23,9 +22,8 @@ static void test_edges(void)
 
 static void test_tokens(void)
 {
-    struct sim_window w;
+    struct sim_window w = {0};
     struct sim_limit limit = {.tokens_max = 100};
-    sim_window_init(&w);
     sim_window_add(&w, 0, 40);
     sim_window_add(&w, 10, 40);
     is_int(sim_window_wait_ms(&w, &limit, 20, 20), 0, "up to the limit");
@@ -72,8 +70,7 @@ static void test_random(struct task *t, void *arg)
     static struct naive n;
     struct loop *l = task_loop(t);
     struct sim_limit limit = {.requests_max = 120, .tokens_max = 20000};
-    struct sim_window w;
-    sim_window_init(&w);
+    struct sim_window w = {0};
     int wrong = 0, too_late = 0, too_early = 0, most = 0;
     while (n.count < EVENTS) {
         int64_t now = loop_now_ms(l), tokens = (int64_t)(loop_random(l) % 400);
@@ -103,8 +100,7 @@ static void test_random(struct task *t, void *arg)
 
 static void test_memory(void)
 {
-    struct sim_window w;
-    sim_window_init(&w);
+    struct sim_window w = {0};
     for (int64_t ms = 0; ms < 3 * SIM_WINDOW_MS; ms++)
         for (int i = 0; i < 10; i++)
             sim_window_add(&w, ms, 1);

@@ -7,19 +7,15 @@
 
 /* --- chat completions --- */
 
-static int64_t wall_seconds(struct task *t)
-{
-    return loop_wall_ms(task_loop(t)) / 1000;
-}
-
 static struct sim_reply write_chat(struct task *t, struct sim_call *c, const struct sim_chat *chat,
                                    const struct sim_answer *answer)
 {
     struct buf *out = sim_call_buf(c);
+    int64_t now_s = loop_wall_ms(task_loop(t)) / 1000;
     if (chat->stream)
-        sim_chat_write_stream(chat, answer, c->number, wall_seconds(t), out);
+        sim_chat_write_stream(chat, answer, c->number, now_s, out);
     else
-        sim_chat_write(chat, answer, c->number, wall_seconds(t), out);
+        sim_chat_write(chat, answer, c->number, now_s, out);
     const char *type = chat->stream ? "text/event-stream" : "application/json";
     return (struct sim_reply){type, buf_str(out), chat->stream};
 }

@@ -59,8 +59,6 @@ struct sim_key *sim_stats_key(struct sim_stats *s, struct str key)
     if (k || map_count(s->keys) == SIM_KEYS_MAX)
         return k;
     k = check_memory(calloc(1, sizeof(*k)));
-    sim_window_init(&k->arrived);
-    sim_window_init(&k->granted);
     map_set(s->keys, key, k);
     return k;
 }
@@ -118,19 +116,10 @@ static void write_keys(const struct sim_stats *s, struct json_writer *w)
 
 static void write_tokens(const struct sim_stats *s, struct json_writer *w)
 {
-    size_t at = 0;
-    struct str name;
-    void *value;
-    int64_t prompt = 0, completion = 0;
-    while (map_next(s->keys, &at, &name, &value)) {
-        const struct sim_key *key = value;
-        prompt += key->prompt_tokens;
-        completion += key->completion_tokens;
-    }
     jw_object(w);
-    jw_put_int(w, "prompt", prompt);
-    jw_put_int(w, "completion", completion);
-    jw_put_int(w, "total", prompt + completion);
+    jw_put_int(w, "prompt", s->prompt_tokens);
+    jw_put_int(w, "completion", s->completion_tokens);
+    jw_put_int(w, "total", s->prompt_tokens + s->completion_tokens);
     jw_end_object(w);
 }
 

@@ -30,7 +30,7 @@ struct sim_key {
 
 struct sim_stats {
     struct map *keys; /* to struct sim_key */
-    int64_t requests, in_flight, in_flight_peak;
+    int64_t requests, in_flight, in_flight_peak, prompt_tokens, completion_tokens;
     int64_t outcomes[OUTCOME_COUNT], faults[FAULT_COUNT];
 };
 

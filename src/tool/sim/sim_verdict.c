@@ -10,16 +10,11 @@ static size_t label_bytes(struct str line, struct str label)
 {
     if (line.n <= label.n || !str_ieq(str_from(line.p, label.n), label))
         return 0;
-    struct str rest = str_from(line.p + label.n, line.n - label.n);
-    size_t blanks = 0;
-    while (blanks < rest.n && rest.p[blanks] == ' ')
-        blanks++;
-    rest = str_from(rest.p + blanks, rest.n - blanks);
-    if (str_starts(rest, STR(":")))
-        return label.n + blanks + 1;
-    if (str_starts(rest, STR("：")))
-        return label.n + blanks + sizeof("：") - 1;
-    return 0;
+    size_t n = label.n;
+    while (n < line.n && line.p[n] == ' ')
+        n++;
+    struct str rest = str_skip(line, n);
+    return str_starts(rest, STR(":")) ? n + 1 : str_starts(rest, STR("：")) ? n + STR("：").n : 0;
 }
 
 static const struct {

@@ -348,11 +348,7 @@ static bool is_space(char c)
 
 struct str sim_trim(struct str s)
 {
-    while (s.n && is_space(s.p[0]))
-        s = str_from(s.p + 1, s.n - 1);
-    while (s.n && is_space(s.p[s.n - 1]))
-        s.n--;
-    return s;
+    return str_trim_if(s, is_space);
 }
 
 /* --- tokens --- */

@@ -153,38 +153,25 @@ static int add_main(int argc, char **argv)
                         argc, argv);
 }
 
-static int money_main(const char *name, bool takes, int argc, char **argv)
+/* recharge and deduct */
+static int money_main(int argc, char **argv)
 {
-    struct options o = {.takes = takes};
+    struct options o = {.takes = strcmp(argv[0], "deduct") == 0};
     const struct opt opts[] = {
         {"request", "ID", "what the movement is known by", .text = &o.request},
     };
+    const char *name = o.takes ? "user deduct" : "user recharge";
     return account_main((struct command){name, "NAME AMOUNT", money_about, opts, 1},
                         &(struct account){.problem = money_problem, .apply = act, .arg = &o}, argc,
                         argv);
 }
 
-static int recharge_main(int argc, char **argv)
-{
-    return money_main("user recharge", false, argc, argv);
-}
-
-static int deduct_main(int argc, char **argv)
-{
-    return money_main("user deduct", true, argc, argv);
-}
-
+/* ban and unban */
 static int ban_main(int argc, char **argv)
 {
-    struct options o = {.banned = true};
-    return account_main((struct command){"user ban", "NAME", ban_about, NULL, 0},
-                        &(struct account){.apply = act, .arg = &o}, argc, argv);
-}
-
-static int unban_main(int argc, char **argv)
-{
-    struct options o = {.banned = false};
-    return account_main((struct command){"user unban", "NAME", ban_about, NULL, 0},
+    struct options o = {.banned = strcmp(argv[0], "ban") == 0};
+    const char *name = o.banned ? "user ban" : "user unban";
+    return account_main((struct command){name, "NAME", ban_about, NULL, 0},
                         &(struct account){.apply = act, .arg = &o}, argc, argv);
 }
 
@@ -197,10 +184,10 @@ static int password_main(int argc, char **argv)
 
 static const struct menu_item items[] = {
     {"add", add_main, "add a user"},
-    {"recharge", recharge_main, "give a user money to spend"},
-    {"deduct", deduct_main, "take money from a user"},
+    {"recharge", money_main, "give a user money to spend"},
+    {"deduct", money_main, "take money from a user"},
     {"ban", ban_main, "end a user's sessions and refuse new ones"},
-    {"unban", unban_main, "let a banned user log in again"},
+    {"unban", ban_main, "let a banned user log in again"},
     {"password", password_main, "give a user a new password"},
 };
 
