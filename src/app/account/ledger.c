@@ -37,8 +37,7 @@ int account_ledger(struct task *t, struct api_call *c, struct json_writer *w)
         return api_refuse(t, c, "cursor", "%s", task_error(t));
     if (err)
         return err;
-    jw_key(w, STR("entries"));
-    jw_array(w);
+    jw_put_array(w, "entries");
     for (size_t i = 0; i < page.count; i++)
         put_row(t, w, &page.rows[i]);
     jw_end_array(w);

@@ -12,8 +12,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     int err = admin_list(t, c->node->sql, &all, &count);
     if (err)
         return err;
-    jw_key(w, STR("admins"));
-    jw_array(w);
+    jw_put_array(w, "admins");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
         jw_put_int(w, "uid", all[i].uid);

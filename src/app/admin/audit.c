@@ -74,8 +74,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     bool more = (int64_t)count > limit;
-    jw_key(w, STR("actions"));
-    jw_array(w);
+    jw_put_array(w, "actions");
     for (size_t i = 0; i < count && (int64_t)i < limit; i++)
         put_row(w, &rows[i]);
     jw_end_array(w);

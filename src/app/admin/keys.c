@@ -52,14 +52,9 @@ static struct str json_of(struct task *t, const struct ai_key *k)
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     put_members(t, &w, k);
-    jw_end_object(&w);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&w, task_arena(t));
 }
 
 /* --- the table api_list --- */
@@ -113,8 +108,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
                        sql_int(LISTED_MAX));
     if (err)
         return err;
-    jw_key(w, STR("keys"));
-    jw_array(w);
+    jw_put_array(w, "keys");
     for (size_t i = 0; i < r.count; i++) {
         struct ai_key k;
         record_take(&kind, sql_row(&r, i), &k);

@@ -60,8 +60,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
         return admin_cursor_refused(t, c);
     if (err)
         return err;
-    jw_key(w, STR("records"));
-    jw_array(w);
+    jw_put_array(w, "records");
     for (size_t i = 0; i < page.count; i++)
         put_row(t, w, &page.rows[i]);
     jw_end_array(w);

@@ -37,8 +37,7 @@ static void put_rate(struct json_writer *w, const char *name, int64_t used, int6
 
 static void put_work(struct json_writer *w, const struct overview_data *d)
 {
-    jw_key(w, STR("backlog"));
-    jw_object(w);
+    jw_put_object(w, "backlog");
     jw_put_int(w, "queued", d->queued);
     jw_put_int(w, "oldest_seconds", d->queue_age_ms / 1000);
     jw_put_int(w, "running", d->running);
@@ -46,11 +45,9 @@ static void put_work(struct json_writer *w, const struct overview_data *d)
     jw_put_int(w, "downloads_waiting", d->downloads_waiting);
     jw_put_int(w, "downloads_building", d->downloads_taken);
     jw_end_object(w);
-    jw_key(w, STR("workers"));
-    jw_object(w);
+    jw_put_object(w, "workers");
     jw_put_int(w, "total", d->workers);
-    jw_key(w, STR("runs"));
-    jw_array(w);
+    jw_put_array(w, "runs");
     for (size_t i = 0; i < d->work_count; i++) {
         jw_object(w);
         jw_put_str(w, "node", d->works[i].node);
@@ -65,8 +62,7 @@ static void put_work(struct json_writer *w, const struct overview_data *d)
 
 static void put_nodes(struct json_writer *w, const struct overview_data *d)
 {
-    jw_key(w, STR("nodes"));
-    jw_array(w);
+    jw_put_array(w, "nodes");
     for (size_t i = 0; i < d->node_count; i++) {
         const struct overview_node *n = &d->nodes[i];
         jw_object(w);
@@ -105,8 +101,7 @@ static void put_store(struct json_writer *w, const char *name, const struct over
 
 static void put_stores(struct json_writer *w, const struct overview_data *d)
 {
-    jw_key(w, STR("stores"));
-    jw_object(w);
+    jw_put_object(w, "stores");
     put_store(w, "redis", &d->redis);
     put_store(w, "mysql", &d->mysql);
     jw_put_int(w, "redis_slowlog", d->slowlog);
@@ -115,8 +110,7 @@ static void put_stores(struct json_writer *w, const struct overview_data *d)
 
 static void put_billing(struct json_writer *w, const struct overview_data *d, int64_t most)
 {
-    jw_key(w, STR("billing"));
-    jw_object(w);
+    jw_put_object(w, "billing");
     jw_put_int(w, "records", d->records);
     jw_put_int(w, "records_max", most);
     jw_put_bool(w, "alarm", d->records > most);
@@ -149,8 +143,7 @@ static void put_key(struct json_writer *w, const struct permits_state *k)
     jw_put_int(w, "requests_limit", k->requests_limit);
     jw_put_int(w, "tokens_used", k->tokens_used);
     jw_put_int(w, "tokens_limit", k->tokens_limit);
-    jw_key(w, STR("caps"));
-    jw_array(w);
+    jw_put_array(w, "caps");
     for (size_t i = 0; i < PERMITS_CAPS; i++) {
         jw_object(w);
         jw_put_str(w, "period", str_of(periods[i]));
@@ -166,8 +159,7 @@ static void put_key(struct json_writer *w, const struct permits_state *k)
 
 static void put_alerts(struct json_writer *w, const struct overview_alert *list, size_t count)
 {
-    jw_key(w, STR("alerts"));
-    jw_array(w);
+    jw_put_array(w, "alerts");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
         jw_put_str(w, "name", list[i].name);
@@ -188,13 +180,11 @@ static void put_all(struct json_writer *w, const struct node *n, const struct ov
     put_nodes(w, d);
     put_stores(w, d);
     put_billing(w, d, n->config->alert_billing_records);
-    jw_key(w, STR("sessions"));
-    jw_object(w);
+    jw_put_object(w, "sessions");
     jw_put_int(w, "users", d->user_sessions);
     jw_put_int(w, "admins", d->admin_sessions);
     jw_end_object(w);
-    jw_key(w, STR("keys"));
-    jw_array(w);
+    jw_put_array(w, "keys");
     for (size_t i = 0; i < d->key_count; i++)
         put_key(w, &d->keys[i]);
     jw_end_array(w);
@@ -223,14 +213,9 @@ static int send_next(struct task *t, struct api_call *c, uint64_t *seen)
     if (err)
         return err;
     *seen = d->number;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     put_all(&w, c->node, d);
-    jw_end_object(&w);
-    struct str json = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return sse_send(t, c->x, "overview", json);
+    return sse_send(t, c->x, "overview", jw_finish(&w, task_arena(t)));
 }
 
 static int events(struct task *t, struct api_call *c, struct json_writer *unused)

@@ -13,8 +13,7 @@ _Static_assert(sizeof about / sizeof *about == SWITCH_COUNT, "every switch is ex
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)t;
-    jw_key(w, STR("switches"));
-    jw_array(w);
+    jw_put_array(w, "switches");
     for (size_t i = 0; i < SWITCH_COUNT; i++) {
         jw_object(w);
         jw_put_str(w, "name", str_of(switch_word((enum switch_name)i)));

@@ -133,8 +133,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     err = s.q.p ? find_some(t, c->node->sql, &s) : find_all(t, c->node->sql, &s);
     if (err)
         return err;
-    jw_key(w, STR("users"));
-    jw_array(w);
+    jw_put_array(w, "users");
     for (size_t i = 0; i < s.count && (int64_t)i < s.limit; i++) {
         jw_object(w);
         put_members(t, w, &s.found[i]);

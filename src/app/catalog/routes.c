@@ -14,8 +14,7 @@ static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     c->degraded |= degraded;
-    jw_key(w, STR("tags"));
-    jw_array(w);
+    jw_put_array(w, "tags");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
         jw_put_str(w, "tag", tags[i].tag);
@@ -29,8 +28,7 @@ static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
 
 static void put_years(struct json_writer *w, const struct catalog_journal *j)
 {
-    jw_key(w, STR("years"));
-    jw_object(w);
+    jw_put_object(w, "years");
     for (size_t i = 0; i < j->year_count; i++) {
         char space[STR_INT_BYTES];
         jw_key(w, str_digits(space, j->years[i].year));
@@ -62,8 +60,7 @@ static int list_journals(struct task *t, struct api_call *c, struct json_writer 
     if (err)
         return err;
     c->degraded |= degraded;
-    jw_key(w, STR("journals"));
-    jw_array(w);
+    jw_put_array(w, "journals");
     for (size_t i = 0; i < count; i++)
         put_journal(w, &journals[i]);
     jw_end_array(w);
@@ -87,8 +84,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     c->degraded |= degraded;
     jw_put_int(w, "papers", e.papers);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
-    jw_key(w, STR("per_journal"));
-    jw_array(w);
+    jw_put_array(w, "per_journal");
     for (size_t i = 0; i < choice.journal_count; i++) {
         jw_object(w);
         jw_put_str(w, "journal", e.rows[i].journal);

@@ -143,17 +143,12 @@ static struct str params_of(struct task *t, struct str question, const struct di
 {
     struct buf b;
     struct json_writer j;
-    buf_init(&b);
-    jw_init(&j, &b);
-    jw_object(&j);
+    jw_begin(&j, &b);
     jw_put_str(&j, "kind", STR(DISTILL_KIND));
     jw_put_str(&j, "question", question);
     jw_put_int(&j, "papers", e->papers);
     run_put_journals(&j, e->journals, e->journal_count);
-    jw_end_object(&j);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&j, task_arena(t));
 }
 
 struct freezing {

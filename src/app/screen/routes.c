@@ -43,8 +43,7 @@ static int put_distillations(struct task *t, struct api_call *c, struct json_wri
     int err = run_distillations(t, c->node->runs, id_of(c), &ids, &count);
     if (err)
         return err;
-    jw_key(w, STR("distillations"));
-    jw_array(w);
+    jw_put_array(w, "distillations");
     for (size_t i = 0; i < count; i++)
         jw_str(w, ids[i]);
     jw_end_array(w);

@@ -184,8 +184,7 @@ static int reply_refusal(struct task *t, struct api_call *c)
     http_json(c->x, &w);
     jw_object(&w);
     jw_put_bool(&w, "success", false);
-    jw_key(&w, STR("error"));
-    jw_object(&w);
+    jw_put_object(&w, "error");
     jw_put_str(&w, "code", str_of(err_name(ERR_INVALID)));
     jw_put_str(&w, "message", str_of(task_error(t)));
     jw_put_str(&w, "field", str_of(c->wrong));

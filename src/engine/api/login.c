@@ -183,8 +183,7 @@ int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
     if (err)
         return err;
     c->degraded = !cache_trusts_redis(c->node->cache);
-    jw_key(w, STR("sessions"));
-    jw_array(w);
+    jw_put_array(w, "sessions");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
         jw_put_str(w, "sid", all[i].sid);

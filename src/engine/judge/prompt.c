@@ -180,9 +180,7 @@ const struct judge_question *prompt_question(struct arena *a, const struct promp
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     jw_put_str(&w, "model", str_of(m->name));
     jw_key(&w, STR("temperature"));
     jw_real(&w, (double)m->temperature_milli / 1000.0);
