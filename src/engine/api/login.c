@@ -174,6 +174,20 @@ int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind
     return 0;
 }
 
+#define AT(member) API_AT(struct session, member)
+static const struct api_field session_fields[] = {
+    {"sid", API_TEXT, AT(sid), .most = 64,
+     .about = "names the session; it cannot be used to log in"},
+    {"current", API_BOOL, .about = "the one that asks"},
+    {"login_time", API_TIME, AT(login_ms), .about = "when it began"},
+    {"last_activity", API_TIME, AT(active_ms), .about = "when it was last used, to the minute"},
+    {"ip_address", API_TEXT, AT(ip_address), .most = SESSION_ADDRESS_BYTES_MAX,
+     .about = "where it began"},
+    {"user_agent", API_TEXT, AT(user_agent), .most = SESSION_AGENT_BYTES_MAX,
+     .about = "with which program"},
+    API_END,
+};
+
 int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
                      enum session_kind kind)
 {
@@ -186,12 +200,8 @@ int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
     jw_put_array(w, "sessions");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
-        jw_put_str(w, "sid", all[i].sid);
+        api_put_fields(t, w, session_fields, &all[i]);
         jw_put_bool(w, "current", str_eq(all[i].sid, c->session.sid));
-        api_put_time(w, "login_time", all[i].login_ms);
-        api_put_time(w, "last_activity", all[i].active_ms);
-        jw_put_str(w, "ip_address", all[i].ip_address);
-        jw_put_str(w, "user_agent", all[i].user_agent);
         jw_end_object(w);
     }
     jw_end_array(w);
@@ -225,15 +235,6 @@ const struct api_field api_password_body[] = {
      .about = "the one that holds now", .secret = true},
     {"new_password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX,
      .about = "8 to 72 bytes", .secret = true},
-    API_END,
-};
-static const struct api_field session_fields[] = {
-    {"sid", API_TEXT, .most = 64, .about = "names the session; it cannot be used to log in"},
-    {"current", API_BOOL, .about = "the one that asks"},
-    {"login_time", API_TIME, .about = "when it began"},
-    {"last_activity", API_TIME, .about = "when it was last used, to the minute"},
-    {"ip_address", API_TEXT, .most = SESSION_ADDRESS_BYTES_MAX, .about = "where it began"},
-    {"user_agent", API_TEXT, .most = SESSION_AGENT_BYTES_MAX, .about = "with which program"},
     API_END,
 };
 const struct api_field api_sessions_reply[] = {

@@ -160,7 +160,7 @@ void overview_metrics_set(struct overview_metrics *m, const struct overview_data
     for (size_t i = 0; i < d->node_count; i++)
         taking += d->nodes[i].takes;
     metric_set(m->queued, d->queued);
-    metric_set(m->queue_age, d->queue_age_ms / 1000);
+    metric_set(m->queue_age, d->queue_age_s);
     metric_set(m->running, d->running);
     metric_set(m->workers, d->workers);
     metric_set(m->nodes, (int64_t)d->node_count);
