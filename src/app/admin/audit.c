@@ -30,33 +30,25 @@ static int filter_of(struct task *t, struct api_call *c, struct admin_filter *f)
 /* --- reading --- */
 
 /* Whatever any action changes or asks for. */
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, API_TEXT, .optional = true                                                           \
-    }
-#define NUMBER(name)                                                                               \
-    {                                                                                              \
-        name, API_INT, .optional = true                                                            \
-    }
 static const struct api_field state_fields[] = {
-    TEXT("balance"),
-    NUMBER("permission"),
+    {"balance", API_TEXT, .optional = true},
+    {"permission", API_INT, .optional = true},
     {"banned", API_BOOL, .optional = true},
-    TEXT("password"),
-    TEXT("role"),
-    TEXT("state"),
+    {"password", API_TEXT, .optional = true},
+    {"role", API_TEXT, .optional = true},
+    {"state", API_TEXT, .optional = true},
     {"on", API_BOOL, .optional = true},
     {"drained", API_BOOL, .optional = true},
     {"prompt", API_TEXT, .optional = true},
     {"active", API_BOOL, .optional = true},
-    TEXT("name"),
-    TEXT("key"),
-    TEXT("service"),
-    NUMBER("rpm_limit"),
-    NUMBER("tpm_limit"),
-    NUMBER("minute_cap"),
-    NUMBER("day_cap"),
-    NUMBER("month_cap"),
+    {"name", API_TEXT, .optional = true},
+    {"key", API_TEXT, .optional = true},
+    {"service", API_TEXT, .optional = true},
+    {"rpm_limit", API_INT, .optional = true},
+    {"tpm_limit", API_INT, .optional = true},
+    {"minute_cap", API_INT, .optional = true},
+    {"day_cap", API_INT, .optional = true},
+    {"month_cap", API_INT, .optional = true},
     API_END,
 };
 #define AT(member) API_AT(struct admin_row, member)
@@ -230,7 +222,7 @@ static const struct api_field export_query[] = {FILTER, API_END};
 
 static const struct api_field list_reply[] = {
     {"actions", API_OBJECTS, .about = "newest first", .fields = action_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 

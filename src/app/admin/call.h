@@ -10,10 +10,8 @@
 
 /* Rows of tables of fields. */
 #define ADMIN_REASON_FIELD                                                                         \
-    {                                                                                              \
-        "reason", API_TEXT, .optional = true, .least = 1, .most = ADMIN_AUDIT_TEXT_CHARS,          \
-                            .about = "for the audit log"                                           \
-    }
+    "reason", API_TEXT, .optional = true, .least = 1, .most = ADMIN_AUDIT_TEXT_CHARS,              \
+                        .about = "for the audit log"
 #define ADMIN_PAGE_FIELDS                                                                          \
     {"limit",                                                                                      \
      API_INT,                                                                                      \
@@ -26,10 +24,8 @@
                             .about = "next of the page before"                                     \
     }
 #define ADMIN_NEXT_FIELD                                                                           \
-    {                                                                                              \
-        "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                              \
-                          .about = "cursor of the next page; null: none"                           \
-    }
+    "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                                  \
+                      .about = "cursor of the next page; null: none"
 
 /* A number in the path, from 1 to INT32_MAX. ERR_NOT_FOUND: "there is no <what> <text>". */
 MUST_CHECK int admin_path_number(struct task *t, const struct api_call *c, const char *name,

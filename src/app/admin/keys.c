@@ -269,10 +269,10 @@ static const struct api_field add_body[] = {
     {"service", API_TEXT, .optional = true, .choices = SERVICES,
      .about = "that the key is for; chat if absent"},
     LIMITS,
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
-static const struct api_field change_body[] = {LIMITS, ADMIN_REASON_FIELD, API_END};
+static const struct api_field change_body[] = {LIMITS, {ADMIN_REASON_FIELD}, API_END};
 static const struct api_field id_reply[] = {
     {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
     API_END,

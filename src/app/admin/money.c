@@ -71,7 +71,7 @@ static const struct api_field move_body[] = {
     {"amount", API_MONEY, .least = 1, .about = "more than nothing"},
     {"request_id", API_TEXT, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,
      .about = "visible ASCII; sent again it has the same effect once"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field move_reply[] = {
@@ -81,7 +81,7 @@ static const struct api_field move_reply[] = {
 static const struct api_field list_query[] = {ADMIN_PAGE_FIELDS, API_END};
 static const struct api_field list_reply[] = {
     {"records", API_OBJECTS, .about = "newest first", .fields = record_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 

@@ -38,7 +38,7 @@ static int reload(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-static const struct api_field reason_body[] = {ADMIN_REASON_FIELD, API_END};
+static const struct api_field reason_body[] = {{ADMIN_REASON_FIELD}, API_END};
 static const struct api_field drained_reply[] = {
     {"id", API_TEXT, .most = CONTROL_ID_CHARS_MAX, .about = "of the node"},
     {"drained", API_BOOL, .about = "it takes no work, and still answers requests"},

@@ -20,41 +20,38 @@
 #define STORE(member) API_AT(struct overview_store, member)
 #define KEY(member)   API_AT(struct permits_state, member)
 /* A part of the reply whose members are those of the whole. */
-#define PART .bytes = sizeof(struct overview_data)
-#define COUNT(name, place, text)                                                                   \
-    {                                                                                              \
-        name, API_INT, place, .about = text                                                        \
-    }
+#define PART                     .bytes = sizeof(struct overview_data)
+#define COUNT(name, place, text) name, API_INT, place, .about = text
 static const struct api_field rpm_fields[] = {
-    COUNT("used", DATA(load.requests_used), "in the last 60 s, over all nodes and active keys"),
-    COUNT("limit", DATA(load.requests_limit), "of all active keys"),
+    {COUNT("used", DATA(load.requests_used), "in the last 60 s, over all nodes and active keys")},
+    {COUNT("limit", DATA(load.requests_limit), "of all active keys")},
     {"slots", API_INTS, DATA(load.requests), .about = "60 of a second each, oldest first"},
     API_END,
 };
 static const struct api_field tpm_fields[] = {
-    COUNT("used", DATA(load.tokens_used), "in the last 60 s, over all nodes and active keys"),
-    COUNT("limit", DATA(load.tokens_limit), "of all active keys"),
+    {COUNT("used", DATA(load.tokens_used), "in the last 60 s, over all nodes and active keys")},
+    {COUNT("limit", DATA(load.tokens_limit), "of all active keys")},
     {"slots", API_INTS, DATA(load.tokens), .about = "60 of a second each, oldest first"},
     API_END,
 };
 static const struct api_field backlog_fields[] = {
-    COUNT("queued", DATA(queued), "runs that wait for workers"),
-    COUNT("oldest_seconds", DATA(queue_age_s), "how long the first of them has waited"),
-    COUNT("running", DATA(running), "runs that may have workers"),
-    COUNT("archive_waiting", DATA(archive_waiting), "runs that have ended and are not archived"),
-    COUNT("downloads_waiting", DATA(downloads_waiting), "downloads that wait for a worker"),
-    COUNT("downloads_building", DATA(downloads_taken), "downloads that have one"),
+    {COUNT("queued", DATA(queued), "runs that wait for workers")},
+    {COUNT("oldest_seconds", DATA(queue_age_s), "how long the first of them has waited")},
+    {COUNT("running", DATA(running), "runs that may have workers")},
+    {COUNT("archive_waiting", DATA(archive_waiting), "runs that have ended and are not archived")},
+    {COUNT("downloads_waiting", DATA(downloads_waiting), "downloads that wait for a worker")},
+    {COUNT("downloads_building", DATA(downloads_taken), "downloads that have one")},
     API_END,
 };
 static const struct api_field run_fields[] = {
     {"node", API_TEXT, API_AT(struct overview_work, node), .about = "id of the node"},
-    COUNT("user", API_AT(struct overview_work, uid), "the owner of the run"),
+    {COUNT("user", API_AT(struct overview_work, uid), "the owner of the run")},
     {"query_id", API_TEXT, API_AT(struct overview_work, qid), .about = "the run"},
-    COUNT("workers", API_AT(struct overview_work, workers), "that this node has at it"),
+    {COUNT("workers", API_AT(struct overview_work, workers), "that this node has at it")},
     API_END,
 };
 static const struct api_field workers_fields[] = {
-    COUNT("total", DATA(workers), "over all nodes"),
+    {COUNT("total", DATA(workers), "over all nodes")},
     {"runs", API_OBJECTS, .about = "by run and node; at most 1,000", .fields = run_fields},
     API_END,
 };
@@ -64,25 +61,25 @@ static const struct api_field node_fields[] = {
     {"name", API_TEXT, NODE(name), .about = "host and process"},
     {"takes_work", API_BOOL, NODE(takes), .about = "false: it was drained, or ends"},
     {"drained", API_BOOL, NODE(drained), .about = "by an admin"},
-    COUNT("workers", NODE(workers), "that it has"),
-    COUNT("ai_latency_us", NODE(latency_us), "of a call to the AI, on average; 0: not known"),
-    COUNT("silent_ms", NODE(silent_ms), "since its last heartbeat; after 4,000 it is lost"),
-    COUNT("late_us", NODE(late_us), "how late its loop was"),
-    COUNT("resident_bytes", NODE(resident_bytes), "memory of the process"),
-    COUNT("tasks", NODE(tasks), "that it has"),
+    {COUNT("workers", NODE(workers), "that it has")},
+    {COUNT("ai_latency_us", NODE(latency_us), "of a call to the AI, on average; 0: not known")},
+    {COUNT("silent_ms", NODE(silent_ms), "since its last heartbeat; after 4,000 it is lost")},
+    {COUNT("late_us", NODE(late_us), "how late its loop was")},
+    {COUNT("resident_bytes", NODE(resident_bytes), "memory of the process")},
+    {COUNT("tasks", NODE(tasks), "that it has")},
     {"prompt", API_TEXT, NODE(prompt), .about = "fingerprint of its instructions to the AI"},
     API_END,
 };
 static const struct api_field store_fields[] = {
     {"up", API_BOOL, STORE(up), .about = "it answers"},
-    COUNT("latency_us", STORE(latency_us), "of one question"),
-    COUNT("memory_bytes", STORE(memory_bytes), "of its data"),
-    COUNT("memory_bytes_max", STORE(memory_bytes_max), "0: no limit, or not known"),
-    COUNT("hits", STORE(hits),
-          "Redis: keys, MySQL: pages that were found in memory, since its start"),
-    COUNT("misses", STORE(misses), "that were not"),
-    COUNT("hits_permille", STORE(hits_permille), "of both"),
-    COUNT("clients", STORE(clients), "connections that it has"),
+    {COUNT("latency_us", STORE(latency_us), "of one question")},
+    {COUNT("memory_bytes", STORE(memory_bytes), "of its data")},
+    {COUNT("memory_bytes_max", STORE(memory_bytes_max), "0: no limit, or not known")},
+    {COUNT("hits", STORE(hits),
+           "Redis: keys, MySQL: pages that were found in memory, since its start")},
+    {COUNT("misses", STORE(misses), "that were not")},
+    {COUNT("hits_permille", STORE(hits_permille), "of both")},
+    {COUNT("clients", STORE(clients), "connections that it has")},
     {"problem", API_TEXT, STORE(problem), .optional = true,
      .about = "what it said last; null: nothing"},
     API_END,
@@ -90,23 +87,24 @@ static const struct api_field store_fields[] = {
 static const struct api_field stores_fields[] = {
     {"redis", API_OBJECT, DATA(redis), .about = "hot data", .fields = store_fields},
     {"mysql", API_OBJECT, DATA(mysql), .about = "what is kept", .fields = store_fields},
-    COUNT("redis_slowlog", DATA(slowlog), "commands that Redis found slow"),
+    {COUNT("redis_slowlog", DATA(slowlog), "commands that Redis found slow")},
     API_END,
 };
 static const struct api_field billing_fields[] = {
-    COUNT("records", DATA(records), "charges on their way to MySQL"),
+    {COUNT("records", DATA(records), "charges on their way to MySQL")},
     {"records_max", API_INT, .about = "alert.billing_records"},
     {"alarm", API_BOOL, .about = "more than that"},
-    COUNT("moves", DATA(moves), "users with recharges on their way to Redis"),
-    COUNT("drift_cents", DATA(drift_cents), "that the last audit found to be off"),
-    COUNT("findings", DATA(findings), "in how many places"),
+    {COUNT("moves", DATA(moves), "users with recharges on their way to Redis")},
+    {COUNT("drift_cents", DATA(drift_cents), "that the last audit found to be off")},
+    {COUNT("findings", DATA(findings), "in how many places")},
     {"audited_at", API_TIME, DATA(audited_ms), .optional = true,
      .about = "when that was; null: not yet"},
     API_END,
 };
 static const struct api_field sessions_fields[] = {
-    COUNT("users", DATA(user_sessions), "of users"),
-    COUNT("admins", DATA(admin_sessions), "of admins"), API_END};
+    {COUNT("users", DATA(user_sessions), "of users")},
+    {COUNT("admins", DATA(admin_sessions), "of admins")},
+    API_END};
 static const struct api_field cap_fields[] = {
     {"period", API_TEXT, .choices = "minute|day|month", .about = "of the calendar, UTC"},
     {"used", API_INT, .about = "calls in it"},
@@ -114,16 +112,16 @@ static const struct api_field cap_fields[] = {
     API_END,
 };
 static const struct api_field key_fields[] = {
-    COUNT("id", KEY(id), "number of the key"),
+    {COUNT("id", KEY(id), "number of the key")},
     {"key", API_TEXT, KEY(shown), .about = "its ends"},
     {"name", API_TEXT, KEY(name), .about = "for people"},
     {"state", API_TEXT, .choices = "active|resting|refused|disabled",
      .about = "refused: by the AI service; disabled: by an admin"},
-    COUNT("rests_ms", KEY(rests_ms), "so much longer"),
-    COUNT("requests_used", KEY(requests_used), "in the last minute"),
-    COUNT("requests_limit", KEY(requests_limit), "of a minute"),
-    COUNT("tokens_used", KEY(tokens_used), "in the last minute"),
-    COUNT("tokens_limit", KEY(tokens_limit), "of a minute"),
+    {COUNT("rests_ms", KEY(rests_ms), "so much longer")},
+    {COUNT("requests_used", KEY(requests_used), "in the last minute")},
+    {COUNT("requests_limit", KEY(requests_limit), "of a minute")},
+    {COUNT("tokens_used", KEY(tokens_used), "in the last minute")},
+    {COUNT("tokens_limit", KEY(tokens_limit), "of a minute")},
     {"caps", API_OBJECTS, .about = "of calls", .fields = cap_fields},
     {"last_error", API_TEXT, KEY(error), .optional = true, .about = "without secrets; null: none"},
     {"last_error_at", API_TIME, KEY(error_ms), .optional = true, .about = "when"},

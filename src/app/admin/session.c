@@ -61,23 +61,20 @@ static int change_password(struct task *t, struct api_call *c, struct json_write
 
 /* --- the table --- */
 
-#define ROLE                                                                                       \
-    {                                                                                              \
-        "role", API_TEXT, .choices = "super|admin", .about = "super admins look after admins"      \
-    }
+#define ROLE "role", API_TEXT, .choices = "super|admin", .about = "super admins look after admins"
 
 static const struct api_field login_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the admin"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as it was given"},
     {"token", API_TEXT, .most = SESSION_TOKEN_BYTES,
      .about = "of the session, for Authorization: Bearer; also set as a cookie"},
-    ROLE,
+    {ROLE},
     API_END,
 };
 static const struct api_field me_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the admin"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as it was given"},
-    ROLE,
+    {ROLE},
     API_END,
 };
 

@@ -223,7 +223,7 @@ static const struct api_field list_query[] = {
 };
 static const struct api_field list_reply[] = {
     {"users", API_OBJECTS, .about = "by number, or by name if asked for", .fields = listed_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 static const struct api_field user_reply[] = {
@@ -235,18 +235,18 @@ static const struct api_field user_reply[] = {
 static const struct api_field permission_body[] = {
     {"permission", API_INT, .least = 0, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs; 0: may not submit"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field ban_body[] = {
     {"banned", API_BOOL, .about = "true ends sessions and pauses runs; false lets in again"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field password_body[] = {
     {"password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX, .about = "8 to 72 bytes",
      .secret = true},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 

@@ -126,20 +126,15 @@ static int get_bib(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the tables --- */
 
-#define QUERY_ID                                                                                   \
-    {                                                                                              \
-        "query_id", API_TEXT, .least = 1, .most = 64, .about = "the run"                           \
-    }
+#define QUERY_ID "query_id", API_TEXT, .least = 1, .most = 64, .about = "the run"
 #define SCOPE                                                                                      \
-    {                                                                                              \
-        "scope", API_TEXT, .optional = true, .choices = "relevant|all",                            \
-                           .about = "which papers; the relevant ones if absent"                    \
-    }
+    "scope", API_TEXT, .optional = true, .choices = "relevant|all",                                \
+                       .about = "which papers; the relevant ones if absent"
 
 static const struct api_field create_body[] = {
-    QUERY_ID,
+    {QUERY_ID},
     {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
-    SCOPE,
+    {SCOPE},
     API_END,
 };
 static const struct api_field create_reply[] = {
@@ -152,8 +147,8 @@ static const struct api_field task_query[] = {
     API_END,
 };
 static const struct api_field at_once_fields[] = {
-    QUERY_ID,
-    SCOPE,
+    {QUERY_ID},
+    {SCOPE},
     API_END,
 };
 
