@@ -9,10 +9,13 @@
 
 /* --- moving it --- */
 
-static int move(struct task *t, struct api_call *c, struct json_writer *w, bool takes)
+enum { GIVES, TAKES };
+
+static int move(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct admin_deed d = admin_deed_of(c);
-    struct admin_move m = {.request_id = api_text(c, "request_id"), .takes = takes};
+    struct admin_move m = {.request_id = api_text(c, "request_id"),
+                           .takes = c->route->option == TAKES};
     int64_t balance;
     check(api_money(c, "amount", &m.cents));
     int err = admin_path_number(t, c, "uid", "user", &m.uid);
@@ -21,16 +24,6 @@ static int move(struct task *t, struct api_call *c, struct json_writer *w, bool 
     if (!err)
         jw_put_str(w, "balance", amount_decimal(task_arena(t), balance));
     return err;
-}
-
-static int recharge(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return move(t, c, w, false);
-}
-
-static int deduct(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return move(t, c, w, true);
 }
 
 /* --- what happened to it --- */
@@ -86,10 +79,10 @@ static const struct api_field list_reply[] = {
 };
 
 const struct api_route admin_money_routes[] = {
-    {"POST", "/api/admin/users/:uid/recharge", API_ADMIN, recharge, "Give a user money to spend",
-     .body = move_body, .reply = move_reply, .audit = "user.recharge"},
-    {"POST", "/api/admin/users/:uid/deduct", API_ADMIN, deduct, "Take money from a user",
-     .body = move_body, .reply = move_reply, .audit = "user.deduct"},
+    {"POST", "/api/admin/users/:uid/recharge", API_ADMIN, move, "Give a user money to spend",
+     .body = move_body, .reply = move_reply, .audit = "user.recharge", .option = GIVES},
+    {"POST", "/api/admin/users/:uid/deduct", API_ADMIN, move, "Take money from a user",
+     .body = move_body, .reply = move_reply, .audit = "user.deduct", .option = TAKES},
     {"GET", "/api/admin/users/:uid/ledger", API_ADMIN, list, "What happened to a user's money",
      .query = list_query, .reply = list_reply},
     {.method = NULL},

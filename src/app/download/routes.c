@@ -99,9 +99,10 @@ static int get_file(struct task *t, struct api_call *c, struct json_writer *w)
 }
 
 /* The old way: one request that asks, waits and answers. */
-static int get_at_once(struct task *t, struct api_call *c, enum export_format f)
+static int get_at_once(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct download_wish wish = wish_of(c, f);
+    (void)w;
+    struct download_wish wish = wish_of(c, (enum export_format)c->route->option);
     struct download d;
     char id[DOWNLOAD_ID_BYTES];
     int err = download_create(t, c->node->downloads, &wish, id);
@@ -110,18 +111,6 @@ static int get_at_once(struct task *t, struct api_call *c, enum export_format f)
     if (!err && d.state == DOWNLOAD_FAILED)
         err = task_fail(t, ERR_UNAVAILABLE, "download %s: %.*s", id, STR_ARG(d.error));
     return err ? err : send_file(t, c, &d);
-}
-
-static int get_csv(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return get_at_once(t, c, EXPORT_CSV);
-}
-
-static int get_bib(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return get_at_once(t, c, EXPORT_BIB);
 }
 
 /* --- the tables --- */
@@ -159,13 +148,13 @@ const struct api_route download_routes[] = {
      .reply = status_reply},
     {"GET", "/api/download/file", API_USER, get_file, "The file of a download that is READY",
      .query = task_query, .media = "*/*"},
-    {"GET", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
-     .query = at_once_fields, .media = "text/csv"},
-    {"POST", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
-     .body = at_once_fields, .media = "text/csv"},
-    {"GET", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
-     .query = at_once_fields, .media = "application/x-bibtex"},
-    {"POST", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
-     .body = at_once_fields, .media = "application/x-bibtex"},
+    {"GET", "/api/download_csv", API_USER, get_at_once, "Results as CSV, in one request",
+     .query = at_once_fields, .media = "text/csv", .option = EXPORT_CSV},
+    {"POST", "/api/download_csv", API_USER, get_at_once, "Results as CSV, in one request",
+     .body = at_once_fields, .media = "text/csv", .option = EXPORT_CSV},
+    {"GET", "/api/download_bib", API_USER, get_at_once, "Results as BibTeX, in one request",
+     .query = at_once_fields, .media = "application/x-bibtex", .option = EXPORT_BIB},
+    {"POST", "/api/download_bib", API_USER, get_at_once, "Results as BibTeX, in one request",
+     .body = at_once_fields, .media = "application/x-bibtex", .option = EXPORT_BIB},
     {.method = NULL},
 };

@@ -84,6 +84,7 @@ struct api_route {
     int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
     const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
+    int option;        /* of a handler that serves several routes */
 };
 
 /* What one application serves. */

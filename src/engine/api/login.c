@@ -118,7 +118,7 @@ static int check_again(struct task *t, struct api_call *c, enum session_kind kin
         return 0;
     char sid[SHA256_HEX_BYTES];
     sha256_hex(str_of(token), sid);
-    err = session_end(t, c->node->cache, kind, a->uid, str_of(sid));
+    err = session_end(t, c->node->cache, kind, a->uid, str_of(sid), NULL);
     return err && err != ERR_NOT_FOUND ? err : wrong_password(t);
 }
 
@@ -146,15 +146,21 @@ int api_log_in(struct task *t, struct api_call *c, enum session_kind kind, struc
     return 0;
 }
 
-int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
-                     struct api_account *out, struct str *hash)
+/* The kind of the session that calls. */
+static enum session_kind kind_of(const struct api_call *c)
+{
+    return c->route->access >= API_ADMIN ? SESSION_ADMIN : SESSION_USER;
+}
+
+int api_new_password(struct task *t, struct api_call *c, struct api_account *out, struct str *hash)
 {
     struct str password = api_text(c, "new_password");
     bool right;
     const char *why = user_password_problem(password);
     if (why)
         return api_refuse(t, c, "new_password", "%s", why);
-    int err = guess(t, c, kind, c->session.username, api_text(c, "old_password"), out, &right);
+    int err =
+        guess(t, c, kind_of(c), c->session.username, api_text(c, "old_password"), out, &right);
     if (err)
         return err;
     if (!right)
@@ -163,16 +169,6 @@ int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
 }
 
 /* --- sessions --- */
-
-int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
-                      const struct admin_deed *by)
-{
-    int err = session_end_by(t, c->node->cache, kind, c->session.uid, c->session.sid, by);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    api_set_cookie(c, worlds[kind].cookie, "", 0);
-    return 0;
-}
 
 #define AT(member) API_AT(struct session, member)
 static const struct api_field session_fields[] = {
@@ -188,12 +184,11 @@ static const struct api_field session_fields[] = {
     API_END,
 };
 
-int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
-                     enum session_kind kind)
+int api_session_list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct session *all;
     size_t count;
-    int err = session_list(t, c->node->cache, kind, c->session.uid, &all, &count);
+    int err = session_list(t, c->node->cache, kind_of(c), c->session.uid, &all, &count);
     if (err)
         return err;
     c->degraded = !cache_trusts_redis(c->node->cache);
@@ -208,10 +203,31 @@ int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
     return 0;
 }
 
-int api_session_end(struct task *t, struct api_call *c, enum session_kind kind,
-                    const struct admin_deed *by)
+static int end(struct task *t, struct api_call *c, struct str sid, struct str target)
 {
-    int err = session_end_by(t, c->node->cache, kind, c->session.uid, http_param(c->x, "sid"), by);
+    struct admin_deed d = {.target = STR_NULL};
+    if (c->route->audit)
+        d = api_deed(c);
+    d.target = target;
+    return session_end(t, c->node->cache, kind_of(c), c->session.uid, sid,
+                       c->route->audit ? &d : NULL);
+}
+
+int api_session_leave(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    int err = end(t, c, c->session.sid, STR_NULL);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    api_set_cookie(c, worlds[kind_of(c)].cookie, "", 0);
+    return 0;
+}
+
+int api_session_end(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    struct str sid = http_param(c->x, "sid");
+    int err = end(t, c, sid, sid);
     return err == ERR_NOT_FOUND ? task_fail(t, err, "you have no such session") : err;
 }
 

@@ -84,13 +84,7 @@ int session_end_at(struct task *t, struct cache *c, const struct session_home *h
 }
 
 int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                struct str sid)
-{
-    return session_end_at(t, c, session_home(kind), uid, sid, NULL);
-}
-
-int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                   struct str sid, const struct admin_deed *by)
+                struct str sid, const struct admin_deed *by)
 {
     return session_end_at(t, c, session_home(kind), uid, sid, by);
 }
