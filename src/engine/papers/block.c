@@ -6,11 +6,10 @@
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
 
-#define POLL_MS        50  /* a task looks this often whether another node's build has ended */
-#define CONFLICTS_MAX  3   /* builds that were begun and lost */
-#define FETCHES_MAX    3   /* of a block that is damaged each time after it was built */
-#define CLEANUP_MS     200 /* of a deadline, kept back to release the lock */
-#define LOOK_NAMES_MAX 5000
+#define POLL_MS       50  /* a task looks this often whether another node's build has ended */
+#define CONFLICTS_MAX 3   /* builds that were begun and lost */
+#define FETCHES_MAX   3   /* of a block that is damaged each time after it was built */
+#define CLEANUP_MS    200 /* of a deadline, kept back to release the lock */
 
 static int64_t *slot(struct blocks *b, struct metrics *m, const char *name, const char *help)
 {
@@ -114,36 +113,23 @@ static int look_read(struct task *t, const struct redis_reply *const *replies, b
     return err;
 }
 
-static int look_part(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
-                     bool *fresh)
+int blocks_look(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
+                bool *fresh)
 {
+    check(count <= BLOCKS_LOOK_MAX);
     struct redis_batch batch;
     const struct redis_reply *const *replies;
     redis_batch_init(&batch, t, b->redis);
     for (size_t i = 0; i < count; i++)
         look_add(&batch, key_block(task_arena(t), names[i].journal, names[i].year));
-    int err = redis_batch_run(&batch, &replies);
+    int err = count ? redis_batch_run(&batch, &replies) : 0;
     for (size_t i = 0; !err && i < count; i++) {
         struct block_version v;
         bool whole = false;
         err = look_read(t, replies + 2 * i, &whole, &v);
         fresh[i] = whole && same_version(v, names[i].version);
     }
-    return err;
-}
-
-int blocks_look(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
-                bool *fresh)
-{
-    int err = 0;
-    for (size_t at = 0; !err && at < count; at += LOOK_NAMES_MAX) {
-        /* More at once would fill the pipeline that all tasks of the node share. */
-        size_t part = count - at < LOOK_NAMES_MAX ? count - at : LOOK_NAMES_MAX;
-        struct arena_mark mark = arena_mark(task_arena(t));
-        err = settled(look_part(t, b, names + at, part, fresh + at));
-        arena_reset(task_arena(t), mark);
-    }
-    return err;
+    return settled(err);
 }
 
 /* --- having one built --- */
