@@ -21,14 +21,7 @@ static int check_original(struct task *t, const struct run_row *row)
 static int read_original(struct task *t, const struct runs *r, struct run_id id,
                          struct run_row *out)
 {
-    struct sql_rows rows;
-    int err = sql_call(t, r->sql, &rows,
-                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?",
-                       sql_text(id.qid), sql_int(id.uid));
-    if (!err && rows.count == 0)
-        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
-    if (!err)
-        err = run_row_read(t, rows.cells, out);
+    int err = run_row_find(t, r->sql, id, out);
     return err ? err : check_original(t, out);
 }
 

@@ -63,15 +63,11 @@ static int look(struct task *t, const struct runs *r, const struct brief *rows, 
 
 static int tell_again(struct task *t, const struct runs *r, struct run_id id)
 {
-    struct sql_rows rows;
     struct run_row row;
-    int err =
-        sql_call(t, r->sql, &rows, "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ?",
-                 sql_text(id.qid));
-    if (err || rows.count == 0)
-        return err;
-    err = run_row_read(t, rows.cells, &row);
-    return err ? err : run_announce(t, r, &row);
+    int err = run_row_find(t, r->sql, id, &row);
+    if (err)
+        return err == ERR_NOT_FOUND ? 0 : err;
+    return run_announce(t, r, &row);
 }
 
 /* ERR_CONFLICT: another node or the user has changed the run meanwhile; nothing is left to do. */
