@@ -93,8 +93,8 @@ void jw_raw(struct json_writer *w, struct str json); /* a value already written 
 #define jw_put_object(w, name)  (jw_key((w), STR(name)), jw_object((w)))
 #define jw_put_array(w, name)   (jw_key((w), STR(name)), jw_array((w)))
 
-/* An object by itself: begun in out, a buffer that is new; the end gives its text in a, and releases
- * the buffer. */
+/* An object by itself: begun in out, a buffer that is new. The end gives its text, in a, and
+ * releases the buffer. */
 void jw_begin(struct json_writer *w, struct buf *out);
 struct str jw_finish(struct json_writer *w, struct arena *a);
 

@@ -142,50 +142,6 @@ static int cookies(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
-struct sight {
-    struct str name, absent;
-    int64_t number, none, cents, at_ms, never_ms, numbers[2];
-    bool flag;
-    struct sight_part {
-        int64_t x;
-    } part;
-};
-#define AT(member) API_AT(struct sight, member)
-static const struct api_field part_fields[] = {{"x", API_INT, API_AT(struct sight_part, x)},
-                                               API_END};
-static const struct api_field sight_fields[] = {
-    {"name", API_TEXT, AT(name)},
-    {"absent", API_TEXT, AT(absent), .optional = true},
-    {"number", API_INT, AT(number)},
-    {"none", API_INT, AT(none), .optional = true, .least = 1, .most = 5},
-    {"elsewhere", API_INT, .optional = true},
-    {"amount", API_MONEY, AT(cents)},
-    {"at", API_TIME, AT(at_ms)},
-    {"never", API_TIME, AT(never_ms), .optional = true},
-    {"numbers", API_INTS, AT(numbers)},
-    {"flag", API_BOOL, AT(flag)},
-    {"part", API_OBJECT, AT(part), .fields = part_fields},
-    API_END,
-};
-static const struct api_field sights_reply[] = {
-    {"sights", API_OBJECTS, .fields = sight_fields},
-    API_END,
-};
-
-static int sights(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)c;
-    const struct sight all[] = {{.name = STR("a"),
-                                 .number = -1,
-                                 .cents = 1234,
-                                 .at_ms = 1000,
-                                 .numbers = {3, 4},
-                                 .flag = true,
-                                 .part = {5}}};
-    api_put_list(t, w, "sights", sight_fields, all, 1);
-    return 0;
-}
-
 /* --- the table --- */
 
 #define END                                                                                        \
@@ -246,7 +202,6 @@ static const struct api_route thing_routes[] = {
     {"DELETE", "/api/things/:id", API_USER, show, "Remove a thing", .reply = show_reply},
     {"GET", "/api/events", API_PUBLIC, events, "What happens", .media = "text/event-stream"},
     {"GET", "/api/file", API_PUBLIC, file, "A file", .media = "text/csv"},
-    {"GET", "/api/sights", API_PUBLIC, sights, "From structs", .reply = sights_reply},
     {.method = NULL},
 };
 static const struct api_route other_routes[] = {
@@ -547,12 +502,6 @@ static void queries(struct task *t, void *arg)
            "everything");
     r = get(t, &w, "/api/things?q=a&flag=0");
     is_str(r.body, STR("{\"success\":true,\"flag\":false,\"tag\":[]}"), "little");
-    r = get(t, &w, "/api/sights");
-    is_str(r.body,
-           STR("{\"success\":true,\"sights\":[{\"name\":\"a\",\"absent\":null,\"number\":-1,"
-               "\"none\":null,\"amount\":\"12.34\",\"at\":\"1970-01-01T00:00:01.000Z\","
-               "\"never\":null,\"numbers\":[3,4],\"flag\":true,\"part\":{\"x\":5}}]}"),
-           "values from structs");
     r = get(t, &w, "/api/where?x=1");
     is_refused(&r, "x", "is not known here", "a parameter where there is none");
     r = get(t, &w, "/api/where?");

@@ -33,8 +33,8 @@ MUST_CHECK int api_log_in(struct task *t, struct api_call *c, enum session_kind 
 MUST_CHECK int api_new_password(struct task *t, struct api_call *c, struct api_account *out,
                                 struct str *hash);
 
-/* For accounts that are logged in: of users or of admins, as the access of the route says. An end is
- * noted where the route has a name for it. */
+/* For accounts that are logged in: of users or of admins, as the access of the route says. An end
+ * is noted where the route has a name for it. */
 api_handler api_session_list;
 api_handler api_session_leave;
 api_handler api_session_end; /* of the session ":sid" of the path */
