@@ -11,22 +11,19 @@
 #define FETCHES_MAX   3   /* of a block that is damaged each time after it was built */
 #define CLEANUP_MS    200 /* of a deadline, kept back to release the lock */
 
-static int64_t *slot(struct blocks *b, struct metrics *m, const char *name, const char *help)
-{
-    return m ? metric(m, METRIC_COUNTER, name, "", help) : &b->unseen;
-}
-
 struct blocks *blocks_new(const struct blocks_options *o)
 {
     struct blocks *b = check_memory(calloc(1, sizeof *b));
     b->redis = o->redis;
     b->sql = o->sql;
-    b->hits = slot(b, o->metrics, "millrace_block_hits_total", "Blocks that were found in Redis.");
-    b->misses = slot(b, o->metrics, "millrace_block_misses_total",
-                     "Blocks that were asked for and missing in Redis, or damaged.");
-    b->built = slot(b, o->metrics, "millrace_blocks_built_total", "Blocks built from MySQL.");
-    b->packed = slot(b, o->metrics, "millrace_block_papers_packed_total",
-                     "Papers packed for blocks, those of failed builds too.");
+    b->hits = metric(o->metrics, METRIC_COUNTER, "millrace_block_hits_total", "",
+                     "Blocks that were found in Redis.");
+    b->misses = metric(o->metrics, METRIC_COUNTER, "millrace_block_misses_total", "",
+                       "Blocks that were asked for and missing in Redis, or damaged.");
+    b->built = metric(o->metrics, METRIC_COUNTER, "millrace_blocks_built_total", "",
+                      "Blocks built from MySQL.");
+    b->packed = metric(o->metrics, METRIC_COUNTER, "millrace_block_papers_packed_total", "",
+                       "Papers packed for blocks, those of failed builds too.");
     b->building = map_new();
     b->left = map_new();
     waitq_init(&b->ended);
