@@ -89,10 +89,12 @@ static int change_password(struct task *t, struct api_call *c, struct json_write
 {
     (void)w;
     struct api_account a;
-    struct str hash;
-    int err = api_new_password(t, c, &a, &hash);
-    if (!err)
-        err = user_set_password(t, c->node->cache, a.uid, hash);
+    struct user_change ch = {.part = USER_PASSWORD};
+    int err = api_new_password(t, c, &a, &ch.hash);
+    if (err)
+        return err;
+    ch.uid = a.uid;
+    err = user_change(t, c->node->cache, &ch);
     return err ? err : session_end_all(t, c->node->cache, SESSION_USER, a.uid, c->session.sid);
 }
 
