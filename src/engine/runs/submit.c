@@ -1,6 +1,5 @@
 /* How a run begins: its row, then Redis. */
 #include "base/log.h"
-#include "base/sha256.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
 #include "engine/store/amount.h"
@@ -96,12 +95,10 @@ static int check_balance(struct task *t, const struct runs *r, const struct run_
 int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
               char qid[RUN_ID_BYTES])
 {
-    uint8_t bytes[(RUN_ID_BYTES - 1) / 2];
     int err = check_balance(t, r, e);
     if (err)
         return err;
-    loop_secret(task_loop(t), bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, qid);
+    loop_token(task_loop(t), qid, RUN_ID_BYTES);
     struct entering x = {.entry = e, .qid = str_of(qid)};
     err = sql_tx(t, r->sql, write_run, &x);
     if (err)
