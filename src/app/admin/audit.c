@@ -217,7 +217,8 @@ static int export(struct task *t, struct api_call *c, struct json_writer *w)
     }
 #define TIME .optional = true, .least = 1, .most = TIME_ISO_BYTES - 1
 
-static const struct api_field list_query[] = {FILTER, ADMIN_PAGE_FIELDS, API_END};
+static const struct api_field list_query[] = {
+    FILTER, {ADMIN_LIMIT_FIELD}, {ADMIN_CURSOR_FIELD}, API_END};
 static const struct api_field export_query[] = {FILTER, API_END};
 
 static const struct api_field list_reply[] = {

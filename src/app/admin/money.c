@@ -71,7 +71,7 @@ static const struct api_field move_reply[] = {
     {"balance", API_MONEY, .about = "afterwards"},
     API_END,
 };
-static const struct api_field list_query[] = {ADMIN_PAGE_FIELDS, API_END};
+static const struct api_field list_query[] = {{ADMIN_LIMIT_FIELD}, {ADMIN_CURSOR_FIELD}, API_END};
 static const struct api_field list_reply[] = {
     {"records", API_OBJECTS, .about = "newest first", .fields = record_fields},
     {ADMIN_NEXT_FIELD},

@@ -218,7 +218,8 @@ static int ban(struct task *t, struct api_call *c, struct json_writer *w)
 static const struct api_field list_query[] = {
     {"q", API_TEXT, .optional = true, .least = 1, .most = USER_NAME_CHARS_MAX,
      .about = "how the name begins, or the number; all if absent"},
-    ADMIN_PAGE_FIELDS,
+    {ADMIN_LIMIT_FIELD},
+    {ADMIN_CURSOR_FIELD},
     API_END,
 };
 static const struct api_field list_reply[] = {

@@ -133,7 +133,8 @@ static const struct api_field journals_reply[] = {
     API_END,
 };
 
-static const struct api_field choice_body[] = {API_CHOICE_FIELDS, API_END};
+static const struct api_field choice_body[] = {
+    {API_JOURNALS_FIELD}, {API_YEAR_FROM_FIELD}, {API_YEAR_TO_FIELD}, API_END};
 
 const struct api_route catalog_routes[] = {
     {"GET", "/api/tags", API_USER, list_tags, "Tags to choose journals by", .reply = tags_reply},

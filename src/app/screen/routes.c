@@ -94,11 +94,14 @@ static int list_runs(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-static const struct api_field list_query[] = {API_RUNS_QUERY_FIELDS("20"), API_END};
+static const struct api_field list_query[] = {
+    {API_RUNS_LIMIT_FIELD("20")}, {API_RUNS_CURSOR_FIELD}, API_END};
 static const struct api_field submit_body[] = {
     {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
-    API_CHOICE_FIELDS,
+    {API_JOURNALS_FIELD},
+    {API_YEAR_FROM_FIELD},
+    {API_YEAR_TO_FIELD},
     API_END,
 };
 static const struct api_field submit_reply[] = {
