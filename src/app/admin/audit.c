@@ -60,8 +60,7 @@ static const struct api_field action_fields[] = {
     {"admin", API_TEXT, AT(deed.admin_name), .most = 255, .about = "their name then"},
     {"ip_address", API_TEXT, AT(deed.address), .most = 45, .about = "from where"},
     {"action", API_TEXT, AT(action), .most = ACTION_MAX, .about = "what, like user.recharge"},
-    {"user", API_INT, AT(deed.user_uid), .optional = true, .least = 1, .most = INT32_MAX,
-     .about = "to which user"},
+    {"user", API_INT, .optional = true, .most = INT32_MAX, .about = "to which user"},
     {"target", API_TEXT, AT(deed.target), .optional = true,
      .about = "or to what: an admin, a run, a key, a switch"},
     {"outcome", API_TEXT, AT(outcome), .choices = ADMIN_OUTCOMES,
@@ -88,6 +87,7 @@ static void put_row(struct task *t, struct json_writer *w, const struct admin_ro
 {
     jw_object(w);
     api_put_fields(t, w, action_fields, r);
+    api_put_known(w, "user", r->deed.user_uid != 0, r->deed.user_uid);
     put_object(w, "before", r->deed.before);
     put_object(w, "after", r->deed.after);
     jw_end_object(w);
@@ -121,11 +121,6 @@ static const char *const columns[] = {"id",     "at",     "admin_uid", "admin", 
                                       "action", "user",   "target",    "outcome",    "error",
                                       "asked",  "before", "after",     "request_id", "reason"};
 
-static void add_text(struct csv_writer *w, struct str s)
-{
-    csv_add(w, s.p ? s : STR(""));
-}
-
 static void add_row(struct csv_writer *w, const struct admin_row *r)
 {
     const struct admin_deed *d = &r->deed;
@@ -144,7 +139,7 @@ static void add_row(struct csv_writer *w, const struct admin_row *r)
     const struct str rest[] = {d->target, r->outcome, d->error,      d->asked,
                                d->before, d->after,   d->request_id, d->reason};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        add_text(w, rest[i]);
+        csv_add(w, rest[i]);
     csv_end_row(w);
 }
 
