@@ -91,11 +91,6 @@ struct overview_metrics *overview_metrics_new(struct metrics *m)
     return x;
 }
 
-void overview_metrics_free(struct overview_metrics *m)
-{
-    free(m);
-}
-
 static void set_use(struct overview_metrics *m, struct key_metrics *k, size_t limit, int64_t used,
                     int64_t most)
 {
