@@ -94,6 +94,8 @@ static void put_array(struct json_writer *w, const struct api_field *f, enum pla
     jw_put_object(w, "items");
     if (f->type == API_OBJECTS)
         put_object(w, f->fields, place, false);
+    else if (f->type == API_INTS)
+        put_text(w, "type", "integer");
     else
         put_string(w, f, f->item_most ? 1 : 0, f->item_most);
     jw_end_object(w);
@@ -127,14 +129,9 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
         put_text(w, "format", "date-time");
         break;
     case API_TEXTS:
+    case API_INTS:
     case API_OBJECTS:
         put_array(w, f, place);
-        break;
-    case API_INTS:
-        put_text(w, "type", "array");
-        jw_put_object(w, "items");
-        put_text(w, "type", "integer");
-        jw_end_object(w);
         break;
     case API_COUNTS:
         put_text(w, "type", "object");
