@@ -90,6 +90,13 @@ void jw_raw(struct json_writer *w, struct str json); /* a value already written 
 #define jw_put_str(w, name, v)  (jw_key((w), STR(name)), jw_str((w), (v)))
 #define jw_put_int(w, name, v)  (jw_key((w), STR(name)), jw_int((w), (v)))
 #define jw_put_bool(w, name, v) (jw_key((w), STR(name)), jw_bool((w), (v)))
+#define jw_put_object(w, name)  (jw_key((w), STR(name)), jw_object((w)))
+#define jw_put_array(w, name)   (jw_key((w), STR(name)), jw_array((w)))
+
+/* An object by itself: begun in out, a buffer that is new. The end gives its text, in a, and
+ * releases the buffer. */
+void jw_begin(struct json_writer *w, struct buf *out);
+struct str jw_finish(struct json_writer *w, struct arena *a);
 
 /* The escaped form of s, without quotes. */
 void json_escape(struct buf *out, struct str s);

@@ -216,3 +216,19 @@ void jw_real(struct json_writer *w, double v)
     if (!strpbrk(text, ".e")) /* so that it reads back as JSON_REAL */
         buf_add_lit(w->out, ".0");
 }
+
+void jw_begin(struct json_writer *w, struct buf *out)
+{
+    buf_init(out);
+    jw_init(w, out);
+    jw_object(w);
+}
+
+struct str jw_finish(struct json_writer *w, struct arena *a)
+{
+    jw_end_object(w);
+    check(w->depth == 0);
+    struct str text = str_dup(a, buf_str(w->out));
+    buf_release(w->out);
+    return text;
+}

@@ -233,11 +233,25 @@ static void writer_checks(struct arena *a)
     buf_release(&b);
 }
 
+static void writes_by_itself(struct arena *a)
+{
+    struct buf b;
+    struct json_writer w;
+    jw_begin(&w, &b);
+    jw_put_array(&w, "list");
+    jw_end_array(&w);
+    jw_put_object(&w, "inner");
+    jw_end_object(&w);
+    ok(str_eq(jw_finish(&w, a), STR("{\"list\":[],\"inner\":{}}")), "an object by itself");
+    ok(b.len == 0 && b.cap == 0, "its buffer is released");
+}
+
 int main(void)
 {
     struct arena a;
     arena_init(&a);
     writes();
+    writes_by_itself(&a);
     writes_broken_utf8();
     writes_reals(&a);
     writer_checks(&a);

@@ -154,8 +154,8 @@ static int64_t *find_or_add(struct metrics *m, uint32_t kind, const char *name, 
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help)
 {
-    static int64_t nowhere;
-    return m ? find_or_add(m, kind, name, labels, help, has_room(m, 1)) : &nowhere;
+    static int64_t unseen; /* of all that have no page */
+    return m ? find_or_add(m, kind, name, labels, help, has_room(m, 1)) : &unseen;
 }
 
 /* --- histograms --- */

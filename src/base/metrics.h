@@ -24,9 +24,9 @@ struct metrics *metrics_open(int fd, int nodes, int node);
 void metrics_close(struct metrics *m);
 size_t metrics_bytes(int nodes);
 
-/* labels: `code="200"` or "", escaped as Prometheus requires.
+/* labels: `code="200"` or "", escaped as Prometheus requires. m == NULL: the metric is not shown.
  * Full page, or labels too long for it: the metric is kept privately and is not shown; logged
- * once. Readers get private metrics always. Without metrics (NULL) nothing is counted. */
+ * once. Readers get private metrics always. */
 int64_t *metric(struct metrics *m, enum metric_kind kind, const char *name, const char *labels,
                 const char *help);
 

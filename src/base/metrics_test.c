@@ -165,5 +165,8 @@ int main(void)
     histograms();
     full_page();
     several_nodes();
+    int64_t *unseen = metric(NULL, METRIC_COUNTER, "a", "", "A.");
+    metric_add(unseen, 1);
+    ok(*unseen == 1, "a metric without a page counts");
     return tap_done();
 }

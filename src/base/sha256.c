@@ -87,6 +87,14 @@ void hex_write(const uint8_t *bytes, size_t n, char *out)
     out[2 * n] = '\0';
 }
 
+bool hex_is(struct str s, size_t digits)
+{
+    bool hex = s.n == digits;
+    for (size_t i = 0; hex && i < s.n; i++)
+        hex = memchr("0123456789abcdef", s.p[i], 16) != NULL;
+    return hex;
+}
+
 void sha256_hex(struct str s, char out[SHA256_HEX_BYTES])
 {
     uint8_t sum[SHA256_BYTES];

@@ -12,4 +12,5 @@ void sha256_hex(struct str s, char out[SHA256_HEX_BYTES]); /* in lower case */
 
 /* Two digits per byte, in lower case, and a NUL: 2 * n + 1 bytes at out. */
 void hex_write(const uint8_t *bytes, size_t n, char *out);
+bool hex_is(struct str s, size_t digits); /* so many such digits */
 #endif

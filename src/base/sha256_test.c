@@ -62,11 +62,20 @@ static void test_hex(void)
     is_str(str_of(out), STR(""), "none");
 }
 
+static void test_digits(void)
+{
+    ok(hex_is(STR("09af"), 4) && hex_is(STR(""), 0), "hexadecimal digits");
+    ok(!hex_is(STR("09af"), 5) && !hex_is(STR("09aF"), 4) && !hex_is(STR("09ag"), 4) &&
+           !hex_is(STR("09a\0"), 4),
+       "others, or too few");
+}
+
 int main(void)
 {
     test_standard();
     test_long();
     test_borders();
     test_hex();
+    test_digits();
     return tap_done();
 }

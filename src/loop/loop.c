@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/check.h"
+#include "base/sha256.h"
 #include "base/time.h"
 #include "loop/loop_private.h"
 
@@ -75,6 +76,15 @@ void loop_secret(struct loop *l, void *out, size_t n)
     unsigned char *p = out;
     for (size_t i = 0; i < n; i++)
         p[i] = (unsigned char)(loop_random(l) >> 56);
+}
+
+void loop_token(struct loop *l, char *out, size_t size)
+{
+    uint8_t bytes[32];
+    check(size % 2 == 1 && size / 2 <= sizeof bytes);
+    loop_secret(l, bytes, size / 2);
+    hex_write(bytes, size / 2, out);
+    explicit_bzero(bytes, sizeof bytes);
 }
 
 int64_t loop_jitter(struct loop *l, int64_t base_ms)

@@ -34,6 +34,8 @@ int64_t loop_wall_ms(const struct loop *l); /* since 1970, UTC */
 uint64_t loop_random(struct loop *l); /* for jitter and sampling, not for secrets */
 /* Unguessable bytes from the kernel, or from the seed if one was given. */
 void loop_secret(struct loop *l, void *out, size_t n);
+/* The same as hexadecimal digits: size - 1 of them, at most 64, and a NUL. */
+void loop_token(struct loop *l, char *out, size_t size);
 /* base_ms shortened by up to a half, at random: for backoff. */
 int64_t loop_jitter(struct loop *l, int64_t base_ms);
 

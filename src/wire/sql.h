@@ -40,7 +40,7 @@ void sql_pool_free(struct sql_pool *p); /* no call may be under way */
 
 /* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
  * ERR_LIMIT); FLOAT and DOUBLE SQL_REAL; DECIMAL, dates, times and JSON SQL_TEXT; binary strings
- * SQL_BLOB. Texts are UTF-8 and have a NUL behind them. */
+ * SQL_BLOB. Texts are UTF-8 and have a NUL behind them. A NULL has 0 for i, and for s p == NULL. */
 enum sql_type { SQL_NULL, SQL_INT, SQL_REAL, SQL_TEXT, SQL_BLOB };
 
 struct sql_value {
@@ -55,7 +55,7 @@ struct sql_value {
 #define sql_real(v) ((struct sql_value){.type = SQL_REAL, .d = (v)})
 #define sql_text(v) ((struct sql_value){.type = SQL_TEXT, .s = (v)}) /* p == NULL is SQL NULL */
 #define sql_blob(v) ((struct sql_value){.type = SQL_BLOB, .s = (v)})
-#define sql_null()  ((struct sql_value){.type = SQL_NULL})
+#define sql_null()  ((struct sql_value){.type = SQL_NULL, .s = STR_NULL})
 
 struct sql_rows {
     size_t count, columns;

@@ -11,8 +11,8 @@ class Sim:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            [BIN, "sim", "--listen", f"127.0.0.1:{self.port}", "--seed", "1", *self.args], env=environment(),
-            cwd=folder(), stdout=subprocess.PIPE, text=True)
+            [BIN, "sim", "--listen", f"127.0.0.1:{self.port}", "--seed", "1", *self.args],
+            env=environment(), cwd=folder(), stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
         self.url = f"http://127.0.0.1:{self.port}/v1"
         return self

@@ -75,7 +75,7 @@ def outage(m, api, name, seconds, status, body=b""):
     with unwell(m.sim_port, status, body) as other:
         time.sleep(seconds)
         v = view(api, qid)
-        equal((v["state"], v["failed"]), ("RUNNING", 0), f"{name}: the run waits, no paper fails", v)
+        equal((v["state"], v["failed"]), ("RUNNING", 0), f"{name}: the run waits, none fails", v)
     with Sim(*LATENCY, port=m.sim_port) as sim:
         back = time.monotonic()
         ok(wait_for(lambda: sim.stats()["requests"] > WORKERS, 10), f"{name}: it goes on by itself")

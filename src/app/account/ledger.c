@@ -10,16 +10,16 @@
 
 #define LIMIT_DEFAULT 50
 
-static void put_row(struct task *t, struct json_writer *w, const struct statement_row *r)
-{
-    jw_object(w);
-    api_put_time(w, "at", r->at_ms);
-    jw_put_str(w, "kind", r->kind);
-    jw_put_str(w, "amount", amount_decimal(task_arena(t), r->cents));
-    jw_put_str(w, "query_id", r->qid);
-    jw_put_str(w, "doi", r->doi);
-    jw_end_object(w);
-}
+#define AT(member) API_AT(struct statement_row, member)
+static const struct api_field entry_fields[] = {
+    {"at", API_TIME, AT(at_ms), .about = "when it happened"},
+    {"kind", API_TEXT, AT(kind), .choices = STATEMENT_KINDS,
+     .about = "charges and deductions took money, the others gave some"},
+    {"amount", API_MONEY, AT(cents), .about = "how much"},
+    {"query_id", API_TEXT, AT(qid), .optional = true, .most = 64, .about = "the run it was for"},
+    {"doi", API_TEXT, AT(doi), .optional = true, .most = 255, .about = "the paper it was for"},
+    API_END,
+};
 
 int account_ledger(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -37,11 +37,7 @@ int account_ledger(struct task *t, struct api_call *c, struct json_writer *w)
         return api_refuse(t, c, "cursor", "%s", task_error(t));
     if (err)
         return err;
-    jw_key(w, STR("entries"));
-    jw_array(w);
-    for (size_t i = 0; i < page.count; i++)
-        put_row(t, w, &page.rows[i]);
-    jw_end_array(w);
+    api_put_list(t, w, "entries", entry_fields, page.rows, page.count);
     jw_put_str(w, "next", page.next);
     return 0;
 }
@@ -118,15 +114,6 @@ const struct api_field account_ledger_query[] = {
      .about = "entries on a page; 50 if absent"},
     {"cursor", API_TEXT, .optional = true, .least = 1, .most = 64,
      .about = "next of the page before, asked for with the same parameters"},
-    API_END,
-};
-static const struct api_field entry_fields[] = {
-    {"at", API_TIME, .about = "when it happened"},
-    {"kind", API_TEXT, .choices = STATEMENT_KINDS,
-     .about = "charges and deductions took money, the others gave some"},
-    {"amount", API_MONEY, .about = "how much"},
-    {"query_id", API_TEXT, .optional = true, .most = 64, .about = "the run it was for"},
-    {"doi", API_TEXT, .optional = true, .most = 255, .about = "the paper it was for"},
     API_END,
 };
 const struct api_field account_ledger_reply[] = {

@@ -45,18 +45,12 @@ static int do_register(struct task *t, struct api_call *c, struct json_writer *w
     return 0;
 }
 
-/* --- log in, log out --- */
+/* --- log in --- */
 
 static int log_in(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct api_account a;
     return api_log_in(t, c, SESSION_USER, w, &a);
-}
-
-static int log_out(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return api_session_leave(t, c, SESSION_USER, NULL);
 }
 
 /* --- the account --- */
@@ -83,17 +77,6 @@ static int show_me(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- sessions --- */
 
-static int list_sessions(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return api_session_list(t, c, w, SESSION_USER);
-}
-
-static int end_session(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return api_session_end(t, c, SESSION_USER, NULL);
-}
-
 static int end_other_sessions(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)w;
@@ -106,10 +89,12 @@ static int change_password(struct task *t, struct api_call *c, struct json_write
 {
     (void)w;
     struct api_account a;
-    struct str hash;
-    int err = api_new_password(t, c, SESSION_USER, &a, &hash);
-    if (!err)
-        err = user_set_password(t, c->node->cache, a.uid, hash);
+    struct user_change ch = {.part = USER_PASSWORD};
+    int err = api_new_password(t, c, &a, &ch.hash);
+    if (err)
+        return err;
+    ch.uid = a.uid;
+    err = user_change(t, c->node->cache, &ch);
     return err ? err : session_end_all(t, c->node->cache, SESSION_USER, a.uid, c->session.sid);
 }
 
@@ -138,12 +123,13 @@ const struct api_route account_routes[] = {
      .reply = uid_reply, .status = 201},
     {"POST", "/api/login", API_PUBLIC, log_in, "Log in", .body = api_login_body,
      .reply = api_login_reply},
-    {"POST", "/api/logout", API_USER, log_out, "Log out", .status = 200},
+    {"POST", "/api/logout", API_USER, api_session_leave, "Log out", .status = 200},
     {"GET", "/api/me", API_USER, show_me, "Who am I, and what may I spend", .reply = me_reply},
-    {"GET", "/api/sessions", API_USER, list_sessions, "My sessions", .reply = api_sessions_reply},
+    {"GET", "/api/sessions", API_USER, api_session_list, "My sessions",
+     .reply = api_sessions_reply},
     {"DELETE", "/api/sessions", API_USER, end_other_sessions, "End all my other sessions",
      .status = 200},
-    {"DELETE", "/api/sessions/:sid", API_USER, end_session, "End one of my sessions",
+    {"DELETE", "/api/sessions/:sid", API_USER, api_session_end, "End one of my sessions",
      .status = 200},
     {"POST", "/api/password", API_USER, change_password,
      "Change my password, and end all my other sessions", .body = api_password_body},

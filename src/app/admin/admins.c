@@ -12,8 +12,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     int err = admin_list(t, c->node->sql, &all, &count);
     if (err)
         return err;
-    jw_key(w, STR("admins"));
-    jw_array(w);
+    jw_put_array(w, "admins");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
         jw_put_int(w, "uid", all[i].uid);
@@ -82,19 +81,14 @@ static int set_password(struct task *t, struct api_call *c, struct json_writer *
 
 /* --- the table --- */
 
-#define UID                                                                                        \
-    {                                                                                              \
-        "uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the admin"              \
-    }
+#define UID  "uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the admin"
 #define ROLE "role", API_TEXT, .choices = "super|admin"
 #define PASSWORD                                                                                   \
-    {                                                                                              \
-        "password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX,                         \
-                              .about = "8 to 72 bytes", .secret = true                             \
-    }
+    "password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX, .about = "8 to 72 bytes",   \
+                          .secret = true
 
 static const struct api_field admin_fields[] = {
-    UID,
+    {UID},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as it was given"},
     {ROLE, .about = "super admins look after admins"},
     {"created_at", API_TIME, .about = "when it was added"},
@@ -107,14 +101,14 @@ static const struct api_field list_reply[] = {
 static const struct api_field add_body[] = {
     {"username", API_TEXT, .least = USER_NAME_CHARS_MIN, .most = USER_NAME_CHARS_MAX,
      .about = "letters, digits, _, - or CJK; capitals make no difference"},
-    PASSWORD,
+    {PASSWORD},
     {ROLE, .optional = true, .about = "admin if absent"},
     API_END,
 };
-static const struct api_field uid_reply[] = {UID, API_END};
+static const struct api_field uid_reply[] = {{UID}, API_END};
 static const struct api_field role_body[] = {{ROLE, .about = "from now on"}, API_END};
-static const struct api_field role_reply[] = {UID, {ROLE, .about = "from now on"}, API_END};
-static const struct api_field password_body[] = {PASSWORD, API_END};
+static const struct api_field role_reply[] = {{UID}, {ROLE, .about = "from now on"}, API_END};
+static const struct api_field password_body[] = {{PASSWORD}, API_END};
 
 const struct api_route admin_admins_routes[] = {
     {"GET", "/api/admin/admins", API_SUPER, list, "All admins", .reply = list_reply},

@@ -29,6 +29,51 @@ static int filter_of(struct task *t, struct api_call *c, struct admin_filter *f)
 
 /* --- reading --- */
 
+/* Whatever any action changes or asks for. */
+static const struct api_field state_fields[] = {
+    {"balance", API_TEXT, .optional = true},
+    {"permission", API_INT, .optional = true},
+    {"banned", API_BOOL, .optional = true},
+    {"password", API_TEXT, .optional = true},
+    {"role", API_TEXT, .optional = true},
+    {"state", API_TEXT, .optional = true},
+    {"on", API_BOOL, .optional = true},
+    {"drained", API_BOOL, .optional = true},
+    {"prompt", API_TEXT, .optional = true},
+    {"active", API_BOOL, .optional = true},
+    {"name", API_TEXT, .optional = true},
+    {"key", API_TEXT, .optional = true},
+    {"service", API_TEXT, .optional = true},
+    {"rpm_limit", API_INT, .optional = true},
+    {"tpm_limit", API_INT, .optional = true},
+    {"minute_cap", API_INT, .optional = true},
+    {"day_cap", API_INT, .optional = true},
+    {"month_cap", API_INT, .optional = true},
+    API_END,
+};
+#define AT(member) API_AT(struct admin_row, member)
+static const struct api_field action_fields[] = {
+    {"id", API_INT, AT(id), .least = 1, .most = INT64_MAX, .about = "grows"},
+    {"at", API_TIME, AT(at_ms), .about = "when"},
+    {"admin_uid", API_INT, AT(deed.admin_uid), .most = INT32_MAX,
+     .about = "number of the admin; 0: at the command line"},
+    {"admin", API_TEXT, AT(deed.admin_name), .most = 255, .about = "their name then"},
+    {"ip_address", API_TEXT, AT(deed.address), .most = 45, .about = "from where"},
+    {"action", API_TEXT, AT(action), .most = ACTION_MAX, .about = "what, like user.recharge"},
+    {"user", API_INT, .optional = true, .most = INT32_MAX, .about = "to which user"},
+    {"target", API_TEXT, AT(deed.target), .optional = true,
+     .about = "or to what: an admin, a run, a key, a switch"},
+    {"outcome", API_TEXT, AT(outcome), .choices = ADMIN_OUTCOMES,
+     .about = "begun: another row tells the end; repeated: it had been done before"},
+    {"error", API_TEXT, AT(deed.error), .optional = true, .about = "why not"},
+    {"request_id", API_TEXT, AT(deed.request_id), .optional = true, .about = "as it was sent"},
+    {"reason", API_TEXT, AT(deed.reason), .optional = true, .about = "as it was sent"},
+    {"asked", API_TEXT, AT(deed.asked), .optional = true, .about = "what was sent, as JSON"},
+    {"before", API_OBJECT, .optional = true, .about = "as it was", .fields = state_fields},
+    {"after", API_OBJECT, .optional = true, .about = "as it is then", .fields = state_fields},
+    API_END,
+};
+
 static void put_object(struct json_writer *w, const char *name, struct str json)
 {
     jw_key(w, str_of(name));
@@ -38,25 +83,13 @@ static void put_object(struct json_writer *w, const char *name, struct str json)
         jw_null(w);
 }
 
-static void put_row(struct json_writer *w, const struct admin_row *r)
+static void put_row(struct task *t, struct json_writer *w, const struct admin_row *r)
 {
-    const struct admin_deed *d = &r->deed;
     jw_object(w);
-    jw_put_int(w, "id", r->id);
-    api_put_time(w, "at", r->at_ms);
-    jw_put_int(w, "admin_uid", d->admin_uid);
-    jw_put_str(w, "admin", d->admin_name);
-    jw_put_str(w, "ip_address", d->address);
-    jw_put_str(w, "action", r->action);
-    api_put_known(w, "user", d->user_uid != 0, d->user_uid);
-    jw_put_str(w, "target", d->target);
-    jw_put_str(w, "outcome", r->outcome);
-    jw_put_str(w, "error", d->error);
-    jw_put_str(w, "request_id", d->request_id);
-    jw_put_str(w, "reason", d->reason);
-    jw_put_str(w, "asked", d->asked);
-    put_object(w, "before", d->before);
-    put_object(w, "after", d->after);
+    api_put_fields(t, w, action_fields, r);
+    api_put_known(w, "user", r->deed.user_uid != 0, r->deed.user_uid);
+    put_object(w, "before", r->deed.before);
+    put_object(w, "after", r->deed.after);
     jw_end_object(w);
 }
 
@@ -74,10 +107,9 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     bool more = (int64_t)count > limit;
-    jw_key(w, STR("actions"));
-    jw_array(w);
+    jw_put_array(w, "actions");
     for (size_t i = 0; i < count && (int64_t)i < limit; i++)
-        put_row(w, &rows[i]);
+        put_row(t, w, &rows[i]);
     jw_end_array(w);
     jw_put_str(w, "next", more ? str_int(task_arena(t), rows[limit - 1].id) : STR_NULL);
     return 0;
@@ -88,11 +120,6 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
 static const char *const columns[] = {"id",     "at",     "admin_uid", "admin",      "ip_address",
                                       "action", "user",   "target",    "outcome",    "error",
                                       "asked",  "before", "after",     "request_id", "reason"};
-
-static void add_text(struct csv_writer *w, struct str s)
-{
-    csv_add(w, s.p ? s : STR(""));
-}
 
 static void add_row(struct csv_writer *w, const struct admin_row *r)
 {
@@ -112,7 +139,7 @@ static void add_row(struct csv_writer *w, const struct admin_row *r)
     const struct str rest[] = {d->target, r->outcome, d->error,      d->asked,
                                d->before, d->after,   d->request_id, d->reason};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        add_text(w, rest[i]);
+        csv_add(w, rest[i]);
     csv_end_row(w);
 }
 
@@ -185,62 +212,13 @@ static int export(struct task *t, struct api_call *c, struct json_writer *w)
     }
 #define TIME .optional = true, .least = 1, .most = TIME_ISO_BYTES - 1
 
-static const struct api_field list_query[] = {FILTER, ADMIN_PAGE_FIELDS, API_END};
+static const struct api_field list_query[] = {
+    FILTER, {ADMIN_LIMIT_FIELD}, {ADMIN_CURSOR_FIELD}, API_END};
 static const struct api_field export_query[] = {FILTER, API_END};
 
-/* Whatever any action changes or asks for. */
-#define TEXT(name)                                                                                 \
-    {                                                                                              \
-        name, API_TEXT, .optional = true                                                           \
-    }
-#define NUMBER(name)                                                                               \
-    {                                                                                              \
-        name, API_INT, .optional = true                                                            \
-    }
-static const struct api_field state_fields[] = {
-    TEXT("balance"),
-    NUMBER("permission"),
-    {"banned", API_BOOL, .optional = true},
-    TEXT("password"),
-    TEXT("role"),
-    TEXT("state"),
-    {"on", API_BOOL, .optional = true},
-    {"drained", API_BOOL, .optional = true},
-    {"prompt", API_TEXT, .optional = true},
-    {"active", API_BOOL, .optional = true},
-    TEXT("name"),
-    TEXT("key"),
-    TEXT("service"),
-    NUMBER("rpm_limit"),
-    NUMBER("tpm_limit"),
-    NUMBER("minute_cap"),
-    NUMBER("day_cap"),
-    NUMBER("month_cap"),
-    API_END,
-};
-static const struct api_field action_fields[] = {
-    {"id", API_INT, .least = 1, .most = INT64_MAX, .about = "grows"},
-    {"at", API_TIME, .about = "when"},
-    {"admin_uid", API_INT, .most = INT32_MAX,
-     .about = "number of the admin; 0: at the command line"},
-    {"admin", API_TEXT, .most = 255, .about = "their name then"},
-    {"ip_address", API_TEXT, .most = 45, .about = "from where"},
-    {"action", API_TEXT, .most = ACTION_MAX, .about = "what, like user.recharge"},
-    {"user", API_INT, .optional = true, .most = INT32_MAX, .about = "to which user"},
-    {"target", API_TEXT, .optional = true, .about = "or to what: an admin, a run, a key, a switch"},
-    {"outcome", API_TEXT, .choices = ADMIN_OUTCOMES,
-     .about = "begun: another row tells the end; repeated: it had been done before"},
-    {"error", API_TEXT, .optional = true, .about = "why not"},
-    {"request_id", API_TEXT, .optional = true, .about = "as it was sent"},
-    {"reason", API_TEXT, .optional = true, .about = "as it was sent"},
-    {"asked", API_TEXT, .optional = true, .about = "what was sent, as JSON"},
-    {"before", API_OBJECT, .optional = true, .about = "as it was", .fields = state_fields},
-    {"after", API_OBJECT, .optional = true, .about = "as it is then", .fields = state_fields},
-    API_END,
-};
 static const struct api_field list_reply[] = {
     {"actions", API_OBJECTS, .about = "newest first", .fields = action_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 

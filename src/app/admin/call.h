@@ -8,28 +8,19 @@
 #define ADMIN_LIMIT_MAX     200
 #define ADMIN_CURSOR_MAX    64
 
-/* Rows of tables of fields. */
+/* What stands in the braces of rows of tables of fields. */
 #define ADMIN_REASON_FIELD                                                                         \
-    {                                                                                              \
-        "reason", API_TEXT, .optional = true, .least = 1, .most = ADMIN_AUDIT_TEXT_CHARS,          \
-                            .about = "for the audit log"                                           \
-    }
-#define ADMIN_PAGE_FIELDS                                                                          \
-    {"limit",                                                                                      \
-     API_INT,                                                                                      \
-     .optional = true,                                                                             \
-     .least = 1,                                                                                   \
-     .most = ADMIN_LIMIT_MAX,                                                                      \
-     .about = "on a page; 50 if absent"},                                                          \
-    {                                                                                              \
-        "cursor", API_TEXT, .optional = true, .least = 1, .most = ADMIN_CURSOR_MAX,                \
-                            .about = "next of the page before"                                     \
-    }
+    "reason", API_TEXT, .optional = true, .least = 1, .most = ADMIN_AUDIT_TEXT_CHARS,              \
+                        .about = "for the audit log"
+#define ADMIN_LIMIT_FIELD                                                                          \
+    "limit", API_INT, .optional = true, .least = 1, .most = ADMIN_LIMIT_MAX,                       \
+                      .about = "on a page; 50 if absent"
+#define ADMIN_CURSOR_FIELD                                                                         \
+    "cursor", API_TEXT, .optional = true, .least = 1, .most = ADMIN_CURSOR_MAX,                    \
+                        .about = "next of the page before"
 #define ADMIN_NEXT_FIELD                                                                           \
-    {                                                                                              \
-        "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                              \
-                          .about = "cursor of the next page; null: none"                           \
-    }
+    "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                                  \
+                      .about = "cursor of the next page; null: none"
 
 /* A number in the path, from 1 to INT32_MAX. ERR_NOT_FOUND: "there is no <what> <text>". */
 MUST_CHECK int admin_path_number(struct task *t, const struct api_call *c, const char *name,

@@ -27,6 +27,24 @@ struct ai_key {
     int64_t caps[CAPS]; /* -1: none */
 };
 
+#define SHOWN(member) API_AT(struct ai_key, member)
+static const struct api_field key_fields[] = {
+    {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
+    {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
+    {"name", API_TEXT, SHOWN(name), .most = NAME_CHARS_MAX, .about = "for people"},
+    {"service", API_TEXT, SHOWN(service), .choices = SERVICES, .about = "that the key is for"},
+    {"rpm_limit", API_INT, SHOWN(rpm), .about = "requests in any 60 s"},
+    {"tpm_limit", API_INT, SHOWN(tpm), .about = "tokens in any 60 s"},
+    {"active", API_BOOL, SHOWN(active),
+     .about = "false: switched off, here or because the AI service refused it"},
+    {"minute_cap", API_INT, SHOWN(caps[0]), .optional = true,
+     .about = "calls in a minute; null: no cap"},
+    {"day_cap", API_INT, SHOWN(caps[1]), .optional = true, .about = "calls in a day; null: no cap"},
+    {"month_cap", API_INT, SHOWN(caps[2]), .optional = true,
+     .about = "calls in a month; null: no cap"},
+    API_END,
+};
+
 /* "sk-…9f3a"; of a short one that would be too much. */
 static struct str shown(struct task *t, struct str key)
 {
@@ -39,27 +57,16 @@ static struct str shown(struct task *t, struct str key)
 static void put_members(struct task *t, struct json_writer *w, const struct ai_key *k)
 {
     jw_put_str(w, "key", shown(t, k->key));
-    jw_put_str(w, "name", k->name);
-    jw_put_str(w, "service", k->service);
-    jw_put_int(w, "rpm_limit", k->rpm);
-    jw_put_int(w, "tpm_limit", k->tpm);
-    jw_put_bool(w, "active", k->active);
-    for (size_t i = 0; i < CAPS; i++)
-        api_put_known(w, cap_names[i], k->caps[i] >= 0, k->caps[i]);
+    api_put_fields(t, w, key_fields, k);
 }
 
 static struct str json_of(struct task *t, const struct ai_key *k)
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     put_members(t, &w, k);
-    jw_end_object(&w);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&w, task_arena(t));
 }
 
 /* --- the table api_list --- */
@@ -113,8 +120,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
                        sql_int(LISTED_MAX));
     if (err)
         return err;
-    jw_key(w, STR("keys"));
-    jw_array(w);
+    jw_put_array(w, "keys");
     for (size_t i = 0; i < r.count; i++) {
         struct ai_key k;
         record_take(&kind, sql_row(&r, i), &k);
@@ -263,25 +269,12 @@ static const struct api_field add_body[] = {
     {"service", API_TEXT, .optional = true, .choices = SERVICES,
      .about = "that the key is for; chat if absent"},
     LIMITS,
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
-static const struct api_field change_body[] = {LIMITS, ADMIN_REASON_FIELD, API_END};
+static const struct api_field change_body[] = {LIMITS, {ADMIN_REASON_FIELD}, API_END};
 static const struct api_field id_reply[] = {
     {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
-    API_END,
-};
-static const struct api_field key_fields[] = {
-    {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
-    {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
-    {"name", API_TEXT, .most = NAME_CHARS_MAX, .about = "for people"},
-    {"service", API_TEXT, .choices = SERVICES, .about = "that the key is for"},
-    {"rpm_limit", API_INT, .about = "requests in any 60 s"},
-    {"tpm_limit", API_INT, .about = "tokens in any 60 s"},
-    {"active", API_BOOL, .about = "false: switched off, here or because the AI service refused it"},
-    {"minute_cap", API_INT, .optional = true, .about = "calls in a minute; null: no cap"},
-    {"day_cap", API_INT, .optional = true, .about = "calls in a day; null: no cap"},
-    {"month_cap", API_INT, .optional = true, .about = "calls in a month; null: no cap"},
     API_END,
 };
 static const struct api_field list_reply[] = {

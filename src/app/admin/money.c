@@ -9,10 +9,13 @@
 
 /* --- moving it --- */
 
-static int move(struct task *t, struct api_call *c, struct json_writer *w, bool takes)
+enum { GIVES, TAKES };
+
+static int move(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct admin_deed d = admin_deed_of(c);
-    struct admin_move m = {.request_id = api_text(c, "request_id"), .takes = takes};
+    struct admin_move m = {.request_id = api_text(c, "request_id"),
+                           .takes = c->route->option == TAKES};
     int64_t balance;
     check(api_money(c, "amount", &m.cents));
     int err = admin_path_number(t, c, "uid", "user", &m.uid);
@@ -23,30 +26,20 @@ static int move(struct task *t, struct api_call *c, struct json_writer *w, bool 
     return err;
 }
 
-static int recharge(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return move(t, c, w, false);
-}
-
-static int deduct(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return move(t, c, w, true);
-}
-
 /* --- what happened to it --- */
 
-static void put_row(struct task *t, struct json_writer *w, const struct statement_row *r)
-{
-    jw_object(w);
-    jw_put_str(w, "source", r->source);
-    jw_put_int(w, "number", r->number);
-    api_put_time(w, "at", r->at_ms);
-    jw_put_str(w, "kind", r->kind);
-    jw_put_str(w, "amount", amount_decimal(task_arena(t), r->cents));
-    jw_put_str(w, "query_id", r->qid);
-    jw_put_str(w, "doi", r->doi);
-    jw_end_object(w);
-}
+#define AT(member) API_AT(struct statement_row, member)
+static const struct api_field record_fields[] = {
+    {"source", API_TEXT, AT(source), .choices = "redis|mysql", .about = "which counts by itself"},
+    {"number", API_INT, AT(number), .least = 1, .most = INT64_MAX, .about = "of that source"},
+    {"at", API_TIME, AT(at_ms), .about = "when"},
+    {"kind", API_TEXT, AT(kind), .choices = STATEMENT_KINDS,
+     .about = "charges and deductions take money, the others give it"},
+    {"amount", API_MONEY, AT(cents), .about = "never negative: the kind says which way"},
+    {"query_id", API_TEXT, AT(qid), .optional = true, .most = 64, .about = "the run it was for"},
+    {"doi", API_TEXT, AT(doi), .optional = true, .most = 255, .about = "the paper it was for"},
+    API_END,
+};
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -60,11 +53,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
         return admin_cursor_refused(t, c);
     if (err)
         return err;
-    jw_key(w, STR("records"));
-    jw_array(w);
-    for (size_t i = 0; i < page.count; i++)
-        put_row(t, w, &page.rows[i]);
-    jw_end_array(w);
+    api_put_list(t, w, "records", record_fields, page.rows, page.count);
     jw_put_str(w, "next", page.next);
     return 0;
 }
@@ -75,36 +64,25 @@ static const struct api_field move_body[] = {
     {"amount", API_MONEY, .least = 1, .about = "more than nothing"},
     {"request_id", API_TEXT, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,
      .about = "visible ASCII; sent again it has the same effect once"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field move_reply[] = {
     {"balance", API_MONEY, .about = "afterwards"},
     API_END,
 };
-static const struct api_field list_query[] = {ADMIN_PAGE_FIELDS, API_END};
-static const struct api_field record_fields[] = {
-    {"source", API_TEXT, .choices = "redis|mysql", .about = "which counts by itself"},
-    {"number", API_INT, .least = 1, .most = INT64_MAX, .about = "of that source"},
-    {"at", API_TIME, .about = "when"},
-    {"kind", API_TEXT, .choices = STATEMENT_KINDS,
-     .about = "charges and deductions take money, the others give it"},
-    {"amount", API_MONEY, .about = "never negative: the kind says which way"},
-    {"query_id", API_TEXT, .optional = true, .most = 64, .about = "the run it was for"},
-    {"doi", API_TEXT, .optional = true, .most = 255, .about = "the paper it was for"},
-    API_END,
-};
+static const struct api_field list_query[] = {{ADMIN_LIMIT_FIELD}, {ADMIN_CURSOR_FIELD}, API_END};
 static const struct api_field list_reply[] = {
     {"records", API_OBJECTS, .about = "newest first", .fields = record_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 
 const struct api_route admin_money_routes[] = {
-    {"POST", "/api/admin/users/:uid/recharge", API_ADMIN, recharge, "Give a user money to spend",
-     .body = move_body, .reply = move_reply, .audit = "user.recharge"},
-    {"POST", "/api/admin/users/:uid/deduct", API_ADMIN, deduct, "Take money from a user",
-     .body = move_body, .reply = move_reply, .audit = "user.deduct"},
+    {"POST", "/api/admin/users/:uid/recharge", API_ADMIN, move, "Give a user money to spend",
+     .body = move_body, .reply = move_reply, .audit = "user.recharge", .option = GIVES},
+    {"POST", "/api/admin/users/:uid/deduct", API_ADMIN, move, "Take money from a user",
+     .body = move_body, .reply = move_reply, .audit = "user.deduct", .option = TAKES},
     {"GET", "/api/admin/users/:uid/ledger", API_ADMIN, list, "What happened to a user's money",
      .query = list_query, .reply = list_reply},
     {.method = NULL},

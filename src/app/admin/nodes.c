@@ -5,8 +5,9 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 
-static int set_drained(struct task *t, struct api_call *c, struct json_writer *w, bool drained)
+static int set_drained(struct task *t, struct api_call *c, struct json_writer *w)
 {
+    bool drained = c->route->option;
     struct admin_deed d = admin_deed_of(c);
     struct str id = http_param(c->x, "id");
     int err = control_drain(t, c->node->controls, id, drained, &d);
@@ -15,16 +16,6 @@ static int set_drained(struct task *t, struct api_call *c, struct json_writer *w
     jw_put_str(w, "id", id);
     jw_put_bool(w, "drained", drained);
     return 0;
-}
-
-static int drain(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return set_drained(t, c, w, true);
-}
-
-static int undrain(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return set_drained(t, c, w, false);
 }
 
 static int reload(struct task *t, struct api_call *c, struct json_writer *w)
@@ -38,7 +29,7 @@ static int reload(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-static const struct api_field reason_body[] = {ADMIN_REASON_FIELD, API_END};
+static const struct api_field reason_body[] = {{ADMIN_REASON_FIELD}, API_END};
 static const struct api_field drained_reply[] = {
     {"id", API_TEXT, .most = CONTROL_ID_CHARS_MAX, .about = "of the node"},
     {"drained", API_BOOL, .about = "it takes no work, and still answers requests"},
@@ -51,10 +42,10 @@ static const struct api_field prompt_reply[] = {
 };
 
 const struct api_route admin_nodes_routes[] = {
-    {"POST", "/api/admin/nodes/:id/drain", API_ADMIN, drain, "Have a node take no more work",
-     .body = reason_body, .reply = drained_reply, .audit = "node.drain"},
-    {"POST", "/api/admin/nodes/:id/undrain", API_ADMIN, undrain, "Have a node take work again",
-     .body = reason_body, .reply = drained_reply, .audit = "node.undrain"},
+    {"POST", "/api/admin/nodes/:id/drain", API_ADMIN, set_drained, "Have a node take no more work",
+     .body = reason_body, .reply = drained_reply, .audit = "node.drain", .option = true},
+    {"POST", "/api/admin/nodes/:id/undrain", API_ADMIN, set_drained, "Have a node take work again",
+     .body = reason_body, .reply = drained_reply, .audit = "node.undrain", .option = false},
     {"POST", "/api/admin/prompts/reload", API_ADMIN, reload,
      "Read ai.prompt_file again, on all nodes", .body = reason_body, .reply = prompt_reply,
      .audit = "prompts.reload"},

@@ -39,8 +39,9 @@ static int terminate(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-static const struct api_field list_query[] = {API_RUNS_QUERY_FIELDS("50"), API_END};
-static const struct api_field terminate_body[] = {ADMIN_REASON_FIELD, API_END};
+static const struct api_field list_query[] = {
+    {API_RUNS_LIMIT_FIELD("50")}, {API_RUNS_CURSOR_FIELD}, API_END};
+static const struct api_field terminate_body[] = {{ADMIN_REASON_FIELD}, API_END};
 
 const struct api_route admin_runs_routes[] = {
     {"GET", "/api/admin/users/:uid/runs", API_ADMIN, list, "A user's runs", .query = list_query,

@@ -13,8 +13,7 @@ _Static_assert(sizeof about / sizeof *about == SWITCH_COUNT, "every switch is ex
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     (void)t;
-    jw_key(w, STR("switches"));
-    jw_array(w);
+    jw_put_array(w, "switches");
     for (size_t i = 0; i < SWITCH_COUNT; i++) {
         jw_object(w);
         jw_put_str(w, "name", str_of(switch_word((enum switch_name)i)));
@@ -53,13 +52,10 @@ static int toggle_registration(struct task *t, struct api_call *c, struct json_w
 
 /* --- the table --- */
 
-#define NAME                                                                                       \
-    {                                                                                              \
-        "name", API_TEXT, .choices = SWITCH_WORDS, .about = "of the switch"                        \
-    }
+#define NAME "name", API_TEXT, .choices = SWITCH_WORDS, .about = "of the switch"
 
 static const struct api_field switch_fields[] = {
-    NAME,
+    {NAME},
     {"on", API_BOOL, .about = "as this node knows it; others follow within a second"},
     {"about", API_TEXT, .most = 255, .about = "what is so while it is on"},
     API_END,
@@ -69,13 +65,13 @@ static const struct api_field list_reply[] = {
     API_END,
 };
 static const struct api_field turn_body[] = {
-    NAME,
+    {NAME},
     {"on", API_BOOL, .about = "from now on"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field turn_reply[] = {
-    NAME, {"on", API_BOOL, .about = "from now on"}, API_END};
+    {NAME}, {"on", API_BOOL, .about = "from now on"}, API_END};
 static const struct api_field enabled_fields[] = {
     {"enabled", API_BOOL, .about = "registration is open"},
     API_END,

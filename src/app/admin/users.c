@@ -6,7 +6,6 @@
 #include "engine/money/ledger.h"
 #include "engine/runs/admin_acts.h"
 #include "engine/setup/config.h"
-#include "engine/store/amount.h"
 #include "engine/store/record.h"
 
 /* --- finding --- */
@@ -31,6 +30,21 @@ static const struct record_column columns[] = {
     {.type = RECORD_END},
 };
 static const struct record_kind kind = {"user_info", columns, sizeof(struct account)};
+
+#define SHOWN(member) API_AT(struct account, member)
+#define USER_FIELDS                                                                                \
+    {"uid", API_INT, SHOWN(uid), .least = 1, .most = INT32_MAX, .about = "number of the user"},    \
+        {"username", API_TEXT, SHOWN(username), .most = USER_NAME_CHARS_MAX,                       \
+         .about = "as registered"},                                                                \
+        {"balance", API_MONEY, SHOWN(cents),                                                       \
+         .about = "what is left to spend; in lists, charges of the last seconds are missing"},     \
+        {"permission", API_INT, SHOWN(permission), .most = PERMISSION_MAX,                         \
+         .about = "papers judged at the same time, over all runs"},                                \
+        {"banned", API_BOOL, SHOWN(banned), .about = "may not log in"},                            \
+    {                                                                                              \
+        "created_at", API_TIME, SHOWN(created_ms), .about = "when it was registered"               \
+    }
+static const struct api_field listed_fields[] = {USER_FIELDS, API_END};
 
 /* Names have '_', which LIKE would take for any character, but no '!'. */
 static struct str pattern_of(struct task *t, struct str prefix)
@@ -101,16 +115,6 @@ static int find_some(struct task *t, struct sql_pool *sql, struct search *s)
     return err;
 }
 
-static void put_members(struct task *t, struct json_writer *w, const struct account *a)
-{
-    jw_put_int(w, "uid", a->uid);
-    jw_put_str(w, "username", a->username);
-    jw_put_str(w, "balance", amount_decimal(task_arena(t), a->cents));
-    jw_put_int(w, "permission", a->permission);
-    jw_put_bool(w, "banned", a->banned);
-    api_put_time(w, "created_at", a->created_ms);
-}
-
 /* The last one of a page that was found by its number, not by its name, is no place among names:
  * then the next page begins with the first name. */
 static struct str next_of(struct task *t, const struct search *s)
@@ -133,14 +137,8 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     err = s.q.p ? find_some(t, c->node->sql, &s) : find_all(t, c->node->sql, &s);
     if (err)
         return err;
-    jw_key(w, STR("users"));
-    jw_array(w);
-    for (size_t i = 0; i < s.count && (int64_t)i < s.limit; i++) {
-        jw_object(w);
-        put_members(t, w, &s.found[i]);
-        jw_end_object(w);
-    }
-    jw_end_array(w);
+    size_t shown = (int64_t)s.count < s.limit ? s.count : (size_t)s.limit;
+    api_put_list(t, w, "users", listed_fields, s.found, shown);
     jw_put_str(w, "next", next_of(t, &s));
     return 0;
 }
@@ -172,7 +170,7 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     c->degraded = c->degraded || degraded;
-    put_members(t, w, &a);
+    api_put_fields(t, w, listed_fields, &a);
     jw_put_int(w, "runs", runs.cells[0].i);
     jw_put_int(w, "runs_active", runs.cells[1].i);
     return 0;
@@ -217,28 +215,16 @@ static int ban(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-#define USER_FIELDS                                                                                \
-    {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the user"},                \
-        {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},             \
-        {"balance", API_MONEY,                                                                     \
-         .about = "what is left to spend; in lists, charges of the last seconds are missing"},     \
-        {"permission", API_INT, .most = PERMISSION_MAX,                                            \
-         .about = "papers judged at the same time, over all runs"},                                \
-        {"banned", API_BOOL, .about = "may not log in"},                                           \
-    {                                                                                              \
-        "created_at", API_TIME, .about = "when it was registered"                                  \
-    }
-
 static const struct api_field list_query[] = {
     {"q", API_TEXT, .optional = true, .least = 1, .most = USER_NAME_CHARS_MAX,
      .about = "how the name begins, or the number; all if absent"},
-    ADMIN_PAGE_FIELDS,
+    {ADMIN_LIMIT_FIELD},
+    {ADMIN_CURSOR_FIELD},
     API_END,
 };
-static const struct api_field listed_fields[] = {USER_FIELDS, API_END};
 static const struct api_field list_reply[] = {
     {"users", API_OBJECTS, .about = "by number, or by name if asked for", .fields = listed_fields},
-    ADMIN_NEXT_FIELD,
+    {ADMIN_NEXT_FIELD},
     API_END,
 };
 static const struct api_field user_reply[] = {
@@ -250,18 +236,18 @@ static const struct api_field user_reply[] = {
 static const struct api_field permission_body[] = {
     {"permission", API_INT, .least = 0, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs; 0: may not submit"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field ban_body[] = {
     {"banned", API_BOOL, .about = "true ends sessions and pauses runs; false lets in again"},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 static const struct api_field password_body[] = {
     {"password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX, .about = "8 to 72 bytes",
      .secret = true},
-    ADMIN_REASON_FIELD,
+    {ADMIN_REASON_FIELD},
     API_END,
 };
 

@@ -1,9 +1,22 @@
 #include "app/catalog/routes.h"
 
 #include "engine/api/choice.h"
-#include "engine/store/amount.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
+
+#define NAME            .least = 1, .most = NAME_CHARS_MAX
+#define COUNT           .most = INT64_MAX
+#define TAG(member)     API_AT(struct catalog_tag, member)
+#define JOURNAL(member) API_AT(struct catalog_journal, member)
+#define ROW(member)     API_AT(struct catalog_estimate_row, member)
+#define WHOLE(member)   API_AT(struct catalog_estimate, member)
+
+static const struct api_field tag_fields[] = {
+    {"tag", API_TEXT, TAG(tag), NAME, .about = "name of the tag"},
+    {"type", API_TEXT, TAG(type), .about = "what kind of tag it is"},
+    {"journals", API_INT, TAG(journals), COUNT, .about = "journals that have it"},
+    API_END,
+};
 
 static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -14,23 +27,25 @@ static int list_tags(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     c->degraded |= degraded;
-    jw_key(w, STR("tags"));
-    jw_array(w);
-    for (size_t i = 0; i < count; i++) {
-        jw_object(w);
-        jw_put_str(w, "tag", tags[i].tag);
-        jw_put_str(w, "type", tags[i].type);
-        jw_put_int(w, "journals", tags[i].journals);
-        jw_end_object(w);
-    }
-    jw_end_array(w);
+    api_put_list(t, w, "tags", tag_fields, tags, count);
     return 0;
 }
 
+static const struct api_field journal_fields[] = {
+    {"name", API_TEXT, JOURNAL(name), NAME, .about = "its short name, by which it is chosen"},
+    {"full_name", API_TEXT, JOURNAL(full_name), .optional = true, .about = "its name"},
+    {"data_range", API_TEXT, JOURNAL(data_range), .optional = true,
+     .about = "the years that are there, in words"},
+    {"update_date", API_TEXT, JOURNAL(update_date), .optional = true,
+     .about = "when its papers were last brought up to date"},
+    {"price", API_INT, JOURNAL(price), COUNT, .about = "points for each paper; one point is 1.00"},
+    {"years", API_COUNTS, COUNT, .about = "papers of each year"},
+    API_END,
+};
+
 static void put_years(struct json_writer *w, const struct catalog_journal *j)
 {
-    jw_key(w, STR("years"));
-    jw_object(w);
+    jw_put_object(w, "years");
     for (size_t i = 0; i < j->year_count; i++) {
         char space[STR_INT_BYTES];
         jw_key(w, str_digits(space, j->years[i].year));
@@ -39,14 +54,10 @@ static void put_years(struct json_writer *w, const struct catalog_journal *j)
     jw_end_object(w);
 }
 
-static void put_journal(struct json_writer *w, const struct catalog_journal *j)
+static void put_journal(struct task *t, struct json_writer *w, const struct catalog_journal *j)
 {
     jw_object(w);
-    jw_put_str(w, "name", j->name);
-    jw_put_str(w, "full_name", j->full_name);
-    jw_put_str(w, "data_range", j->data_range);
-    jw_put_str(w, "update_date", j->update_date);
-    jw_put_int(w, "price", j->price);
+    api_put_fields(t, w, journal_fields, j);
     put_years(w, j);
     jw_end_object(w);
 }
@@ -62,13 +73,26 @@ static int list_journals(struct task *t, struct api_call *c, struct json_writer 
     if (err)
         return err;
     c->degraded |= degraded;
-    jw_key(w, STR("journals"));
-    jw_array(w);
+    jw_put_array(w, "journals");
     for (size_t i = 0; i < count; i++)
-        put_journal(w, &journals[i]);
+        put_journal(t, w, &journals[i]);
     jw_end_array(w);
     return 0;
 }
+
+static const struct api_field row_fields[] = {
+    {"journal", API_TEXT, ROW(journal), NAME, .about = "its short name"},
+    {"papers", API_INT, ROW(papers), COUNT, .about = "in the chosen years"},
+    {"price", API_INT, ROW(price), COUNT, .about = "points for each paper"},
+    {"cost", API_MONEY, ROW(cents), COUNT, .about = "papers times price"},
+    API_END,
+};
+static const struct api_field estimate_reply[] = {
+    {"papers", API_INT, WHOLE(papers), COUNT, .about = "of all chosen journals and years"},
+    {"cost", API_MONEY, WHOLE(cents), COUNT, .about = "of all of them"},
+    {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
+    API_END,
+};
 
 static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -85,33 +109,13 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     c->degraded |= degraded;
-    jw_put_int(w, "papers", e.papers);
-    jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
-    jw_key(w, STR("per_journal"));
-    jw_array(w);
-    for (size_t i = 0; i < choice.journal_count; i++) {
-        jw_object(w);
-        jw_put_str(w, "journal", e.rows[i].journal);
-        jw_put_int(w, "papers", e.rows[i].papers);
-        jw_put_int(w, "price", e.rows[i].price);
-        jw_put_str(w, "cost", amount_decimal(task_arena(t), e.rows[i].cents));
-        jw_end_object(w);
-    }
-    jw_end_array(w);
+    api_put_fields(t, w, estimate_reply, &e);
+    api_put_list(t, w, "per_journal", row_fields, e.rows, choice.journal_count);
     return 0;
 }
 
 /* --- the table --- */
 
-#define NAME  .least = 1, .most = NAME_CHARS_MAX
-#define COUNT .most = INT64_MAX
-
-static const struct api_field tag_fields[] = {
-    {"tag", API_TEXT, NAME, .about = "name of the tag"},
-    {"type", API_TEXT, .about = "what kind of tag it is"},
-    {"journals", API_INT, COUNT, .about = "journals that have it"},
-    API_END,
-};
 static const struct api_field tags_reply[] = {
     {"tags", API_OBJECTS, .about = "by type, then name", .fields = tag_fields},
     API_END,
@@ -124,34 +128,13 @@ static const struct api_field journals_query[] = {
      .about = "journals that have all of the tags, or any of them; all if not given"},
     API_END,
 };
-static const struct api_field journal_fields[] = {
-    {"name", API_TEXT, NAME, .about = "its short name, by which it is chosen"},
-    {"full_name", API_TEXT, true, .about = "its name"},
-    {"data_range", API_TEXT, true, .about = "the years that are there, in words"},
-    {"update_date", API_TEXT, true, .about = "when its papers were last brought up to date"},
-    {"price", API_INT, COUNT, .about = "points for each paper; one point is 1.00"},
-    {"years", API_COUNTS, COUNT, .about = "papers of each year"},
-    API_END,
-};
 static const struct api_field journals_reply[] = {
     {"journals", API_OBJECTS, .about = "by name", .fields = journal_fields},
     API_END,
 };
 
-static const struct api_field choice_body[] = {API_CHOICE_FIELDS, API_END};
-static const struct api_field row_fields[] = {
-    {"journal", API_TEXT, NAME, .about = "its short name"},
-    {"papers", API_INT, COUNT, .about = "in the chosen years"},
-    {"price", API_INT, COUNT, .about = "points for each paper"},
-    {"cost", API_MONEY, COUNT, .about = "papers times price"},
-    API_END,
-};
-static const struct api_field estimate_reply[] = {
-    {"papers", API_INT, COUNT, .about = "of all chosen journals and years"},
-    {"cost", API_MONEY, COUNT, .about = "of all of them"},
-    {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
-    API_END,
-};
+static const struct api_field choice_body[] = {
+    {API_JOURNALS_FIELD}, {API_YEAR_FROM_FIELD}, {API_YEAR_TO_FIELD}, API_END};
 
 const struct api_route catalog_routes[] = {
     {"GET", "/api/tags", API_USER, list_tags, "Tags to choose journals by", .reply = tags_reply},

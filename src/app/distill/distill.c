@@ -21,14 +21,7 @@ static int check_original(struct task *t, const struct run_row *row)
 static int read_original(struct task *t, const struct runs *r, struct run_id id,
                          struct run_row *out)
 {
-    struct sql_rows rows;
-    int err = sql_call(t, r->sql, &rows,
-                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?",
-                       sql_text(id.qid), sql_int(id.uid));
-    if (!err && rows.count == 0)
-        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
-    if (!err)
-        err = run_row_read(t, rows.cells, out);
+    int err = run_row_find(t, r->sql, id, out);
     return err ? err : check_original(t, out);
 }
 
@@ -143,17 +136,12 @@ static struct str params_of(struct task *t, struct str question, const struct di
 {
     struct buf b;
     struct json_writer j;
-    buf_init(&b);
-    jw_init(&j, &b);
-    jw_object(&j);
+    jw_begin(&j, &b);
     jw_put_str(&j, "kind", STR(DISTILL_KIND));
     jw_put_str(&j, "question", question);
     jw_put_int(&j, "papers", e->papers);
     run_put_journals(&j, e->journals, e->journal_count);
-    jw_end_object(&j);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&j, task_arena(t));
 }
 
 struct freezing {

@@ -34,19 +34,17 @@ static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 }
 
 #define ORIGINAL                                                                                   \
-    {                                                                                              \
-        "original_query_id", API_TEXT, .least = 1, .most = 64,                                     \
-                                       .about = "a run that is DONE or CANCELLED, and archived"    \
-    }
+    "original_query_id", API_TEXT, .least = 1, .most = 64,                                         \
+                                   .about = "a run that is DONE or CANCELLED, and archived"
 
-static const struct api_field estimate_body[] = {ORIGINAL, API_END};
+static const struct api_field estimate_body[] = {{ORIGINAL}, API_END};
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, .most = INT32_MAX, .about = "of the run that are relevant"},
     {"cost", API_MONEY, .about = "of judging them: a tenth of the price of each"},
     API_END,
 };
 static const struct api_field submit_body[] = {
-    ORIGINAL,
+    {ORIGINAL},
     {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
     API_END,

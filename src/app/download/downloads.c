@@ -133,12 +133,10 @@ int download_create(struct task *t, struct downloads *d, const struct download_w
     const struct downloads_options *o = &d->options;
     struct runs runs = {o->redis, o->sql, o->cache, o->ledger, NULL};
     struct run_view v;
-    uint8_t bytes[(DOWNLOAD_ID_BYTES - 1) / 2];
     int err = run_view(t, &runs, w->run, &v);
     if (err)
         return err;
-    loop_secret(task_loop(t), bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, id);
+    loop_token(task_loop(t), id, DOWNLOAD_ID_BYTES);
     err = note(t, d, w, str_of(id), &v);
     if (!err)
         err = push(t, d, w->run.uid, str_of(id));
@@ -161,14 +159,6 @@ static bool parse_state(struct str name, enum download_state *out)
     return false;
 }
 
-static bool is_id(struct str id)
-{
-    bool hex = id.n == DOWNLOAD_ID_BYTES - 1;
-    for (size_t i = 0; hex && i < id.n; i++)
-        hex = memchr("0123456789abcdef", id.p[i], 16) != NULL;
-    return hex;
-}
-
 /* Reconciles status and queue: a Redis that came back older may have lost the push. A client that
  * waits polls the status, so it is noticed here. */
 static void find_again(struct task *t, struct downloads *d, const struct download *found,
@@ -189,7 +179,7 @@ static void find_again(struct task *t, struct downloads *d, const struct downloa
 int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,
                   struct download *out)
 {
-    if (!is_id(id))
+    if (!hex_is(id, DOWNLOAD_ID_BYTES - 1))
         return task_fail(t, ERR_NOT_FOUND, "you have no such download");
     struct str key = key_download_status(task_arena(t), uid, id);
     const struct redis_reply *r;

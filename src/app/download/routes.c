@@ -24,23 +24,35 @@ static int create(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
+#define AT(member) API_AT(struct download, member)
+static const struct api_field status_reply[] = {
+    {"state", API_TEXT, .choices = DOWNLOAD_STATES, .about = "READY: the file can be fetched"},
+    {"progress", API_INT, AT(progress), .most = 100, .about = "per cent"},
+    {"query_id", API_TEXT, AT(wish.run.qid), .most = 64, .about = "the run"},
+    {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
+    {"scope", API_TEXT, .choices = "relevant|all", .about = "which papers"},
+    {"file_name", API_TEXT, AT(name), .most = DOWNLOAD_NAME_BYTES_MAX, .about = "name of the file"},
+    {"streamed", API_BOOL, AT(streamed),
+     .about = "it is large, and will be built while it is sent"},
+    {"error", API_TEXT, AT(error), .optional = true, .most = 255, .about = "why it FAILED"},
+    {"bytes", API_INT, .optional = true, .most = DOWNLOAD_HELD_BYTES_MAX, .about = "of the file"},
+    {"expires_at", API_TIME, AT(expires_ms), .optional = true,
+     .about = "when the held file expires"},
+    API_END,
+};
+
 static int show(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct download d;
     int err = download_look(t, c->node->downloads, c->session.uid, api_text(c, "task_id"), &d);
     if (err)
         return err;
+    api_put_fields(t, w, status_reply, &d);
     jw_put_str(w, "state", str_of(download_state_name(d.state)));
-    jw_put_int(w, "progress", d.progress);
-    jw_put_str(w, "query_id", d.wish.run.qid);
     jw_put_str(w, "type", str_of(export_name(d.wish.format)));
     jw_put_str(w, "scope", d.wish.all ? STR("all") : STR("relevant"));
-    jw_put_str(w, "file_name", d.name);
-    jw_put_bool(w, "streamed", d.streamed);
-    jw_put_str(w, "error", d.error);
     if (d.expires_ms)
         jw_put_int(w, "bytes", d.bytes);
-    api_put_time(w, "expires_at", d.expires_ms);
     return 0;
 }
 
@@ -87,9 +99,10 @@ static int get_file(struct task *t, struct api_call *c, struct json_writer *w)
 }
 
 /* The old way: one request that asks, waits and answers. */
-static int get_at_once(struct task *t, struct api_call *c, enum export_format f)
+static int get_at_once(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct download_wish wish = wish_of(c, f);
+    (void)w;
+    struct download_wish wish = wish_of(c, (enum export_format)c->route->option);
     struct download d;
     char id[DOWNLOAD_ID_BYTES];
     int err = download_create(t, c->node->downloads, &wish, id);
@@ -100,34 +113,17 @@ static int get_at_once(struct task *t, struct api_call *c, enum export_format f)
     return err ? err : send_file(t, c, &d);
 }
 
-static int get_csv(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return get_at_once(t, c, EXPORT_CSV);
-}
-
-static int get_bib(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    return get_at_once(t, c, EXPORT_BIB);
-}
-
 /* --- the tables --- */
 
-#define QUERY_ID                                                                                   \
-    {                                                                                              \
-        "query_id", API_TEXT, .least = 1, .most = 64, .about = "the run"                           \
-    }
+#define QUERY_ID "query_id", API_TEXT, .least = 1, .most = 64, .about = "the run"
 #define SCOPE                                                                                      \
-    {                                                                                              \
-        "scope", API_TEXT, .optional = true, .choices = "relevant|all",                            \
-                           .about = "which papers; the relevant ones if absent"                    \
-    }
+    "scope", API_TEXT, .optional = true, .choices = "relevant|all",                                \
+                       .about = "which papers; the relevant ones if absent"
 
 static const struct api_field create_body[] = {
-    QUERY_ID,
+    {QUERY_ID},
     {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
-    SCOPE,
+    {SCOPE},
     API_END,
 };
 static const struct api_field create_reply[] = {
@@ -140,21 +136,8 @@ static const struct api_field task_query[] = {
     API_END,
 };
 static const struct api_field at_once_fields[] = {
-    QUERY_ID,
-    SCOPE,
-    API_END,
-};
-static const struct api_field status_reply[] = {
-    {"state", API_TEXT, .choices = DOWNLOAD_STATES, .about = "READY: the file can be fetched"},
-    {"progress", API_INT, .most = 100, .about = "per cent"},
-    {"query_id", API_TEXT, .most = 64, .about = "the run"},
-    {"type", API_TEXT, .choices = EXPORT_FORMATS, .about = "of the file"},
-    {"scope", API_TEXT, .choices = "relevant|all", .about = "which papers"},
-    {"file_name", API_TEXT, .most = DOWNLOAD_NAME_BYTES_MAX, .about = "name of the file"},
-    {"streamed", API_BOOL, .about = "it is large, and will be built while it is sent"},
-    {"error", API_TEXT, .optional = true, .most = 255, .about = "why it FAILED"},
-    {"bytes", API_INT, .optional = true, .most = DOWNLOAD_HELD_BYTES_MAX, .about = "of the file"},
-    {"expires_at", API_TIME, .optional = true, .about = "when the held file expires"},
+    {QUERY_ID},
+    {SCOPE},
     API_END,
 };
 
@@ -165,13 +148,13 @@ const struct api_route download_routes[] = {
      .reply = status_reply},
     {"GET", "/api/download/file", API_USER, get_file, "The file of a download that is READY",
      .query = task_query, .media = "*/*"},
-    {"GET", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
-     .query = at_once_fields, .media = "text/csv"},
-    {"POST", "/api/download_csv", API_USER, get_csv, "Results as CSV, in one request",
-     .body = at_once_fields, .media = "text/csv"},
-    {"GET", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
-     .query = at_once_fields, .media = "application/x-bibtex"},
-    {"POST", "/api/download_bib", API_USER, get_bib, "Results as BibTeX, in one request",
-     .body = at_once_fields, .media = "application/x-bibtex"},
+    {"GET", "/api/download_csv", API_USER, get_at_once, "Results as CSV, in one request",
+     .query = at_once_fields, .media = "text/csv", .option = EXPORT_CSV},
+    {"POST", "/api/download_csv", API_USER, get_at_once, "Results as CSV, in one request",
+     .body = at_once_fields, .media = "text/csv", .option = EXPORT_CSV},
+    {"GET", "/api/download_bib", API_USER, get_at_once, "Results as BibTeX, in one request",
+     .query = at_once_fields, .media = "application/x-bibtex", .option = EXPORT_BIB},
+    {"POST", "/api/download_bib", API_USER, get_at_once, "Results as BibTeX, in one request",
+     .body = at_once_fields, .media = "application/x-bibtex", .option = EXPORT_BIB},
     {.method = NULL},
 };

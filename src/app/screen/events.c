@@ -42,21 +42,14 @@ static int send(struct task *t, struct http_exchange *x, struct watching *w, con
     struct buf b;
     struct json_writer j;
     int64_t left = w->view.papers - w->view.finished;
-    buf_init(&b);
-    jw_init(&j, &b);
-    jw_object(&j);
+    jw_begin(&j, &b);
     api_put_progress(t, &j, &w->view);
     jw_key(&j, STR("papers_per_second"));
     jw_raw(&j, str_printf(task_arena(t), "%lld.%lld", (long long)(rate / 1000),
                           (long long)(rate % 1000 / 100)));
-    jw_key(&j, STR("seconds_left"));
-    if (rate > 0 && left >= 0)
-        jw_int(&j, (left * 1000 + rate - 1) / rate);
-    else
-        jw_null(&j);
-    jw_end_object(&j);
-    int err = sse_send(t, x, event, buf_str(&b));
-    buf_release(&b);
+    bool known = rate > 0 && left >= 0;
+    api_put_known(&j, "seconds_left", known, known ? (left * 1000 + rate - 1) / rate : 0);
+    int err = sse_send(t, x, event, jw_finish(&j, task_arena(t)));
     w->sent_ms = loop_now_ms(task_loop(t));
     return err;
 }

@@ -55,8 +55,7 @@ static void put_page(struct task *t, struct json_writer *w, const struct results
                      const struct block_pick *papers)
 {
     struct bibtex *b = bibtex_new(NULL, NULL);
-    jw_key(w, STR("results"));
-    jw_array(w);
+    jw_put_array(w, "results");
     for (size_t i = 0; i < page->count; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
         jw_object(w);

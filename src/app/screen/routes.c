@@ -43,8 +43,7 @@ static int put_distillations(struct task *t, struct api_call *c, struct json_wri
     int err = run_distillations(t, c->node->runs, id_of(c), &ids, &count);
     if (err)
         return err;
-    jw_key(w, STR("distillations"));
-    jw_array(w);
+    jw_put_array(w, "distillations");
     for (size_t i = 0; i < count; i++)
         jw_str(w, ids[i]);
     jw_end_array(w);
@@ -62,8 +61,9 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
     return put_distillations(t, c, w);
 }
 
-static int control(struct task *t, struct api_call *c, struct json_writer *w, enum run_event e)
+static int control(struct task *t, struct api_call *c, struct json_writer *w)
 {
+    enum run_event e = (enum run_event)c->route->option;
     enum run_state state;
     int err = run_control(t, c->node->runs, id_of(c), e, "", &state);
     if (err)
@@ -71,21 +71,6 @@ static int control(struct task *t, struct api_call *c, struct json_writer *w, en
     c->degraded = !cache_trusts_redis(c->node->cache);
     jw_put_str(w, "state", str_of(run_state_name(state)));
     return 0;
-}
-
-static int pause_run(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return control(t, c, w, RUN_PAUSE);
-}
-
-static int resume_run(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return control(t, c, w, RUN_RESUME);
-}
-
-static int terminate_run(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    return control(t, c, w, RUN_TERMINATE);
 }
 
 /* Of a run that is DONE: one request tries all its failed papers again (SCR-7). */
@@ -99,7 +84,7 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     if (!err && v.state == RUN_DONE)
         err = archive_recall(t, c->node->archive, id_of(c));
-    return err ? err : control(t, c, w, RUN_RETRY_FAILED);
+    return err ? err : control(t, c, w);
 }
 
 static int list_runs(struct task *t, struct api_call *c, struct json_writer *w)
@@ -109,11 +94,14 @@ static int list_runs(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the table --- */
 
-static const struct api_field list_query[] = {API_RUNS_QUERY_FIELDS("20"), API_END};
+static const struct api_field list_query[] = {
+    {API_RUNS_LIMIT_FIELD("20")}, {API_RUNS_CURSOR_FIELD}, API_END};
 static const struct api_field submit_body[] = {
     {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
-    API_CHOICE_FIELDS,
+    {API_JOURNALS_FIELD},
+    {API_YEAR_FROM_FIELD},
+    {API_YEAR_TO_FIELD},
     API_END,
 };
 static const struct api_field submit_reply[] = {
@@ -126,14 +114,16 @@ const struct api_route screen_routes[] = {
     {"POST", "/api/queries", API_USER, submit, "Submit a run", .body = submit_body,
      .reply = submit_reply, .status = 202, .body_bytes_max = API_CHOICE_BYTES_MAX},
     {"GET", "/api/queries/:id", API_USER, show_run, "How a run is", .reply = api_run_fields},
-    {"POST", "/api/queries/:id/pause", API_USER, pause_run, "Pause a run",
-     .reply = api_state_reply},
-    {"POST", "/api/queries/:id/resume", API_USER, resume_run, "Resume a run",
-     .reply = api_state_reply},
-    {"POST", "/api/queries/:id/terminate", API_USER, terminate_run,
-     "End a run for good; what was judged stays", .reply = api_state_reply},
+    {"POST", "/api/queries/:id/pause", API_USER, control, "Pause a run", .reply = api_state_reply,
+     .option = RUN_PAUSE},
+    {"POST", "/api/queries/:id/resume", API_USER, control, "Resume a run", .reply = api_state_reply,
+     .option = RUN_RESUME},
+    {"POST", "/api/queries/:id/terminate", API_USER, control,
+     "End a run for good; what was judged stays", .reply = api_state_reply,
+     .option = RUN_TERMINATE},
     {"POST", "/api/queries/:id/retry_failed", API_USER, retry_failed,
-     "Judge the papers of a run again that failed", .reply = api_state_reply},
+     "Judge the papers of a run again that failed", .reply = api_state_reply,
+     .option = RUN_RETRY_FAILED},
     {"GET", "/api/queries/:id/events", API_USER, screen_events,
      "How a run goes on, as server-sent events: state, progress", .media = "text/event-stream"},
     {"GET", "/api/queries/:id/results", API_USER, screen_results,

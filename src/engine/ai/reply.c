@@ -2,11 +2,6 @@
 
 #include "base/bytes16.h"
 
-static struct str skip(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 /* --- one line for people --- */
 
 /* Bytes of a control character, or of one that breaks lines, that s begins with; 0: none. */
@@ -45,9 +40,9 @@ static size_t ascii_at(struct str s, size_t most)
 struct str ai_line(struct arena *a, struct str s)
 {
     while (s.n && blank_at(s))
-        s = skip(s, blank_at(s));
+        s = str_skip(s, blank_at(s));
     char *line = arena_alloc(a, s.n + 1), *end = line;
-    for (size_t chars = 0, step; s.n && chars < AI_LINE_CHARS_MAX; s = skip(s, step)) {
+    for (size_t chars = 0, step; s.n && chars < AI_LINE_CHARS_MAX; s = str_skip(s, step)) {
         size_t ascii = ascii_at(s, AI_LINE_CHARS_MAX - chars);
         if (!ascii && (step = blank_at(s)) > 0) {
             *end++ = ' ';

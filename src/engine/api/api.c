@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/time.h"
 #include "engine/api/api_private.h"
 #include "engine/money/ledger.h"
 #include "engine/people/admin.h"
@@ -184,8 +183,7 @@ static int reply_refusal(struct task *t, struct api_call *c)
     http_json(c->x, &w);
     jw_object(&w);
     jw_put_bool(&w, "success", false);
-    jw_key(&w, STR("error"));
-    jw_object(&w);
+    jw_put_object(&w, "error");
     jw_put_str(&w, "code", str_of(err_name(ERR_INVALID)));
     jw_put_str(&w, "message", str_of(task_error(t)));
     jw_put_str(&w, "field", str_of(c->wrong));
@@ -233,23 +231,6 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
     if (!err)
         err = serve(t, &c);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
-}
-
-void api_put_known(struct json_writer *w, const char *name, bool known, int64_t v)
-{
-    jw_key(w, str_of(name));
-    if (known)
-        jw_int(w, v);
-    else
-        jw_null(w);
-}
-
-void api_put_time(struct json_writer *w, const char *name, int64_t wall_ms)
-{
-    char text[TIME_ISO_BYTES];
-    time_iso(wall_ms * 1000, text);
-    jw_key(w, str_of(name));
-    jw_str(w, wall_ms ? str_of(text) : STR_NULL);
 }
 
 void api_set_cookie(struct api_call *c, const char *name, const char *token, int64_t seconds)

@@ -13,6 +13,8 @@
 #ifndef ENGINE_API_API_H
 #define ENGINE_API_API_H
 
+#include <stddef.h>
+
 #include "base/json.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session.h"
@@ -50,7 +52,12 @@ struct api_field {
     const char *about;              /* half a sentence */
     const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
     bool secret;                    /* never noted */
+    size_t at, bytes;               /* API_AT: its place in the struct of a reply */
 };
+
+/* Where api_put_fields finds a value, which has the type of the field: struct str, bool, int64_t
+ * (cents; ms since 1970), an array of int64_t, a struct for an object. Lists have no place. */
+#define API_AT(type, member) .at = offsetof(type, member), .bytes = sizeof(((type *)0)->member)
 
 /* The last row of a table of fields. */
 #define API_END                                                                                    \
@@ -77,6 +84,7 @@ struct api_route {
     int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
     const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
+    int option;        /* of a handler that serves several routes */
 };
 
 /* What one application serves. */
@@ -122,6 +130,15 @@ MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field,
 /* The deed of the calling admin: what the route says, to the user ":uid" of its path, if any. */
 struct admin_deed api_deed(const struct api_call *c);
 
+/* Members of the object that w is in: the fields that have a place in the struct from. An optional
+ * number below its least and a time of 0 are null. */
+void api_put_fields(struct task *t, struct json_writer *w, const struct api_field *fields,
+                    const void *from);
+/* A member of API_OBJECTS, from an array of count structs. */
+#define api_put_list(t, w, name, fields, items, count)                                             \
+    api_put_items((t), (w), (name), (fields), (items), (count), sizeof *(items))
+void api_put_items(struct task *t, struct json_writer *w, const char *name,
+                   const struct api_field *fields, const void *items, size_t count, size_t bytes);
 /* A member of API_INT; null unless it is known. */
 void api_put_known(struct json_writer *w, const char *name, bool known, int64_t v);
 /* A member of API_TIME; 0 is null. */

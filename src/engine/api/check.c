@@ -370,13 +370,25 @@ static bool limits_sound(const struct api_field *f)
     }
 }
 
+/* The value in the struct of a reply is of the type that put.c reads. */
+static bool place_sound(const struct api_field *f)
+{
+    static const size_t sizes[] = {
+        [API_TEXT] = sizeof(struct str), [API_INT] = sizeof(int64_t),  [API_BOOL] = sizeof(bool),
+        [API_MONEY] = sizeof(int64_t),   [API_TIME] = sizeof(int64_t), [API_OBJECTS] = 0,
+    };
+    if (f->bytes == 0 || f->type == API_OBJECT)
+        return true;
+    return f->type == API_INTS ? f->bytes % sizeof(int64_t) == 0 : f->bytes == sizes[f->type];
+}
+
 static void check_fields(const struct api_field *fields, bool request)
 {
     size_t n = 0;
     for (const struct api_field *f = fields; f && f->name; f++, n++) {
         bool nested = f->type == API_OBJECT || f->type == API_OBJECTS;
         check(api_field_find(fields, str_of(f->name)) == f); /* else it is there twice */
-        check(!request || limits_sound(f));
+        check(request ? limits_sound(f) && !f->bytes : place_sound(f));
         check(nested == (f->fields != NULL));
         check_fields(f->fields, request);
     }

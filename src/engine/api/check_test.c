@@ -71,6 +71,12 @@ int main(void)
        "a field that is there twice");
     ok(stops_with_body(LIST({"a", API_OBJECT, .fields = LIST({"b", API_INT, .about = "x"})})),
        "something wrong further in");
+    ok(!stops_with_reply(LIST({"a", API_TEXT, .bytes = sizeof(struct str)},
+                              {"b", API_INTS, .bytes = 2 * sizeof(int64_t)})),
+       "values that lie in a struct");
+    ok(stops_with_reply(LIST({"a", API_INT, .bytes = sizeof(int)})), "a number of another size");
+    ok(stops_with_reply(LIST({"a", API_TEXTS, .bytes = sizeof(struct str)})), "a list in a struct");
+    ok(stops_with_body(LIST({"a", API_BOOL, .bytes = sizeof(bool)})), "a place in a request");
     ok(stops_with_query(LIST({"a", API_OBJECT, .fields = LIST({"b", API_BOOL, .about = "x"})})),
        "an object as a parameter");
     ok(stops_with_reply(LIST({"success", API_BOOL, .about = "x"})), "a member that is ours");

@@ -8,20 +8,13 @@
 
 #define API_CHOICE_BYTES_MAX (1024 * 1024) /* of a body with all journals there can be */
 
-/* Rows of a table of fields. */
-#define API_CHOICE_FIELDS                                                                          \
-    {"journals",                                                                                   \
-     API_TEXTS,                                                                                    \
-     .least = 1,                                                                                   \
-     .most = CATALOG_JOURNALS_MAX,                                                                 \
-     .item_most = PAPER_NAME_BYTES_MAX,                                                            \
-     .about = "short names, each once"},                                                           \
-        {"year_from", API_INT, .least = PAPER_YEAR_MIN, .most = PAPER_YEAR_MAX,                    \
-         .about = "the first year"},                                                               \
-    {                                                                                              \
-        "year_to", API_INT, .least = PAPER_YEAR_MIN, .most = PAPER_YEAR_MAX,                       \
-                            .about = "the last year, included"                                     \
-    }
+/* In the braces of rows of a table of fields. */
+#define API_YEARS .least = PAPER_YEAR_MIN, .most = PAPER_YEAR_MAX
+#define API_JOURNALS_FIELD                                                                         \
+    "journals", API_TEXTS, .least = 1, .most = CATALOG_JOURNALS_MAX,                               \
+                           .item_most = PAPER_NAME_BYTES_MAX, .about = "short names, each once"
+#define API_YEAR_FROM_FIELD "year_from", API_INT, API_YEARS, .about = "the first year"
+#define API_YEAR_TO_FIELD   "year_to", API_INT, API_YEARS, .about = "the last year, included"
 
 /* What a body with these fields says. ERR_INVALID: refused already, with the field named. */
 MUST_CHECK int api_choice(struct task *t, struct api_call *c, struct catalog_choice *out);

@@ -118,7 +118,7 @@ static int check_again(struct task *t, struct api_call *c, enum session_kind kin
         return 0;
     char sid[SHA256_HEX_BYTES];
     sha256_hex(str_of(token), sid);
-    err = session_end(t, c->node->cache, kind, a->uid, str_of(sid));
+    err = session_end(t, c->node->cache, kind, a->uid, str_of(sid), NULL);
     return err && err != ERR_NOT_FOUND ? err : wrong_password(t);
 }
 
@@ -146,15 +146,21 @@ int api_log_in(struct task *t, struct api_call *c, enum session_kind kind, struc
     return 0;
 }
 
-int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
-                     struct api_account *out, struct str *hash)
+/* The kind of the session that calls. */
+static enum session_kind kind_of(const struct api_call *c)
+{
+    return c->route->access >= API_ADMIN ? SESSION_ADMIN : SESSION_USER;
+}
+
+int api_new_password(struct task *t, struct api_call *c, struct api_account *out, struct str *hash)
 {
     struct str password = api_text(c, "new_password");
     bool right;
     const char *why = user_password_problem(password);
     if (why)
         return api_refuse(t, c, "new_password", "%s", why);
-    int err = guess(t, c, kind, c->session.username, api_text(c, "old_password"), out, &right);
+    int err =
+        guess(t, c, kind_of(c), c->session.username, api_text(c, "old_password"), out, &right);
     if (err)
         return err;
     if (!right)
@@ -164,45 +170,64 @@ int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
 
 /* --- sessions --- */
 
-int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
-                      const struct admin_deed *by)
-{
-    int err = session_end_by(t, c->node->cache, kind, c->session.uid, c->session.sid, by);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    api_set_cookie(c, worlds[kind].cookie, "", 0);
-    return 0;
-}
+#define AT(member) API_AT(struct session, member)
+static const struct api_field session_fields[] = {
+    {"sid", API_TEXT, AT(sid), .most = 64,
+     .about = "names the session; it cannot be used to log in"},
+    {"current", API_BOOL, .about = "the one that asks"},
+    {"login_time", API_TIME, AT(login_ms), .about = "when it began"},
+    {"last_activity", API_TIME, AT(active_ms), .about = "when it was last used, to the minute"},
+    {"ip_address", API_TEXT, AT(ip_address), .most = SESSION_ADDRESS_BYTES_MAX,
+     .about = "where it began"},
+    {"user_agent", API_TEXT, AT(user_agent), .most = SESSION_AGENT_BYTES_MAX,
+     .about = "with which program"},
+    API_END,
+};
 
-int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
-                     enum session_kind kind)
+int api_session_list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct session *all;
     size_t count;
-    int err = session_list(t, c->node->cache, kind, c->session.uid, &all, &count);
+    int err = session_list(t, c->node->cache, kind_of(c), c->session.uid, &all, &count);
     if (err)
         return err;
     c->degraded = !cache_trusts_redis(c->node->cache);
-    jw_key(w, STR("sessions"));
-    jw_array(w);
+    jw_put_array(w, "sessions");
     for (size_t i = 0; i < count; i++) {
         jw_object(w);
-        jw_put_str(w, "sid", all[i].sid);
+        api_put_fields(t, w, session_fields, &all[i]);
         jw_put_bool(w, "current", str_eq(all[i].sid, c->session.sid));
-        api_put_time(w, "login_time", all[i].login_ms);
-        api_put_time(w, "last_activity", all[i].active_ms);
-        jw_put_str(w, "ip_address", all[i].ip_address);
-        jw_put_str(w, "user_agent", all[i].user_agent);
         jw_end_object(w);
     }
     jw_end_array(w);
     return 0;
 }
 
-int api_session_end(struct task *t, struct api_call *c, enum session_kind kind,
-                    const struct admin_deed *by)
+static int end(struct task *t, struct api_call *c, struct str sid, struct str target)
 {
-    int err = session_end_by(t, c->node->cache, kind, c->session.uid, http_param(c->x, "sid"), by);
+    struct admin_deed d = {.target = STR_NULL};
+    if (c->route->audit)
+        d = api_deed(c);
+    d.target = target;
+    return session_end(t, c->node->cache, kind_of(c), c->session.uid, sid,
+                       c->route->audit ? &d : NULL);
+}
+
+int api_session_leave(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    int err = end(t, c, c->session.sid, STR_NULL);
+    if (err && err != ERR_NOT_FOUND)
+        return err;
+    api_set_cookie(c, worlds[kind_of(c)].cookie, "", 0);
+    return 0;
+}
+
+int api_session_end(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    struct str sid = http_param(c->x, "sid");
+    int err = end(t, c, sid, sid);
     return err == ERR_NOT_FOUND ? task_fail(t, err, "you have no such session") : err;
 }
 
@@ -226,15 +251,6 @@ const struct api_field api_password_body[] = {
      .about = "the one that holds now", .secret = true},
     {"new_password", API_TEXT, .least = 1, .most = USER_PASSWORD_BYTES_MAX,
      .about = "8 to 72 bytes", .secret = true},
-    API_END,
-};
-static const struct api_field session_fields[] = {
-    {"sid", API_TEXT, .most = 64, .about = "names the session; it cannot be used to log in"},
-    {"current", API_BOOL, .about = "the one that asks"},
-    {"login_time", API_TIME, .about = "when it began"},
-    {"last_activity", API_TIME, .about = "when it was last used, to the minute"},
-    {"ip_address", API_TEXT, .most = SESSION_ADDRESS_BYTES_MAX, .about = "where it began"},
-    {"user_agent", API_TEXT, .most = SESSION_AGENT_BYTES_MAX, .about = "with which program"},
     API_END,
 };
 const struct api_field api_sessions_reply[] = {

@@ -30,15 +30,12 @@ MUST_CHECK int api_log_in(struct task *t, struct api_call *c, enum session_kind 
                           struct json_writer *w, struct api_account *out);
 /* For a handler of api_password_body: the account that calls, if the old password is right, and the
  * hash of the new one. */
-MUST_CHECK int api_new_password(struct task *t, struct api_call *c, enum session_kind kind,
-                                struct api_account *out, struct str *hash);
+MUST_CHECK int api_new_password(struct task *t, struct api_call *c, struct api_account *out,
+                                struct str *hash);
 
-/* Handlers for accounts that are logged in. by: NULL, or noted. */
-MUST_CHECK int api_session_leave(struct task *t, struct api_call *c, enum session_kind kind,
-                                 const struct admin_deed *by);
-MUST_CHECK int api_session_list(struct task *t, struct api_call *c, struct json_writer *w,
-                                enum session_kind kind);
-/* Ends the session ":sid" of the path. */
-MUST_CHECK int api_session_end(struct task *t, struct api_call *c, enum session_kind kind,
-                               const struct admin_deed *by);
+/* For accounts that are logged in: of users or of admins, as the access of the route says. An end
+ * is noted where the route has a name for it. */
+api_handler api_session_list;
+api_handler api_session_leave;
+api_handler api_session_end; /* of the session ":sid" of the path */
 #endif

@@ -47,8 +47,7 @@ static void put_object(struct json_writer *w, const struct api_field *fields, en
                        bool whole_reply)
 {
     put_text(w, "type", "object");
-    jw_key(w, STR("properties"));
-    jw_object(w);
+    jw_put_object(w, "properties");
     if (whole_reply) {
         jw_key(w, STR("success"));
         jw_raw(w, STR("{\"const\":true}"));
@@ -61,8 +60,7 @@ static void put_object(struct json_writer *w, const struct api_field *fields, en
         put_schema(w, f, place);
     }
     jw_end_object(w);
-    jw_key(w, STR("required"));
-    jw_array(w);
+    jw_put_array(w, "required");
     if (whole_reply)
         jw_str(w, STR("success"));
     for (const struct api_field *f = fields; f && f->name; f++)
@@ -93,10 +91,11 @@ static void put_array(struct json_writer *w, const struct api_field *f, enum pla
 {
     put_text(w, "type", "array");
     put_limits(w, "minItems", f->least, "maxItems", f->most);
-    jw_key(w, STR("items"));
-    jw_object(w);
+    jw_put_object(w, "items");
     if (f->type == API_OBJECTS)
         put_object(w, f->fields, place, false);
+    else if (f->type == API_INTS)
+        put_text(w, "type", "integer");
     else
         put_string(w, f, f->item_most ? 1 : 0, f->item_most);
     jw_end_object(w);
@@ -130,20 +129,13 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
         put_text(w, "format", "date-time");
         break;
     case API_TEXTS:
+    case API_INTS:
     case API_OBJECTS:
         put_array(w, f, place);
         break;
-    case API_INTS:
-        put_text(w, "type", "array");
-        jw_key(w, STR("items"));
-        jw_object(w);
-        put_text(w, "type", "integer");
-        jw_end_object(w);
-        break;
     case API_COUNTS:
         put_text(w, "type", "object");
-        jw_key(w, STR("additionalProperties"));
-        jw_object(w);
+        jw_put_object(w, "additionalProperties");
         put_integer(w, f);
         jw_end_object(w);
         break;
@@ -158,8 +150,7 @@ static void put_schema(struct json_writer *w, const struct api_field *f, enum pl
     bool nullable = place == IN_REPLY && f->optional;
     jw_object(w);
     if (nullable) {
-        jw_key(w, STR("anyOf"));
-        jw_array(w);
+        jw_put_array(w, "anyOf");
         jw_object(w);
     }
     put_type(w, f, place);
@@ -221,8 +212,7 @@ static void put_path_parameters(struct json_writer *w, const char *path)
         jw_put_str(w, "name", str_from(s.p + 1, s.n - 1));
         put_text(w, "in", "path");
         jw_put_bool(w, "required", true);
-        jw_key(w, STR("schema"));
-        jw_object(w);
+        jw_put_object(w, "schema");
         put_text(w, "type", "string");
         put_limits(w, "minLength", 1, "maxLength", API_PATH_PARAM_CHARS_MAX);
         jw_end_object(w);
@@ -234,8 +224,7 @@ static void put_parameters(struct json_writer *w, const struct api_route *r)
 {
     if (!strchr(r->path, ':') && !r->query)
         return;
-    jw_key(w, STR("parameters"));
-    jw_array(w);
+    jw_put_array(w, "parameters");
     put_path_parameters(w, r->path);
     for (const struct api_field *f = r->query; f && f->name; f++) {
         jw_object(w);
@@ -253,12 +242,10 @@ static void put_parameters(struct json_writer *w, const struct api_route *r)
 
 static void begin_content(struct json_writer *w, const char *media)
 {
-    jw_key(w, STR("content"));
-    jw_object(w);
+    jw_put_object(w, "content");
     jw_key(w, str_of(media));
     jw_object(w);
-    jw_key(w, STR("schema"));
-    jw_object(w);
+    jw_put_object(w, "schema");
 }
 
 static void end_content(struct json_writer *w)
@@ -275,8 +262,7 @@ static void put_request_body(struct json_writer *w, const struct api_route *r)
     bool required = false;
     for (const struct api_field *f = r->body; f->name; f++)
         required |= !f->optional;
-    jw_key(w, STR("requestBody"));
-    jw_object(w);
+    jw_put_object(w, "requestBody");
     jw_put_bool(w, "required", required);
     begin_content(w, "application/json");
     put_object(w, r->body, IN_BODY, false);
@@ -290,8 +276,7 @@ static void put_responses(struct json_writer *w, const struct api_route *r)
                                            "409", "429", "503", "default"};
     char status[16];
     snprintf(status, sizeof(status), "%d", r->status ? r->status : 200);
-    jw_key(w, STR("responses"));
-    jw_object(w);
+    jw_put_object(w, "responses");
     jw_key(w, str_of(status));
     jw_object(w);
     put_text(w, "description", "Done.");
@@ -412,16 +397,14 @@ void api_openapi(struct buf *out, const struct api_application *applications, si
     jw_raw(&w, STR("{\"title\":\"millrace\",\"version\":\"" MILLRACE_VERSION "\"}"));
     jw_key(&w, STR("servers"));
     jw_raw(&w, STR("[{\"url\":\"/\"}]"));
-    jw_key(&w, STR("tags"));
-    jw_array(&w);
+    jw_put_array(&w, "tags");
     for (size_t i = 0; i < count; i++) {
         jw_object(&w);
         put_text(&w, "name", applications[i].name);
         jw_end_object(&w);
     }
     jw_end_array(&w);
-    jw_key(&w, STR("paths"));
-    jw_object(&w);
+    jw_put_object(&w, "paths");
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++)
             if (!seen_before(&all, r))

@@ -61,9 +61,7 @@ static struct str asked(struct task *t, const struct api_call *c)
         return STR_NULL;
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     for (const struct api_field *f = c->route->body; f && f->name; f++) {
         const struct json *j = f->secret ? NULL : json_get(c->body, f->name);
         if (!j)
@@ -71,10 +69,7 @@ static struct str asked(struct task *t, const struct api_call *c)
         jw_key(&w, str_of(f->name));
         put_value(&w, j);
     }
-    jw_end_object(&w);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&w, task_arena(t));
 }
 
 /* Texts of what is not the caller's fault may tell of hosts and statements: they are for the

@@ -50,8 +50,7 @@ int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int
         return err;
     cache_touch(t, n->cache, uid); /* history_list may have filled Redis */
     c->degraded = c->degraded || page.degraded;
-    jw_key(w, STR("queries"));
-    jw_array(w);
+    jw_put_array(w, "queries");
     for (size_t i = 0; i < page.count; i++) {
         struct run_view v = run_row_view(t, &page.runs[i]);
         jw_object(w);

@@ -7,18 +7,13 @@
 
 #define API_RUN_STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"
 
-/* Rows of a table of fields, of a route that lists runs. */
-#define API_RUNS_QUERY_FIELDS(limit_text)                                                          \
-    {"limit",                                                                                      \
-     API_INT,                                                                                      \
-     .optional = true,                                                                             \
-     .least = 1,                                                                                   \
-     .most = HISTORY_LIMIT_MAX,                                                                    \
-     .about = "runs on a page; " limit_text " if absent"},                                         \
-    {                                                                                              \
-        "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                             \
-                            .about = "next of the page before"                                     \
-    }
+/* In the braces of rows of a table of fields, of a route that lists runs. */
+#define API_RUNS_LIMIT_FIELD(text)                                                                 \
+    "limit", API_INT, .optional = true, .least = 1, .most = HISTORY_LIMIT_MAX,                     \
+                      .about = "runs on a page; " text " if absent"
+#define API_RUNS_CURSOR_FIELD                                                                      \
+    "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                                 \
+                        .about = "next of the page before"
 extern const struct api_field api_run_fields[];  /* of one run */
 extern const struct api_field api_runs_reply[];  /* queries, next */
 extern const struct api_field api_state_reply[]; /* state */

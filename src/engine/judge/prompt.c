@@ -4,6 +4,7 @@
 
 #include "base/bytes16.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "corpus/doi.h"
 #include "engine/judge/prompt.h"
@@ -30,20 +31,16 @@ static const char built_in[] =
 
 /* --- the prompt file --- */
 
-static int read_file(const char *path, struct buf *out)
+/* Not file_read, which would wait for the writer of a pipe. */
+static int read_file(struct arena *a, const char *path, struct str *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return errno;
-    ssize_t n;
-    do {
-        n = read(fd, buf_reserve(out, 4096), 4096);
-        if (n > 0)
-            buf_added(out, (size_t)n);
-    } while ((n > 0 && out->len <= PROMPT_FILE_BYTES_MAX) || (n < 0 && errno == EINTR));
-    int error = n < 0 ? errno : 0;
+        return ERR_IO;
+    int err = file_read_fd(a, fd, PROMPT_FILE_BYTES_MAX, out), error = errno;
     close(fd);
-    return error;
+    errno = error;
+    return err;
 }
 
 static size_t count_places(struct str text)
@@ -60,8 +57,6 @@ static size_t count_places(struct str text)
 
 static const char *problem_of(struct arena *a, struct str text)
 {
-    if (text.n > PROMPT_FILE_BYTES_MAX)
-        return arena_printf(a, "is larger than %d bytes", PROMPT_FILE_BYTES_MAX);
     if (!str_utf8_valid(text) || memchr(text.p, '\0', text.n))
         return "is not UTF-8 text";
     size_t places = count_places(text);
@@ -78,9 +73,9 @@ static struct str trim_lines(struct str s)
     return s;
 }
 
-static void split(struct arena *a, struct str text, struct prompt *out)
+static void split(struct str text, struct prompt *out)
 {
-    text = trim_lines(str_dup(a, text));
+    text = trim_lines(text);
     size_t at = (size_t)str_find(text, STR(PLACE)), past = at + strlen(PLACE);
     out->before = str_from(text.p, at);
     out->after = str_from(text.p + past, text.n - past);
@@ -89,25 +84,23 @@ static void split(struct arena *a, struct str text, struct prompt *out)
 int prompt_load(struct arena *a, const char *path, struct prompt *out, const char **why)
 {
     if (!*path) {
-        split(a, str_of(built_in), out);
+        split(str_of(built_in), out);
         return 0;
     }
-    struct buf text;
-    buf_init(&text);
-    int err = 0, error = read_file(path, &text);
-    if (error) {
-        *why = arena_printf(a, "ai.prompt_file: %s: %s", path, strerror(error));
-        err = ERR_IO;
-    } else {
-        const char *problem = problem_of(a, buf_str(&text));
-        if (problem)
-            *why = arena_printf(a, "ai.prompt_file: %s %s", path, problem);
-        err = problem ? ERR_INVALID : 0;
+    struct str text;
+    int err = read_file(a, path, &text);
+    if (err == ERR_IO) {
+        *why = arena_printf(a, "ai.prompt_file: %s: %s", path, strerror(errno));
+        return err;
     }
-    if (!err)
-        split(a, buf_str(&text), out);
-    buf_release(&text);
-    return err;
+    const char *problem = err ? arena_printf(a, "is larger than %d bytes", PROMPT_FILE_BYTES_MAX)
+                              : problem_of(a, text);
+    if (problem) {
+        *why = arena_printf(a, "ai.prompt_file: %s %s", path, problem);
+        return ERR_INVALID;
+    }
+    split(text, out);
+    return 0;
 }
 
 /* --- requests --- */
@@ -180,9 +173,7 @@ const struct judge_question *prompt_question(struct arena *a, const struct promp
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     jw_put_str(&w, "model", str_of(m->name));
     jw_key(&w, STR("temperature"));
     jw_real(&w, (double)m->temperature_milli / 1000.0);

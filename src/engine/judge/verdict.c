@@ -9,23 +9,15 @@ struct finding {
     struct str reason; /* as it was written */
 };
 
-static struct str skip(struct str s, size_t n)
+static bool is_space(char c)
 {
-    return str_from(s.p + n, s.n - n);
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static struct str skip_space(struct str s)
 {
-    while (s.n && strchr(" \t\r\n", s.p[0]) && s.p[0])
-        s = skip(s, 1);
-    return s;
-}
-
-static struct str trim(struct str s)
-{
-    s = skip_space(s);
-    while (s.n && s.p[s.n - 1] && strchr(" \t\r\n", s.p[s.n - 1]))
-        s.n--;
+    while (s.n && is_space(s.p[0]))
+        s = str_skip(s, 1);
     return s;
 }
 
@@ -86,15 +78,16 @@ static struct finding read_fences(struct arena *a, struct str text)
         ptrdiff_t at = str_find(text, STR("```"));
         if (at < 0)
             break;
-        text = skip(text, (size_t)at + 3);
+        text = str_skip(text, (size_t)at + 3);
         ptrdiff_t end = str_find(text, STR("```"));
         struct str inside = end < 0 ? text : str_from(text.p, (size_t)end);
         const char *brace = inside.n ? memchr(inside.p, '{', inside.n) : NULL;
         if (brace)
-            add(&f, read_object(a, trim(skip(inside, (size_t)(brace - inside.p)))));
+            add(&f, read_object(
+                        a, str_trim_if(str_skip(inside, (size_t)(brace - inside.p)), is_space)));
         if (end < 0)
             break;
-        text = skip(text, (size_t)end + 3);
+        text = str_skip(text, (size_t)end + 3);
     }
     return f;
 }
@@ -125,11 +118,11 @@ static struct finding read_prose(struct arena *a, struct str text)
         const char *brace = memchr(text.p, '{', text.n);
         if (!brace)
             break;
-        text = skip(text, (size_t)(brace - text.p));
+        text = str_skip(text, (size_t)(brace - text.p));
         size_t n = object_bytes(text);
         struct finding found = n ? read_object(a, str_from(text.p, n)) : (struct finding){0};
         add(&f, found);
-        text = skip(text, found.word == WORD_NONE ? 1 : n);
+        text = str_skip(text, found.word == WORD_NONE ? 1 : n);
     }
     return f;
 }
@@ -161,9 +154,9 @@ static struct str value_after(struct str s)
     size_t quote = quote_at(s);
     if (!quote)
         return STR_NULL;
-    s = skip_space(skip(s, quote));
+    s = skip_space(str_skip(s, quote));
     size_t colon = str_starts(s, STR(":")) ? 1 : str_starts(s, STR("：")) ? strlen("：") : 0;
-    return colon ? skip_space(skip(s, colon)) : STR_NULL;
+    return colon ? skip_space(str_skip(s, colon)) : STR_NULL;
 }
 
 /* The place of `"name":` in s after from, and its value. False: no more. */
@@ -172,7 +165,7 @@ static bool find_name(struct str s, struct str name, size_t *from, struct str *v
     for (size_t i = *from; i + name.n < s.n; i++) {
         if (!str_ieq(str_from(s.p + i, name.n), name) || !ends_with_quote(str_from(s.p, i)))
             continue;
-        *value = value_after(skip(s, i + name.n));
+        *value = value_after(str_skip(s, i + name.n));
         if (value->p) {
             *from = i + name.n;
             return true;
@@ -185,12 +178,12 @@ static bool find_name(struct str s, struct str name, size_t *from, struct str *v
 static enum word loose_word(struct str value)
 {
     size_t quote = quote_at(value), n = 0;
-    value = skip(value, quote);
-    while (n < value.n && !quote_at(skip(value, n)) && !strchr(",}\n", value.p[n]))
+    value = str_skip(value, quote);
+    while (n < value.n && !quote_at(str_skip(value, n)) && !strchr(",}\n", value.p[n]))
         n++;
-    if (n == value.n || (quote && !quote_at(skip(value, n))))
+    if (n == value.n || (quote && !quote_at(str_skip(value, n))))
         return WORD_CONTRADICTION;
-    struct str text = trim(str_from(value.p, n));
+    struct str text = str_trim_if(str_from(value.p, n), is_space);
     if (!quote && str_eq(text, STR("1")))
         return WORD_YES;
     if (!quote && str_eq(text, STR("0")))
@@ -202,8 +195,8 @@ static enum word loose_word(struct str value)
 static struct str loose_string(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        size_t quote = quote_at(skip(s, i));
-        struct str after = quote ? skip_space(skip(s, i + quote)) : s;
+        size_t quote = quote_at(str_skip(s, i));
+        struct str after = quote ? skip_space(str_skip(s, i + quote)) : s;
         if (quote && (after.n == 0 || after.p[0] == ',' || after.p[0] == '}'))
             return str_from(s.p, i);
         i += s.p[i] == '\\';
@@ -217,7 +210,7 @@ static struct str loose_reason(struct arena *a, struct str text)
     struct str value;
     if (!find_name(text, STR("reason"), &from, &value) || !quote_at(value))
         return STR("");
-    value = loose_string(skip(value, quote_at(value)));
+    value = loose_string(str_skip(value, quote_at(value)));
     const struct json *j;
     struct str quoted = str_printf(a, "\"%.*s\"", STR_ARG(value));
     return json_parse(a, quoted, &j, NULL) == 0 ? json_str(j) : value;
@@ -243,12 +236,13 @@ static struct str skip_thoughts(struct str text)
     if (!str_starts(text, STR("<think>")))
         return text;
     ptrdiff_t end = str_find(text, STR("</think>"));
-    return end < 0 ? STR("") : trim(skip(text, (size_t)end + strlen("</think>")));
+    return end < 0 ? STR("")
+                   : str_trim_if(str_skip(text, (size_t)end + strlen("</think>")), is_space);
 }
 
 static struct finding read_content(struct arena *a, struct str content)
 {
-    struct str text = skip_thoughts(trim(content));
+    struct str text = skip_thoughts(str_trim_if(content, is_space));
     struct finding f = read_object(a, text);
     if (f.word == WORD_NONE)
         f = read_fences(a, text);

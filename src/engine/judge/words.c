@@ -3,11 +3,6 @@
  * follows. "No doubt it is relevant", "Relevant papers would …" and 是否 are no verdicts. */
 #include "engine/judge/verdict.h"
 
-static struct str skip(struct str s, size_t n)
-{
-    return str_from(s.p + n, s.n - n);
-}
-
 /* Bytes of the entry that s begins with, in either case; 0: none. Lists have longer ones first. */
 static size_t one_of(struct str s, const char *const *list)
 {
@@ -23,7 +18,7 @@ static struct str skip_all(struct str s, const char *const *list)
 {
     size_t n;
     while ((n = one_of(s, list)) > 0)
-        s = skip(s, n);
+        s = str_skip(s, n);
     return s;
 }
 
@@ -72,7 +67,7 @@ static enum word word_at(struct str s, size_t *n)
 static bool is_answered(struct str s, struct str rest)
 {
     size_t n, colon = one_of(rest, colons);
-    struct str after = skip_all(skip(rest, colon), decoration);
+    struct str after = skip_all(str_skip(rest, colon), decoration);
     return one_of(s, labels) || word_at(after, &n) != WORD_NONE;
 }
 
@@ -93,9 +88,9 @@ static enum word verdict_at(struct str s, struct str *rest)
     s = skip_all(s, decoration);
     size_t n;
     enum word word = word_at(s, &n);
-    if (word == WORD_NONE || !ends_here(s, skip(s, n)))
+    if (word == WORD_NONE || !ends_here(s, str_skip(s, n)))
         return WORD_NONE;
-    *rest = skip(s, n);
+    *rest = str_skip(s, n);
     return word;
 }
 
@@ -105,7 +100,7 @@ static size_t label_at(struct str s)
     size_t n = one_of(s, labels);
     if (n == 0)
         return 0;
-    struct str rest = skip_all(skip(s, n), around_labels);
+    struct str rest = skip_all(str_skip(s, n), around_labels);
     size_t colon = one_of(rest, colons);
     return colon ? s.n - rest.n + colon : 0;
 }
@@ -119,7 +114,7 @@ static bool is_letter(char c)
 static bool continues(struct str text, size_t i)
 {
     struct str before = str_from(text.p, i);
-    struct str last = before.n < 4 ? before : skip(before, before.n - 4);
+    struct str last = before.n < 4 ? before : str_skip(before, before.n - 4);
     if (str_ends(before, STR("不")) || str_ends(before, STR("-")) || str_ieq(last, STR("not ")))
         return true;
     return i > 0 && is_letter(text.p[i - 1]) && !(text.p[i] & 0x80);
@@ -128,7 +123,7 @@ static bool continues(struct str text, size_t i)
 static bool mentions(struct str text, const char *const *list)
 {
     for (size_t i = 0; i < text.n; i++)
-        if (one_of(skip(text, i), list))
+        if (one_of(str_skip(text, i), list))
             return true;
     return false;
 }
@@ -141,9 +136,9 @@ enum word words_read(struct str text, struct str *reason)
     if (word != WORD_NONE)
         *reason = skip_all(skip_all(skip_all(rest, enders), colons), decoration);
     for (size_t i = 0; i < text.n; i++) {
-        size_t n = continues(text, i) ? 0 : label_at(skip(text, i));
+        size_t n = continues(text, i) ? 0 : label_at(str_skip(text, i));
         if (n > 0)
-            word = word_and(word, verdict_at(skip(text, i + n), &rest));
+            word = word_and(word, verdict_at(str_skip(text, i + n), &rest));
     }
     if (word == WORD_YES && mentions(text, denials))
         return WORD_CONTRADICTION;

@@ -6,28 +6,24 @@
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
 
-#define POLL_MS        50  /* a task looks this often whether another node's build has ended */
-#define CONFLICTS_MAX  3   /* builds that were begun and lost */
-#define FETCHES_MAX    3   /* of a block that is damaged each time after it was built */
-#define CLEANUP_MS     200 /* of a deadline, kept back to release the lock */
-#define LOOK_NAMES_MAX 5000
-
-static int64_t *slot(struct blocks *b, struct metrics *m, const char *name, const char *help)
-{
-    return m ? metric(m, METRIC_COUNTER, name, "", help) : &b->unseen;
-}
+#define POLL_MS       50  /* a task looks this often whether another node's build has ended */
+#define CONFLICTS_MAX 3   /* builds that were begun and lost */
+#define FETCHES_MAX   3   /* of a block that is damaged each time after it was built */
+#define CLEANUP_MS    200 /* of a deadline, kept back to release the lock */
 
 struct blocks *blocks_new(const struct blocks_options *o)
 {
     struct blocks *b = check_memory(calloc(1, sizeof *b));
     b->redis = o->redis;
     b->sql = o->sql;
-    b->hits = slot(b, o->metrics, "millrace_block_hits_total", "Blocks that were found in Redis.");
-    b->misses = slot(b, o->metrics, "millrace_block_misses_total",
-                     "Blocks that were asked for and missing in Redis, or damaged.");
-    b->built = slot(b, o->metrics, "millrace_blocks_built_total", "Blocks built from MySQL.");
-    b->packed = slot(b, o->metrics, "millrace_block_papers_packed_total",
-                     "Papers packed for blocks, those of failed builds too.");
+    b->hits = metric(o->metrics, METRIC_COUNTER, "millrace_block_hits_total", "",
+                     "Blocks that were found in Redis.");
+    b->misses = metric(o->metrics, METRIC_COUNTER, "millrace_block_misses_total", "",
+                       "Blocks that were asked for and missing in Redis, or damaged.");
+    b->built = metric(o->metrics, METRIC_COUNTER, "millrace_blocks_built_total", "",
+                      "Blocks built from MySQL.");
+    b->packed = metric(o->metrics, METRIC_COUNTER, "millrace_block_papers_packed_total", "",
+                       "Papers packed for blocks, those of failed builds too.");
     b->building = map_new();
     b->left = map_new();
     waitq_init(&b->ended);
@@ -114,36 +110,23 @@ static int look_read(struct task *t, const struct redis_reply *const *replies, b
     return err;
 }
 
-static int look_part(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
-                     bool *fresh)
+int blocks_look(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
+                bool *fresh)
 {
+    check(count <= BLOCKS_LOOK_MAX);
     struct redis_batch batch;
     const struct redis_reply *const *replies;
     redis_batch_init(&batch, t, b->redis);
     for (size_t i = 0; i < count; i++)
         look_add(&batch, key_block(task_arena(t), names[i].journal, names[i].year));
-    int err = redis_batch_run(&batch, &replies);
+    int err = count ? redis_batch_run(&batch, &replies) : 0;
     for (size_t i = 0; !err && i < count; i++) {
         struct block_version v;
         bool whole = false;
         err = look_read(t, replies + 2 * i, &whole, &v);
         fresh[i] = whole && same_version(v, names[i].version);
     }
-    return err;
-}
-
-int blocks_look(struct task *t, struct blocks *b, const struct block_name *names, size_t count,
-                bool *fresh)
-{
-    int err = 0;
-    for (size_t at = 0; !err && at < count; at += LOOK_NAMES_MAX) {
-        /* More at once would fill the pipeline that all tasks of the node share. */
-        size_t part = count - at < LOOK_NAMES_MAX ? count - at : LOOK_NAMES_MAX;
-        struct arena_mark mark = arena_mark(task_arena(t));
-        err = settled(look_part(t, b, names + at, part, fresh + at));
-        arena_reset(task_arena(t), mark);
-    }
-    return err;
+    return settled(err);
 }
 
 /* --- having one built --- */

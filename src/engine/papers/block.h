@@ -95,6 +95,7 @@ struct block_name {
     int64_t year;
     struct block_version version;
 };
+#define BLOCKS_LOOK_MAX 5000 /* more would fill the pipeline that all tasks of the node share */
 MUST_CHECK int blocks_look(struct task *t, struct blocks *b, const struct block_name *names,
                            size_t count, bool *fresh);
 

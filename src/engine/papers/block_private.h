@@ -42,7 +42,6 @@ struct blocks {
     struct redis *redis;
     struct sql_pool *sql;
     int64_t *hits, *misses, *built, *packed;
-    int64_t unseen; /* counts when there are no metrics */
     /* Singleflight within the node: the set of keys of blocks that a task builds. Others that want
      * the same block wait for `ended`, so one task of a node asks Redis for the lock. */
     struct map *building;

@@ -87,16 +87,11 @@ static struct str journal_info(struct arena *a, const struct sql_value *row)
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
-    jw_put_str(&w, "FullName", row[1].type == SQL_NULL ? STR_NULL : row[1].s);
-    jw_put_str(&w, "DataRange", row[2].type == SQL_NULL ? STR_NULL : row[2].s);
-    jw_put_str(&w, "UpdateDate", row[3].type == SQL_NULL ? STR_NULL : row[3].s);
-    jw_end_object(&w);
-    struct str text = str_dup(a, buf_str(&b));
-    buf_release(&b);
-    return text;
+    jw_begin(&w, &b);
+    jw_put_str(&w, "FullName", row[1].s);
+    jw_put_str(&w, "DataRange", row[2].s);
+    jw_put_str(&w, "UpdateDate", row[3].s);
+    return jw_finish(&w, a);
 }
 
 static int add_journals(struct loading *l)

@@ -35,11 +35,6 @@ int catalog_mysql_tags(struct task *t, struct sql_pool *sql, struct catalog_tag 
     return 0;
 }
 
-static struct str text_of(struct sql_value v)
-{
-    return v.type == SQL_NULL ? STR_NULL : v.s;
-}
-
 static int read_years(struct task *t, struct sql_value text, struct catalog_journal *j)
 {
     const struct json *years;
@@ -61,9 +56,9 @@ static int read_years(struct task *t, struct sql_value text, struct catalog_jour
 static int read_journal(struct task *t, const struct sql_value *row, struct catalog_journal *j)
 {
     *j = (struct catalog_journal){.name = row[0].s,
-                                  .full_name = text_of(row[1]),
-                                  .data_range = text_of(row[2]),
-                                  .update_date = text_of(row[3]),
+                                  .full_name = row[1].s,
+                                  .data_range = row[2].s,
+                                  .update_date = row[3].s,
                                   .price = row[4].i};
     return read_years(t, row[5], j);
 }

@@ -46,9 +46,7 @@ static struct str details_of(struct task *t, const struct admin_deed *d)
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     jw_put_str(&w, "outcome", str_of(outcomes[d->outcome]));
     put_text(&w, "error", d->error);
     put_text(&w, "target", d->target);
@@ -57,10 +55,7 @@ static struct str details_of(struct task *t, const struct admin_deed *d)
     put_object(&w, "before", d->before);
     put_object(&w, "after", d->after);
     put_object(&w, "asked", d->asked);
-    jw_end_object(&w);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&w, task_arena(t));
 }
 
 static const char insert[] =

@@ -89,10 +89,8 @@ static size_t name_subjects(struct arena *a, const struct attempt *who, struct s
 static int take_in_redis(struct task *t, struct attempts *a, const struct str *subjects,
                          size_t count, int64_t *wait_ms)
 {
-    uint8_t bytes[(ID_BYTES - 1) / 2];
     char id[ID_BYTES];
-    loop_secret(task_loop(t), bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, id);
+    loop_token(task_loop(t), id, sizeof id);
     const struct redis_reply *r;
     int err =
         SCRIPT(t, a->redis, attempts_take, &r, .index = a->index, .subjects = {subjects, count},

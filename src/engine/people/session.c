@@ -4,7 +4,6 @@
 #include "engine/people/session_private.h"
 #include "engine/store/scripts.h"
 
-#define SECRET_BYTES        ((SESSION_TOKEN_BYTES - 1) / 2)
 #define RENEW_S             60                           /* in Redis, at most so often */
 #define RENEW_ROW_S         3600                         /* in MySQL */
 #define RENEW_MS            1000                         /* how long a reply waits for that */
@@ -24,24 +23,12 @@ static const struct record_column columns[] = {
     {.type = RECORD_END},
 };
 #define FROM(owner)                                                                                \
-    {                                                                                              \
-        "session s JOIN " owner "_info i ON i.uid = s.uid AND s.kind = '" owner "'", columns,      \
-            sizeof(struct session)                                                                 \
-    }
+    "session s JOIN " owner "_info i ON i.uid = s.uid AND s.kind = '" owner "'", columns,          \
+        sizeof(struct session)
 static const struct session_home homes[] = {
-    [SESSION_USER] = {&cache_users, FROM("user"), SESSION_TTL_MS},
-    [SESSION_ADMIN] = {&cache_admins, FROM("admin"), SESSION_ADMIN_TTL_MS},
+    [SESSION_USER] = {&cache_users, {FROM("user")}, SESSION_TTL_MS},
+    [SESSION_ADMIN] = {&cache_admins, {FROM("admin")}, SESSION_ADMIN_TTL_MS},
 };
-
-bool session_is_name(struct str s)
-{
-    if (s.n != SESSION_TOKEN_BYTES - 1)
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f')))
-            return false;
-    return true;
-}
 
 const struct session_home *session_home(enum session_kind kind)
 {
@@ -173,10 +160,8 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
 {
     const struct session_home *h = session_home(start->kind);
     struct arena *a = task_arena(t);
-    uint8_t secret[SECRET_BYTES];
     char fresh[SESSION_TOKEN_BYTES], sid[SHA256_HEX_BYTES];
-    loop_secret(task_loop(t), secret, sizeof secret);
-    hex_write(secret, sizeof secret, fresh);
+    loop_token(task_loop(t), fresh, sizeof fresh);
     sha256_hex(str_of(fresh), sid);
     int64_t now = now_of(t);
     struct session s = {.sid = str_dup(a, str_of(sid)),
@@ -201,7 +186,6 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
         err = session_end_surplus(t, c, h, s.uid, s.sid);
     if (!err)
         memcpy(token, fresh, sizeof fresh);
-    explicit_bzero(secret, sizeof secret);
     explicit_bzero(fresh, sizeof fresh);
     return err;
 }
@@ -234,7 +218,7 @@ int session_get(struct task *t, struct cache *c, enum session_kind kind, struct 
                 struct session *out)
 {
     const struct session_home *h = session_home(kind);
-    if (!session_is_name(token))
+    if (!hex_is(token, SESSION_TOKEN_BYTES - 1))
         return unauthenticated(t);
     char sid[SHA256_HEX_BYTES];
     sha256_hex(token, sid);

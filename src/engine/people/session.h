@@ -51,13 +51,10 @@ MUST_CHECK int session_get(struct task *t, struct cache *c, enum session_kind ki
 MUST_CHECK int session_list(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                             struct session **out, size_t *count);
 /* ERR_NOT_FOUND: the user has no such session. After ERR_UNCERTAIN it may have ended; repeating it
- * makes sure, whether that finds it or not. */
-MUST_CHECK int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                           struct str sid);
-/* The same, noted in the same transaction. */
+ * makes sure, whether that finds it or not. by: noted in the same transaction; NULL: not noted. */
 struct admin_deed;
-MUST_CHECK int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                              struct str sid, const struct admin_deed *by);
+MUST_CHECK int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
+                           struct str sid, const struct admin_deed *by);
 /* All of a user's, but for one (p == NULL: none is kept). */
 MUST_CHECK int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                                struct str but_sid);

@@ -7,6 +7,7 @@
  *
  * If Redis does not answer, 2 and 3 are left to cache_role. */
 #include "base/log.h"
+#include "base/sha256.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
 #include "engine/store/scripts.h"
@@ -73,7 +74,7 @@ static int end_row(struct task *t, struct sql *c, void *arg)
 int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                    struct str sid, const struct admin_deed *by)
 {
-    if (!session_is_name(sid))
+    if (!hex_is(sid, SESSION_TOKEN_BYTES - 1))
         return task_fail(t, ERR_NOT_FOUND, "there is no such session");
     struct ending e = {.home = h, .uid = uid, .sid = sid, .by = by};
     int err = sql_tx(t, cache_sql(c), end_row, &e);
@@ -84,13 +85,7 @@ int session_end_at(struct task *t, struct cache *c, const struct session_home *h
 }
 
 int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                struct str sid)
-{
-    return session_end_at(t, c, session_home(kind), uid, sid, NULL);
-}
-
-int session_end_by(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
-                   struct str sid, const struct admin_deed *by)
+                struct str sid, const struct admin_deed *by)
 {
     return session_end_at(t, c, session_home(kind), uid, sid, by);
 }

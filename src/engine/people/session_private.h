@@ -12,9 +12,7 @@ struct session_home {
 };
 const struct session_home *session_home(enum session_kind kind);
 
-bool session_is_name(struct str s); /* 64 hexadecimal digits: a token or a sid */
-
-/* As session_end_by; by may be NULL. */
+/* As session_end. */
 MUST_CHECK int session_end_at(struct task *t, struct cache *c, const struct session_home *h,
                               int64_t uid, struct str sid, const struct admin_deed *by);
 /* Ends those of an owner beyond SESSIONS_PER_USER_MAX, but never the one named. */

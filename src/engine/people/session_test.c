@@ -314,12 +314,13 @@ static void test_end(struct task *t, void *arg)
     open_node(t, &other);
     struct str token = begin(t, &n), stays = begin(t, &n), key = key_of(t, token);
     check(get(t, &other, token) == 0 && get(t, &other, stays) == 0);
-    is_int(session_end(t, n.cache, SESSION_USER, 43, sid_of(t, token)), ERR_NOT_FOUND,
+    is_int(session_end(t, n.cache, SESSION_USER, 43, sid_of(t, token), NULL), ERR_NOT_FOUND,
            "it is not for others to end");
-    is_int(session_end(t, n.cache, SESSION_ADMIN, 42, sid_of(t, token)), ERR_NOT_FOUND,
+    is_int(session_end(t, n.cache, SESSION_ADMIN, 42, sid_of(t, token), NULL), ERR_NOT_FOUND,
            "nor for an admin of that number");
     is_int(get(t, &other, token), 0, "who changes nothing");
-    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token)), 0, "its owner ends it");
+    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token), NULL), 0,
+           "its owner ends it");
     is_int(get(t, &other, token), ERR_UNAUTHENTICATED, "it is dead elsewhere at once");
     is_int(get(t, &n, token), ERR_UNAUTHENTICATED, "and here");
     is_str(field(t, &n, key, "ended"), STR("1"), "a mark stays behind");
@@ -327,8 +328,9 @@ static void test_end(struct task *t, void *arg)
     ok(ttl > 3500000 && ttl <= 3600000, "for an hour");
     is_int(rows(t, &n, MARKS " WHERE kind = 'user'"), 0, "nothing is stale");
     is_int(get(t, &other, stays), 0, "another session lives");
-    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token)), ERR_NOT_FOUND, "once only");
-    is_int(session_end(t, n.cache, SESSION_USER, 42, STR("\xff' OR 1")), ERR_NOT_FOUND,
+    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token), NULL), ERR_NOT_FOUND,
+           "once only");
+    is_int(session_end(t, n.cache, SESSION_USER, 42, STR("\xff' OR 1"), NULL), ERR_NOT_FOUND,
            "what is no sid is nobody's");
     is_int(get(t, &other, stays), 0, "and that one lives still");
     close_node(t, &other);
@@ -485,7 +487,8 @@ static void test_ended_without_redis(struct task *t, void *arg)
     is_str(field(t, &n, key, "user_id"), STR("42"), "Redis knows a session");
     check(redis_call(t, n.redis, STR_NULL, NULL, STR("SAVE")) == 0);
     store_redis_kill(&store);
-    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token)), 0, "it ends without it");
+    is_int(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token), NULL), 0,
+           "it ends without it");
     is_int(get(t, &n, token), ERR_UNAUTHENTICATED, "and is dead");
     is_int(rows(t, &n, MARKS " WHERE uid = 42 AND kind = 'user'"), 1, "its owner is stale");
     store_redis_spawn(&store, NULL);
@@ -514,7 +517,8 @@ static void test_ended_by_a_lost_node(struct task *t, void *arg)
     open_empty(t, &n);
     struct str token = begin(t, &n), stays = begin(t, &n);
     open_stores(t, &lost, "unix:/nowhere/redis.sock");
-    is_int(session_end(t, lost.cache, SESSION_USER, 42, sid_of(t, token)), 0, "it ends a session");
+    is_int(session_end(t, lost.cache, SESSION_USER, 42, sid_of(t, token), NULL), 0,
+           "it ends a session");
     is_int(get(t, &lost, token), ERR_UNAUTHENTICATED, "for itself at once");
     int64_t began = loop_now_ms(task_loop(t));
     while (loop_now_ms(task_loop(t)) - began < 10000 && get(t, &n, token) == 0)
@@ -549,7 +553,7 @@ static void test_slow_loader(struct task *t, void *arg)
     open_empty(t, &n);
     struct str token = begin(t, &n), key = key_of(t, token);
     struct str set = key_user_sessions(task_arena(t), 42);
-    check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token)) == 0);
+    check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token), NULL) == 0);
     const struct str fields[] = {STR("user_id"), STR("42"), STR("username"), STR("Alice")};
     const struct redis_reply *r;
     check(SCRIPT(t, n.redis, session_fill, &r, .session = key, .set = set, .sid = sid_of(t, token),
@@ -568,7 +572,7 @@ static void test_slow_loader(struct task *t, void *arg)
     struct group g;
     group_init(&g, task_loop(t));
     check(task_go(&g, "slow", get_slowly, &s) == 0);
-    check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, slow_token)) == 0);
+    check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, slow_token), NULL) == 0);
     check(group_join(t, &g) == 0);
     is_int(get(t, &n, slow_token), ERR_UNAUTHENTICATED, "whatever the loader saw");
     is_int(ask(t, &n, "SCARD", set), 0, "and nothing is in the set");

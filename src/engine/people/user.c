@@ -183,9 +183,3 @@ int user_change(struct task *t, struct cache *c, const struct user_change *ch)
         cache_changed(t, c, &cache_users, ch->uid, x.version);
     return err;
 }
-
-int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash)
-{
-    struct user_change ch = {.uid = uid, .part = USER_PASSWORD, .hash = hash};
-    return user_change(t, c, &ch);
-}

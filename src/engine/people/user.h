@@ -65,6 +65,4 @@ MUST_CHECK int user_change(struct task *t, struct cache *c, const struct user_ch
  * *version: of the user afterwards. */
 MUST_CHECK int user_change_on(struct task *t, struct sql *c, const struct user_change *ch,
                               int64_t *version);
-/* The password alone, without a note. */
-MUST_CHECK int user_set_password(struct task *t, struct cache *c, int64_t uid, struct str hash);
 #endif

@@ -131,7 +131,10 @@ static void test_change(struct task *t, void *arg)
     check(user_get(t, n.cache, 1, &u) == 0 && u.permission == 10);
     is_int(user_set_permission(t, n.cache, 1, 1000), 0, "a permission is set");
     ok(user_get(t, n.cache, 1, &u) == 0 && u.permission == 1000 && u.version == 1, "and read");
-    is_int(user_set_password(t, n.cache, 1, STR("other")), 0, "a password");
+    is_int(
+        user_change(t, n.cache,
+                    &(struct user_change){.uid = 1, .part = USER_PASSWORD, .hash = STR("other")}),
+        0, "a password");
     ok(user_get(t, n.cache, 1, &u) == 0 && u.version == 2, "counts");
     is_str(u.password, STR("other"), "and is read");
     is_int(user_set_banned(t, n.cache, 1, true), 0, "a ban");
@@ -144,7 +147,9 @@ static void test_change(struct task *t, void *arg)
     is_int(user_set_permission(t, n.cache, 1, 1001), ERR_INVALID, "too large");
     is_int(user_set_permission(t, n.cache, 1, -1), ERR_INVALID, "negative");
     is_int(user_set_permission(t, n.cache, 999, 1), ERR_NOT_FOUND, "nobody's");
-    is_int(user_set_password(t, n.cache, 999, STR("x")), ERR_NOT_FOUND, "nobody's password");
+    is_int(user_change(t, n.cache,
+                       &(struct user_change){.uid = 999, .part = USER_PASSWORD, .hash = STR("x")}),
+           ERR_NOT_FOUND, "nobody's password");
     is_int(marks(t, &n), 0, "which leaves no mark");
     check(user_find(t, n.sql, STR("user1"), &u) == 0);
     ok(u.permission == 1000 && u.version == 5, "MySQL has it all");

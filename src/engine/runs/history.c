@@ -34,9 +34,7 @@ static bool comes_after(struct place p, struct place cursor)
 {
     if (p.created_ms != cursor.created_ms)
         return p.created_ms < cursor.created_ms;
-    size_t n = p.query_id.n < cursor.query_id.n ? p.query_id.n : cursor.query_id.n;
-    int c = memcmp(p.query_id.p, cursor.query_id.p, n);
-    return c ? c < 0 : p.query_id.n < cursor.query_id.n;
+    return str_compare(p.query_id, cursor.query_id) < 0;
 }
 
 /* --- the sorted set --- */

@@ -63,22 +63,19 @@ static int look(struct task *t, const struct runs *r, const struct brief *rows, 
 
 static int tell_again(struct task *t, const struct runs *r, struct run_id id)
 {
-    struct sql_rows rows;
     struct run_row row;
-    int err =
-        sql_call(t, r->sql, &rows, "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ?",
-                 sql_text(id.qid));
-    if (err || rows.count == 0)
-        return err;
-    err = run_row_read(t, rows.cells, &row);
-    return err ? err : run_announce(t, r, &row);
+    int err = run_row_find(t, r->sql, id, &row);
+    if (err)
+        return err == ERR_NOT_FOUND ? 0 : err;
+    return run_announce(t, r, &row);
 }
 
 /* ERR_CONFLICT: another node or the user has changed the run meanwhile; nothing is left to do. */
-static int change(struct task *t, const struct runs *r, struct run_id id, enum run_event e)
+static int change(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
+                  const char *reason)
 {
     enum run_state state;
-    int err = run_control(t, r, id, e, "", &state);
+    int err = run_control(t, r, id, e, reason, &state);
     return err == ERR_CONFLICT ? 0 : err;
 }
 
@@ -93,10 +90,10 @@ static int mend(struct task *t, const struct runs *r, const struct brief *b, con
         log_warn("run",
                  "run %.*s is reopened: Redis lost results of it; lost papers are judged again",
                  STR_ARG(b->id.qid));
-        return change(t, r, b->id, RUN_REOPEN);
+        return change(t, r, b->id, RUN_REOPEN, "");
     }
     if (k->state == RUN_DONE && !run_state_final(b->state) && !again)
-        return change(t, r, b->id, RUN_FINISH);
+        return change(t, r, b->id, RUN_FINISH, "");
     if (!k->told || (works && !k->lined_up))
         return tell_again(t, r, b->id);
     --*mended;
@@ -152,10 +149,7 @@ static int control_each(struct task *t, const struct runs *r, const struct sql_r
     int err = 0;
     for (size_t i = 0; !err && i < rows->count; i++) {
         const struct sql_value *cell = sql_row(rows, i);
-        enum run_state state;
-        err = run_control(t, r, (struct run_id){cell[0].i, cell[1].s}, e, reason, &state);
-        if (err == ERR_CONFLICT)
-            err = 0;
+        err = change(t, r, (struct run_id){cell[0].i, cell[1].s}, e, reason);
         *changed += !err;
     }
     return err;

@@ -40,8 +40,7 @@ static int take_rows(struct task *t, struct reading *x, enum results_kind rank,
             return 0;
         }
         struct result result;
-        struct str words = cell[3].type == SQL_NULL ? STR_NULL : cell[3].s;
-        if (result_read_columns(task_arena(t), cell[2].s, words, &result))
+        if (result_read_columns(task_arena(t), cell[2].s, cell[3].s, &result))
             return task_fail(t, ERR_PROTO, "the result of %.*s is damaged", STR_ARG(cell[1].s));
         int err = results_row(t, cell[1].s, result, &page->rows[page->count++]);
         if (err)
@@ -124,8 +123,7 @@ int results_mysql_find(struct task *t, const struct results *r, struct run_id id
         return err;
     if (rows.count == 0)
         return ERR_NOT_FOUND;
-    struct str words = rows.cells[1].type == SQL_NULL ? STR_NULL : rows.cells[1].s;
-    if (result_read_columns(task_arena(t), rows.cells[0].s, words, &result))
+    if (result_read_columns(task_arena(t), rows.cells[0].s, rows.cells[1].s, &result))
         return task_fail(t, ERR_PROTO, "the result of %.*s is damaged", STR_ARG(doi));
     return results_row(t, doi, result, out);
 }

@@ -4,16 +4,6 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-static struct str text_of(const struct sql_value *v)
-{
-    return v->type == SQL_NULL ? STR_NULL : v->s;
-}
-
-static int64_t int_of(const struct sql_value *v)
-{
-    return v->type == SQL_NULL ? 0 : v->i;
-}
-
 int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out)
 {
     struct run_row row = {
@@ -21,11 +11,11 @@ int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *
         .qid = cells[1].s,
         .changed_ms = cells[3].i,
         .created_ms = cells[4].i,
-        .started_ms = int_of(&cells[5]),
-        .ended_ms = int_of(&cells[6]),
-        .reason = cells[7].type == SQL_NULL ? STR("") : cells[7].s,
-        .params = cells[8].type == SQL_NULL ? STR("{}") : cells[8].s,
-        .original_query_id = text_of(&cells[9]),
+        .started_ms = cells[5].i,
+        .ended_ms = cells[6].i,
+        .reason = cells[7].s.p ? cells[7].s : STR(""),
+        .params = cells[8].s.p ? cells[8].s : STR("{}"),
+        .original_query_id = cells[9].s,
         .is_distillation = cells[10].i != 0,
         .papers = cells[11].i,
         .finished = cells[12].i,

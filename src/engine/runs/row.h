@@ -29,7 +29,10 @@ MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struc
 struct str run_row_question(struct task *t, const struct run_row *row); /* "" if there is none */
 struct run_view run_row_view(struct task *t, const struct run_row *row);
 
-/* With its lock, in a transaction. ERR_NOT_FOUND: the user has no such run. */
+/* ERR_NOT_FOUND: the user has no such run. */
+MUST_CHECK int run_row_find(struct task *t, struct sql_pool *sql, struct run_id id,
+                            struct run_row *out);
+/* The same with its lock, in a transaction. */
 MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
 
 /* The run waits for workers in the queue, unless it has them; not works: it leaves the queue.

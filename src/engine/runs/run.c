@@ -21,17 +21,26 @@ bool run_name_read(struct str name, struct run_id *out)
     return true;
 }
 
+static int take_row(struct task *t, const struct sql_rows *r, struct run_row *out)
+{
+    return r->count ? run_row_read(t, r->cells, out)
+                    : task_fail(t, ERR_NOT_FOUND, "you have no such run");
+}
+
+#define THE_ROW "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?"
+
+int run_row_find(struct task *t, struct sql_pool *sql, struct run_id id, struct run_row *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, sql, &r, THE_ROW, sql_text(id.qid), sql_int(id.uid));
+    return err ? err : take_row(t, &r, out);
+}
+
 int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
-                     "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?"
-                     " FOR UPDATE",
-                     sql_text(id.qid), sql_int(id.uid));
-    if (err)
-        return err;
-    return r.count ? run_row_read(t, r.cells, out)
-                   : task_fail(t, ERR_NOT_FOUND, "you have no such run");
+    int err = sql_on(t, c, &r, THE_ROW " FOR UPDATE", sql_text(id.qid), sql_int(id.uid));
+    return err ? err : take_row(t, &r, out);
 }
 
 int run_line_up(struct task *t, struct redis *r, struct str name, struct str created, bool works)
@@ -192,15 +201,8 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
 
 int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
 {
-    struct sql_rows rows;
     struct run_row row;
-    int err = sql_call(t, r->sql, &rows,
-                       "SELECT " RUN_ROW_COLUMNS " FROM query_log WHERE query_id = ? AND uid = ?",
-                       sql_text(id.qid), sql_int(id.uid));
-    if (!err && rows.count == 0)
-        err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
-    if (!err)
-        err = run_row_read(t, rows.cells, &row);
+    int err = run_row_find(t, r->sql, id, &row);
     if (err)
         return err;
     struct run_view v = run_row_view(t, &row), live = v;

@@ -48,11 +48,6 @@ bool run_state_final(enum run_state s)
     return s == RUN_DONE || s == RUN_CANCELLED || s == RUN_FAILED;
 }
 
-bool run_state_charges(enum run_state s)
-{
-    return s == RUN_RUNNING || s == RUN_PAUSED;
-}
-
 const char *run_reason_code(struct str reason)
 {
     static const struct {

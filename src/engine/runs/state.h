@@ -36,8 +36,6 @@ enum run_event {
 bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);
 /* Nothing but a retry changes it any more. */
 bool run_state_final(enum run_state s);
-/* Papers may be charged: also while PAUSED, for the calls in flight. */
-bool run_state_charges(enum run_state s);
 
 /* Why a run was paused or ended, in words for its user; a run that fails has words of its own.
  * Programs go by the code. */

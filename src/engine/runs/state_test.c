@@ -32,9 +32,6 @@ int main(void)
     ok(!run_state_final(RUN_QUEUED) && !run_state_final(RUN_RUNNING) &&
            !run_state_final(RUN_PAUSED),
        "others are not");
-    ok(run_state_charges(RUN_RUNNING) && run_state_charges(RUN_PAUSED) &&
-           !run_state_charges(RUN_QUEUED) && !run_state_charges(RUN_CANCELLED),
-       "which states charge");
     is_str(str_of(run_reason_code(STR(RUN_REASON_FUNDS))), STR("funds"), "why it was paused");
     is_str(str_of(run_reason_code(STR(RUN_REASON_EXPIRED))), STR("expired"), "or ended");
     is_str(str_of(run_reason_code(STR(RUN_REASON_UNRECORDED ": not JSON"))), STR("unrecorded"),

@@ -1,6 +1,5 @@
 /* How a run begins: its row, then Redis. */
 #include "base/log.h"
-#include "base/sha256.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
 #include "engine/store/amount.h"
@@ -96,12 +95,10 @@ static int check_balance(struct task *t, const struct runs *r, const struct run_
 int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
               char qid[RUN_ID_BYTES])
 {
-    uint8_t bytes[(RUN_ID_BYTES - 1) / 2];
     int err = check_balance(t, r, e);
     if (err)
         return err;
-    loop_secret(task_loop(t), bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, qid);
+    loop_token(task_loop(t), qid, RUN_ID_BYTES);
     struct entering x = {.entry = e, .qid = str_of(qid)};
     err = sql_tx(t, r->sql, write_run, &x);
     if (err)
@@ -115,8 +112,7 @@ int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
 
 void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *rows, size_t count)
 {
-    jw_key(j, STR("journals"));
-    jw_array(j);
+    jw_put_array(j, "journals");
     for (size_t i = 0; i < count; i++) {
         jw_object(j);
         jw_put_str(j, "name", rows[i].journal);
@@ -135,17 +131,12 @@ static struct str params_of(struct task *t, const struct run_wish *w,
 {
     struct buf b;
     struct json_writer j;
-    buf_init(&b);
-    jw_init(&j, &b);
-    jw_object(&j);
+    jw_begin(&j, &b);
     jw_put_str(&j, "question", w->question);
     jw_put_int(&j, "year_from", w->choice.year_from);
     jw_put_int(&j, "year_to", w->choice.year_to);
     run_put_journals(&j, e->rows, w->choice.journal_count);
-    jw_end_object(&j);
-    struct str text = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return text;
+    return jw_finish(&j, task_arena(t));
 }
 
 int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,

@@ -19,9 +19,8 @@ struct cache *cache_new(const struct cache_options *o)
     c->redis = o->redis;
     c->sql = o->sql;
     c->metrics = o->metrics;
-    c->degraded = c->metrics ? metric(c->metrics, METRIC_GAUGE, "millrace_cache_degraded", "",
-                                      "1 while records are read from MySQL instead of Redis.")
-                             : &c->unseen;
+    c->degraded = metric(c->metrics, METRIC_GAUGE, "millrace_cache_degraded", "",
+                         "1 while records are read from MySQL instead of Redis.");
     c->flights = map_new();
     cache_note_trust(c);
     return c;
@@ -46,8 +45,6 @@ struct sql_pool *cache_sql(const struct cache *c)
 
 static int64_t *counter(struct cache *c, const char *kind, const char *name, const char *help)
 {
-    if (!c->metrics)
-        return &c->unseen;
     char labels[64];
     snprintf(labels, sizeof labels, "kind=\"%s\"", kind);
     return metric(c->metrics, METRIC_COUNTER, name, labels, help);

@@ -21,7 +21,6 @@ struct cache {
     struct metrics *metrics;
     struct cache_counts counts[CACHE_KINDS_MAX];
     int64_t *degraded;
-    int64_t unseen;      /* takes the counts when there are no metrics */
     struct map *flights; /* key -> struct flight: what is being loaded now */
 
     /* Connection to Redis on which all marks were drained; 0: none. The generation would not do:

@@ -1,20 +1,12 @@
 #include "engine/store/lock.h"
 
-#include "base/sha256.h"
 #include "engine/store/scripts.h"
-
-static void make_token(struct loop *loop, char out[LOCK_TOKEN_BYTES])
-{
-    uint8_t bytes[(LOCK_TOKEN_BYTES - 1) / 2];
-    loop_secret(loop, bytes, sizeof bytes);
-    hex_write(bytes, sizeof bytes, out);
-}
 
 int lock_take(struct task *t, struct redis *r, struct str key, int64_t ms, struct lock *out)
 {
     check(ms > 0);
     struct lock l = {.redis = r, .key = key};
-    make_token(task_loop(t), l.token);
+    loop_token(task_loop(t), l.token, sizeof l.token);
     const struct redis_reply *reply;
     int err = redis_call(t, r, key, &reply, STR("SET"), key, lock_token(&l), STR("NX"), STR("PX"),
                          str_int(task_arena(t), ms));

@@ -30,12 +30,12 @@ void record_take(const struct record_kind *k, const struct sql_value *row, void 
         bool number = row->type == SQL_INT;
         check(null || c->type == RECORD_FLAG || number == (c->type != RECORD_TEXT));
         if (c->type == RECORD_TEXT)
-            *(struct str *)place(c, out) = null ? STR_NULL : row->s;
+            *(struct str *)place(c, out) = row->s;
         else if (c->type == RECORD_FLAG)
             *(bool *)place(c, out) =
                 number ? row->i != 0 : !null && str_eq(row->s, str_of(c->words[true]));
         else
-            *(int64_t *)place(c, out) = null ? 0 : row->i;
+            *(int64_t *)place(c, out) = row->i;
     }
 }
 

@@ -57,9 +57,7 @@ static struct str message(struct task *t, const struct episode *e)
     struct buf b;
     struct json_writer w;
     int64_t now_ms = loop_wall_ms(task_loop(t));
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     jw_put_str(&w, "id", str_printf(task_arena(t), "%s@%lld", e->name, (long long)e->since_ms));
     jw_put_str(&w, "event", e->over ? STR("ended") : STR("begun"));
     jw_put_str(&w, "alert", str_of(e->name));
@@ -68,10 +66,7 @@ static struct str message(struct task *t, const struct episode *e)
     put_time(&w, "since", e->since_ms);
     put_time(&w, "at", now_ms);
     jw_put_int(&w, "seconds", (now_ms - e->since_ms) / 1000);
-    jw_end_object(&w);
-    struct str json = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return json;
+    return jw_finish(&w, task_arena(t));
 }
 
 /* What follows the host in the address is a secret: errors of calls name the host only. */

@@ -16,12 +16,9 @@ static struct str episodes_json(struct task *t, const struct alerts *a)
 {
     struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_object(&w);
+    jw_begin(&w, &b);
     jw_put_int(&w, "changes", a->changes);
-    jw_key(&w, STR("episodes"));
-    jw_array(&w);
+    jw_put_array(&w, "episodes");
     for (size_t i = 0; i < a->count; i++) {
         const struct episode *e = &a->list[i];
         jw_object(&w);
@@ -33,10 +30,7 @@ static struct str episodes_json(struct task *t, const struct alerts *a)
         jw_end_object(&w);
     }
     jw_end_array(&w);
-    jw_end_object(&w);
-    struct str json = str_dup(task_arena(t), buf_str(&b));
-    buf_release(&b);
-    return json;
+    return jw_finish(&w, task_arena(t));
 }
 
 static int save_in_mysql(struct task *t, struct alerts *a, struct str json)

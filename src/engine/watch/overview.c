@@ -20,7 +20,7 @@ struct overview *overview_new(struct node *n)
 
 void overview_free(struct overview *o)
 {
-    overview_metrics_free(o->metrics);
+    free(o->metrics);
     arena_release(&o->arena);
     free(o);
 }

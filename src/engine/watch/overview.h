@@ -17,10 +17,11 @@
 struct overview_store {
     bool up;
     int64_t latency_us;
-    struct str problem;                     /* "" if none */
+    struct str problem;                     /* p == NULL: none */
     int64_t memory_bytes, memory_bytes_max; /* max 0: no limit, or not known */
     int64_t hits,
         misses; /* Redis: keys that were asked for; MySQL: reads of pages; since its start */
+    int64_t hits_permille; /* of both */
     int64_t clients;
 };
 
@@ -58,7 +59,7 @@ struct overview_data {
     struct permits_state *keys;
     size_t key_count;
     int64_t queued, running; /* runs that wait; that may have workers */
-    int64_t queue_age_ms;    /* of the one at its head; 0: none */
+    int64_t queue_age_s;     /* of the one at its head; 0: none */
     int64_t workers;
     struct overview_node *nodes; /* by id */
     size_t node_count;

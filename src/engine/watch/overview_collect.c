@@ -203,7 +203,7 @@ static void read_replies(struct task *t, struct collecting *c, const struct redi
     d->queued = redis_number(r[ASK_QUEUED], 0);
     if (r[ASK_HEAD]->type == REDIS_ARRAY && r[ASK_HEAD]->count == 2) {
         int64_t age_ms = loop_wall_ms(task_loop(t)) - redis_number(r[ASK_HEAD]->items[1], 0);
-        d->queue_age_ms = age_ms > 0 ? age_ms : 0;
+        d->queue_age_s = age_ms > 0 ? age_ms / 1000 : 0;
     }
     d->running = redis_number(r[ASK_RUNNING], 0);
     read_nodes(t, c, r[ASK_NODES], r[ASK_NODES_INFO], now_ms);
@@ -328,7 +328,9 @@ static void ask_store(struct task *t, struct collecting *c, struct overview_stor
     int err = fn(t, c);
     const char *words = *task_error(t) ? task_error(t) : err_name(err);
     task_deadline_restore(t, old);
-    s->problem = err ? str_printf(c->arena, "%.*s", PROBLEM_CHARS, words) : STR("");
+    s->problem = err ? str_printf(c->arena, "%.*s", PROBLEM_CHARS, words) : STR_NULL;
+    int64_t asked = s->hits + s->misses;
+    s->hits_permille = asked ? (int64_t)((double)s->hits * 1000 / (double)asked) : 0;
 }
 
 void overview_collect(struct task *t, struct overview *o, struct arena *a,

@@ -22,7 +22,6 @@ struct overview {
 };
 
 /* overview_metrics.c */
-struct overview_metrics *overview_metrics_new(struct metrics *m);
-void overview_metrics_free(struct overview_metrics *m);
+struct overview_metrics *overview_metrics_new(struct metrics *m); /* free() is its end */
 void overview_metrics_set(struct overview_metrics *m, const struct overview_data *d);
 #endif

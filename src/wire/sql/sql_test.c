@@ -81,6 +81,9 @@ static void test_numbers(struct task *t, void *arg)
            reals[i]);
     }
     is_int(echo(t, p, sql_null()).type, SQL_NULL, "NULL");
+    struct sql_rows r;
+    check(sql_call(t, p, &r, "SELECT NULL, CAST(NULL AS SIGNED)") == 0);
+    ok(!r.cells[0].s.p && r.cells[0].s.n == 0 && r.cells[1].i == 0, "it is no text, and 0");
     is_int(echo(t, p, sql_text(STR_NULL)).type, SQL_NULL, "an absent text is NULL");
     is_int(echo(t, p, sql_blob(STR_NULL)).type, SQL_NULL, "an absent blob is NULL");
     sql_pool_free(p);
