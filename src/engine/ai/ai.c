@@ -196,9 +196,9 @@ static enum fate read_reply(struct task *t, struct asking *q, const struct permi
     if (r->status == 401 || r->status == 403)
         return key_refused(t, q, p, r->status);
     bool taken = r->status == 408 || r->status == 429 || r->status >= 500;
-    settle(t, q, p, taken ? p->tokens : 0);
     if (r->status == 429)
         permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
+    settle(t, q, p, taken ? p->tokens : 0);
     if (is_final(r->status))
         return fault(q, FATE_REQUEST, "refused_request",
                      arena_printf(a, "refuses the request: %.*s", STR_ARG(words_of(t, p, r))));

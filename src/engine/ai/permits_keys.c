@@ -8,7 +8,7 @@
 
 #define LOOK_MS       5000 /* how long one look may take */
 #define REST_MS_LEAST 1000
-#define REST_MS_MAX   3600000
+#define REST_MS_MAX   60000 /* whatever the service asks for: then one call tries */
 #define REFUSED_MS    10000 /* every node has read api_list by then */
 #define RESTED_MS     2000  /* how long the call to Redis may take */
 #define BEGUN         "keyring.begun"
@@ -43,6 +43,8 @@ void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t ret
     int64_t now_us = loop_now_us(task_loop(t)), until_us = now_us + ms * 1000;
     if (until_us > key->rests_until_us)
         key->rests_until_us = until_us;
+    key->on_trial = true;
+    key->tried = false;
     permits_clear_lots(k, now_us, key);
     metric_add(k->rests, 1);
     const char *text =

@@ -75,6 +75,9 @@ struct permits_key {
     bool refused;                         /* must be switched off in api_list */
     int status;                           /* that it was refused with */
     int64_t rests_until_us;
+    bool
+        on_trial; /* it has rested: one call at a time, until one has ended otherwise than before */
+    bool tried;   /* that call is under way */
     struct permits_return returns[PERMITS_SLOTS]; /* by slot % PERMITS_SLOTS */
 };
 

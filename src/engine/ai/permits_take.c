@@ -47,11 +47,12 @@ static bool hand_out(struct permits *k, int64_t now_us, int64_t age_us, int64_t 
     for (size_t i = 0; i < k->lot_count; i++) {
         struct permits_lot *x = &k->lots[i];
         if (x->requests == 0 || x->tokens < tokens || now_us >= x->begun_us + age_us ||
-            !x->key->active || x->key->rests_until_us > now_us)
+            !x->key->active || x->key->rests_until_us > now_us || x->key->tried)
             continue;
         x->requests--;
         x->tokens -= tokens;
         k->stock--;
+        x->key->tried = x->key->on_trial;
         *key = x->key;
         *out = (struct permit){.key_id = x->key->id,
                                .slot = x->slot,
@@ -121,10 +122,12 @@ static int wait_for_permit(struct task *t, struct permits *k, struct permits_wai
     list_del(&w->in);
     if (!err)
         return w->err;
-    if (w->done && !w->err) /* the permit came too late */
+    if (w->done && !w->err) { /* the permit came too late */
+        w->key->tried = false;
         permits_give_back(k, loop_now_us(task_loop(t)), w->key,
                           &(struct permits_return){
                               .slot = w->out->slot, .requests = 1, .tokens = w->out->tokens});
+    }
     return err;
 }
 
@@ -158,10 +161,22 @@ int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permi
 
 /* --- and after --- */
 
+/* A call with the key has ended. fine: not with a 429, after which permits_cool comes first. */
+static void end_trial(struct task *t, struct permits *k, struct permits_key *key, bool fine)
+{
+    if (!key->tried)
+        return;
+    key->tried = false;
+    key->on_trial = !fine;
+    permits_serve(k, loop_now_us(task_loop(t)), false);
+    permits_wake(k);
+}
+
 void permits_settle(struct task *t, struct permits *k, const struct permit *p, int64_t tokens_used)
 {
     struct permits_key *key = permits_find(k, p->key_id);
     check(key && tokens_used >= 0);
+    end_trial(t, k, key, true);
     permits_give_back(k, loop_now_us(task_loop(t)), key,
                       &(struct permits_return){.slot = p->slot, .tokens = p->tokens - tokens_used});
 }
@@ -170,6 +185,7 @@ void permits_unused(struct task *t, struct permits *k, const struct permit *p)
 {
     struct permits_key *key = permits_find(k, p->key_id);
     check(key);
+    end_trial(t, k, key, false);
     permits_give_back(
         k, loop_now_us(task_loop(t)), key,
         &(struct permits_return){.slot = p->slot, .requests = 1, .tokens = p->tokens});

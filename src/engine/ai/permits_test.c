@@ -323,6 +323,31 @@ static void test_states(struct task *t, void *arg)
     close_node(t, &b);
 }
 
+/* A key that has rested is tried by one call. */
+static void test_trial(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node a;
+    struct permit first;
+    empty_stores(t);
+    add_key(t, 1, 100000, 1000000);
+    open_node(t, &a, SLOT_MS);
+    check(uses_only(t, &a, 1, 3));
+    permits_cool(t, a.permits, 1, 1000);
+    is_int(permits_take(t, a.permits, 1, &first), 0, "a key has rested, and is used");
+    is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "by one call: others wait for its outcome");
+    permits_cool(t, a.permits, 1, 1000);
+    permits_settle(t, a.permits, &first, 1);
+    is_int(permits_take(t, a.permits, 1, &first), 0, "it was told to rest again: one call again");
+    is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "and others wait");
+    permits_settle(t, a.permits, &first, 1);
+    ok(uses_only(t, &a, 1, 20), "until a call has ended in another way");
+    permits_cool(t, a.permits, 1, 86400000);
+    int64_t ms = state_of(t, &a, 0).rests_ms;
+    ok(ms > 50000 && ms <= 60000, "no key rests for more than a minute, whatever it is told");
+    close_node(t, &a);
+}
+
 /* --- speed --- */
 
 static void pair_up(struct task *t, void *arg)
@@ -372,6 +397,7 @@ int main(void)
     tap_task(test_cap, (void *)"day", true);
     tap_task(test_cap, (void *)"month", true);
     tap_task(test_rest, NULL, true);
+    tap_task(test_trial, NULL, true);
     tap_task(test_refused, NULL, true);
     tap_task(test_added, NULL, true);
     tap_task(test_returns, NULL, true);
