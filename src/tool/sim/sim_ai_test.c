@@ -116,8 +116,11 @@ static void judge_one(struct task *t, void *arg)
     struct verdict v;
     struct ai_hand hand = {.busy = false};
     const struct judge_source source = {given, (void *)(uintptr_t)&papers[i].paper};
-    int err = judge_shown(t, c->w->judge, c->w->question, &source, &hand, &v);
-    check(err == 0 || err == ERR_REFUSED);
+    int err;
+    while ((err = judge_shown(t, c->w->judge, c->w->question, &source, &hand, &v)) ==
+           ERR_UNAVAILABLE)
+        ;
+    check(err == 0 || err == ERR_PROTO);
     if (err)
         c->failed++;
     else if (v.relevant == papers[i].relevant)
