@@ -242,6 +242,7 @@ static void open_till(struct crew_run *r)
                             .ledger = c->node->ledger,
                             .judged = c->judged,
                             .failed = c->failed,
+                            .workers = &r->count,
                             .refused = pause_unrecorded,
                             .arg = r};
     till_open(&r->till);

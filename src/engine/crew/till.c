@@ -76,6 +76,7 @@ static int verdict_on(enum charge_outcome outcome)
 
 static void hand_back(struct till *x, struct till_record *r, int err)
 {
+    x->lost = err ? x->lost + 1 : 0;
     if (!err)
         metric_add(r->charge.outcome == OUTCOME_FAILED ? x->failed : x->judged, 1);
     if (r->slip) {
@@ -113,6 +114,11 @@ static void serve(struct task *t, struct till *x)
         int verdict = err ? err : verdict_on(out[i]);
         refusal = verdict == ERR_FUNDS ? verdict : refusal;
         hand_back(x, list_entry(list_pop(&batch), struct till_record, link), verdict);
+    }
+    if (!refusal && x->lost >= TILL_LOST_MIN && x->lost >= 2 * *x->workers) {
+        refusal = task_fail(t, ERR_CONFLICT, "none of its last %lld verdicts was recorded",
+                            (long long)x->lost);
+        x->lost = 0;
     }
     if (refusal)
         x->refused(t, x->arg, refusal);

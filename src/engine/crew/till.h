@@ -15,7 +15,8 @@
  *
  * A verdict that cannot be recorded for a lasting reason (too little money, a ledger that cannot be
  * loaded, not a charge) pauses its run at once: otherwise the run's next workers would ask the AI
- * about the same papers without end, and each answer costs. */
+ * about the same papers without end, and each answer costs. So does a run of whose last 2 × workers
+ * verdicts, TILL_LOST_MIN at least, none was recorded, whatever the reason (BIL-6). */
 #ifndef ENGINE_CREW_TILL_H
 #define ENGINE_CREW_TILL_H
 
@@ -24,6 +25,7 @@
 
 #define TILL_PATIENCE_MS 10
 #define TILL_CLERKS_MAX  16 /* calls under way */
+#define TILL_LOST_MIN    20
 
 struct till {
     struct group
@@ -34,7 +36,9 @@ struct till {
      * ERR_FUNDS, task_error has the words. May wait. */
     void (*refused)(struct task *t, void *arg, int err);
     void *arg;
+    const int64_t *workers; /* of the run, here */
 
+    int64_t lost;     /* verdicts in a row that were not recorded */
     struct list line; /* queue: struct till_record that no clerk has */
     size_t count;     /* of them */
     size_t clerks;

@@ -3,7 +3,7 @@
 #include "engine/crew/till.h"
 #include "engine/money/ledger_fixture.h"
 
-static int64_t judged, failed;
+static int64_t judged, failed, worker_count = 1;
 
 struct desk {
     struct node n;
@@ -34,6 +34,7 @@ static void open_desk(struct task *t, struct desk *d, int64_t cents)
                             .ledger = d->n.ledger,
                             .judged = &judged,
                             .failed = &failed,
+                            .workers = &worker_count,
                             .refused = refused,
                             .arg = d};
     till_open(&d->till);
@@ -246,9 +247,13 @@ static void test_redis_away(struct task *t, void *arg)
     till_leave(t, &d.till, &gone, &cut_off);
     ok(!till_idle(&d.till), "a worker that is cut off does not wait");
     store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    struct str status = key_query_status(task_arena(t), d.uid, d.qid);
+    char answer[8]; /* blocks the loop: clerks do not see the new Redis without the state */
+    check(store_redis_say(&store,
+                          arena_printf(task_arena(t), "HSET %.*s state RUNNING", STR_ARG(status)),
+                          answer, sizeof answer));
     await_new_redis(t, &d.n, epoch);
-    say(t, &d.n, STR("HSET"), key_query_status(task_arena(t), d.uid, d.qid), STR("state"),
-        STR("RUNNING"));
     check(group_join(t, &d.workers) == 0);
     is_int(d.written, 30, "until it is back");
     ok(results(t, &d) >= 30 && ledger_sync(t, d.n.ledger, d.uid) == 0 && every_cent(t, &d.n, d.uid),
@@ -271,6 +276,34 @@ static void test_cut_off(struct task *t, void *arg)
     close_desk(t, &d);
 }
 
+/* Charges are turned away without an error, again and again: as if the run were terminated. */
+static void test_lost(struct task *t, void *arg)
+{
+    (void)arg;
+    struct desk d;
+    open_desk(t, &d, 100000);
+    give_first(t, &d);
+    struct str status = key_query_status(task_arena(t), d.uid, d.qid);
+    check(redis_call(t, d.n.redis, status, NULL, STR("HSET"), status, STR("state"),
+                     STR("CANCELLED")) == 0);
+    struct till_slip s = {0};
+    worker_count = 12;
+    int lost = 0;
+    while (d.refusals == 0 && lost < 100) {
+        int err = give(t, &d, &s, lost++, 10);
+        check(err == 0 && till_wait(t, &d.till, &s) == ERR_CLOSED);
+        check(task_sleep(t, 1) == 0);
+    }
+    is_int(lost, 2 * worker_count, "two verdicts of each worker are lost, and the run is refused");
+    ok(str_find(str_of(d.words), STR("none of its last 24 verdicts")) >= 0, "%s", d.words);
+    check(redis_call(t, d.n.redis, status, NULL, STR("HSET"), status, STR("state"),
+                     STR("RUNNING")) == 0);
+    check(give(t, &d, &s, 200, 10) == 0 && till_wait(t, &d.till, &s) == 0);
+    is_int(d.till.lost, 0, "one that is recorded ends the count");
+    worker_count = 1;
+    close_desk(t, &d);
+}
+
 int main(void)
 {
     start_stores();
@@ -281,5 +314,6 @@ int main(void)
     tap_task(test_ledger_broken, NULL, true);
     tap_task(test_redis_away, NULL, true);
     tap_task(test_cut_off, NULL, true);
+    tap_task(test_lost, NULL, true);
     return stop_stores();
 }
