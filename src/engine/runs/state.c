@@ -67,5 +67,7 @@ const char *run_reason_code(struct str reason)
             return known[i].code;
     if (str_starts(reason, STR(RUN_REASON_UNRECORDED)))
         return "unrecorded";
+    if (str_starts(reason, STR(RUN_REASON_REFUSED)))
+        return "refused";
     return reason.n ? "other" : NULL;
 }
