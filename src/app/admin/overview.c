@@ -8,6 +8,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/api/run.h"
 #include "engine/setup/config.h"
 #include "engine/watch/controls.h"
 
@@ -178,10 +179,43 @@ static void put_alerts(struct json_writer *w, const struct overview_alert *list,
     jw_end_array(w);
 }
 
+static void put_standing(struct json_writer *w, const struct overview_data *d)
+{
+    jw_key(w, STR("standing"));
+    jw_array(w);
+    for (size_t i = 0; i < d->standing_count; i++) {
+        const struct standing_group *g = &d->standing[i];
+        jw_object(w);
+        api_put_reason(w, reason_word(g->why.code), &g->why);
+        jw_put_int(w, "runs", g->runs);
+        jw_put_int(w, "user", g->example.uid);
+        jw_put_str(w, "query_id", g->example.qid);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
+static void put_faults(struct json_writer *w, const struct overview_data *d)
+{
+    jw_key(w, STR("ai_errors"));
+    jw_array(w);
+    for (size_t i = 0; i < d->fault_count; i++) {
+        const struct overview_fault *f = &d->faults[i];
+        jw_object(w);
+        jw_put_str(w, "kind", f->kind);
+        jw_put_int(w, "count", f->count);
+        jw_put_str(w, "words", f->words);
+        api_put_time(w, "last_at", f->at_ms);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
 static void put_all(struct json_writer *w, const struct node *n, const struct overview_data *d)
 {
     const struct permits_load *l = &d->load;
     api_put_time(w, "at", d->at_ms);
+    jw_put_bool(w, "well", overview_well(d));
     put_rate(w, "rpm", l->requests_used, l->requests_limit, l->requests);
     put_rate(w, "tpm", l->tokens_used, l->tokens_limit, l->tokens);
     put_work(w, d);
@@ -199,6 +233,8 @@ static void put_all(struct json_writer *w, const struct node *n, const struct ov
         put_key(w, &d->keys[i]);
     jw_end_array(w);
     put_alerts(w, d->alerts, d->alert_count);
+    put_standing(w, d);
+    put_faults(w, d);
 }
 
 /* --- once --- */
@@ -351,13 +387,34 @@ static const struct api_field key_fields[] = {
     API_END,
 };
 static const struct api_field alert_fields[] = {
-    {"name", API_TEXT, .about = "redis, mysql, billing, drift, key:<number>, node:<id>"},
+    {"name", API_TEXT,
+     .about = "redis, mysql, billing, drift, key:<number>, node:<id>, verdicts:<user>, "
+              "standing:<reason code>"},
     {"text", API_TEXT, .about = "for people"},
     {"since", API_TIME, .about = "when it began"},
     API_END,
 };
+static const struct api_field standing_fields[] = {
+    API_REASON_FIELDS("why they do not move"),
+    COUNT("runs", "that stand; of the first 100 of the queue, and of 100 that may have workers"),
+    COUNT("user", "the owner of one of them"),
+    {"query_id", API_TEXT, .about = "that one"},
+    API_END,
+};
+static const struct api_field fault_fields[] = {
+    {"kind", API_TEXT,
+     .about = "dns, refused, tls, unreachable, timeout, cut, status_3xx, status_4xx, status_5xx, "
+              "unreadable, no_key, other"},
+    COUNT("count", "calls in the last minute, over all nodes"),
+    {"words", API_TEXT, .about = "the cause of the last one"},
+    {"last_at", API_TIME, .optional = true, .about = "when that was"},
+    API_END,
+};
 static const struct api_field overview_reply[] = {
     {"at", API_TIME, .about = "when it was collected"},
+    {"well", API_BOOL,
+     .about = "no alert, no store down, no run that stands for a cause that can be mended, no key "
+              "refused, no AI errors"},
     {"rpm", API_OBJECT, .about = "requests to the AI service", .fields = rate_fields},
     {"tpm", API_OBJECT, .about = "tokens of them", .fields = rate_fields},
     {"backlog", API_OBJECT, .about = "what waits", .fields = backlog_fields},
@@ -368,6 +425,10 @@ static const struct api_field overview_reply[] = {
     {"sessions", API_OBJECT, .about = "that have not ended", .fields = sessions_fields},
     {"keys", API_OBJECTS, .about = "of the AI service", .fields = key_fields},
     {"alerts", API_OBJECTS, .about = "that are not over", .fields = alert_fields},
+    {"standing", API_OBJECTS, .about = "runs that stand for a cause that can be mended, by cause",
+     .fields = standing_fields},
+    {"ai_errors", API_OBJECTS, .about = "calls to the AI that failed, by kind",
+     .fields = fault_fields},
     API_END,
 };
 

@@ -1,7 +1,9 @@
 #include "app/catalog/routes.h"
 
 #include "engine/api/choice.h"
+#include "engine/api/run.h"
 #include "engine/store/amount.h"
+#include "engine/watch/standing.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
 
@@ -98,6 +100,10 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
         jw_end_object(w);
     }
     jw_end_array(w);
+    struct run_view v;
+    standing_expect(t, c->node->standing, c->session.uid, e.papers, &v);
+    api_put_reason(w, reason_word(v.why.code), &v.why);
+    api_put_seconds(w, "seconds_min", "seconds_max", &v);
     return 0;
 }
 
@@ -150,6 +156,10 @@ static const struct api_field estimate_reply[] = {
     {"papers", API_INT, COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, COUNT, .about = "of all of them"},
     {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
+    API_REASON_FIELDS("what would hold a run that was submitted now; null: nothing"),
+    {"seconds_min", API_INT, true, COUNT,
+     .about = "it would take so long at least; null: that is not known"},
+    {"seconds_max", API_INT, true, COUNT, .about = "and so long at most"},
     API_END,
 };
 

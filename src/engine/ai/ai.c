@@ -20,6 +20,7 @@ struct ai {
     struct arena arena; /* of url */
     struct http_client *client;
     struct permits *permits;
+    struct ai_faults *faults;
     const char *url;
     int64_t timeout_ms;
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens;
@@ -69,6 +70,7 @@ struct ai *ai_new(const struct ai_options *o)
     buf_init(&ai->page);
     ai->client = o->client;
     ai->permits = o->permits;
+    ai->faults = o->faults;
     ai->url = url_of(&ai->arena, o);
     ai->timeout_ms = o->timeout_ms;
     open_metrics(ai, o);

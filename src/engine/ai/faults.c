@@ -10,9 +10,9 @@
 #define BUCKETS   12
 #define BUCKET_MS (AI_FAULTS_LATELY_MS / BUCKETS)
 
-static const char *const kinds[] = {"dns",        "refused",    "tls",        "timeout",
-                                    "cut",        "status_3xx", "status_4xx", "status_5xx",
-                                    "unreadable", "no_key",     "other"};
+static const char *const kinds[] = {"dns",        "refused",    "tls",        "unreachable",
+                                    "timeout",    "cut",        "status_3xx", "status_4xx",
+                                    "status_5xx", "unreadable", "no_key",     "other"};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 struct fault {

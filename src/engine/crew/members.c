@@ -32,6 +32,8 @@ static struct str note_json(struct task *t, const struct member_note *note)
     jw_put_int(&w, "resident_bytes", note->resident_bytes);
     jw_put_int(&w, "late_us", note->late_us);
     jw_put_int(&w, "tasks", note->tasks);
+    jw_key(&w, STR("faults"));
+    jw_raw(&w, note->faults.p ? note->faults : STR("[]"));
     jw_key(&w, STR("runs"));
     jw_raw(&w, note->runs);
     jw_end_object(&w);

@@ -40,6 +40,7 @@ struct member_note { /* what a node reports with its heartbeat */
     bool drained;      /* by an admin */
     struct str prompt; /* fingerprint of its instructions to the AI */
     int64_t resident_bytes, late_us, tasks; /* load of the process */
+    struct str faults; /* JSON: how AI calls failed lately (ai/faults.h); p == NULL: not known */
 };
 
 /* Sends a heartbeat and reads the list of members. note NULL: this node leaves the list. */

@@ -49,7 +49,7 @@ bool run_state_charges(enum run_state s);
 /* Followed by ": " and what the ledger says. */
 #define RUN_REASON_UNRECORDED "its verdicts cannot be recorded"
 /* Followed by ": " and what the service says. */
-#define RUN_REASON_REFUSED "the AI service refuses its requests"
+#define RUN_REASON_REFUSED "its requests are refused"
 
 /* Those of rows, then those of runs that want to work and do not (reason.h). */
 #define RUN_REASON_CODES                                                                           \
