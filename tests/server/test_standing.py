@@ -1,5 +1,7 @@
 """Why a run does not move: every cause that can be made on a real server is shown within two
 seconds, is an alert when it lasts, and is over when the cause is."""
+import json
+import socket
 import time
 
 from admins import admin
@@ -40,6 +42,40 @@ def is_listed(api, qid, code):
         runs = api("GET", "/api/queries").body["queries"]
         return [r["reason_code"] for r in runs if r["query_id"] == qid] == [code]
     ok(wait_for(listed, SHOWN_S * SCALE), f"{code}, in the list of runs, too")
+
+
+class Events:
+    """The stream of a run; heard() is true once an event has the code."""
+
+    def __init__(self, m, api, qid):
+        self.s = socket.create_connection(("127.0.0.1", m.port), 5)
+        self.s.sendall(f"GET /api/queries/{qid}/events HTTP/1.1\r\nHost: t\r\n"
+                       f"Authorization: Bearer {api.token}\r\n\r\n".encode())
+        self.s.settimeout(SHOWN_S * SCALE)
+        self.text = b""
+
+    def heard(self, code):
+        wanted = f'"reason_code":"{code}"'.encode()
+        while wanted not in self.text:
+            piece = self.s.recv(65536)
+            if not piece:
+                return False
+            self.text += piece
+        return True
+
+
+def errors_shown(m, root):
+    """A node that has just joined tells of its failed calls, and is gone again."""
+    link = redis_link(m)
+    fault = {"kind": "dns", "count": 7, "at_ms": int(time.time() * 1000), "words": "no such host"}
+    link("HSET", "sys:nodes:info", "00ff", json.dumps({"id": "x", "name": "x", "faults": [fault]}))
+    link("ZADD", "sys:nodes", str(int(time.time() * 1000)), "00ff")
+    errors = lambda: [(e["kind"], e["count"], e["words"]) for e in overview(root)["ai_errors"]]
+    ok(wait_for(lambda: errors() == [("dns", 7, "no such host")] and not well(root), 3),
+       "AI errors of any node are in the overview", overview(root))
+    link("ZREM", "sys:nodes", "00ff")
+    link("HDEL", "sys:nodes:info", "00ff")
+    link("HDEL", "sys:nodes:lost", "00ff")
 
 
 def set_keys(m, change):
@@ -88,8 +124,11 @@ def people(m, root, hook, others):
 def keys(m, root, hook, api, qid):
     """One episode for no_key, whatever the keys lack."""
     count = int(sql(m, "SELECT COUNT(*) FROM api_list")[0][0])
+    events = Events(m, api, qid)
     set_keys(m, "is_active = 0")
     is_shown(api, qid, "no_key", "all keys are off", cause="off", keys=count)
+    ok(events.heard("no_key"), "in the events of the run, too", events.text[-500:])
+    events.s.close()
     is_listed(api, qid, "no_key")
     journals = [api("GET", "/api/journals").body["journals"][0]["name"]]
     wish = {"journals": journals, "year_from": 1900, "year_to": 2100}
@@ -161,6 +200,7 @@ def _():
         others = {"forbidden": (forbidden, submit(forbidden)[0])}
         ok(wait_for(lambda: well(root), 5), "all is well", overview(root))
         for part in (lambda: queue(m),
+                     lambda: errors_shown(m, root),
                      lambda: keys(m, root, hook, api, qid),
                      lambda: people(m, root, hook, others)):
             began = time.monotonic()
