@@ -45,7 +45,7 @@ def is_listed(api, qid, code):
 
 
 class Events:
-    """The stream of a run; heard() is true once an event has the code."""
+    """The stream of a run; heard() is true once an event has this member."""
 
     def __init__(self, m, api, qid):
         self.s = socket.create_connection(("127.0.0.1", m.port), 5)
@@ -54,10 +54,13 @@ class Events:
         self.s.settimeout(SHOWN_S * SCALE)
         self.text = b""
 
-    def heard(self, code):
-        wanted = f'"reason_code":"{code}"'.encode()
+    def heard(self, name, value):
+        wanted = f'"{name}":"{value}"'.encode()
         while wanted not in self.text:
-            piece = self.s.recv(65536)
+            try:
+                piece = self.s.recv(65536)
+            except TimeoutError:
+                return False
             if not piece:
                 return False
             self.text += piece
@@ -127,8 +130,7 @@ def keys(m, root, hook, api, qid):
     events = Events(m, api, qid)
     set_keys(m, "is_active = 0")
     is_shown(api, qid, "no_key", "all keys are off", cause="off", keys=count)
-    ok(events.heard("no_key"), "in the events of the run, too", events.text[-500:])
-    events.s.close()
+    ok(events.heard("reason_code", "no_key"), "in its events, too", events.text[-500:])
     is_listed(api, qid, "no_key")
     journals = [api("GET", "/api/journals").body["journals"][0]["name"]]
     wish = {"journals": journals, "year_from": 1900, "year_to": 2100}
@@ -141,6 +143,9 @@ def keys(m, root, hook, api, qid):
     set_keys(m, "is_active = 1, day_cap = 1")
     facts = is_shown(api, qid, "no_key", "all keys have reached a cap", cause="capped", keys=count)
     ok(facts["until"] > now(), "and until when", facts)
+    ok(events.heard("cause", "capped"), "in its events, though nothing else has changed",
+       events.text[-500:])
+    events.s.close()
     rows = sql(m, "SELECT api_key, rpm_limit, tpm_limit FROM api_list")
     sql(m, "DELETE FROM api_list")
     is_shown(api, qid, "no_key", "there is no key", cause="none", keys=0)
