@@ -1,7 +1,7 @@
 // Why a run does not move, as people read it: the whole table with a made-up API, in both
 // languages, and some of it on the real server.
 import { adminLogin, at, choose, login, person, start } from "./flow.mjs";
-import { equal, ok, smoke, test } from "./tap.mjs";
+import { clean, equal, ok, smoke, test } from "./tap.mjs";
 
 const HOUR_MS = 3600000;
 const since = new Date(Date.now() - HOUR_MS).toISOString();
@@ -158,9 +158,13 @@ test("a run without a key, and the overview", async ({ m, browser }) => {
     await turnKeys(board, false);
     await page.locator(at("reason"), { hasText: "are switched off" }).waitFor({ timeout: 4000 });
     ok(true, "the page of the run says why it stands, by itself");
+    const head = await page.locator(".progress .line").textContent();
+    ok(!/left|papers\/s/.test(head), "and tells no rate and no time left", head);
     const standing = board.locator(at("standing"));
     await standing.getByText("all are switched off").waitFor({ timeout: 4000 });
     equal(await board.locator(at("well")).count(), 0, "and the overview does not say all is well");
+    await clean(page, "a run that stands");
+    await clean(board, "an overview that is not well");
     await turnKeys(board, true);
     await page.locator(at("reason")).waitFor({ state: "detached", timeout: 4000 });
     await board.locator(at("well")).waitFor({ timeout: 4000 });

@@ -174,9 +174,11 @@ void standing_tell(struct task *t, struct standing *s, const struct run_id *ids,
         return;
     int err = standing_look(t, s);
     redis_batch_init(&b, t, s->node->redis);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        views[i].seconds_known = false; /* what was told before may not hold any more */
         if (wants(&views[i]))
             ask(&b, task_arena(t), ids[i]);
+    }
     if (!err && b.count)
         err = redis_batch_run(&b, &r);
     for (size_t i = 0, k = 0; i < count; i++)

@@ -175,10 +175,11 @@ static void test_fresh(struct task *t)
     struct run_view v = look(t, RUN_RUNNING);
     key_count = 0;
     standing_tell(t, standing, &id, &v, 1);
-    is_int(v.why.code, REASON_NONE, "what was read a moment ago is fresh");
+    ok(v.why.code == REASON_NONE && v.seconds_known, "what was read a moment ago is fresh");
     check(task_sleep(t, STANDING_FRESH_MS) == 0);
     standing_tell(t, standing, &id, &v, 1);
     is_int(v.why.code, REASON_NO_KEY, "and is not after half a second");
+    ok(!v.seconds_known, "the time left that was told before is not known any more");
 }
 
 static void test_queue(struct task *t)

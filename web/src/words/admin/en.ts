@@ -175,7 +175,7 @@ const words = {
         well: "All is well.",
         unwell: "Not all is well: see below.",
         standing: "Screenings that stand still",
-        standingRuns: "{n} screenings",
+        standingRuns: "{n} screening: | {n} screenings:",
         why: {
             account_stopped: "the account is stopped",
             repairing: "records are being put in order after a restart",

@@ -156,7 +156,7 @@ const words: AdminWords = {
         well: "一切正常。",
         unwell: "有异常，见下。",
         standing: "停滞的任务",
-        standingRuns: "{n} 个任务",
+        standingRuns: "{n} 个任务：",
         why: {
             account_stopped: "账户已停用",
             repairing: "重启后正在整理记录",
