@@ -14,6 +14,7 @@
 #include "app/screen/routes.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/api/api.h"
 #include "engine/crew/crew.h"
@@ -36,6 +37,7 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/controls.h"
 #include "engine/watch/overview.h"
+#include "engine/watch/standing.h"
 #include "loop/backoff.h"
 #include "wire/sql.h"
 
@@ -64,13 +66,15 @@ static void make_workers(struct node_engine *e)
     n->applications = run_applications;
     n->permits = permits_new(
         &(struct permits_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->faults = ai_faults_new(n->metrics);
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
                                         .path = AI_CHAT_PATH,
                                         .timeout_ms = n->config->ai_timeout_ms,
                                         .client = n->client,
                                         .permits = n->permits,
-                                        .metrics = n->metrics});
+                                        .metrics = n->metrics,
+                                        .faults = n->faults});
     check(n->ai); /* the supervisor has put in the address of the simulated AI */
     int err = judge_new(
         &e->arena, &(struct judge_options){.ai = n->ai, .blocks = n->blocks, .config = n->config},
@@ -91,13 +95,14 @@ static void make_controls(struct node_engine *e)
     (void)gethostname(host, sizeof host - 1);
     n->id = control_node_id(&e->arena, host, n->config->data_dir, n->place);
     n->controls = controls_new(n);
+    n->standing = standing_new(n);
     n->overview = overview_new(n);
-    n->alerts =
-        alerts_new(&(struct alerts_options){.node = n,
-                                            .overview = n->overview,
-                                            .url = n->config->alert_webhook_url,
-                                            .ca_file = n->config->alert_ca_file,
-                                            .records_max = n->config->alert_billing_records});
+    n->alerts = alerts_new(&(struct alerts_options){.node = n,
+                                                    .overview = n->overview,
+                                                    .url = n->config->alert_webhook_url,
+                                                    .ca_file = n->config->alert_ca_file,
+                                                    .records_max = n->config->alert_billing_records,
+                                                    .standing_ms = n->config->alert_standing_ms});
 }
 
 struct node_engine *node_engine_new(struct node *n)
@@ -144,6 +149,7 @@ void node_engine_free(struct node_engine *e)
     struct node *n = e->node;
     alerts_free(n->alerts);
     overview_free(n->overview);
+    standing_free(n->standing);
     controls_free(n->controls);
     roles_free(e->roles);
     audit_memory_free(e->audit.memory);
@@ -151,6 +157,7 @@ void node_engine_free(struct node_engine *e)
     dispatcher_free(e->dispatcher);
     judge_free(n->judge);
     ai_free(n->ai);
+    ai_faults_free(n->faults);
     permits_free(n->permits);
     api_free(e->api);
     switches_free(n->switches);

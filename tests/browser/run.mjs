@@ -6,6 +6,7 @@ import { done, ok, tests } from "./tap.mjs";
 import "./researchers.mjs";
 import "./admins.mjs";
 import "./figures.mjs";
+import "./reasons.mjs";
 import "./api.mjs";
 
 const PACE = { latency: 60, jitter: 30 };

@@ -8,6 +8,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/api/run.h"
 #include "engine/setup/config.h"
 #include "engine/watch/controls.h"
 
@@ -129,13 +130,35 @@ static const struct api_field key_fields[] = {
 };
 static const struct api_field alert_fields[] = {
     {"name", API_TEXT, API_AT(struct overview_alert, name),
-     .about = "redis, mysql, billing, drift, key:<number>, node:<id>"},
+     .about = "redis, mysql, billing, drift, key:<number>, node:<id>, verdicts:<user>, "
+              "standing:<reason code>"},
     {"text", API_TEXT, API_AT(struct overview_alert, text), .about = "for people"},
     {"since", API_TIME, API_AT(struct overview_alert, since_ms), .about = "when it began"},
     API_END,
 };
+static const struct api_field standing_fields[] = {
+    API_REASON_FIELDS("why they do not move"),
+    {"runs", API_INT,
+     .about = "that stand; of the first 100 of the queue, and of 100 that may have workers"},
+    {"user", API_INT, .about = "the owner of one of them"},
+    {"query_id", API_TEXT, .about = "that one"},
+    API_END,
+};
+#define FAULT(member) API_AT(struct overview_fault, member)
+static const struct api_field fault_fields[] = {
+    {"kind", API_TEXT, FAULT(kind),
+     .about = "dns, refused, tls, unreachable, timeout, cut, status_3xx, status_4xx, status_5xx, "
+              "unreadable, no_key, other"},
+    {COUNT("count", FAULT(count), "calls in the last minute, over all nodes")},
+    {"words", API_TEXT, FAULT(words), .about = "the cause of the last one"},
+    {"last_at", API_TIME, FAULT(at_ms), .optional = true, .about = "when that was"},
+    API_END,
+};
 static const struct api_field overview_reply[] = {
     {"at", API_TIME, DATA(at_ms), .about = "when it was collected"},
+    {"well", API_BOOL,
+     .about = "no alert, no store down, no run that stands for a cause that can be mended, no key "
+              "refused, no AI errors"},
     {"rpm", API_OBJECT, PART, .about = "requests to the AI service", .fields = rpm_fields},
     {"tpm", API_OBJECT, PART, .about = "tokens of them", .fields = tpm_fields},
     {"backlog", API_OBJECT, PART, .about = "what waits", .fields = backlog_fields},
@@ -146,6 +169,10 @@ static const struct api_field overview_reply[] = {
     {"sessions", API_OBJECT, PART, .about = "that have not ended", .fields = sessions_fields},
     {"keys", API_OBJECTS, .about = "of the AI service", .fields = key_fields},
     {"alerts", API_OBJECTS, .about = "that are not over", .fields = alert_fields},
+    {"standing", API_OBJECTS, .about = "runs that stand for a cause that can be mended, by cause",
+     .fields = standing_fields},
+    {"ai_errors", API_OBJECTS, .about = "calls to the AI that failed, by kind",
+     .fields = fault_fields},
     API_END,
 };
 
@@ -176,9 +203,25 @@ static void put_key(struct task *t, struct json_writer *w, const struct permits_
     jw_end_object(w);
 }
 
+static void put_standing(struct json_writer *w, const struct overview_data *d)
+{
+    jw_put_array(w, "standing");
+    for (size_t i = 0; i < d->standing_count; i++) {
+        const struct standing_group *g = &d->standing[i];
+        jw_object(w);
+        api_put_reason(w, reason_word(g->why.code), &g->why);
+        jw_put_int(w, "runs", g->runs);
+        jw_put_int(w, "user", g->example.uid);
+        jw_put_str(w, "query_id", g->example.qid);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
 static void put_all(struct task *t, struct json_writer *w, const struct node *n,
                     const struct overview_data *d)
 {
+    jw_put_bool(w, "well", overview_well(d));
     int64_t records_max = n->config->alert_billing_records;
     api_put_fields(t, w, overview_reply, d);
     jw_put_object(w, "workers");
@@ -196,6 +239,8 @@ static void put_all(struct task *t, struct json_writer *w, const struct node *n,
         put_key(t, w, &d->keys[i]);
     jw_end_array(w);
     api_put_list(t, w, "alerts", alert_fields, d->alerts, d->alert_count);
+    put_standing(w, d);
+    api_put_list(t, w, "ai_errors", fault_fields, d->faults, d->fault_count);
 }
 
 /* --- once --- */

@@ -1,6 +1,8 @@
 #include "app/catalog/routes.h"
 
 #include "engine/api/choice.h"
+#include "engine/api/run.h"
+#include "engine/watch/standing.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
 
@@ -91,6 +93,10 @@ static const struct api_field estimate_reply[] = {
     {"papers", API_INT, WHOLE(papers), COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, WHOLE(cents), COUNT, .about = "of all of them"},
     {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
+    API_REASON_FIELDS("what would hold a run that was submitted now; null: nothing"),
+    {"seconds_min", API_INT, .optional = true, COUNT,
+     .about = "it would take so long at least; null: that is not known"},
+    {"seconds_max", API_INT, .optional = true, COUNT, .about = "and so long at most"},
     API_END,
 };
 
@@ -111,6 +117,10 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     c->degraded |= degraded;
     api_put_fields(t, w, estimate_reply, &e);
     api_put_list(t, w, "per_journal", row_fields, e.rows, choice.journal_count);
+    struct run_view v;
+    standing_expect(t, c->node->standing, c->session.uid, e.papers, &v);
+    api_put_reason(w, reason_word(v.why.code), &v.why);
+    api_put_seconds(w, "seconds_min", "seconds_max", &v);
     return 0;
 }
 

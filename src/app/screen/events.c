@@ -1,13 +1,16 @@
 /* Progress of a run, as server-sent events:
  *
- *     event: progress   data: {"state", "papers", "finished", …, "papers_per_second",
- *                             "seconds_left"}
+ *     event: progress   data: {"state", "reason_code", "papers", "finished", …,
+ *                             "seconds_left_min", "seconds_left_max", "papers_per_second"}
  *     event: state      data: the same; at the beginning and whenever the state has changed
  *
  * The stream ends with the run, or when the node drains; a browser that reconnects gets the state
  * first. */
+#include <stdio.h>
+
 #include "app/screen/screen.h"
 #include "engine/api/run.h"
+#include "engine/watch/standing.h"
 #include "loop/backoff.h"
 
 #define EACH_MS      500
@@ -22,7 +25,22 @@ struct watching {
     } samples[RATE_SAMPLES];
     size_t count; /* taken so far */
     int64_t sent_ms;
+    struct reason why; /* as last seen; its texts are in the two below */
+    char cause[64], words[RUN_REASON_BYTES_MAX + 1];
 };
+
+/* The texts of a view end with the look that read them. True: it is another reason than before. */
+static bool note_reason(struct watching *w)
+{
+    const struct reason *r = &w->view.why;
+    bool news = !reason_same(r, &w->why);
+    snprintf(w->cause, sizeof w->cause, "%.*s", STR_ARG(r->cause));
+    snprintf(w->words, sizeof w->words, "%.*s", STR_ARG(r->words));
+    w->why = *r;
+    w->why.cause = str_of(w->cause);
+    w->why.words = str_of(w->words);
+    return news;
+}
 
 /* Papers in 1,000 seconds. */
 static int64_t rate_of(struct watching *w, int64_t now_ms)
@@ -41,14 +59,11 @@ static int send(struct task *t, struct http_exchange *x, struct watching *w, con
 {
     struct buf b;
     struct json_writer j;
-    int64_t left = w->view.papers - w->view.finished;
     jw_begin(&j, &b);
     api_put_progress(t, &j, &w->view);
     jw_key(&j, STR("papers_per_second"));
     jw_raw(&j, str_printf(task_arena(t), "%lld.%lld", (long long)(rate / 1000),
                           (long long)(rate % 1000 / 100)));
-    bool known = rate > 0 && left >= 0;
-    api_put_known(&j, "seconds_left", known, known ? (left * 1000 + rate - 1) / rate : 0);
     int err = sse_send(t, x, event, jw_finish(&j, task_arena(t)));
     w->sent_ms = loop_now_ms(task_loop(t));
     return err;
@@ -60,8 +75,9 @@ static bool same(const struct run_view *a, const struct run_view *b)
 }
 
 /* Sends what has changed since the last look. */
-static int look(struct task *t, struct http_exchange *x, const struct runs *r, struct watching *w)
+static int look(struct task *t, struct http_exchange *x, const struct node *n, struct watching *w)
 {
+    const struct runs *r = n->runs;
     struct run_view before = w->view, now = before;
     int err = run_progress(t, r, w->id, &now);
     bool changed = err || now.state != before.state;
@@ -69,11 +85,13 @@ static int look(struct task *t, struct http_exchange *x, const struct runs *r, s
         err = run_view(t, r, w->id, &now); /* what was promised, and its reason */
     if (err)
         return err;
+    standing_tell(t, n->standing, &w->id, &now, 1);
     w->view = now;
+    bool explained = note_reason(w);
     int64_t rate = rate_of(w, loop_now_ms(task_loop(t)));
     if (now.state != before.state)
         return send(t, x, w, "state", rate);
-    if (!same(&now, &before))
+    if (explained || !same(&now, &before))
         return send(t, x, w, "progress", rate);
     bool silent = loop_now_ms(task_loop(t)) - w->sent_ms >= PING_MS; /* heartbeat */
     w->sent_ms = silent ? loop_now_ms(task_loop(t)) : w->sent_ms;
@@ -83,11 +101,13 @@ static int look(struct task *t, struct http_exchange *x, const struct runs *r, s
 int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
 {
     (void)unused;
-    const struct runs *r = c->node->runs;
+    const struct node *n = c->node;
     struct watching w = {.id = {c->session.uid, http_param(c->x, "id")}};
-    int err = run_view(t, r, w.id, &w.view);
+    int err = run_view(t, n->runs, w.id, &w.view);
     if (err)
         return err;
+    standing_tell(t, n->standing, &w.id, &w.view, 1);
+    (void)note_reason(&w);
     c->replied = true;
     err = sse_begin(t, c->x);
     if (!err)
@@ -96,7 +116,7 @@ int screen_events(struct task *t, struct api_call *c, struct json_writer *unused
         err = backoff_wait(t, &(struct backoff){.ms = EACH_MS});
         struct task_scope scope = task_scope(t);
         if (!err)
-            err = look(t, c->x, r, &w);
+            err = look(t, c->x, n, &w);
         task_scope_end(t, scope);
     }
     return err;

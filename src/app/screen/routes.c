@@ -5,6 +5,7 @@
 #include "engine/api/run.h"
 #include "engine/judge/prompt.h"
 #include "engine/runs/archive.h"
+#include "engine/watch/standing.h"
 
 #define LIMIT_DEFAULT 20
 
@@ -57,6 +58,8 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     c->degraded = v.degraded;
+    struct run_id id = id_of(c);
+    standing_tell(t, c->node->standing, &id, &v, 1);
     api_put_run(t, w, http_param(c->x, "id"), &v);
     return put_distillations(t, c, w);
 }

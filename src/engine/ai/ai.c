@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "engine/ai/breaker.h"
+#include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"
 #include "loop/backoff.h"
@@ -25,6 +26,7 @@ struct ai {
     struct arena arena; /* of url */
     struct http_client *client;
     struct permits *permits;
+    struct ai_faults *faults;
     const char *url;
     int64_t timeout_ms;
     struct breaker breaker;
@@ -77,6 +79,7 @@ struct ai *ai_new(const struct ai_options *o)
     buf_init(&ai->page);
     ai->client = o->client;
     ai->permits = o->permits;
+    ai->faults = o->faults;
     ai->url = url_of(&ai->arena, o);
     ai->timeout_ms = o->timeout_ms;
     open_metrics(ai, o);
@@ -200,7 +203,7 @@ static enum fate read_reply(struct task *t, struct asking *q, const struct permi
         permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
     settle(t, q, p, taken ? p->tokens : 0);
     if (is_final(r->status))
-        return fault(q, FATE_REQUEST, "refused_request",
+        return fault(q, FATE_REQUEST, "status_400",
                      arena_printf(a, "refuses the request: %.*s", STR_ARG(words_of(t, p, r))));
     return fault(
         q, FATE_SERVICE, arena_printf(a, "status_%d", r->status),
@@ -328,6 +331,8 @@ static void tell(struct task *t, struct asking *q, enum fate fate, int err, bool
 {
     struct breaker *b = &q->ai->breaker;
     int64_t now_ms = loop_now_ms(task_loop(t));
+    if (!err && fate != FATE_DONE)
+        ai_faults_note(q->ai->faults, t, q->fault.cause, q->fault.words);
     if (err || fate == FATE_KEY)
         breaker_unknown(b, probe);
     else if (fate == FATE_SERVICE)

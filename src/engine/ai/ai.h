@@ -23,6 +23,7 @@
 #include "loop/task.h"
 
 struct ai;
+struct ai_faults;
 struct http_client;
 struct permits;
 
@@ -35,6 +36,7 @@ struct ai_options {
     struct http_client *client; /* this and all below borrowed */
     struct permits *permits;    /* of this service */
     struct metrics *metrics;    /* calls by outcome, tokens, latency */
+    struct ai_faults *faults;   /* calls that fail, by kind; NULL: not counted */
 };
 /* NULL: url is empty, there is no such service. */
 struct ai *ai_new(const struct ai_options *o);

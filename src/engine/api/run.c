@@ -2,8 +2,63 @@
 
 #include "engine/money/ledger.h"
 #include "engine/store/amount.h"
+#include "engine/watch/standing.h"
 
 #define COUNT .most = INT32_MAX
+
+/* --- why it does not move --- */
+
+static void put_count(struct json_writer *w, const char *name, int64_t v)
+{
+    if (v)
+        api_put_known(w, name, true, v);
+}
+
+static void put_text(struct json_writer *w, const char *name, struct str v)
+{
+    jw_key(w, str_of(name));
+    jw_str(w, v);
+}
+
+static void put_facts(struct json_writer *w, const struct reason *r)
+{
+    jw_object(w);
+    put_count(w, "position", r->position);
+    put_count(w, "of", r->of);
+    put_count(w, "others", r->others);
+    if (r->code == REASON_QUEUED || r->code == REASON_NO_PERMISSION)
+        jw_put_int(w, "permission", r->permission);
+    put_count(w, "nodes", r->nodes);
+    if (r->code == REASON_NO_KEY || r->code == REASON_KEYS_RESTING)
+        jw_put_int(w, "keys", r->keys);
+    put_count(w, "limit", r->limit);
+    if (r->since_ms)
+        api_put_time(w, "since", r->since_ms);
+    if (r->until_ms)
+        api_put_time(w, "until", r->until_ms);
+    if (r->cause.n)
+        put_text(w, "cause", r->cause);
+    if (r->words.n)
+        put_text(w, "words", r->words);
+    jw_end_object(w);
+}
+
+void api_put_reason(struct json_writer *w, const char *code, const struct reason *r)
+{
+    jw_put_str(w, "reason_code", code ? str_of(code) : STR_NULL);
+    jw_key(w, STR("reason_facts"));
+    if (r->code == REASON_NONE)
+        jw_null(w);
+    else
+        put_facts(w, r);
+}
+
+void api_put_seconds(struct json_writer *w, const char *least, const char *most,
+                     const struct run_view *v)
+{
+    api_put_known(w, least, v->seconds_known, v->seconds_min);
+    api_put_known(w, most, v->seconds_known, v->seconds_max);
+}
 
 /* --- one run --- */
 
@@ -11,14 +66,16 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
 {
     jw_put_str(w, "state", str_of(run_state_name(v->state)));
     const char *code = run_reason_code(v->reason);
-    jw_put_str(w, "reason", v->reason.n ? v->reason : STR_NULL);
-    jw_put_str(w, "reason_code", code ? str_of(code) : STR_NULL);
+    struct str text = v->reason.n ? v->reason : reason_text(task_arena(t), &v->why);
+    jw_put_str(w, "reason", text.n ? text : STR_NULL);
+    api_put_reason(w, code ? code : reason_word(v->why.code), &v->why);
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
     jw_put_int(w, "failed", v->failed);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
     jw_put_int(w, "workers", v->workers);
+    api_put_seconds(w, "seconds_left_min", "seconds_left_max", v);
 }
 
 void api_put_run(struct task *t, struct json_writer *w, struct str qid, const struct run_view *v)
@@ -50,11 +107,17 @@ int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int
         return err;
     cache_touch(t, n->cache, uid); /* history_list may have filled Redis */
     c->degraded = c->degraded || page.degraded;
+    struct run_id *ids = ARENA_ARRAY(task_arena(t), struct run_id, page.count + 1);
+    struct run_view *views = ARENA_ARRAY(task_arena(t), struct run_view, page.count + 1);
+    for (size_t i = 0; i < page.count; i++) {
+        ids[i] = (struct run_id){uid, page.runs[i].qid};
+        views[i] = run_row_view(t, &page.runs[i]);
+    }
+    standing_tell(t, n->standing, ids, views, page.count);
     jw_put_array(w, "queries");
     for (size_t i = 0; i < page.count; i++) {
-        struct run_view v = run_row_view(t, &page.runs[i]);
         jw_object(w);
-        api_put_run(t, w, page.runs[i].qid, &v);
+        api_put_run(t, w, ids[i].qid, &views[i]);
         jw_end_object(w);
     }
     jw_end_array(w);
@@ -64,13 +127,34 @@ int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int
 
 /* --- the tables --- */
 
+const struct api_field api_reason_fields[] = {
+    {"position", API_INT, .optional = true, COUNT, .about = "queued: in the queue, from 1 on"},
+    {"of", API_INT, .optional = true, COUNT, .about = "queued: how many are in the queue"},
+    {"others", API_INT, .optional = true, COUNT,
+     .about = "queued: workers that other runs of the same user have"},
+    {"permission", API_INT, .optional = true, COUNT,
+     .about = "queued, no_permission: workers that the user may have"},
+    {"nodes", API_INT, .optional = true, COUNT, .about = "drained: all of them"},
+    {"keys", API_INT, .optional = true, COUNT,
+     .about = "no_key, keys_resting: keys of the AI service that cannot be used"},
+    {"limit", API_INT, .optional = true, COUNT, .about = "rate_limit: requests of a minute"},
+    {"since", API_TIME, .optional = true, .about = "service_down: since when"},
+    {"until", API_TIME, .optional = true,
+     .about = "keys_resting, no_key: when the first key may be used again"},
+    {"cause", API_TEXT, .optional = true, .most = INT32_MAX,
+     .about = "no_key: none, refused, off, capped or mixed; service_down: refused, dns, tls, "
+              "timeout, status_500, …; repairing: queue, account or redis"},
+    {"words", API_TEXT, .optional = true, .most = INT32_MAX,
+     .about = "service_down, refused, unrecorded: what the service or the ledger said"},
+    API_END,
+};
 const struct api_field api_run_fields[] = {
     {"query_id", API_TEXT, .most = 64, .about = "names the run"},
     {"state", API_TEXT, .choices = API_RUN_STATES, .about = "what it does now"},
     {"reason", API_TEXT, .optional = true, .most = RUN_REASON_BYTES_MAX,
-     .about = "why it is paused, was ended by an admin, or failed"},
-    {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES,
-     .about = "the same for programs; funds: the balance is used up, resume after a recharge"},
+     .about = "why it does not move, is paused, was ended by an admin, or failed"},
+    API_REASON_FIELDS("the same for programs; funds: the balance is used up, resume after a "
+                      "recharge; queued and rate_limit: nothing is wrong"),
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
     {"finished", API_INT, COUNT, .about = "judged or failed so far"},
@@ -79,6 +163,9 @@ const struct api_field api_run_fields[] = {
      .about = "of those: the AI gave no verdict, and nothing was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
     {"workers", API_INT, COUNT, .about = "that judge its papers now; 0 in lists"},
+    {"seconds_left_min", API_INT, .optional = true, COUNT,
+     .about = "it will take so long at least; null: it does not move, or that is not known"},
+    {"seconds_left_max", API_INT, .optional = true, COUNT, .about = "and so long at most"},
     {"created_at", API_TIME, .about = "when it was submitted"},
     {"start_time", API_TIME, .optional = true, .about = "when it began to run"},
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},

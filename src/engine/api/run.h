@@ -14,6 +14,19 @@
 #define API_RUNS_CURSOR_FIELD                                                                      \
     "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                                 \
                         .about = "next of the page before"
+/* Why a run does not move: rows of a table of fields, and members of the object that w is in. */
+#define API_REASON_FIELDS(code_text)                                                               \
+    {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES, .about = code_text},  \
+    {                                                                                              \
+        "reason_facts", API_OBJECT, .optional = true, .about = "what there is to say about it",    \
+                                    .fields = api_reason_fields                                    \
+    }
+extern const struct api_field api_reason_fields[];
+void api_put_reason(struct json_writer *w, const char *code, const struct reason *r);
+/* seconds_left_min and seconds_left_max: null if they are not known. */
+void api_put_seconds(struct json_writer *w, const char *least, const char *most,
+                     const struct run_view *v);
+
 extern const struct api_field api_run_fields[];  /* of one run */
 extern const struct api_field api_runs_reply[];  /* queries, next */
 extern const struct api_field api_state_reply[]; /* state */

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/faults.h"
 #include "engine/judge/judge.h"
 #include "engine/people/user.h"
 #include "engine/store/generation.h"
@@ -476,6 +477,7 @@ static int beat(struct task *t, struct crew *c)
     (void)gethostname(host, sizeof host - 1);
     note.name = str_printf(task_arena(t), "%s:%d", host, (int)getpid());
     note.runs = runs_json(t, c);
+    note.faults = ai_faults_json(t, n->faults);
     note.self.workers = *c->worker_gauge;
     ai_averages(c->node->ai, &note.self.latency_us, &note.self.tokens);
     int err = members_beat(t, &c->members, &note);

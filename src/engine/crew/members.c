@@ -41,6 +41,8 @@ static struct str note_json(struct task *t, const struct member_note *note)
         jw_put_str(&w, "words", note->service_words);
     }
     jw_end_object(&w);
+    jw_key(&w, STR("faults"));
+    jw_raw(&w, note->faults.p ? note->faults : STR("[]"));
     jw_key(&w, STR("runs"));
     jw_raw(&w, note->runs);
     jw_end_object(&w);

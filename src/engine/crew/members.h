@@ -42,7 +42,8 @@ struct member_note { /* what a node reports with its heartbeat */
     bool service_open; /* the AI service does not work, as this node sees it; */
     int64_t service_since_ms;                /* since 1970, */
     struct str service_cause, service_words; /* because of this */
-    int64_t resident_bytes, late_us, tasks;  /* load of the process */
+    struct str faults; /* JSON: how AI calls failed lately (ai/faults.h); p == NULL: not known */
+    int64_t resident_bytes, late_us, tasks; /* load of the process */
 };
 
 /* Sends a heartbeat and reads the list of members. note NULL: this node leaves the list. */

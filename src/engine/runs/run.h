@@ -16,6 +16,7 @@
 #include "engine/money/ledger.h"
 #include "engine/papers/catalog.h"
 #include "engine/people/admin_log.h"
+#include "engine/runs/reason.h"
 #include "engine/runs/units.h"
 
 #define RUN_QUEUED_MAX       100 /* of one user */
@@ -81,6 +82,10 @@ struct run_view {
     int64_t papers, finished, relevant, failed, cents;
     int64_t workers; /* now, over all nodes */
     int64_t created_ms, started_ms, ended_ms;
+    /* engine/watch/standing.h fills these in: */
+    struct reason why; /* it does not move, or paused itself */
+    bool seconds_known;
+    int64_t seconds_min, seconds_max; /* that it will still take */
 };
 /* ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int run_view(struct task *t, const struct runs *r, struct run_id id,

@@ -46,9 +46,15 @@ bool run_state_final(enum run_state s);
 #define RUN_REASON_EXPIRED "it was paused for seven days"
 /* Followed by ": " and what the ledger says. */
 #define RUN_REASON_UNRECORDED "its verdicts cannot be recorded"
-#define RUN_REASON_REFUSED    "its requests are refused"
+/* Followed by ": " and what the service says. */
+#define RUN_REASON_REFUSED "its requests are refused"
 
-#define RUN_REASON_CODES "funds|account|banned|admin|expired|unrecorded|refused|other"
+/* Those of rows, then those of runs that want to work and do not (reason.h). */
+#define RUN_REASON_CODES                                                                           \
+    "funds|account|banned|admin|expired|unrecorded|refused|other|" REASON_STANDING_CODES
+#define REASON_STANDING_CODES                                                                      \
+    "account_stopped|repairing|new_runs_off|drained|no_permission|no_key|keys_resting|"            \
+    "service_down|queued|rate_limit"
 /* NULL: there is no reason. */
 const char *run_reason_code(struct str reason);
 #endif

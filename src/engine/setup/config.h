@@ -59,6 +59,7 @@ struct config {
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
+    int64_t alert_standing_ms;     /* and when runs stand still for so long */
     int64_t http_connections_max;
     int64_t http_body_bytes_max;
 

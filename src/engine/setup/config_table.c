@@ -120,6 +120,8 @@ const struct setting settings[] = {
          "file of CA certificates for alert.webhook_url; empty: the system's"),
     NUMBER("alert.billing_records", alert_billing_records, "10000", 1, 1000000000,
            "alert when more charges than this wait for MySQL for ten seconds"),
+    NUMBER("alert.standing_ms", alert_standing_ms, "60000", 1, 86400000,
+           "alert when runs stand still for so long for a cause that an operator can mend"),
     NUMBER("http.connections_max", http_connections_max, "10000", 1, 1000000,
            "connections that a node serves at once; more are answered 503"),
     NUMBER("http.body_bytes_max", http_body_bytes_max, "8388608", 1 * KB, 1 * GB,

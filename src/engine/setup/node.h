@@ -10,6 +10,7 @@
 
 struct address_list;
 struct ai;
+struct ai_faults;
 struct alerts;
 struct application;
 struct archive;
@@ -34,6 +35,7 @@ struct passwords;
 struct redis;
 struct runs;
 struct sql_pool;
+struct standing;
 struct switches;
 struct warm_progress;
 
@@ -57,11 +59,13 @@ struct node {
     struct controls *controls;
     struct overview *overview;
     struct alerts *alerts;
+    struct standing *standing;          /* why runs do not move */
     const struct address_list *proxies; /* trusted ones */
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
     struct permits *permits;
-    struct ai *ai; /* the chat service */
+    struct ai *ai;            /* the chat service */
+    struct ai_faults *faults; /* how its calls fail */
     struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;

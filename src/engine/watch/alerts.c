@@ -10,6 +10,7 @@
 
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
 #define RECORDS_MS      10000 /* nor is a burst */
+#define STANDING_MS     60000 /* nor is a run that waits for a moment */
 #define CALL_MS         5000
 #define LOCK_MS         10000 /* a node that died is replaced after this */
 #define PAUSE_MS        1000  /* before a message is tried again; twice as long each time */
@@ -24,6 +25,9 @@ struct alerts *alerts_new(const struct alerts_options *o)
     a->options = *o;
     a->options.store_ms = o->store_ms ? o->store_ms : STORE_DOWN_MS;
     a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
+    a->options.standing_ms = o->standing_ms ? o->standing_ms : STANDING_MS;
+    for (size_t i = 0; i < REASON_CODES; i++)
+        a->standing_ms[i] = -1;
     a->changes = a->in_mysql = a->in_redis = -1;
     a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = -1;
     /* A client of its own: ai.ca_file vouches for the AI service only. */
@@ -144,6 +148,21 @@ static void forget_lost(struct task *t, struct alerts *a, const struct alerts_fo
             return; /* in the next round */
 }
 
+static int read_refused(struct task *t, struct alerts *a, struct alerts_paused_list *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->options.node->sql, &r,
+                       "SELECT uid, query_id, reason FROM query_log WHERE archived = 0"
+                       " AND status = 'PAUSED' AND reason LIKE ? ORDER BY changed_at LIMIT ?",
+                       sql_text(STR(RUN_REASON_REFUSED "%")), sql_int(ALERTS_PAUSED_MAX));
+    if (err)
+        return err;
+    out->refused_count = (int64_t)r.count;
+    if (r.count)
+        out->refused = (struct alerts_paused){r.cells[0].i, r.cells[1].s, r.cells[2].s};
+    return 0;
+}
+
 /* One row for each user, however many runs there are. While MySQL is known to be away it is not
  * asked: every round would wait for it. */
 static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_list *out)
@@ -158,6 +177,8 @@ static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_l
                        " GROUP BY uid ORDER BY MIN(changed_at), uid LIMIT ?",
                        sql_text(STR(RUN_REASON_ACCOUNT)), sql_text(STR(RUN_REASON_UNRECORDED "%")),
                        sql_int(ALERTS_PAUSED_MAX));
+    if (!err)
+        err = read_refused(t, a, out);
     task_deadline_restore(t, old);
     if (err)
         return;

@@ -3,7 +3,8 @@
  * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL
  * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves
  * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"),
- * nodes without a heartbeat ("node:<id>").
+ * nodes without a heartbeat ("node:<id>"), and runs that stand still for longer than a minute for a
+ * cause that can be mended ("standing:<reason code>", one for each cause; engine/runs/reason.h).
  *
  * Each is an episode: one message when it begins, one when it is over, however many nodes there are
  * and whichever of them die meanwhile. Delivery is at least once; each message has an id, the same
@@ -38,6 +39,7 @@ struct alerts_options {
     int64_t records_max;       /* more that wait for MySQL are an alert */
     int64_t store_ms;          /* a store may be away for so long; 0: 3000 */
     int64_t records_ms;        /* and so long may too many wait; 0: 10000 */
+    int64_t standing_ms;       /* runs may stand still for so long; 0: 60000 */
 };
 struct alerts *alerts_new(const struct alerts_options *o);
 void alerts_free(struct alerts *a); /* after its task */

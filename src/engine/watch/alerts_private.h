@@ -34,6 +34,7 @@ struct alerts {
     bool mysql_away; /* by the overview: it is not asked in every round */
     uint64_t looked; /* at the overview: its number */
     int64_t records_over_ms, redis_down_ms, mysql_down_ms; /* since when; -1: it is not */
+    int64_t standing_ms[REASON_CODES];                     /* likewise, by reason */
     int64_t *open, *sent, *failed;
 };
 
@@ -52,7 +53,9 @@ struct alerts_paused {
 struct alerts_paused_list {
     bool known; /* MySQL has answered */
     size_t count;
-    struct alerts_paused *list; /* in the task's arena */
+    struct alerts_paused *list;   /* in the task's arena */
+    struct alerts_paused refused; /* one of the runs whose requests the AI service refuses */
+    int64_t refused_count;        /* such runs */
 };
 
 struct alerts_found {

@@ -107,6 +107,7 @@ static void open_side(struct task *t, struct side *s, uint64_t incarnation)
                                                     .url = "http://hook/secret",
                                                     .records_max = RECORDS_MAX,
                                                     .store_ms = 30,
+                                                    .standing_ms = 30,
                                                     .records_ms = 30});
     check(redis_call(t, s->node.redis, STR_NULL, NULL, STR("PING")) == 0);
     role_in(&s->tasks, alerts_role, s->alerts, 10);
@@ -136,7 +137,7 @@ static void expect(struct task *t, const char *want, const char *name)
 
 static void fine(void)
 {
-    now = (struct overview_data){.audited_ms = 1, .keys_known = true};
+    now = (struct overview_data){.audited_ms = 1, .keys_known = true, .standing_known = true};
     now.redis.up = now.mysql.up = true;
     now.redis.problem = now.mysql.problem = STR("no answer");
     hook_status = 200;
@@ -230,6 +231,91 @@ static void test_kinds(struct task *t, void *arg)
     expect(t, "ended verdicts:7;ended verdicts:8;", "all are");
     close_side(t, &a, false);
     close_side(t, &b, false);
+}
+
+/* Runs that stand: one message for each cause, however many runs. */
+static void test_standing(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    struct standing_group groups[] = {
+        {{.code = REASON_NO_KEY, .cause = STR("refused")}, 3, {7, STR("run7")}},
+        {{.code = REASON_DRAINED, .nodes = 2}, 1, {8, STR("run8")}}};
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.standing = groups;
+    now.standing_count = 1;
+    expect(t, "begun standing:no_key;", "runs stand for want of a key");
+    ok(strstr(last, "run7 of user 7") && strstr(last, "refused all of its keys"), "%s", last);
+    groups[0].runs = 2;
+    groups[0].why.cause = STR("off");
+    expect(t, "", "one less, and another lack of the same: no news");
+    now.standing_count = 2;
+    expect(t, "begun standing:drained;", "another cause");
+    now.standing_known = false;
+    now.standing_count = 0;
+    expect(t, "", "what is not known goes on");
+    now.standing_known = true;
+    expect(t, "ended standing:no_key;ended standing:drained;", "they move again");
+    check(sql_call(t, a.node.sql, NULL,
+                   "INSERT INTO query_log (query_id, uid, search_params, status, reason) VALUES"
+                   " ('run5', 7, '{}', 'PAUSED', ?)",
+                   sql_text(STR(RUN_REASON_REFUSED ": no max_tokens"))) == 0);
+    expect(t, "begun standing:refused;", "a run whose requests are refused");
+    ok(strstr(last, "run5 of user 7") && strstr(last, "no max_tokens"), "%s", last);
+    say_state(t, &a, "run5", "RUNNING");
+    expect(t, "ended standing:refused;", "it was resumed");
+    close_side(t, &a, false);
+}
+
+/* A moment is no alert. */
+static void test_brief(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    struct standing_group group = {{.code = REASON_SERVICE_DOWN}, 1, {7, STR("run7")}};
+    reset(t);
+    open_side(t, &a, 0xa);
+    a.alerts->options.standing_ms = 10000;
+    now.standing = &group;
+    now.standing_count = 1;
+    expect(t, "", "a run that stands for less than the setting");
+    a.alerts->options.standing_ms = 100;
+    expect(t, "begun standing:service_down;", "and for longer");
+    now.standing_count = 0;
+    expect(t, "ended standing:service_down;", "is over");
+    close_side(t, &a, false);
+}
+
+static void well(void)
+{
+    struct standing_group group = {{.code = REASON_NO_KEY}, 1, {7, STR("run7")}};
+    struct overview_fault fault = {.kind = STR("dns"), .count = 1};
+    struct overview_alert alert = {.name = STR("drift")};
+    struct permits_state key = {.refused = true};
+    fine();
+    ok(overview_well(&now), "all is well");
+    now.standing = &group;
+    now.standing_count = 1;
+    ok(!overview_well(&now), "not with a run that stands");
+    fine();
+    now.faults = &fault;
+    now.fault_count = 1;
+    ok(!overview_well(&now), "nor with errors of the AI");
+    fine();
+    now.alerts = &alert;
+    now.alert_count = 1;
+    ok(!overview_well(&now), "nor with an alert");
+    fine();
+    now.keys = &key;
+    now.key_count = 1;
+    ok(!overview_well(&now), "nor with a key that was refused");
+    fine();
+    now.mysql.up = false;
+    ok(!overview_well(&now), "nor without a store");
+    fine();
+    now.standing_known = false;
+    ok(!overview_well(&now), "nor when that is not known");
 }
 
 static void test_nodes(struct task *t, void *arg)
@@ -443,6 +529,9 @@ int main(void)
     metrics = metrics_open(-1, 1, 0);
     tap_task(make_schema, NULL, true);
     tap_task(test_kinds, NULL, true);
+    tap_task(test_standing, NULL, true);
+    tap_task(test_brief, NULL, true);
+    well();
     tap_task(test_nodes, NULL, true);
     tap_task(test_watchers, NULL, true);
     tap_task(test_deaf, NULL, true);

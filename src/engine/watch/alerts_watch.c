@@ -105,6 +105,50 @@ static bool watch_paused(struct task *t, struct alerts *a, const struct alerts_p
     return news;
 }
 
+/* One episode for each cause, however many runs stand for it. */
+static bool watch_reason(struct task *t, struct alerts *a, const struct reason *why, bool so,
+                         int64_t runs, struct run_id one)
+{
+    struct arena *arena = task_arena(t);
+    const char *name = str_printf(arena, "standing:%s", reason_word(why->code)).p;
+    if (!lasts(t, a, name, so, &a->standing_ms[why->code], a->options.standing_ms))
+        return false;
+    struct str text = reason_text(arena, why);
+    return is_so(t, a, name, "runs stand still (%lld, one is %.*s of user %lld): %.*s",
+                 (long long)runs, STR_ARG(one.qid), (long long)one.uid, STR_ARG(text));
+}
+
+static bool watch_standing(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    bool news = false;
+    if (!d->standing_known) {
+        keep(a, "standing:");
+        return false;
+    }
+    for (int code = REASON_NONE + 1; code < REASON_FUNDS; code++) {
+        struct standing_group none = {.why.code = (enum reason_code)code};
+        const struct standing_group *g = &none;
+        for (size_t i = 0; i < d->standing_count; i++)
+            if (d->standing[i].why.code == none.why.code)
+                g = &d->standing[i];
+        news |= watch_reason(t, a, &g->why, g->runs > 0, g->runs, g->example);
+    }
+    return news;
+}
+
+static bool watch_refused(struct task *t, struct alerts *a, const struct alerts_paused_list *p)
+{
+    struct reason_facts f = {.state = RUN_PAUSED, .row = p->refused.reason};
+    struct reason why = reason_of(&f);
+    why.code = REASON_REFUSED;
+    if (!p->known) {
+        keep(a, "standing:refused");
+        return false;
+    }
+    return watch_reason(t, a, &why, p->refused_count > 0, p->refused_count,
+                        (struct run_id){p->refused.uid, p->refused.qid});
+}
+
 static bool watch_keys(struct task *t, struct alerts *a, const struct overview_data *d)
 {
     bool news = false;
@@ -169,6 +213,8 @@ void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *
     if (d->redis.up) {
         news |= watch_money(t, a, d);
         news |= watch_paused(t, a, paused);
+        news |= watch_standing(t, a, d);
+        news |= watch_refused(t, a, paused);
         news |= watch_keys(t, a, d);
         news |= watch_nodes(t, a, d, out);
     }

@@ -9,7 +9,7 @@
 #define ENGINE_WATCH_OVERVIEW_H
 
 #include "engine/ai/permits.h"
-#include "engine/setup/node.h"
+#include "engine/watch/standing.h"
 
 #define OVERVIEW_EACH_MS      1000
 #define OVERVIEW_IDLE_EACH_MS 5000
@@ -49,6 +49,11 @@ struct overview_alert { /* see alerts.h */
     int64_t since_ms; /* since 1970 */
 };
 
+struct overview_fault {     /* calls to the AI that failed in one way in the last minute */
+    struct str kind, words; /* see ai/faults.h; words of the last one */
+    int64_t count, at_ms;   /* over all nodes; when the last one failed, since 1970 */
+};
+
 struct overview_data {
     uint64_t number; /* from 1 on */
     int64_t at_ms;   /* since 1970 */
@@ -75,6 +80,11 @@ struct overview_data {
     int64_t user_sessions, admin_sessions;
     struct overview_alert *alerts; /* that are not over */
     size_t alert_count;
+    bool standing_known;
+    struct standing_group *standing; /* causes that operators can mend */
+    size_t standing_count;
+    struct overview_fault *faults;
+    size_t fault_count;
 };
 
 struct overview;
@@ -91,6 +101,10 @@ MUST_CHECK int overview_wait(struct task *t, struct overview *o, uint64_t seen,
  * error. */
 void overview_collect(struct task *t, struct overview *o, struct arena *a,
                       struct overview_data *out);
+
+/* No alert, no store down, no run that stands for a cause that can be mended, no key refused, and
+ * no call to the AI has failed lately. */
+bool overview_well(const struct overview_data *d);
 
 /* For ever. A task_fn with a struct overview. */
 void overview_task(struct task *t, void *arg);

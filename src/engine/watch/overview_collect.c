@@ -12,6 +12,7 @@
 #define STORE_MS      2000
 #define SLOW_EACH_MS  5000
 #define WORKS_MAX     1000 /* more are not shown */
+#define FAULTS_MAX    16   /* kinds */
 #define PROBLEM_CHARS 200
 
 struct collecting {
@@ -63,6 +64,30 @@ static void read_works(struct collecting *c, struct str node, const struct json 
     }
 }
 
+/* Sums of all nodes, by kind, with the words of the last one. */
+static void read_faults(struct collecting *c, const struct json *list)
+{
+    struct overview_data *d = c->data;
+    json_each (fault, list) {
+        struct str kind = json_str(json_get(fault, "kind"));
+        size_t i = 0;
+        while (i < d->fault_count && !str_eq(d->faults[i].kind, kind))
+            i++;
+        if (kind.n == 0 || i == FAULTS_MAX)
+            continue;
+        struct overview_fault *f = &d->faults[i];
+        int64_t at_ms = json_number(fault, "at_ms");
+        if (i == d->fault_count) {
+            *f = (struct overview_fault){.kind = str_dup(c->arena, kind)};
+            d->fault_count++;
+        }
+        f->count += json_number(fault, "count");
+        if (at_ms >= f->at_ms)
+            f->words = json_text(c->arena, fault, "words");
+        f->at_ms = at_ms > f->at_ms ? at_ms : f->at_ms;
+    }
+}
+
 static bool read_node(struct task *t, struct collecting *c, struct str said,
                       struct overview_node *out)
 {
@@ -82,6 +107,7 @@ static bool read_node(struct task *t, struct collecting *c, struct str said,
     (void)json_bool(json_get(j, "takes"), &out->takes);
     (void)json_bool(json_get(j, "drained"), &out->drained);
     read_works(c, out->id, json_get(j, "runs"));
+    read_faults(c, json_get(j, "faults"));
     return true;
 }
 
@@ -101,6 +127,7 @@ static void read_nodes(struct task *t, struct collecting *c, const struct redis_
         return;
     d->nodes = ARENA_ARRAY(c->arena, struct overview_node, alive->count / 2 + 1);
     d->works = ARENA_ARRAY(c->arena, struct overview_work, WORKS_MAX);
+    d->faults = ARENA_ARRAY(c->arena, struct overview_fault, FAULTS_MAX);
     for (size_t i = 0; i + 1 < alive->count; i += 2)
         for (size_t k = 0; k + 1 < info->count; k += 2) {
             struct overview_node *n = &d->nodes[d->node_count];
@@ -252,7 +279,12 @@ static int ask_redis(struct task *t, struct collecting *c)
         err = permits_load(t, n->permits, &d->load);
     if (!err)
         err = read_keys(t, c);
-    return err ? err : ledger_backlog(t, n->ledger, &d->records);
+    if (!err)
+        err = ledger_backlog(t, n->ledger, &d->records);
+    if (!err)
+        err = standing_groups(t, n->standing, c->arena, &d->standing, &d->standing_count);
+    d->standing_known = !err;
+    return err;
 }
 
 /* --- MySQL --- */

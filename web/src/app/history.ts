@@ -43,16 +43,6 @@ export function noteProgress(id: string, p: Partial<Run>) {
     if (run) Object.assign(run, p);
 }
 
-/* Papers a second of the last run that was long enough to tell. */
-export const lastRate = computed(() => {
-    for (const r of runs.value) {
-        if (r.state !== "DONE" || !r.start_time || !r.end_time || r.finished < 20) continue;
-        const seconds = (Date.parse(r.end_time) - Date.parse(r.start_time)) / 1000;
-        if (seconds > 0) return r.finished / seconds;
-    }
-    return null;
-});
-
 export interface Node {
     run: Run;
     depth: number;

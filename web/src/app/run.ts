@@ -69,12 +69,7 @@ export function useRun(id: string) {
             const fresh = await get<Run>(`/api/queries/${encodeURIComponent(id)}`);
             if (gone) return;
             failure.value = null;
-            run.value = {
-                ...run.value,
-                ...fresh,
-                papers_per_second: undefined,
-                seconds_left: undefined,
-            };
+            run.value = { ...run.value, ...fresh, papers_per_second: undefined };
             noteProgress(id, fresh);
             if (isFinal(fresh.state)) reconnecting.value = false;
             else if (!source) follow();

@@ -91,11 +91,8 @@ export type Me = Replies["GET /api/me"];
 export type Tag = Replies["GET /api/tags"]["tags"][number];
 export type Journal = Replies["GET /api/journals"]["journals"][number];
 export type Estimate = Replies["POST /api/estimate"];
-/* The last two are in the events of a run, whose types /openapi.json does not have. */
-export type Run = Replies["GET /api/queries/{id}"] & {
-    papers_per_second?: number;
-    seconds_left?: number | null;
-};
+/* The last one is in the events of a run, whose types /openapi.json does not have. */
+export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: number };
 export type State = Run["state"];
 export type Result = Replies["GET /api/queries/{id}/results"]["results"][number];
 export type Session = Replies["GET /api/sessions"]["sessions"][number];

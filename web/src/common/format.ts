@@ -29,6 +29,14 @@ export const time = (iso: string) =>
         new Date(iso),
     );
 
+/* The time of day, with the date if it is another day. */
+export function clock(iso: string, now = new Date()): string {
+    const at = new Date(iso);
+    return at.toDateString() === now.toDateString()
+        ? new Intl.DateTimeFormat(lang(), { timeStyle: "medium" }).format(at)
+        : time(iso);
+}
+
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
     ["day", 86400],
     ["hour", 3600],
@@ -51,4 +59,10 @@ export function duration(seconds: number): string {
     if (seconds < 3600) return t("time.minutes", { n: Math.round(seconds / 60) });
     const minutes = Math.round(seconds / 60);
     return t("time.hours", { h: Math.floor(minutes / 60), m: minutes % 60 });
+}
+
+/* From 3 min to 5 min. */
+export function durations(least: number, most: number): string {
+    const [from, to] = [duration(least), duration(most)];
+    return from === to ? from : i18n.global.t("time.range", { from, to });
 }

@@ -61,6 +61,41 @@ export interface Replies {
             price: number;
             cost: string;
         }[];
+        reason_code?:
+            | "funds"
+            | "account"
+            | "banned"
+            | "admin"
+            | "expired"
+            | "unrecorded"
+            | "refused"
+            | "other"
+            | "account_stopped"
+            | "repairing"
+            | "new_runs_off"
+            | "drained"
+            | "no_permission"
+            | "no_key"
+            | "keys_resting"
+            | "service_down"
+            | "queued"
+            | "rate_limit"
+            | null;
+        reason_facts?: {
+            position?: number | null;
+            of?: number | null;
+            others?: number | null;
+            permission?: number | null;
+            nodes?: number | null;
+            keys?: number | null;
+            limit?: number | null;
+            since?: string | null;
+            until?: string | null;
+            cause?: string | null;
+            words?: string | null;
+        } | null;
+        seconds_min?: number | null;
+        seconds_max?: number | null;
     };
     "POST /api/distill/estimate": {
         papers: number;
@@ -96,8 +131,32 @@ export interface Replies {
                 | "admin"
                 | "expired"
                 | "unrecorded"
+                | "refused"
                 | "other"
+                | "account_stopped"
+                | "repairing"
+                | "new_runs_off"
+                | "drained"
+                | "no_permission"
+                | "no_key"
+                | "keys_resting"
+                | "service_down"
+                | "queued"
+                | "rate_limit"
                 | null;
+            reason_facts?: {
+                position?: number | null;
+                of?: number | null;
+                others?: number | null;
+                permission?: number | null;
+                nodes?: number | null;
+                keys?: number | null;
+                limit?: number | null;
+                since?: string | null;
+                until?: string | null;
+                cause?: string | null;
+                words?: string | null;
+            } | null;
             question: string;
             papers: number;
             finished: number;
@@ -105,6 +164,8 @@ export interface Replies {
             failed: number;
             cost: string;
             workers: number;
+            seconds_left_min?: number | null;
+            seconds_left_max?: number | null;
             created_at: string;
             start_time?: string | null;
             end_time?: string | null;
@@ -128,8 +189,32 @@ export interface Replies {
             | "admin"
             | "expired"
             | "unrecorded"
+            | "refused"
             | "other"
+            | "account_stopped"
+            | "repairing"
+            | "new_runs_off"
+            | "drained"
+            | "no_permission"
+            | "no_key"
+            | "keys_resting"
+            | "service_down"
+            | "queued"
+            | "rate_limit"
             | null;
+        reason_facts?: {
+            position?: number | null;
+            of?: number | null;
+            others?: number | null;
+            permission?: number | null;
+            nodes?: number | null;
+            keys?: number | null;
+            limit?: number | null;
+            since?: string | null;
+            until?: string | null;
+            cause?: string | null;
+            words?: string | null;
+        } | null;
         question: string;
         papers: number;
         finished: number;
@@ -137,6 +222,8 @@ export interface Replies {
         failed: number;
         cost: string;
         workers: number;
+        seconds_left_min?: number | null;
+        seconds_left_max?: number | null;
         created_at: string;
         start_time?: string | null;
         end_time?: string | null;
@@ -289,8 +376,32 @@ export interface Replies {
                 | "admin"
                 | "expired"
                 | "unrecorded"
+                | "refused"
                 | "other"
+                | "account_stopped"
+                | "repairing"
+                | "new_runs_off"
+                | "drained"
+                | "no_permission"
+                | "no_key"
+                | "keys_resting"
+                | "service_down"
+                | "queued"
+                | "rate_limit"
                 | null;
+            reason_facts?: {
+                position?: number | null;
+                of?: number | null;
+                others?: number | null;
+                permission?: number | null;
+                nodes?: number | null;
+                keys?: number | null;
+                limit?: number | null;
+                since?: string | null;
+                until?: string | null;
+                cause?: string | null;
+                words?: string | null;
+            } | null;
             question: string;
             papers: number;
             finished: number;
@@ -298,6 +409,8 @@ export interface Replies {
             failed: number;
             cost: string;
             workers: number;
+            seconds_left_min?: number | null;
+            seconds_left_max?: number | null;
             created_at: string;
             start_time?: string | null;
             end_time?: string | null;
@@ -366,6 +479,7 @@ export interface Replies {
     };
     "GET /api/admin/overview": {
         at: string;
+        well: boolean;
         rpm: {
             used: number;
             limit: number;
@@ -466,6 +580,50 @@ export interface Replies {
             name: string;
             text: string;
             since: string;
+        }[];
+        standing: {
+            reason_code?:
+                | "funds"
+                | "account"
+                | "banned"
+                | "admin"
+                | "expired"
+                | "unrecorded"
+                | "refused"
+                | "other"
+                | "account_stopped"
+                | "repairing"
+                | "new_runs_off"
+                | "drained"
+                | "no_permission"
+                | "no_key"
+                | "keys_resting"
+                | "service_down"
+                | "queued"
+                | "rate_limit"
+                | null;
+            reason_facts?: {
+                position?: number | null;
+                of?: number | null;
+                others?: number | null;
+                permission?: number | null;
+                nodes?: number | null;
+                keys?: number | null;
+                limit?: number | null;
+                since?: string | null;
+                until?: string | null;
+                cause?: string | null;
+                words?: string | null;
+            } | null;
+            runs: number;
+            user: number;
+            query_id: string;
+        }[];
+        ai_errors: {
+            kind: string;
+            count: number;
+            words: string;
+            last_at?: string | null;
         }[];
     };
     "GET /api/admin/audit": {

@@ -47,7 +47,7 @@ const words = {
         retry: "Try again",
         dismiss: "Close",
     },
-    time: { seconds: "{n} s", minutes: "{n} min", hours: "{h} h {m} min" },
+    time: { seconds: "{n} s", minutes: "{n} min", hours: "{h} h {m} min", range: "{from} to {to}" },
     login: {
         title: "Log in",
         register: "Create account",
@@ -118,8 +118,7 @@ const words = {
             "Your balance is too low for this selection. " +
             "Ask your administrator for a recharge, or choose fewer papers.",
         duration: "Expected time",
-        durationHint: "at the pace of your last run ({rate} papers/s)",
-        durationUnknown: "known after your first run",
+        durationUnknown: "not known yet",
         perJournal: "By journal",
         start: "Start screening",
         started: "The screening is queued.",
@@ -172,7 +171,58 @@ const words = {
             banned: "Paused because your account is banned. Please ask your administrator.",
             admin: "Terminated by an administrator. What was judged stays yours.",
             expired: "Terminated because it was paused for 7 days. What was judged stays yours.",
-        } satisfies Record<Exclude<Run["reason_code"], "other" | null | undefined>, string>,
+            refused:
+                "Paused because the AI service refuses the requests: {words}. " +
+                "Please tell your administrator, then resume it.",
+            account_stopped: "Your account is stopped. Please ask your administrator.",
+            repairing:
+                "The server was interrupted and is putting its records in order. " +
+                "It goes on automatically; nothing is lost.",
+            new_runs_off:
+                "New screenings are not being started at the moment. It starts automatically.",
+            drained: "No server takes work at the moment. It goes on automatically.",
+            no_permission:
+                "Your account may not have papers judged at the moment. " +
+                "Please ask your administrator.",
+            keys_resting:
+                "The AI service has asked us to wait until {until}. It goes on automatically.",
+            service_down:
+                "The AI service has not worked since {since}: {cause}. " +
+                "We keep trying, and it goes on automatically; no paper is lost.",
+            queued: "Number {n} of {of} in the queue. It starts automatically.",
+            rate_limit: "Waiting for the limit of the AI service: {limit} requests a minute.",
+        } satisfies Record<
+            Exclude<Run["reason_code"], "other" | "no_key" | null | undefined>,
+            string
+        >,
+        noKey: {
+            none: "There is no key for the AI service. Please tell your administrator.",
+            refused: "The AI service refuses all of our keys. Please tell your administrator.",
+            off: "All keys for the AI service are switched off. Please tell your administrator.",
+            capped:
+                "All keys for the AI service have been used up. Please tell your administrator.",
+            cappedUntil:
+                "All keys for the AI service have been used up until {until}. " +
+                "It goes on automatically.",
+            mixed: "No key for the AI service can be used. Please tell your administrator.",
+        } as Record<string, string>,
+        downCause: {
+            dns: "its name cannot be found",
+            refused: "it takes no connections",
+            tls: "no secure connection can be made",
+            unreachable: "it cannot be reached",
+            timeout: "it does not answer in time",
+            cut: "it cuts the connection",
+            unreadable: "its answers cannot be read",
+            reply: "its answers cannot be read",
+            no_key: "there is no key that can be used",
+            status: "it answers with error {status}",
+            other: "its calls fail",
+        } as Record<string, string>,
+        doneFailed: "Done, {n} failed",
+        queuedOwn:
+            "Waits for your other screenings, which use all {n} papers that your account may " +
+            "have judged at once. It starts automatically.",
         paused:
             "Paused. Nothing is charged meanwhile; after 7 days a paused screening is terminated.",
         retryFailed: "Retry {n} failed",
@@ -198,6 +248,8 @@ const words = {
         noMatchHint: "Change the filter or the search.",
         noRelevant: "No relevant papers",
         noRelevantHint: "None were found so far. A wider question may find more.",
+        noRelevantFailed: "No relevant papers so far",
+        noRelevantFailedHint: "{n} papers failed and have no verdict. Retry them first.",
         noIrrelevant: "Every paper is relevant",
         noIrrelevantHint: "A narrower question may tell them apart.",
         noFailed: "No paper has failed",
