@@ -34,6 +34,7 @@ static void handle_put(struct http_client *c, CURL *easy)
 static void finish(struct httpc_transfer *x, CURLcode code)
 {
     int err = httpc_transfer_outcome(x, code);
+    httpc_transfer_name_cause(x, code);
     if (err == ERR_UNAVAILABLE)
         httpc_names_suspect(&x->host->names);
     bool cut = err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN;
