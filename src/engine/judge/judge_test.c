@@ -125,7 +125,7 @@ static void test_no_verdict(struct task *t, void *arg)
     world_open(t, &w, answers);
     is_int(judge_it(t, &w, STR(PAPER), &v), ERR_REFUSED, "never a verdict");
     is_str(str_of(task_error(t)),
-           STR("the AI service sent a reply that has no verdict in it, after 4 attempts"),
+           STR("the AI service sent a reply without an answer, after 4 attempts"),
            "what the user is told");
     is_str(v.reason, STR("as it was"), "no verdict is made up");
     world_close(t, &w);
