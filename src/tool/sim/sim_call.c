@@ -1,9 +1,12 @@
 #include "tool/sim/sim_call.h"
 
+#include <zlib.h>
+
 #include "base/map.h"
 
 #define TRICKLE_BYTES 16
-#define TRICKLE_MS    50 /* between pieces */
+#define TRICKLE_MS    50        /* between pieces */
+#define GZIP_WINDOW   (15 + 16) /* of zlib: the largest, with the head of gzip */
 
 /* --- refusing --- */
 
@@ -150,6 +153,31 @@ static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r
     return err ? err : http_stream_end(t, c->x);
 }
 
+/* The reply by gzip, in the task's arena. */
+static struct str gzipped(struct task *t, struct str s)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)s.p, .avail_in = (uInt)s.n};
+    check(deflateInit2(&z, 6, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    size_t most = deflateBound(&z, s.n);
+    char *out = arena_alloc(task_arena(t), most);
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)most;
+    check(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    check(deflateEnd(&z) == Z_OK);
+    return str_from(out, most - z.avail_out);
+}
+
+static int reply_wrapped(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    unsigned kind = (unsigned)(c->fate.dice % 3);
+    if (kind == 0)
+        return http_reply(t, c->x, 201, r->type, r->body);
+    if (kind == 1)
+        return http_reply(t, c->x, 200, r->type, STR_JOIN(task_arena(t), STR("\uFEFF"), r->body));
+    http_set_header(c->x, "Content-Encoding", STR("gzip"));
+    return http_reply(t, c->x, 200, r->type, gzipped(t, r->body));
+}
+
 static int reply_limited(struct task *t, struct sim_call *c)
 {
     set_retry_after(t, c, c->sim->options.retry_after_s);
@@ -174,6 +202,8 @@ static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_rep
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
         return trickle(t, c, r);
+    case FAULT_WRAPPED:
+        return reply_wrapped(t, c, r);
     default: /* the body has the fault already */
         return reply_whole(t, c, r);
     }
