@@ -155,7 +155,8 @@ def _():
                 r = ask(m, sim.url)
                 ok(r.returncode == 0 and "verdict   relevant: " in r.stdout,
                    f"the simulated AI, reply {i}", r.stdout, r.stderr)
-            r = ask(m, sim.url, MILLRACE_AI_PARAMS='{"stream": true}')
+            r = ask(m, sim.url, MILLRACE_AI_PARAMS='{"stream": true}',
+                    MILLRACE_AI_KEY_HEADER="api-key")
             ok(r.returncode == 0 and "verdict   relevant: " in r.stdout, "a stream", r.stdout,
                r.stderr)
 

@@ -238,13 +238,19 @@ int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
 
 /* --- all of it --- */
 
+/* As OpenAI wants it, or as other services do. */
+static struct str key_of(const struct http_exchange *x)
+{
+    struct str auth = http_header(x, "Authorization"), alone = http_header(x, "api-key");
+    if (auth.n > 7 && str_ieq(str_from(auth.p, 7), STR("Bearer ")))
+        return str_trim(str_skip(auth, 7));
+    return str_trim(alone.p ? alone : STR(""));
+}
+
 /* Finds the caller's key and counts the arrival. False when there is none or a wrong one. */
 static bool find_key(struct task *t, struct sim_call *c)
 {
-    struct str auth = http_header(c->x, "Authorization");
-    if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
-        return false;
-    struct str key = str_trim(str_from(auth.p + 7, auth.n - 7));
+    struct str key = key_of(c->x);
     if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
         return false;
     c->key = sim_stats_key(&c->sim->stats, key);
