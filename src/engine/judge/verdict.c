@@ -270,15 +270,10 @@ static struct str skip_thoughts(struct str text)
     return thinks && answer.n == text.n ? STR("") : trim(answer);
 }
 
-/* An object and nothing else is the answer, whatever its strings look like. */
-static struct finding read_content(struct arena *a, struct str content)
+/* The text of a model, without its thoughts. */
+static struct finding read_answer(struct arena *a, struct str text)
 {
-    struct str whole = trim(content), text = skip_thoughts(whole);
-    struct finding f = read_object(a, whole);
-    if (text.n > VERDICT_CONTENT_BYTES_MAX)
-        return f;
-    if (f.word == WORD_NONE)
-        f = read_object(a, text);
+    struct finding f = read_object(a, text);
     if (f.word == WORD_NONE)
         f = read_fences(a, text);
     if (f.word == WORD_NONE)
@@ -288,6 +283,16 @@ static struct finding read_content(struct arena *a, struct str content)
     if (f.word == WORD_NONE)
         f.word = words_read(text, &f.reason);
     return f;
+}
+
+/* An object and nothing else is the answer, whatever its strings look like. */
+static struct finding read_content(struct arena *a, struct str content)
+{
+    struct finding f = read_object(a, content);
+    if (f.word != WORD_NONE)
+        return f;
+    struct str text = skip_thoughts(content);
+    return text.n <= VERDICT_CONTENT_BYTES_MAX ? read_answer(a, text) : f;
 }
 
 /* A part of the answer; parts of other types are thoughts. */
