@@ -172,7 +172,8 @@ int main(int argc, char **argv)
     b.pack = pack_new();
     b.reader = bibtex_new(NULL, NULL);
     check(prompt_load(&b.kept, "", &prompt, &why) == 0);
-    b.question = prompt_question(&b.kept, &prompt, &(struct prompt_model){"some-model", 0, 200},
+    b.question = prompt_question(&b.kept, &prompt,
+                                 &(struct prompt_model){.name = "some-model", .max_tokens = 200},
                                  STR("Is it about nickel catalysts?"));
     for (int i = 2; i < argc; i++)
         add_papers(&b, argv[i]);

@@ -10,6 +10,7 @@ static const struct menu_item items[] = {
     {"db", db_main, "create tables and load data"},
     {"user", user_main, "add users, move their money, ban them, reset passwords"},
     {"admin", admin_main, "add admins, list and remove them"},
+    {"ai", ai_main, "ask the AI service about one paper, to see whether it works"},
     {"audit", audit_main, "check the money of all users"},
     {"sim", sim_main, "run the simulated AI"},
     {"sample", sample_main, "generate a collection of made-up papers"},

@@ -84,7 +84,8 @@ void jw_int(struct json_writer *w, int64_t v);
 void jw_real(struct json_writer *w, double v);
 void jw_bool(struct json_writer *w, bool v);
 void jw_null(struct json_writer *w);
-void jw_raw(struct json_writer *w, struct str json); /* a value already written */
+void jw_raw(struct json_writer *w, struct str json);       /* a value already written */
+void jw_json(struct json_writer *w, const struct json *j); /* a value that was read */
 
 /* Shorthands for members with constant names. */
 #define jw_put_str(w, name, v)  (jw_key((w), STR(name)), jw_str((w), (v)))

@@ -232,3 +232,44 @@ struct str jw_finish(struct json_writer *w, struct arena *a)
     buf_release(w->out);
     return text;
 }
+
+static void write_children(struct json_writer *w, const struct json *parent)
+{
+    json_each (j, parent) {
+        if (parent->type == JSON_OBJECT)
+            jw_key(w, j->key);
+        jw_json(w, j);
+    }
+}
+
+void jw_json(struct json_writer *w, const struct json *j)
+{
+    switch (j->type) {
+    case JSON_NULL:
+        jw_null(w);
+        break;
+    case JSON_FALSE:
+    case JSON_TRUE:
+        jw_bool(w, j->type == JSON_TRUE);
+        break;
+    case JSON_INT:
+        jw_int(w, j->i);
+        break;
+    case JSON_REAL:
+        jw_real(w, j->d);
+        break;
+    case JSON_STRING:
+        jw_str(w, j->s);
+        break;
+    case JSON_ARRAY:
+        jw_array(w);
+        write_children(w, j);
+        jw_end_array(w);
+        break;
+    case JSON_OBJECT:
+        jw_object(w);
+        write_children(w, j);
+        jw_end_object(w);
+        break;
+    }
+}

@@ -70,6 +70,8 @@ static void make_workers(struct node_engine *e)
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
                                         .path = AI_CHAT_PATH,
+                                        .headers = n->config->ai_headers,
+                                        .key_header = n->config->ai_key_header,
                                         .timeout_ms = n->config->ai_timeout_ms,
                                         .client = n->client,
                                         .permits = n->permits,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/judge/judge.h"
 #include "serve/datadir.h"
 #include "serve/listener.h"
 #include "serve/machine.h"
@@ -404,6 +405,8 @@ int serve_settings(struct arena *a, const struct serve_options *o, struct config
         err = config_set(a, out, "nodes", o->nodes, "--nodes", why);
     if (!err && o->listen)
         err = config_set(a, out, "listen", o->listen, "--listen", why);
+    if (!err && ((*why = config_problem(a, out)) || (*why = judge_config_problem(a, out))))
+        err = ERR_INVALID;
     return err;
 }
 

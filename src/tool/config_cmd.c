@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "engine/judge/judge.h"
 #include "engine/setup/config.h"
 #include "tool/opt.h"
 #include "tool/tool.h"
@@ -11,6 +12,15 @@ static int load(const struct command *cmd, struct arena *a, const char *file, st
     const char *why = NULL;
     int err = config_load(a, file ? file : CONFIG_FILE_DEFAULT, !file, environ, c, &why);
     return err ? opt_error(cmd, OPT_FAILED, "%s", why) : 0;
+}
+
+/* What would refuse a start. */
+static int check_all(const struct command *cmd, struct arena *a, const struct config *c)
+{
+    const char *why = config_problem(a, c);
+    if (!why)
+        why = judge_config_problem(a, c);
+    return why ? opt_error(cmd, OPT_FAILED, "%s", why) : 0;
 }
 
 int config_main(int argc, char **argv)
@@ -40,6 +50,8 @@ int config_main(int argc, char **argv)
         config_document(&b);
     } else {
         status = load(&cmd, &a, file, &c);
+        if (status == 0 && check_only)
+            status = check_all(&cmd, &a, &c);
         if (status == 0 && check_only)
             buf_add_lit(&b, "millrace " MILLRACE_VERSION ": the settings can be used\n");
         else if (status == 0)

@@ -8,6 +8,7 @@ int node_main(int argc, char **argv); /* hidden: started by a supervisor */
 int config_main(int argc, char **argv);
 int db_main(int argc, char **argv);
 int admin_main(int argc, char **argv);
+int ai_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int sample_main(int argc, char **argv);

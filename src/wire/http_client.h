@@ -63,6 +63,7 @@ struct http_response {
     int status;
     struct str body;         /* in the task's arena, NUL-terminated; empty if on_piece had it */
     struct str content_type; /* in the task's arena; p == NULL if absent */
+    struct str location;     /* likewise: where a redirect points to */
     int64_t retry_after_ms;  /* from Retry-After (seconds or date); -1 if absent */
     int http_version;        /* 10, 11, 20 */
 };

@@ -98,7 +98,8 @@ def _():
     cwd = folder()
     with open(f"{cwd}/config.json", "w") as f:
         json.dump({"mysql": {"url": "mysql://me:geheim1@host/db"}, "drain_ms": 7}, f)
-    env = {"MILLRACE_REDIS_PASSWORD": "geheim2", "MILLRACE_AI_URL": "https://u:geheim3@ai/v1"}
+    env = {"MILLRACE_REDIS_PASSWORD": "geheim2",
+           "MILLRACE_AI_HEADERS": '{"X-Key": "geheim3"}'}
     r = run("config", cwd=cwd, env=env)
     equal(r.returncode, 0, "config", r.stderr)
     ok("geheim" not in r.stdout, "shows no secret", r.stdout)

@@ -5,9 +5,11 @@
 
 #include "base/log.h"
 #include "engine/ai/breaker.h"
+#include "engine/ai/fault.h"
 #include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"
+#include "engine/setup/endpoint.h"
 #include "loop/backoff.h"
 #include "wire/http_client.h"
 
@@ -23,11 +25,13 @@
 #define PAGE_KEPT_BYTES  65536
 
 struct ai {
-    struct arena arena; /* of url */
+    struct arena arena; /* of the strings */
     struct http_client *client;
     struct permits *permits;
     struct ai_faults *faults;
-    const char *url;
+    const char *url, *key_header;
+    struct str *headers; /* without the key's */
+    size_t header_count;
     int64_t timeout_ms;
     struct breaker breaker;
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens, *open;
@@ -37,14 +41,6 @@ struct ai {
     uint64_t askings; /* so far */
     int64_t sum_us, sum_tokens; /* moving averages, times AVERAGED_CALLS */
 };
-
-static const char *url_of(struct arena *a, const struct ai_options *o)
-{
-    struct str url = str_of(o->url);
-    while (str_ends(url, STR("/")))
-        url.n--;
-    return arena_printf(a, "%.*s%s", STR_ARG(url), o->path);
-}
 
 /* Those of the chat have had no label before there were other services. */
 static void open_metrics(struct ai *ai, const struct ai_options *o)
@@ -80,7 +76,9 @@ struct ai *ai_new(const struct ai_options *o)
     ai->client = o->client;
     ai->permits = o->permits;
     ai->faults = o->faults;
-    ai->url = url_of(&ai->arena, o);
+    ai->url = endpoint_url(&ai->arena, o->url, o->path);
+    ai->key_header = arena_strdup(&ai->arena, o->key_header ? o->key_header : ENDPOINT_KEY_HEADER);
+    ai->headers = endpoint_headers(&ai->arena, o->headers ? o->headers : "", &ai->header_count);
     ai->timeout_ms = o->timeout_ms;
     open_metrics(ai, o);
     breaker_init(&ai->breaker, ai->open);
@@ -144,6 +142,11 @@ static void move_average(int64_t *sum, int64_t value)
     *sum = *sum ? *sum + value - *sum / AVERAGED_CALLS : value * AVERAGED_CALLS;
 }
 
+const char *ai_url(const struct ai *ai)
+{
+    return ai->url;
+}
+
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens)
 {
     *latency_us = ai->sum_us / AVERAGED_CALLS;
@@ -160,7 +163,9 @@ static enum fate read_answer(struct task *t, struct asking *q, const struct perm
     settle(t, q, p, tokens);
     if (err)
         return fault(q, FATE_SERVICE, "unreadable",
-                     arena_printf(task_arena(t), "sent %s", task_error(t)));
+                     str_find(str_of(task_error(t)), p->api_key) < 0
+                         ? arena_printf(task_arena(t), "sent %s", task_error(t))
+                         : "sent an error that repeats the key");
     histogram_add_us(q->ai->latency, q->answer.latency_us);
     move_average(&q->ai->sum_us, q->answer.latency_us);
     move_average(&q->ai->sum_tokens, tokens);
@@ -189,12 +194,30 @@ static enum fate key_refused(struct task *t, struct asking *q, const struct perm
     return fault(q, other ? FATE_KEY : FATE_SERVICE, "status_403", "refuses the keys it gets");
 }
 
+struct str ai_redirect_target(struct task *t, const struct http_response *r)
+{
+    struct str s = r->location.p ? r->location : STR("an unknown address");
+    ptrdiff_t scheme = str_find(s, STR("://"));
+    size_t n = scheme < 0 ? 0 : (size_t)scheme + strlen("://");
+    while (n < s.n && s.p[n] != '?' && s.p[n] != '#' && (scheme < 0 || s.p[n] != '/'))
+        n++;
+    const char *at = scheme < 0 ? NULL : memrchr(s.p, '@', n);
+    if (at) /* a user and a password */
+        return ai_line(task_arena(t), str_from(at + 1, n - (size_t)(at + 1 - s.p)));
+    return ai_line(task_arena(t), str_from(s.p, n));
+}
+
+static bool is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
 /* An error that came after the request was taken in may have cost all that it could. */
 static enum fate read_reply(struct task *t, struct asking *q, const struct permit *p,
                             const struct http_response *r)
 {
     struct arena *a = task_arena(t);
-    if (r->status == 200)
+    if (r->status / 100 == 2)
         return read_answer(t, q, p, r->body);
     if (r->status == 401 || r->status == 403)
         return key_refused(t, q, p, r->status);
@@ -205,6 +228,12 @@ static enum fate read_reply(struct task *t, struct asking *q, const struct permi
     if (is_final(r->status))
         return fault(q, FATE_REQUEST, "status_400",
                      arena_printf(a, "refuses the request: %.*s", STR_ARG(words_of(t, p, r))));
+    if (is_redirect(r->status)) /* not followed: key and paper are for the host of the settings */
+        return fault(q, FATE_SERVICE, arena_printf(a, "status_%d", r->status),
+                     arena_printf(a,
+                                  "redirects to %.*s: the settings must name the address that "
+                                  "answers",
+                                  STR_ARG(ai_redirect_target(t, r))));
     return fault(
         q, FATE_SERVICE, arena_printf(a, "status_%d", r->status),
         arena_printf(a, "answers with status %d: %.*s", r->status, STR_ARG(words_of(t, p, r))));
@@ -220,19 +249,20 @@ static int read_error(struct task *t, struct asking *q, const struct permit *p, 
         settle(t, q, p, p->tokens);
     if (err == ERR_CANCELED || (err == ERR_TIMEOUT && task_time_left_ms(t) <= 0))
         return err;
-    const char *why = *task_error(t) ? task_error(t) : err_name(err);
+    const char *why = *task_error(t) ? task_error(t) : err_name(err),
+               *cause = ai_fault_kind(err, why);
     if (err == ERR_TIMEOUT)
-        *fate = fault(q, FATE_SERVICE, "timeout", "does not answer in time");
+        *fate = fault(q, FATE_SERVICE, cause, "does not answer in time");
     else if (err == ERR_UNCERTAIN)
-        *fate = fault(q, FATE_SERVICE, "cut", "cuts the connection");
+        *fate = fault(q, FATE_SERVICE, cause, "cuts the connection");
     else if (err == ERR_INVALID)
         *fate = fault(q, FATE_SERVICE, "malformed",
                       "cannot be called: its address or a key is malformed");
     else if (err == ERR_UNAVAILABLE || err == ERR_BUSY)
-        *fate = fault(q, FATE_SERVICE, "unreachable",
+        *fate = fault(q, FATE_SERVICE, cause,
                       arena_printf(task_arena(t), "cannot be reached: %s", why));
     else
-        *fate = fault(q, FATE_SERVICE, "unreadable", "sends a reply that is no HTTP");
+        *fate = fault(q, FATE_SERVICE, cause, "sends a reply that is no HTTP");
     return 0;
 }
 
@@ -258,27 +288,35 @@ static int make_body(struct task *t, void *arg, struct str *out)
     return err;
 }
 
-static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
+int ai_call(struct task *t, const struct ai *ai, struct str api_key,
+            int (*body)(struct task *t, void *arg, struct str *out), void *arg,
+            struct http_response *r)
 {
-    struct ai *ai = q->ai;
-    struct str headers[] = {
-        STR("Content-Type: application/json"),
-        STR_JOIN(task_arena(t), STR("Authorization: Bearer "), p->api_key),
-    };
+    struct str *headers = ARENA_ARRAY(task_arena(t), struct str, ai->header_count + 2);
+    headers[0] = STR("Content-Type: application/json");
+    headers[1] = endpoint_key_line(task_arena(t), ai->key_header, api_key);
+    for (size_t i = 0; i < ai->header_count; i++)
+        headers[i + 2] = ai->headers[i];
     struct http_call c = {
         .method = "POST",
         .url = ai->url,
         .headers = headers,
-        .header_count = sizeof headers / sizeof *headers,
-        .body_fn = make_body,
-        .arg = q,
+        .header_count = ai->header_count + 2,
+        .body_fn = body,
+        .arg = arg,
         .reply_bytes_max = AI_REPLY_BYTES_MAX,
     };
     int64_t old = task_deadline(t, ai->timeout_ms);
-    int64_t start_us = loop_now_us(task_loop(t));
     int err = http_call(t, ai->client, &c, r);
-    q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     task_deadline_restore(t, old);
+    return err;
+}
+
+static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
+{
+    int64_t start_us = loop_now_us(task_loop(t));
+    int err = ai_call(t, q->ai, p->api_key, make_body, q, r);
+    q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     return err;
 }
 

@@ -12,7 +12,7 @@
  *   - the request's, if the service has answered others between AI_ATTEMPTS_MAX such attempts.
  *   - the request's: 400, 413, 422. Final, in the words of the service.
  *   - the key's: 401, 403. Another key is tried at once; without any, calls wait for one.
- * No key is in a log line or a message. */
+ * A redirect is named and never followed. No key is in a log line or a message. */
 #ifndef ENGINE_AI_AI_H
 #define ENGINE_AI_AI_H
 
@@ -31,7 +31,9 @@ struct permits;
 
 struct ai_options {
     const char *service;        /* AI_CHAT, AI_EMBEDDING */
-    const char *url, *path;     /* base address, and what follows it; copied */
+    const char *url, *path;     /* base address, and what follows its path; copied */
+    const char *headers;        /* more of them, and the header of the key, as endpoint.h has */
+    const char *key_header;     /* them; NULL: none, and Authorization. Copied */
     int64_t timeout_ms;         /* of one attempt */
     struct http_client *client; /* this and all below borrowed */
     struct permits *permits;    /* of this service */
@@ -49,9 +51,9 @@ struct ai_request {
      * come first, then buf_clear(body), then no wait until the return. Other than 0 ends the call
      * with that error. */
     int (*write)(struct task *t, void *arg, struct buf *body, int64_t *tokens);
-    /* The body of a reply with status 200. *tokens_used is -1, and stays so if the reply does not
-     * tell. ERR_PROTO: it cannot be read, and the service is asked again; task_error completes "the
-     * service sent …". No other errors. */
+    /* The body of a reply with status 200 to 299. *tokens_used is -1, and stays so if the reply
+     * does not tell. ERR_PROTO: it cannot be read, and the service is asked again; task_error
+     * completes "the service sent …". No other errors. */
     int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
 };
@@ -90,6 +92,16 @@ struct ai_state {
     const struct ai_fault *fault;
 };
 struct ai_state ai_state(const struct ai *ai, int64_t now_ms);
+
+/* One call with this key: no permit, no second attempt. Errors are those of http_call; task_error
+ * names the cause. body as body_fn of struct http_call. */
+struct http_response;
+MUST_CHECK int ai_call(struct task *t, const struct ai *ai, struct str api_key,
+                       int (*body)(struct task *t, void *arg, struct str *out), void *arg,
+                       struct http_response *r);
+const char *ai_url(const struct ai *ai); /* that is called */
+/* Where a redirect points to, in the task's arena: scheme and host, or a path of the same host. */
+struct str ai_redirect_target(struct task *t, const struct http_response *r);
 
 /* Moving averages over the last successful calls; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);

@@ -18,16 +18,19 @@
 
 enum step {
     END,
-    GOOD,     /* an answer */
-    EMPTY,    /* a reply without one */
-    GARBAGE,  /* no JSON */
-    HALF,     /* half of the reply's JSON */
-    ENDLESS,  /* more than a reply may have */
-    STALL,    /* nothing */
-    CUT,      /* the connection, before a reply */
-    CUT_LATE, /* within a reply */
-    REPEATS,  /* 400, and repeats the key */
-    RETRY,    /* 429 that asks for 7 s */
+    GOOD,      /* an answer */
+    EMPTY,     /* a reply without one */
+    GARBAGE,   /* no JSON */
+    HALF,      /* half of the reply's JSON */
+    ENDLESS,   /* more than a reply may have */
+    STALL,     /* nothing */
+    CUT,       /* the connection, before a reply */
+    CUT_LATE,  /* within a reply */
+    REPEATS,   /* 400, and repeats the key */
+    RETRY,     /* 429 that asks for 7 s */
+    CREATED,   /* an answer with status 201 */
+    ELSEWHERE, /* 307 to another host */
+    LEAKS,     /* an answer that cannot be read, and repeats the key */
     /* others are statuses */
 };
 
@@ -113,6 +116,14 @@ static int act(struct task *t, struct http_exchange *x, int step, struct str aut
     case RETRY:
         http_set_header(x, "Retry-After", STR("7"));
         return reply_status(t, x, 429);
+    case CREATED:
+        return http_reply(t, x, 201, "application/json", STR(REPLY));
+    case ELSEWHERE:
+        http_set_header(x, "Location", STR("https://me:pw@other.example:8443/v2/chat?key=hidden"));
+        return reply_status(t, x, 307);
+    case LEAKS:
+        return http_reply(t, x, 200, "application/json",
+                          str_printf(task_arena(t), "{\"leak\":\"%.*s\"}", STR_ARG(auth)));
     default:
         return reply_status(t, x, step);
     }
@@ -161,6 +172,9 @@ static int read_answer(struct task *t, void *arg, struct str body, int64_t *toke
     struct scenario *s = arg;
     const struct json *reply = ai_reply_parse(task_arena(t), body, tokens_used);
     struct str answer = json_str(json_get(reply, "answer"));
+    struct str leak = json_str(json_get(reply, "leak"));
+    if (leak.p)
+        return task_fail(t, ERR_PROTO, "an error: %.*s", STR_ARG(leak));
     if (!answer.p)
         return task_fail(t, ERR_PROTO, "a reply without an answer");
     s->read = str_of(strndup(answer.p, answer.n));
@@ -406,6 +420,23 @@ static struct scenario scenarios[] = {
     {"413", {413, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
     {"422", {422, GOOD}, 2, .err = ERR_REFUSED, .requests = 1, .settled = 1},
     {"302 for ever", {302, 302, 302, 302}, 2, .err = ERR_UNAVAILABLE, .requests = 4, .settled = 4},
+    {"a redirect is not followed",
+     {ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE, GOOD},
+     2,
+     .err = ERR_UNAVAILABLE,
+     .requests = 4,
+     .settled = 4,
+     .error = "the AI service redirects to other.example:8443: the settings must name the address "
+              "that answers"},
+    {"201", {CREATED}, 2, .attempts = 1, .requests = 1, .settled = 1, .tokens_known = TOKENS},
+    {"a reply that repeats the key",
+     {LEAKS, LEAKS, LEAKS, LEAKS},
+     2,
+     .err = ERR_UNAVAILABLE,
+     .requests = 4,
+     .settled = 4,
+     .reserved = 4,
+     .error = "the AI service sent an error that repeats the key"},
     {"a complaint that repeats the key",
      {REPEATS, GOOD},
      2,
@@ -420,7 +451,13 @@ static struct scenario scenarios[] = {
      .err = ERR_UNAVAILABLE,
      .unused = 4,
      .error = "the AI service cannot be called: its address or a key is malformed"},
-    {"no service there", {GOOD}, 2, .err = ERR_UNAVAILABLE, .unused = 4, .error = NULL},
+    {"no service there",
+     {GOOD},
+     2,
+     .err = ERR_UNAVAILABLE,
+     .unused = 4,
+     .error = "the AI service cannot be reached: http://127.0.0.1:PORT: no connection: Connection "
+              "refused"},
     {"cancelled in a call",
      {STALL, GOOD},
      2,
@@ -464,6 +501,16 @@ static void report_answer(const struct scenario *s)
     ok(s->answer.latency_us > 0, "%s: latency", s->name);
 }
 
+/* The text that must have been told, with the port of the service. */
+static struct str told(const struct scenario *s)
+{
+    struct str text = str_of(s->error);
+    ptrdiff_t at = str_find(text, STR("PORT"));
+    if (at < 0)
+        return text;
+    return str_printf(&arena, "%.*s%d%s", (int)at, text.p, s->site.port, text.p + at + 4);
+}
+
 static void report(struct scenario *s)
 {
     const struct permits *k = &s->permits;
@@ -473,7 +520,7 @@ static void report(struct scenario *s)
     else
         is_int(s->answer.attempts, -1, "%s: no answer is made up", s->name);
     if (s->error)
-        is_str(s->said, str_of(s->error), "%s: what the user is told", s->name);
+        is_str(s->said, told(s), "%s: what the user is told", s->name);
     is_int(s->seen, s->requests, "%s: requests", s->name);
     if (s->seen)
         is_str(buf_str(&s->last), request_of(&arena, s->name), "%s: the request was sent", s->name);
@@ -556,14 +603,6 @@ static void test_scenarios(struct task *t, void *arg)
     test_metrics();
     metrics_close(metrics);
     buf_release(&log);
-}
-
-static void test_new(struct task *t, void *arg)
-{
-    (void)t, (void)arg;
-    struct metrics *m = metrics_open(-1, 1, 0);
-    ok(!open_ai(NULL, NULL, m, "", 1000), "no address, no service");
-    metrics_close(m);
 }
 
 /* --- one page for all --- */
@@ -650,7 +689,6 @@ static void release(struct scenario *s)
 int main(void)
 {
     arena_init(&arena);
-    tap_task(test_new, NULL, false);
     tap_task(test_shared_page, NULL, true);
     tap_task(test_scenarios, NULL, true);
     for (size_t i = 0; i < SCENARIOS; i++)

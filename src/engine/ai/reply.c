@@ -71,7 +71,7 @@ const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tok
 {
     const struct json *reply;
     *tokens = -1;
-    if (body.n > AI_REPLY_BYTES_MAX || json_parse(a, body, &reply, NULL))
+    if (body.n > AI_REPLY_BYTES_MAX || json_parse(a, ai_reply_body(a, body), &reply, NULL))
         return NULL;
     *tokens = tokens_of(reply);
     return reply;

@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int64_t tokens;
     const struct json *reply = ai_reply_parse(&a, body, &tokens);
     check(tokens == -1 || (reply && tokens > 0 && tokens <= AI_TOKENS_MAX));
+    struct str plain = ai_reply_body(&a, body);
+    check(plain.n <= AI_REPLY_BYTES_MAX || plain.n <= body.n);
     check_line(ai_line(&a, body));
     check_line(ai_complaint(&a, body));
     arena_release(&a);

@@ -1,3 +1,5 @@
+#include <zlib.h>
+
 #include "base/buf.h"
 #include "engine/ai/reply.h"
 #include "tests/tap.h"
@@ -47,11 +49,85 @@ static void test_tokens(void)
     ok(ai_reply_parse(&arena, STR("{}"), &tokens) && tokens == -1, "no usage");
 }
 
+/* --- wrappings --- */
+
+#define JSON "{\"answer\":\"mice\",\"usage\":{\"total_tokens\":42}}"
+/* The same, by gzip. */
+static const char gzipped[] =
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x4a\xcc\x2b\x2e\x4f\x2d\x52\xb2\x52\xca\xcd"
+    "\x4c\x4e\x55\xd2\x51\x2a\x2d\x4e\x4c\x4f\x55\xb2\xaa\x56\x2a\xc9\x2f\x49\xcc\x89\x2f\xc9\xcf"
+    "\x4e\xcd\x2b\x56\xb2\x32\x31\xaa\xad\x05\x00\x52\xcb\xea\x3b\x2d\x00\x00\x00";
+
+static void is_read(struct str body, const char *what)
+{
+    int64_t tokens;
+    const struct json *reply = ai_reply_parse(&arena, body, &tokens);
+    is_str(json_str(json_get(reply, "answer")), STR("mice"), "%s", what);
+    is_int(tokens, 42, "and its tokens");
+}
+
+/* As much as a reply may be, and as much again, by gzip: it must not be inflated. */
+static struct str large_gzip(size_t n)
+{
+    char *zeros = arena_alloc(&arena, n), *packed = arena_alloc(&arena, n);
+    memset(zeros, ' ', n);
+    z_stream z = {.next_in = (Bytef *)zeros,
+                  .avail_in = (uInt)n,
+                  .next_out = (Bytef *)packed,
+                  .avail_out = (uInt)n};
+    check(deflateInit2(&z, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+    check(deflate(&z, Z_FINISH) == Z_STREAM_END && deflateEnd(&z) == Z_OK);
+    return str_from(packed, n - z.avail_out);
+}
+
+static void test_wrappings(void)
+{
+    struct str whole = str_from(gzipped, sizeof gzipped - 1);
+    is_read(STR(JSON), "plain");
+    is_read(STR("\xEF\xBB\xBF" JSON), "behind a byte order mark");
+    is_read(whole, "by gzip");
+    is_read(STR("event: message\ndata: {\"choices\":[{\"message\":{}}],\"answer\":\"mice\","
+                "\"usage\":{\"total_tokens\":42}}\n\ndata: [DONE]\n\n"),
+            "a whole reply in one event");
+    int64_t tokens;
+    for (size_t n = 2; n < whole.n; n += 7)
+        ok(!ai_reply_parse(&arena, str_from(whole.p, n), &tokens), "gzip, cut after %zu bytes", n);
+    struct str large = large_gzip(2 * AI_REPLY_BYTES_MAX);
+    is_int((int64_t)ai_reply_body(&arena, large).n, (int64_t)large.n, "gzip of too much");
+    is_int((int64_t)ai_reply_body(&arena, large_gzip(AI_REPLY_BYTES_MAX)).n, AI_REPLY_BYTES_MAX,
+           "gzip of as much as is allowed");
+}
+
+/* Pieces of a stream, with the usage at its end. */
+static void test_events(void)
+{
+    int64_t tokens;
+    const struct json *reply = ai_reply_parse(
+        &arena,
+        STR("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\r\n\r\n"
+            "data: {\"choices\":[{\"delta\":{\"reasoning\":\"Hm.\"}}]}\r\n\r\n"
+            "data: {\"choices\":[{\"delta\":{\"content\":\"mi\"}}]}\r\n\r\n"
+            "data: {\"choices\":[{\"delta\":{\"content\":\"ce\"},\"finish_reason\":\"stop\"}]}\r\n"
+            "\r\ndata: {\"choices\":[],\"usage\":{\"total_tokens\":42}}\r\n\r\n"
+            "data: [DONE]\r\n\r\n"),
+        &tokens);
+    const struct json *choice = json_first(json_get(reply, "choices"));
+    const struct json *message = json_get(choice, "message");
+    is_str(json_str(json_get(message, "content")), STR("mice"), "pieces of an answer");
+    is_str(json_str(json_get(message, "reasoning_content")), STR("Hm."), "and of a thought");
+    is_str(json_str(json_get(choice, "finish_reason")), STR("stop"), "how it ended");
+    is_int(tokens, 42, "and its tokens");
+    is_str(ai_complaint(&arena, STR("data: {\"error\":{\"message\":\"busy\"}}\n\n")), STR("busy"),
+           "an error as an event");
+}
+
 int main(void)
 {
     arena_init(&arena);
     test_complaints();
     test_tokens();
+    test_wrappings();
+    test_events();
     arena_release(&arena);
     return tap_done();
 }

@@ -9,6 +9,7 @@
 #include "engine/judge/verdict.h"
 #include "engine/papers/block.h"
 #include "engine/setup/config.h"
+#include "engine/setup/endpoint.h"
 
 #define PROMPT_MARK_CHARS 12
 
@@ -75,9 +76,11 @@ int judge_new(struct arena *a, const struct judge_options *o, struct judge **out
     j->ai = o->ai;
     j->blocks = o->blocks;
     j->reader = bibtex_new(NULL, NULL);
-    j->model = (struct prompt_model){.name = arena_strdup(&j->arena, c->ai_model),
-                                     .temperature_milli = c->ai_temperature_milli,
-                                     .max_tokens = c->ai_max_tokens};
+    j->model = (struct prompt_model){
+        .name = arena_strdup(&j->arena, c->ai_model),
+        .temperature_milli = c->ai_temperature_milli,
+        .max_tokens = c->ai_max_tokens,
+        .params = endpoint_params(&j->arena, arena_strdup(&j->arena, c->ai_params))};
     j->prompt_file = arena_strdup(&j->arena, c->ai_prompt_file);
     take_prompt(j, &checked);
     *out = j;
@@ -128,7 +131,7 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
     verdict_read(task_arena(t), body, &r);
     *tokens_used = r.tokens;
     if (!r.readable)
-        return task_fail(t, ERR_PROTO, "a reply that has no verdict in it");
+        return task_fail(t, ERR_PROTO, "%s", r.problem);
     *x->out = (struct verdict){r.relevant, r.reason};
     return 0;
 }

@@ -124,7 +124,7 @@ static void test_no_verdict(struct task *t, void *arg)
     struct verdict v = {.relevant = true, .reason = STR("as it was")};
     world_open(t, &w, answers);
     is_int(judge_it(t, &w, STR(PAPER), &v), ERR_UNAVAILABLE, "never a verdict");
-    is_str(str_of(task_error(t)), STR("the AI service sent a reply that has no verdict in it"),
+    is_str(str_of(task_error(t)), STR("the AI service sent a reply without an answer"),
            "what the user is told");
     is_str(v.reason, STR("as it was"), "no verdict is made up");
     world_close(t, &w);

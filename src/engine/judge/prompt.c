@@ -168,25 +168,60 @@ static struct str head_chars(struct str s, size_t chars)
     return str_from(s.p, n);
 }
 
+/* --- members of the request --- */
+
+/* Whether the settings leave this member to millrace; if not, they write it, or leave it out. */
+static bool is_ours(const struct prompt_model *m, const char *name)
+{
+    return !json_get(m->params, name);
+}
+
+static void write_members(struct json_writer *w, const struct prompt_model *m)
+{
+    if (is_ours(m, "model"))
+        jw_put_str(w, "model", str_of(m->name));
+    if (is_ours(m, "temperature")) {
+        jw_key(w, STR("temperature"));
+        jw_real(w, (double)m->temperature_milli / 1000.0);
+    }
+    if (is_ours(m, "max_tokens"))
+        jw_put_int(w, "max_tokens", m->max_tokens);
+    json_each (j, m->params) {
+        if (j->type == JSON_NULL)
+            continue;
+        jw_key(w, j->key);
+        jw_json(w, j);
+    }
+}
+
+/* What an answer may have, by whatever name the service knows it. */
+static int64_t answer_tokens(const struct prompt_model *m)
+{
+    int64_t tokens;
+    if (json_int(json_get(m->params, "max_completion_tokens"), &tokens) && tokens > 0)
+        return tokens;
+    if (json_int(json_get(m->params, "max_tokens"), &tokens) && tokens > 0)
+        return tokens;
+    return m->max_tokens;
+}
+
 const struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
                                              const struct prompt_model *m, struct str question)
 {
     struct buf b;
     struct json_writer w;
     jw_begin(&w, &b);
-    jw_put_str(&w, "model", str_of(m->name));
-    jw_key(&w, STR("temperature"));
-    jw_real(&w, (double)m->temperature_milli / 1000.0);
-    jw_put_int(&w, "max_tokens", m->max_tokens);
+    write_members(&w, m);
+    jw_key(&w, STR("messages"));
     /* Open to the end: the paper follows. */
-    buf_add_lit(&b, ",\"messages\":[{\"role\":\"system\",\"content\":\"");
+    buf_add_lit(&b, "[{\"role\":\"system\",\"content\":\"");
     size_t before = b.len;
     json_escape(&b, p->before);
     add_line(&b, head_chars(question, PROMPT_QUESTION_CHARS_MAX));
     json_escape(&b, p->after);
     struct str said = str_from(buf_str(&b).p + before, b.len - before);
     struct judge_question *q = ARENA_NEW(a, struct judge_question);
-    q->tokens = tokens_of(said) + MESSAGES_TOKENS + m->max_tokens;
+    q->tokens = tokens_of(said) + MESSAGES_TOKENS + answer_tokens(m);
     buf_add_lit(&b, "\"},{\"role\":\"user\",\"content\":\"");
     q->head = str_dup(a, buf_str(&b));
     buf_release(&b);

@@ -23,9 +23,11 @@ struct prompt {
 MUST_CHECK int prompt_load(struct arena *a, const char *path, struct prompt *out, const char **why);
 
 /* The members of the request besides the messages. */
+struct json;
 struct prompt_model {
     const char *name;
     int64_t temperature_milli, max_tokens;
+    const struct json *params; /* replace and add members; null removes one. NULL: none */
 };
 
 /* What is the same for all papers of a run. */

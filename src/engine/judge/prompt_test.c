@@ -10,7 +10,8 @@
 
 static struct arena arena;
 
-static const struct prompt_model model = {"some-model", 700, 200};
+static const struct prompt_model model = {
+    .name = "some-model", .temperature_milli = 700, .max_tokens = 200};
 static const struct prompt_paper paper = {
     .doi = STR("10.1000/182"),
     .title = STR("Nickel \"catalysts\""),
@@ -83,6 +84,44 @@ static void test_request(void)
     is_str(message(body, 1),
            STR("Title: Nickel \"catalysts\"\n\nAbstract: We report …\n\nDOI: 10.1000/182"),
            "the paper");
+}
+
+static const struct json *body_with(const char *params, int64_t *tokens)
+{
+    struct prompt p;
+    const char *why;
+    const struct json *j;
+    struct prompt_model m = model;
+    check(prompt_load(&arena, "", &p, &why) == 0);
+    check(json_parse(&arena, str_of(params), &m.params, NULL) == 0);
+    struct str body = written(prompt_question(&arena, &p, &m, STR("Mice?")), &paper, tokens);
+    check(json_parse(&arena, body, &j, NULL) == 0);
+    return j;
+}
+
+static void test_params(void)
+{
+    int64_t plain, tokens, max;
+    bool off = true;
+    (void)body_with("{}", &plain);
+    const struct json *j =
+        body_with("{\"temperature\": null, \"max_tokens\": null, \"max_completion_tokens\": 2000,"
+                  " \"stream\": false, \"response_format\": {\"type\": \"json_object\"}}",
+                  &tokens);
+    ok(!json_get(j, "temperature") && !json_get(j, "max_tokens"), "null removes a member");
+    ok(json_int(json_get(j, "max_completion_tokens"), &max) && max == 2000, "another is added");
+    ok(json_bool(json_get(j, "stream"), &off) && !off, "a switch");
+    is_str(json_str(json_get(json_get(j, "response_format"), "type")), STR("json_object"),
+           "an object");
+    is_str(json_str(json_get(j, "model")), STR("some-model"), "the rest stays");
+    ok(json_get(j, "messages"), "so do the messages");
+    is_int(tokens, plain + 2000 - 200, "the answer's tokens are reserved");
+    j = body_with("{\"model\": \"other\", \"max_tokens\": 50}", &tokens);
+    is_str(json_str(json_get(j, "model")), STR("other"), "a member is replaced");
+    is_int(tokens, plain + 50 - 200, "and counted");
+    j = body_with("{\"model\": null, \"temperature\": null, \"max_tokens\": null}", &tokens);
+    is_str(json_first(j)->key, STR("messages"), "nothing but messages");
+    is_int(tokens, plain, "what an answer may have is still ai.max_tokens");
 }
 
 static void test_fixed_part(void)
@@ -233,6 +272,7 @@ int main(void)
     check(fd >= 0);
     close(fd);
     test_request();
+    test_params();
     test_fixed_part();
     test_one_line();
     test_limits();

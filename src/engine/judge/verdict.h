@@ -10,15 +10,18 @@
 #include "base/str.h"
 
 #define VERDICT_CONTENT_BYTES_MAX                                                                  \
-    (32 * 1024) /* of the model's text; longer ones are not looked at */
+    (32 * 1024) /* of the model's text without thoughts; longer ones are not looked at */
 
 struct verdict_reply {
     bool readable; /* there is a verdict, without doubt */
     bool relevant;
     struct str reason; /* one line, as ai_line makes it, in the arena; "": none */
     int64_t tokens;    /* usage.total_tokens; -1: absent or absurd */
+    /* Completes "the service sent …", if there is no verdict; else NULL. One line. */
+    const char *problem;
 };
-/* The body of a reply with status 200. Borrows body. */
+/* The body of a reply with status 200 to 299, in any of the shapes that models and services give it
+ * (SCR-14): thoughts in tags, in members or parts of their own, fences, prose. Borrows body. */
 void verdict_read(struct arena *a, struct str body, struct verdict_reply *out);
 
 /* --- words.c --- */

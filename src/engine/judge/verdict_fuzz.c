@@ -23,6 +23,9 @@ static struct verdict_reply read_reply(struct arena *a, struct str body)
     struct verdict_reply r;
     verdict_read(a, body, &r);
     check(r.reason.p && (r.readable || (!r.relevant && r.reason.n == 0)));
+    check(!r.problem == r.readable);
+    if (r.problem)
+        check(!strpbrk(r.problem, "\r\n") && str_utf8_valid(str_of(r.problem)));
     check(r.tokens == -1 || (r.tokens > 0 && r.tokens <= AI_TOKENS_MAX));
     check_line(r.reason);
     return r;

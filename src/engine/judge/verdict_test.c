@@ -119,6 +119,17 @@ static const struct {
     {"<think>{\"relevant\": true}? No, mice.</think>\n{\"relevant\": false, \"reason\": \"r\"}", NO,
      "r"},
     {"<think>Yes. Is it? {\"relevant\": true}", UNREADABLE, NULL},
+    {"Is it? {\"relevant\": true} No.\n</think>\n\n{\"relevant\": false, \"reason\": \"r\"}", NO,
+     "r"},
+    {"<think>a</think>Yes.<think>b</think>\n{\"relevant\": false}", NO, ""},
+    {"<thinking>Yes.</thinking>{\"relevant\": false}", NO, ""},
+    {"◁think▷Yes.◁/think▷{\"relevant\": false}", NO, ""},
+    {"<|channel|>analysis<|message|>Yes.<|end|><|start|>assistant<|channel|>final<|message|>"
+     "{\"relevant\": false}",
+     NO, ""},
+    {"{\"relevant\": true} </think>", UNREADABLE, NULL},
+    {"{\"relevant\": true, \"reason\": \"it is about </think> tags\"}", YES,
+     "it is about </think> tags"},
     /* nearly JSON */
     {"{“relevant”: true, “reason”: “curly”}", YES, "curly"},
     {"{“relevant”： “否”}", NO, ""},
@@ -170,6 +181,15 @@ static const struct {
     {"是否相关：否", NO, ""},
     {"Relevant: no", NO, ""},
     {"Relevant? Yes.", YES, ""},
+    {"**Relevant:** Yes\n**Reason:** It is about mice.", YES, "It is about mice."},
+    {"**Relevant:** No\n\n**Reason:** It is about cats.", NO, "It is about cats."},
+    {"Relevant: yes / Reason: mice", YES, "mice"},
+    {"**Relevant:** Yes / **Reason:** mice", YES, "mice"},
+    {"Relevant: yes / no", UNREADABLE, NULL},
+    {"**Verdict**: Not relevant\n- *Explanation*: cats", NO, "cats"},
+    {"是否相关：是\n理由：讨论了催化剂", YES, "讨论了催化剂"},
+    {"Yes. The unreason: none", YES, "The unreason: none"},
+    {"{\"relevant\": true, \"reason\": \"r\"}\n\nI judged by the abstract: no doubt.", YES, "r"},
     /* words that are no verdicts */
     {"", UNREADABLE, NULL},
     {"   \n", UNREADABLE, NULL},
@@ -273,6 +293,82 @@ static void test_bodies(void)
     }
 }
 
+/* --- shapes of thinking models, and why there is no verdict --- */
+
+#define MESSAGE(finish, message)                                                                   \
+    "{\"choices\": [{\"finish_reason\": \"" finish "\", \"message\": {" message "}}]}"
+#define THOUGHT "{\\\"relevant\\\": true}? No."
+#define ANSWER  "{\\\"relevant\\\": false, \\\"reason\\\": \\\"r\\\"}"
+
+static const struct {
+    const char *body;
+    enum want want;
+    const char *problem; /* NULL: there is none */
+} shapes[] = {
+    {MESSAGE("stop", "\"reasoning_content\": \"" THOUGHT "\", \"content\": \"" ANSWER "\""), NO,
+     NULL},
+    {MESSAGE("stop", "\"reasoning\": \"" THOUGHT "\", \"content\": \"" ANSWER "\""), NO, NULL},
+    {MESSAGE("stop",
+             "\"content\": [{\"type\": \"thinking\", \"thinking\": [{\"type\": \"text\", "
+             "\"text\": \"" THOUGHT "\"}]}, {\"type\": \"text\", \"text\": \"" ANSWER "\"}]"),
+     NO, NULL},
+    {MESSAGE("stop", "\"content\": [{\"type\": \"reasoning\", \"text\": \"" THOUGHT
+                     "\"}, {\"text\": \"{\\\"relevant\\\":\"}, {\"type\": \"text\", \"text\": "
+                     "\"false}\"}]"),
+     NO, NULL},
+    {MESSAGE("stop", "\"content\": null, \"reasoning_content\": \" " ANSWER "\\n\""), NO, NULL},
+    {MESSAGE("stop", "\"content\": null, \"reasoning_content\": \"" THOUGHT "\""), UNREADABLE,
+     "thoughts, but no answer"},
+    {MESSAGE("stop", "\"content\": \"\", \"reasoning\": \"yes\""), UNREADABLE,
+     "thoughts, but no answer"},
+    {MESSAGE("stop", "\"content\": [{\"type\": \"thinking\", \"thinking\": \"yes\"}]"), UNREADABLE,
+     "thoughts, but no answer"},
+    {MESSAGE("stop", "\"content\": \"<think>" THOUGHT "\""), UNREADABLE, "thoughts, but no answer"},
+    {MESSAGE("length", "\"content\": \"<think>" THOUGHT "\""), UNREADABLE,
+     "an answer that was cut off at its limit of tokens (ai.max_tokens)"},
+    {MESSAGE("length", "\"content\": null, \"reasoning_content\": \"" THOUGHT "\""), UNREADABLE,
+     "an answer that was cut off at its limit of tokens (ai.max_tokens)"},
+    {MESSAGE("length", "\"content\": \"{\\\"relevant\\\": fal\""), UNREADABLE,
+     "an answer that was cut off at its limit of tokens (ai.max_tokens)"},
+    {MESSAGE("length", "\"content\": \"{\\\"relevant\\\": false, \\\"reason\\\": \\\"It\""), NO,
+     NULL},
+    {MESSAGE("content_filter", "\"content\": \"\""), UNREADABLE,
+     "no answer: its content filter stopped it"},
+    {MESSAGE("stop", "\"content\": null, \"refusal\": \"I\\nwill not\""), UNREADABLE,
+     "a refusal: I will not"},
+    {MESSAGE("stop", "\"content\": null"), UNREADABLE, "a reply without an answer"},
+    {MESSAGE("stop", "\"content\": \"Mice.\""), UNREADABLE, "a reply that has no verdict in it"},
+    {"{\"error\": {\"message\": \"no such model\"}}", UNREADABLE,
+     "an error instead of an answer: no such model"},
+    {"<html>It works</html>", UNREADABLE, "a reply that is no JSON"},
+    {"\xEF\xBB\xBF" MESSAGE("stop", "\"content\": \"" ANSWER "\""), NO, NULL},
+    {": ping\n\ndata: {\"choices\": [{\"delta\": {\"reasoning_content\": \"yes\"}}]}\r\n\r\n"
+     "data:{\"choices\": [{\"delta\": {\"content\": \"{\\\"relevant\\\":\"}}]}\n\n"
+     "data: {\"choices\": [{\"delta\": {\"content\": \" false}\"}, \"finish_reason\": "
+     "\"stop\"}]}\n\n"
+     "data: [DONE]\n\n",
+     NO, NULL},
+    {"data: {\"choices\": [{\"delta\": {\"content\": \"{\\\"rel\"}, \"finish_reason\": "
+     "\"length\"}]}\n\ndata: [DONE]\n\n",
+     UNREADABLE, "an answer that was cut off at its limit of tokens (ai.max_tokens)"},
+    {"event: error\ndata: {\"error\": {\"message\": \"overloaded\"}}\n\n", UNREADABLE,
+     "an error instead of an answer: overloaded"},
+    {"data: nonsense\n\n", UNREADABLE, "a reply that is no JSON"},
+};
+
+static void test_shapes(void)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct verdict_reply r;
+        struct str body = str_of(shapes[i].body);
+        verdict_read(&arena, body, &r);
+        is_str(str_of(want_names[outcome_of(&r)]), str_of(want_names[shapes[i].want]), "%s",
+               shown(body));
+        is_str(r.problem ? str_of(r.problem) : STR_NULL,
+               shapes[i].problem ? str_of(shapes[i].problem) : STR_NULL, "and what is told");
+    }
+}
+
 static struct str repeated(const char *text, size_t n)
 {
     struct buf b;
@@ -315,6 +411,7 @@ int main(void)
     arena_init(&arena);
     test_table();
     test_bodies();
+    test_shapes();
     test_long();
     arena_release(&arena);
     return tap_done();

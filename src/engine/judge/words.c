@@ -31,8 +31,9 @@ static const char *const enders[] = {".",  ",",  ";",  "!",  ")",  "]", "}",  "*
 static const char *const blanks[] = {" ", "\t", "\u3000", "\u00a0", NULL};
 static const char *const at_once[] = {"因为", "由于", NULL}; /* because */
 /* What may follow after a blank, and cannot turn the word into something else. */
-static const char *const reasons[] = {"- ",     "– ",   "— ",    "—",   "(",    "（",   "because ",
-                                      "since ", "the ", "this ", "it ", "因为", "由于", NULL};
+static const char *const reasons[] = {"- ",       "– ",       "— ",         "—",     "(",   "（",
+                                      "because ", "since ",   "the ",       "this ", "it ", "因为",
+                                      "由于",     "/ reason", "/ **reason", NULL};
 
 static const char *const no_words[] = {
     "not relevant", "not-relevant", "non-relevant", "nonrelevant", "irrelevant",
@@ -52,6 +53,8 @@ static const char *const denials[] = {"not relevant",
                                       NULL};
 static const char *const labels[] = {"answer", "verdict",  "relevant", "relevance", "结论", "答案",
                                      "判断",   "是否相关", "相关性",   "相关",      NULL};
+static const char *const reason_labels[] = {"reason", "reasoning", "explanation", "rationale",
+                                            "理由",   "原因",      NULL};
 static const char *const around_labels[] = {"*", "_", "\"", " ", NULL};
 static const char *const colons[] = {":", "：", "?", "？", NULL};
 
@@ -95,9 +98,9 @@ static enum word verdict_at(struct str s, struct str *rest)
 }
 
 /* Bytes of a label and its colon that s begins with, stars in between or not; 0: none. */
-static size_t label_at(struct str s)
+static size_t label_at(struct str s, const char *const *list)
 {
-    size_t n = one_of(s, labels);
+    size_t n = one_of(s, list);
     if (n == 0)
         return 0;
     struct str rest = skip_all(str_skip(s, n), around_labels);
@@ -128,6 +131,17 @@ static bool mentions(struct str text, const char *const *list)
     return false;
 }
 
+/* The text behind "Reason:" and the like; "": there is none. */
+static struct str reason_in(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        size_t n = continues(text, i) ? 0 : label_at(str_skip(text, i), reason_labels);
+        if (n > 0)
+            return skip_all(str_skip(text, i + n), decoration);
+    }
+    return STR("");
+}
+
 enum word words_read(struct str text, struct str *reason)
 {
     struct str rest;
@@ -136,11 +150,14 @@ enum word words_read(struct str text, struct str *reason)
     if (word != WORD_NONE)
         *reason = skip_all(skip_all(skip_all(rest, enders), colons), decoration);
     for (size_t i = 0; i < text.n; i++) {
-        size_t n = continues(text, i) ? 0 : label_at(str_skip(text, i));
+        size_t n = continues(text, i) ? 0 : label_at(str_skip(text, i), labels);
         if (n > 0)
             word = word_and(word, verdict_at(str_skip(text, i + n), &rest));
     }
     if (word == WORD_YES && mentions(text, denials))
         return WORD_CONTRADICTION;
+    struct str named = reason_in(text);
+    if (named.n)
+        *reason = named;
     return word;
 }

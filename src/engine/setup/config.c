@@ -84,6 +84,8 @@ static int set(const struct origin *o, const struct setting *s, struct config *c
     case SETTING_TEXT:
     case SETTING_URL:
     case SETTING_SECRET:
+    case SETTING_JSON:
+    case SETTING_SECRET_JSON:
         return set_text(o, s, c, v);
     case SETTING_NUMBER:
         if (!str_to_i64(v, &number))
@@ -136,6 +138,20 @@ static const char *kind_of(const struct json *j)
     return kinds[j->type];
 }
 
+/* An object of the file, as the text that the environment would give. */
+static int set_object(const struct origin *o, const struct setting *s, struct config *c,
+                      const struct json *j)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_json(&w, j);
+    int err = set(o, s, c, str_dup(o->arena, buf_str(&b)));
+    buf_release(&b);
+    return err;
+}
+
 static int set_json(const struct origin *o, const struct setting *s, struct config *c,
                     const struct json *j)
 {
@@ -150,8 +166,11 @@ static int set_json(const struct origin *o, const struct setting *s, struct conf
     if (s->kind == SETTING_SWITCH)
         return json_bool(j, slot(c, s)) ? 0
                                         : fail(o, " is %s; allowed are true and false", kind_of(j));
+    if (setting_json(s) && j->type == JSON_OBJECT)
+        return set_object(o, s, c, j);
     if (j->type != JSON_STRING)
-        return fail(o, " is %s; expected is a string", kind_of(j));
+        return fail(o, " is %s; expected is %s", kind_of(j),
+                    setting_json(s) ? "an object" : "a string");
     return set(o, s, c, j->s);
 }
 

@@ -49,6 +49,8 @@ struct config {
     int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */
     const char *ai_url;      /* "": the simulated AI */
     const char *ai_ca_file;
+    const char *ai_params, *ai_headers; /* endpoint.h */
+    const char *ai_key_header;
     const char *ai_model;
     int64_t ai_temperature_milli;
     int64_t ai_max_tokens;        /* of an answer */
@@ -56,6 +58,8 @@ struct config {
     const char *ai_prompt_file;   /* "": the built-in text */
     const char *ai_embedding_url; /* "": no embedding service */
     const char *ai_embedding_model;
+    const char *ai_embedding_params, *ai_embedding_headers;
+    const char *ai_embedding_key_header;
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
@@ -79,6 +83,10 @@ MUST_CHECK int config_parse(struct arena *a, const char *name, struct str text, 
  * exist. */
 MUST_CHECK int config_set(struct arena *a, struct config *c, const char *key, const char *value,
                           const char *source, const char **why);
+
+/* What is wrong with the settings together, or with the files that they name, in a; NULL: nothing.
+ * One sentence that names the setting. Reads the files. */
+const char *config_problem(struct arena *a, const struct config *c);
 
 /* One line per setting: key, value (secrets masked), where it came from, what it means. */
 void config_show(const struct config *c, struct buf *out);

@@ -36,6 +36,8 @@ static const char *value_text(struct arena *a, const struct config *c, const str
     case SETTING_TEXT:
     case SETTING_URL:
     case SETTING_SECRET:
+    case SETTING_JSON:
+    case SETTING_SECRET_JSON:
         return *(const char *const *)p;
     case SETTING_NUMBER:
         return arena_printf(a, "%lld", (long long)*(const int64_t *)p);
@@ -55,7 +57,7 @@ static const char *shown(struct arena *a, const struct config *c, const struct s
     const char *v = value_text(a, c, s);
     if (!*v)
         return "(empty)";
-    if (s->kind == SETTING_SECRET)
+    if (s->kind == SETTING_SECRET || s->kind == SETTING_SECRET_JSON)
         return "***";
     return s->kind == SETTING_URL ? config_mask_url(a, v) : v;
 }
@@ -89,6 +91,10 @@ static const char *allowed(struct arena *a, const struct setting *s)
         return "true, false";
     case SETTING_SECRET:
         return "text, secret";
+    case SETTING_JSON:
+        return "JSON object";
+    case SETTING_SECRET_JSON:
+        return "JSON object, secret";
     case SETTING_LOG_LEVEL:
         return "debug, info, warn, error";
     case SETTING_LOG_FORMAT:

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "engine/setup/address.h"
+#include "engine/setup/endpoint.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 
@@ -22,15 +23,6 @@ static const char *listen_problem(struct arena *a, const char *text)
                : "expected is an address and a port, like 127.0.0.1:8080 or [::1]:8080";
 }
 
-static const char *http_url_problem(struct arena *a, const char *text)
-{
-    (void)a;
-    struct str url = str_of(text);
-    bool fine = (str_starts(url, STR("http://")) && url.n > 7) ||
-                (str_starts(url, STR("https://")) && url.n > 8);
-    return fine && !memchr(url.p, ' ', url.n) ? NULL : "expected is http://… or https://…";
-}
-
 #define AT(member) offsetof(struct config, member)
 /* clang-format off */
 #define TEXT(key, member, fallback, least, problem, meaning) \
@@ -41,6 +33,10 @@ static const char *http_url_problem(struct arena *a, const char *text)
     {key, SETTING_SECRET, AT(member), "", 0, 0, NULL, meaning}
 #define NUMBER(key, member, fallback, least, most, meaning) \
     {key, SETTING_NUMBER, AT(member), fallback, least, most, NULL, meaning}
+#define PARAMS(key, member, meaning) \
+    {key, SETTING_JSON, AT(member), "", 0, 0, endpoint_params_problem, meaning}
+#define HEADERS(key, member, meaning) \
+    {key, SETTING_SECRET_JSON, AT(member), "", 0, 0, endpoint_headers_problem, meaning}
 #define OTHER(key, kind, member, fallback, meaning) \
     {key, kind, AT(member), fallback, 0, 0, NULL, meaning}
 
@@ -95,8 +91,18 @@ const struct setting settings[] = {
            "password for a redis.url that carries none"),
     NUMBER("redis.max_bytes", redis_max_bytes, "0", 0, 1024 * GB,
            "memory of the private Redis; 0: 16 GB, at most 60 % of the memory"),
-    URL("ai.url", ai_url, http_url_problem,
-        "base URL of an OpenAI-compatible service; empty: the built-in simulated AI"),
+    URL("ai.url", ai_url, endpoint_url_problem,
+        "URL of an OpenAI-compatible service, with or without /chat/completions, and with its "
+        "query if it needs one; empty: the built-in simulated AI"),
+    TEXT("ai.key_header", ai_key_header, ENDPOINT_KEY_HEADER, 1, endpoint_key_header_problem,
+         "header that carries the key: Authorization: Bearer KEY; any other name, like api-key, "
+         "gets the key alone"),
+    HEADERS("ai.headers", ai_headers,
+            "more headers of each call, as a JSON object of names and values"),
+    PARAMS("ai.params", ai_params,
+           "members of the request's JSON body, as a JSON object: they replace those that millrace "
+           "sends, and null removes one: "
+           "{\"max_tokens\": null, \"max_completion_tokens\": 2000}"),
     TEXT("ai.ca_file", ai_ca_file, "", 0, NULL,
          "file of CA certificates for the AI service; empty: the system's"),
     TEXT("ai.model", ai_model, "default", 1, NULL,
@@ -110,11 +116,16 @@ const struct setting settings[] = {
     TEXT("ai.prompt_file", ai_prompt_file, "", 0, NULL,
          "text file of instructions to the model, with {{question}} in it once; "
          "empty: the built-in ones"),
-    URL("ai.embedding.url", ai_embedding_url, http_url_problem,
-        "base URL of an OpenAI-compatible service for embeddings; empty: no embeddings"),
+    URL("ai.embedding.url", ai_embedding_url, endpoint_url_problem,
+        "URL of an OpenAI-compatible service for embeddings, with or without /embeddings; empty: "
+        "no embeddings"),
+    TEXT("ai.embedding.key_header", ai_embedding_key_header, ENDPOINT_KEY_HEADER, 1,
+         endpoint_key_header_problem, "as ai.key_header"),
+    HEADERS("ai.embedding.headers", ai_embedding_headers, "as ai.headers"),
+    PARAMS("ai.embedding.params", ai_embedding_params, "as ai.params"),
     TEXT("ai.embedding.model", ai_embedding_model, "default", 1, NULL,
          "model for embeddings, by the name that the service gives it"),
-    {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, http_url_problem,
+    {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, endpoint_url_problem,
      "URL that alerts are posted to, as JSON; empty: alerts are in the log only"},
     TEXT("alert.ca_file", alert_ca_file, "", 0, NULL,
          "file of CA certificates for alert.webhook_url; empty: the system's"),

@@ -8,6 +8,8 @@ enum setting_kind {
     SETTING_TEXT,
     SETTING_URL,    /* text; a password in it is masked */
     SETTING_SECRET, /* text; all of it is masked */
+    SETTING_JSON,   /* text of a JSON object; in the file, that object or its text */
+    SETTING_SECRET_JSON,
     SETTING_NUMBER,
     SETTING_SWITCH,
     SETTING_LOG_LEVEL,
@@ -35,6 +37,11 @@ bool setting_group_exists(struct str group);                            /* "mysq
 
 static inline bool setting_secret(const struct setting *s)
 {
-    return s->kind == SETTING_SECRET || s->kind == SETTING_URL;
+    return s->kind == SETTING_SECRET || s->kind == SETTING_URL || s->kind == SETTING_SECRET_JSON;
+}
+
+static inline bool setting_json(const struct setting *s)
+{
+    return s->kind == SETTING_JSON || s->kind == SETTING_SECRET_JSON;
 }
 #endif

@@ -70,6 +70,75 @@ static void test_file(void)
     is_str(str_of(c.data_dir), STR("var"), "what is absent keeps its default");
 }
 
+/* An object of the file and the text of a variable mean the same. */
+static void test_objects(void)
+{
+    struct config c;
+    const char *why;
+    char *env[] = {"MILLRACE_AI_HEADERS={\"X-Team\": \"a\"}", NULL};
+    const char *text = "{\"ai\": {\"params\": {\"top_p\": 0.5, \"stop\": [\"x\", null], "
+                       "\"max_tokens\": null, \"seed\": 7, \"o\": {\"b\": true}}}}";
+    is_int(parse(text, env, &c, &why), 0, "objects");
+    is_str(str_of(c.ai_params),
+           STR("{\"top_p\":0.5,\"stop\":[\"x\",null],\"max_tokens\":null,\"seed\":7,"
+               "\"o\":{\"b\":true}}"),
+           "of the file");
+    is_str(str_of(c.ai_headers), STR("{\"X-Team\": \"a\"}"), "of the environment");
+}
+
+/* --- what no setting alone can tell --- */
+
+static const char *problem_with(const char *variable, const char *value)
+{
+    struct config c;
+    const char *why;
+    char *env[] = {arena_printf(&arena, "%s=%s", variable, value),
+                   "MILLRACE_AI_HEADERS={\"API-Key\": \"x\"}", NULL};
+    check(parse(NULL, env, &c, &why) == 0);
+    return config_problem(&arena, &c);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    check(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void test_problems(void)
+{
+    char dir[] = "/tmp/mrconfXXXXXX";
+    check(mkdtemp(dir));
+    const char *path = arena_printf(&arena, "%s/ca.pem", dir);
+    static const char *const variables[] = {"MILLRACE_AI_CA_FILE", "MILLRACE_ALERT_CA_FILE"};
+    static const char *const keys[] = {"ai.ca_file", "alert.ca_file"};
+    for (size_t i = 0; i < 2; i++) {
+        unlink(path);
+        is_str(
+            str_of(problem_with(variables[i], path)),
+            str_printf(&arena, "%s: %s cannot be read: No such file or directory", keys[i], path),
+            "no such file");
+        is_str(str_of(problem_with(variables[i], dir)),
+               str_printf(&arena, "%s: %s cannot be read: Is a directory", keys[i], dir),
+               "a folder");
+        write_file(path, "x");
+        is_str(str_of(problem_with(variables[i], path)),
+               str_printf(&arena, "%s: %s has no certificate in it", keys[i], path),
+               "another file");
+        write_file(path, "-----BEGIN CERTIFICATE-----\n");
+        ok(!problem_with(variables[i], path), "certificates");
+    }
+    unlink(path);
+    ok(strstr(problem_with("MILLRACE_MYSQL_URL",
+                           arena_printf(&arena, "mysql://u@h/d?tls=verify&ca=%s", path)),
+              "mysql.url: /tmp/mrconf"),
+       "the CA file of MySQL");
+    rmdir(dir);
+    is_str(str_of(problem_with("MILLRACE_AI_KEY_HEADER", "api-key")),
+           STR("ai.headers: api-key is the header of the key; ai.key_header names it"),
+           "the key's header twice");
+    ok(!problem_with("MILLRACE_NODES", "1"), "nothing is wrong");
+}
+
 static void test_file_mistakes(void)
 {
     refuses("{\"mysql\": {\"connections\": 500}}",
@@ -95,6 +164,23 @@ static void test_file_mistakes(void)
     refuses("{\"log\": \"warn\"}", "config.json: \"log\" is a string; expected is an object");
     refuses("{\"ai\": {\"url\": \"ftp://host\"}}",
             "config.json: \"ai.url\" is not accepted: expected is http://… or https://…");
+    refuses("{\"ai\": {\"url\": \"https://me:geheim@host/v1\"}}",
+            "config.json: \"ai.url\" is not accepted: leave user and password before \"@\" out: "
+            "they would not be sent");
+    refuses("{\"ai\": {\"params\": [1]}}",
+            "config.json: \"ai.params\" is an array; expected is an object");
+    refuses("{\"ai\": {\"params\": {\"messages\": []}}}",
+            "config.json: \"ai.params\" is \"{\\\"messages\\\":[]}\"; \"messages\" and \"input\" "
+            "are what is asked, and cannot be set");
+    refuses("{\"ai\": {\"headers\": {\"X-Key\": \"geheim\\n\"}}}",
+            "config.json: \"ai.headers\" is not accepted: the value of X-Key must be one line of "
+            "text");
+    refuses("{\"ai\": {\"embedding.headers\": \"nonsense\"}}",
+            "config.json: \"ai.embedding.headers\" is not accepted: expected is a JSON object of "
+            "names and values, like {\"X-Team\": \"biology\"}");
+    refuses("{\"ai\": {\"key_header\": \"api key\"}}",
+            "config.json: \"ai.key_header\" is \"api key\"; expected is the name of a header, like "
+            "api-key");
     refuses("[]", "config.json: is an array; expected is an object");
     refuses("{\"mysql.url\": \"\", \"mysql\": {\"url\": \"\"}}",
             "config.json: \"mysql.url\" is there twice");
@@ -173,6 +259,9 @@ static void test_every_key(void)
                             : strcmp(s->key, "mysql.url") == 0         ? "mysql://u:p@host/db"
                             : strcmp(s->key, "redis.url") == 0         ? "redis://u:p@host:1"
                             : strcmp(s->key, "trusted_proxies") == 0   ? "10.0.0.0/8, ::1"
+                            : s->kind == SETTING_JSON                  ? "{\"a\":[1,null]}"
+                            : s->kind == SETTING_SECRET_JSON           ? "{\"a\":\"b\"}"
+                            : strstr(s->key, "key_header")             ? "api-key"
                             : s->kind == SETTING_URL                   ? "https://host/v1"
                             : strcmp(s->key, "alert.webhook_url") == 0 ? "https://host/hook"
                                                                        : "127.0.0.1:1";
@@ -218,13 +307,14 @@ static void test_show(void)
     struct config c;
     const char *why = NULL;
     char *env[] = {"MILLRACE_MYSQL_PASSWORD=geheim1",
-                   "MILLRACE_AI_URL=https://me:geheim2@host:8/v1?x=@", "MILLRACE_NODES=3", NULL};
+                   "MILLRACE_MYSQL_URL=mysql://me:geheim2@host:8/db",
+                   "MILLRACE_AI_HEADERS={\"X-Key\":\"geheim3\"}", "MILLRACE_NODES=3", NULL};
     check(parse("{\"drain_ms\": 5}", env, &c, &why) == 0);
     struct buf b;
     buf_init(&b);
     config_show(&c, &b);
     ok(!contains(&b, "geheim"), "no secret is shown");
-    ok(contains(&b, "https://me:***@host:8/v1?x=@"), "the rest of the URL is");
+    ok(contains(&b, "mysql://me:***@host:8/db"), "the rest of the URL is");
     ok(contains(&b, "MILLRACE_NODES"), "the variable that set a value");
     ok(contains(&b, "config.json"), "the file that set another");
     size_t lines = 0;
@@ -313,6 +403,8 @@ int main(void)
     arena_init(&arena);
     test_defaults();
     test_file();
+    test_objects();
+    test_problems();
     test_file_mistakes();
     test_unknown_keys();
     test_wrong_json();

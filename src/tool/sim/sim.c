@@ -65,7 +65,7 @@ static int read_options(int argc, char **argv, struct setup *u)
          .most = 1},
         {"fail-kinds", "LIST",
          "how they fail: all (default) or some of "
-         "429,500,503,timeout,cut,garbage,trickle,fenced,unreadable",
+         "429,500,503,timeout,cut,garbage,trickle,fenced,unreadable,thinking,clipped,wrapped",
          .text = &u->fail_kinds},
         {"stall-ms", "N", "how long a timeout takes (default 300000)", .number = &o->stall_ms,
          .most = 86400000},

@@ -1,9 +1,12 @@
 #include "tool/sim/sim_call.h"
 
+#include <zlib.h>
+
 #include "base/map.h"
 
 #define TRICKLE_BYTES 16
-#define TRICKLE_MS    50 /* between pieces */
+#define TRICKLE_MS    50        /* between pieces */
+#define GZIP_WINDOW   (15 + 16) /* of zlib: the largest, with the head of gzip */
 
 /* --- refusing --- */
 
@@ -141,6 +144,31 @@ static int reply_garbage(struct task *t, struct sim_call *c, const struct sim_re
                       STR("<html><head><title>Welcome</title></head><body>It works</body></html>"));
 }
 
+/* The reply by gzip, in the task's arena. */
+static struct str gzipped(struct task *t, struct str s)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)s.p, .avail_in = (uInt)s.n};
+    check(deflateInit2(&z, 6, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    size_t most = deflateBound(&z, s.n);
+    char *out = arena_alloc(task_arena(t), most);
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)most;
+    check(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    check(deflateEnd(&z) == Z_OK);
+    return str_from(out, most - z.avail_out);
+}
+
+static int reply_wrapped(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    unsigned kind = (unsigned)(c->fate.dice % 3);
+    if (kind == 0)
+        return http_reply(t, c->x, 201, r->type, r->body);
+    if (kind == 1)
+        return http_reply(t, c->x, 200, r->type, STR_JOIN(task_arena(t), STR("\uFEFF"), r->body));
+    http_set_header(c->x, "Content-Encoding", STR("gzip"));
+    return http_reply(t, c->x, 200, r->type, gzipped(t, r->body));
+}
+
 static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     c->outcome = OUTCOME_FAULT;
@@ -161,6 +189,8 @@ static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_rep
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
         return reply_stream(t, c, r, TRICKLE_BYTES, TRICKLE_MS);
+    case FAULT_WRAPPED:
+        return reply_wrapped(t, c, r);
     default: /* the body has the fault already */
         return reply_whole(t, c, r);
     }
@@ -195,13 +225,19 @@ int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
 
 /* --- all of it --- */
 
+/* As OpenAI wants it, or as other services do. */
+static struct str key_of(const struct http_exchange *x)
+{
+    struct str auth = http_header(x, "Authorization"), alone = http_header(x, "api-key");
+    if (auth.n > 7 && str_ieq(str_from(auth.p, 7), STR("Bearer ")))
+        return str_trim(str_skip(auth, 7));
+    return str_trim(alone.p ? alone : STR(""));
+}
+
 /* Finds the caller's key and counts the arrival. False when there is none or a wrong one. */
 static bool find_key(struct task *t, struct sim_call *c)
 {
-    struct str auth = http_header(c->x, "Authorization");
-    if (auth.n <= 7 || !str_ieq(str_from(auth.p, 7), STR("Bearer ")))
-        return false;
-    struct str key = str_trim(str_skip(auth, 7));
+    struct str key = key_of(c->x);
     if (key.n == 0 || (c->sim->keys && !map_get(c->sim->keys, key)))
         return false;
     c->key = sim_stats_key(&c->sim->stats, key);

@@ -189,6 +189,25 @@ static void add_fenced(const struct sim_verdict *v, const struct sim_fate *fate,
     buf_add_str(into, fence ? STR("\n```") : STR("\n\nTell me if you need more detail."));
 }
 
+#define THOUGHTS "Is it {\"relevant\": true} or {\"relevant\": false}? Let me see."
+
+/* One of the shapes in which models think, into out and before what is in into. */
+static void think(struct arena *a, const struct sim_fate *fate, struct buf *into,
+                  struct sim_answer *out)
+{
+    struct str answer = str_dup(a, buf_str(into));
+    unsigned shape = (unsigned)(fate->dice & 3);
+    out->parts = shape == 3;
+    if (shape >= 2) {
+        out->thoughts = STR(THOUGHTS);
+        return;
+    }
+    buf_clear(into);
+    buf_add_str(into, shape == 0 ? STR("<think>") : STR("")); /* some templates open it */
+    buf_add_lit(into, THOUGHTS "\n</think>\n\n");
+    buf_add_str(into, answer);
+}
+
 static void add_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                        const struct sim_fate *fate, struct buf *into)
 {
@@ -206,11 +225,17 @@ static void add_answer(struct arena *a, const struct sim_chat *c, const struct m
 void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out)
 {
+    *out = (struct sim_answer){.thoughts = STR_NULL};
     buf_clear(into);
-    add_answer(a, c, labels, fate, into);
+    if (fate->fault == FAULT_CLIPPED)
+        out->thoughts = STR(THOUGHTS);
+    else
+        add_answer(a, c, labels, fate, into);
+    if (fate->fault == FAULT_THINKING)
+        think(a, fate, into, out);
     out->content = buf_str(into);
     out->tokens = sim_tokens(out->content);
-    out->cut_short = out->tokens > c->tokens_max;
+    out->cut_short = out->tokens > c->tokens_max || fate->fault == FAULT_CLIPPED;
     while (out->tokens > c->tokens_max) {
         out->content = sim_clip(out->content, out->content.n - 1);
         out->tokens = sim_tokens(out->content);
@@ -244,13 +269,42 @@ static struct str finish_reason(const struct sim_answer *answer)
     return answer->cut_short ? STR("\"length\"") : STR("\"stop\"");
 }
 
+static void add_quoted(struct buf *out, struct str s)
+{
+    buf_add_char(out, '"');
+    json_escape(out, s);
+    buf_add_char(out, '"');
+}
+
+static void add_message(const struct sim_answer *answer, struct buf *out)
+{
+    if (answer->parts) {
+        buf_add_lit(out, "\"content\":[{\"type\":\"thinking\",\"thinking\":");
+        add_quoted(out, answer->thoughts);
+        buf_add_lit(out, "},{\"type\":\"text\",\"text\":");
+        add_quoted(out, answer->content);
+        buf_add_lit(out, "}]");
+        return;
+    }
+    if (answer->thoughts.p) {
+        buf_add_lit(out, "\"reasoning_content\":");
+        add_quoted(out, answer->thoughts);
+        buf_add_char(out, ',');
+    }
+    buf_add_lit(out, "\"content\":");
+    if (answer->content.n || !answer->thoughts.p)
+        add_quoted(out, answer->content);
+    else
+        buf_add_lit(out, "null");
+}
+
 void sim_chat_write(const struct sim_chat *c, const struct sim_answer *answer, uint64_t number,
                     int64_t created, struct buf *out)
 {
     add_head(c, number, created, "chat.completion", out);
-    buf_add_lit(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"");
-    json_escape(out, answer->content);
-    buf_add_lit(out, "\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":");
+    buf_add_lit(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",");
+    add_message(answer, out);
+    buf_add_lit(out, ",\"refusal\":null},\"logprobs\":null,\"finish_reason\":");
     buf_add_str(out, finish_reason(answer));
     buf_add_lit(out, "}]");
     add_usage(c, answer, out);

@@ -40,11 +40,14 @@ MUST_CHECK int sim_chat_read(struct arena *a, struct sim_brief *brief, const str
 struct sim_answer {
     struct str content;
     int64_t tokens;
-    bool cut_short; /* at tokens_max */
+    bool cut_short;      /* at tokens_max */
+    struct str thoughts; /* in a member of their own; p == NULL: none */
+    bool parts;          /* thoughts and content are parts of a list */
 };
 
-/* The verdict on the paper, or an echo where there is none; changed by FAULT_FENCED and
- * FAULT_UNREADABLE. The content is in into, whose earlier content is dropped. */
+/* The verdict on the paper, or an echo where there is none; changed by FAULT_FENCED,
+ * FAULT_UNREADABLE, FAULT_THINKING and FAULT_CLIPPED. The content is in into, whose earlier content
+ * is dropped. */
 void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out);
 

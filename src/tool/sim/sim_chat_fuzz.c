@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sim_chat_read(&a, &brief, j, &chat, &why) == 0) {
         reply(&a, &chat, &(struct sim_fate){FAULT_NONE, size});
         reply(&a, &chat, &(struct sim_fate){FAULT_FENCED, size});
+        reply(&a, &chat, &(struct sim_fate){FAULT_THINKING, size});
     }
     arena_release(&a);
     return 0;

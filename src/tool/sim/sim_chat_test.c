@@ -193,6 +193,15 @@ static void test_answers(void)
     struct str bad = answer_to(paper, FAULT_UNREADABLE, 0, &a);
     ok(str_find(bad, STR("relevant")) < 0 && str_find(bad, STR("{")) < 0, "unreadable");
 
+    for (uint64_t shape = 0; shape < 4; shape++) {
+        struct str thinking = answer_to(paper, FAULT_THINKING, shape, &a);
+        ok(str_ends(thinking, plain) && (a.thoughts.p != NULL) == (shape >= 2) &&
+               str_starts(thinking, STR("<think>")) == (shape == 0) && a.parts == (shape == 3),
+           "thoughts before the answer, shape %d", (int)shape);
+    }
+    ok(answer_to(paper, FAULT_CLIPPED, 0, &a).n == 0 && a.thoughts.p && a.cut_short,
+       "thoughts only, and cut off");
+
     const char *hello =
         "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"Hi \\\"you\\\"\"}]}";
     is_str(answer_to(hello, FAULT_NONE, 0, &a), STR("You asked: Hi \"you\""),

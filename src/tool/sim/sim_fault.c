@@ -1,11 +1,13 @@
 #include "tool/sim/sim_fault.h"
 
 static const char *const names[FAULT_COUNT] = {
-    [FAULT_NONE] = "none",       [FAULT_LIMITED] = "429",
-    [FAULT_ERROR] = "500",       [FAULT_OVERLOADED] = "503",
-    [FAULT_TIMEOUT] = "timeout", [FAULT_CUT] = "cut",
-    [FAULT_GARBAGE] = "garbage", [FAULT_TRICKLE] = "trickle",
-    [FAULT_FENCED] = "fenced",   [FAULT_UNREADABLE] = "unreadable",
+    [FAULT_NONE] = "none",         [FAULT_LIMITED] = "429",
+    [FAULT_ERROR] = "500",         [FAULT_OVERLOADED] = "503",
+    [FAULT_TIMEOUT] = "timeout",   [FAULT_CUT] = "cut",
+    [FAULT_GARBAGE] = "garbage",   [FAULT_TRICKLE] = "trickle",
+    [FAULT_FENCED] = "fenced",     [FAULT_UNREADABLE] = "unreadable",
+    [FAULT_THINKING] = "thinking", [FAULT_CLIPPED] = "clipped",
+    [FAULT_WRAPPED] = "wrapped",
 };
 
 const char *sim_fault_name(enum sim_fault f)

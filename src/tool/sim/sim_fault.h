@@ -18,6 +18,9 @@ enum sim_fault {
     FAULT_TRICKLE,    /* the right reply, a few bytes at a time */
     FAULT_FENCED,     /* the right verdict wrapped in other text; still readable */
     FAULT_UNREADABLE, /* a well-formed reply without a verdict in it */
+    FAULT_THINKING,   /* the right verdict behind thoughts, in one of their shapes; readable */
+    FAULT_CLIPPED,    /* thoughts only: cut off at the limit of tokens */
+    FAULT_WRAPPED,    /* the right reply with status 201, a byte order mark, or by gzip; readable */
     FAULT_COUNT,
 };
 

@@ -25,8 +25,9 @@ static void test_rate(void)
         of_kind[sim_fault_pick(&f, i).fault]++;
     int failed = REQUESTS - of_kind[FAULT_NONE];
     ok(failed > 4700 && failed < 5300, "about one in twenty fails (%d)", failed);
+    int share = failed / (FAULT_COUNT - 1);
     for (int k = FAULT_NONE + 1; k < FAULT_COUNT; k++)
-        ok(of_kind[k] > 450 && of_kind[k] < 670, "%s has its share (%d)",
+        ok(of_kind[k] > share * 8 / 10 && of_kind[k] < share * 12 / 10, "%s has its share (%d)",
            sim_fault_name((enum sim_fault)k), of_kind[k]);
 }
 

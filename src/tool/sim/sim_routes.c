@@ -130,7 +130,8 @@ static int answer_embed(struct task *t, struct sim_call *c, const struct json *b
     if (why)
         return sim_call_refuse(t, c, 400, "invalid_request", why);
     /* Faults of the verdict's text: there is none here. */
-    if (c->fate.fault == FAULT_FENCED || c->fate.fault == FAULT_UNREADABLE)
+    if (c->fate.fault == FAULT_FENCED || c->fate.fault == FAULT_UNREADABLE ||
+        c->fate.fault == FAULT_THINKING || c->fate.fault == FAULT_CLIPPED)
         c->fate.fault = FAULT_GARBAGE;
     int64_t tokens = count_tokens(&e);
     struct sim_reply reply = write_embed(t, c, &e, tokens);

@@ -193,6 +193,7 @@ struct http_response httpc_response(const struct http_reply_head *h,
         .status = h->status,
         .body = b->p ? str_from(b->p, b->n) : STR(""),
         .content_type = h->content_type,
+        .location = h->location,
         .retry_after_ms = h->retry_after_ms,
         .http_version = h->version,
     };

@@ -39,6 +39,8 @@ static void take_field(struct httpc_h2_call *x, struct str name, struct str valu
     int64_t length;
     if (str_eq(name, STR("content-type")))
         h->content_type = str_dup(task_arena(x->task), value);
+    else if (str_eq(name, STR("location")))
+        h->location = str_dup(task_arena(x->task), value);
     else if (str_eq(name, STR("retry-after")))
         h->retry_after_ms = http_retry_after_ms(value, loop_wall_ms(x->ask->client->loop));
     else if (str_eq(name, STR("content-length")) && str_to_i64(value, &length) && length >= 0)

@@ -317,5 +317,7 @@ MUST_CHECK int httpc_request_prepare(struct task *t, struct httpc_transfer *x);
 /* http_client_transfer.c */
 void httpc_transfer_set_up(struct httpc_transfer *x, CURL *easy);
 int httpc_transfer_outcome(const struct httpc_transfer *x, CURLcode code);
+/* Makes the text of a call that was not sent say which: TLS, a refused connection, no answer. */
+void httpc_transfer_name_cause(struct httpc_transfer *x, CURLcode code);
 void httpc_transfer_end(struct httpc_transfer *x, int err); /* wakes its task */
 #endif

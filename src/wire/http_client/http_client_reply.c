@@ -70,6 +70,8 @@ void http_reply_head_line(struct http_reply_head *h, struct arena *a, struct str
     value = str_trim(value);
     if (str_ieq(name, STR("content-type")))
         h->content_type = str_dup(a, value);
+    else if (str_ieq(name, STR("location")))
+        h->location = str_dup(a, value);
     else if (str_ieq(name, STR("retry-after")))
         h->retry_after_ms = http_retry_after_ms(value, wall_ms);
 }

@@ -7,7 +7,7 @@
 struct http_reply_head {
     int status;  /* 0 until there is a status line */
     int version; /* 10, 11, 20 */
-    struct str content_type;
+    struct str content_type, location;
     int64_t retry_after_ms;
 };
 

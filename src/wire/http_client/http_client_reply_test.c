@@ -19,10 +19,11 @@ static void test_head(struct arena *a)
     is_int(h.status, 0, "nothing yet");
     is_int(h.retry_after_ms, -1, "no Retry-After yet");
 
-    h = read_lines(a, STR("HTTP/1.1 200 OK\r\nContent-TYPE:\t text/x \r\nX: y\r\n\r\n"));
+    h = read_lines(a, STR("HTTP/1.1 200 OK\r\nContent-TYPE:\t text/x \r\nlocation: /y\r\n\r\n"));
     is_int(h.status, 200, "status");
     is_int(h.version, 11, "version 1.1");
     is_str(h.content_type, STR("text/x"), "type, whatever its case and spaces");
+    is_str(h.location, STR("/y"), "where a redirect points to");
     is_int(read_lines(a, STR("HTTP/1.0 404\r\n")).version, 10, "version 1.0");
     h = read_lines(a, STR("HTTP/2 503 \r\nretry-after: 5\r\n"));
     is_int(h.version, 20, "version 2");

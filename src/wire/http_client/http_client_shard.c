@@ -33,6 +33,7 @@ static void handle_put(struct http_client *c, CURL *easy)
 static void finish(struct httpc_transfer *x, CURLcode code)
 {
     int err = httpc_transfer_outcome(x, code);
+    httpc_transfer_name_cause(x, code);
     if (err == ERR_UNAVAILABLE)
         x->host->names.suspect = true;
     bool cut = err == ERR_UNAVAILABLE || err == ERR_UNCERTAIN;

@@ -200,6 +200,7 @@ static void test_environment(struct task *t, void *arg)
     ok(!last_has(&f, "Authorization"), "nor .netrc");
     is_int(call_path(&f, t, "/redirect", &r), 0, "a redirect is a reply");
     is_int(r.status, 302, "that is not followed");
+    is_str(r.location, STR("/ok"), "but named");
     fixture_close(&f, t);
     unsetenv("http_proxy");
     unsetenv("HTTP_PROXY");
@@ -243,6 +244,7 @@ static void test_failures(struct task *t, struct fixture *f)
     is_int(http_call(t, f->client, &call, &r), ERR_UNAVAILABLE, "no server listens");
     ok(strstr(task_error(t), "127.0.0.1") && !strstr(task_error(t), "secret"),
        "the message names the host only: %s", task_error(t));
+    ok(strstr(task_error(t), ": no connection: Connection refused"), "and the cause");
     close(fd);
 }
 
@@ -272,6 +274,7 @@ static void test_connect_time(struct task *t, struct fixture *f)
     is_int(http_call(t, f->client, &call, &r), ERR_UNAVAILABLE, "no connection in time");
     int64_t ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
     ok(ms >= 200 && ms < 2000, "after the time for it: %lld ms", (long long)ms);
+    ok(strstr(task_error(t), ": no connection: no answer in time"), "says so: %s", task_error(t));
     for (int i = 0; i < 4; i++)
         close(fill[i]);
     close(fd);

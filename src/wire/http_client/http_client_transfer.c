@@ -1,6 +1,7 @@
 /* One call in libcurl: its options, callbacks and outcome. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "wire/http_client/http_client_private.h"
@@ -157,6 +158,41 @@ void httpc_transfer_set_up(struct httpc_transfer *x, CURL *easy)
 }
 
 /* --- the outcome --- */
+
+static bool is_tls(CURLcode code)
+{
+    switch (code) {
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* curl's text for a failed connection has its number of milliseconds in it, but not the cause. */
+void httpc_transfer_name_cause(struct httpc_transfer *x, CURLcode code)
+{
+    char text[CURL_ERROR_SIZE];
+    long os_error = 0;
+    if (x->begun || x->stopped_by || code == CURLE_OK)
+        return;
+    memcpy(text, x->problem, sizeof text);
+    check(curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_error) == CURLE_OK);
+    if (is_tls(code))
+        snprintf(x->problem, sizeof x->problem, "TLS: %.240s",
+                 text[0] ? text : curl_easy_strerror(code));
+    else if (code == CURLE_OPERATION_TIMEDOUT)
+        snprintf(x->problem, sizeof x->problem, "no connection: no answer in time");
+    else if (code == CURLE_COULDNT_CONNECT)
+        snprintf(x->problem, sizeof x->problem, "no connection: %s",
+                 os_error ? strerror((int)os_error) : curl_easy_strerror(code));
+}
 
 int httpc_transfer_outcome(const struct httpc_transfer *x, CURLcode code)
 {

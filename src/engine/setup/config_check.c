@@ -1,0 +1,74 @@
+/* What no setting alone can tell: files that must be there, and settings that contradict each
+ * other. */
+#include <errno.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "engine/setup/config.h"
+#include "engine/setup/endpoint.h"
+#include "wire/sql/sql_url.h"
+
+#define CA_FILE_BYTES_MAX (64 * 1024 * 1024)
+
+/* libcurl reads a CA file at the first call, and would then fail every one of them. */
+static const char *ca_file_problem(struct arena *a, const char *path)
+{
+    struct str text;
+    int err = file_read(a, path, CA_FILE_BYTES_MAX, &text);
+    if (err == ERR_LIMIT)
+        return arena_printf(a, "is larger than %d bytes", CA_FILE_BYTES_MAX);
+    if (err)
+        return arena_printf(a, "cannot be read: %s", strerror(errno));
+    return str_find(text, STR("-----BEGIN ")) >= 0 ? NULL : "has no certificate in it";
+}
+
+static const char *mysql_ca_file(struct arena *a, const struct config *c)
+{
+    struct sql_url url;
+    bool named = *c->mysql_url && !sql_url_parse(a, c->mysql_url, &url) && url.ca_file;
+    return named ? url.ca_file : "";
+}
+
+static const char *files_problem(struct arena *a, const struct config *c)
+{
+    const struct {
+        const char *key, *path;
+    } files[] = {{"ai.ca_file", c->ai_ca_file},
+                 {"alert.ca_file", c->alert_ca_file},
+                 {"mysql.url", mysql_ca_file(a, c)}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!*files[i].path)
+            continue;
+        struct arena_mark mark = arena_mark(a);
+        const char *problem = ca_file_problem(a, files[i].path);
+        if (problem)
+            return arena_printf(a, "%s: %s %s", files[i].key, files[i].path, problem);
+        arena_reset(a, mark);
+    }
+    return NULL;
+}
+
+/* A key in two headers of the same name: services take either. */
+static const char *headers_problem(struct arena *a, const char *group, const char *headers,
+                                   const char *key_header)
+{
+    size_t count;
+    struct str *lines = endpoint_headers(a, headers, &count);
+    for (size_t i = 0; i < count; i++)
+        if (str_ieq(str_cut(&lines[i], ':'), str_of(key_header)))
+            return arena_printf(a,
+                                "%s.headers: %s is the header of the key; %s.key_header names it",
+                                group, key_header, group);
+    return NULL;
+}
+
+const char *config_problem(struct arena *a, const struct config *c)
+{
+    const char *problem = files_problem(a, c);
+    if (!problem)
+        problem = headers_problem(a, "ai", c->ai_headers, c->ai_key_header);
+    if (!problem)
+        problem =
+            headers_problem(a, "ai.embedding", c->ai_embedding_headers, c->ai_embedding_key_header);
+    return problem;
+}

@@ -1,0 +1,232 @@
+#include "tool/ai/ai_ask.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "engine/ai/ai.h"
+#include "engine/ai/fault.h"
+#include "engine/ai/reply.h"
+#include "engine/judge/verdict.h"
+#include "engine/setup/endpoint.h"
+#include "wire/http_client.h"
+
+#define QUESTION        "Which catalysts split water?"
+#define SHOWN_BYTES_MAX 4096 /* of a reply */
+
+struct asking {
+    const struct config *config;
+    const struct ai_key *key;
+    struct ai *ai;
+    struct str body;
+    struct http_response reply;
+};
+
+/* --- what is shown --- */
+
+/* s without the key, wherever it stands. */
+static struct str masked(struct arena *a, struct str s, struct str key)
+{
+    struct buf b;
+    ptrdiff_t at;
+    buf_init(&b);
+    while (key.n && (at = str_find(s, key)) >= 0) {
+        buf_add_str(&b, str_from(s.p, (size_t)at));
+        buf_add_lit(&b, "***");
+        s = str_skip(s, (size_t)at + key.n);
+    }
+    buf_add_str(&b, s);
+    struct str out = str_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+/* The beginning, without bytes that a terminal would obey. */
+static void print_text(struct str s)
+{
+    size_t n = s.n < SHOWN_BYTES_MAX ? s.n : SHOWN_BYTES_MAX;
+    printf("          ");
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c == '\n')
+            printf("\n          ");
+        else
+            putchar((c < 0x20 && c != '\t') || c == 0x7F ? '?' : c);
+    }
+    printf("%s\n", n < s.n ? " …" : "");
+}
+
+static void print_request(struct task *t, const struct asking *q)
+{
+    struct arena *a = task_arena(t);
+    size_t count;
+    struct str *headers = endpoint_headers(a, q->config->ai_headers, &count);
+    printf("request   POST %s\n          Content-Type: application/json\n", ai_url(q->ai));
+    printf("          %.*s\n", STR_ARG(endpoint_key_line(a, q->config->ai_key_header, STR("***"))));
+    for (size_t i = 0; i < count; i++) {
+        struct str name = str_cut(&headers[i], ':');
+        printf("          %.*s: ***\n", STR_ARG(name));
+    }
+    print_text(q->body);
+}
+
+static void print_reply(struct task *t, const struct asking *q, int64_t took_us)
+{
+    const struct http_response *r = &q->reply;
+    printf("reply     status %d after %.3f s", r->status, (double)took_us / 1e6);
+    if (r->content_type.p)
+        printf(", %.*s", STR_ARG(ai_line(task_arena(t), r->content_type)));
+    printf("\n");
+    if (r->body.n)
+        print_text(masked(task_arena(t), ai_reply_body(task_arena(t), r->body), q->key->key));
+}
+
+/* --- what is wrong --- */
+
+static const struct {
+    const char *kind, *meaning, *advice;
+} faults[] = {
+    {"dns", "DNS knows no such host",
+     "Check the host of ai.url, and the resolver of this machine."},
+    {"refused", "nothing listens at that address", "Check host and port of ai.url."},
+    {"tls", "TLS failed",
+     "A certificate of your own authority is trusted if ai.ca_file has that of the authority; an "
+     "expired one, or one for another name, must be replaced at the service."},
+    {"timeout", "there was no answer in time", "ai.timeout_ms says how long one call may take."},
+    {"cut", "the connection was lost", "A proxy or the service ended it; try again."},
+    {"unreadable", "what came back is no HTTP reply", "Check the port of ai.url."},
+    {"other", "the call failed", "Check ai.url, and the network of this machine."},
+};
+
+static const char *fault_of(struct task *t, int err)
+{
+    const char *text = arena_strdup(task_arena(t), task_error(t));
+    size_t i = 0;
+    while (strcmp(faults[i].kind, ai_fault_kind(err, text)) != 0)
+        i++;
+    return arena_printf(task_arena(t), "%s: %s. %s", faults[i].meaning, text, faults[i].advice);
+}
+
+static const struct {
+    int status;
+    const char *meaning, *advice;
+} statuses[] = {
+    {400, "the service refuses the request",
+     "If it dislikes a member of the body, ai.params replaces or removes it."},
+    {401, "the service refuses the key", "Check the key, and ai.key_header."},
+    {402, "the service wants to be paid", "Check the account that the key belongs to."},
+    {403, "the service refuses the key", "Check the key, and what it may be used for."},
+    {404, "the service does not know the model or the address", "Check ai.model and ai.url."},
+    {405, "the service does not know the address", "Check ai.url."},
+    {408, "the service took too long", "Try again."},
+    {422, "the service refuses the request",
+     "If it dislikes a member of the body, ai.params replaces or removes it."},
+    {429, "the service has a limit that is reached", "Check its limits, and those of the key."},
+};
+
+static const char *status_problem(struct task *t, const struct asking *q)
+{
+    struct arena *a = task_arena(t);
+    const struct http_response *r = &q->reply;
+    const char *meaning = "the service answers with an error", *advice = "Ask its operators.";
+    if (r->status / 100 == 3)
+        return arena_printf(
+            a,
+            "the service redirects (status %d) to %.*s. Redirects are not followed: "
+            "set ai.url to the address that answers.",
+            r->status, STR_ARG(ai_redirect_target(t, r)));
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].status == r->status) {
+            meaning = statuses[i].meaning;
+            advice = statuses[i].advice;
+        }
+    struct str words = masked(a, ai_complaint(a, r->body), q->key->key);
+    return arena_printf(a, "%s (status %d): %.*s. %s", meaning, r->status,
+                        STR_ARG(words.n ? words : STR("it does not say why")), advice);
+}
+
+static const char *verdict_problem(struct task *t, const struct asking *q, int64_t reserved)
+{
+    struct arena *a = task_arena(t);
+    struct verdict_reply v;
+    verdict_read(a, q->reply.body, &v);
+    if (!v.readable)
+        return arena_printf(a, "the service sent %.*s.",
+                            STR_ARG(masked(a, str_of(v.problem), q->key->key)));
+    printf("verdict   %s: %.*s\n", v.relevant ? "relevant" : "not relevant", STR_ARG(v.reason));
+    if (v.tokens < 0)
+        printf("tokens    not told; %lld are reserved for such a call\n", (long long)reserved);
+    else
+        printf("tokens    %lld; %lld are reserved for such a call\n", (long long)v.tokens,
+               (long long)reserved);
+    return NULL;
+}
+
+/* --- asking --- */
+
+static int give_body(struct task *t, void *arg, struct str *out)
+{
+    (void)t;
+    *out = ((const struct asking *)arg)->body;
+    return 0;
+}
+
+static const char *ask(struct task *t, struct asking *q, int64_t reserved)
+{
+    int64_t start_us = loop_now_us(task_loop(t));
+    print_request(t, q);
+    fflush(stdout);
+    int err = ai_call(t, q->ai, q->key->key, give_body, q, &q->reply);
+    if (err == ERR_INVALID)
+        return "ai.url or the key cannot be sent: one of them has a character that may not be "
+               "there.";
+    if (err)
+        return fault_of(t, err);
+    print_reply(t, q, loop_now_us(task_loop(t)) - start_us);
+    return q->reply.status / 100 == 2 ? verdict_problem(t, q, reserved) : status_problem(t, q);
+}
+
+static struct str write_body(struct task *t, const struct config *c, const struct prompt *prompt,
+                             const struct prompt_paper *paper, int64_t *reserved)
+{
+    struct prompt_model model = {.name = c->ai_model,
+                                 .temperature_milli = c->ai_temperature_milli,
+                                 .max_tokens = c->ai_max_tokens,
+                                 .params = endpoint_params(task_arena(t), c->ai_params)};
+    struct buf b;
+    buf_init(&b);
+    *reserved =
+        prompt_write(prompt_question(task_arena(t), prompt, &model, STR(QUESTION)), paper, &b);
+    struct str body = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return body;
+}
+
+const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key *key,
+                        const struct prompt_paper *paper)
+{
+    const struct config *c = &d->config;
+    struct asking q = {.config = c, .key = key};
+    struct prompt prompt;
+    const char *why;
+    int64_t reserved;
+    if (prompt_load(task_arena(t), c->ai_prompt_file, &prompt, &why))
+        return why;
+    q.body = write_body(t, c, &prompt, paper, &reserved);
+    struct metrics *metrics = metrics_open(-1, 1, 0);
+    struct http_client *client = http_client_new(
+        task_loop(t), &(struct http_client_options){
+                          .ca_file = *c->ai_ca_file ? c->ai_ca_file : NULL, .plain_h2 = true});
+    q.ai = ai_new(&(struct ai_options){.service = AI_CHAT,
+                                       .url = c->ai_url,
+                                       .path = AI_CHAT_PATH,
+                                       .headers = c->ai_headers,
+                                       .key_header = c->ai_key_header,
+                                       .timeout_ms = c->ai_timeout_ms,
+                                       .client = client,
+                                       .metrics = metrics});
+    why = ask(t, &q, reserved);
+    ai_free(q.ai);
+    http_client_free(client);
+    metrics_close(metrics);
+    return why;
+}
