@@ -107,14 +107,14 @@ def _(m):
           "other sessions end, the new one holds")
     equal(other("POST", "/api/admin/logout").status, 200, "log out")
     equal(other.me().status, 401, "is effective")
-    admin(m, "guessed")
     user(m, "guessed")
+    admin(m, "guessed")
     def guess(name, address):
         return Admin(m).login(name, "wrong wrong", [f"X-Forwarded-For: {address}"]).status
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        got = sorted(pool.map(lambda i: guess("guessed", f"9.2.0.{i}"), range(12)))
+        got = sorted(pool.map(lambda i: guess("guessed", "9.2.0.1"), range(12)))
     equal(got, [401] * 10 + [429] * 2, "ten failed guesses for an admin, then no more")
-    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.3.0.1"]).status, 200,
+    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.2.0.1"]).status, 200,
           "a user of that name is another one")
     equal(guess("nobody", "9.4.0.1"), 401, "an unknown name looks alike")
     rows = [(a, o, json.loads(d or "{}").get("error")) for a, o, d in sql(

@@ -33,7 +33,7 @@ static int do_register(struct task *t, struct api_call *c, struct json_writer *w
         return err;
     err = password_hash_new(t, n->passwords, password, &u.password_hash);
     if (err == ERR_BUSY)
-        attempts_forgive(t, n->registrations, &who); /* it cost nothing, and may be tried again */
+        attempts_return(t, n->registrations, &who); /* it cost nothing, and may be tried again */
     if (!err)
         err = user_create(t, n->sql, &u, &uid);
     if (err == ERR_EXISTS)

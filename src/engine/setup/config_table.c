@@ -67,6 +67,8 @@ const struct setting settings[] = {
            "balance of a newly registered user, in cents"),
     NUMBER("new_user.hourly_max", new_user_hourly_max, "20", 1, 100000,
            "registrations that one address may try in an hour; a campus may share one address"),
+    NUMBER("login.address_max", login_address_max, "2000", 1, 1000000,
+           "failed log-ins that one address may make in five minutes; a campus may share one"),
     OTHER("local_develop_mode", SETTING_SWITCH, local_develop_mode, "false",
           "for debugging on your own machine: persist_user_info takes effect"),
     OTHER("persist_user_info", SETTING_SWITCH, persist_user_info, "true",

@@ -42,7 +42,8 @@ struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours
 
 extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
 extern const struct str key_registrations; /* the same, of registrations */
-/* sorted set: attempts -> when, ms. realm: struct attempt; what: "name", "address" */
+/* sorted set: attempts -> when, ms. realm: struct attempt; what: "pair", "name", "address"; and
+ * "known": a string, for 30 days */
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
 
 /* --- money: no TTL, MySQL may not have it yet; engine/money/ledger.c --- */
