@@ -417,7 +417,8 @@ def _(m):
         equal(other("POST" if way else "GET", path + way).status, 404,
               f"not another's: {way or 'show'}")
     equal(api("POST", path + "/pause").body["state"], "PAUSED", "pause")
-    equal(api("POST", path + "/resume").body["state"], "RUNNING", "resume")
+    equal(api("POST", path + "/resume").body["state"], "QUEUED", "resume: it was never started")
+    equal(api("GET", path).body["start_time"], None, "so it has no start")
     equal(api("POST", path + "/terminate").body["state"], "CANCELLED", "terminate")
     equal(api("POST", path + "/resume").error[:2], (409, "conflict"), "which is final")
     equal(api("GET", path).body["state"], "CANCELLED", "for good")

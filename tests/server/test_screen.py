@@ -167,6 +167,12 @@ def no_money(m, sim):
     equal(v["reason_code"], "funds", "in a word for programs, too")
     ok(0 <= float(api.me().body["balance"]) < 60, "what is left is not enough for one more",
        api.me().body)
+    cli(m, "user", "deduct", "frank", api.me().body["balance"])
+    r = act(api, qid, "resume")
+    equal(r.error, (402, "funds", None), "without money it is not resumed")
+    ok("the balance is 0.00" in r.body["error"]["message"] and
+       "is missing" in r.body["error"]["message"], "which says what is missing", r)
+    equal(view(api, qid)["state"], "PAUSED", "it stays as it was")
     cli(m, "user", "recharge", "frank", "50000")
     equal(act(api, qid, "resume").status, 200, "after a recharge")
     ok(reaches(api, qid, "DONE"), "it goes on to its end")

@@ -80,7 +80,8 @@ static int pause_run(struct task *t, struct api_call *c, struct json_writer *w)
 
 static int resume_run(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    return control(t, c, w, RUN_RESUME);
+    int err = run_check_funds(t, c->node->runs, id_of(c), RUN_RESUME);
+    return err ? err : control(t, c, w, RUN_RESUME);
 }
 
 static int terminate_run(struct task *t, struct api_call *c, struct json_writer *w)
@@ -97,6 +98,8 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
         err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == 0)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
+    if (!err)
+        err = run_check_funds(t, c->node->runs, id_of(c), RUN_RETRY_FAILED);
     if (!err && v.state == RUN_DONE)
         err = archive_recall(t, c->node->archive, id_of(c));
     return err ? err : control(t, c, w, RUN_RETRY_FAILED);
