@@ -55,6 +55,9 @@ def _(m):
         r = api.register(name)
         equal(r.error, (400, "invalid", "username"), f"no name: {name!r}", r)
     equal(api.register("ＡＢＣ").error[0], 409, "fullwidth letters are the same name")
+    admin(m, "admin")
+    for name in ["ADMIN", "\u0430dmin", "а-b_c".replace("а", "\u0430"), "\u0410\u0412\u0421"]:
+        equal(api.register(name).error, (409, "exists", None), f"looks like another: {name!r}")
     for password, status in {
             "1234567": 400, "12345678": 201, "x" * 72: 201, "x" * 73: 400, "密" * 24: 201,
             "密" * 25: 400, "'; DROP--": 201, "a\u0000bcdefgh": 400, "😀😀": 201}.items():
@@ -281,6 +284,26 @@ def _(m):
         equal(sql(m, "SELECT source, kind, cents FROM billing_log ORDER BY source, number"),
               [["redis", "deduction", "234"], ["mysql", "recharge", "1234"]], "both are in the log")
         equal(sql(m, "SELECT balance FROM user_info"), [["10.00"]], "and in the balance")
+
+
+@with_server("what the log-in page knows", MILLRACE_CONTACT="Li Ming")
+def _(m):
+    def welcome(api=None):
+        cookie = [f"Cookie: millrace_session={api.token}"] if api else []
+        body = json.loads(http(m.port, "/api/welcome", headers=cookie).body)
+        return {k: v for k, v in body.items() if k != "success"}
+    fresh = {"registration": True, "banned": False, "contact": "Li Ming"}
+    equal(welcome(), fresh, "to a stranger")
+    api, other = user(m, "asher"), user(m, "other")
+    equal(welcome(api), fresh, "to a user")
+    other("POST", "/api/logout")
+    equal(welcome(other), fresh, "to a user who has logged out")
+    cli(m, "user", "ban", "asher")
+    equal((api.me().status, welcome(api)), (401, {**fresh, "banned": True}),
+          "a session that a ban has ended")
+    equal(welcome(other), fresh, "which is told to nobody else")
+    cli(m, "user", "unban", "asher")
+    equal(welcome(api), fresh, "and not when the ban is over")
 
 
 @with_server("registration can be closed")

@@ -67,6 +67,8 @@ const struct setting settings[] = {
            "balance of a newly registered user, in cents"),
     NUMBER("new_user.hourly_max", new_user_hourly_max, "20", 1, 100000,
            "registrations that one address may try in an hour; a campus may share one address"),
+    TEXT("contact", contact, "", 0, NULL,
+         "whom users may ask for money or help, shown on the pages: Li Ming, li@uni.example"),
     NUMBER("login.address_max", login_address_max, "2000", 1, 1000000,
            "failed log-ins that one address may make in five minutes; a campus may share one"),
     OTHER("local_develop_mode", SETTING_SWITCH, local_develop_mode, "false",
