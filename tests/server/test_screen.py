@@ -180,6 +180,29 @@ def no_money(m, sim):
           (total, None, None), "with all papers")
 
 
+def streams(m, sim):
+    api, other = person(m, "gina", permission=1), person(m, "hugo", permission=1)
+    sim.reset()
+    qid, _ = submit(api, 100)
+    theirs, _ = submit(other, 100)
+    act(api, qid, "pause")
+    act(other, theirs, "pause")
+    def stream(of, run):
+        s = socket.create_connection(("127.0.0.1", m.port), 10)
+        s.sendall(f"GET /api/queries/{run}/events HTTP/1.1\r\nHost: t\r\n"
+                  f"Authorization: Bearer {of.token}\r\n\r\n".encode())
+        return s, int(s.recv(4096).split()[1])
+    open_ones = [stream(api, qid) for _ in range(25)]
+    equal([status for _, status in open_ones], [200] * 20 + [429] * 5,
+          "a user has twenty event streams, over all nodes")
+    equal(stream(other, theirs)[1], 200, "another user has others")
+    for s, _ in open_ones:
+        s.close()
+    ok(wait_for(lambda: stream(api, qid)[1] == 200, 20), "those that are closed count no more")
+    act(api, qid, "terminate")
+    act(other, theirs, "terminate")
+
+
 def ends_by_itself(m, sim):
     api = person(m, "grace", permission=1)
     qid, _ = submit(api, 300)
@@ -198,7 +221,7 @@ def ends_by_itself(m, sim):
 
 @with_screening("runs", "--latency-ms", "200")
 def _(m, sim):
-    for part in (one_run, workers, control, no_money, ends_by_itself):
+    for part in (one_run, workers, control, no_money, streams, ends_by_itself):
         began = time.monotonic()
         part(m, sim)
         note(f"{part.__name__}: {time.monotonic() - began:.1f} s")
