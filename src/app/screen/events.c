@@ -93,7 +93,7 @@ static int watch(struct task *t, struct api_call *c, struct watching *w, struct 
     int err = sse_begin(t, c->x);
     if (!err)
         err = send(t, c->x, w, "state", rate_of(w, loop_now_ms(task_loop(t))));
-    while (!err && !run_state_final(w->view.state) && !http_draining(c->x)) {
+    while (!err && !run_state_final(w->view.state) && !http_draining(c->x) && !http_gone(c->x)) {
         err = backoff_wait(t, &(struct backoff){.ms = EACH_MS});
         struct task_scope scope = task_scope(t);
         if (!err)
