@@ -118,6 +118,10 @@ def _(m):
     r = cli(m, "admin", "unlock", "chief")
     equal((r.returncode, r.stdout), (0, "no failed log-ins were counted\n"), "a repeat is harmless",
           r.stderr)
+    equal(sql(m, "SELECT action, JSON_VALUE(details, '$.target') FROM admin_audit"
+              " WHERE action LIKE '%.unlock' ORDER BY id"),
+          [["user.unlock", "victim"], ["admin.unlock", "chief"], ["admin.unlock", "chief"]],
+          "all of it is noted")
 
 
 @with_server("an address has a limit of its own", MILLRACE_TRUSTED_PROXIES="127.0.0.1",

@@ -479,7 +479,8 @@ def hold_up(m, sim):
     root("POST", "/api/admin/switches", {"name": "new_runs", "on": True})
     ok(wait_for(lambda: status()["finished"] > 4, 15), "and starts when it may", status())
     link = redis_link(m)
-    workers = lambda: sum(map(int, link("HVALS", f"user:{uid}:workers")))
+    workers = lambda: sum(
+        int(claim.split(b"@")[0]) for claim in link("HVALS", f"user:{uid}:workers"))
     follow_permission(root, uid, status, workers)
     follow_keys(root, sim)
     stop_for_a_ban(m, sim, root, uid, qid, workers)

@@ -533,6 +533,12 @@ static void test_funds(struct task *t, void *arg)
            "it says what is missing");
     check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("300")) == 0);
     is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "enough for one more paper");
+    check(control(t, &n, id, RUN_FINISH, "DONE") == 0);
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("199")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), ERR_FUNDS,
+           "to try again: less than its cheapest paper costs");
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("200")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), 0, "enough for that");
     close_node(t, &n);
 }
 
