@@ -378,13 +378,17 @@ static void clamp(const struct call *c, size_t count, size_t *from, size_t *to)
 static const struct redis_reply *range_of(const struct call *c)
 {
     struct value *v = get_own(c);
-    size_t from, to;
-    check(c->argc == 4);
+    size_t from, to, n = 0;
+    bool scores = c->argc == 5 && is(c->argv[4], "WITHSCORES");
+    check(c->argc == 4 || scores);
     clamp(c, v ? v->count : 0, &from, &to);
-    const struct redis_reply **items = reply_items(c->a, to - from);
-    for (size_t i = from; i < to; i++)
-        items[i - from] = reply_str(c->a, v->items[i].a);
-    return reply_array(c->a, to - from, items);
+    const struct redis_reply **items = reply_items(c->a, 2 * (to - from));
+    for (size_t i = from; i < to; i++) {
+        items[n++] = reply_str(c->a, v->items[i].a);
+        if (scores)
+            items[n++] = reply_str(c->a, str_int(c->a, v->items[i].score));
+    }
+    return reply_array(c->a, n, items);
 }
 
 /* --- sets --- */

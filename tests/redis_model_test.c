@@ -117,6 +117,7 @@ static bool one(struct task *t, struct redis *r)
         {STR("ZADD"), z, STR("GT"), small(t), m},
         {STR("ZREM"), z, m, n},
         {STR("ZRANGE"), z, small(t), small(t)},
+        {STR("ZRANGE"), z, small(t), small(t), STR("WITHSCORES")},
         {STR("ZRANGEBYSCORE"), z, STR("-inf"), small(t)},
         {STR("ZSCORE"), z, m},
     };

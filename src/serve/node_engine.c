@@ -126,7 +126,7 @@ struct node_engine *node_engine_new(struct node *n)
                                                              .incarnation = n->incarnation,
                                                              .drained = &n->drained});
     n->passwords = passwords_new();
-    n->attempts = attempts_new(n->redis, n->metrics);
+    n->attempts = attempts_new(n->redis, n->metrics, n->config->login_address_max);
     n->registrations =
         attempts_new_registrations(n->redis, n->metrics, n->config->new_user_hourly_max);
     n->switches = switches_new(n->sql);

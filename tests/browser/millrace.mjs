@@ -54,6 +54,7 @@ export class Millrace {
             MILLRACE_NODES: "2",
             MILLRACE_SAMPLE_PAPERS: String(papers),
             MILLRACE_DEMO_ACCOUNTS: "false",
+            MILLRACE_CONTACT: "Li Ming, li@uni.example",
             MILLRACE_WEB_DIR: join(ROOT, "web/dist"),
         };
         m.port = await freePort();

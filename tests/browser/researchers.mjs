@@ -43,6 +43,59 @@ smoke("from log-in to a result", async ({ m, browser }) => {
     await context.close();
 });
 
+/* An admin's hand, without a page. */
+async function turn(m, body) {
+    const send = (path, value, token) =>
+        fetch(m.url + path, {
+            method: "POST",
+            headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
+            body: JSON.stringify(value),
+        }).then((r) => r.json());
+    const admin = { username: "doorkeeper", password: PASSWORD };
+    const { token } = await send("/api/admin/login", admin, "");
+    return (await send("/api/admin/switches", body, token)).success;
+}
+
+const TOLD = {
+    "en-US": { money: "Ask Li Ming", banned: "account is banned", closed: "cannot be created" },
+    "zh-CN": { money: "请联系Li Ming", banned: "账户已被封禁", closed: "不开放注册" },
+};
+
+smoke("no money, banned, registration closed", async ({ m, browser }) => {
+    m.cli("admin", "add", "doorkeeper");
+    for (const locale of ["en-US", "zh-CN"]) {
+        const name = `barred-${locale}`;
+        m.user(name, "0.00");
+        const context = await person(browser, m.url, { locale });
+        const page = await context.newPage();
+        await login(page, name);
+        const note = await page.textContent(at("no-money"));
+        ok(
+            note.includes(TOLD[locale].money),
+            `${locale}: a user with 0.00 is told whom to ask`,
+            note,
+        );
+        m.cli("user", "ban", name);
+        await page.goto("/#/account");
+        const why = await page.textContent(at("banned"));
+        ok(
+            why.includes(TOLD[locale].banned) && why.includes("li@uni.example"),
+            `${locale}: a ban is told to the page that is open`,
+            why,
+        );
+        equal(await page.locator(".toast").count(), 0, "and not called the end of a session");
+        await page.waitForSelector(at("swap"));
+        ok(await turn(m, { name: "registration", on: false }), "registration is closed");
+        await page.reload();
+        const closed = await page.textContent(at("closed"));
+        ok(closed.includes(TOLD[locale].closed), `${locale}: the page says so`, closed);
+        equal(await page.locator(at("swap")).count(), 0, "and offers no account");
+        ok(await turn(m, { name: "registration", on: true }), "it is opened again");
+        equal(context.wrong, [], "no error in the console");
+        await context.close();
+    }
+});
+
 for (const locale of ["en-US", "zh-CN"])
     test(`from registration to download, ${locale}`, async ({ m, browser }) => {
         const name = locale === "en-US" ? "grace" : "研究者";

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+from admins import HASH, Admin, admin
 from client import PASSWORD, Api, cli, second, user, with_server
 from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link,
                      run_tests, sql, test, wait_for)
@@ -54,6 +55,9 @@ def _(m):
         r = api.register(name)
         equal(r.error, (400, "invalid", "username"), f"no name: {name!r}", r)
     equal(api.register("ＡＢＣ").error[0], 409, "fullwidth letters are the same name")
+    admin(m, "admin")
+    for name in ["ADMIN", "\u0430dmin", "а-b_c".replace("а", "\u0430"), "\u0410\u0412\u0421"]:
+        equal(api.register(name).error, (409, "exists", None), f"looks like another: {name!r}")
     for password, status in {
             "1234567": 400, "12345678": 201, "x" * 72: 201, "x" * 73: 400, "密" * 24: 201,
             "密" * 25: 400, "'; DROP--": 201, "a\u0000bcdefgh": 400, "😀😀": 201}.items():
@@ -91,17 +95,66 @@ def _(m):
         times[name] = time.monotonic() - began
     ok(0.5 < times["victim"] / times["nobody-here"] < 2, "and take as long", times)
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        statuses = [r.status for r in pool.map(lambda i: guess("victim", f"9.2.0.{i}"), range(20))]
-    equal((statuses.count(401), statuses.count(429)), (6, 14),
-          "ten failed ones for a user, then no more", statuses)
-    r = guess("victim", "9.3.0.1")
+        statuses = [r.status for r in pool.map(lambda i: guess("victim", "9.2.0.1"), range(20))]
+    equal((statuses.count(401), statuses.count(429)), (10, 10),
+          "ten failed ones for a user at an address, then no more", statuses)
+    r = guess("victim", "9.2.0.1")
     ok(r.error[1] == "rate" and 0 < int(r.headers["retry-after"]) <= 300,
        "it says when to come back", r.headers)
-    equal(Api(m).login("victim").status, 429, "the right password does not help then")
+    home, away = ["X-Forwarded-For: 9.3.0.1"], ["X-Forwarded-For: 9.2.0.1"]
+    equal(Api(m).login("victim", headers=away).status, 429,
+          "the right password does not help there")
+    equal(Api(m).login("victim", headers=home).status, 200, "it does elsewhere")
+    equal([cli(m, "user", "unlock", name).returncode for name in ("victim", "not-there")], [0, 1],
+          "an operator unlocks a user")
+    equal(Api(m).login("victim", headers=away).status, 200, "who may log in at once")
+    admin(m, "chief")
     for i in range(10):
-        guess(f"some-body-{i}", "9.9.9.9")
-    equal(guess("some-body-else", "9.9.9.9").status, 429, "ten for an address")
-    equal(guess("some-body-else", "9.9.9.8").status, 401, "another address may")
+        Admin(m).login("chief", "wrong wrong")
+    equal(Admin(m).login("chief").status, 429, "an admin is locked out on the machine itself")
+    r = cli(m, "admin", "unlock", "Chief")
+    equal((r.returncode, r.stdout), (0, "unlocked\n"), "unlocked", r.stderr)
+    equal(Admin(m).login("chief").status, 200, "and is let in")
+    r = cli(m, "admin", "unlock", "chief")
+    equal((r.returncode, r.stdout), (0, "no failed log-ins were counted\n"), "a repeat is harmless",
+          r.stderr)
+    equal(sql(m, "SELECT action, JSON_VALUE(details, '$.target') FROM admin_audit"
+              " WHERE action LIKE '%.unlock' ORDER BY id"),
+          [["user.unlock", "victim"], ["admin.unlock", "chief"], ["admin.unlock", "chief"]],
+          "all of it is noted")
+
+
+@with_server("an address has a limit of its own", MILLRACE_TRUSTED_PROXIES="127.0.0.1",
+             MILLRACE_LOGIN_ADDRESS_MAX="20")
+def _(m):
+    sql(m, "INSERT INTO user_info (username, username_folded, password) VALUES " + ", ".join(
+        f"('student{i}', 'student{i}', '{HASH}')" for i in range(3)))
+    def login(name, address, password=PASSWORD):
+        return Api(m).login(name, password, [f"X-Forwarded-For: {address}"]).status
+    equal(login("student0", "9.9.9.9"), 200, "a user logs in from there")
+    for i in range(20):
+        login(f"some-body-{i}", "9.9.9.9", "wrong wrong")
+    equal(login("student1", "9.9.9.9"), 429, "after twenty failed ones a stranger there is refused")
+    equal(login("student0", "9.9.9.9"), 200, "a user who was there before is not")
+    equal(login("student2", "9.9.9.8"), 200, "another address may")
+
+
+@with_server("a campus is one address", MILLRACE_TRUSTED_PROXIES="127.0.0.1")
+def _(m):
+    students = 1000
+    sql(m, "INSERT INTO user_info (username, username_folded, password) VALUES " + ", ".join(
+        f"('student{i}', 'student{i}', '{HASH}')" for i in range(students + 1)))
+    def login(name, password=PASSWORD):
+        return Api(m).login(name, password, ["X-Forwarded-For: 9.0.0.1"]).status
+    def one(i):
+        wrong = login(f"student{students}", "wrong wrong") if i % (students // 50) == 0 else None
+        return login(f"student{i}"), wrong
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        statuses = list(pool.map(one, range(students)))
+    equal({right for right, _ in statuses}, {200}, "a thousand users log in from one address")
+    wrongs = [w for _, w in statuses if w]
+    equal((len(wrongs), wrongs.count(401), wrongs.count(429)), (50, 10, 40),
+          "while one guesses fifty times, and is refused after ten")
 
 
 @with_server("registrations are limited", MILLRACE_TRUSTED_PROXIES="127.0.0.1",
@@ -235,6 +288,26 @@ def _(m):
         equal(sql(m, "SELECT source, kind, cents FROM billing_log ORDER BY source, number"),
               [["redis", "deduction", "234"], ["mysql", "recharge", "1234"]], "both are in the log")
         equal(sql(m, "SELECT balance FROM user_info"), [["10.00"]], "and in the balance")
+
+
+@with_server("what the log-in page knows", MILLRACE_CONTACT="Li Ming")
+def _(m):
+    def welcome(api=None):
+        cookie = [f"Cookie: millrace_session={api.token}"] if api else []
+        body = json.loads(http(m.port, "/api/welcome", headers=cookie).body)
+        return {k: v for k, v in body.items() if k != "success"}
+    fresh = {"registration": True, "banned": False, "contact": "Li Ming"}
+    equal(welcome(), fresh, "to a stranger")
+    api, other = user(m, "asher"), user(m, "other")
+    equal(welcome(api), fresh, "to a user")
+    other("POST", "/api/logout")
+    equal(welcome(other), fresh, "to a user who has logged out")
+    cli(m, "user", "ban", "asher")
+    equal((api.me().status, welcome(api)), (401, {**fresh, "banned": True}),
+          "a session that a ban has ended")
+    equal(welcome(other), fresh, "which is told to nobody else")
+    cli(m, "user", "unban", "asher")
+    equal(welcome(api), fresh, "and not when the ban is over")
 
 
 @with_server("registration can be closed")
@@ -371,7 +444,8 @@ def _(m):
         equal(other("POST" if way else "GET", path + way).status, 404,
               f"not another's: {way or 'show'}")
     equal(api("POST", path + "/pause").body["state"], "PAUSED", "pause")
-    equal(api("POST", path + "/resume").body["state"], "RUNNING", "resume")
+    equal(api("POST", path + "/resume").body["state"], "QUEUED", "resume: it was never started")
+    equal(api("GET", path).body["start_time"], None, "so it has no start")
     equal(api("POST", path + "/terminate").body["state"], "CANCELLED", "terminate")
     equal(api("POST", path + "/resume").error[:2], (409, "conflict"), "which is final")
     equal(api("GET", path).body["state"], "CANCELLED", "for good")

@@ -107,14 +107,14 @@ def _(m):
           "other sessions end, the new one holds")
     equal(other("POST", "/api/admin/logout").status, 200, "log out")
     equal(other.me().status, 401, "is effective")
-    admin(m, "guessed")
     user(m, "guessed")
+    admin(m, "guessed")
     def guess(name, address):
         return Admin(m).login(name, "wrong wrong", [f"X-Forwarded-For: {address}"]).status
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        got = sorted(pool.map(lambda i: guess("guessed", f"9.2.0.{i}"), range(12)))
+        got = sorted(pool.map(lambda i: guess("guessed", "9.2.0.1"), range(12)))
     equal(got, [401] * 10 + [429] * 2, "ten failed guesses for an admin, then no more")
-    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.3.0.1"]).status, 200,
+    equal(Api(m).login("guessed", headers=["X-Forwarded-For: 9.2.0.1"]).status, 200,
           "a user of that name is another one")
     equal(guess("nobody", "9.4.0.1"), 401, "an unknown name looks alike")
     rows = [(a, o, json.loads(d or "{}").get("error")) for a, o, d in sql(
@@ -311,6 +311,7 @@ def _(m):
         return seen
     for limit in (1, 7, 200):
         equal(walk("", limit), everybody, f"all users, {limit} at a time")
+        equal(walk("&q=", limit), everybody, "all of them if nothing is looked for")
         equal(walk("&q=ZOE_", limit), [f"Zoe_{i:02}" for i in range(25)],
               "by the beginning of the name")
         equal(walk("&q=25", limit), [everybody[24], "25", "2500"], "by number, then by name")
@@ -548,22 +549,16 @@ def _(m):
             return Api(server).register(f"r{random.randrange(10 ** 9)}").status
         for enabled, status in ((False, 403), (True, 201)):
             r = root("POST", "/api/admin/toggle_registration", {"enabled": enabled})
-            began = time.monotonic()
             equal(r.body, {"success": True, "enabled": enabled}, f"registration {enabled}")
-            wait_for(
-                lambda: Api(n).register("somebody", "short").status == (400 if enabled else 403), 5)
-            took = time.monotonic() - began
-            ok(took < 1 * SCALE, "seen by another server within a second", took)
-            equal(seen(n), status, "and holds there")
+            equal(Api(n).register("somebody", "short").status, 400 if enabled else 403,
+                  "another server has it when the request is answered")
+            equal(seen(n), status, "and holds to it")
         there = Admin(n)
         there.login("root")
         root("POST", "/api/admin/switches",
              {"name": "new_runs", "on": False, "reason": "maintenance"})
-        began = time.monotonic()
         state = lambda api: {
             s["name"]: s["on"] for s in api("GET", "/api/admin/switches").body["switches"]}
-        wait_for(lambda: not state(there)["new_runs"], 5)
-        ok(time.monotonic() - began < 1 * SCALE, "so is the other one", time.monotonic() - began)
         equal(state(there), {"registration": True, "new_runs": False}, "and nothing else")
         root("POST", "/api/admin/toggle_registration", {"enabled": False})
     with second(m) as n:
@@ -649,6 +644,61 @@ def by_time(m, root, walk):
 
 
 MANY = 60000
+
+
+@with_papers("a switch is effective when it is answered")
+def _(m):
+    """Fifty times off, on either of two servers: nothing is accepted after the answer."""
+    root, waits = admin(m, "root"), user(m, "waits")
+    cli(m, "user", "recharge", "waits", "1000000")
+    root("POST", f"/api/admin/users/{uid_of(waits)}/permission", {"permission": 1000})
+    def turn(api, name, on):
+        assert api("POST", "/api/admin/switches", {"name": name, "on": on}).status == 200
+    with second(m) as n:
+        wait_for(n.ready, 30)
+        there = Admin(n)
+        there.login("root")
+        late, accepted = [], []
+        for i in range(50):
+            far = (root, Api(n)) if i % 2 else (there, Api(m))
+            turn(far[0], "registration", False)
+            late.append(far[1].register(f"late{i}", "short").status)
+            turn(far[0], "registration", True)
+            accepted.append(far[1].register(f"soon{i}", "short").status)
+        equal((set(late), set(accepted)), ({403}, {400}),
+              "registration is closed and open when the other server says so")
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for i in range(3):
+                flood = [pool.submit(lambda k=k: Api(n).register(f"f{i}-{k}").status)
+                         for k in range(4)]
+                time.sleep(0.1 * i)
+                turn(root, "registration", False)
+                there_were = sql(m, "SELECT COUNT(*) FROM user_info")
+                statuses = {f.result() for f in flood}
+                equal((sql(m, "SELECT COUNT(*) FROM user_info"), statuses <= {201, 403, 503}),
+                      (there_were, True), "passwords that are hashed meanwhile make no account",
+                      statuses)
+                turn(root, "registration", True)
+        turn(root, "new_runs", False)
+        journal = min(waits("GET", "/api/journals").body["journals"],
+                      key=lambda j: sum(j["years"].values()))
+        wish = {"question": "Wet?", "journals": [journal["name"]], "year_from": 1900,
+                "year_to": 2100}
+        for _ in range(60):
+            assert waits("POST", "/api/queries", wish).status == 202
+        off = []  # [from, to]: when it was off, by the clock of this machine
+        for i in range(50):
+            far = there if i % 2 else root
+            turn(far, "new_runs", True)
+            time.sleep(0.02 * (i % 5))
+            turn(far, "new_runs", False)
+            off.append((time.time(), time.sleep(0.05) or time.time()))
+        starts = [float(t) for t, in sql(m, "SELECT UNIX_TIMESTAMP(CONVERT_TZ(start_time, '+00:00',"
+                                         " @@session.time_zone)) FROM query_log"
+                                         " WHERE start_time IS NOT NULL")]
+        ok(starts, "runs have started")
+        equal([t for t in starts if any(a < t < b for a, b in off)], [],
+              "but none after new_runs was turned off")
 
 
 @with_server("a long audit log")

@@ -168,11 +168,40 @@ def no_money(m, sim):
     equal(v["reason_code"], "funds", "in a word for programs, too")
     ok(0 <= float(api.me().body["balance"]) < 60, "what is left is not enough for one more",
        api.me().body)
+    cli(m, "user", "deduct", "frank", api.me().body["balance"])
+    r = act(api, qid, "resume")
+    equal(r.error, (402, "funds", None), "without money it is not resumed")
+    ok("the balance is 0.00" in r.body["error"]["message"] and
+       "is missing" in r.body["error"]["message"], "which says what is missing", r)
+    equal(view(api, qid)["state"], "PAUSED", "it stays as it was")
     cli(m, "user", "recharge", "frank", "50000")
     equal(act(api, qid, "resume").status, 200, "after a recharge")
     ok(reaches(api, qid, "DONE"), "it goes on to its end")
     equal((view(api, qid)["finished"], view(api, qid)["reason"], view(api, qid)["reason_code"]),
           (total, None, None), "with all papers")
+
+
+def streams(m, sim):
+    api, other = person(m, "gina", permission=1), person(m, "hugo", permission=1)
+    sim.reset()
+    qid, _ = submit(api, 100)
+    theirs, _ = submit(other, 100)
+    act(api, qid, "pause")
+    act(other, theirs, "pause")
+    def stream(of, run):
+        s = socket.create_connection(("127.0.0.1", m.port), 10)
+        s.sendall(f"GET /api/queries/{run}/events HTTP/1.1\r\nHost: t\r\n"
+                  f"Authorization: Bearer {of.token}\r\n\r\n".encode())
+        return s, int(s.recv(4096).split()[1])
+    open_ones = [stream(api, qid) for _ in range(25)]
+    equal([status for _, status in open_ones], [200] * 20 + [429] * 5,
+          "a user has twenty event streams, over all nodes")
+    equal(stream(other, theirs)[1], 200, "another user has others")
+    for s, _ in open_ones:
+        s.close()
+    ok(wait_for(lambda: stream(api, qid)[1] == 200, 20), "those that are closed count no more")
+    act(api, qid, "terminate")
+    act(other, theirs, "terminate")
 
 
 def ends_by_itself(m, sim):
@@ -193,7 +222,7 @@ def ends_by_itself(m, sim):
 
 @with_screening("runs", "--latency-ms", "200")
 def _(m, sim):
-    for part in (one_run, workers, control, no_money, ends_by_itself):
+    for part in (one_run, workers, control, no_money, streams, ends_by_itself):
         began = time.monotonic()
         part(m, sim)
         note(f"{part.__name__}: {time.monotonic() - began:.1f} s")

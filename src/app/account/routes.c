@@ -11,37 +11,99 @@
 
 /* --- register --- */
 
+struct registration {
+    const struct user_new *user;
+    int64_t uid;
+};
+
+/* Registration may have been closed while the password was hashed: the switch is read in the same
+ * transaction. */
+static int register_user(struct task *t, struct sql *c, void *arg)
+{
+    struct registration *r = arg;
+    bool open;
+    int err = switch_read(t, c, SWITCH_REGISTRATION, &open);
+    if (!err && !open)
+        err = task_fail(t, ERR_FORBIDDEN, "registration is closed");
+    return err ? err : user_create_on(t, c, r->user, &r->uid);
+}
+
+static int refuse_closed(struct task *t, struct node *n)
+{
+    int err = switches_look(t, n->switches);
+    if (!err && !switch_on(n->switches, SWITCH_REGISTRATION))
+        err = task_fail(t, ERR_FORBIDDEN, "registration is closed");
+    return err;
+}
+
+static int refuse_lookalike(struct task *t, struct node *n, struct str name)
+{
+    bool taken;
+    int err = user_name_taken(t, n->sql, name, &taken);
+    if (!err && taken)
+        err = task_fail(t, ERR_EXISTS, "this user name is taken, or looks like one that is");
+    return err;
+}
+
+/* The name is looked for before the password is hashed, which takes longer. */
+static int create(struct task *t, struct api_call *c, struct user_new *u, int64_t *uid)
+{
+    struct node *n = c->node;
+    struct attempt who;
+    struct registration r = {.user = u};
+    int err = api_attempt_register(t, c, &who);
+    if (!err)
+        err = refuse_lookalike(t, n, u->username);
+    if (err)
+        return err;
+    err = password_hash_new(t, n->passwords, api_text(c, "password"), &u->password_hash);
+    if (err == ERR_BUSY)
+        attempts_return(t, n->registrations, &who); /* it cost nothing, and may be tried again */
+    if (!err)
+        err = sql_tx(t, n->sql, register_user, &r);
+    *uid = r.uid;
+    return err == ERR_EXISTS ? task_fail(t, err, "this user name is taken") : err;
+}
+
 static int do_register(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
     struct user_new u = {.username = api_text(c, "username"),
                          .permission = n->config->new_user_permission,
                          .opening_cents = n->config->new_user_balance_cents};
-    struct str password = api_text(c, "password");
-    if (!switch_on(n->switches, SWITCH_REGISTRATION))
-        return task_fail(t, ERR_FORBIDDEN, "registration is closed");
+    int64_t uid;
+    int err = refuse_closed(t, n);
+    if (err)
+        return err;
     const char *why = user_name_problem(u.username);
     if (why)
         return api_refuse(t, c, "username", "%s", why);
-    why = user_password_problem(password);
+    why = user_password_problem(api_text(c, "password"));
     if (why)
         return api_refuse(t, c, "password", "%s", why);
-    struct attempt who;
-    int64_t uid;
-    int err = api_attempt_register(t, c, &who);
-    if (err)
-        return err;
-    err = password_hash_new(t, n->passwords, password, &u.password_hash);
-    if (err == ERR_BUSY)
-        attempts_forgive(t, n->registrations, &who); /* it cost nothing, and may be tried again */
-    if (!err)
-        err = user_create(t, n->sql, &u, &uid);
-    if (err == ERR_EXISTS)
-        return task_fail(t, ERR_EXISTS, "this user name is taken");
+    err = create(t, c, &u, &uid);
     if (err)
         return err;
     c->degraded = !cache_trusts_redis(n->cache);
     jw_put_int(w, "uid", uid);
+    return 0;
+}
+
+/* --- before anyone has logged in --- */
+
+static int welcome(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct node *n = c->node;
+    bool banned = false;
+    if (switches_look(t, n->switches)) /* as seen last, then */
+        c->degraded = true;
+    struct str token = http_cookie(c->x, API_COOKIE);
+    int err = token.p ? session_banned(t, n->cache, token, &banned) : 0;
+    if (err)
+        return err;
+    jw_put_bool(w, "registration", switch_on(n->switches, SWITCH_REGISTRATION));
+    jw_put_bool(w, "banned", banned);
+    jw_put_str(w, "contact", str_of(n->config->contact));
     return 0;
 }
 
@@ -118,7 +180,15 @@ static const struct api_field me_reply[] = {
      .about = "papers judged at the same time, over all runs"},
     API_END,
 };
+static const struct api_field welcome_reply[] = {
+    {"registration", API_BOOL, .about = "new accounts can be made"},
+    {"banned", API_BOOL, .about = "the session of this browser ended because of a ban"},
+    {"contact", API_TEXT, .most = 4096, .about = "whom users may ask; empty: not said"},
+    API_END,
+};
 const struct api_route account_routes[] = {
+    {"GET", "/api/welcome", API_PUBLIC, welcome, "What the log-in page needs to know",
+     .reply = welcome_reply},
     {"POST", "/api/register", API_PUBLIC, do_register, "Register", .body = register_body,
      .reply = uid_reply, .status = 201},
     {"POST", "/api/login", API_PUBLIC, log_in, "Log in", .body = api_login_body,

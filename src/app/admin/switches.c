@@ -1,4 +1,4 @@
-/* What can be switched on and off for all nodes, within a second. */
+/* What can be switched on and off for all nodes, before the answer. */
 #include "engine/people/switches.h"
 
 #include "app/admin/call.h"
@@ -12,7 +12,8 @@ _Static_assert(sizeof about / sizeof *about == SWITCH_COUNT, "every switch is ex
 
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    (void)t;
+    if (switches_look(t, c->node->switches)) /* as seen last, then */
+        c->degraded = true;
     jw_put_array(w, "switches");
     for (size_t i = 0; i < SWITCH_COUNT; i++) {
         jw_object(w);
@@ -56,7 +57,7 @@ static int toggle_registration(struct task *t, struct api_call *c, struct json_w
 
 static const struct api_field switch_fields[] = {
     {NAME},
-    {"on", API_BOOL, .about = "as this node knows it; others follow within a second"},
+    {"on", API_BOOL, .about = "on all nodes"},
     {"about", API_TEXT, .most = 255, .about = "what is so while it is on"},
     API_END,
 };
@@ -71,7 +72,7 @@ static const struct api_field turn_body[] = {
     API_END,
 };
 static const struct api_field turn_reply[] = {
-    {NAME}, {"on", API_BOOL, .about = "from now on"}, API_END};
+    {NAME}, {"on", API_BOOL, .about = "from now on, on all nodes"}, API_END};
 static const struct api_field enabled_fields[] = {
     {"enabled", API_BOOL, .about = "registration is open"},
     API_END,

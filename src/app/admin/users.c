@@ -134,7 +134,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     s.found = ARENA_ARRAY(task_arena(t), struct account, s.limit + 2);
-    err = s.q.p ? find_some(t, c->node->sql, &s) : find_all(t, c->node->sql, &s);
+    err = s.q.n ? find_some(t, c->node->sql, &s) : find_all(t, c->node->sql, &s);
     if (err)
         return err;
     size_t shown = (int64_t)s.count < s.limit ? s.count : (size_t)s.limit;
@@ -216,8 +216,8 @@ static int ban(struct task *t, struct api_call *c, struct json_writer *w)
 /* --- the table --- */
 
 static const struct api_field list_query[] = {
-    {"q", API_TEXT, .optional = true, .least = 1, .most = USER_NAME_CHARS_MAX,
-     .about = "how the name begins, or the number; all if absent"},
+    {"q", API_TEXT, .optional = true, .most = USER_NAME_CHARS_MAX,
+     .about = "how the name begins, or the number; all if absent or empty"},
     {ADMIN_LIMIT_FIELD},
     {ADMIN_CURSOR_FIELD},
     API_END,

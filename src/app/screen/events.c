@@ -10,6 +10,7 @@
 
 #include "app/screen/screen.h"
 #include "engine/api/run.h"
+#include "engine/api/streams.h"
 #include "engine/watch/standing.h"
 #include "loop/backoff.h"
 
@@ -98,26 +99,36 @@ static int look(struct task *t, struct http_exchange *x, const struct node *n, s
     return silent ? sse_ping(t, x) : 0;
 }
 
-int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
+static int watch(struct task *t, struct api_call *c, struct watching *w, struct api_stream *s)
 {
-    (void)unused;
-    const struct node *n = c->node;
-    struct watching w = {.id = {c->session.uid, http_param(c->x, "id")}};
-    int err = run_view(t, n->runs, w.id, &w.view);
-    if (err)
-        return err;
-    standing_tell(t, n->standing, &w.id, &w.view, 1);
-    (void)note_reason(&w);
-    c->replied = true;
-    err = sse_begin(t, c->x);
+    int err = sse_begin(t, c->x);
     if (!err)
-        err = send(t, c->x, &w, "state", rate_of(&w, loop_now_ms(task_loop(t))));
-    while (!err && !run_state_final(w.view.state) && !http_draining(c->x)) {
+        err = send(t, c->x, w, "state", rate_of(w, loop_now_ms(task_loop(t))));
+    while (!err && !run_state_final(w->view.state) && !http_draining(c->x) && !http_gone(c->x)) {
         err = backoff_wait(t, &(struct backoff){.ms = EACH_MS});
         struct task_scope scope = task_scope(t);
         if (!err)
-            err = look(t, c->x, n, &w);
+            err = look(t, c->x, c->node, w);
+        api_stream_keep(t, c->node, s);
         task_scope_end(t, scope);
     }
+    return err;
+}
+
+int screen_events(struct task *t, struct api_call *c, struct json_writer *unused)
+{
+    (void)unused;
+    struct watching w = {.id = {c->session.uid, http_param(c->x, "id")}};
+    struct api_stream s;
+    int err = run_view(t, c->node->runs, w.id, &w.view);
+    if (!err)
+        err = api_stream_open(t, c, &s);
+    if (err)
+        return err;
+    standing_tell(t, c->node->standing, &w.id, &w.view, 1);
+    (void)note_reason(&w);
+    c->replied = true;
+    err = watch(t, c, &w, &s);
+    api_stream_close(t, c->node, &s);
     return err;
 }

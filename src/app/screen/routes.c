@@ -76,6 +76,12 @@ static int control(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
+static int resume_run(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    int err = run_check_funds(t, c->node->runs, id_of(c), RUN_RESUME);
+    return err ? err : control(t, c, w);
+}
+
 /* Of a run that is DONE: one request tries all its failed papers again (SCR-7). */
 static int retry_failed(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -85,6 +91,8 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
         err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == 0)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
+    if (!err)
+        err = run_check_funds(t, c->node->runs, id_of(c), RUN_RETRY_FAILED);
     if (!err && v.state == RUN_DONE)
         err = archive_recall(t, c->node->archive, id_of(c));
     return err ? err : control(t, c, w);
@@ -119,8 +127,8 @@ const struct api_route screen_routes[] = {
     {"GET", "/api/queries/:id", API_USER, show_run, "How a run is", .reply = api_run_fields},
     {"POST", "/api/queries/:id/pause", API_USER, control, "Pause a run", .reply = api_state_reply,
      .option = RUN_PAUSE},
-    {"POST", "/api/queries/:id/resume", API_USER, control, "Resume a run", .reply = api_state_reply,
-     .option = RUN_RESUME},
+    {"POST", "/api/queries/:id/resume", API_USER, resume_run, "Resume a run",
+     .reply = api_state_reply, .option = RUN_RESUME},
     {"POST", "/api/queries/:id/terminate", API_USER, control,
      "End a run for good; what was judged stays", .reply = api_state_reply,
      .option = RUN_TERMINATE},

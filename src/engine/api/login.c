@@ -6,6 +6,7 @@
 #include "engine/people/user.h"
 
 #define NAME_ASKED_MAX 64 /* characters of a name in a guess */
+#define KEPT_MS        1000
 
 static const struct {
     const char *realm, *cookie;
@@ -23,8 +24,7 @@ static struct str attempted_name(struct task *t, struct str name)
     return user_name_problem(name) ? name : user_name_folded(task_arena(t), name);
 }
 
-static int take_attempt(struct task *t, struct api_call *c, struct attempts *a,
-                        const struct attempt *who)
+static int take_attempt(struct task *t, struct api_call *c, struct attempts *a, struct attempt *who)
 {
     int64_t retry_after_s;
     int err = attempts_take(t, a, who, &retry_after_s);
@@ -52,20 +52,33 @@ static int find_account(struct task *t, struct api_call *c, enum session_kind ki
     return err;
 }
 
+/* A little of the request's time is kept, to take back a guess that did not get its turn. */
+static int examine(struct task *t, struct api_call *c, struct str password, struct str hash,
+                   bool *right)
+{
+    int64_t left = task_time_left_ms(t);
+    int64_t old = task_deadline(t, left > 2 * KEPT_MS ? left - KEPT_MS : left);
+    int err = password_verify(t, c->node->passwords, password, hash, right);
+    task_deadline_restore(t, old);
+    return err;
+}
+
 /* A guess at a password: counted before it is checked, and taken back if it was right. It takes as
  * long whether there is such an account or not. */
 static int guess(struct task *t, struct api_call *c, enum session_kind kind, struct str name,
                  struct str password, struct api_account *out, bool *right)
 {
-    struct attempt who = {worlds[kind].realm, attempted_name(t, name), c->address};
+    struct attempt who = {
+        .realm = worlds[kind].realm, .name = attempted_name(t, name), .address = c->address};
     int err = take_attempt(t, c, c->node->attempts, &who);
     if (err)
         return err;
     err = find_account(t, c, kind, name, out);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    err = password_verify(t, c->node->passwords, password, out->password, right);
-    if (!err && *right && !out->banned)
+    if (!err || err == ERR_NOT_FOUND)
+        err = examine(t, c, password, out->password, right);
+    if (err)
+        attempts_return(t, c->node->attempts, &who); /* not examined: no guess */
+    else if (*right && !out->banned)
         attempts_forgive(t, c->node->attempts, &who);
     return err;
 }

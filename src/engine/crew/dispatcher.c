@@ -21,14 +21,16 @@
 #define LATENCY_US_DEFAULT 1000000 /* before the first call */
 #define TOKENS_DEFAULT     1000
 #define MINUTE_US          60000000
+#define PATIENCE_MS        30000 /* a larger run waits for the rate before it starts with less */
 
 /* A run that has workers, or may get some. */
 struct entry {
     struct str name;
     struct run_id id;
-    int64_t workers; /* it may have; 0 in the queue */
-    bool split;      /* it has units */
-    int64_t units;   /* that are left */
+    int64_t workers;    /* it may have; 0 in the queue */
+    bool split;         /* it has units */
+    int64_t units;      /* that are left */
+    int64_t created_ms; /* in the queue */
     enum run_state state;
 };
 
@@ -135,6 +137,46 @@ static bool fits(const struct dispatcher *d, int64_t workers)
     int64_t tokens = least(use_of(d, workers) * d->tokens, l->tokens_limit);
     return requests <= l->requests_limit - most(l->requests_used, planned) &&
            tokens <= l->tokens_limit - most(l->tokens_used, planned * d->tokens);
+}
+
+static bool at_work(const struct dispatcher *d, int64_t uid)
+{
+    for (size_t i = 0; i < d->running_count; i++)
+        if (d->running[i].id.uid == uid && d->running[i].workers > 0)
+            return true;
+    return false;
+}
+
+static int64_t users_at_work(const struct dispatcher *d)
+{
+    int64_t users = 0;
+    for (size_t i = 0; i < d->running_count; i++) {
+        bool seen = d->running[i].workers == 0;
+        for (size_t k = 0; !seen && k < i; k++)
+            seen = d->running[k].id.uid == d->running[i].id.uid && d->running[k].workers > 0;
+        users += !seen;
+    }
+    return users;
+}
+
+/* Workers that one more user may start although the rate is used up: as many as an equal share of
+ * it feeds. One at least, as long as each share is a request in a minute: the permits keep the
+ * limit whatever is planned here. 0: there are too many users at work. */
+static int64_t shared_workers(const struct dispatcher *d)
+{
+    int64_t users = users_at_work(d) + 1, use = use_of(d, 1);
+    int64_t requests = d->load.requests_limit / users, tokens = d->load.tokens_limit / users;
+    return requests < 1 ? 0 : most(least(requests / use, tokens / (use * d->tokens)), 1);
+}
+
+/* How many of the workers start although the rate is used up: all or none, if the user has nothing
+ * at work and they fit the share; what fits, once the run has waited. */
+static int64_t beside(struct task *t, const struct dispatcher *d, const struct entry *e,
+                      int64_t workers)
+{
+    int64_t share = at_work(d, e->id.uid) ? 0 : shared_workers(d);
+    bool waited = loop_wall_ms(task_loop(t)) - e->created_ms >= PATIENCE_MS;
+    return workers <= share ? workers : waited ? share : 0;
 }
 
 /* Moving averages of all nodes. */
@@ -325,7 +367,8 @@ static bool may_start(const struct dispatcher *d, const struct entry *e)
     return e->state != RUN_QUEUED || !s || switch_on(s, SWITCH_NEW_RUNS);
 }
 
-/* *full: the run waits for the rate, and so do all behind it. */
+/* *full: a run waits for the rate, and so do all behind it, unless their user has nothing at
+ * work. */
 static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool *full)
 {
     int64_t left = 0;
@@ -338,42 +381,46 @@ static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool 
         return err;
     err = count_units(t, d, e);
     int64_t workers = most(least(left, e->units), 1);
-    if (!err && !fits(d, workers)) {
+    if (!err && (*full || !fits(d, workers))) {
         *full = true;
-        return 0;
+        workers = beside(t, d, e, workers);
     }
-    if (!err)
+    if (!err && workers > 0)
         err = start(t, d, e, workers);
+    if (err == ERR_CLOSED)
+        return 0; /* an admin has just switched new runs off */
     if (err == ERR_INVALID)
         return give_up(t, d, e);
     return err == ERR_CONFLICT || err == ERR_NOT_FOUND ? remove_run(t, d, e, key_queue) : err;
 }
 
-/* Skips runs whose user has no permission left before anything is read about them: a long queue
- * costs little. */
+/* Skips runs whose user has no permission left, or must wait for the rate, before anything is read
+ * about them: a long queue costs little. */
 static int see_to_page(struct task *t, struct dispatcher *d, const struct redis_reply *r,
                        bool *full)
 {
-    struct entry *e = ARENA_ARRAY(task_arena(t), struct entry, r->count + 1);
+    struct entry *e = ARENA_ARRAY(task_arena(t), struct entry, r->count / 2 + 1);
     struct entry *running =
-        ARENA_ARRAY(task_arena(t), struct entry, d->running_count + r->count + 1);
+        ARENA_ARRAY(task_arena(t), struct entry, d->running_count + r->count / 2 + 1);
     if (d->running_count)
         memcpy(running, d->running, d->running_count * sizeof *running);
     d->running = running;
     size_t count = 0;
     int err = 0;
-    for (size_t i = 0; !err && i < r->count; i++) {
+    for (size_t i = 0; !err && i + 1 < r->count; i += 2) {
         int64_t left = 0;
         e[count] = (struct entry){.name = r->items[i]->str};
-        if (!run_name_read(e[count].name, &e[count].id))
+        (void)str_to_i64(r->items[i + 1]->str, &e[count].created_ms);
+        if (!run_name_read(e[count].name, &e[count].id) || (*full && at_work(d, e[count].id.uid)))
             continue;
         err = permission_left(t, d, e[count].id.uid, &left);
         count += left > 0;
     }
     if (!err)
         err = look(t, d, e, count);
-    for (size_t i = 0; !err && i < count && !*full; i++)
-        err = consider(t, d, &e[i], full);
+    for (size_t i = 0; !err && i < count; i++)
+        if (!*full || !at_work(d, e[i].id.uid))
+            err = consider(t, d, &e[i], full);
     return err;
 }
 
@@ -382,12 +429,12 @@ static int see_to_queue(struct task *t, struct dispatcher *d)
     bool full = false;
     int err = 0;
     size_t got = QUEUE_PAGE;
-    for (int64_t at = 0; !err && !full && got == QUEUE_PAGE; at += QUEUE_PAGE) {
+    for (int64_t at = 0; !err && got == QUEUE_PAGE; at += QUEUE_PAGE) {
         const struct redis_reply *r;
         struct arena *a = task_arena(t);
         err = redis_call(t, d->node->redis, key_queue, &r, STR("ZRANGE"), key_queue, str_int(a, at),
-                         str_int(a, at + QUEUE_PAGE - 1));
-        got = err || r->type != REDIS_ARRAY ? 0 : r->count;
+                         str_int(a, at + QUEUE_PAGE - 1), STR("WITHSCORES"));
+        got = err || r->type != REDIS_ARRAY ? 0 : r->count / 2;
         if (got)
             err = see_to_page(t, d, r, &full);
     }

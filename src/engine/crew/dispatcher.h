@@ -9,9 +9,11 @@
  *      tokens of a minute over all keys, is enough for what its workers will use; that is
  *      estimated from moving averages of latency and tokens over all nodes. A run that waits for
  *      the rate blocks those behind it; one that waits for its own user's permission does not. The
- *      first one always starts when nothing runs. Nothing starts while no node takes work. To start
- *      a run: split it, set its row to RUNNING, put its units in its list, and list it with its
- *      workers.
+ *      first one always starts when nothing runs. A run of a user who has nothing at work does not
+ *      wait for the rate if its workers need no more than an equal share of it; after half a minute
+ *      it starts with as many as the share feeds, one at least. So a huge run of another user does
+ *      not hold it up. Nothing starts while no node takes work. To start a run: split it, set its
+ *      row to RUNNING, put its units in its list, and list it with its workers.
  *
  * Each step is idempotent, and two dispatchers at once, while a lock changes hands, do no harm: the
  * limits themselves are enforced by the key pool (permits.h) and by the claims of the crews. */

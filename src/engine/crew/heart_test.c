@@ -451,10 +451,47 @@ static void repeats(void)
     ok(a.virtual_ms == b.virtual_ms && a.ai_calls == b.ai_calls, "a seed repeats its schedule");
 }
 
+/* A huge run uses all of the rate. A small one of another user starts beside it; a second one of
+ * the same user waits. */
+static void beside_huge(struct task *t, struct heart_world *w)
+{
+    w->requests_limit = 100;
+    w->ai_ms_min = w->ai_ms_max = 900;
+    struct heart_run *huge = heart_submit(t, w, 0, 4, 10, 10);
+    until_asked(t, w, huge, 4);
+    struct heart_run *more = heart_submit(t, w, 0, 1, 2, 10);
+    struct heart_run *small = heart_submit(t, w, 1, 1, 2, 10);
+    until(t, w, 1500);
+    ok(small->state == RUN_RUNNING && asked_of(small) > 0, "a small run starts beside a huge one");
+    is_int(heart_workers(w, 2), 1, "with a worker, as its share is small");
+    ok(more->state == RUN_QUEUED && huge->state == RUN_RUNNING, "the huge one's user waits");
+    ok(heart_settle(t, w, 60000) && more->state == RUN_DONE && huge->state == RUN_DONE,
+       "all of them end");
+    ok(small->ended_ms < huge->ended_ms, "the small one first");
+}
+
+/* A run that needs more than its share waits for the rate, but not for long. */
+static void beside_huge_later(struct task *t, struct heart_world *w)
+{
+    w->requests_limit = 40;
+    w->ai_ms_min = w->ai_ms_max = 5000;
+    struct heart_run *huge = heart_submit(t, w, 0, 4, 10, 10);
+    until_asked(t, w, huge, 8);
+    struct heart_run *large = heart_submit(t, w, 1, 4, 1, 10);
+    until(t, w, 10000);
+    ok(large->state == RUN_QUEUED, "a run that is larger than its share waits");
+    until(t, w, 22000);
+    ok(large->state == RUN_RUNNING && huge->state == RUN_RUNNING, "not longer than half a minute");
+    is_int(heart_workers(w, 2), 1, "and starts with what the share feeds");
+    ok(heart_settle(t, w, 120000) && large->state == RUN_DONE, "both end");
+}
+
 int main(void)
 {
     static const struct scene scenes[] = {
         {two_nodes, "two nodes"},
+        {beside_huge, "beside a huge run"},
+        {beside_huge_later, "beside a huge run, later"},
         {paused, "pause"},
         {terminated, "terminate"},
         {late_reply, "late"},

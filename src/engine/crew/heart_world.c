@@ -45,6 +45,7 @@ void heart_node_up(struct heart_world *w, int slot)
                             .blocks = (struct blocks *)(void *)w,
                             .cache = (struct cache *)(void *)w,
                             .ledger = n->ledger,
+                            .permits = (struct permits *)(void *)w,
                             .ai = &n->ai,
                             .runs = &n->runs,
                             .applications = heart_applications,
@@ -138,6 +139,7 @@ struct heart_world *heart_world_new(struct loop *l, struct redis_model *m)
     w->model = m;
     w->ai_ms_min = 20;
     w->ai_ms_max = 80;
+    w->requests_limit = 1000000;
     arena_init(&w->arena);
     arena_init(&w->scratch);
     group_init(&w->group, l);

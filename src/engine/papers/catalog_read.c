@@ -107,26 +107,59 @@ static int redis_tags(struct task *t, struct redis *r, struct catalog_tag **out,
     return 0;
 }
 
-/* The names of the journals that have the tags. */
-static int redis_names(struct task *t, struct redis *r, const struct str *tags, size_t tag_count,
-                       bool any, const struct redis_reply **names)
+static void hmget(struct redis_batch *b, struct str key, const struct str *names, size_t count)
+{
+    struct str *argv = arena_alloc(task_arena(b->task), (count + 2) * sizeof *argv);
+    argv[0] = STR("HMGET");
+    argv[1] = key;
+    memcpy(argv + 2, names, count * sizeof *names);
+    redis_batch_argv(b, key, count + 2, argv);
+}
+
+/* Tags that the catalog has now. The set of one that was removed may still be there, if Redis had
+ * lost the list of tags when the catalog was loaded. */
+static int redis_known(struct task *t, struct redis *r, const struct str *tags, size_t tag_count,
+                       struct str *known, size_t *count)
 {
     const struct redis_reply *const *replies;
     struct redis_batch b;
     redis_batch_init(&b, t, r);
-    if (tag_count) {
-        struct str argv[CATALOG_TAGS_MAX + 1] = {any ? STR("SUNION") : STR("SINTER")};
-        for (size_t i = 0; i < tag_count; i++)
-            argv[i + 1] = key_tag_journals(task_arena(t), tags[i]);
-        redis_batch_argv(&b, argv[1], tag_count + 1, argv);
-    } else {
-        redis_batch_add(&b, key_prices, STR("HKEYS"), key_prices);
-    }
-    redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
+    hmget(&b, key_tags, tags, tag_count);
     int err = run(&b, &replies);
-    if (!err)
-        *names = replies[0];
-    return err ? err : replies[1]->integer ? 0 : NOT_LOADED;
+    *count = 0;
+    for (size_t i = 0; !err && i < tag_count; i++)
+        if (replies[0]->items[i]->type == REDIS_STRING)
+            known[(*count)++] = tags[i];
+    return err;
+}
+
+/* The names of the journals that have the tags. */
+static int redis_names(struct task *t, struct redis *r, const struct str *tags, size_t tag_count,
+                       bool any, const struct redis_reply **names)
+{
+    static const struct redis_reply none = {.type = REDIS_ARRAY};
+    struct str argv[CATALOG_TAGS_MAX + 1] = {any ? STR("SUNION") : STR("SINTER")};
+    struct str known[CATALOG_TAGS_MAX];
+    const struct redis_reply *const *replies;
+    size_t count = 0;
+    int err = tag_count ? redis_known(t, r, tags, tag_count, known, &count) : 0;
+    if (err)
+        return err;
+    bool some = any ? count > 0 : count == tag_count;
+    struct redis_batch b;
+    redis_batch_init(&b, t, r);
+    redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = key_tag_journals(task_arena(t), known[i]);
+    if (tag_count == 0)
+        redis_batch_add(&b, key_prices, STR("HKEYS"), key_prices);
+    else if (some)
+        redis_batch_argv(&b, argv[1], count + 1, argv);
+    err = run(&b, &replies);
+    if (err)
+        return err;
+    *names = tag_count == 0 || some ? replies[1] : &none;
+    return replies[0]->integer ? 0 : NOT_LOADED;
 }
 
 static int read_info(struct task *t, struct str text, struct catalog_journal *j)
@@ -153,15 +186,6 @@ static void read_years(struct task *t, const struct redis_reply *hash, struct ca
 static int read_price(struct task *t, struct str journal, struct str text, int64_t *price)
 {
     return str_to_i64(text, price) && *price >= 0 ? 0 : damaged(t, journal);
-}
-
-static void hmget(struct redis_batch *b, struct str key, const struct str *names, size_t count)
-{
-    struct str *argv = arena_alloc(task_arena(b->task), (count + 2) * sizeof *argv);
-    argv[0] = STR("HMGET");
-    argv[1] = key;
-    memcpy(argv + 2, names, count * sizeof *names);
-    redis_batch_argv(b, key, count + 2, argv);
 }
 
 static int redis_journals(struct task *t, struct redis *r, const struct str *tags, size_t tag_count,

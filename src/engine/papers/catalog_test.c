@@ -476,6 +476,28 @@ static void test_vanished(struct task *t, struct world *w)
     ok(!degraded, "that is no damage");
 }
 
+/* Redis lost the list of tags, so the load could not know which were removed. */
+static void test_removed_tag(struct task *t, struct world *w)
+{
+    struct str both[] = {STR("empty"), STR("odd")}, tag[] = {STR("odd")};
+    bool degraded;
+    struct str before = journals_text(t, &w->hot, (struct question){tag, 1, true}, true, &degraded);
+    sql(t, w, "DELETE FROM info_tag WHERE Tag = 'odd'");
+    say(t, w, STR("DEL"), key_tags);
+    load(t, w);
+    is_str(journals_text(t, &w->hot, (struct question){tag, 1, false}, false, &degraded),
+           STR("ok "), "a tag that was removed has no journals");
+    is_str(journals_text(t, &w->hot, (struct question){tag, 1, true}, false, &degraded), STR("ok "),
+           "nor among others");
+    is_str(journals_text(t, &w->hot, (struct question){both, 2, true}, false, &degraded),
+           STR("ok "), "beside one that has none");
+    ok(!degraded, "as Redis has it");
+    add_tag(t, w, "odd", "二级分类");
+    load(t, w);
+    is_str(journals_text(t, &w->hot, (struct question){tag, 1, true}, true, &degraded), before,
+           "and comes back with a load");
+}
+
 static void test_damage(struct task *t, struct world *w)
 {
     struct str nature = STR("NATURE");
@@ -568,9 +590,9 @@ static void test_trust(struct task *t, struct world *w)
 static void run(struct task *t, void *arg)
 {
     static void (*const tests[])(struct task * t, struct world * w) = {
-        test_tags,     test_all_journals, test_match, test_price,
-        test_overflow, test_round_trips,  test_many,  test_not_loaded,
-        test_vanished, test_damage,       test_trust, test_without_redis};
+        test_tags,        test_all_journals, test_match,        test_price,    test_overflow,
+        test_round_trips, test_many,         test_not_loaded,   test_vanished, test_removed_tag,
+        test_damage,      test_trust,        test_without_redis};
     (void)arg;
     struct world w;
     struct schema_report r;

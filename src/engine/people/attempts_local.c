@@ -15,16 +15,13 @@ struct tally {
 };
 
 struct attempts_local {
-    size_t max;
     struct map *tallies;
     int64_t swept_ms;
 };
 
-struct attempts_local *attempts_local_new(size_t max)
+struct attempts_local *attempts_local_new(void)
 {
-    check(max > 0);
     struct attempts_local *l = check_memory(calloc(1, sizeof *l));
-    l->max = max;
     l->tallies = map_new();
     return l;
 }
@@ -93,8 +90,23 @@ static void add(struct attempts_local *l, struct str subject, int64_t now_ms)
     y->count = count + 1;
 }
 
-int attempts_local_take(struct attempts_local *l, const struct str *subjects, size_t count,
-                        struct attempts_now n, int64_t *wait_ms)
+/* As attempts_take.lua has it. */
+static int64_t wait_of(const struct tally *y, int64_t limit, struct attempts_now n)
+{
+    size_t most = (size_t)(limit < 0 ? -limit : limit);
+    if (y->count < most)
+        return 0;
+    if (limit > 0)
+        return y->at_ms[y->count - most] + n.window_ms - n.now_ms;
+    int64_t delay = ATTEMPTS_SLOW_MS;
+    for (size_t i = most; i < y->count && delay < ATTEMPTS_SLOW_MOST_MS; i++)
+        delay *= 2;
+    delay = delay < ATTEMPTS_SLOW_MOST_MS ? delay : ATTEMPTS_SLOW_MOST_MS;
+    return y->at_ms[y->count - 1] + delay - n.now_ms;
+}
+
+int attempts_local_take(struct attempts_local *l, const struct str *subjects, const int64_t *limits,
+                        size_t count, struct attempts_now n, int64_t *wait_ms)
 {
     int64_t wait = 0;
     for (size_t i = 0; i < count; i++) {
@@ -102,7 +114,7 @@ int attempts_local_take(struct attempts_local *l, const struct str *subjects, si
         if (!y)
             continue;
         forget_old(y, n);
-        int64_t until = y->count >= l->max ? y->at_ms[0] + n.window_ms - n.now_ms : 0;
+        int64_t until = wait_of(y, limits[i], n);
         wait = until > wait ? until : wait;
     }
     if (wait == 0 && !has_room(l, count, n))
@@ -113,12 +125,14 @@ int attempts_local_take(struct attempts_local *l, const struct str *subjects, si
     return 0;
 }
 
-void attempts_local_forgive(struct attempts_local *l, const struct str *subjects, size_t count)
+void attempts_local_return(struct attempts_local *l, const struct str *subjects, size_t count,
+                           bool right)
 {
-    for (size_t i = 0; i + 1 < count; i++)
-        drop(l, subjects[i]);
-    struct str last = subjects[count - 1];
-    struct tally *y = map_get(l->tallies, last);
-    if (y && (y->count == 0 || --y->count == 0))
-        drop(l, last);
+    if (right)
+        drop(l, subjects[0]);
+    for (size_t i = 0; i < count; i++) {
+        struct tally *y = map_get(l->tallies, subjects[i]);
+        if (y && (y->count == 0 || --y->count == 0))
+            drop(l, subjects[i]);
+    }
 }

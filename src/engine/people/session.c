@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "engine/people/session_private.h"
+#include "engine/people/user.h"
 #include "engine/store/scripts.h"
 
 #define RENEW_S             60                           /* in Redis, at most so often */
@@ -245,6 +246,28 @@ int session_get(struct task *t, struct cache *c, enum session_kind kind, struct 
     renew(t, c, h, &s, found != CACHE_FOUND);
     *out = s;
     return 0;
+}
+
+int session_banned(struct task *t, struct cache *c, struct str token, bool *banned)
+{
+    char sid[SHA256_HEX_BYTES];
+    const struct redis_reply *r;
+    struct user u;
+    int64_t uid;
+    *banned = false;
+    if (!hex_is(token, SESSION_TOKEN_BYTES - 1) || !cache_trusts_redis(c))
+        return 0;
+    sha256_hex(token, sid);
+    struct str key = session_home(SESSION_USER)->owner->session(task_arena(t), str_of(sid));
+    int err = redis_call(t, cache_redis(c), key, &r, STR("HMGET"), key, STR("ended"), STR("uid"));
+    if (err)
+        return err == ERR_CANCELED ? err : 0;
+    if (r->type != REDIS_ARRAY || r->items[0]->type != REDIS_STRING ||
+        r->items[1]->type != REDIS_STRING || !str_to_i64(r->items[1]->str, &uid))
+        return 0;
+    err = user_get(t, c, uid, &u);
+    *banned = !err && u.banned;
+    return err == ERR_NOT_FOUND ? 0 : err;
 }
 
 /* --- list --- */

@@ -60,4 +60,7 @@ MUST_CHECK int session_end_all(struct task *t, struct cache *c, enum session_kin
                                struct str but_sid);
 /* Ends sessions that have expired. arg: a struct cache. */
 role_fn session_role;
+/* Why a user's session has ended, as far as that is known (an hour): the account is banned. False
+ * while Redis does not answer. */
+MUST_CHECK int session_banned(struct task *t, struct cache *c, struct str token, bool *banned);
 #endif

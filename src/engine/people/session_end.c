@@ -27,9 +27,9 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
         struct str *sessions = ARENA_ARRAY(a, struct str, n);
         for (size_t i = 0; i < n; i++)
             sessions[i] = h->owner->session(a, sids[done + i]);
-        err =
-            SCRIPT(t, cache_redis(c), session_end, NULL, .set = h->owner->sessions(a, uid),
-                   .sessions = {sessions, n}, .ms = str_int(a, MARK_MS), .sids = {sids + done, n});
+        err = SCRIPT(t, cache_redis(c), session_end, NULL, .set = h->owner->sessions(a, uid),
+                     .sessions = {sessions, n}, .ms = str_int(a, MARK_MS), .uid = str_int(a, uid),
+                     .sids = {sids + done, n});
     }
     return err;
 }

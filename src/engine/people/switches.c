@@ -70,6 +70,19 @@ bool switch_on(const struct switches *s, enum switch_name n)
     return s->now[n].on;
 }
 
+/* LOCK IN SHARE MODE: FOR SHARE is unknown to MariaDB. Where there is no row it locks the gap. */
+int switch_read(struct task *t, struct sql *c, enum switch_name n, bool *on)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT value FROM setting WHERE name = ? LOCK IN SHARE MODE",
+                     sql_text(str_of(switch_word(n))));
+    if (err)
+        return err;
+    struct str value = r.count ? str_trim(r.cells[0].s) : STR("");
+    *on = known[n].on ? !str_eq(value, STR("false")) : str_eq(value, STR("true"));
+    return 0;
+}
+
 static void learn(struct switches *s, size_t n, bool on, int64_t version)
 {
     if (version < s->now[n].version)

@@ -1,8 +1,12 @@
 /* switches.h -- settings that admins change while millrace runs, in table setting.
  *
- * Every node reads the table twice a second, so a change is effective everywhere within a second,
- * and needs no Redis. While MySQL does not answer the last values stay. A version per switch keeps
- * a slow reader from bringing an old value back. */
+ * A change is effective on all nodes once it is committed, before its request is answered: what a
+ * switch forbids is a transaction that reads the switch with a lock (switch_read), so it comes
+ * before the change, or sees it. Redis is not needed for that.
+ *
+ * Every node also reads the table twice a second: switch_on is what it saw last, to save work and
+ * to show. While MySQL does not answer the last values stay. A version per switch keeps a slow
+ * reader from bringing an old value back. */
 #ifndef ENGINE_PEOPLE_SWITCHES_H
 #define ENGINE_PEOPLE_SWITCHES_H
 
@@ -28,8 +32,10 @@ typedef void switches_fn(void *arg, struct str name, struct str value, int64_t v
 void switches_also(struct switches *s, switches_fn *fn, void *arg);
 
 bool switch_on(const struct switches *s, enum switch_name n);
-/* In MySQL, then here; other nodes follow. Noted in the same transaction, with target, before and
- * after filled in. */
+/* As the table has it, with a lock: a change waits until the transaction has ended. */
+MUST_CHECK int switch_read(struct task *t, struct sql *c, enum switch_name n, bool *on);
+/* In MySQL, then here; other nodes see it by switch_read, or at their next look. Noted in the same
+ * transaction, with target, before and after filled in. */
 MUST_CHECK int switch_turn(struct task *t, struct switches *s, enum switch_name n, bool on,
                            const struct admin_deed *by);
 /* A change of any row of table setting: the body of an sql_tx, with a struct setting_change. It is

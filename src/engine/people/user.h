@@ -31,6 +31,9 @@ const char *user_password_problem(struct str password);
 struct str user_name_folded(struct arena *a, struct str name);
 /* The form that folded names begin with when a name begins so. False: none does. */
 bool user_name_prefix(struct arena *a, struct str begin, struct str *out);
+/* A user or an admin has this name, or one that looks like it: in another case, with letters of
+ * other scripts. For names that strangers choose. */
+MUST_CHECK int user_name_taken(struct task *t, struct sql_pool *sql, struct str name, bool *taken);
 
 /* By id, from Redis or MySQL. ERR_NOT_FOUND. */
 MUST_CHECK int user_get(struct task *t, struct cache *c, int64_t uid, struct user *out);

@@ -173,9 +173,42 @@ static void test_damaged(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static bool taken(struct task *t, struct node *n, const char *name)
+{
+    bool yes = false;
+    check(user_name_taken(t, n->sql, str_of(name), &yes) == 0);
+    return yes;
+}
+
+static void test_lookalike(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    int64_t uid;
+    open_node(t, &n);
+    reset(t, &n);
+    sql_do(t, &n, "DELETE FROM admin_info");
+    sql_do(t, &n,
+           "INSERT INTO admin_info (username, username_folded, password)"
+           " VALUES ('Admin', 'admin', 'x')");
+    ok(taken(t, &n, "admin") && taken(t, &n, "ADMIN"), "the name of an admin, in any case");
+    ok(taken(t, &n, "\u0430dmin"), "with a Cyrillic a");
+    ok(taken(t, &n, "\u0391DM\u0399\u039d"), "with Greek capitals");
+    ok(taken(t, &n, "adm\u0131n"), "with an i that has no dot");
+    ok(!taken(t, &n, "admins") && !taken(t, &n, "adman"), "others are free");
+    check(create(t, &n, STR("paxcoop"), 0, &uid) == 0);
+    ok(taken(t, &n, "\u0440\u0430\u0445\u0441\u043e\u043e\u0440"), "a user, wholly in Cyrillic");
+    check(create(t, &n, STR("\u0430\u043d\u0442\u043e\u043d"), 0, &uid) == 0);
+    ok(taken(t, &n, "AHTOH"), "Latin capitals like a Cyrillic name");
+    ok(taken(t, &n, "\u0391\u041d\u03a4\u041e\u041d"), "two scripts like one");
+    ok(!taken(t, &n, "anton"), "what only means the same is free");
+    ok(!taken(t, &n, "\u674e\u660e\u540c"), "and so is Chinese");
+    close_node(t, &n);
+}
+
 int main(void)
 {
-    static void (*const tests[])(struct task *, void *) = {test_create, test_rivals, test_find,
-                                                           test_change, test_damaged};
+    static void (*const tests[])(struct task *, void *) = {
+        test_create, test_rivals, test_find, test_change, test_damaged, test_lookalike};
     return run_tests(tests, sizeof tests / sizeof *tests);
 }

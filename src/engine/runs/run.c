@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/people/switches.h"
 #include "engine/runs/row.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -89,6 +90,14 @@ static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
     return err;
 }
 
+/* Read in the transaction that starts the run: after new_runs was turned off, none starts. */
+static int refuse_held(struct task *t, struct sql *c)
+{
+    bool on;
+    int err = switch_read(t, c, SWITCH_NEW_RUNS, &on);
+    return err || on ? err : task_fail(t, ERR_CLOSED, "new runs are switched off");
+}
+
 static struct str state_json(struct task *t, enum run_state s)
 {
     return str_printf(task_arena(t), "{\"state\":\"%s\"}", run_state_name(s));
@@ -114,9 +123,12 @@ static int write_state(struct task *t, struct sql *c, void *arg)
     int err = works_again ? refuse_banned(t, c, k->id.uid) : 0;
     if (!err)
         err = run_row_lock(t, c, k->id, &k->row);
+    if (!err && k->event == RUN_START && k->row.state == RUN_QUEUED)
+        err = refuse_held(t, c);
     if (err)
         return err;
-    if (!run_state_after(k->row.state, k->event, &to))
+    bool fresh = k->event == RUN_RESUME && !k->row.started_ms;
+    if (!run_state_after(k->row.state, fresh ? RUN_REQUEUE : k->event, &to))
         return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(k->row.state));
     err = k->by ? note(t, c, k, to) : 0;
     if (err || to == k->row.state)

@@ -44,7 +44,8 @@ struct run_wish {
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
 
-/* A question without the white space around it, of any script; n is 0 if nothing is asked. */
+/* A question without the white space around it, of any script; n is 0 if nothing is asked,
+ * or nothing that can be seen. */
 struct str run_question(struct str typed);
 
 /* A run of any kind, as its application has made it up. */
@@ -66,7 +67,8 @@ void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *
 
 /* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards.
  * ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resume or
- * retry by a banned user. reason: for the user, why it is paused; "" for other events. */
+ * retry by a banned user. ERR_CLOSED: start while new runs are switched off. reason: for the user,
+ * why it is paused; "" for other events. */
 MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                            const char *reason, enum run_state *state);
 /* The same by an admin, noted in the same transaction: user, target, before, after and outcome are
@@ -74,6 +76,11 @@ MUST_CHECK int run_control(struct task *t, const struct runs *r, struct run_id i
 MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_id id,
                               enum run_event e, const char *reason, const struct admin_deed *by,
                               enum run_state *state);
+
+/* Before a resume or a retry: ERR_FUNDS with what is missing, if not one more paper could be paid
+ * for. 0 also where that cannot be known, or the event will be refused. */
+MUST_CHECK int run_check_funds(struct task *t, const struct runs *r, struct run_id id,
+                               enum run_event e);
 
 struct run_view {
     enum run_state state;

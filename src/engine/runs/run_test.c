@@ -470,12 +470,88 @@ static void test_without_redis(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static void hold_runs(struct task *t, struct node *n, bool held)
+{
+    check(sql_call(t, n->sql, NULL, "DELETE FROM setting") == 0);
+    if (held)
+        check(sql_call(t, n->sql, NULL,
+                       "INSERT INTO setting (name, value, changed_at)"
+                       " VALUES ('new_runs', 'false', UTC_TIMESTAMP(3))") == 0);
+}
+
+/* A run that was never started waits again after a pause, and has not begun. */
+static void test_requeue(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES];
+    struct run_view v;
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    struct runs r = runs_of(&n);
+    int64_t uid = new_user(t, &n, 100000);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    is_int(control(t, &n, id, RUN_PAUSE, "PAUSED"), 0, "paused while it waits");
+    is_int(control(t, &n, id, RUN_RESUME, "QUEUED"), 0, "resumed, it waits again");
+    is_int(control(t, &n, id, RUN_RESUME, "QUEUED"), 0, "also when asked twice");
+    check(run_view(t, &r, id, &v) == 0);
+    ok(v.state == RUN_QUEUED && v.started_ms == 0, "and has no start");
+    hold_runs(t, &n, true);
+    is_int(control(t, &n, id, RUN_START, ""), ERR_CLOSED, "none starts while new runs are off");
+    hold_runs(t, &n, false);
+    is_int(control(t, &n, id, RUN_START, "RUNNING"), 0, "and then it does");
+    hold_runs(t, &n, true);
+    check(control(t, &n, id, RUN_PAUSE, "PAUSED") == 0);
+    is_int(control(t, &n, id, RUN_RESUME, "RUNNING"), 0, "one that was started is no new one");
+    hold_runs(t, &n, false);
+    close_node(t, &n);
+}
+
+static void test_funds(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES];
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    struct runs r = runs_of(&n);
+    int64_t uid = new_user(t, &n, 5100);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "only of a run that is paused");
+    check(control(t, &n, id, RUN_PAUSE, "PAUSED") == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "there is enough");
+    struct str key = key_balance(task_arena(t), uid);
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("299")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RESUME), ERR_FUNDS, "less than its dearest paper costs");
+    is_str(str_of(task_error(t)),
+           STR("the balance is 2.99, the next paper may cost 3.00 and all that is left 51.00: at "
+               "least 0.01 is missing, 48.01 for all of it"),
+           "it says what is missing");
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("300")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "enough for one more paper");
+    check(control(t, &n, id, RUN_FINISH, "DONE") == 0);
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("199")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), ERR_FUNDS,
+           "to try again: less than its cheapest paper costs");
+    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("200")) == 0);
+    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), 0, "enough for that");
+    close_node(t, &n);
+}
+
 static void test_question(void)
 {
     is_str(run_question(STR(" \n\u3000Is it\nwet?\u00a0\r\n\t")), STR("Is it\nwet?"),
            "a question without what is around it");
     is_int((int64_t)run_question(STR("\n\u3000 \n")).n, 0, "nothing is asked");
     is_str(run_question(STR("\xe3\x80")), STR("\xe3\x80"), "half a character stays");
+    is_int((int64_t)run_question(STR("\u200b")).n, 0, "nor by what cannot be seen");
+    is_int((int64_t)run_question(STR("\u2060 \ufeff\u00ad\u2003\u3164\u2800\u202e")).n, 0,
+           "of any kind");
+    is_str(run_question(STR("\u200bwet?")), STR("\u200bwet?"), "beside what can it does no harm");
 }
 
 int main(void)
@@ -485,6 +561,8 @@ int main(void)
     tap_task(test_submit, NULL, true);
     tap_task(test_refused, NULL, true);
     tap_task(test_control, NULL, true);
+    tap_task(test_requeue, NULL, true);
+    tap_task(test_funds, NULL, true);
     tap_task(test_by_admin, NULL, true);
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);

@@ -7,16 +7,17 @@ static const char *const names[RUN_STATES] = {"QUEUED", "RUNNING",   "PAUSED",
 
 #define NO -1
 
-/* Rows: states. Columns: start, pause, resume, terminate, finish, fail, retry, reopen. */
+/* Rows: states. Columns: start, pause, resume, terminate, finish, fail, retry, reopen, requeue. */
 static const signed char table[RUN_STATES][RUN_EVENTS] = {
-    [RUN_QUEUED] = {RUN_RUNNING, RUN_PAUSED, RUN_QUEUED, RUN_CANCELLED, NO, RUN_FAILED, NO, NO},
+    [RUN_QUEUED] = {RUN_RUNNING, RUN_PAUSED, RUN_QUEUED, RUN_CANCELLED, NO, RUN_FAILED, NO, NO,
+                    RUN_QUEUED},
     [RUN_RUNNING] = {RUN_RUNNING, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, RUN_FAILED, NO,
-                     RUN_RUNNING},
+                     RUN_RUNNING, RUN_RUNNING},
     /* The unit that was in hand when the pause came may have been the last. */
-    [RUN_PAUSED] = {NO, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, NO, NO, NO},
-    [RUN_DONE] = {NO, NO, NO, NO, RUN_DONE, NO, RUN_RUNNING, RUN_RUNNING},
-    [RUN_CANCELLED] = {NO, NO, NO, RUN_CANCELLED, NO, NO, NO, NO},
-    [RUN_FAILED] = {NO, NO, NO, NO, NO, RUN_FAILED, NO, NO},
+    [RUN_PAUSED] = {NO, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, NO, NO, NO, RUN_QUEUED},
+    [RUN_DONE] = {NO, NO, NO, NO, RUN_DONE, NO, RUN_RUNNING, RUN_RUNNING, NO},
+    [RUN_CANCELLED] = {NO, NO, NO, RUN_CANCELLED, NO, NO, NO, NO, NO},
+    [RUN_FAILED] = {NO, NO, NO, NO, NO, RUN_FAILED, NO, NO, NO},
 };
 
 const char *run_state_name(enum run_state s)

@@ -2,7 +2,8 @@
  *
  *        start           pause
  *   QUEUED ---> RUNNING ---------> PAUSED       a queued run can be paused, too
- *     |          | ^  ^-------------' |         resume: back in the queue for workers (PAU-2)
+ *     |          | ^  ^-------------' |         resume: back in the queue for workers (PAU-2);
+ *     |          | |                  |         QUEUED again if it was never started
  *     |          | `------.           |
  *     |          +----> DONE <--------'         its last unit is finished; back to RUNNING
  *     |          |                    |         to retry failed papers, or after a loss in Redis
@@ -29,8 +30,9 @@ enum run_event {
     RUN_FAIL,         /* it cannot be split */
     RUN_RETRY_FAILED, /* its user */
     RUN_REOPEN,       /* Redis came back older than it was, and lacks results */
+    RUN_REQUEUE,      /* its user resumes it, and it was never started */
 };
-#define RUN_EVENTS 8
+#define RUN_EVENTS 9
 
 /* False: not allowed in this state. Idempotent: a repeat is allowed, and changes nothing. */
 bool run_state_after(enum run_state s, enum run_event e, enum run_state *out);

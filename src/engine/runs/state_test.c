@@ -7,13 +7,14 @@
 int main(void)
 {
     static const int want[RUN_STATES][RUN_EVENTS] = {
-        /* start, pause, resume, terminate, finish, fail, retry, reopen */
-        {RUN_RUNNING, RUN_PAUSED, RUN_QUEUED, RUN_CANCELLED, X, RUN_FAILED, X, X},
-        {RUN_RUNNING, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, RUN_FAILED, X, RUN_RUNNING},
-        {X, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, X, X, X},
-        {X, X, X, X, RUN_DONE, X, RUN_RUNNING, RUN_RUNNING},
-        {X, X, X, RUN_CANCELLED, X, X, X, X},
-        {X, X, X, X, X, RUN_FAILED, X, X},
+        /* start, pause, resume, terminate, finish, fail, retry, reopen, requeue */
+        {RUN_RUNNING, RUN_PAUSED, RUN_QUEUED, RUN_CANCELLED, X, RUN_FAILED, X, X, RUN_QUEUED},
+        {RUN_RUNNING, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, RUN_FAILED, X, RUN_RUNNING,
+         RUN_RUNNING},
+        {X, RUN_PAUSED, RUN_RUNNING, RUN_CANCELLED, RUN_DONE, X, X, X, RUN_QUEUED},
+        {X, X, X, X, RUN_DONE, X, RUN_RUNNING, RUN_RUNNING, X},
+        {X, X, X, RUN_CANCELLED, X, X, X, X, X},
+        {X, X, X, X, X, RUN_FAILED, X, X, X},
     };
     for (int s = 0; s < RUN_STATES; s++) {
         enum run_state parsed;

@@ -1,4 +1,7 @@
 /* How a run begins: its row, then Redis. */
+#include <unictype.h>
+#include <unistr.h>
+
 #include "base/log.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
@@ -20,13 +23,35 @@ static const struct str *space_at(struct str s, bool end)
     return NULL;
 }
 
+/* Spaces of all kinds, format and control characters cannot be seen; nor can the blank of
+ * braille, which Unicode has among the symbols. */
+static bool visible(ucs4_t c)
+{
+    return c != 0x2800 && !uc_is_property_default_ignorable_code_point(c) &&
+           !uc_is_general_category_withtable(c, UC_CATEGORY_MASK_Z | UC_CATEGORY_MASK_C);
+}
+
+static bool any_visible(struct str s)
+{
+    ucs4_t c;
+    for (size_t at = 0; at < s.n;) {
+        int bytes = u8_mbtouc(&c, (const uint8_t *)s.p + at, s.n - at);
+        if (bytes <= 0)
+            return false;
+        if (visible(c))
+            return true;
+        at += (size_t)bytes;
+    }
+    return false;
+}
+
 struct str run_question(struct str typed)
 {
     for (const struct str *space; (space = space_at(typed, false));)
         typed = str_from(typed.p + space->n, typed.n - space->n);
     for (const struct str *space; (space = space_at(typed, true));)
         typed.n -= space->n;
-    return typed;
+    return any_visible(typed) ? typed : str_from(typed.p, 0);
 }
 
 /* --- of any kind --- */

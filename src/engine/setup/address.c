@@ -195,3 +195,12 @@ struct str address_subject(struct arena *a, struct str address)
     at = cut(at, SUBJECT_BITS);
     return str_printf(a, "%s/%d", show(a, &at).p, SUBJECT_BITS);
 }
+
+bool address_loopback(struct str address)
+{
+    static const struct address v6 = {.bytes = {[BITS / 8 - 1] = 1}};
+    struct address at;
+    if (!parse(address, &at))
+        return true;
+    return is_v4(&at) ? at.bytes[sizeof v4_prefix] == 127 : memcmp(&at, &v6, sizeof at) == 0;
+}

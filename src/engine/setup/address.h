@@ -26,4 +26,6 @@ struct str address_of_client(struct arena *a, const struct address_list *trusted
 /* What rate limits count by: "2001:db8:1:2::/64" for IPv6, where one client has a whole /64, the
  * address itself for IPv4; "unix" for anything else. In a. */
 struct str address_subject(struct arena *a, struct str address);
+/* From this machine: 127.0.0.0/8, ::1, or no address at all ("unix"). */
+bool address_loopback(struct str address);
 #endif

@@ -134,6 +134,13 @@ static void test_long(void)
 
 static void test_subjects(void)
 {
+    ok(address_loopback(STR("127.0.0.1")) && address_loopback(STR("127.9.9.9")) &&
+           address_loopback(STR("::1")) && address_loopback(STR("::ffff:127.0.0.1")) &&
+           address_loopback(STR("unix")),
+       "addresses of this machine");
+    ok(!address_loopback(STR("1.2.3.4")) && !address_loopback(STR("::2")) &&
+           !address_loopback(STR("128.0.0.1")),
+       "and of others");
     is_str(address_subject(&arena, STR("1.2.3.4")), STR("1.2.3.4"), "IPv4: the address");
     is_str(address_subject(&arena, STR("::ffff:1.2.3.4")), STR("1.2.3.4"), "in any form");
     is_str(address_subject(&arena, STR("2001:db8:1:2:3:4:5:6")), STR("2001:db8:1:2::/64"),

@@ -35,6 +35,8 @@ struct config {
     int64_t new_user_permission;    /* of a user who registers */
     int64_t new_user_balance_cents; /* likewise */
     int64_t new_user_hourly_max;    /* registrations of one address */
+    const char *contact;            /* whom users may ask; "": not said */
+    int64_t login_address_max;      /* failed log-ins of one address in five minutes */
     bool local_develop_mode;
     bool persist_user_info; /* false: the private Redis keeps nothing; in local_develop_mode only */
 

@@ -29,10 +29,12 @@ struct str key_block_aside(struct arena *a, struct str journal, int64_t year, st
 extern const struct str key_expiry; /* sorted set: uid -> when it is swept, ms since 1970 */
 /* string: generation of the Redis whose records are trusted */
 extern const struct str key_cache_run;
-struct str key_user_info(struct arena *a, int64_t uid);        /* hash; swept */
-struct str key_user_sessions(struct arena *a, int64_t uid);    /* set: sids; swept */
-struct str key_session(struct arena *a, struct str sid);       /* hash; 7 days, renewed */
-struct str key_history(struct arena *a, int64_t uid);          /* sorted set; swept */
+struct str key_user_info(struct arena *a, int64_t uid);     /* hash; swept */
+struct str key_user_sessions(struct arena *a, int64_t uid); /* set: sids; swept */
+struct str key_session(struct arena *a, struct str sid);    /* hash; 7 days, renewed */
+struct str key_history(struct arena *a, int64_t uid);       /* sorted set; swept */
+/* sorted set: event streams -> until when, ms; as long as the last lease */
+struct str key_streams(struct arena *a, int64_t uid);
 struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours */
 struct str key_admin_sessions(struct arena *a, int64_t uid);   /* set: sids */
 struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours */
@@ -42,7 +44,8 @@ struct str key_admin_session(struct arena *a, struct str sid); /* hash; 12 hours
 
 extern const struct str key_attempts; /* sorted set: keys of the next kind -> last attempt, ms */
 extern const struct str key_registrations; /* the same, of registrations */
-/* sorted set: attempts -> when, ms. realm: struct attempt; what: "name", "address" */
+/* sorted set: attempts -> when, ms. realm: struct attempt; what: "pair", "name", "address"; and
+ * "known": a string, for 30 days */
 struct str key_attempts_of(struct arena *a, const char *realm, const char *what, struct str who);
 
 /* --- money: no TTL, MySQL may not have it yet; engine/money/ledger.c --- */

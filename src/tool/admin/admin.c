@@ -7,6 +7,7 @@
 #include "tool/account.h"
 #include "tool/menu.h"
 #include "tool/tool.h"
+#include "tool/unlock.h"
 
 static const char add_about[] =
     "Adds an admin, who may log in at /admin/login.html.\n" ACCOUNT_PASSWORD_ABOUT ":\n"
@@ -112,6 +113,7 @@ static const struct menu_item items[] = {
     {"list", list_main, "show all admins"},
     {"password", password_main, "give an admin a new password"},
     {"remove", remove_main, "remove an admin"},
+    {"unlock", unlock_admin_main, "let an admin log in again after too many wrong passwords"},
 };
 
 int admin_main(int argc, char **argv)

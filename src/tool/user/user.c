@@ -12,6 +12,7 @@
 #include "tool/account.h"
 #include "tool/menu.h"
 #include "tool/tool.h"
+#include "tool/unlock.h"
 
 static const char add_about[] = "Adds a user, who may log in. " ACCOUNT_PASSWORD_ABOUT ":\n"
                                 "\n"
@@ -189,6 +190,7 @@ static const struct menu_item items[] = {
     {"ban", ban_main, "end a user's sessions and refuse new ones"},
     {"unban", ban_main, "let a banned user log in again"},
     {"password", password_main, "give a user a new password"},
+    {"unlock", unlock_user_main, "let a user log in again after too many wrong passwords"},
 };
 
 int user_main(int argc, char **argv)

@@ -1,6 +1,11 @@
 /* Made by web/replies.mjs out of /openapi.json: not to be edited. Without success and
  * degraded, which every reply may have, and without the replies that have nothing else. */
 export interface Replies {
+    "GET /api/welcome": {
+        registration: boolean;
+        banned: boolean;
+        contact: string;
+    };
     "POST /api/register": {
         uid: number;
     };

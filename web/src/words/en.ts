@@ -59,6 +59,9 @@ const words = {
         toLogin: "Have an account? Log in",
         nameHint: "3 to 32 letters, digits, _, - or Chinese characters",
         passwordHint: "8 to 72 characters",
+        administrator: "your administrator",
+        closed: "New accounts cannot be created here at present. Ask {contact} for one.",
+        banned: "Your account is banned, which ended your session. Ask {contact} about it.",
         lead: "Read ten thousand abstracts by this afternoon.",
         points: [
             "Pick journals and years, ask one question in plain words.",
@@ -71,6 +74,7 @@ const words = {
         history: "History",
         historyEmpty: "Nothing here yet",
         historyEmptyHint: "Your screenings will be listed here.",
+        noMoney: "Your balance is 0.00. Ask {contact} for a recharge; then you can start.",
         more: "Show older ones",
         found: "{n} relevant",
         distilled: "Distilled from the screening above",
