@@ -38,6 +38,10 @@ const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
 void sql_pool_free(struct sql_pool *p);     /* no call may be under way */
 bool sql_pool_up(const struct sql_pool *p); /* the last attempt reached the server */
+/* The last change was refused because the server is read-only: with ERR_UNAVAILABLE, surely not
+ * done. Connections are replaced then, for behind the same address another server may be primary
+ * by now. The next change that succeeds ends it. */
+bool sql_pool_read_only(const struct sql_pool *p);
 
 /* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
  * ERR_LIMIT); FLOAT and DOUBLE SQL_REAL; DECIMAL, dates, times and JSON SQL_TEXT; binary strings

@@ -9,6 +9,7 @@ enum {
     CHECKREAD = 1020, /* MariaDB: changed since the snapshot */
     DISK_FULL = 1021,
     ERROR_ON_WRITE = 1026,
+    TABLE_READ_ONLY = 1036, /* InnoDB was started so */
     TOO_MANY_CONNECTIONS = 1040,
     NOT_READY = 1047, /* a Galera node that has not joined */
     SERVER_SHUTDOWN = 1053,
@@ -21,8 +22,12 @@ enum {
     TOO_MANY_USER_CONNECTIONS = 1203,
     LOCK_WAIT = 1205,
     DEADLOCK = 1213,
+    OPTION_PREVENTS = 1290, /* --read-only, super_read_only */
     DUPLICATE_ENTRY_WITH_KEY = 1586,
+    READ_ONLY_TRANSACTION = 1792,
+    READ_ONLY_MODE = 1836,
     DUPLICATE_IN_INDEX = 1859,
+    INNODB_READ_ONLY = 1874,
     TEMPORARY_FILE_FULL = 1878,
     CONNECTION_KILLED = 1927,  /* MariaDB */
     STATEMENT_TIMEOUT = 1969,  /* MariaDB */
@@ -45,9 +50,15 @@ static bool says_full(unsigned int code)
            code == TEMPORARY_FILE_FULL || code == WRITE_FAILED || code == DEVICE_FULL;
 }
 
+bool sql_error_read_only(unsigned int code)
+{
+    return code == OPTION_PREVENTS || code == READ_ONLY_TRANSACTION || code == READ_ONLY_MODE ||
+           code == TABLE_READ_ONLY || code == INNODB_READ_ONLY;
+}
+
 int sql_error_kind(unsigned int code)
 {
-    if (says_full(code))
+    if (says_full(code) || sql_error_read_only(code))
         return ERR_UNAVAILABLE;
     switch (code) {
     case DUPLICATE_COLUMN:
@@ -84,7 +95,8 @@ int sql_error_kind(unsigned int code)
 bool sql_error_breaks(unsigned int code)
 {
     return of_library(code) || code == PACKET_TOO_LARGE ||
-           (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code));
+           (sql_error_kind(code) == ERR_UNAVAILABLE && !says_full(code) &&
+            !sql_error_read_only(code));
 }
 
 /* Whether the text before a quotation mark announces a name. */
@@ -190,12 +202,21 @@ const char *sql_error_text(struct arena *a, const char *z)
     return out;
 }
 
-bool sql_reads_only(const char *statement)
+static bool begins(const char *statement, struct str word)
 {
     struct str s = str_of(statement);
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '('))
         s = str_from(s.p + 1, s.n - 1);
-    struct str select = STR("SELECT"), show = STR("SHOW");
-    return (s.n > select.n && str_ieq(str_from(s.p, select.n), select)) ||
-           (s.n > show.n && str_ieq(str_from(s.p, show.n), show));
+    return s.n > word.n && str_ieq(str_from(s.p, word.n), word);
+}
+
+bool sql_reads_only(const char *statement)
+{
+    return begins(statement, STR("SELECT")) || begins(statement, STR("SHOW"));
+}
+
+bool sql_changes_rows(const char *statement)
+{
+    return begins(statement, STR("INSERT")) || begins(statement, STR("UPDATE")) ||
+           begins(statement, STR("DELETE")) || begins(statement, STR("REPLACE"));
 }

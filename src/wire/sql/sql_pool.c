@@ -127,6 +127,22 @@ static int open_new(struct task *t, struct sql_pool *p, struct sql **out)
     return err;
 }
 
+void sql_pool_note_read_only(struct sql_pool *p, bool read_only)
+{
+    if (read_only == p->read_only)
+        return;
+    p->read_only = read_only;
+    if (read_only)
+        log_warn("sql", "the database is read-only: changes are refused until it is writable");
+    else
+        log_info("sql", "the database is writable again");
+}
+
+bool sql_pool_read_only(const struct sql_pool *p)
+{
+    return p->read_only;
+}
+
 /* --- lending --- */
 
 static bool usable(struct task *t, struct sql *c)
