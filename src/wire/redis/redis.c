@@ -88,6 +88,11 @@ void redis_free(struct redis *r)
     free(r);
 }
 
+bool redis_is_cluster(const struct redis *r)
+{
+    return r->cluster;
+}
+
 bool redis_up(const struct redis *r)
 {
     return r->state == REDIS_UP;
@@ -189,10 +194,17 @@ int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
     return await(t, r, &w);
 }
 
+bool redis_says_cluster(struct str words)
+{
+    return str_starts(words, STR("MOVED ")) || str_starts(words, STR("ASK ")) ||
+           str_starts(words, STR("CROSSSLOT ")) || str_starts(words, STR("CLUSTERDOWN ")) ||
+           str_starts(words, STR("TRYAGAIN "));
+}
+
 bool redis_says_leave(struct str words)
 {
-    return str_starts(words, STR("LOADING ")) || str_starts(words, STR("MASTERDOWN ")) ||
-           str_starts(words, STR("READONLY "));
+    return redis_says_cluster(words) || str_starts(words, STR("LOADING ")) ||
+           str_starts(words, STR("MASTERDOWN ")) || str_starts(words, STR("READONLY "));
 }
 
 /* MISCONF: it cannot write to its disk. OOM: its memory is full. In both states it still reads. */

@@ -77,6 +77,7 @@ struct redis {
     uint64_t epoch;
     char run_id[41];
     char problem[256]; /* why it is down; "" after a success */
+    bool cluster;      /* that is why */
 
     struct watch watch;
     struct buf in, out;
@@ -117,4 +118,6 @@ MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_com
 bool redis_says_not_now(struct str words);
 /* Whether it says that the server can do nothing at all: the connection is closed. */
 bool redis_says_leave(struct str words);
+/* Whether only a node of a Redis Cluster says it. Nothing was done. */
+bool redis_says_cluster(struct str words);
 #endif
