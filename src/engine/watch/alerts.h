@@ -2,8 +2,9 @@
  *
  * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL
  * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves
- * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"),
- * nodes without a heartbeat ("node:<id>").
+ * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"), a
+ * MySQL that takes no changes ("read_only"), unsafe settings ("settings:redis",
+ * "settings:mysql"), nodes without a heartbeat ("node:<id>").
  *
  * Each is an episode: one message when it begins, one when it is over, however many nodes there are
  * and whichever of them die meanwhile. Delivery is at least once; each message has an id, the same
