@@ -358,12 +358,16 @@ static void tidy_up(struct task *t, struct supervisor *s)
 /* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
-    bool announced = false, tidy = false;
+    bool announced = false, told = false, tidy = false;
     while (!s->shared.stops) {
-        if (!announced && fleet_ready(&s->fleet) > 0) {
+        if (!announced && (s->reloaded ? fleet_ready(&s->fleet) > 0 : fleet_open(&s->fleet))) {
             announced = true;
             supervisor_announce(t, s);
             continue; /* it waits, and may have missed a wake-up meanwhile */
+        }
+        if (!announced && !told && !s->reloaded && fleet_lacks(&s->fleet)) {
+            told = true;
+            supervisor_announce_lacking(s, fleet_lacks(&s->fleet));
         }
         if (s->unsafe)
             return ERR_REFUSED;

@@ -42,6 +42,9 @@ struct supervisor {
  * (serve/first_accounts.h). After a reload, and with JSON logs, it logs instead. */
 void supervisor_announce(struct task *t, struct supervisor *s);
 
+/* The server answers, but a submit would not be taken: prints where, and what is missing. */
+void supervisor_announce_lacking(struct supervisor *s, const char *lacks);
+
 /* Asks the stores of c that are not known in r yet (store_check.h), and logs what is unsafe. 0, or
  * ERR_REFUSED with the sentence in task_error: they must not be used. */
 MUST_CHECK int supervisor_check_stores(struct task *t, const struct config *c,
