@@ -96,6 +96,12 @@ def _():
             ok("innodb_flush_log_at_trx_commit = 1" in problem, "and in the overview", problem)
             sql(m, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
             ok(wait_for(lambda: not alerts(root), 20), "over when it is changed", overview(root))
+        link("CONFIG", "SET", "appendonly", "no")
+        m.process.kill()
+        m.wait()
+        refused(again(m), 'set "appendonly yes" in redis.conf', "a private Redis that was left so")
+        again(m).start()
+        equal(m.get("/readyz").status, 200, "the next start makes it as it should be", m.log())
 
 
 @test("settings that cannot be read, or come late")
@@ -140,7 +146,7 @@ def _():
 
 @test("a MySQL that is read-only")
 def _():
-    with Sim("--latency-ms", "20") as sim, server(sim) as m:
+    with Sim("--latency-ms", "20") as sim, server(sim, papers=500) as m:
         api, root = person(m, "ann"), admin(m, "root")
         chosen, total = journals(api, 200)
         wish = {**QUESTION, "journals": chosen}
@@ -217,7 +223,7 @@ def cut_bytes(m):
 @test("an append-only file that ends badly")
 def _():
     with Sim("--latency-ms", "30") as sim:
-        with server(sim) as m:
+        with server(sim, papers=700) as m:
             api = person(m, "ann", permission=20)
             qid, total = submit(api, 600)
             queue = f"billing_queue:{api.uid}"
