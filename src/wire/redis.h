@@ -36,6 +36,7 @@ struct redis_options {
     size_t waiting_max;      /* 0: 100000 commands in the pipeline; more is ERR_BUSY */
     struct metrics *metrics; /* NULL: not counted */
     const char *name;        /* for logs and metrics: "hot", "download" */
+    bool quiet;              /* that it comes and goes is not logged */
 };
 
 /* What is wrong with the URL, in a or constant; NULL: it is fine. Never shows the password. */

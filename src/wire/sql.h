@@ -30,6 +30,7 @@ struct sql_options {
     int64_t connect_ms;      /* 0: 3000 */
     int64_t statement_ms;    /* 0: 30000 */
     struct metrics *metrics; /* NULL: not shown */
+    bool quiet;              /* that the server is away is not logged */
 };
 
 const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */

@@ -12,7 +12,7 @@ import time
 from admins import admin
 from client import Api, second
 from harness import (
-    Millrace, equal, folder, http, ok, redis, redis_link, run_tests, sql, test, wait_for)
+    Client, Millrace, equal, folder, http, ok, redis, redis_link, run_tests, sql, test, wait_for)
 from hook import overview
 from screening import QUESTION, audited, journals, person, reaches, results, server, submit
 from sim import Sim
@@ -113,6 +113,9 @@ def _():
         with other:
             ok("serves at" in other.output() and "is ready" not in other.output(),
                "a Redis that is away is no reason not to serve", other.output())
+            time.sleep(3)
+            equal([l for l in other.log().splitlines() if " serve redis:" in l], [],
+                  "asked again and again, which is not logged")
             with late:
                 equal(other.wait(20), 1, "it answers, and is unsafe: that is the end", other.log())
                 ok('set "appendonly yes" in redis.conf' in other.log(), "with the line to change",
@@ -332,12 +335,15 @@ def _():
         equal(statuses, [202] * 5, "at the very moment, on any node", m.log())
         ok(all(printed), "it is printed, too")
         statuses = []
+        one = Client(port)  # nodes see that Redis is back one after the other
         for _ in range(3):
-            pid = m.pid_of("redis")
-            os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: poll(port, "/readyz") == 503, 5)
-            wait_for(lambda: poll(port, "/readyz") == 200, 20)
-            statuses.append(Api(m, token)("POST", "/api/queries", wish).status)
+            os.kill(m.pid_of("redis"), signal.SIGKILL)
+            wait_for(lambda: one.request("/readyz").status == 503, 5)
+            wait_for(lambda: one.request("/readyz").status == 200, 20)
+            statuses.append(one.request(
+                "/api/queries", "POST", json.dumps(wish).encode(),
+                [f"Authorization: Bearer {token}", "Content-Type: application/json"]).status)
+        one.close()
         equal(statuses, [202] * 3, "and after Redis was away", m.log())
 
 

@@ -166,9 +166,10 @@ static void ask_redis(struct task *t, const struct stores *s, struct store_repor
 {
     struct group g;
     group_init(&g, task_loop(t));
-    struct redis *r =
-        redis_open(&g, &(struct redis_options){
-                           .url = s->redis_url, .password = s->redis_password, .name = "check"});
+    struct redis *r = redis_open(&g, &(struct redis_options){.url = s->redis_url,
+                                                             .password = s->redis_password,
+                                                             .name = "check",
+                                                             .quiet = true});
     check(r);
     out->redis_known = !store_check_redis(t, r, &out->redis);
     out->cluster = redis_is_cluster(r);
@@ -182,7 +183,8 @@ static void ask_mysql(struct task *t, const struct stores *s, struct store_repor
     struct sql_pool *p =
         sql_pool_new(task_loop(t), &(struct sql_options){.url = s->mysql_url,
                                                          .password = s->mysql_password,
-                                                         .connections_max = 1});
+                                                         .connections_max = 1,
+                                                         .quiet = true});
     out->mysql_known = !store_check_mysql(t, p, &out->mysql);
     sql_pool_free(p);
 }

@@ -45,6 +45,7 @@ static void copy_options(struct redis *r, const struct redis_options *o)
     if (!r->url.password.p && o->password)
         r->url.password = str_of(arena_strdup(a, o->password));
     r->name = arena_strdup(a, o->name ? o->name : "redis");
+    r->silent = o->quiet;
     r->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS;
     r->command_ms = o->command_ms ? o->command_ms : COMMAND_MS;
     r->waiting_max = o->waiting_max ? o->waiting_max : WAITING_MAX;

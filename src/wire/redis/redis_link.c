@@ -42,8 +42,9 @@ static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const ch
     if (strcmp(text, r->problem) == 0)
         return;
     memcpy(r->problem, text, sizeof(text));
-    log_line(level, "redis", "%s: %s%s", r->name, text,
-             level == LOG_INFO ? "" : "; calls fail until it is connected");
+    if (!r->silent)
+        log_line(level, "redis", "%s: %s%s", r->name, text,
+                 level == LOG_INFO ? "" : "; calls fail until it is connected");
 }
 
 /* Reader and writer both see the end of the connection and return. */
@@ -321,7 +322,8 @@ static void come_up(struct redis *r)
     if (r->epoch++ > 0)
         metric_add(r->metrics.reconnects, 1);
     metric_set(r->metrics.up, 1);
-    log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
+    if (!r->silent)
+        log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
     waitq_wake_all(&r->first);
 }
 

@@ -62,6 +62,7 @@ struct redis {
     struct loop *loop;
     struct arena arena; /* options and scripts, as long as the handle */
     const char *name;
+    bool silent; /* quiet, in the options */
     struct redis_url url;
     int64_t connect_ms, command_ms;
     size_t waiting_max;

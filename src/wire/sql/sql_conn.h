@@ -127,6 +127,7 @@ struct sql_pool {
     struct list idle; /* latest use last */
     size_t lent, open;
 
+    bool quiet;
     bool up;
     bool read_only;     /* the last change was refused for this */
     bool probing;       /* one task tries to connect */

@@ -47,6 +47,7 @@ struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o)
     signal(SIGPIPE, SIG_IGN); /* the library raises it when it speaks TLS */
     struct sql_pool *p = check_memory(calloc(1, sizeof *p));
     p->loop = l;
+    p->quiet = o->quiet;
     p->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS_DEFAULT;
     p->statement_ms = o->statement_ms ? o->statement_ms : STATEMENT_MS_DEFAULT;
     p->ping_after_ms = PING_AFTER_MS;
@@ -97,7 +98,7 @@ static void note_up(struct sql_pool *p)
 
 static void note_down(struct sql_pool *p, const char *why)
 {
-    if (p->up || p->backoff_ms == 0)
+    if ((p->up || p->backoff_ms == 0) && !p->quiet)
         log_warn("sql", "cannot reach the database: %s; calls fail until it answers", why);
     p->up = false;
     metric_set(p->up_gauge, 0);
