@@ -1,5 +1,6 @@
 """Stores that cannot be relied on: unsafe settings, a cluster, a MySQL that takes no changes, an
 append-only file that ends in zeros; and that ready means ready, at once."""
+import contextlib
 import glob
 import json
 import os
@@ -310,6 +311,21 @@ def poll(port, path):
         return 0
 
 
+@contextlib.contextmanager
+def locked(m, table):
+    """No other connection can read it."""
+    client = subprocess.Popen(
+        ["mariadb", "--no-defaults", "-uroot", "-S", f"{m.data}/run/mariadb.sock", "-N", "-B", "-n",
+         "millrace"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    client.stdin.write(f"LOCK TABLES {table} WRITE; SELECT 'locked';\n")
+    client.stdin.flush()
+    assert client.stdout.readline() == "locked\n"
+    try:
+        yield
+    finally:
+        client.communicate()
+
+
 @test("ready means that a submit is taken")
 def _():
     port = free_port()
@@ -343,6 +359,12 @@ def _():
             statuses.append(one.request(
                 "/api/queries", "POST", json.dumps(wish).encode(),
                 [f"Authorization: Bearer {token}", "Content-Type: application/json"]).status)
+        words = lambda: json.loads(one.request("/readyz").body).get("error", {}).get("message")
+        with locked(m, "cache_stale"):
+            os.kill(m.pid_of("redis"), signal.SIGKILL)
+            ok(wait_for(lambda: words() == "records in Redis have not been checked against MySQL "
+                        "yet", 15), "not while Redis is there, but not trusted", words())
+        ok(wait_for(lambda: not words(), 20), "and then at once")
         one.close()
         equal(statuses, [202] * 3, "and after Redis was away", m.log())
 
