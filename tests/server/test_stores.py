@@ -35,8 +35,12 @@ class Redis:
         self.process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", self.dir,
              *self.options], executable=REDIS, cwd=self.dir, stdout=subprocess.DEVNULL)
-        wait_for(lambda: os.path.exists(self.socket), 10)
+        assert wait_for(self.answers, 10)
         return self
+
+    def answers(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def __exit__(self, *_):
         self.process.kill()
