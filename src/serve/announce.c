@@ -189,6 +189,16 @@ static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql
                  *task_error(t) ? task_error(t) : err_name(err));
 }
 
+void supervisor_announce_lacking(struct supervisor *s, const char *lacks)
+{
+    const char *url = listener_url(&s->arena, s->listen_fd);
+    if (s->config.log_format == LOG_JSON)
+        log_warn("serve", "millrace serves at %s, but is not ready: %s", url, lacks);
+    else
+        printf("\nmillrace serves at %s, but is not ready: %s\n\n", url, lacks);
+    fflush(stdout);
+}
+
 void supervisor_announce(struct task *t, struct supervisor *s)
 {
     if (s->reloaded) {

@@ -49,8 +49,8 @@ static bool arrange_files(const struct birth *b)
     for (size_t i = 0; i < s->fd_count; i++)
         if ((high[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
             return false;
-    int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, 0) < 0)
+    int in = s->in_fd > 0 ? s->in_fd : open("/dev/null", O_RDONLY);
+    if (in < 0 || dup2(in, 0) < 0)
         return false;
     if ((s->out_fd >= 0 && dup2(s->out_fd, 1) < 0) || (s->err_fd >= 0 && dup2(s->err_fd, 2) < 0))
         return false;

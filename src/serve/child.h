@@ -19,6 +19,7 @@ struct child_spec {
     const char *const *argv;
     const char *dir;      /* working directory; NULL: the same */
     const char *pid_path; /* gets the pid before the program runs; NULL: none */
+    int in_fd;            /* its input; 0: none */
     int out_fd, err_fd;   /* its output; -1: that of the supervisor */
     const int *fds;       /* become 3, 4, … */
     size_t fd_count;

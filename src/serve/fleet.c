@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +33,27 @@ int fleet_old(const struct fleet *f)
     for (int i = 0; i < METRICS_NODES_MAX; i++)
         n += f->members[i].used && f->members[i].old;
     return n;
+}
+
+bool fleet_open(const struct fleet *f)
+{
+    int open = 0, others = 0;
+    for (int i = 0; i < METRICS_NODES_MAX; i++) {
+        const struct member *m = &f->members[i];
+        open += m->used && !m->old && m->open;
+        others += m->used && !m->old && !m->open;
+    }
+    return open > 0 && others == 0;
+}
+
+const char *fleet_lacks(const struct fleet *f)
+{
+    for (int i = 0; i < METRICS_NODES_MAX; i++) {
+        const struct member *m = &f->members[i];
+        if (m->used && !m->old && m->ready && !m->open)
+            return m->lacks;
+    }
+    return NULL;
 }
 
 /* --- indexes --- */
@@ -71,22 +93,26 @@ static void release_index(struct member *m)
 
 /* --- one node --- */
 
+/* A line says what the node lacks, or "ready": the last one. The first one says that it serves. */
 static void on_ready(void *arg, int fd, int events)
 {
     (void)events;
     struct member *m = arg;
-    char text[256];
+    char text[512];
     ssize_t n = read(fd, text, sizeof text);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    struct str line = str_from(text, n > 0 ? (size_t)n : 0);
-    line = str_cut(&line, '\n');
-    m->ready = line.n > 0;
+    struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
+    while (rest.n) {
+        struct str line = str_cut(&rest, '\n');
+        m->ready = true;
+        m->open = str_eq(line, STR("ready"));
+        snprintf(m->lacks, sizeof m->lacks, "%.*s", STR_ARG(line));
+    }
     if (m->ready)
         m->fleet->failures = 0;
-    if (m->ready && !str_eq(line, STR("ready")))
-        log_warn("serve", "node %d serves, but %.*s", index_of(m), STR_ARG(line));
-    close_ready(m);
+    if (m->open || n <= 0)
+        close_ready(m);
     supervision_wake(m->fleet->shared);
 }
 

@@ -16,10 +16,12 @@ struct member {
     struct child child;
     int place; /* for nodes of this generation */
     bool used;
-    bool old;      /* of an earlier generation */
-    bool ready;    /* it serves */
-    bool draining; /* it was sent SIGTERM */
-    int ready_fd;  /* -1 once it has reported */
+    bool old;        /* of an earlier generation */
+    bool ready;      /* it serves */
+    bool open;       /* and takes submits */
+    char lacks[200]; /* ready, but not open: why */
+    bool draining;   /* it was sent SIGTERM */
+    int ready_fd;    /* -1 once it is open */
     struct poller ready_poller;
 };
 
@@ -44,4 +46,8 @@ MUST_CHECK int fleet_go(struct fleet *f, struct group *g);
 
 int fleet_ready(const struct fleet *f); /* nodes of this generation that serve */
 int fleet_old(const struct fleet *f);   /* nodes of earlier ones that still live */
+/* Every node of this generation takes submits, and there is one. */
+bool fleet_open(const struct fleet *f);
+/* What a node that serves said it lacks for that; NULL: none did. */
+const char *fleet_lacks(const struct fleet *f);
 #endif

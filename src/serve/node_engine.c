@@ -230,6 +230,15 @@ void node_engine_go(struct node_engine *e)
         check(task_go(e->node->group, "roles", await_tables, e) == 0);
 }
 
+const char *node_engine_lacks(const struct node_engine *e)
+{
+    if (!e->started)
+        return "the background roles have not been started yet";
+    if (!cache_trusts_redis(e->node->cache)) /* then there is neither a submit nor a charge */
+        return "records in Redis have not been checked against MySQL yet";
+    return NULL;
+}
+
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 {
     int64_t began_ms = loop_now_ms(e->node->loop);

@@ -43,6 +43,9 @@ void node_roles_start(struct node_engine *e);
 struct vitals;
 struct node_warm;
 void node_roles_first(struct node_engine *e, struct vitals *v, struct node_warm *w);
+/* Why a submit would not be taken although both stores answer and the tables are there; NULL: it
+ * would. */
+const char *node_engine_lacks(const struct node_engine *e);
 /* Finishes work in progress, in at most ms, while the roles still run. */
 void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms);
 /* Releases leases: after the roles have ended, while Redis is still connected. */

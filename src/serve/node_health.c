@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/str.h"
 #include "engine/papers/warm.h"
+#include "engine/setup/store_check.h"
 #include "wire/http_server.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
@@ -42,10 +43,23 @@ static int ask_mysql(struct task *t, const struct node *n)
     return sql_call(t, n->sql, NULL, "SELECT 1");
 }
 
-void health_probe(struct task *t, const struct node *n, struct health *out)
+static int ask_for_change(struct task *t, const struct node *n)
 {
+    return store_check_writable(t, n->sql);
+}
+
+void health_probe(struct task *t, const struct node *n, bool tables, struct health *out)
+{
+    struct probe change = {.err = 0};
     probe(t, n, ask_redis, &out->redis);
     probe(t, n, ask_mysql, &out->mysql);
+    if (tables && !out->mysql.err)
+        probe(t, n, ask_for_change, &change);
+    out->read_only = change.err && sql_pool_read_only(n->sql);
+    if (change.err)
+        out->mysql.problem = change.problem;
+    if (change.err && !out->read_only)
+        out->mysql.err = change.err;
 }
 
 /* --- the process --- */

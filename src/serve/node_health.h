@@ -13,10 +13,12 @@ struct probe {
 
 struct health {
     struct probe redis, mysql;
+    bool read_only; /* MySQL answers, but takes no changes */
 };
 
-/* Probes both stores; each may take a second. */
-void health_probe(struct task *t, const struct node *n, struct health *out);
+/* Probes both stores; each may take a second. tables: MySQL has them, so that a change can be
+ * tried. */
+void health_probe(struct task *t, const struct node *n, bool tables, struct health *out);
 static inline bool health_fine(const struct health *h)
 {
     return !h->redis.err && !h->mysql.err;

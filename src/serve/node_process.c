@@ -22,9 +22,11 @@
 #include "wire/redis.h"
 #include "wire/sql.h"
 
-#define STORES_WAIT_MS 5000 /* then it serves without them */
-#define STORES_LOOK_MS 100
-#define ACCEPT_END_MS  100 /* the acceptor needs a turn of the loop to release its socket */
+#define DOORS_WAIT_MS   2000 /* then it accepts connections, ready or not */
+#define READY_WAIT_MS   5000 /* then it reports what it lacks */
+#define READY_LOOK_MS   10
+#define UNREADY_LOOK_MS 500
+#define ACCEPT_END_MS   100 /* the acceptor needs a turn of the loop to release its socket */
 
 struct process {
     struct node node;
@@ -35,6 +37,7 @@ struct process {
     struct node_engine *engine;
     struct group serving, background, links;
     struct waitq changed;
+    bool open; /* it accepts connections */
     int status;
 };
 
@@ -84,8 +87,8 @@ static void open_server(struct process *p)
         .limits = http_limits_default, .metrics = n->metrics, .behind_tls = p->config.behind_tls};
     o.limits.connections_max = (size_t)p->config.http_connections_max;
     n->http = http_server_new(n->loop, &o);
-    p->pages =
-        (struct node_pages){n, vitals_new(n), node_warm_new(n), http_files_new(p->config.web_dir)};
+    p->pages = (struct node_pages){n, vitals_new(n), node_warm_new(n),
+                                   http_files_new(p->config.web_dir), p->engine};
     node_routes_add(n->http, &p->pages);
     node_engine_serve(p->engine);
 }
@@ -109,7 +112,12 @@ static void close_all(struct process *p)
 static void serve(struct task *t, void *arg)
 {
     struct process *p = arg;
-    int err = http_server_run(t, p->node.http, NODE_FD_LISTEN);
+    int err = 0;
+    while (!p->open && !p->node.draining && !err)
+        err = waitq_wait(t, &p->changed);
+    if (p->node.draining)
+        return;
+    err = http_server_run(t, p->node.http, NODE_FD_LISTEN);
     if (!err || p->node.draining)
         return;
     log_error("node", "cannot serve: %s", *task_error(t) ? task_error(t) : err_name(err));
@@ -125,23 +133,12 @@ static void on_stop(void *arg)
     waitq_wake_all(&p->changed);
 }
 
-/* Waits for stores that are just starting, then serves with those that answer (ACC-5). */
-static const char *await_stores(struct task *t, struct process *p)
+/* From now on connections are accepted; until then they wait, or other nodes take them. */
+static void open_doors(struct process *p)
 {
-    struct health h;
-    int64_t until = loop_now_ms(p->node.loop) + STORES_WAIT_MS;
-    for (;;) {
-        health_probe(t, &p->node, &h);
-        if (health_fine(&h) || p->node.draining || loop_now_ms(p->node.loop) >= until)
-            break;
-        if (backoff_wait(t, &(struct backoff){.ms = STORES_LOOK_MS}))
-            break;
-    }
-    if (h.redis.err)
-        return arena_printf(task_arena(t), "Redis does not answer: %s", h.redis.problem);
-    if (h.mysql.err)
-        return arena_printf(task_arena(t), "MySQL does not answer: %s", h.mysql.problem);
-    return "ready";
+    if (!p->open)
+        waitq_wake_all(&p->changed);
+    p->open = true;
 }
 
 static void report(const char *line)
@@ -150,6 +147,50 @@ static void report(const char *line)
     int n = snprintf(text, sizeof text, "%.*s\n", (int)sizeof text - 2, line);
     ssize_t ignored = write(NODE_FD_READY, text, (size_t)n);
     (void)ignored; /* a supervisor that is reloading has closed the pipe */
+}
+
+/* Logged before the supervisor acts on it, so that the lines are in order. Missing tables have been
+ * logged already. */
+static void report_lacking(const struct health *h, const char *lacks)
+{
+    if (h->redis.err)
+        log_warn("node", "serves, but Redis does not answer: %s", h->redis.problem);
+    else if (h->mysql.err)
+        log_warn("node", "serves, but MySQL does not answer: %s", h->mysql.problem);
+    else
+        log_info("node", "serves, but is not ready");
+    report(lacks);
+}
+
+static bool look_if_ready(struct task *t, struct process *p, int64_t ran_ms, bool *told)
+{
+    struct task_scope scope = task_scope(t);
+    struct health h;
+    const char *lacks = node_lacks(t, &p->pages, &h);
+    if (!lacks) {
+        log_info("node", *told ? "is ready" : "serves");
+        report("ready");
+    } else if (ran_ms >= READY_WAIT_MS && !*told && !p->node.draining) {
+        report_lacking(&h, lacks);
+        *told = true;
+    }
+    if (!lacks || ran_ms >= DOORS_WAIT_MS)
+        open_doors(p);
+    task_scope_end(t, scope);
+    return !lacks;
+}
+
+/* A node is ready when a submit would be taken. If that takes too long it serves what it can
+ * (ACC-5), says what it lacks, and reports again when it is ready. */
+static void become_ready(struct task *t, void *arg)
+{
+    struct process *p = arg;
+    int64_t began_ms = loop_now_ms(p->node.loop);
+    bool told = false;
+    while (!look_if_ready(t, p, loop_now_ms(p->node.loop) - began_ms, &told) && !p->node.draining)
+        if (backoff_wait(t, &(struct backoff){.ms = told ? UNREADY_LOOK_MS : READY_LOOK_MS}))
+            break;
+    open_doors(p);
     close(NODE_FD_READY);
 }
 
@@ -175,10 +216,7 @@ static void live(struct task *t, void *arg)
     check(task_go(&p->serving, "serve", serve, p) == 0);
     node_roles_first(p->engine, p->pages.vitals, p->pages.warm);
     node_engine_go(p->engine);
-    const char *outcome = await_stores(t, p);
-    /* Logged before the supervisor acts on it, so that the lines are in order. */
-    log_info("node", "serves");
-    report(outcome);
+    check(task_go(&p->background, "ready", become_ready, p) == 0);
     int err = 0;
     while (!p->node.draining && !err)
         err = waitq_wait(t, &p->changed);

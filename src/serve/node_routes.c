@@ -32,7 +32,7 @@ static void put_probe(struct json_writer *w, struct str name, const struct probe
     jw_object(w);
     jw_put_bool(w, "up", p->err == 0);
     jw_put_int(w, "latency_us", p->latency_us);
-    if (p->err)
+    if (*p->problem)
         jw_put_str(w, "problem", str_of(p->problem));
     jw_end_object(w);
 }
@@ -66,8 +66,8 @@ static void put_warm_up(struct json_writer *w, const struct warm_progress *p)
     jw_end_object(w);
 }
 
-/* Why the node is not ready, most important first; NULL: it is. Blocks that are still missing in
- * Redis do not count: a worker builds the block it needs. */
+/* Most important first. Blocks that are still missing in Redis do not count: a worker builds the
+ * block it needs. */
 static const char *why_not_ready(const struct node_pages *p, const struct health *h)
 {
     if (p->node->draining)
@@ -76,17 +76,26 @@ static const char *why_not_ready(const struct node_pages *p, const struct health
         return "Redis and MySQL do not answer";
     if (h->redis.err)
         return "Redis does not answer";
-    return h->mysql.err ? "MySQL does not answer" : node_warm_lacks(p->warm);
+    if (h->mysql.err)
+        return "MySQL does not answer";
+    if (h->read_only)
+        return "MySQL is read-only: nothing can be submitted until it is writable again";
+    const char *lacks = node_warm_lacks(p->warm);
+    return lacks ? lacks : node_engine_lacks(p->engine);
+}
+
+const char *node_lacks(struct task *t, const struct node_pages *p, struct health *h)
+{
+    health_probe(t, p->node, node_warm_has_tables(p->warm), h);
+    return why_not_ready(p, h);
 }
 
 static int get_ready(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct node_pages *p = ctx;
     struct health h;
-    health_probe(t, p->node, &h);
-    if (health_fine(&h))
-        node_warm_settle(t, p->warm, SETTLE_MS);
-    const char *missing = why_not_ready(p, &h);
+    node_warm_settle(t, p->warm, SETTLE_MS);
+    const char *missing = node_lacks(t, p, &h);
     bool ready = !missing;
     struct json_writer w;
     http_set_header(x, "Cache-Control", STR("no-store"));

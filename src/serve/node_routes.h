@@ -4,6 +4,7 @@
 #define SERVE_NODE_ROUTES_H
 
 #include "engine/setup/node.h"
+#include "serve/node_engine.h"
 #include "serve/node_health.h"
 #include "serve/node_warm.h"
 #include "wire/http_server.h"
@@ -13,7 +14,12 @@ struct node_pages {
     struct vitals *vitals;
     struct node_warm *warm;
     struct http_files *files; /* NULL: the pages are not built */
+    const struct node_engine *engine;
 };
+
+/* Why a submit would not be taken now, and how the stores are; NULL: it would. Valid until the next
+ * wait. */
+const char *node_lacks(struct task *t, const struct node_pages *p, struct health *h);
 
 /* p is borrowed until the server is freed. */
 void node_routes_add(struct http_server *s, struct node_pages *p);

@@ -20,7 +20,8 @@ struct node_warm {
     struct warm_progress progress;
     int64_t database; /* its newest migration; -1: not read yet */
     bool schema_fine;
-    bool tried; /* a first try with both stores is over */
+    bool tried;  /* a first try with both stores is over */
+    bool probed; /* it is known whether they answer */
     bool filled;
     struct generation generation;                          /* of Redis, when the last try began */
     char said[sizeof((struct warm_progress *)0)->problem]; /* last in the log */
@@ -52,7 +53,8 @@ static int refuse(struct node_warm *w, int err, const char *why)
 static int await_stores(struct task *t, struct node_warm *w)
 {
     struct health h;
-    health_probe(t, w->node, &h);
+    health_probe(t, w->node, false, &h);
+    w->probed = true;
     if (health_fine(&h))
         return 0;
     w->progress.state = WARM_WAITING;
@@ -95,7 +97,10 @@ static int try_once(struct task *t, struct node_warm *w)
     int err = await_stores(t, w);
     if (err)
         return err;
-    w->generation = generation_now(n->redis);
+    struct generation now = generation_now(n->redis);
+    if (!str_eq(generation_str(&now), generation_str(&w->generation)))
+        w->progress.catalog_loaded = false; /* it may have come back empty */
+    w->generation = now;
     err = look_at_schema(t, w);
     struct warm_options o = {.redis = n->redis, .sql = n->sql, .blocks = n->blocks, .tasks = TASKS};
     if (!err && !w->progress.catalog_loaded)
@@ -144,7 +149,8 @@ int node_warm_role(struct task *t, void *arg, struct role_turn *turn)
 void node_warm_settle(struct task *t, const struct node_warm *w, int64_t ms)
 {
     int64_t until = loop_now_ms(w->node->loop) + ms;
-    while (!w->tried && !w->progress.catalog_loaded && loop_now_ms(w->node->loop) < until)
+    while (!w->tried && !w->progress.catalog_loaded && loop_now_ms(w->node->loop) < until &&
+           !(w->probed && w->progress.state == WARM_WAITING))
         if (backoff_wait(t, &(struct backoff){.ms = SETTLE_LOOK_MS}))
             return;
 }
@@ -152,11 +158,16 @@ void node_warm_settle(struct task *t, const struct node_warm *w, int64_t ms)
 const char *node_warm_lacks(const struct node_warm *w)
 {
     const struct warm_progress *p = &w->progress;
-    if (w->schema_fine && p->catalog_loaded)
+    if (w->schema_fine && p->catalog_loaded && generation_lasts(w->node->redis, &w->generation))
         return NULL;
     if (p->state == WARM_FAILED)
         return p->problem;
     return "the catalog has not been loaded yet";
+}
+
+bool node_warm_has_tables(const struct node_warm *w)
+{
+    return w->schema_fine;
 }
 
 int64_t node_warm_database(const struct node_warm *w)

@@ -103,6 +103,8 @@ static int try_reload(struct task *t, struct supervisor *s)
     if (!err)
         err = check_program(t, s);
     if (!err)
+        err = supervisor_check_stores(t, &fresh, &(struct store_report){0});
+    if (!err)
         err = hold_signals(t, s);
     if (err)
         return err;

@@ -51,6 +51,17 @@ static const char *log_path(struct task *t, const struct store *s)
     return arena_printf(task_arena(t), "%s/log/%s.log", s->data_dir, s->kind->name);
 }
 
+struct str store_log(struct task *t, const struct store *s)
+{
+    char *text = arena_alloc(task_arena(t), LOG_BYTES);
+    int fd = open(log_path(t, s), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return STR("");
+    ssize_t n = pread(fd, text, LOG_BYTES, s->log_start);
+    close(fd);
+    return str_from(text, n > 0 ? (size_t)n : 0);
+}
+
 /* --- programs --- */
 
 int store_find_program(struct task *t, const char *name, const char **out)
@@ -234,7 +245,14 @@ static int bring_up(struct task *t, struct store *s)
                  s->kind->title, (int)s->child.pid);
         shut_down(t, s, SILENT_STOP_MS);
     }
+    s->mended = false;
     int err = launch(t, s);
+    if (!err)
+        err = come_up(t, s, START_MS);
+    if (err != ERR_CLOSED || s->stop || !s->kind->mend || !s->kind->mend(t, s))
+        return err;
+    s->mended = true;
+    err = launch(t, s);
     return err ? err : come_up(t, s, START_MS);
 }
 
@@ -281,32 +299,34 @@ static void run_once(struct task *t, struct store *s)
     task_scope_end(t, scope);
 }
 
-/* Logs the lines that have word in them, at most TAIL_LINES; how many there were. */
-static int show_lines(const struct store *s, struct str text, struct str word)
+static int count_lines(struct str text, const char *word)
 {
-    int shown = 0;
-    while (text.p && shown < TAIL_LINES) {
+    int n = 0;
+    while (text.p) {
         struct str line = str_cut(&text, '\n');
-        if (!line.n || str_find(line, word) < 0)
-            continue;
-        log_error("store", "%s logged: %.*s", s->kind->title, STR_ARG(line));
-        shown++;
+        n += line.n && str_find(line, str_of(word)) >= 0;
     }
-    return shown;
+    return n;
 }
 
-/* What an operator needs next: the errors in the log of the last start, or else all of it. */
+/* Logs the last TAIL_LINES lines that have word in them; how many have it. */
+static int show_lines(const struct store *s, struct str text, const char *word)
+{
+    int count = count_lines(text, word), seen = 0;
+    while (text.p) {
+        struct str line = str_cut(&text, '\n');
+        if (line.n && str_find(line, str_of(word)) >= 0 && seen++ >= count - TAIL_LINES)
+            log_error("store", "%s logged: %.*s", s->kind->title, STR_ARG(line));
+    }
+    return count;
+}
+
+/* What an operator needs next: the errors in the log of the last start, or else its end. */
 static void show_log(struct task *t, const struct store *s)
 {
-    char *text = arena_alloc(task_arena(t), LOG_BYTES);
-    int fd = open(log_path(t, s), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t n = pread(fd, text, LOG_BYTES, s->log_start);
-    close(fd);
-    struct str all = str_from(text, n > 0 ? (size_t)n : 0);
-    if (show_lines(s, all, STR("ERROR")) == 0 && show_lines(s, all, STR("rror")) == 0)
-        show_lines(s, all, STR(""));
+    struct str all = store_log(t, s);
+    if (show_lines(s, all, s->kind->alarm) == 0 && show_lines(s, all, "rror") == 0)
+        show_lines(s, all, "");
 }
 
 static int check_socket_path(struct task *t, struct store *s)

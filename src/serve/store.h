@@ -3,7 +3,7 @@
  * One task per store, in this order:
  *   1. prepare: folders, credentials, for MariaDB the first database;
  *   2. a process that an earlier supervisor left is adopted if it answers, else stopped; if there
- *      is none, one is started;
+ *      is none, one is started, and once more if its files could be mended;
  *   3. when it answers, the store is READY;
  *   4. it is probed every few seconds; three probes without an answer count as dead;
  *   5. a dead one is started again, with exponential backoff, until store->stop is set.
@@ -27,6 +27,7 @@ struct store_kind {
     const char *exe;    /* the name of its program begins like this */
     const char *folder; /* its working directory, below data_dir */
     bool start_first;   /* SIGTERM is safe only after it has come up */
+    const char *alarm;  /* what a line of its log has in it that an operator must see */
     /* Makes files, finds programs. */
     int (*prepare)(struct task *t, struct store *s);
     /* Fills path and argv. */
@@ -34,6 +35,9 @@ struct store_kind {
     /* 0: it answers. ERR_BUSY: it runs but is not ready. All others: it does not answer. */
     int (*ping)(struct task *t, struct store *s);
     void (*hang_up)(struct store *s); /* before its process is stopped; may be NULL */
+    /* After a process that has ended instead of coming up: repairs its files, if that is why.
+     * True: it is worth another start. May be NULL. */
+    bool (*mend)(struct task *t, struct store *s);
 };
 extern const struct store_kind store_redis, store_mariadb;
 
@@ -56,6 +60,7 @@ struct store {
     struct child child;
     off_t log_start;      /* where the log of its last start begins */
     bool cannot_write;    /* Redis: as of the last probe */
+    bool mended;          /* this is the other start after mend */
     struct sql_pool *sql; /* MariaDB, for probes; NULL while not connected */
 };
 
@@ -74,4 +79,6 @@ MUST_CHECK int store_find_program(struct task *t, const char *name, const char *
 /* Runs a program to its end; its output goes to the store's log. ERR_REFUSED: it failed.
  * ERR_CANCELED: the store was stopped meanwhile. */
 MUST_CHECK int store_run(struct task *t, struct store *s, struct child_spec *spec);
+/* What the last program that was started has written to the store's log so far. */
+struct str store_log(struct task *t, const struct store *s);
 #endif

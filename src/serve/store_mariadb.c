@@ -172,6 +172,7 @@ const struct store_kind store_mariadb = {
     .title = "MariaDB",
     .exe = "mariadbd",
     .folder = "mariadb/data",
+    .alarm = "ERROR",
     .start_first = true, /* SIGTERM to a starting mariadbd makes it hang for good (10.11) */
     .prepare = prepare,
     .command = command,

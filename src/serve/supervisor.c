@@ -20,6 +20,8 @@
 
 #define LISTEN_RETRY_MS  2000
 #define MIGRATE_AGAIN_MS 30000
+#define STORES_CHECK_MS  2000 /* for each store to tell its settings */
+#define STORES_AGAIN_MS  2000 /* before one that was away is asked again */
 #define FAILURES_MAX     5 /* in a row, of nodes before any has served, and of the simulated AI */
 
 /* --- before the loop --- */
@@ -179,6 +181,67 @@ static void clear_stores(struct task *t, struct supervisor *s)
         store_clear(t, &s->mariadb);
 }
 
+/* --- their settings --- */
+
+static int refuse(struct task *t, const struct config *c, const struct store_findings *f)
+{
+    for (size_t i = 0; i < f->unread_count; i++)
+        log_warn("serve", "%s", f->unread[i]);
+    bool refused = f->unsafe_count && !c->allow_unsafe_stores;
+    for (size_t i = refused; i < f->unsafe_count; i++) /* the first is in the error */
+        log_line(refused ? LOG_ERROR : LOG_WARN, "serve", "%s", f->unsafe[i]);
+    if (!refused)
+        return 0;
+    return task_fail(t, ERR_REFUSED,
+                     "%s; or insist with --allow-unsafe-stores, and lose money in a crash",
+                     f->unsafe[0]);
+}
+
+int supervisor_check_stores(struct task *t, const struct config *c, struct store_report *r)
+{
+    bool redis = r->redis_known, mysql = r->mysql_known;
+    store_check(t, c, STORES_CHECK_MS, r);
+    if (r->cluster)
+        return task_fail(t, ERR_REFUSED, STORE_CLUSTER_WORDS);
+    int err = !redis && r->redis_known ? refuse(t, c, &r->redis) : 0;
+    int last = !mysql && r->mysql_known ? refuse(t, c, &r->mysql) : 0;
+    return err ? err : last;
+}
+
+static bool is_checked(const struct supervisor *s)
+{
+    return s->checked.redis_known && s->checked.mysql_known;
+}
+
+/* Stores that were away at the start. */
+static void check_later(struct task *t, void *arg)
+{
+    struct supervisor *s = arg;
+    while (!is_checked(s) && !s->shared.stops && !s->unsafe) {
+        supervision_pause(t, &s->shared, STORES_AGAIN_MS, &s->fleet.stop);
+        struct task_scope scope = task_scope(t);
+        if (!s->fleet.stop && supervisor_check_stores(t, &s->config, &s->checked)) {
+            s->unsafe = true;
+            s->problem = arena_strdup(&s->arena, task_error(t));
+            supervision_wake(&s->shared);
+        }
+        task_scope_end(t, scope);
+    }
+}
+
+/* After a reload the old nodes serve on the same stores, and the settings were checked before. */
+static int check_stores(struct task *t, struct supervisor *s)
+{
+    if (s->reloaded)
+        return 0;
+    struct task_scope scope = task_scope(t);
+    int err = supervisor_check_stores(t, &s->config, &s->checked);
+    if (err)
+        fail(s, err, task_error(t));
+    task_scope_end(t, scope);
+    return err || is_checked(s) ? err : task_go(&s->checks, "stores", check_later, s);
+}
+
 /* --- their content --- */
 
 /* The settings for children, who must not see later changes of the file on disk. */
@@ -296,13 +359,19 @@ static void tidy_up(struct task *t, struct supervisor *s)
 /* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
-    bool announced = false, tidy = false;
+    bool announced = false, told = false, tidy = false;
     while (!s->shared.stops) {
-        if (!announced && fleet_ready(&s->fleet) > 0) {
+        if (!announced && (s->reloaded ? fleet_ready(&s->fleet) > 0 : fleet_open(&s->fleet))) {
             announced = true;
             supervisor_announce(t, s);
             continue; /* it waits, and may have missed a wake-up meanwhile */
         }
+        if (!announced && !told && !s->reloaded && fleet_lacks(&s->fleet)) {
+            told = true;
+            supervisor_announce_lacking(s, fleet_lacks(&s->fleet));
+        }
+        if (s->unsafe)
+            return ERR_REFUSED;
         if (!announced && !s->reloaded && s->fleet.failures >= FAILURES_MAX)
             return fail(s, ERR_IO, "nodes end before they serve; see the lines above");
         if (!tidy && fleet_old(&s->fleet) == 0) {
@@ -331,6 +400,7 @@ static void stop_all(struct task *t, struct supervisor *s)
     close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
     s->fleet.stop = true;
     join(t, s, &s->fleet_group);
+    join(t, s, &s->checks);
     s->sim.stop = true;
     join(t, s, &s->sims);
     s->redis.stop = s->mariadb.stop = true;
@@ -347,6 +417,8 @@ static int start_all(struct task *t, struct supervisor *s)
     int err = take_over(s);
     if (!err)
         err = start_stores(t, s);
+    if (!err)
+        err = check_stores(t, s);
     if (!err)
         err = fill_stores(t, s);
     if (!err)
@@ -380,6 +452,7 @@ static void run(struct supervisor *s)
     group_init(&s->stores, s->shared.loop);
     group_init(&s->sims, s->shared.loop);
     group_init(&s->fleet_group, s->shared.loop);
+    group_init(&s->checks, s->shared.loop);
     struct group self;
     group_init(&self, s->shared.loop);
     take_signals(s);
@@ -405,6 +478,8 @@ int serve_settings(struct arena *a, const struct serve_options *o, struct config
         err = config_set(a, out, "nodes", o->nodes, "--nodes", why);
     if (!err && o->listen)
         err = config_set(a, out, "listen", o->listen, "--listen", why);
+    if (!err && o->allow_unsafe_stores)
+        err = config_set(a, out, "allow_unsafe_stores", "true", "--allow-unsafe-stores", why);
     if (!err && ((*why = config_problem(a, out)) || (*why = judge_config_problem(a, out))))
         err = ERR_INVALID;
     return err;

@@ -15,6 +15,7 @@
 struct serve_options {
     const char *config_file;    /* NULL: config.json if there is one */
     const char *nodes, *listen; /* override settings; NULL: not given */
+    bool allow_unsafe_stores;   /* likewise */
     char **argv;                /* for reloads: the whole command line, "serve" included */
 };
 

@@ -2,6 +2,7 @@
 #ifndef SERVE_SUPERVISOR_PRIVATE_H
 #define SERVE_SUPERVISOR_PRIVATE_H
 
+#include "engine/setup/store_check.h"
 #include "serve/datadir.h"
 #include "serve/fleet.h"
 #include "serve/handover.h"
@@ -27,8 +28,10 @@ struct supervisor {
     struct supervision shared;
     bool reload; /* SIGHUP */
 
-    struct group stores, sims, fleet_group;
+    struct group stores, sims, fleet_group, checks;
     struct store redis, mariadb;
+    struct store_report checked; /* the settings of both stores; its sentences are gone */
+    bool unsafe;                 /* a store that came up after the start must not be used */
     struct simulator sim;
     struct fleet fleet;
     const char *problem; /* why it ends, in arena; NULL: by request */
@@ -38,6 +41,14 @@ struct supervisor {
 /* The server is ready: prints where and on what it runs, makes the first accounts and shows them
  * (serve/first_accounts.h). After a reload, and with JSON logs, it logs instead. */
 void supervisor_announce(struct task *t, struct supervisor *s);
+
+/* The server answers, but a submit would not be taken: prints where, and what is missing. */
+void supervisor_announce_lacking(struct supervisor *s, const char *lacks);
+
+/* Asks the stores of c that are not known in r yet (store_check.h), and logs what is unsafe. 0, or
+ * ERR_REFUSED with the sentence in task_error: they must not be used. */
+MUST_CHECK int supervisor_check_stores(struct task *t, const struct config *c,
+                                       struct store_report *r);
 
 /* Checks settings and program, then execs the program on disk. Returns only if that failed: the log
  * says why, and nothing has changed. */

@@ -19,6 +19,9 @@ int serve_main(int argc, char **argv)
         OPT_CONFIG(&o.config_file),
         {"nodes", "N", "processes that serve; default: one per core", .text = &o.nodes},
         {"listen", "ADDR:PORT", "where to listen; default: 127.0.0.1:8080", .text = &o.listen},
+        {"allow-unsafe-stores", NULL,
+         "start even if the settings of Redis or MySQL lose what they have confirmed",
+         .flag = &o.allow_unsafe_stores},
     };
     struct command c = {"serve", NULL, about, opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);

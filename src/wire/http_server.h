@@ -109,6 +109,9 @@ MUST_CHECK int http_reply_later(struct task *t, struct http_exchange *x, int64_t
 MUST_CHECK int http_reply_error(struct task *t, struct http_exchange *x, int err,
                                 const char *message);
 int http_status_of(int err);
+/* What the client is told instead of the general words for err, if the request fails with one whose
+ * own text is for the log only. A constant, without secrets. */
+void http_excuse(struct http_exchange *x, const char *words);
 /* Writes body as JSON:
  * `struct json_writer w; http_json(x, &w); jw_object(&w); … http_reply_json(…)`. */
 void http_json(struct http_exchange *x, struct json_writer *w);

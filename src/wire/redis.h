@@ -8,7 +8,8 @@
  * surely not sent, ERR_UNCERTAIN if it may have run. Nothing is repeated here: only the caller
  * knows what is idempotent. Reconnecting goes on by itself with backoff; while it is down,
  * calls fail at once with ERR_UNAVAILABLE (after waiting for the first connection at most
- * connect_ms). A server that loads its data, or has become a replica, counts as down.
+ * connect_ms). A server that loads its data, or has become a replica, counts as down, and so does a
+ * node of a Redis Cluster.
  *
  * A call that ends with ERR_TIMEOUT or ERR_CANCELED may have run or may still run; a task
  * that was cancelled or out of time before it called has sent nothing.
@@ -35,6 +36,7 @@ struct redis_options {
     size_t waiting_max;      /* 0: 100000 commands in the pipeline; more is ERR_BUSY */
     struct metrics *metrics; /* NULL: not counted */
     const char *name;        /* for logs and metrics: "hot", "download" */
+    bool quiet;              /* that it comes and goes is not logged */
 };
 
 /* What is wrong with the URL, in a or constant; NULL: it is fine. Never shows the password. */
@@ -47,6 +49,8 @@ struct redis *redis_open(struct group *g, const struct redis_options *o);
  * call may be begun after this one. Cancelling g fails what waits too, but frees nothing. */
 void redis_close(struct redis *r);
 bool redis_up(const struct redis *r);
+/* It is down because the server there is part of a Redis Cluster, which no handle can use yet. */
+bool redis_is_cluster(const struct redis *r);
 /* Changes whenever a connection was made: what was read before may be older. */
 uint64_t redis_epoch(const struct redis *r);
 /* Run id of the server behind the connection, "" while down. Valid until the next wait. */

@@ -30,6 +30,7 @@ struct sql_options {
     int64_t connect_ms;      /* 0: 3000 */
     int64_t statement_ms;    /* 0: 30000 */
     struct metrics *metrics; /* NULL: not shown */
+    bool quiet;              /* that the server is away is not logged */
 };
 
 const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
@@ -37,6 +38,10 @@ const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
 /* Connects when first used. The URL must be without problem. */
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
 void sql_pool_free(struct sql_pool *p); /* no call may be under way */
+/* The last change was refused because the server is read-only: with ERR_UNAVAILABLE, surely not
+ * done. Connections are replaced then, for behind the same address another server may be primary
+ * by now. The next change that succeeds ends it. */
+bool sql_pool_read_only(const struct sql_pool *p);
 
 /* What columns become: integers SQL_INT (an unsigned one above INT64_MAX fails the call with
  * ERR_LIMIT); FLOAT and DOUBLE SQL_REAL; DECIMAL, dates, times and JSON SQL_TEXT; binary strings

@@ -45,8 +45,8 @@ class Stores:
 
     def _command(self, pid, name):
         argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
-        if name == "redis":  # it writes something else there
-            argv = ["redis-server", f"{self.data}/secret/redis.conf"]
+        if name == "redis":  # it writes something else there; serve would mend half a command
+            argv = ["redis-server", f"{self.data}/secret/redis.conf", "--aof-load-truncated", "yes"]
         return argv, link(f"/proc/{pid}/exe"), link(f"/proc/{pid}/cwd")
 
     def secret(self, name):

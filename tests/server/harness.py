@@ -301,7 +301,7 @@ class Millrace:
         return self
 
     def _find_port(self):
-        found = re.findall(r"millrace is ready at http://[^/\n]*?:(\d+)[;\n]",
+        found = re.findall(r"millrace (?:is ready|serves) at http://[^/\n]*?:(\d+)[;,\n]",
                            self.output() + self.log())
         self.port = int(found[-1]) if found else None
         return self.port

@@ -9,6 +9,7 @@
 #include "engine/setup/address.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
+#include "wire/sql.h"
 
 struct served {
     struct api *api;
@@ -230,6 +231,9 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
         api_note_refusal(t, &c, err); /* an admin without the role */
     if (!err)
         err = serve(t, &c);
+    if (err == ERR_UNAVAILABLE && c.node->sql && sql_pool_read_only(c.node->sql))
+        http_excuse(x, "the database is read-only at the moment: nothing can be changed until it "
+                       "is writable again");
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
 }
 

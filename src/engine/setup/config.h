@@ -48,8 +48,9 @@ struct config {
     bool demo_accounts;         /* made at the first start on private stores */
     const char *redis_url;      /* "": the private redis-server */
     const char *redis_password;
-    int64_t redis_max_bytes; /* private redis; 0: 16 GB or what the machine allows */
-    const char *ai_url;      /* "": the simulated AI */
+    bool allow_unsafe_stores; /* store_check.h finds what they lose; false: refused */
+    int64_t redis_max_bytes;  /* private redis; 0: 16 GB or what the machine allows */
+    const char *ai_url;       /* "": the simulated AI */
     const char *ai_ca_file;
     const char *ai_params, *ai_headers; /* endpoint.h */
     const char *ai_key_header;

@@ -95,6 +95,8 @@ const struct setting settings[] = {
            "password for a redis.url that carries none"),
     NUMBER("redis.max_bytes", redis_max_bytes, "0", 0, 1024 * GB,
            "memory of the private Redis; 0: 16 GB, at most 60 % of the memory"),
+    OTHER("allow_unsafe_stores", SETTING_SWITCH, allow_unsafe_stores, "false",
+          "true: start also on a Redis or MySQL whose settings lose what it has confirmed"),
     URL("ai.url", ai_url, endpoint_url_problem,
         "URL of an OpenAI-compatible service, with or without /chat/completions, and with its "
         "query if it needs one; empty: the built-in simulated AI"),

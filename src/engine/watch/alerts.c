@@ -29,7 +29,7 @@ struct alerts *alerts_new(const struct alerts_options *o)
     for (size_t i = 0; i < REASON_CODES; i++)
         a->standing_ms[i] = -1;
     a->changes = a->in_mysql = a->in_redis = -1;
-    a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = -1;
+    a->records_over_ms = a->redis_down_ms = a->mysql_down_ms = a->read_only_ms = -1;
     /* A client of its own: ai.ca_file vouches for the AI service only. */
     const char *ca_file = o->ca_file && *o->ca_file ? o->ca_file : NULL;
     a->client = http_client_new(o->node->loop, &(struct http_client_options){.ca_file = ca_file});

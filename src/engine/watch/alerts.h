@@ -2,7 +2,8 @@
  *
  * What is watched: keys that the AI service refused ("key:<number>"), records on their way to MySQL
  * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves
- * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"),
+ * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"), a
+ * MySQL that takes no changes ("read_only"), unsafe settings ("settings:redis", "settings:mysql"),
  * nodes without a heartbeat ("node:<id>"), and runs that stand still for longer than a minute for a
  * cause that can be mended ("standing:<reason code>", one for each cause; engine/runs/reason.h).
  *

@@ -33,8 +33,8 @@ struct alerts {
     bool alone;      /* without the lock: Redis does not answer, or did not a moment ago */
     bool mysql_away; /* by the overview: it is not asked in every round */
     uint64_t looked; /* at the overview: its number */
-    int64_t records_over_ms, redis_down_ms, mysql_down_ms; /* since when; -1: it is not */
-    int64_t standing_ms[REASON_CODES];                     /* likewise, by reason */
+    int64_t records_over_ms, redis_down_ms, mysql_down_ms, read_only_ms; /* since when; -1: no */
+    int64_t standing_ms[REASON_CODES];                                   /* likewise, by reason */
     int64_t *open, *sent, *failed;
 };
 

@@ -318,6 +318,33 @@ static void well(void)
     ok(!overview_well(&now), "nor when that is not known");
 }
 
+/* A store that answers, and still cannot be relied on. */
+static void test_settings(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.read_only = true;
+    expect(t, "begun read_only;", "MySQL takes no changes");
+    ok(strstr(last, "MySQL is read-only") != NULL, "in words: %s", last);
+    now.mysql.up = now.read_only = false;
+    expect(t, "begun mysql;", "it is away: whether it would is not known");
+    now.mysql.up = true;
+    expect(t, "ended read_only;ended mysql;", "it does again");
+    now.redis.settings = STR("Redis has \"appendonly no\"");
+    now.mysql.settings = STR("MySQL has \"sync_binlog = 0\"");
+    expect(t, "begun settings:redis;begun settings:mysql;", "unsafe settings");
+    ok(strstr(last, "sync_binlog = 0") != NULL, "which: %s", last);
+    now.redis.up = false;
+    now.redis.settings = STR("");
+    expect(t, "begun redis;", "it is away: its settings are not known");
+    now.redis.up = true;
+    now.mysql.settings = STR("");
+    expect(t, "ended settings:redis;ended settings:mysql;ended redis;", "they are safe");
+    close_side(t, &a, false);
+}
+
 static void test_nodes(struct task *t, void *arg)
 {
     (void)arg;
@@ -532,6 +559,7 @@ int main(void)
     tap_task(test_standing, NULL, true);
     tap_task(test_brief, NULL, true);
     well();
+    tap_task(test_settings, NULL, true);
     tap_task(test_nodes, NULL, true);
     tap_task(test_watchers, NULL, true);
     tap_task(test_deaf, NULL, true);

@@ -72,6 +72,28 @@ static bool watch_stores(struct task *t, struct alerts *a, const struct overview
         news |= is_so(t, a, "redis", "Redis does not answer: %.*s", STR_ARG(d->redis.problem));
     if (lasts(t, a, "mysql", !d->mysql.up, &a->mysql_down_ms, a->options.store_ms))
         news |= is_so(t, a, "mysql", "MySQL does not answer: %.*s", STR_ARG(d->mysql.problem));
+    if (lasts(t, a, "read_only", d->read_only, &a->read_only_ms, a->options.store_ms))
+        news |= is_so(t, a, "read_only",
+                      "MySQL is read-only: nothing is submitted, dispatched or billed until it is "
+                      "writable again");
+    return news;
+}
+
+/* What of a store that is away cannot be judged. */
+static bool watch_settings(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    const struct {
+        const char *name;
+        const struct overview_store *store;
+    } all[] = {{"settings:redis", &d->redis}, {"settings:mysql", &d->mysql}};
+    bool news = false;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!all[i].store->up)
+            keep(a, all[i].name);
+        else if (all[i].store->settings.n)
+            news |= is_so(t, a, all[i].name, "%.*s", STR_ARG(all[i].store->settings));
+    if (!d->mysql.up)
+        keep(a, "read_only");
     return news;
 }
 
@@ -210,6 +232,7 @@ void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *
     for (size_t i = 0; i < a->count; i++)
         a->list[i].seen = false;
     bool news = watch_stores(t, a, d);
+    news |= watch_settings(t, a, d);
     if (d->redis.up) {
         news |= watch_money(t, a, d);
         news |= watch_paused(t, a, paused);

@@ -18,6 +18,7 @@ struct overview_store {
     bool up;
     int64_t latency_us;
     struct str problem;                     /* p == NULL: none */
+    struct str settings;                    /* what is unsafe in them, or unread; "" if nothing */
     int64_t memory_bytes, memory_bytes_max; /* max 0: no limit, or not known */
     int64_t hits,
         misses; /* Redis: keys that were asked for; MySQL: reads of pages; since its start */
@@ -58,6 +59,7 @@ struct overview_data {
     uint64_t number; /* from 1 on */
     int64_t at_ms;   /* since 1970 */
     struct overview_store redis, mysql;
+    bool read_only;  /* MySQL */
     int64_t slowlog; /* entries that Redis has */
     struct permits_load load;
     bool keys_known; /* api_list has been read */

@@ -1,19 +1,21 @@
 /* Asks the stores. Each has a deadline of its own, so that one that hangs does not hide the
  * other. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "engine/money/ledger.h"
 #include "engine/runs/run.h"
+#include "engine/setup/config.h"
+#include "engine/setup/store_check.h"
 #include "engine/store/keys.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/overview_private.h"
 
-#define STORE_MS      2000
-#define SLOW_EACH_MS  5000
-#define WORKS_MAX     1000 /* more are not shown */
-#define FAULTS_MAX    16   /* kinds */
-#define PROBLEM_CHARS 200
+#define STORE_MS     2000
+#define SLOW_EACH_MS 5000
+#define WORKS_MAX    1000 /* more are not shown */
+#define FAULTS_MAX   16   /* kinds */
 
 struct collecting {
     struct overview *overview;
@@ -159,6 +161,50 @@ static void read_lost(struct task *t, struct collecting *c, const struct redis_r
     }
 }
 
+/* --- their settings --- */
+
+static void note_settings(const struct store_findings *f, char to[PROBLEM_CHARS])
+{
+    const char *words = f->unsafe_count ? f->unsafe[0] : f->unread_count ? f->unread[0] : "";
+    snprintf(to, PROBLEM_CHARS, "%s", words);
+}
+
+static bool is_due(struct task *t, int64_t *asked_ms)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    if (*asked_ms && now_ms - *asked_ms < SLOW_EACH_MS)
+        return false;
+    *asked_ms = now_ms;
+    return true;
+}
+
+/* A private Redis that is told to keep nothing is no finding. */
+static int ask_redis_settings(struct task *t, struct collecting *c)
+{
+    struct overview *o = c->overview;
+    const struct config *config = o->node->config;
+    struct store_findings f;
+    if ((config && !*config->redis_url && !config_persists(config)) ||
+        !is_due(t, &o->redis_settings_ms))
+        return 0;
+    int err = store_check_redis(t, o->node->redis, &f);
+    if (!err)
+        note_settings(&f, o->redis_settings);
+    return err;
+}
+
+static int ask_mysql_settings(struct task *t, struct collecting *c)
+{
+    struct overview *o = c->overview;
+    struct store_findings f;
+    if (!is_due(t, &o->mysql_settings_ms))
+        return 0;
+    int err = store_check_mysql(t, o->node->sql, &f);
+    if (!err)
+        note_settings(&f, o->mysql_settings);
+    return err;
+}
+
 /* --- Redis --- */
 
 static void read_info(struct overview_data *d, const struct redis_reply *r)
@@ -284,7 +330,7 @@ static int ask_redis(struct task *t, struct collecting *c)
     if (!err)
         err = standing_groups(t, n->standing, c->arena, &d->standing, &d->standing_count);
     d->standing_known = !err;
-    return err;
+    return err ? err : ask_redis_settings(t, c);
 }
 
 /* --- MySQL --- */
@@ -348,19 +394,27 @@ static int ask_mysql(struct task *t, struct collecting *c)
     d->archive_waiting = o->archive_waiting;
     d->user_sessions = o->user_sessions;
     d->admin_sessions = o->admin_sessions;
+    if (!err)
+        err = ask_mysql_settings(t, c);
+    if (!err)
+        err = store_check_writable(t, o->node->sql);
+    d->read_only = d->mysql.up && sql_pool_read_only(o->node->sql);
     return err;
 }
 
 /* --- both --- */
 
 static void ask_store(struct task *t, struct collecting *c, struct overview_store *s,
-                      int (*fn)(struct task *t, struct collecting *c))
+                      const char *settings, int (*fn)(struct task *t, struct collecting *c))
 {
     int64_t old = task_deadline(t, STORE_MS);
     int err = fn(t, c);
     const char *words = *task_error(t) ? task_error(t) : err_name(err);
     task_deadline_restore(t, old);
-    s->problem = err ? str_printf(c->arena, "%.*s", PROBLEM_CHARS, words) : STR_NULL;
+    s->settings = s->up ? str_printf(c->arena, "%s", settings) : STR("");
+    s->problem = err             ? str_printf(c->arena, "%.*s", PROBLEM_CHARS, words)
+                 : s->settings.n ? s->settings
+                                 : STR_NULL;
     int64_t asked = s->hits + s->misses;
     s->hits_permille = asked ? (int64_t)((double)s->hits * 1000 / (double)asked) : 0;
 }
@@ -370,8 +424,8 @@ void overview_collect(struct task *t, struct overview *o, struct arena *a,
 {
     struct collecting c = {.overview = o, .arena = a, .data = out};
     out->at_ms = loop_wall_ms(task_loop(t));
-    ask_store(t, &c, &out->redis, ask_redis);
-    ask_store(t, &c, &out->mysql, ask_mysql);
+    ask_store(t, &c, &out->redis, o->redis_settings, ask_redis);
+    ask_store(t, &c, &out->mysql, o->mysql_settings, ask_mysql);
     bool any = out->redis.up || out->mysql.up;
     if (any && alerts_list(t, o->node, a, &out->alerts, &out->alert_count))
         out->alert_count = 0;

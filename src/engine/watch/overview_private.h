@@ -5,6 +5,8 @@
 #include "engine/watch/overview.h"
 #include "loop/sync.h"
 
+#define PROBLEM_CHARS 200
+
 struct overview_metrics;
 
 struct overview {
@@ -18,6 +20,8 @@ struct overview {
     /* Numbers that cost MySQL more than they are worth each second: */
     int64_t slow_ms; /* when they were asked for; of the loop */
     int64_t archive_waiting, user_sessions, admin_sessions;
+    char redis_settings[PROBLEM_CHARS], mysql_settings[PROBLEM_CHARS]; /* "": safe */
+    int64_t redis_settings_ms, mysql_settings_ms; /* when they were read; of the loop */
     struct overview_metrics *metrics;
 };
 

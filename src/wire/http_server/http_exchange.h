@@ -96,8 +96,9 @@ struct http_exchange {
     /* The reply. */
     enum http_reply_state state;
     int status;
-    bool close;    /* the connection ends after this one */
-    bool headless; /* a HEAD request: no body is sent */
+    const char *excuse; /* of http_excuse; NULL: none */
+    bool close;         /* the connection ends after this one */
+    bool headless;      /* a HEAD request: no body is sent */
     bool chunked, events;
     bool sized;           /* a stream of known length */
     uint64_t stream_left; /* of it */

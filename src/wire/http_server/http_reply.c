@@ -194,7 +194,12 @@ static const char *log_failure(struct http_exchange *x, int err, const char *mes
     log_line(level_of(err), "http", "request %016" PRIx64 ": %.*s %.*s: %s: %s", id,
              STR_ARG(x->head->method), STR_ARG(x->path), err_name(err), message ? message : "");
     return arena_printf(task_arena(x->task), "%s (request %016" PRIx64 ")",
-                        http_failure_of(err)->public_message, id);
+                        x->excuse ? x->excuse : http_failure_of(err)->public_message, id);
+}
+
+void http_excuse(struct http_exchange *x, const char *words)
+{
+    x->excuse = words;
 }
 
 int http_reply_error(struct task *t, struct http_exchange *x, int err, const char *message)

@@ -39,6 +39,7 @@ static void copy_options(struct redis *r, const struct redis_options *o)
     if (!r->url.password.p && o->password)
         r->url.password = str_of(arena_strdup(a, o->password));
     r->name = arena_strdup(a, o->name ? o->name : "redis");
+    r->silent = o->quiet;
     r->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS;
     r->command_ms = o->command_ms ? o->command_ms : COMMAND_MS;
     r->waiting_max = o->waiting_max ? o->waiting_max : WAITING_MAX;
@@ -80,6 +81,11 @@ void redis_free(struct redis *r)
     buf_release(&r->out);
     arena_release(&r->arena);
     free(r);
+}
+
+bool redis_is_cluster(const struct redis *r)
+{
+    return r->cluster;
 }
 
 bool redis_up(const struct redis *r)
@@ -183,10 +189,17 @@ int redis_ask(struct task *t, struct redis *r, const struct redis_command *c,
     return await(t, r, &w);
 }
 
+bool redis_says_cluster(struct str words)
+{
+    return str_starts(words, STR("MOVED ")) || str_starts(words, STR("ASK ")) ||
+           str_starts(words, STR("CROSSSLOT ")) || str_starts(words, STR("CLUSTERDOWN ")) ||
+           str_starts(words, STR("TRYAGAIN "));
+}
+
 bool redis_says_leave(struct str words)
 {
-    return str_starts(words, STR("LOADING ")) || str_starts(words, STR("MASTERDOWN ")) ||
-           str_starts(words, STR("READONLY "));
+    return redis_says_cluster(words) || str_starts(words, STR("LOADING ")) ||
+           str_starts(words, STR("MASTERDOWN ")) || str_starts(words, STR("READONLY "));
 }
 
 /* MISCONF: it cannot write to its disk. OOM: its memory is full. In both states it still reads. */

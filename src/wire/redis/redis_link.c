@@ -17,7 +17,7 @@
     {                                                                                              \
         .ms = 50, .ms_max = 2000                                                                   \
     }
-/* After a refused login: it takes an operator. */
+/* After a refused login, or where a cluster is: it takes an operator. */
 #define REFUSED_RETRY_MS 5000
 /* A connection lost sooner than this does not reset the backoff. */
 #define LASTED_MS 1000
@@ -25,6 +25,7 @@
 #define QUIET_GRACE_MS 100
 #define READ_BYTES     65536
 #define IDLE_BYTES     (4 * 1024 * 1024) /* kept by an empty buffer */
+#define NO_CLUSTER     "a Redis Cluster, which millrace cannot use yet: name a single one"
 
 #define KEEPALIVE_IDLE_S     60
 #define KEEPALIVE_INTERVAL_S 10
@@ -41,8 +42,9 @@ static void PRINTF(3, 4) trouble(struct redis *r, enum log_level level, const ch
     if (strcmp(text, r->problem) == 0)
         return;
     memcpy(r->problem, text, sizeof(text));
-    log_line(level, "redis", "%s: %s%s", r->name, text,
-             level == LOG_INFO ? "" : "; calls fail until it is connected");
+    if (!r->silent)
+        log_line(level, "redis", "%s: %s%s", r->name, text,
+                 level == LOG_INFO ? "" : "; calls fail until it is connected");
 }
 
 /* Reader and writer both see the end of the connection and return. */
@@ -141,7 +143,12 @@ static void notice_state(struct redis *r, const char *p)
     /* A hanging script or a full disk ends without a reconnect. */
     if (!redis_says_leave(words))
         return;
-    trouble(r, LOG_WARN, "closed the connection: the server says: %.*s", STR_ARG(words));
+    r->cluster = redis_says_cluster(words);
+    if (r->cluster)
+        trouble(r, LOG_ERROR, "closed the connection: the server is part of " NO_CLUSTER " (%.*s)",
+                STR_ARG(words));
+    else
+        trouble(r, LOG_WARN, "closed the connection: the server says: %.*s", STR_ARG(words));
     r->state = REDIS_LEAVING;
 }
 
@@ -260,6 +267,9 @@ static int check_server(struct task *t, struct redis *r, const struct redis_repl
         return task_fail(t, ERR_UNAVAILABLE, "it is still loading its data");
     if (str_eq(info_field(info->str, STR("role")), STR("slave")))
         return task_fail(t, ERR_UNAVAILABLE, "it is a read-only replica");
+    r->cluster = str_eq(info_field(info->str, STR("cluster_enabled")), STR("1"));
+    if (r->cluster)
+        return task_fail(t, ERR_REFUSED, "it is " NO_CLUSTER);
     memcpy(r->run_id, run_id.p, run_id.n);
     return 0;
 }
@@ -293,6 +303,7 @@ static int connect_once(struct task *t, struct redis *r)
 {
     struct task_scope scope = task_scope(t);
     task_deadline(t, r->connect_ms);
+    r->cluster = false;
     int err = dial(t, r);
     if (!err) {
         err = shake_hands(t, r);
@@ -311,7 +322,8 @@ static void come_up(struct redis *r)
     if (r->epoch++ > 0)
         metric_add(r->metrics.reconnects, 1);
     metric_set(r->metrics.up, 1);
-    log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
+    if (!r->silent)
+        log_info("redis", "%s: connected, run id %s", r->name, r->run_id);
     waitq_wake_all(&r->first);
 }
 
@@ -385,7 +397,7 @@ void redis_link_run(struct task *t, void *arg)
         else
             serve(t, r);
         struct backoff refused = {.ms = REFUSED_RETRY_MS};
-        if (backoff_wait(t, err == ERR_REFUSED ? &refused : &r->backoff))
+        if (backoff_wait(t, err == ERR_REFUSED || r->cluster ? &refused : &r->backoff))
             break;
     }
     retire(t, r);

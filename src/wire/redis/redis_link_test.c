@@ -64,12 +64,17 @@ static void fake_answer(struct task *t, int fd, const char *answer)
     check(write(fd, answer, strlen(answer)) == (ssize_t)strlen(answer));
 }
 
-static void fake_greet(struct task *t, int fd)
+static void fake_info(struct task *t, int fd, const char *info)
 {
     char text[256];
-    snprintf(text, sizeof(text), "$%zu\r\n%s\r\n", strlen(INFO_BODY), INFO_BODY);
+    snprintf(text, sizeof(text), "$%zu\r\n%s\r\n", strlen(info), info);
     fake_answer(t, fd, text);
     check(task_sleep(t, 5) == 0);
+}
+
+static void fake_greet(struct task *t, int fd)
+{
+    fake_info(t, fd, INFO_BODY);
 }
 
 static void open_fake(struct task *t, struct fake *f, const char *password)
@@ -251,6 +256,45 @@ static void stranger(struct task *t, void *arg)
     close_fake(t, &f);
 }
 
+/* A node of a cluster, seen by its INFO, or by what it answers to a command. */
+static void cluster(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fake f;
+    struct group g;
+    struct buf lines;
+    buf_init(&lines);
+    log_capture(&lines);
+    open_fake(t, &f, NULL);
+    group_init(&g, task_loop(t));
+    int fd = fake_accept(t, &f, loop_now_ms(task_loop(t)) + 1000);
+    fake_info(t, fd, INFO_BODY "# Cluster\r\ncluster_enabled:1\r\n");
+    close(fd);
+    struct call c = {.redis = f.redis};
+    make_call(t, &c);
+    is_int(c.err, ERR_UNAVAILABLE, "a cluster is not used");
+    ok(strstr(c.error, "it is a Redis Cluster, which millrace cannot use yet"), "is named: %s",
+       c.error);
+    ok(redis_is_cluster(f.redis), "noted");
+
+    fd = fake_accept(t, &f, loop_now_ms(task_loop(t)) + 10000);
+    fake_info(t, fd, INFO_BODY "# Cluster\r\ncluster_enabled:0\r\n");
+    ok(redis_up(f.redis) && !redis_is_cluster(f.redis), "a single one is used");
+    check(task_go(&g, "call", make_call, &c) == 0);
+    fake_answer(t, fd, "-MOVED 3999 127.0.0.1:6381\r\n");
+    check(group_join(t, &g) == 0);
+    is_int(c.err, ERR_UNAVAILABLE, "a redirection: not done");
+    check(task_sleep(t, 10) == 0);
+    ok(!redis_up(f.redis) && redis_is_cluster(f.redis), "the connection is closed");
+    close(fd);
+    is_int(fake_accept(t, &f, loop_now_ms(task_loop(t)) + 2000), -1, "and not made anew at once");
+    log_capture(NULL);
+    is_int(count_of(&lines, STR("Redis Cluster, which millrace cannot use yet")), 2,
+           "one line for each");
+    close_fake(t, &f);
+    buf_release(&lines);
+}
+
 static const struct redis_script script = {"one", STR("return 1")};
 
 static void run_script(struct task *t, void *arg)
@@ -365,6 +409,7 @@ int main(void)
     tap_task(knocks_slowly, NULL, false);
     tap_task(nonsense, NULL, false);
     tap_task(stranger, NULL, false);
+    tap_task(cluster, NULL, false);
     tap_task(lost_while_telling, NULL, false);
     tap_task(deaf_server, NULL, false);
     tap_task(closing, NULL, false);

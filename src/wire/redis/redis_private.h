@@ -61,6 +61,7 @@ struct redis {
     struct loop *loop;
     struct arena arena; /* options and scripts, as long as the handle */
     const char *name;
+    bool silent; /* quiet, in the options */
     struct redis_url url;
     int64_t connect_ms, command_ms;
     size_t waiting_max;
@@ -76,6 +77,7 @@ struct redis {
     uint64_t epoch;
     char run_id[41];
     char problem[256]; /* why it is down; "" after a success */
+    bool cluster;      /* that is why */
 
     struct watch watch;
     struct buf in, out;
@@ -116,4 +118,6 @@ MUST_CHECK int redis_ask(struct task *t, struct redis *r, const struct redis_com
 bool redis_says_not_now(struct str words);
 /* Whether it says that the server can do nothing at all: the connection is closed. */
 bool redis_says_leave(struct str words);
+/* Whether only a node of a Redis Cluster says it. Nothing was done. */
+bool redis_says_cluster(struct str words);
 #endif

@@ -12,6 +12,9 @@
 #include "loop/offload.h"
 #include "wire/sql/sql_error.h"
 
+/* A connection that finds the server read-only is replaced, but not at every change. */
+#define READ_ONLY_KEEP_MS 5000
+
 /* --- waiting --- */
 
 /* Of libcrypto, if that is what the library speaks TLS with. */
@@ -90,6 +93,10 @@ int sql_fail(struct task *t, struct sql *c, unsigned int code, const char *text,
     if (c->stopped)
         return fail_stopped(t, c);
     c->broken = c->broken || sql_error_breaks(code);
+    if (sql_error_read_only(code)) {
+        sql_pool_note_read_only(c->pool, true);
+        c->broken |= loop_now_ms(c->pool->loop) - c->opened_ms >= READ_ONLY_KEEP_MS;
+    }
     int err = sql_error_kind(code);
     if (err == ERR_CONFLICT)
         c->doomed = c->in_tx;
@@ -110,6 +117,7 @@ static struct sql *conn_new(struct sql_pool *p)
 {
     struct sql *c = check_memory(calloc(1, sizeof *c));
     c->pool = p;
+    c->opened_ms = loop_now_ms(p->loop);
     c->fd = -1;
     c->fresh = true;
     c->db = sql_server_handle(p->server);

@@ -68,7 +68,7 @@ struct sql {
     bool mariadb;        /* and not MySQL */
     bool arrays;         /* takes arrays of rows */
     size_t packet_bytes_max;
-    int64_t idle_since_ms;
+    int64_t opened_ms, idle_since_ms;
     struct list statements;
     struct map *by_text;
 };
@@ -136,7 +136,9 @@ struct sql_pool {
     struct list idle; /* latest use last */
     size_t lent, open;
 
+    bool quiet;
     bool up;            /* the last attempt reached the server */
+    bool read_only;     /* the last change was refused for this */
     bool probing;       /* one task tries to connect */
     int64_t backoff_ms; /* 0: the last attempt went well */
     int64_t retry_at_ms;
@@ -152,4 +154,5 @@ struct sql_pool {
 MUST_CHECK int sql_pool_get(struct task *t, struct sql_pool *p, bool fresh, struct sql **out);
 void sql_pool_put(struct sql *c);
 int sql_pool_count(struct sql_pool *p, int err); /* returns err */
+void sql_pool_note_read_only(struct sql_pool *p, bool read_only);
 #endif

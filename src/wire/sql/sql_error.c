@@ -17,6 +17,12 @@ static const struct meaning {
     {1026, ERR_UNAVAILABLE, false}, /* error on write */
     {1114, ERR_UNAVAILABLE, false}, /* table full; InnoDB: its file cannot grow */
     {1878, ERR_UNAVAILABLE, false}, /* temporary file full */
+    /* Read-only: nothing was done; it works on the primary, or when the option is off. */
+    {1036, ERR_UNAVAILABLE, false}, /* InnoDB was started so */
+    {1290, ERR_UNAVAILABLE, false}, /* --read-only, super_read_only */
+    {1792, ERR_UNAVAILABLE, false}, /* the transaction is */
+    {1836, ERR_UNAVAILABLE, false}, /* the mode is */
+    {1874, ERR_UNAVAILABLE, false}, /* InnoDB is */
     {1060, ERR_EXISTS, false},      /* duplicate column */
     {1061, ERR_EXISTS, false},      /* duplicate key name */
     {1062, ERR_EXISTS, false},      /* duplicate entry */
@@ -49,6 +55,11 @@ static struct meaning meaning_of(unsigned int code)
     bool of_library = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) ||
                       (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
     return (struct meaning){code, of_library ? ERR_UNCERTAIN : ERR_REFUSED, of_library};
+}
+
+bool sql_error_read_only(unsigned int code)
+{
+    return code == 1036 || code == 1290 || code == 1792 || code == 1836 || code == 1874;
 }
 
 int sql_error_kind(unsigned int code)
@@ -152,12 +163,21 @@ const char *sql_error_text(struct arena *a, const char *z)
     return out;
 }
 
-bool sql_reads_only(const char *statement)
+static bool begins(const char *statement, struct str word)
 {
     struct str s = str_of(statement);
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\n' || s.p[0] == '\t' || s.p[0] == '('))
         s = str_skip(s, 1);
-    struct str select = STR("SELECT"), show = STR("SHOW");
-    return (s.n > select.n && str_ieq(str_from(s.p, select.n), select)) ||
-           (s.n > show.n && str_ieq(str_from(s.p, show.n), show));
+    return s.n > word.n && str_ieq(str_from(s.p, word.n), word);
+}
+
+bool sql_reads_only(const char *statement)
+{
+    return begins(statement, STR("SELECT")) || begins(statement, STR("SHOW"));
+}
+
+bool sql_changes_rows(const char *statement)
+{
+    return begins(statement, STR("INSERT")) || begins(statement, STR("UPDATE")) ||
+           begins(statement, STR("DELETE")) || begins(statement, STR("REPLACE"));
 }

@@ -9,8 +9,12 @@
 #include "base/str.h"
 
 /* ERR_UNCERTAIN: the connection was lost after the command was sent; ERR_UNAVAILABLE: lost or
- * refused while nothing had been done, or there is no room on the server's disk. */
+ * refused while nothing had been done, there is no room on the server's disk, or it is
+ * read-only. */
 int sql_error_kind(unsigned int code);
+
+/* The server takes no changes: a replica, or an operator has set it so. */
+bool sql_error_read_only(unsigned int code);
 
 /* After this error the connection must not be used again. */
 bool sql_error_breaks(unsigned int code);
@@ -20,4 +24,6 @@ const char *sql_error_text(struct arena *a, const char *text);
 
 /* Whether the statement only reads, and so is idempotent. */
 bool sql_reads_only(const char *statement);
+/* Whether a read-only server refuses it. */
+bool sql_changes_rows(const char *statement);
 #endif

@@ -6,6 +6,7 @@ static struct arena a;
 
 static void kinds(void)
 {
+    static const unsigned int read_only[] = {1290, 1792, 1836, 1036, 1874};
     is_int(sql_error_kind(1062), ERR_EXISTS, "duplicate entry");
     is_int(sql_error_kind(1061), ERR_EXISTS, "an index of that name");
     is_int(sql_error_kind(1060), ERR_EXISTS, "a column of that name");
@@ -20,6 +21,11 @@ static void kinds(void)
     is_int(sql_error_kind(1114), ERR_UNAVAILABLE, "a table that cannot grow");
     is_int(sql_error_kind(1021), ERR_UNAVAILABLE, "a full disk");
     ok(!sql_error_breaks(1114) && !sql_error_breaks(1021), "which is no reason to hang up");
+    for (size_t i = 0; i < sizeof read_only / sizeof *read_only; i++)
+        ok(sql_error_kind(read_only[i]) == ERR_UNAVAILABLE && sql_error_read_only(read_only[i]) &&
+               !sql_error_breaks(read_only[i]),
+           "a server that takes no changes: %u", read_only[i]);
+    ok(!sql_error_read_only(1021) && !sql_error_read_only(1213), "which others do not say");
     ok(!sql_error_breaks(1062) && !sql_error_breaks(1213) && !sql_error_breaks(1064),
        "a refused statement leaves the connection usable");
     ok(sql_error_breaks(2013) && sql_error_breaks(1053) && sql_error_breaks(2014) &&
@@ -62,6 +68,11 @@ static void reading(void)
     ok(!sql_reads_only("INSERT INTO t SELECT 1") && !sql_reads_only("UPDATE t SET a = 1") &&
            !sql_reads_only("") && !sql_reads_only("COMMIT"),
        "these do not");
+    ok(sql_changes_rows("INSERT INTO t SELECT 1") && sql_changes_rows(" update t SET a = 1") &&
+           sql_changes_rows("DELETE FROM t") && sql_changes_rows("REPLACE INTO t VALUES (1)"),
+       "these change rows");
+    ok(!sql_changes_rows("SELECT 1") && !sql_changes_rows("COMMIT") && !sql_changes_rows(""),
+       "and these do not");
 }
 
 int main(void)

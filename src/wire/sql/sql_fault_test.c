@@ -429,10 +429,62 @@ static void test_killed_under_load(struct task *t, void *arg)
     sql_pool_free(l.p);
 }
 
+/* --- it takes no changes --- */
+
+static int change_in_tx(struct task *t, struct sql *c, void *arg)
+{
+    (void)arg;
+    return sql_on(t, c, NULL, "INSERT INTO ro (n) VALUES (1)");
+}
+
+static void test_read_only(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *root = hasty_pool(t, 1);
+    check(sql_call(t, root, NULL, "CREATE OR REPLACE TABLE ro (n INT)") == 0);
+    check(sql_call(t, root, NULL, "CREATE OR REPLACE USER plain@localhost") == 0);
+    check(sql_call(t, root, NULL, "GRANT ALL ON test.* TO plain@localhost") == 0);
+    const char *url =
+        arena_printf(task_arena(t), "unix:%s?user=plain&database=test", server.socket);
+    struct sql_pool *p = pool_with(t, (struct sql_options){.url = url, .connections_max = 2});
+    check(sql_call(t, p, NULL, "INSERT INTO ro (n) VALUES (1)") == 0);
+    ok(!sql_pool_read_only(p), "writable");
+
+    check(sql_call(t, root, NULL, "SET GLOBAL read_only = 1") == 0);
+    is_int(sql_call(t, p, NULL, "DELETE FROM ro WHERE 1 = 0"), ERR_UNAVAILABLE,
+           "a change is refused, even one of no row: %s", task_error(t));
+    ok(sql_pool_read_only(p), "noted");
+    is_int(sql_tx(t, p, change_in_tx, NULL), ERR_UNAVAILABLE, "in a transaction, too");
+    is_int(sql_call(t, p, NULL, "SELECT n FROM ro"), 0, "reads go on");
+    ok(sql_pool_read_only(p) && p->up, "they do not end it");
+    is_int((int64_t)p->open, 1, "a young connection is kept");
+    struct sql *c = list_entry(p->idle.next, struct sql, link);
+    unsigned long id = mysql_thread_id(c->db);
+    c->opened_ms -= 60000;
+    is_int(sql_call(t, p, NULL, "DELETE FROM ro WHERE 1 = 0"), ERR_UNAVAILABLE, "still");
+    c = list_entry(p->idle.next, struct sql, link);
+    ok(p->open == 1 && mysql_thread_id(c->db) != id, "an old one is replaced");
+
+    check(sql_call(t, root, NULL, "SET GLOBAL read_only = 0") == 0);
+    is_int(sql_tx(t, p, change_in_tx, NULL), 0, "writable again");
+    ok(!sql_pool_read_only(p), "noted");
+    is_int(number(t, p, "SELECT COUNT(*) FROM ro"), 2, "nothing that was refused was done");
+    sql_pool_free(p);
+    sql_pool_free(root);
+}
+
 int main(void)
 {
-    task_fn *const tests[] = {
-        test_down,         test_mute,  test_deadline, test_kills_no_other, test_cancel,
-        test_loop_runs_on, test_queue, test_restart,  test_lost,           test_killed_under_load};
+    task_fn *const tests[] = {test_down,
+                              test_mute,
+                              test_deadline,
+                              test_kills_no_other,
+                              test_cancel,
+                              test_loop_runs_on,
+                              test_queue,
+                              test_restart,
+                              test_lost,
+                              test_read_only,
+                              test_killed_under_load};
     return run_tests(NULL, sizeof tests / sizeof tests[0], tests);
 }

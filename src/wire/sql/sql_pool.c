@@ -47,6 +47,7 @@ struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o)
     signal(SIGPIPE, SIG_IGN); /* the library raises it when it speaks TLS */
     struct sql_pool *p = check_memory(calloc(1, sizeof *p));
     p->loop = l;
+    p->quiet = o->quiet;
     p->connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS_DEFAULT;
     p->statement_ms = o->statement_ms ? o->statement_ms : STATEMENT_MS_DEFAULT;
     p->ping_after_ms = PING_AFTER_MS;
@@ -92,7 +93,7 @@ static void note_up(struct sql_pool *p)
 
 static void note_down(struct sql_pool *p, const char *why)
 {
-    if (p->up || p->backoff_ms == 0)
+    if ((p->up || p->backoff_ms == 0) && !p->quiet)
         log_warn("sql", "cannot reach the database: %s; calls fail until it answers", why);
     p->up = false;
     metric_set(p->up_gauge, 0);
@@ -120,6 +121,22 @@ static int open_new(struct task *t, struct sql_pool *p, struct sql **out)
     else if (err == ERR_UNAVAILABLE)
         note_down(p, task_error(t));
     return err;
+}
+
+void sql_pool_note_read_only(struct sql_pool *p, bool read_only)
+{
+    if (read_only == p->read_only)
+        return;
+    p->read_only = read_only;
+    if (read_only)
+        log_warn("sql", "the database is read-only: changes are refused until it is writable");
+    else
+        log_info("sql", "the database is writable again");
+}
+
+bool sql_pool_read_only(const struct sql_pool *p)
+{
+    return p->read_only;
 }
 
 /* --- lending --- */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "wire/sql/sql_conn.h"
+#include "wire/sql/sql_error.h"
 
 #define BINDS_ON_STACK 12
 
@@ -128,6 +129,8 @@ static int execute(struct task *t, struct sql *c, struct sql_statement *s, size_
     c->running = s->text.p;
     SQL_AWAIT(t, c, mysql_stmt_execute_start(&bad, s->stmt),
               mysql_stmt_execute_cont(&bad, s->stmt, ready));
+    if (!bad && c->pool->read_only && sql_changes_rows(s->text.p))
+        sql_pool_note_read_only(c->pool, false);
     if (!bad)
         return 0;
     return sql_fail(t, c, mysql_stmt_errno(s->stmt), mysql_stmt_error(s->stmt), s->text.p, true);
