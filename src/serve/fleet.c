@@ -100,7 +100,9 @@ static int start_node(struct task *t, struct member *m)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
     const char *index = arena_printf(a, "%d", index_of(m));
     const char *place = arena_printf(a, "%d", m->place);
-    const char *argv[] = {"millrace", "node", "--index", index, "--place", place, NULL};
+    const char *argv[] = {
+        "millrace", "node", "--index", index, "--place", place, f->simulated ? "--simulated" : NULL,
+        NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
     struct child_spec spec = {.path = f->shared->binary,
                               .argv = argv,

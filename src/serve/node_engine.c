@@ -62,8 +62,8 @@ static void make_workers(struct node_engine *e)
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
     n->applications = run_applications;
-    n->permits = permits_new(
-        &(struct permits_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->permits = permits_new(&(struct permits_options){
+        .redis = n->redis, .sql = n->sql, .metrics = n->metrics, .keyless = n->simulated});
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
                                         .path = AI_CHAT_PATH,

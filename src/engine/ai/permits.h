@@ -32,6 +32,7 @@ struct permits_options {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct metrics *metrics;
+    bool keyless;    /* it needs none: without an active key it is asked anyway */
     int64_t slot_ms; /* 0: 125. Tests have shorter minutes of 480 slots. */
 };
 struct permits *permits_new(const struct permits_options *o);

@@ -69,6 +69,7 @@ struct node {
     const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
+    bool simulated;       /* the AI is the built-in simulated one */
     int place;            /* slot of the supervisor; a node restarted in the same slot reuses it */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
     bool draining;        /* the node stops: no new work, no new requests */
