@@ -87,6 +87,8 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     c->degraded |= degraded;
     jw_put_int(w, "papers", e.papers);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
+    if (e.bare >= 0)
+        jw_put_int(w, "without_abstract", e.bare);
     jw_key(w, STR("per_journal"));
     jw_array(w);
     for (size_t i = 0; i < choice.journal_count; i++) {
@@ -149,6 +151,8 @@ static const struct api_field row_fields[] = {
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, COUNT, .about = "of all of them"},
+    {"without_abstract", API_INT, .optional = true, COUNT,
+     .about = "of those papers; absent: they are not counted"},
     {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
     API_END,
 };

@@ -16,7 +16,8 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
-    jw_put_int(w, "failed", v->failed);
+    jw_put_int(w, "failed", v->failed - v->not_judged);
+    jw_put_int(w, "not_judged", v->not_judged);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
     jw_put_int(w, "workers", v->workers);
 }
@@ -31,6 +32,7 @@ void api_put_run(struct task *t, struct json_writer *w, struct str qid, const st
     api_put_time(w, "end_time", v->ended_ms);
     jw_put_bool(w, "is_distillation", v->is_distillation);
     jw_put_str(w, "original_query_id", v->original_query_id);
+    jw_put_bool(w, "simulated", v->simulated);
 }
 
 /* --- all of them --- */
@@ -74,10 +76,13 @@ const struct api_field api_run_fields[] = {
      .about = "the same for programs; funds: the balance is used up, resume after a recharge"},
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
-    {"finished", API_INT, COUNT, .about = "judged or failed so far"},
+    {"finished", API_INT, COUNT, .about = "judged, failed or not judged so far"},
     {"relevant", API_INT, COUNT, .about = "of those"},
     {"failed", API_INT, COUNT,
      .about = "of those: the AI gave no verdict, and nothing was charged"},
+    {"not_judged", API_INT, COUNT,
+     .about = "of those: they have neither title nor abstract, the AI was not asked, and nothing "
+              "was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
     {"workers", API_INT, COUNT, .about = "that judge its papers now; 0 in lists"},
     {"created_at", API_TIME, .about = "when it was submitted"},
@@ -85,6 +90,8 @@ const struct api_field api_run_fields[] = {
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},
     {"is_distillation", API_BOOL, .about = "it judges the relevant papers of another run"},
     {"original_query_id", API_TEXT, .optional = true, .most = 64, .about = "that other run"},
+    {"simulated", API_BOOL,
+     .about = "verdicts of it are of the simulated AI, and mean nothing; each result tells"},
     {"distillations", API_TEXTS, .optional = true, .most = RUN_DISTILLATIONS_MAX, .item_most = 64,
      .about = "runs that judge the relevant papers of this one, newest first; not in lists"},
     API_END,

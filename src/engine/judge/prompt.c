@@ -175,8 +175,8 @@ static struct str head_chars(struct str s, size_t chars)
     return str_from(s.p, n);
 }
 
-const struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
-                                             const struct prompt_model *m, struct str question)
+struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
+                                       const struct prompt_model *m, struct str question)
 {
     struct buf b;
     struct json_writer w;

@@ -275,6 +275,8 @@ void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
 {
     *out = (struct verdict_reply){.reason = STR("")};
     const struct json *reply = ai_reply_parse(a, body, &out->tokens);
+    struct str fingerprint = json_str(json_get(reply, "system_fingerprint"));
+    out->simulated = str_eq(fingerprint, STR(VERDICT_SIMULATED));
     struct str content = content_of(reply);
     if (content.n == 0 || content.n > VERDICT_CONTENT_BYTES_MAX)
         return;

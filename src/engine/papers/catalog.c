@@ -1,4 +1,4 @@
-#include "engine/papers/catalog.h"
+#include "engine/papers/catalog_private.h"
 
 #include "base/json.h"
 #include "base/map.h"
@@ -7,6 +7,7 @@
 #include "engine/store/scripts.h"
 #include "loop/backoff.h"
 
+#define BARE_COLUMNS  3     /* of a row of corpus_bare, as read here */
 #define LOCK_MS       10000 /* a loader waits this long for the lock of one that died */
 #define LOCK_POLL_MS  100
 #define LOST_LOCK_MAX 3 /* loads that took longer than LOCK_MS */
@@ -115,14 +116,31 @@ static int add_journals(struct loading *l)
                      &l->size.journals);
 }
 
-static int add_years_of(struct loading *l, struct str journal, struct str text)
+/* Rows of corpus_bare: journal, year, papers without an abstract. first: of the journal; a journal
+ * has them in a row. Returns how many it has. */
+static size_t bare_of(const struct sql_rows *bare, const struct map *firsts, struct str journal,
+                      size_t *first)
+{
+    const struct sql_value *at = map_get(firsts, journal);
+    size_t n = 0;
+    if (!at)
+        return 0;
+    *first = (size_t)(at - bare->cells) / BARE_COLUMNS;
+    while (*first + n < bare->count && str_eq(sql_row(bare, *first + n)[0].s, journal))
+        n++;
+    return n;
+}
+
+static int add_years_of(struct loading *l, struct str journal, struct str text,
+                        const struct sql_rows *bare, const struct map *firsts)
 {
     struct arena *a = task_arena(l->task);
     const struct json *years;
+    size_t first = 0, bare_count = bare_of(bare, firsts, journal, &first);
     if (json_parse(a, text, &years, NULL) || years->type != JSON_OBJECT)
         return task_fail(l->task, ERR_PROTO, "contentlist_year_number of %.*s is no JSON object",
                          STR_ARG(journal));
-    add_key(l, key_year_numbers(a, journal), STR("hash"), years->count * 2);
+    add_key(l, key_year_numbers(a, journal), STR("hash"), (years->count + bare_count) * 2);
     json_each (it, years) {
         int64_t papers;
         if (!json_int(it, &papers))
@@ -132,18 +150,33 @@ static int add_years_of(struct loading *l, struct str journal, struct str text)
         add(&l->values, it->key);
         add(&l->values, str_int(a, papers));
     }
+    for (size_t i = first; i < first + bare_count; i++) {
+        add(&l->values, str_printf(a, "%04lld" CATALOG_BARE, (long long)sql_row(bare, i)[1].i));
+        add(&l->values, str_int(a, sql_row(bare, i)[2].i));
+    }
     l->size.years += years->count;
     return 0;
 }
 
 static int add_years(struct loading *l)
 {
-    struct sql_rows r;
+    struct sql_rows r, bare;
     int err = sql_call(l->task, l->sql, &r,
                        "SELECT y.Name, y.YearNumberJson FROM contentlist_year_number y"
                        " JOIN contentlist c ON c.Name = y.Name");
+    if (!err)
+        err = sql_call(l->task, l->sql, &bare,
+                       "SELECT n.journal, n.year, n.bare FROM corpus_bare n JOIN corpus_block b"
+                       " ON b.journal = n.journal AND b.year = n.year AND b.papers = n.papers"
+                       " AND b.digest = n.digest ORDER BY n.journal, n.year");
+    if (err)
+        return err;
+    struct map *firsts = map_new();
+    for (size_t i = bare.count; i-- > 0;)
+        map_set(firsts, sql_row(&bare, i)[0].s, (void *)(uintptr_t)sql_row(&bare, i));
     for (size_t i = 0; !err && i < r.count; i++)
-        err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s);
+        err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s, &bare, firsts);
+    map_free(firsts);
     return err;
 }
 

@@ -38,6 +38,7 @@ int catalog_add_up(struct task *t, struct catalog_estimate *e, struct catalog_es
     int err = catalog_add_papers(t, &e->papers, row->papers);
     if (err)
         return err;
+    e->bare = e->bare < 0 || row->bare < 0 ? -1 : e->bare + row->bare;
     if (__builtin_mul_overflow(row->papers, row->price, &row->cents) ||
         __builtin_mul_overflow(row->cents, (int64_t)100, &row->cents) ||
         __builtin_add_overflow(e->cents, row->cents, &e->cents))
@@ -206,31 +207,50 @@ static int redis_journals(struct task *t, struct redis *r, const struct str *tag
     return 0;
 }
 
-/* The years of the range as names of fields; 0: the range is wide, read all of them. */
+/* The years of the range as names of fields, and those of their papers without an abstract; 0: the
+ * range is wide, read all of them. */
 static size_t years_by_name(struct arena *a, const struct catalog_choice *c, struct str *names)
 {
     if (c->year_to - c->year_from >= YEARS_BY_NAME_MAX)
         return 0;
     size_t n = 0;
-    for (int64_t year = c->year_from; year <= c->year_to; year++)
+    for (int64_t year = c->year_from; year <= c->year_to; year++) {
         names[n++] = str_int(a, year);
+        names[n++] = str_printf(a, "%lld" CATALOG_BARE, (long long)year);
+    }
     return n;
 }
 
-/* Papers of the years in the range: values alone, or a whole hash. */
-static int papers_of(struct task *t, const struct catalog_choice *c, bool by_name,
-                     const struct redis_reply *r, int64_t *papers)
+/* Whether the name of a field is that of papers without an abstract; *name is the year then. */
+static bool is_bare(struct str *name)
 {
-    int err = 0;
+    size_t n = strlen(CATALOG_BARE);
+    bool bare = name->n > n && memcmp(name->p + name->n - n, CATALOG_BARE, n) == 0;
+    name->n -= bare ? n : 0;
+    return bare;
+}
+
+/* Papers of the years in the range: values alone, by turns with those without an abstract, or a
+ * whole hash. */
+static int papers_of(struct task *t, const struct catalog_choice *c, bool by_name,
+                     const struct redis_reply *r, struct catalog_estimate_row *row)
+{
+    int err = 0, uncounted = 0; /* years */
+    int64_t bare = 0;
     for (size_t i = 0; !err && i < r->count; i += by_name ? 1 : 2) {
         const struct redis_reply *value = r->items[by_name ? i : i + 1];
+        struct str name = by_name ? STR("") : r->items[i]->str;
+        bool of_bare = by_name ? i % 2 : is_bare(&name);
         int64_t year = c->year_from, n;
         if (value->type == REDIS_NIL || !str_to_i64(value->str, &n) || n < 0 ||
-            (!by_name && !catalog_is_year(r->items[i]->str, &year)))
+            (!by_name && !catalog_is_year(name, &year)))
             continue;
-        if (year >= c->year_from && year <= c->year_to)
-            err = catalog_add_papers(t, papers, n);
+        if (year < c->year_from || year > c->year_to)
+            continue;
+        uncounted += of_bare ? -1 : 1;
+        err = catalog_add_papers(t, of_bare ? &bare : &row->papers, n);
     }
+    row->bare = uncounted ? -1 : bare;
     return err;
 }
 
@@ -241,7 +261,7 @@ static int ask_for_price(struct task *t, struct redis *r, const struct catalog_c
     redis_batch_init(&b, t, r);
     hmget(&b, key_prices, c->journals, c->journal_count);
     redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
-    struct str argv[YEARS_BY_NAME_MAX + 2];
+    struct str argv[2 * YEARS_BY_NAME_MAX + 2];
     size_t years = years_by_name(task_arena(t), c, argv + 2);
     argv[0] = years ? STR("HMGET") : STR("HGETALL");
     for (size_t i = 0; i < c->journal_count; i++) {
@@ -274,7 +294,7 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
         }
         err = read_price(t, row->journal, price->str, &row->price);
         if (!err)
-            err = papers_of(t, c, by_name, replies[i + 2], &row->papers);
+            err = papers_of(t, c, by_name, replies[i + 2], row);
         if (!err)
             err = catalog_add_up(t, &e, row);
     }

@@ -250,6 +250,7 @@ static void add_head(const struct sim_chat *c, uint64_t number, int64_t created,
     buf_add_int(out, created);
     buf_add_lit(out, ",\"model\":");
     add_quoted(out, c->model);
+    buf_add_lit(out, ",\"system_fingerprint\":\"" SIM_FINGERPRINT "\"");
     buf_add_lit(out, ",\"choices\":[");
 }
 
