@@ -55,6 +55,7 @@ export interface Replies {
     "POST /api/estimate": {
         papers: number;
         cost: string;
+        without_abstract?: number | null;
         per_journal: {
             journal: string;
             papers: number;
@@ -103,6 +104,7 @@ export interface Replies {
             finished: number;
             relevant: number;
             failed: number;
+            not_judged: number;
             cost: string;
             workers: number;
             created_at: string;
@@ -110,6 +112,7 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            simulated: boolean;
             distillations?: string[] | null;
         }[];
         next?: string | null;
@@ -135,6 +138,7 @@ export interface Replies {
         finished: number;
         relevant: number;
         failed: number;
+        not_judged: number;
         cost: string;
         workers: number;
         created_at: string;
@@ -142,6 +146,7 @@ export interface Replies {
         end_time?: string | null;
         is_distillation: boolean;
         original_query_id?: string | null;
+        simulated: boolean;
         distillations?: string[] | null;
     };
     "POST /api/queries/{id}/pause": {
@@ -156,6 +161,38 @@ export interface Replies {
     "POST /api/queries/{id}/retry_failed": {
         state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
     };
+    "GET /api/queries/{id}/scope": {
+        query_id: string;
+        question: string;
+        is_distillation: boolean;
+        distilled_from?: {
+            query_id: string;
+            question: string;
+            papers: number;
+            relevant: number;
+            simulated: boolean;
+        } | null;
+        journals: {
+            name: string;
+            price?: number | null;
+            papers?: number | null;
+        }[];
+        year_from?: number | null;
+        year_to?: number | null;
+        papers: number;
+        without_abstract?: number | null;
+        simulated: boolean;
+        judged_by: {
+            model: string;
+            simulated: boolean;
+            prompt_digest: string;
+            prompt: string;
+            since: string;
+        }[];
+        created_at: string;
+        start_time?: string | null;
+        end_time?: string | null;
+    };
     "GET /api/queries/{id}/results": {
         results: {
             doi: string;
@@ -165,6 +202,8 @@ export interface Replies {
             relevant?: boolean | null;
             reason?: string | null;
             error?: string | null;
+            not_judged: boolean;
+            simulated: boolean;
         }[];
         next?: string | null;
         restarted: boolean;
@@ -177,6 +216,8 @@ export interface Replies {
         relevant?: boolean | null;
         reason?: string | null;
         error?: string | null;
+        not_judged: boolean;
+        simulated: boolean;
         authors?: string | null;
         printed_in?: string | null;
         abstract?: string | null;
@@ -296,6 +337,7 @@ export interface Replies {
             finished: number;
             relevant: number;
             failed: number;
+            not_judged: number;
             cost: string;
             workers: number;
             created_at: string;
@@ -303,6 +345,7 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            simulated: boolean;
             distillations?: string[] | null;
         }[];
         next?: string | null;
