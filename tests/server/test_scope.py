@@ -123,8 +123,8 @@ def _():
         equal(sql(m, "SELECT COUNT(*) FROM api_list"), [["0"]], "there is no key at all")
         api = user(m)
         e = api("POST", "/api/estimate", {n: WISH[n] for n in WISH if n != "question"}).body
-        equal((e["papers"], e["without_abstract"]), (8, BARE),
-              "the estimate counts papers without an abstract")
+        equal((e["papers"], e["without_abstract"], e["simulated"]), (8, BARE, True),
+              "the estimate counts papers without an abstract, and says that the AI is simulated")
         qid = api("POST", "/api/queries", WISH).body["query_id"]
         ok(reaches(api, qid, "DONE"), "and a run is judged to its end")
         equal(api("POST", f"/api/queries/{qid}/retry_failed").error[0], 409,

@@ -89,6 +89,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
     if (e.bare >= 0)
         jw_put_int(w, "without_abstract", e.bare);
+    jw_put_bool(w, "simulated", c->node->simulated);
     jw_key(w, STR("per_journal"));
     jw_array(w);
     for (size_t i = 0; i < choice.journal_count; i++) {
@@ -153,6 +154,8 @@ static const struct api_field estimate_reply[] = {
     {"cost", API_MONEY, COUNT, .about = "of all of them"},
     {"without_abstract", API_INT, .optional = true, COUNT,
      .about = "of those papers; absent: they are not counted"},
+    {"simulated", API_BOOL,
+     .about = "the server has no AI but its simulated one: verdicts would mean nothing"},
     {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
     API_END,
 };

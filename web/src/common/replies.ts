@@ -56,6 +56,7 @@ export interface Replies {
         papers: number;
         cost: string;
         without_abstract?: number | null;
+        simulated: boolean;
         per_journal: {
             journal: string;
             papers: number;

@@ -114,6 +114,8 @@ const words = {
         withoutAbstractHint:
             "Judged by their title alone. Those without a title, too, are not judged and cost " +
             "nothing.",
+        simulated:
+            "This server has no AI but a simulated one: the verdicts will be made up, and charged.",
         gone:
             "One journal of the selection is not in the catalog any more. | " +
             "{n} journals of the selection are not in the catalog any more.",

@@ -97,6 +97,7 @@ const words: Words = {
         total: "论文数",
         withoutAbstract: "无摘要",
         withoutAbstractHint: "仅按标题判断。既无标题也无摘要的论文不判断，也不扣费。",
+        simulated: "本服务器只有模拟 AI：结论将是编造的，但仍会扣费。",
         gone: "所选期刊中有 {n} 种已不在目录中。",
         cost: "费用",
         balance: "当前余额",
