@@ -1,5 +1,6 @@
-#include "engine/papers/catalog_private.h"
+#include "engine/papers/catalog.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "engine/store/keys.h"
@@ -7,7 +8,6 @@
 #include "engine/store/scripts.h"
 #include "loop/backoff.h"
 
-#define BARE_COLUMNS  3     /* of a row of corpus_bare, as read here */
 #define LOCK_MS       10000 /* a loader waits this long for the lock of one that died */
 #define LOCK_POLL_MS  100
 #define LOST_LOCK_MAX 3 /* loads that took longer than LOCK_MS */
@@ -116,31 +116,14 @@ static int add_journals(struct loading *l)
                      &l->size.journals);
 }
 
-/* Rows of corpus_bare: journal, year, papers without an abstract. first: of the journal; a journal
- * has them in a row. Returns how many it has. */
-static size_t bare_of(const struct sql_rows *bare, const struct map *firsts, struct str journal,
-                      size_t *first)
-{
-    const struct sql_value *at = map_get(firsts, journal);
-    size_t n = 0;
-    if (!at)
-        return 0;
-    *first = (size_t)(at - bare->cells) / BARE_COLUMNS;
-    while (*first + n < bare->count && str_eq(sql_row(bare, *first + n)[0].s, journal))
-        n++;
-    return n;
-}
-
-static int add_years_of(struct loading *l, struct str journal, struct str text,
-                        const struct sql_rows *bare, const struct map *firsts)
+static int add_years_of(struct loading *l, struct str journal, struct str text)
 {
     struct arena *a = task_arena(l->task);
     const struct json *years;
-    size_t first = 0, bare_count = bare_of(bare, firsts, journal, &first);
     if (json_parse(a, text, &years, NULL) || years->type != JSON_OBJECT)
         return task_fail(l->task, ERR_PROTO, "contentlist_year_number of %.*s is no JSON object",
                          STR_ARG(journal));
-    add_key(l, key_year_numbers(a, journal), STR("hash"), (years->count + bare_count) * 2);
+    add_key(l, key_year_numbers(a, journal), STR("hash"), years->count * 2);
     json_each (it, years) {
         int64_t papers;
         if (!json_int(it, &papers))
@@ -150,34 +133,56 @@ static int add_years_of(struct loading *l, struct str journal, struct str text,
         add(&l->values, it->key);
         add(&l->values, str_int(a, papers));
     }
-    for (size_t i = first; i < first + bare_count; i++) {
-        add(&l->values, str_printf(a, "%04lld" CATALOG_BARE, (long long)sql_row(bare, i)[1].i));
-        add(&l->values, str_int(a, sql_row(bare, i)[2].i));
-    }
     l->size.years += years->count;
     return 0;
 }
 
 static int add_years(struct loading *l)
 {
-    struct sql_rows r, bare;
+    struct sql_rows r;
     int err = sql_call(l->task, l->sql, &r,
                        "SELECT y.Name, y.YearNumberJson FROM contentlist_year_number y"
                        " JOIN contentlist c ON c.Name = y.Name");
-    if (!err)
-        err = sql_call(l->task, l->sql, &bare,
+    for (size_t i = 0; !err && i < r.count; i++)
+        err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s);
+    return err;
+}
+
+/* "2024 3 2025 0": rows first to end - 1. */
+static struct str bare_text(struct arena *a, const struct sql_rows *r, size_t first, size_t end)
+{
+    struct buf b;
+    buf_init(&b);
+    for (size_t i = first; i < end; i++)
+        buf_printf(&b, "%s%lld %lld", i > first ? " " : "", (long long)sql_row(r, i)[1].i,
+                   (long long)sql_row(r, i)[2].i);
+    struct str text = str_dup(a, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* Of papers without an abstract, by journal. */
+static int add_bare(struct loading *l)
+{
+    struct sql_rows r;
+    int err = sql_call(l->task, l->sql, &r,
                        "SELECT n.journal, n.year, n.bare FROM corpus_bare n JOIN corpus_block b"
                        " ON b.journal = n.journal AND b.year = n.year AND b.papers = n.papers"
                        " AND b.digest = n.digest ORDER BY n.journal, n.year");
     if (err)
         return err;
-    struct map *firsts = map_new();
-    for (size_t i = bare.count; i-- > 0;)
-        map_set(firsts, sql_row(&bare, i)[0].s, (void *)(uintptr_t)sql_row(&bare, i));
-    for (size_t i = 0; !err && i < r.count; i++)
-        err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s, &bare, firsts);
-    map_free(firsts);
-    return err;
+    size_t journals = 0;
+    for (size_t i = 0; i < r.count; i++)
+        journals += i == 0 || !str_eq(sql_row(&r, i)[0].s, sql_row(&r, i - 1)[0].s);
+    add_key(l, key_bare, journals ? STR("hash") : STR("gone"), journals * 2);
+    for (size_t i = 0, end; i < r.count; i = end) {
+        struct str journal = sql_row(&r, i)[0].s;
+        for (end = i; end < r.count && str_eq(sql_row(&r, end)[0].s, journal);)
+            end++;
+        add(&l->values, journal);
+        add(&l->values, bare_text(task_arena(l->task), &r, i, end));
+    }
+    return 0;
 }
 
 /* Keys that the catalog in Redis has, and the new one does not. */
@@ -203,6 +208,8 @@ static int gather(struct loading *l)
         err = add_journals(l);
     if (!err)
         err = add_years(l);
+    if (!err)
+        err = add_bare(l);
     if (!err)
         err = add_gone(l, key_tags, key_tag_journals);
     return err ? err : add_gone(l, key_journals, key_year_numbers);

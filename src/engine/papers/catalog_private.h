@@ -1,14 +1,12 @@
 /* catalog_private.h -- reading the catalog from MySQL, and what it shares with reading from Redis.
  *
  * A year is four digits. Other names among the years, and numbers below zero, are ignored in both
- * stores; but in Redis a year with CATALOG_BARE behind it names its papers without an abstract, if
- * they were counted. */
+ * stores. */
 #ifndef ENGINE_PAPERS_CATALOG_PRIVATE_H
 #define ENGINE_PAPERS_CATALOG_PRIVATE_H
 
 #include "engine/papers/catalog.h"
 
-#define CATALOG_BARE     "-"
 #define CATALOG_YEAR_MIN 1000
 #define CATALOG_YEAR_MAX 9999
 

@@ -207,51 +207,49 @@ static int redis_journals(struct task *t, struct redis *r, const struct str *tag
     return 0;
 }
 
-/* The years of the range as names of fields, and those of their papers without an abstract; 0: the
- * range is wide, read all of them. */
+/* The years of the range as names of fields; 0: the range is wide, read all of them. */
 static size_t years_by_name(struct arena *a, const struct catalog_choice *c, struct str *names)
 {
     if (c->year_to - c->year_from >= YEARS_BY_NAME_MAX)
         return 0;
     size_t n = 0;
-    for (int64_t year = c->year_from; year <= c->year_to; year++) {
+    for (int64_t year = c->year_from; year <= c->year_to; year++)
         names[n++] = str_int(a, year);
-        names[n++] = str_printf(a, "%lld" CATALOG_BARE, (long long)year);
-    }
     return n;
 }
 
-/* Whether the name of a field is that of papers without an abstract; *name is the year then. */
-static bool is_bare(struct str *name)
-{
-    size_t n = strlen(CATALOG_BARE);
-    bool bare = name->n > n && memcmp(name->p + name->n - n, CATALOG_BARE, n) == 0;
-    name->n -= bare ? n : 0;
-    return bare;
-}
-
-/* Papers of the years in the range: values alone, by turns with those without an abstract, or a
- * whole hash. */
+/* Papers of the years in the range: values alone, or a whole hash. *years: how many there are. */
 static int papers_of(struct task *t, const struct catalog_choice *c, bool by_name,
-                     const struct redis_reply *r, struct catalog_estimate_row *row)
+                     const struct redis_reply *r, int64_t *papers, int *years)
 {
-    int err = 0, uncounted = 0; /* years */
-    int64_t bare = 0;
+    int err = 0;
     for (size_t i = 0; !err && i < r->count; i += by_name ? 1 : 2) {
         const struct redis_reply *value = r->items[by_name ? i : i + 1];
-        struct str name = by_name ? STR("") : r->items[i]->str;
-        bool of_bare = by_name ? i % 2 : is_bare(&name);
         int64_t year = c->year_from, n;
         if (value->type == REDIS_NIL || !str_to_i64(value->str, &n) || n < 0 ||
-            (!by_name && !catalog_is_year(name, &year)))
+            (!by_name && !catalog_is_year(r->items[i]->str, &year)))
             continue;
         if (year < c->year_from || year > c->year_to)
             continue;
-        uncounted += of_bare ? -1 : 1;
-        err = catalog_add_papers(t, of_bare ? &bare : &row->papers, n);
+        err = catalog_add_papers(t, papers, n);
+        ++*years;
     }
-    row->bare = uncounted ? -1 : bare;
     return err;
+}
+
+/* Papers without an abstract: of a text "2024 3 2025 0", nil if none were counted. They are known
+ * if they were counted in each of the years. */
+static int64_t bare_of(const struct catalog_choice *c, const struct redis_reply *r, int years)
+{
+    struct str rest = r->type == REDIS_STRING ? r->str : STR_NULL;
+    int64_t sum = 0, year, n;
+    while (rest.p && str_to_i64(str_cut(&rest, ' '), &year) && rest.p &&
+           str_to_i64(str_cut(&rest, ' '), &n))
+        if (year >= c->year_from && year <= c->year_to) {
+            sum += n;
+            years--;
+        }
+    return years == 0 ? sum : -1;
 }
 
 static int ask_for_price(struct task *t, struct redis *r, const struct catalog_choice *c,
@@ -261,7 +259,8 @@ static int ask_for_price(struct task *t, struct redis *r, const struct catalog_c
     redis_batch_init(&b, t, r);
     hmget(&b, key_prices, c->journals, c->journal_count);
     redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
-    struct str argv[2 * YEARS_BY_NAME_MAX + 2];
+    hmget(&b, key_bare, c->journals, c->journal_count);
+    struct str argv[YEARS_BY_NAME_MAX + 2];
     size_t years = years_by_name(task_arena(t), c, argv + 2);
     argv[0] = years ? STR("HMGET") : STR("HGETALL");
     for (size_t i = 0; i < c->journal_count; i++) {
@@ -287,6 +286,7 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
     for (size_t i = 0; !err && i < c->journal_count; i++) {
         struct catalog_estimate_row *row = &e.rows[i];
         const struct redis_reply *price = replies[0]->items[i];
+        int years = 0;
         row->journal = c->journals[i];
         if (price->type == REDIS_NIL) {
             *unknown = row->journal;
@@ -294,7 +294,8 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
         }
         err = read_price(t, row->journal, price->str, &row->price);
         if (!err)
-            err = papers_of(t, c, by_name, replies[i + 2], row);
+            err = papers_of(t, c, by_name, replies[i + 3], &row->papers, &years);
+        row->bare = bare_of(c, replies[2]->items[i], years);
         if (!err)
             err = catalog_add_up(t, &e, row);
     }
