@@ -37,12 +37,12 @@ BANNED = {
 }
 CLOCK = r"\b(clock_gettime|gettimeofday|time|ftime)\s*\("
 CLOCK_HOMES = {"src/base/time.c"}
-# What a node does again and again is a row of serve/node_roles.c; retries are loop/backoff.h's.
+# What a node does again and again is a row of serve/node/roles.c; retries are loop/backoff.h's.
 # These sleep once: while connections end, for the lateness of the loop, until Redis has written its
 # file, as the made-up AI, until a host may be dialled, before a stream is reset.
 SLEEP = r"\btask_sleep\s*\("
 SLEEP_HOMES = {
-    "src/engine/store/role.c", "src/serve/node_process.c", "src/serve/node_health.c",
+    "src/engine/store/role.c", "src/serve/node/process.c", "src/serve/node/health.c",
     "src/engine/runs/archive_restore.c", "src/tool/sim/sim_call.c",
     "src/wire/http_client/http_client.c", "src/wire/http_server/http2_later.c"}
 # The first parts of the Redis keys in the specification.
@@ -185,7 +185,7 @@ def loops_are_roles():
             continue
         for number, line in enumerate(without_comments(path), 1):
             if re.search(SLEEP, line):
-                yield f"{name(path)}:{number}: a row of serve/node_roles.c, or loop/backoff.h"
+                yield f"{name(path)}:{number}: a row of serve/node/roles.c, or loop/backoff.h"
 
 
 def audit_log_grows_only():

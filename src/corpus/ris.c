@@ -336,6 +336,7 @@ int ris_write(struct arena *a, struct bibtex *b, struct str bibtex, const struct
     } else {
         put_rest(&w, p);
     }
+    put(&w, "N1", p->note);
     buf_add_lit(out, "ER  - \r\n\r\n");
     return 0;
 }

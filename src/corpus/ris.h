@@ -18,6 +18,7 @@ struct ris_paper {
     struct str doi; /* a made-up one is not shown */
     int64_t year;
     struct str journal; /* for papers whose entry names none, or is gone */
+    struct str note;    /* one more N1; p == NULL: none */
 };
 
 /* bibtex: as Redis holds it (paper.h); p == NULL: the entry is gone, and *p alone is written.

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&out);
     struct bibtex *b = bibtex_new(NULL, NULL);
     struct str raw = str_from(size ? (const char *)data : "", size);
-    struct ris_paper p = {STR("10.1000/x"), 2024, STR("J")};
+    struct ris_paper p = {.doi = STR("10.1000/x"), .year = 2024, .journal = STR("J")};
     int err = ris_write(&a, b, raw, &p, &out);
     check(err == ERR_PROTO ? out.len == 0 : err == 0);
     if (!err)

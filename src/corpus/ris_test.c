@@ -8,7 +8,7 @@ static struct bibtex *reader;
 static struct str record(struct str bibtex, struct str doi)
 {
     struct buf out;
-    struct ris_paper p = {doi, 2024, STR("NATURE")};
+    struct ris_paper p = {.doi = doi, .year = 2024, .journal = STR("NATURE")};
     buf_init(&out);
     int err = ris_write(&arena, reader, bibtex, &p, &out);
     struct str text = err ? STR("an error") : str_dup(&arena, buf_str(&out));

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "serve/node_process.h"
+#include "serve/node/process.h"
 
 #define READY_MS    60000 /* from the start of a node until it serves */
 #define HURRY_LEVEL 1     /* nodes are killed by the second Ctrl-C */
@@ -125,7 +125,9 @@ static int start_node(struct task *t, struct member *m)
         return task_fail(t, ERR_IO, "pipe: %s", strerror(errno));
     const char *index = arena_printf(a, "%d", index_of(m));
     const char *place = arena_printf(a, "%d", m->place);
-    const char *argv[] = {"millrace", "node", "--index", index, "--place", place, NULL};
+    const char *argv[] = {
+        "millrace", "node", "--index", index, "--place", place, f->simulated ? "--simulated" : NULL,
+        NULL};
     const int fds[] = {f->listen_fd, ready[1], f->metrics_fd, f->config_fd};
     struct child_spec spec = {.path = f->shared->binary,
                               .argv = argv,

@@ -30,7 +30,8 @@ struct fleet {
     int listen_fd, metrics_fd, config_fd;
     int64_t drain_ms, old_drain_ms; /* old: of the adopted nodes, as they were started */
     int wanted;
-    int started; /* tasks so far that keep a node; gives them their places */
+    bool simulated; /* the nodes ask the simulated AI */
+    int started;    /* tasks so far that keep a node; gives them their places */
 
     bool stop;    /* set by the owner: drain and end all */
     int failures; /* in a row: nodes that ended before they were ready */

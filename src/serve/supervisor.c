@@ -338,6 +338,7 @@ static int start_simulator(struct task *t, struct supervisor *s)
 static int start_nodes(struct supervisor *s)
 {
     s->config.nodes = s->nodes;
+    s->fleet.simulated = s->simulated;
     s->fleet.config_fd = make_config_file(&s->config);
     return fleet_go(&s->fleet, &s->fleet_group);
 }

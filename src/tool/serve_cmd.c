@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "base/metrics.h"
-#include "serve/node_process.h"
+#include "serve/node/process.h"
 #include "serve/supervisor.h"
 #include "tool/opt.h"
 #include "tool/tool.h"
@@ -42,14 +42,18 @@ int serve_main(int argc, char **argv)
 int node_main(int argc, char **argv)
 {
     int64_t index = 0, place = -1;
+    bool simulated = false;
     const struct opt opts[] = {
         {"index", "N", "its slab of the metrics", .number = &index, .most = METRICS_NODES_MAX - 1},
         {"place", "N", "id of its slot; a restarted node has the same", .number = &place,
          .most = METRICS_NODES_MAX - 1},
+        {"simulated", NULL, "the AI is the supervisor's simulated one, which needs no key",
+         .flag = &simulated},
     };
     struct command c = {"node", NULL, "One serving process; started by \"millrace serve\" only.",
                         opts, sizeof opts / sizeof *opts};
     int status = opt_parse(&c, argc, argv);
     /* A supervisor of an older version passes no --place. */
-    return status >= 0 ? status : node_process((int)index, (int)(place < 0 ? index : place));
+    return status >= 0 ? status
+                       : node_process((int)index, (int)(place < 0 ? index : place), simulated);
 }

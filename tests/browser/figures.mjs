@@ -125,6 +125,7 @@ test("a hundred thousand rows", async ({ m, browser }) => {
         finished: ALL,
         relevant: ALL,
         failed: 0,
+        not_judged: 0,
         cost: "1.00",
         workers: 0,
         question: "Many rows",
@@ -133,6 +134,7 @@ test("a hundred thousand rows", async ({ m, browser }) => {
         end_time: null,
         is_distillation: false,
         original_query_id: null,
+        simulated: true,
     };
     await page.route(/\/api\/queries\/many$/, (r) => r.fulfill({ json: run }));
     await page.route(/\/api\/queries\/many\/results/, (r) => {
@@ -145,6 +147,8 @@ test("a hundred thousand rows", async ({ m, browser }) => {
             relevant: true,
             reason: "It says so in the abstract, at some length.",
             error: null,
+            not_judged: false,
+            simulated: true,
         }));
         return r.fulfill({
             json: {

@@ -5,8 +5,13 @@ import { at, choose, download, login, PASSWORD, person, register, start, state }
 import { clean, equal, ok, smoke, test } from "./tap.mjs";
 
 const WORDS = {
-    "en-US": { start: "Start screening", relevant: "Relevant", csv: "doi,title" },
-    "zh-CN": { start: "开始筛选", relevant: "相关", csv: "doi,title" },
+    "en-US": {
+        start: "Start screening",
+        relevant: "Relevant",
+        csv: "doi,title",
+        simulated: "Simulated",
+    },
+    "zh-CN": { start: "开始筛选", relevant: "相关", csv: "doi,title", simulated: "模拟" },
 };
 
 const count = async (page, name) => Number((await page.textContent(at(name))).replace(/\D/g, ""));
@@ -28,13 +33,49 @@ async function screen(page, question) {
     return { all: Number(all.replace(",", "")), relevant };
 }
 
+/* The AI of these tests is simulated, and every place that shows its verdicts says so. */
+async function simulated(page, word) {
+    const marks = (where) => page.locator(`${where} ${at("simulated")}`).allTextContents();
+    equal(await marks(".page header"), [word], "the run is marked as simulated");
+    ok((await page.locator(".made-up").count()) === 1, "and a line says what that means");
+    ok((await marks(".history")).includes(word), "so it is in the history");
+    ok((await page.textContent("[data-row]")).includes(word), "so is each verdict");
+}
+
+/* What the run is about; and the form is filled with it again. */
+async function screenAgain(page, { question, from }) {
+    await page.click(`${at("scope")} > summary`);
+    await page.waitForSelector(at("scope-years"));
+    ok((await page.textContent(at("scope-years"))).includes(from), "its scope: the years");
+    const text = await page.textContent(at("scope"));
+    ok(text.includes("default") && text.includes("SHA-256"), "the model, the prompt, its digest");
+    const journals = await page.locator(`${at("scope")} tbody tr`).count();
+    ok(journals > 0, "and the journals");
+    await clean(page, "scope");
+    await page.click(at("screen-again"));
+    await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
+    equal(
+        [await page.inputValue("#question"), await page.inputValue(at("year-from"))],
+        [question, from],
+        "screen again: the same question and years",
+    );
+    equal(
+        await page.locator(".picker li input[type=checkbox]:checked").count(),
+        journals,
+        "and the same journals",
+    );
+}
+
 smoke("from log-in to a result", async ({ m, browser }) => {
     m.user("early");
     const context = await person(browser, m.url);
     const page = await context.newPage();
     await login(page, "early");
     await choose(page, { from: 2024 });
-    await screen(page, "Does the abstract mention a randomised trial?");
+    const question = "Does the abstract mention a randomised trial?";
+    await screen(page, question);
+    await simulated(page, "Simulated");
+    await screenAgain(page, { question, from: "2024" });
     equal(
         [context.wrong, context.elsewhere],
         [[], []],
@@ -142,7 +183,11 @@ for (const locale of ["en-US", "zh-CN"])
             page,
             "Does the abstract mention a randomised trial?",
         );
+        await simulated(page, WORDS[locale].simulated);
         const csv = await download(page, "relevant-csv");
+        ok(csv.text.trimEnd().endsWith(",yes"), "each verdict is marked in it");
+        const scope = JSON.parse((await download(page, "scope")).text);
+        equal([scope.year_from, scope.simulated], [2024, true], "the scope as a file");
         ok(
             csv.name.endsWith(".csv") &&
                 csv.text.replace("\ufeff", "").startsWith(WORDS[locale].csv),
@@ -168,7 +213,9 @@ for (const locale of ["en-US", "zh-CN"])
         ]);
         const drawing = readFileSync(await svg.path(), "utf8");
         ok(
-            drawing.includes("<svg") && drawing.includes(`n = ${relevant}`),
+            drawing.includes("<svg") &&
+                drawing.includes(`n = ${relevant}`) &&
+                drawing.includes(WORDS[locale].simulated),
             "the flow diagram is saved",
         );
         await clean(page, "flow");
@@ -196,7 +243,7 @@ async function distil(page, relevant) {
         (await page.textContent(at("distill-estimate"))).includes(String(relevant)),
         "the estimate of a distillation",
     );
-    await page.fill("#distill-question", "Is it about children?");
+    await page.fill("#distill-question", "Were groups compared?");
     await page.click(at("distill-start"));
     await page.waitForFunction(
         (n) => document.querySelector('[data-test="finished"]')?.textContent?.includes(String(n)),

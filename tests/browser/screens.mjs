@@ -161,7 +161,7 @@ async function prepare(browser, m) {
     await state(page, "DONE");
     await page.click(at("distill"));
     await page.locator(at("distill-estimate")).waitFor();
-    await page.fill("#distill-question", "Were its results blinded?");
+    await page.fill("#distill-question", "Were groups compared?");
     await page.click(at("distill-start"));
     await page.waitForURL((url) => !url.hash.includes(runs.done));
     await state(page, "DONE");

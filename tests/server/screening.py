@@ -7,7 +7,8 @@ from client import PASSWORD, Api, cli
 from harness import Millrace, note, ok, redis_link, sql, test, wait_for
 from sim import Sim
 
-QUESTION = {"question": "Which catalysts split water?", "year_from": 1900, "year_to": 2100}
+QUESTION = {
+    "question": "Which catalysts split water in samples?", "year_from": 1900, "year_to": 2100}
 
 
 @contextlib.contextmanager

@@ -144,10 +144,11 @@ def real(m):
        r.headers["Content-Disposition"])
     ok(r.content.startswith(b"\xef\xbb\xbf"), "a byte order mark, for Excel")
     rows = rows_of(r)
-    equal(rows[0], ["doi", "title", "authors", "journal", "year", "verdict", "reason", "abstract"],
+    equal(rows[0], ["doi", "title", "authors", "journal", "year", "verdict", "reason", "abstract",
+                    "simulated"],
           "columns")
     equal((len(rows) - 1, {len(x) for x in rows}, {x[5] for x in rows[1:]}),
-          (relevant, {8}, {"relevant"}), "rows")
+          (relevant, {9}, {"relevant"}), "rows")
     ok(all(x[1] and x[2] and x[6] == "'=because \"it\" is, 是" for x in rows[1:]),
        "titles, authors, reasons")
     rows = rows_of(u.file("q1", "csv", "all"))

@@ -17,6 +17,7 @@ REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
 TABLES = {
     "contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
     "info_tag": "*", "info_paper_with_tag": "*", "corpus_file": "*", "corpus_block": "*",
+    "corpus_bare": "*",
     "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
 
 

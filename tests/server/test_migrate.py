@@ -15,7 +15,8 @@ TABLES = {"user_info", "admin_info", "contentlist", "contentlist_year_number", "
           "info_tag", "info_paper_with_tag", "query_log", "search_result", "api_list", "session",
           "setting", "admin_audit", "billing_log", "zstd_dictionary", "corpus_file",
           "corpus_block", "ledger_request", "ledger_outbox", "cache_stale",
-          "ledger_reversal", "archive_outbox", "distill_paper", "distillation"}
+          "ledger_reversal", "archive_outbox", "distill_paper", "distillation",
+          "prompt_text", "query_judge", "corpus_bare"}
 APPLIED = "".join(f"applied {name}\n" for name in FILES)
 NOTHING = f"Nothing to do: the database is at migration {NEWEST:04} already.\n"
 

@@ -92,6 +92,10 @@ static const struct api_field row_fields[] = {
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, WHOLE(papers), COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, WHOLE(cents), COUNT, .about = "of all of them"},
+    {"without_abstract", API_INT, .optional = true, COUNT,
+     .about = "of those papers; absent: they are not counted"},
+    {"simulated", API_BOOL,
+     .about = "the server has no AI but its simulated one: verdicts would mean nothing"},
     {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
     API_REASON_FIELDS("what would hold a run that was submitted now; null: nothing"),
     {"seconds_min", API_INT, .optional = true, COUNT,
@@ -116,6 +120,9 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
         return err;
     c->degraded |= degraded;
     api_put_fields(t, w, estimate_reply, &e);
+    if (e.bare >= 0)
+        jw_put_int(w, "without_abstract", e.bare);
+    jw_put_bool(w, "simulated", c->node->simulated);
     api_put_list(t, w, "per_journal", row_fields, e.rows, choice.journal_count);
     struct run_view v;
     standing_expect(t, c->node->standing, c->session.uid, e.papers, &v);

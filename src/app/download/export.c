@@ -8,6 +8,7 @@
 #include "corpus/paper.h"
 #include "corpus/ris.h"
 
+#define SIMULATED      "made up by the simulated AI of millrace, not by a language model"
 #define CELL_UNITS_MAX 32000 /* of UTF-16; Excel's own limit is 32,767 */
 
 struct exporter {
@@ -51,8 +52,8 @@ bool export_parse(struct str name, enum export_format *out)
 
 static void add_header(struct exporter *e)
 {
-    static const char *const columns[] = {"doi",  "title",   "authors", "journal",
-                                          "year", "verdict", "reason",  "abstract"};
+    static const char *const columns[] = {"doi",     "title",  "authors",  "journal",  "year",
+                                          "verdict", "reason", "abstract", "simulated"};
     struct csv_writer w = {e->out, 0};
     buf_add_lit(e->out, "\xef\xbb\xbf");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -68,8 +69,14 @@ static struct str verdict(const struct result *r)
     case OUTCOME_MISS:
         return STR("not relevant");
     default:
-        return STR("failed");
+        return r->not_judged ? STR("not judged") : STR("failed");
     }
+}
+
+/* Of a paper without a verdict: "". */
+static struct str simulated(const struct result *r)
+{
+    return r->outcome == OUTCOME_FAILED ? STR("") : r->simulated ? STR("yes") : STR("no");
 }
 
 /* Excel splits longer cells into further rows: a paper of three thousand authors would break the
@@ -109,6 +116,7 @@ static void add_csv(struct exporter *e, const struct result_row *row, struct str
     csv_add(&w, verdict(&row->result));
     csv_add(&w, fit_cell(&e->scratch, one_line(&e->scratch, row->result.reason)));
     csv_add(&w, fit_cell(&e->scratch, f.abstract));
+    csv_add(&w, simulated(&row->result));
     csv_end_row(&w);
 }
 
@@ -148,6 +156,8 @@ static void add_bib(struct exporter *e, const struct result_row *row, struct str
         add_gone(e, row->doi);
         return;
     }
+    if (row->result.simulated)
+        buf_add_lit(e->out, "% the verdict on the next entry is simulated: " SIMULATED "\n");
     for (size_t i = 0; i < entry.macro_count; i++)
         add_string(e, entry.macros[i]);
     buf_add_str(e->out, entry.raw);
@@ -158,7 +168,9 @@ static void add_bib(struct exporter *e, const struct result_row *row, struct str
 
 static void add_ris(struct exporter *e, const struct result_row *row, struct str bibtex)
 {
-    struct ris_paper p = {row->doi, row->year, row->journal};
+    struct ris_paper p = {.doi = row->doi, .year = row->year, .journal = row->journal};
+    if (row->result.simulated)
+        p.note = STR("The verdict is simulated: " SIMULATED);
     if (ris_write(&e->scratch, e->reader, bibtex, &p, e->out))
         check(ris_write(&e->scratch, e->reader, STR_NULL, &p, e->out) == 0);
 }

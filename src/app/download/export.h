@@ -8,6 +8,10 @@
  *            it: that is what their sources say, and programs that read the file report it.
  *   RIS      corpus/ris.h.
  *
+ * Verdicts of the simulated AI are marked: by "yes" in the last column of CSV, by a comment before
+ * the BibTeX entry, by a note (N1) in RIS. What a run is about is not in these files, because
+ * programs that read CSV or RIS know no comments: GET /api/queries/:id/scope has it.
+ *
  * A paper that has left the corpus since is still in the file, with the fields of its result. */
 #ifndef APP_DOWNLOAD_EXPORT_H
 #define APP_DOWNLOAD_EXPORT_H

@@ -7,7 +7,7 @@ static struct arena arena;
 
 struct paper_row {
     const char *doi, *bibtex, *reason; /* bibtex NULL: gone */
-    bool relevant, failed;
+    bool relevant, failed, simulated, not_judged;
 };
 
 static struct str file_of(enum export_format f, const struct paper_row *papers, size_t count)
@@ -22,6 +22,8 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
             .result = {.outcome = p->failed     ? OUTCOME_FAILED
                                   : p->relevant ? OUTCOME_HIT
                                                 : OUTCOME_MISS,
+                       .simulated = p->simulated,
+                       .not_judged = p->not_judged,
                        .reason = p->reason ? str_of(p->reason) : STR("")},
             .journal = STR("NATURE"),
             .year = 2024,
@@ -38,14 +40,14 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
 
 static const struct paper_row hostile[] = {
     {"10.1/a", "@article{a, title = {=cmd|' /C calc'!A0}, author = {+Eve and -Bob}, year = 2024}",
-     "\n\t =HYPERLINK(\"http://x\")", true, false},
+     "\n\t =HYPERLINK(\"http://x\")", true, false, false, false},
     {"10.1/b",
      "@article{b, title = \"Say {\"}hello{\"}, \n world\",\n abstract={二氧化碳，😀\r\n50\\%}}",
-     "he said \"no\",\r\nthen left", false, false},
+     "he said \"no\",\r\nthen left", false, false, false, false},
     {"10.1/c",
      "@article{c, title = {Unbalanced \\textbf{x and $\\frac{1}{}, @}}, journal={中文期刊}}",
-     "timeout", false, true},
-    {"made-up/0123456789abcdef0123456789abcdef", NULL, "@SUM(1)", true, false},
+     "timeout", false, true, false, false},
+    {"made-up/0123456789abcdef0123456789abcdef", NULL, "@SUM(1)", true, false, false, false},
 };
 
 static void csv_cells(void)
@@ -62,8 +64,9 @@ static void csv_cells(void)
     struct str text = FILE_OF(EXPORT_CSV, hostile);
     struct csv c;
     struct csv_row row;
-    ok(str_starts(text, STR("\xef\xbb\xbf"
-                            "doi,title,authors,journal,year,verdict,reason,abstract\r\n")),
+    ok(str_starts(text,
+                  STR("\xef\xbb\xbf"
+                      "doi,title,authors,journal,year,verdict,reason,abstract,simulated\r\n")),
        "a byte order mark, the columns");
     check(csv_open(&c, &arena, text) == 0);
     for (size_t i = 0; i < 4; i++) {
@@ -84,7 +87,7 @@ static void csv_long(void)
     for (int i = 0; i < 5000; i++)
         buf_printf(&b, "%sAuthor %d", i ? " and " : "", i);
     buf_add_lit(&b, "}}");
-    struct paper_row p = {"10.1/long", str_z(&arena, buf_str(&b)), "", true, false};
+    struct paper_row p = {"10.1/long", str_z(&arena, buf_str(&b)), "", true, false, false, false};
     struct csv c;
     struct csv_row row;
     check(csv_open(&c, &arena, file_of(EXPORT_CSV, &p, 1)) == 0);
@@ -140,6 +143,38 @@ static void ris(void)
     ok(str_find(text, STR("made-up")) < 0, "no made-up DOI");
 }
 
+/* Marked in each format, and readers of the format survive. */
+static void simulated(void)
+{
+    static const struct paper_row papers[] = {
+        {.doi = "10.1/s", .bibtex = N1 "\n" E1, .relevant = true, .simulated = true},
+        {.doi = "10.1/r", .bibtex = N1 "\n" E1, .relevant = true},
+        {.doi = "10.1/n", .bibtex = E2, .failed = true, .not_judged = true, .reason = "blank"},
+    };
+    static const char *const cells[3][2] = {
+        {"relevant", "yes"}, {"relevant", "no"}, {"not judged", ""}};
+    struct csv c;
+    struct csv_row row;
+    check(csv_open(&c, &arena, FILE_OF(EXPORT_CSV, papers)) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        check(csv_next(&c, &arena, &row) == 0);
+        is_str(row.cells[5], str_of(cells[i][0]), "verdict of row %zu", i);
+        is_str(row.cells[8], str_of(cells[i][1]), "whether it is simulated");
+    }
+    struct str text = FILE_OF(EXPORT_BIB, papers);
+    ok(str_starts(text, STR("% the verdict on the next entry is simulated: ")), "a comment");
+    struct str rest = text;
+    (void)str_cut(&rest, '\n');
+    is_str(rest, STR(N1 "\n" E1 "\n\n" E1 "\n\n" E2 "\n\n"),
+           "before its entry only, and the entries stay as they are");
+    text = FILE_OF(EXPORT_RIS, papers);
+    ptrdiff_t note = str_find(text, STR("N1  - The verdict is simulated: "));
+    ptrdiff_t end = str_find(text, STR("ER  - "));
+    ok(note > 0 && note < end, "a note of the first record");
+    ok(str_find(str_from(text.p + end, text.n - (size_t)end), STR("simulated")) < 0,
+       "and of no other");
+}
+
 static void names(void)
 {
     enum export_format f;
@@ -155,6 +190,7 @@ int main(void)
     bib_bytes();
     bib_strings();
     ris();
+    simulated();
     names();
     arena_release(&arena);
     return tap_done();

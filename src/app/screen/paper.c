@@ -48,6 +48,7 @@ const struct api_field screen_paper_reply[] = {
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},
     {"reason", API_TEXT, .optional = true, LONG, .about = "why it said so"},
     {"error", API_TEXT, .optional = true, LONG, .about = "why there is no verdict"},
+    SCREEN_RESULT_MARKS,
     {"authors", API_TEXT, .optional = true, LONG, .about = "as they sign"},
     {"printed_in", API_TEXT, .optional = true, LONG, .about = "journal or book, as the entry says"},
     {"abstract", API_TEXT, .optional = true, LONG, .about = "as plain text"},

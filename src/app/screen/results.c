@@ -49,6 +49,8 @@ void screen_put_result(struct json_writer *w, const struct result_row *row, stru
         jw_bool(w, row->result.outcome == OUTCOME_HIT);
     jw_put_str(w, "reason", failed ? STR_NULL : row->result.reason);
     jw_put_str(w, "error", failed ? row->result.reason : STR_NULL);
+    jw_put_bool(w, "not_judged", row->result.not_judged);
+    jw_put_bool(w, "simulated", row->result.simulated);
 }
 
 static void put_page(struct task *t, struct json_writer *w, const struct results_page *page,
@@ -115,7 +117,7 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 
 const struct api_field screen_results_query[] = {
     {"verdict", API_TEXT, .optional = true, .choices = "relevant|irrelevant|failed",
-     .about = "only papers of this verdict; failed: papers without one"},
+     .about = "only papers of this verdict; failed: papers without one, and those not judged"},
     {"relevant", API_BOOL, .optional = true, .about = "1: the same as verdict=relevant"},
     {"limit", API_INT, .optional = true, .least = 1, .most = RESULTS_LIMIT_MAX,
      .about = "results on a page; 50 if absent"},
@@ -132,6 +134,7 @@ static const struct api_field result_fields[] = {
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},
     {"reason", API_TEXT, .optional = true, .most = INT32_MAX, .about = "why it said so"},
     {"error", API_TEXT, .optional = true, .most = INT32_MAX, .about = "why there is no verdict"},
+    SCREEN_RESULT_MARKS,
     API_END,
 };
 const struct api_field screen_results_reply[] = {

@@ -89,7 +89,7 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
     int err = run_view(t, c->node->runs, id_of(c), &v);
     if (!err && v.degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
-    if (!err && v.state == RUN_DONE && v.failed == 0)
+    if (!err && v.state == RUN_DONE && v.failed == v.not_judged)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     if (!err)
         err = run_check_funds(t, c->node->runs, id_of(c), RUN_RETRY_FAILED);
@@ -135,6 +135,8 @@ const struct api_route screen_routes[] = {
     {"POST", "/api/queries/:id/retry_failed", API_USER, retry_failed,
      "Judge the papers of a run again that failed", .reply = api_state_reply,
      .option = RUN_RETRY_FAILED},
+    {"GET", "/api/queries/:id/scope", API_USER, screen_scope,
+     "What a run is about, and what judged it", .reply = screen_scope_reply},
     {"GET", "/api/queries/:id/events", API_USER, screen_events,
      "How a run goes on, as server-sent events: state, progress", .media = "text/event-stream"},
     {"GET", "/api/queries/:id/results", API_USER, screen_results,

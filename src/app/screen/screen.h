@@ -18,6 +18,18 @@ void screen_put_result(struct json_writer *w, const struct result_row *row, stru
 MUST_CHECK int screen_pick(struct task *t, struct api_call *c, struct block_pick *wants,
                            size_t count);
 
+/* Rows of a table of fields: of one result. */
+#define SCREEN_RESULT_MARKS                                                                        \
+    {"not_judged", API_BOOL,                                                                       \
+     .about = "the paper has neither title nor abstract, and the AI was not asked"},               \
+    {                                                                                              \
+        "simulated", API_BOOL, .about = "a verdict of the simulated AI, which means nothing"       \
+    }
+
+/* scope.c */
+api_handler screen_scope;
+extern const struct api_field screen_scope_reply[];
+
 /* paper.c */
 api_handler screen_paper;
 extern const struct api_field screen_paper_query[];

@@ -47,6 +47,7 @@ struct permits *permits_new(const struct permits_options *o)
     k->redis = o->redis;
     k->sql = o->sql;
     k->service = o->service ? o->service : AI_CHAT;
+    k->keyless = o->keyless;
     k->slot_ms = o->slot_ms ? o->slot_ms : PERMITS_SLOT_MS;
     list_init(&k->waiting);
     list_init(&k->large);

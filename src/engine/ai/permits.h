@@ -32,6 +32,7 @@ struct permits_options {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct metrics *metrics;
+    bool keyless;    /* it needs none: without an active key it is asked anyway */
     int64_t slot_ms; /* 0: 125. Tests have shorter minutes of 480 slots. */
 };
 struct permits *permits_new(const struct permits_options *o);
@@ -84,7 +85,7 @@ struct permits_state {
     struct str error; /* the last one of its own; p == NULL: none. No secrets are in it. */
     int64_t error_ms; /* when, since 1970 */
 };
-/* Has api_list been read at all? */
+/* Has api_list been read at all, and is a key of it needed? */
 bool permits_looked(const struct permits *k);
 /* As of the last look at api_list, over all nodes, by number, in the task's arena. */
 MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_state **out,

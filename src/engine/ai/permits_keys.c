@@ -13,6 +13,12 @@
 #define RESTED_MS     2000  /* how long the call to Redis may take */
 #define BEGUN         "keyring.begun"
 
+/* In place of a key, for a service that needs none. api_list counts from 1. */
+#define NO_KEY_ID  0
+#define NO_KEY     "none"
+#define NO_KEY_RPM 1000000
+#define NO_KEY_TPM 2000000000
+
 /* --- rest and refusal --- */
 
 /* error: as permits_error_text makes it. */
@@ -147,6 +153,26 @@ static void learn_key(struct permits *k, const struct sql_value *row)
         key->caps[c] = cap_of(&row[5 + c]);
 }
 
+/* Not listed: admins see the keys of api_list only. */
+static void learn_no_key(struct permits *k)
+{
+    bool any = false;
+    for (size_t i = 0; i < k->key_count; i++)
+        any = any || k->keys[i]->active;
+    struct permits_key *key = any ? NULL : known_key(k, NO_KEY_ID);
+    if (!key)
+        return;
+    if (!key->api_key) {
+        key->api_key = check_memory(strdup(NO_KEY));
+        key->name = check_memory(strdup(""));
+    }
+    key->rpm = NO_KEY_RPM;
+    key->tpm = NO_KEY_TPM;
+    key->active = !key->refused;
+    for (size_t c = 0; c < PERMITS_CAPS; c++)
+        key->caps[c] = -1;
+}
+
 /* Changes with all that can end the wait of a task. */
 static int64_t signature(const struct permits *k)
 {
@@ -183,6 +209,8 @@ static int look_at_keys(struct task *t, struct permits *k)
         k->keys[i]->listed = k->keys[i]->active = false;
     for (size_t i = 0; i < r.count; i++)
         learn_key(k, sql_row(&r, i));
+    if (k->keyless)
+        learn_no_key(k);
     for (size_t i = 0; i < k->key_count; i++)
         if (!k->keys[i]->active)
             permits_clear_lots(k, loop_now_us(task_loop(t)), k->keys[i]);

@@ -107,6 +107,7 @@ struct permits {
     struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */
     size_t key_count;
     int64_t tpm_max;    /* of the active ones; 0: there is none */
+    bool keyless;       /* as in the options */
     bool looked;        /* at api_list */
     bool begun;         /* (7) */
     bool crowded, deaf; /* logged: too many keys; Redis away */

@@ -84,7 +84,7 @@ static void read_state(const struct redis_reply *const *r, int64_t now_ms, struc
 
 bool permits_looked(const struct permits *k)
 {
-    return k->looked;
+    return k->looked && !k->keyless;
 }
 
 int permits_states(struct task *t, struct permits *k, struct permits_state **out, size_t *count)

@@ -219,6 +219,31 @@ static int64_t used(struct task *t, struct node *n, int64_t *tokens)
     return l.requests_used;
 }
 
+/* A service that needs no key is asked without one, but keys that are there count. */
+static void test_keyless(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct permits_state *states;
+    struct permits_load l;
+    size_t count = 1;
+    empty_stores(t);
+    make_node(t, &n, SLOT_MS);
+    n.permits->keyless = true;
+    start_permits(&n, n.permits);
+    while (!n.permits->begun)
+        pause_ms(t, 2);
+    is_int(key_of_next(t, &n, 1), 0, "api_list is empty, and the service is asked");
+    check(permits_states(t, n.permits, &states, &count) == 0 &&
+          permits_load(t, n.permits, &l) == 0);
+    is_int((int64_t)count, 0, "admins see no key that api_list does not have");
+    is_int(l.keys_active, 1, "but something can be used");
+    add_key(t, 3, 1000, 100000);
+    pause_ms(t, 1200);
+    ok(uses_only(t, &n, 3, 20), "a key that is added is used instead, with its limits");
+    close_node(t, &n);
+}
+
 static void test_returns(struct task *t, void *arg)
 {
     (void)arg;
@@ -400,6 +425,7 @@ int main(void)
     tap_task(test_trial, NULL, true);
     tap_task(test_refused, NULL, true);
     tap_task(test_added, NULL, true);
+    tap_task(test_keyless, NULL, true);
     tap_task(test_returns, NULL, true);
     tap_task(test_large, NULL, true);
     tap_task(test_states, NULL, true);

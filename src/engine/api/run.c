@@ -72,7 +72,8 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
-    jw_put_int(w, "failed", v->failed);
+    jw_put_int(w, "failed", v->failed - v->not_judged);
+    jw_put_int(w, "not_judged", v->not_judged);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
     jw_put_int(w, "workers", v->workers);
     api_put_seconds(w, "seconds_left_min", "seconds_left_max", v);
@@ -88,6 +89,7 @@ void api_put_run(struct task *t, struct json_writer *w, struct str qid, const st
     api_put_time(w, "end_time", v->ended_ms);
     jw_put_bool(w, "is_distillation", v->is_distillation);
     jw_put_str(w, "original_query_id", v->original_query_id);
+    jw_put_bool(w, "simulated", v->simulated);
 }
 
 /* --- all of them --- */
@@ -157,10 +159,13 @@ const struct api_field api_run_fields[] = {
                       "recharge; queued and rate_limit: nothing is wrong"),
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
-    {"finished", API_INT, COUNT, .about = "judged or failed so far"},
+    {"finished", API_INT, COUNT, .about = "judged, failed or not judged so far"},
     {"relevant", API_INT, COUNT, .about = "of those"},
     {"failed", API_INT, COUNT,
      .about = "of those: the AI gave no verdict, and nothing was charged"},
+    {"not_judged", API_INT, COUNT,
+     .about = "of those: they have neither title nor abstract, the AI was not asked, and nothing "
+              "was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
     {"workers", API_INT, COUNT, .about = "that judge its papers now; 0 in lists"},
     {"seconds_left_min", API_INT, .optional = true, COUNT,
@@ -171,6 +176,8 @@ const struct api_field api_run_fields[] = {
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},
     {"is_distillation", API_BOOL, .about = "it judges the relevant papers of another run"},
     {"original_query_id", API_TEXT, .optional = true, .most = 64, .about = "that other run"},
+    {"simulated", API_BOOL,
+     .about = "verdicts of it are of the simulated AI, and mean nothing; each result tells"},
     {"distillations", API_TEXTS, .optional = true, .most = RUN_DISTILLATIONS_MAX, .item_most = 64,
      .about = "runs that judge the relevant papers of this one, newest first; not in lists"},
     API_END,

@@ -25,6 +25,8 @@ struct judge {
     const char *prompt_file;
     struct arena prompt_arena;
     struct prompt prompt;
+    struct str prompt_text; /* of both parts */
+    char prompt_digest[SHA256_HEX_BYTES];
     char prompt_mark[PROMPT_MARK_CHARS + 1];
 };
 
@@ -38,13 +40,12 @@ const char *judge_config_problem(struct arena *a, const struct config *c)
 static void take_prompt(struct judge *j, const struct prompt *p)
 {
     struct arena old = j->prompt_arena;
-    char hex[SHA256_HEX_BYTES];
     arena_init(&j->prompt_arena);
     struct arena *a = &j->prompt_arena;
     j->prompt = (struct prompt){str_dup(a, p->before), str_dup(a, p->after)};
-    struct str both = str_printf(a, "%.*s{{}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
-    sha256_hex(both, hex);
-    memcpy(j->prompt_mark, hex, PROMPT_MARK_CHARS);
+    j->prompt_text = str_printf(a, "%.*s{{question}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
+    sha256_hex(j->prompt_text, j->prompt_digest);
+    memcpy(j->prompt_mark, j->prompt_digest, PROMPT_MARK_CHARS);
     arena_release(&old);
 }
 
@@ -101,7 +102,16 @@ void judge_free(struct judge *j)
 const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
                                                 struct str question)
 {
-    return prompt_question(a, &j->prompt, &j->model, question);
+    struct judge_question *q = prompt_question(a, &j->prompt, &j->model, question);
+    q->origin = (struct judge_origin){.model = str_dup(a, str_of(j->model.name)),
+                                      .prompt = str_dup(a, j->prompt_text),
+                                      .digest = str_dup(a, str_of(j->prompt_digest))};
+    return q;
+}
+
+const struct judge_origin *judge_question_origin(const struct judge_question *q)
+{
+    return &q->origin;
 }
 
 /* --- one paper that can be shown --- */
@@ -132,7 +142,8 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
     *tokens_used = r.tokens;
     if (!r.readable)
         return task_fail(t, ERR_PROTO, "%s", r.problem);
-    *x->out = (struct verdict){r.relevant, r.reason};
+    *x->out =
+        (struct verdict){.relevant = r.relevant, .simulated = r.simulated, .reason = r.reason};
     return 0;
 }
 
@@ -151,6 +162,7 @@ struct packed_paper {
     struct str doi, packed;
     struct str bibtex;
     struct prompt_paper *shown;
+    bool blank; /* it has neither title nor abstract */
     int err;
 };
 
@@ -176,6 +188,9 @@ static int read_packed(struct task *t, void *arg, struct prompt_paper *out)
         task_aside(t, read_shown, p);
     if (!err && p->err)
         err = task_fail(t, ERR_PROTO, "the paper cannot be read");
+    p->blank = !err && str_trim(out->title).n == 0 && str_trim(out->abstract).n == 0;
+    if (p->blank)
+        err = task_fail(t, ERR_PROTO, "the paper has neither title nor abstract");
     return err == ERR_NOT_FOUND ? ERR_PROTO : err;
 }
 
@@ -183,5 +198,10 @@ int judge_paper(struct task *t, struct judge *j, const struct judge_question *q,
                 struct str packed, struct ai_hand *hand, struct verdict *out)
 {
     struct packed_paper p = {.judge = j, .doi = doi, .packed = packed};
-    return judge_shown(t, j, q, &(struct judge_source){read_packed, &p}, hand, out);
+    int err = judge_shown(t, j, q, &(struct judge_source){read_packed, &p}, hand, out);
+    if (err != ERR_PROTO || !p.blank)
+        return err;
+    *out = (struct verdict){.not_judged = true,
+                            .reason = STR("the paper has neither title nor abstract")};
+    return 0;
 }

@@ -38,9 +38,19 @@ struct judge_question;
 const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
                                                 struct str question);
 
+/* Which model is asked, and how it is instructed. */
+struct judge_origin {
+    struct str model;
+    struct str prompt; /* with {{question}} where the question stands */
+    struct str digest; /* of prompt, SHA-256 in hexadecimal; begins with judge_prompt_mark */
+};
+const struct judge_origin *judge_question_origin(const struct judge_question *q);
+
 struct verdict {
     bool relevant;
-    struct str reason; /* in the task's arena */
+    bool simulated;    /* by the simulated AI */
+    bool not_judged;   /* the paper has neither title nor abstract: the AI was not asked (SCR-18) */
+    struct str reason; /* in the task's arena; why it was not judged */
 };
 
 /* packed: as blocks have it; p == NULL: the paper has left the corpus. Errors and hand as

@@ -105,7 +105,7 @@ static void test_verdict(struct task *t, void *arg)
     struct verdict v = {.relevant = false};
     world_open(t, &w, answers);
     is_int(judge_it(t, &w, STR(PAPER), &v), 0, "a verdict");
-    ok(v.relevant, "is read");
+    ok(v.relevant && !v.simulated, "is read");
     is_str(v.reason, STR("mice"), "and its reason");
     is_int(w.seen, 2, "a reply without one is asked for again");
     is_int(w.permits.tokens_used, 47, "both are paid for");
@@ -127,6 +127,27 @@ static void test_no_verdict(struct task *t, void *arg)
     is_str(str_of(task_error(t)), STR("the AI service sent a reply without an answer"),
            "what the user is told");
     is_str(v.reason, STR("as it was"), "no verdict is made up");
+    world_close(t, &w);
+}
+
+/* SCR-18 */
+static void test_blank(struct task *t, void *arg)
+{
+    (void)arg;
+    static const char *const answers[] = {SAYS("{\\\"relevant\\\":true}", "42"), NULL};
+    static const struct str papers[] = {STR("@article{k, year = 2020}"),
+                                        STR("@article{k, title = {}, abstract = { }}")};
+    struct world w;
+    struct verdict v = {.relevant = true};
+    world_open(t, &w, answers);
+    for (size_t i = 0; i < sizeof papers / sizeof *papers; i++) {
+        is_int(judge_it(t, &w, papers[i], &v), 0, "a paper with neither title nor abstract");
+        ok(v.not_judged && !v.relevant, "is not judged");
+        is_str(v.reason, STR("the paper has neither title nor abstract"), "and it is said why");
+    }
+    is_int(w.seen + w.permits.taken, 0, "the AI is not asked");
+    is_int(judge_it(t, &w, STR("@article{k, title = {Mice}}"), &v), 0, "a title is enough");
+    ok(!v.not_judged && v.relevant && w.seen == 1, "to be judged");
     world_close(t, &w);
 }
 
@@ -179,6 +200,12 @@ static void test_reload(struct arena *a, struct config *c)
     ok(str_find(old->head, STR("Old: Wet?")) > 0, "others stay as they are");
     const char *mark = arena_strdup(a, judge_prompt_mark(j));
     ok(strlen(mark) == 12 && strcmp(mark, before) != 0, "the two are told apart");
+    const struct judge_origin *from = judge_question_origin(q);
+    ok(str_eq(from->prompt, STR("New: {{question}}")) && from->digest.n == 64 &&
+           str_starts(from->digest, str_of(mark)),
+       "a question knows its prompt and the digest");
+    is_str(judge_question_origin(old)->prompt, STR("Old: {{question}}"), "also an older one");
+    is_str(from->model, str_of(c->ai_model), "and the model");
     write_file(path, "None");
     is_int(judge_reload(a, j, &why), ERR_INVALID, "one that cannot be used");
     ok(strstr(why, "has no {{question}}") != NULL, "says why");
@@ -209,6 +236,7 @@ int main(void)
     tap_task(test_new, NULL, false);
     tap_task(test_verdict, NULL, true);
     tap_task(test_no_verdict, NULL, true);
+    tap_task(test_blank, NULL, true);
     tap_task(test_unreadable, NULL, true);
     return tap_done();
 }

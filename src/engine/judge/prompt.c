@@ -205,8 +205,8 @@ static int64_t answer_tokens(const struct prompt_model *m)
     return m->max_tokens;
 }
 
-const struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
-                                             const struct prompt_model *m, struct str question)
+struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
+                                       const struct prompt_model *m, struct str question)
 {
     struct buf b;
     struct json_writer w;

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "engine/judge/judge.h"
 
 #define PROMPT_FILE_BYTES_MAX     (64 * 1024)
 #define PROMPT_QUESTION_CHARS_MAX 4000 /* these three: more is cut */
@@ -34,9 +35,11 @@ struct prompt_model {
 struct judge_question {
     struct str head; /* a request, as JSON, up to where the paper begins */
     int64_t tokens;  /* of head and of the answer, estimated */
+    struct judge_origin origin;
 };
-const struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
-                                             const struct prompt_model *m, struct str question);
+/* Without its origin. */
+struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
+                                       const struct prompt_model *m, struct str question);
 
 struct prompt_paper {
     struct str doi, title, abstract; /* as doi.h and text.h give them; the last two may be absent */

@@ -355,6 +355,8 @@ void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
 {
     *out = (struct verdict_reply){.reason = STR("")};
     const struct json *reply = ai_reply_parse(a, body, &out->tokens);
+    struct str fingerprint = json_str(json_get(reply, "system_fingerprint"));
+    out->simulated = str_eq(fingerprint, STR(VERDICT_SIMULATED));
     struct finding f = read_message(a, json_get(json_first(json_get(reply, "choices")), "message"));
     out->readable = f.word == WORD_YES || f.word == WORD_NO;
     out->relevant = f.word == WORD_YES;

@@ -12,9 +12,13 @@
 #define VERDICT_CONTENT_BYTES_MAX                                                                  \
     (32 * 1024) /* of the model's text without thoughts; longer ones are not looked at */
 
+/* system_fingerprint of the replies of `millrace sim` (tool/sim/sim_chat.h). */
+#define VERDICT_SIMULATED "millrace-sim"
+
 struct verdict_reply {
     bool readable; /* there is a verdict, without doubt */
     bool relevant;
+    bool simulated;    /* the simulated AI says so */
     struct str reason; /* one line, as ai_line makes it, in the arena; "": none */
     int64_t tokens;    /* usage.total_tokens; -1: absent or absurd */
     /* Completes "the service sent …", if there is no verdict; else NULL. One line. */

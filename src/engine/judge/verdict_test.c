@@ -46,6 +46,22 @@ static struct str reply_with(struct str content, const char *finish)
     return reply;
 }
 
+/* The simulated AI says in each reply who it is. */
+static void test_simulated(void)
+{
+    static const char *const names[] = {"millrace-sim", "fp_44709d6fcb", ""};
+    for (size_t i = 0; i < 3; i++) {
+        struct verdict_reply r;
+        verdict_read(&arena,
+                     str_printf(&arena,
+                                "{\"system_fingerprint\":\"%s\",\"choices\":[{\"message\":"
+                                "{\"content\":\"{\\\"relevant\\\": true}\"}}]}",
+                                names[i]),
+                     &r);
+        ok(r.readable && r.simulated == (i == 0), "fingerprint \"%s\"", names[i]);
+    }
+}
+
 static struct verdict_reply read_content(struct str content)
 {
     struct verdict_reply r;
@@ -409,6 +425,7 @@ static void test_long(void)
 int main(void)
 {
     arena_init(&arena);
+    test_simulated();
     test_table();
     test_bodies();
     test_shapes();

@@ -12,7 +12,8 @@
 enum outcome {
     OUTCOME_HIT,    /* charged, and listed apart */
     OUTCOME_MISS,   /* charged */
-    OUTCOME_FAILED, /* no verdict; costs nothing, and can be tried again */
+    OUTCOME_FAILED, /* no verdict; costs nothing, and can be tried again. result.h tells papers
+                     * apart that were not even asked about */
 };
 
 /* As scripts take it. */

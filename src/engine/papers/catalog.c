@@ -1,5 +1,6 @@
 #include "engine/papers/catalog.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "engine/store/keys.h"
@@ -142,6 +143,43 @@ static int add_years(struct loading *l)
     return err;
 }
 
+/* "2024 3 2025 0": rows first to end - 1. */
+static struct str bare_text(struct arena *a, const struct sql_rows *r, size_t first, size_t end)
+{
+    struct buf b;
+    buf_init(&b);
+    for (size_t i = first; i < end; i++)
+        buf_printf(&b, "%s%lld %lld", i > first ? " " : "", (long long)sql_row(r, i)[1].i,
+                   (long long)sql_row(r, i)[2].i);
+    struct str text = str_dup(a, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+/* Of papers without an abstract, by journal. */
+static int add_bare(struct loading *l)
+{
+    struct sql_rows r;
+    int err = sql_call(l->task, l->sql, &r,
+                       "SELECT n.journal, n.year, n.bare FROM corpus_bare n JOIN corpus_block b"
+                       " ON b.journal = n.journal AND b.year = n.year AND b.papers = n.papers"
+                       " AND b.digest = n.digest ORDER BY n.journal, n.year");
+    if (err)
+        return err;
+    size_t journals = 0;
+    for (size_t i = 0; i < r.count; i++)
+        journals += i == 0 || !str_eq(sql_row(&r, i)[0].s, sql_row(&r, i - 1)[0].s);
+    add_key(l, key_bare, journals ? STR("hash") : STR("gone"), journals * 2);
+    for (size_t i = 0, end; i < r.count; i = end) {
+        struct str journal = sql_row(&r, i)[0].s;
+        for (end = i; end < r.count && str_eq(sql_row(&r, end)[0].s, journal);)
+            end++;
+        add(&l->values, journal);
+        add(&l->values, bare_text(task_arena(l->task), &r, i, end));
+    }
+    return 0;
+}
+
 /* Keys that the catalog in Redis has, and the new one does not. */
 static int add_gone(struct loading *l, struct str hash,
                     struct str (*key_of)(struct arena *a, struct str name))
@@ -165,6 +203,8 @@ static int gather(struct loading *l)
         err = add_journals(l);
     if (!err)
         err = add_years(l);
+    if (!err)
+        err = add_bare(l);
     if (!err)
         err = add_gone(l, key_tags, key_tag_journals);
     return err ? err : add_gone(l, key_journals, key_year_numbers);

@@ -21,7 +21,8 @@ MUST_CHECK int catalog_load(struct task *t, struct redis *r, struct sql_pool *sq
 
 /* --- reading: from Redis; from MySQL while Redis has no catalog or does not answer ---
  *
- * Both give the same answers. *degraded: from MySQL, because Redis did not answer. If a load ends
+ * Both give the same answers, but for papers without an abstract: those are counted in Redis only.
+ * *degraded: from MySQL, because Redis did not answer. If a load ends
  * between two commands, a journal that only one of the two catalogs has is left out. */
 
 struct catalog {
@@ -64,9 +65,11 @@ struct catalog_choice {
 struct catalog_estimate_row {
     struct str journal;
     int64_t papers, price, cents;
+    int64_t bare; /* papers without an abstract; -1: not counted */
 };
 struct catalog_estimate {
     int64_t papers, cents;
+    int64_t bare;                      /* likewise, of all */
     struct catalog_estimate_row *rows; /* one for each journal, in the order of the choice */
 };
 /* What the chosen papers cost: one round trip for any number of journals. ERR_NOT_FOUND with

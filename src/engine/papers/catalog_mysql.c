@@ -145,6 +145,7 @@ static int price_journal(struct task *t, const struct catalog_choice *c,
 {
     int err = 0;
     row->price = j->price;
+    row->bare = -1;
     for (size_t i = 0; !err && i < j->year_count; i++)
         if (j->years[i].year >= c->year_from && j->years[i].year <= c->year_to)
             err = catalog_add_papers(t, &row->papers, j->years[i].papers);

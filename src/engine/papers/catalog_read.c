@@ -38,6 +38,7 @@ int catalog_add_up(struct task *t, struct catalog_estimate *e, struct catalog_es
     int err = catalog_add_papers(t, &e->papers, row->papers);
     if (err)
         return err;
+    e->bare = e->bare < 0 || row->bare < 0 ? -1 : e->bare + row->bare;
     if (__builtin_mul_overflow(row->papers, row->price, &row->cents) ||
         __builtin_mul_overflow(row->cents, (int64_t)100, &row->cents) ||
         __builtin_add_overflow(e->cents, row->cents, &e->cents))
@@ -241,9 +242,9 @@ static size_t years_by_name(struct arena *a, const struct catalog_choice *c, str
     return n;
 }
 
-/* Papers of the years in the range: values alone, or a whole hash. */
+/* Papers of the years in the range: values alone, or a whole hash. *years: how many there are. */
 static int papers_of(struct task *t, const struct catalog_choice *c, bool by_name,
-                     const struct redis_reply *r, int64_t *papers)
+                     const struct redis_reply *r, int64_t *papers, int *years)
 {
     int err = 0;
     for (size_t i = 0; !err && i < r->count; i += by_name ? 1 : 2) {
@@ -252,10 +253,27 @@ static int papers_of(struct task *t, const struct catalog_choice *c, bool by_nam
         if (value->type == REDIS_NIL || !str_to_i64(value->str, &n) || n < 0 ||
             (!by_name && !catalog_is_year(r->items[i]->str, &year)))
             continue;
-        if (year >= c->year_from && year <= c->year_to)
-            err = catalog_add_papers(t, papers, n);
+        if (year < c->year_from || year > c->year_to)
+            continue;
+        err = catalog_add_papers(t, papers, n);
+        ++*years;
     }
     return err;
+}
+
+/* Papers without an abstract: of a text "2024 3 2025 0", nil if none were counted. They are known
+ * if they were counted in each of the years. */
+static int64_t bare_of(const struct catalog_choice *c, const struct redis_reply *r, int years)
+{
+    struct str rest = r->type == REDIS_STRING ? r->str : STR_NULL;
+    int64_t sum = 0, year, n;
+    while (rest.p && str_to_i64(str_cut(&rest, ' '), &year) && rest.p &&
+           str_to_i64(str_cut(&rest, ' '), &n))
+        if (year >= c->year_from && year <= c->year_to) {
+            sum += n;
+            years--;
+        }
+    return years == 0 ? sum : -1;
 }
 
 static int ask_for_price(struct task *t, struct redis *r, const struct catalog_choice *c,
@@ -265,6 +283,7 @@ static int ask_for_price(struct task *t, struct redis *r, const struct catalog_c
     redis_batch_init(&b, t, r);
     hmget(&b, key_prices, c->journals, c->journal_count);
     redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
+    hmget(&b, key_bare, c->journals, c->journal_count);
     struct str argv[YEARS_BY_NAME_MAX + 2];
     size_t years = years_by_name(task_arena(t), c, argv + 2);
     argv[0] = years ? STR("HMGET") : STR("HGETALL");
@@ -291,6 +310,7 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
     for (size_t i = 0; !err && i < c->journal_count; i++) {
         struct catalog_estimate_row *row = &e.rows[i];
         const struct redis_reply *price = replies[0]->items[i];
+        int years = 0;
         row->journal = c->journals[i];
         if (price->type == REDIS_NIL) {
             *unknown = row->journal;
@@ -298,7 +318,8 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
         }
         err = read_price(t, row->journal, price->str, &row->price);
         if (!err)
-            err = papers_of(t, c, by_name, replies[i + 2], &row->papers);
+            err = papers_of(t, c, by_name, replies[i + 3], &row->papers, &years);
+        row->bare = bare_of(c, replies[2]->items[i], years);
         if (!err)
             err = catalog_add_up(t, &e, row);
     }

@@ -203,6 +203,11 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
         cache_trusts_redis(h->cache) ? read_redis(t, h, uid, start, limit, out) : ERR_UNAVAILABLE;
     if (!err)
         err = run_live(t, h->redis, out->runs, out->count);
+    for (size_t i = 0; !err && i < out->count; i++) {
+        struct run_row *row = &out->runs[i];
+        err = run_count_not_judged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
+                                   row->archived, row->failed, &row->not_judged);
+    }
     if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_TIMEOUT)
         return err;
     *out = (struct history_page){.degraded = true};

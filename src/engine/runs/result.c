@@ -8,8 +8,10 @@ static void write_verdict(struct json_writer *w, const struct result *r)
     bool failed = r->outcome == OUTCOME_FAILED;
     if (!failed)
         jw_put_bool(w, "relevant", r->outcome == OUTCOME_HIT);
-    jw_key(w, failed ? STR("error") : STR("reason"));
+    jw_key(w, !failed ? STR("reason") : r->not_judged ? STR("not_judged") : STR("error"));
     jw_str(w, r->reason);
+    if (r->simulated)
+        jw_put_bool(w, "simulated", true);
     jw_end_object(w);
 }
 
@@ -37,7 +39,12 @@ static struct result of_json(struct str block_key, const struct json *verdict)
     bool relevant;
     if (json_bool(json_get(verdict, "relevant"), &relevant))
         r.outcome = relevant ? OUTCOME_HIT : OUTCOME_MISS;
-    r.reason = json_str(json_get(verdict, r.outcome == OUTCOME_FAILED ? "error" : "reason"));
+    bool failed = r.outcome == OUTCOME_FAILED;
+    r.not_judged = failed && json_get(verdict, "not_judged");
+    r.simulated = json_bool(json_get(verdict, "simulated"), &r.simulated) && r.simulated;
+    r.reason = json_str(json_get(verdict, !failed        ? "reason"
+                                          : r.not_judged ? "not_judged"
+                                                         : "error"));
     if (!r.reason.p)
         r.reason = STR("");
     return r;

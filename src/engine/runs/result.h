@@ -2,6 +2,9 @@
  *
  *     {"ai_result": {"relevant": true, "reason": "…"}, "block_key": "meta:<Journal>:<Year>"}
  *     {"ai_result": {"error": "…"}, "block_key": "meta:<Journal>:<Year>"}
+ *     {"ai_result": {"not_judged": "…"}, "block_key": "meta:<Journal>:<Year>"}
+ *
+ * A verdict of the simulated AI has a member "simulated": true beside its reason.
  *
  * Table search_result has ai_result and block_key in columns of those names. */
 #ifndef ENGINE_RUNS_RESULT_H
@@ -15,6 +18,8 @@
 struct result {
     struct str block_key;
     enum outcome outcome; /* a hit is "relevant" */
+    bool simulated;       /* the verdict is of the simulated AI */
+    bool not_judged;      /* OUTCOME_FAILED, because there was nothing to judge (SCR-18) */
     struct str reason;    /* or why it failed */
 };
 

@@ -23,6 +23,7 @@ int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *
         .failed = cells[14].i,
         .cents = cells[15].i,
         .archived = cells[16].i != 0,
+        .simulated = cells[17].i != 0,
     };
     if (!run_state_parse(cells[2].s, &row.state))
         return task_fail(t, ERR_PROTO, "query_log: run %.*s has no known status", STR_ARG(row.qid));
@@ -50,6 +51,8 @@ struct run_view run_row_view(struct task *t, const struct run_row *row)
                              .finished = row->finished,
                              .relevant = row->relevant,
                              .failed = row->failed,
+                             .not_judged = row->not_judged,
+                             .simulated = row->simulated,
                              .cents = row->cents,
                              .created_ms = row->created_ms,
                              .started_ms = row->started_ms,

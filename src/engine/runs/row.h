@@ -13,7 +13,9 @@ struct run_row {
     struct str original_query_id;
     bool is_distillation;
     int64_t papers, finished, relevant, failed, cents;
+    int64_t not_judged; /* of those that failed; where run_count_not_judged was asked */
     bool archived;
+    bool simulated; /* some verdicts are */
 };
 
 #define RUN_ROW_COLUMNS                                                                            \
@@ -22,7 +24,7 @@ struct run_row {
     " CAST(UNIX_TIMESTAMP(start_time) * 1000 AS SIGNED),"                                          \
     " CAST(UNIX_TIMESTAMP(end_time) * 1000 AS SIGNED), reason, search_params, original_query_id,"  \
     " is_distillation, total_papers, finished_papers, relevant_papers, failed_papers,"             \
-    " CAST(total_cost * 100 AS SIGNED), archived"
+    " CAST(total_cost * 100 AS SIGNED), archived, simulated"
 /* ERR_PROTO: a status that is none. */
 MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out);
 
@@ -34,6 +36,10 @@ MUST_CHECK int run_row_find(struct task *t, struct sql_pool *sql, struct run_id 
                             struct run_row *out);
 /* The same with its lock, in a transaction. */
 MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
+
+/* not_judged.c: how many of the failed papers there was nothing to judge of. */
+MUST_CHECK int run_count_not_judged(struct task *t, struct redis *redis, struct sql_pool *sql,
+                                    struct run_id id, bool archived, int64_t failed, int64_t *out);
 
 /* The run waits for workers in the queue, unless it has them; not works: it leaves the queue.
  * created: as the status has it, ms. Idempotent. */

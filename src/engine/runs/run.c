@@ -208,7 +208,12 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     v->failed = redis_number(field[4], v->failed);
     v->cents = redis_number(field[5], v->cents);
     v->workers = count_workers(replies[1], id.qid);
-    return 0;
+    if (v->counted == v->failed)
+        return 0;
+    err = run_count_not_judged(t, r->redis, r->sql, id, false, v->failed, &v->not_judged);
+    if (!err)
+        v->counted = v->failed;
+    return err;
 }
 
 int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
@@ -218,10 +223,14 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
     if (err)
         return err;
     struct run_view v = run_row_view(t, &row), live = v;
-    if (row.archived) /* the row has it all; what Redis has may be gone, or older */
+    if (row.archived) { /* the row has it all; what Redis has may be gone, or older */
+        err = run_count_not_judged(t, r->redis, r->sql, id, true, v.failed, &v.not_judged);
+        if (err)
+            return err;
         err = ERR_NOT_FOUND;
-    else
+    } else {
         err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
+    }
     v.degraded = err && err != ERR_NOT_FOUND;
     /* The row decides: its version may not have reached Redis. But DONE is in Redis first. */
     if (!err) {

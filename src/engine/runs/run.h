@@ -87,7 +87,10 @@ struct run_view {
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
     int64_t papers, finished, relevant, failed, cents;
-    int64_t workers; /* now, over all nodes */
+    int64_t not_judged; /* of those that failed: there was nothing to judge */
+    int64_t counted;    /* what failed was when not_judged was counted */
+    bool simulated;     /* some of its verdicts are of the simulated AI */
+    int64_t workers;    /* now, over all nodes */
     int64_t created_ms, started_ms, ended_ms;
     /* engine/watch/standing.h fills these in: */
     struct reason why; /* it does not move, or paused itself */

@@ -1,6 +1,6 @@
 /* node.h -- what every part of a node shares: passed down, never global.
  *
- * One process, one thread, one loop. serve/node_process.c makes it and owns everything in it; all
+ * One process, one thread, one loop. serve/node/process.c makes it and owns everything in it; all
  * others borrow. Background tasks belong to group, and end when it is cancelled. */
 #ifndef ENGINE_SETUP_NODE_H
 #define ENGINE_SETUP_NODE_H
@@ -73,6 +73,7 @@ struct node {
     const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
     int index;            /* slab of metrics; unique among the living nodes of this machine */
+    bool simulated;       /* the AI is the built-in simulated one */
     int place;            /* slot of the supervisor; a node restarted in the same slot reuses it */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
     bool draining;        /* the node stops: no new work, no new requests */

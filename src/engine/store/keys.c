@@ -5,6 +5,7 @@
 KEY(key_tags, "sys:tags:info")
 KEY(key_journals, "sys:journals:info")
 KEY(key_prices, "sys:journals:price")
+KEY(key_bare, "sys:journals:bare")
 KEY(key_catalog_lock, "sys:lock:catalog")
 KEY(key_billing, "sys:billing")
 KEY(key_audit_lock, "sys:lock:audit")

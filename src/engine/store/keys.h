@@ -15,6 +15,7 @@ extern const struct str key_prices;   /* hash: journal -> points */
 extern const struct str key_catalog_lock; /* string: token of its loader, 10 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */
+extern const struct str key_bare; /* hash: journal -> "2024 3 2025 0", papers without abstract */
 
 /* --- blocks: 7 days, renewed by use, rebuilt from paperinfo; engine/papers/block.c --- */
 

@@ -1,6 +1,6 @@
 /* role.h -- background roles: what a node does again and again, by one loop for all of them.
  *
- * A role is a row of one table (serve/node_roles.c): a name, an interval, perhaps a lock, one
+ * A role is a row of one table (serve/node/roles.c): a name, an interval, perhaps a lock, one
  * round, and what the log says when a round fails. Always true:
  *   - A role with a lock runs on one node at a time. The lock is kept from round to round, and let
  *     go when a round fails, when the node drains, and when the node ends (roles_part): another

@@ -48,6 +48,7 @@ static const struct step steps[] = {
     {"2/4 AI keys", init_keys},
     {"3/4 journals", init_journals},
     {"3/4 papers", init_papers},
+    {"3/4 papers without an abstract", init_bare},
     {"3/4 papers per year", init_years},
     {"3/4 dictionary", init_dictionary},
     {"4/4 tags", init_tags},

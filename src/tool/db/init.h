@@ -86,12 +86,16 @@ struct init {
     struct progress progress;
 };
 
+/* Whether a paper has no abstract. */
+bool init_is_bare(struct arena *a, struct bibtex *reader, const struct paper *p);
+
 /* Adds to out what a statement with one column of text selects. */
 MUST_CHECK int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out);
 
 MUST_CHECK int init_keys(struct task *t, struct init *in);
 MUST_CHECK int init_journals(struct task *t, struct init *in); /* contentlist */
 MUST_CHECK int init_papers(struct task *t, struct init *in);   /* paperinfo and its blocks */
+MUST_CHECK int init_bare(struct task *t, struct init *in);     /* corpus_bare */
 MUST_CHECK int init_years(struct task *t, struct init *in);    /* contentlist_year_number */
 MUST_CHECK int init_dictionary(struct task *t, struct init *in);
 MUST_CHECK int init_tags(struct task *t, struct init *in);

@@ -30,13 +30,14 @@ struct str init_file_key(struct arena *a, struct str journal, struct str name)
 /* How the numbers of a block change. */
 struct change {
     struct str journal;
-    int64_t year, papers, digest;
+    int64_t year, papers, digest, bare;
 };
 
 struct storing {
     struct init_batch *batch;
     const struct map *files;
     struct map *changes; /* block -> struct change */
+    struct bibtex *reader;
 };
 
 /* --- ownership --- */
@@ -66,7 +67,7 @@ static enum init_outcome judge(struct task *t, const struct storing *s, struct i
 }
 
 static void note_change(struct task *t, struct storing *s, const struct paper *p, int64_t papers,
-                        int64_t digest)
+                        int64_t digest, int64_t bare)
 {
     struct arena *a = task_arena(t);
     struct str name = str_printf(a, "%.*s/%lld", STR_ARG(p->journal), (long long)p->year);
@@ -79,6 +80,7 @@ static void note_change(struct task *t, struct storing *s, const struct paper *p
     }
     c->papers += papers;
     c->digest ^= digest;
+    c->bare += bare;
 }
 
 /* --- the steps of the transaction --- */
@@ -139,7 +141,8 @@ static int judge_all(struct task *t, struct sql *c, struct storing *s)
         check(p);
         p->outcome = judge(t, s, p, &stored);
         if (p->outcome == INIT_UPDATED)
-            note_change(t, s, &stored, -1, paper_digest(&stored));
+            note_change(t, s, &stored, -1, paper_digest(&stored),
+                        -(int64_t)init_is_bare(task_arena(t), s->reader, &stored));
     }
     map_free(mine);
     return err;
@@ -157,7 +160,7 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
         cells[n * 2] = sql_text(p->paper.doi);
         cells[n * 2 + 1] = sql_text(p->json);
         n++;
-        note_change(t, s, &p->paper, 1, p->digest);
+        note_change(t, s, &p->paper, 1, p->digest, p->bare);
     }
     return sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
                     "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
@@ -169,8 +172,9 @@ static int write_changes(struct task *t, struct sql *c, struct storing *s)
     struct str name;
     void *v;
     bool shrunk = false;
-    struct sql_value *cells =
-        ARENA_ARRAY(task_arena(t), struct sql_value, map_count(s->changes) * 4 + 1);
+    size_t most = map_count(s->changes) + 1;
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, most * 4);
+    struct sql_value *bare = ARENA_ARRAY(task_arena(t), struct sql_value, most * 5);
     while (map_next(s->changes, &at, &name, &v)) {
         const struct change *d = v;
         if (!d->papers && !d->digest)
@@ -178,9 +182,20 @@ static int write_changes(struct task *t, struct sql *c, struct storing *s)
         shrunk = shrunk || d->papers < 0;
         const struct sql_value row[] = {sql_text(d->journal), sql_int(d->year), sql_int(d->papers),
                                         sql_int(d->digest)};
+        memcpy(bare + n * 5, row, sizeof row);
+        bare[n * 5 + 4] = sql_int(d->bare);
         memcpy(cells + n++ * 4, row, sizeof row);
     }
-    int err = sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
+    /* The same changes as below: a row that was of the block as it is stays so, and one of a block
+     * that was never counted does not become one. */
+    int err = sql_bulk(t, c, "INSERT INTO corpus_bare (journal, year, papers, digest, bare) VALUES",
+                       "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
+                       " digest = digest ^ VALUES(digest), bare = bare + VALUES(bare)",
+                       5, n, bare, NULL);
+    if (!err && shrunk)
+        err = sql_on(t, c, NULL, "DELETE FROM corpus_bare WHERE papers = 0");
+    if (!err)
+        err = sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
                        "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
                        " digest = digest ^ VALUES(digest)",
                        4, n, cells, NULL);
@@ -220,7 +235,8 @@ static int store(struct task *t, struct sql *c, void *arg)
 int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                      const struct map *files, struct map *blocks_changed)
 {
-    struct storing s = {.batch = b, .files = files, .changes = map_new()};
+    struct storing s = {
+        .batch = b, .files = files, .changes = map_new(), .reader = bibtex_new(NULL, NULL)};
     int err = sql_tx(t, sql, store, &s);
     size_t at = 0;
     struct str name;
@@ -231,5 +247,6 @@ int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
             map_add(blocks_changed, name);
     }
     map_free(s.changes);
+    bibtex_free(s.reader);
     return err;
 }

@@ -16,6 +16,7 @@ struct init_paper {
     struct paper paper; /* all of it in the batch's arena */
     struct str json;
     int64_t digest;
+    bool bare; /* it has no abstract */
     const struct init_file *file;
     int64_t line;
     struct init_counts *counts; /* of its journal */

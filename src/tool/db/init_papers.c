@@ -101,6 +101,7 @@ static void put_paper(struct papers *p, const struct init_file *f, const struct 
                   .year = paper->year},
         .json = str_dup(&b->arena, buf_str(&p->json)),
         .digest = paper_digest(paper),
+        .bare = e->abstract.n == 0,
         .file = f,
         .line = (int64_t)e->line,
         .counts = counts,

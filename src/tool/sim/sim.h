@@ -17,7 +17,8 @@
  *      an abstract cannot change question or title, if those come before it.
  *   3. A paper is relevant when a word of its title or abstract is also a word of the
  *      question, and has four letters or more or is a pair of neighbouring Han characters.
- *      sim_words.h says what a word is. There are no stop words.
+ *      sim_words.h says what a word is. Words of the question that say nothing of a topic
+ *      (stop words, such as "about") do not count.
  *   4. A DOI with a label (--labels) has that verdict, independent of the words.
  *   5. The answer is {"relevant": true, "reason": "…"}, the reason at most 200 characters,
  *      naming the word found. A prompt without question or paper is echoed: as text, or as

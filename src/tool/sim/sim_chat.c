@@ -251,7 +251,7 @@ static void add_head(const struct sim_chat *c, uint64_t number, int64_t created,
     buf_printf(out, "{\"id\":\"chatcmpl-%016llx\",\"object\":\"%s\",\"created\":%lld,\"model\":\"",
                (unsigned long long)number, object, (long long)created);
     json_escape(out, c->model);
-    buf_add_lit(out, "\",\"choices\":[");
+    buf_add_lit(out, "\",\"system_fingerprint\":\"" SIM_FINGERPRINT "\",\"choices\":[");
 }
 
 /* The usage, which is the last member. */

@@ -9,6 +9,10 @@
 #include "tool/sim/sim_verdict.h"
 #include "tool/sim/sim_words.h"
 
+/* Member system_fingerprint of every reply: by it verdicts are known as simulated
+ * (judge/verdict.h), wherever this server runs. */
+#define SIM_FINGERPRINT "millrace-sim"
+
 /* A parsed system message. Nearly every call has the same one as the call before: a brief caches it
  * and the words of its question. */
 struct sim_brief {   /* begins as all zero */

@@ -1,9 +1,12 @@
 #include "tool/sim/sim_words.h"
 
+#include <stdlib.h>
+
 #include "base/bytes16.h"
 
-#define LETTERS_MIN  4
-#define PREFIX_BYTES 4 /* a word that counts has at least so many */
+#define LETTERS_MIN    4
+#define PREFIX_BYTES   4  /* a word that counts has at least so many */
+#define STOP_BYTES_MAX 12 /* no stop word is longer */
 
 enum kind { GAP = 0, LETTER = 1, DIGIT = 2, WIDE = 4, HAN = 8 };
 
@@ -141,6 +144,62 @@ static bool same_word(struct str a, struct str b)
     return true;
 }
 
+/* --- words that say nothing of a topic ---
+ *
+ * English ones of four letters or more and Han pairs, sorted by bytes: what questions are put with,
+ * and what scientific prose says of any topic. A paper must not be relevant because question and
+ * abstract both say "about". */
+
+static const char *const stop_words[] = {
+    "about",       "above",        "abstract",     "according", "across",   "after",    "again",
+    "against",     "also",         "although",     "among",     "amongst",  "analysis", "another",
+    "approach",    "around",       "article",      "articles",  "author",   "authors",  "available",
+    "based",       "because",      "been",         "before",    "being",    "below",    "between",
+    "both",        "cannot",       "clear",        "could",     "data",     "describe", "described",
+    "describes",   "discuss",      "discusses",    "does",      "doing",    "done",     "down",
+    "during",      "each",         "effect",       "effects",   "either",   "else",     "ever",
+    "every",       "evidence",     "examine",      "examined",  "examines", "explain",  "find",
+    "finds",       "focus",        "focuses",      "following", "found",    "from",     "further",
+    "give",        "given",        "gives",        "have",      "having",   "here",     "into",
+    "investigate", "investigated", "investigates", "itself",    "just",     "kind",     "kinds",
+    "least",       "less",         "like",         "made",      "make",     "many",     "measure",
+    "measured",    "measures",     "mention",      "mentions",  "method",   "methods",  "might",
+    "more",        "most",         "much",         "must",      "neither",  "none",     "only",
+    "other",       "others",       "over",         "paper",     "papers",   "please",   "present",
+    "presented",   "presents",     "question",     "regarding", "relevant", "report",   "reported",
+    "reports",     "research",     "result",       "results",   "same",     "shall",    "should",
+    "show",        "showed",       "shown",        "shows",     "since",    "some",     "studied",
+    "studies",     "study",        "such",         "than",      "that",     "their",    "them",
+    "then",        "there",        "these",        "they",      "this",     "those",    "through",
+    "title",       "together",     "toward",       "towards",   "under",    "until",    "upon",
+    "used",        "uses",         "using",        "very",      "visible",  "were",     "what",
+    "when",        "where",        "whether",      "which",     "while",    "whom",     "whose",
+    "will",        "with",         "within",       "without",   "work",     "works",    "would",
+    "your",        "什么",         "以及",         "使用",      "关于",     "分析",     "包括",
+    "哪些",        "影响",         "报告",         "文章",      "是否",     "有关",     "本文",
+    "测量",        "研究",         "结果",         "论文",      "进行",     "通过",     "针对",
+};
+
+static int compare_stop(const void *key, const void *entry)
+{
+    const struct str *word = key;
+    return str_compare(*word, str_of(*(const char *const *)entry));
+}
+
+static bool is_stop_word(struct str word)
+{
+    char low[STOP_BYTES_MAX];
+    if (word.n > sizeof low)
+        return false;
+    for (size_t i = 0; i < word.n; i++)
+        low[i] = (char)fold((const unsigned char *)word.p, i);
+    struct str folded = str_from(low, word.n);
+    return bsearch(&folded, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words,
+                   compare_stop);
+}
+
+/* --- the words of a question --- */
+
 /* The beginning of a word that counts. Setting bit 5 everywhere folds more than case, so two words
  * that are the same always agree here; same_word decides. */
 static inline uint32_t prefix_of(const char *word)
@@ -194,7 +253,7 @@ void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str que
     struct sim_word word;
     sim_words_init(&words, question);
     while (next_word(&words, &word))
-        if (word.counts)
+        if (word.counts && !is_stop_word(word.text))
             add_word(set, word.text);
 }
 

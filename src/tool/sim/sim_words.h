@@ -21,7 +21,8 @@ struct sim_word {
 void sim_words_init(struct sim_words *w, struct str text); /* borrows text */
 bool sim_words_next(struct sim_words *w, struct sim_word *out);
 
-/* The words of a question that count. Borrows the question. */
+/* The words of a question that count, but for those that say nothing of a topic ("about", "which",
+ * "results", 是否). Borrows the question. */
 struct sim_word_set {
     struct str *slots; /* open addressing; n == 0 is free */
     size_t mask;

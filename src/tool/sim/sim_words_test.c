@@ -69,6 +69,10 @@ static void test_match(void)
     is_str(match("water", "\xB1water"), STR("water"), "nor a byte that is no character");
     is_str(match("石墨烯电池", "新型电池材料"), STR("电池"), "a Han pair as part of the text");
     is_str(match("石墨", "石 墨"), STR("-"), "a pair has no gap in it");
+    is_str(match("What is it about?", "What is it about?"), STR("-"), "stop words do not count");
+    is_str(match("ABOUT Whether water", "about whether the WATER"), STR("WATER"),
+           "in either case, and others do");
+    is_str(match("论文是否研究石墨", "研究电池的论文"), STR("-"), "Han pairs among them");
     is_str(match("", "anything"), STR("-"), "an empty question has no words");
     is_str(match("water", ""), STR("-"), "so has an empty text");
     is_str(match("split water", "first water then split"), STR("water"),

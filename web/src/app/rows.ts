@@ -9,6 +9,8 @@ export interface RowWords {
     relevant: string;
     irrelevant: string;
     failed: string;
+    notJudged: string;
+    simulated: string;
     untitled: string;
     madeUp: string;
 }
@@ -70,22 +72,29 @@ class RowElement {
             ? "waiting"
             : r.relevant
               ? "relevant"
-              : r.relevant == null
-                ? "failed"
-                : "irrelevant";
+              : r.not_judged
+                ? "notJudged"
+                : r.relevant == null
+                  ? "failed"
+                  : "irrelevant";
         if (kind !== this.kind || anew) {
             this.kind = kind;
             this.el.className = `line ${kind}`;
             this.icon.setAttribute(
                 "d",
-                { waiting: "", relevant: PATHS.check, irrelevant: PATHS.cross, failed: PATHS.warn }[
-                    kind
-                ],
+                {
+                    waiting: "",
+                    relevant: PATHS.check,
+                    irrelevant: PATHS.cross,
+                    failed: PATHS.warn,
+                    notJudged: PATHS.warn,
+                }[kind],
             );
             this.word.textContent = kind === "waiting" ? "" : words[kind];
         }
         this.title.textContent = r ? cut(r.title ?? words.untitled) : "";
-        this.reason.textContent = r ? cut(r.reason ?? r.error ?? "") : "";
+        const reason = r ? cut(r.reason ?? r.error ?? "") : "";
+        this.reason.textContent = r?.simulated ? `${words.simulated} · ${reason}` : reason;
         this.journal.textContent = r?.journal ?? "";
         this.year.textContent = r ? String(r.year) : "";
         const href = r && doiLink(r.doi);

@@ -16,12 +16,14 @@ export function useRun(id: string) {
     let timer: number | undefined;
     let tries = 0;
     let gone = false;
+    let judged = false; /* the run was read since its first verdict, and says whose it is */
 
     function take(p: Partial<Run>) {
         if (!run.value) return;
         const before = run.value.state;
         run.value = { ...run.value, ...p };
         noteProgress(id, p);
+        if (run.value.finished && !judged) void load();
         if (run.value.state === "RUNNING") spending();
         if (before !== run.value.state) {
             refreshMe().catch(() => {});
@@ -69,6 +71,7 @@ export function useRun(id: string) {
             const fresh = await get<Run>(`/api/queries/${encodeURIComponent(id)}`);
             if (gone) return;
             failure.value = null;
+            judged = fresh.finished > 0;
             run.value = { ...run.value, ...fresh, papers_per_second: undefined };
             noteProgress(id, fresh);
             if (isFinal(fresh.state)) reconnecting.value = false;

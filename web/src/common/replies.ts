@@ -60,6 +60,8 @@ export interface Replies {
     "POST /api/estimate": {
         papers: number;
         cost: string;
+        without_abstract?: number | null;
+        simulated: boolean;
         per_journal: {
             journal: string;
             papers: number;
@@ -167,6 +169,7 @@ export interface Replies {
             finished: number;
             relevant: number;
             failed: number;
+            not_judged: number;
             cost: string;
             workers: number;
             seconds_left_min?: number | null;
@@ -176,6 +179,7 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            simulated: boolean;
             distillations?: string[] | null;
         }[];
         next?: string | null;
@@ -225,6 +229,7 @@ export interface Replies {
         finished: number;
         relevant: number;
         failed: number;
+        not_judged: number;
         cost: string;
         workers: number;
         seconds_left_min?: number | null;
@@ -234,6 +239,7 @@ export interface Replies {
         end_time?: string | null;
         is_distillation: boolean;
         original_query_id?: string | null;
+        simulated: boolean;
         distillations?: string[] | null;
     };
     "POST /api/queries/{id}/pause": {
@@ -248,6 +254,38 @@ export interface Replies {
     "POST /api/queries/{id}/retry_failed": {
         state: "QUEUED" | "RUNNING" | "PAUSED" | "DONE" | "CANCELLED" | "FAILED";
     };
+    "GET /api/queries/{id}/scope": {
+        query_id: string;
+        question: string;
+        is_distillation: boolean;
+        distilled_from?: {
+            query_id: string;
+            question: string;
+            papers: number;
+            relevant: number;
+            simulated: boolean;
+        } | null;
+        journals: {
+            name: string;
+            price?: number | null;
+            papers?: number | null;
+        }[];
+        year_from?: number | null;
+        year_to?: number | null;
+        papers: number;
+        without_abstract?: number | null;
+        simulated: boolean;
+        judged_by: {
+            model: string;
+            simulated: boolean;
+            prompt_digest: string;
+            prompt: string;
+            since: string;
+        }[];
+        created_at: string;
+        start_time?: string | null;
+        end_time?: string | null;
+    };
     "GET /api/queries/{id}/results": {
         results: {
             doi: string;
@@ -257,6 +295,8 @@ export interface Replies {
             relevant?: boolean | null;
             reason?: string | null;
             error?: string | null;
+            not_judged: boolean;
+            simulated: boolean;
         }[];
         next?: string | null;
         restarted: boolean;
@@ -269,6 +309,8 @@ export interface Replies {
         relevant?: boolean | null;
         reason?: string | null;
         error?: string | null;
+        not_judged: boolean;
+        simulated: boolean;
         authors?: string | null;
         printed_in?: string | null;
         abstract?: string | null;
@@ -412,6 +454,7 @@ export interface Replies {
             finished: number;
             relevant: number;
             failed: number;
+            not_judged: number;
             cost: string;
             workers: number;
             seconds_left_min?: number | null;
@@ -421,6 +464,7 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            simulated: boolean;
             distillations?: string[] | null;
         }[];
         next?: string | null;

@@ -114,6 +114,15 @@ const words = {
         update: "Update estimate",
         toEstimate: "Choose journals to see what the screening will cost.",
         total: "Papers",
+        withoutAbstract: "Without abstract",
+        withoutAbstractHint:
+            "Judged by their title alone. Those without a title, too, are not judged and cost " +
+            "nothing.",
+        simulated:
+            "This server has no AI but a simulated one: the verdicts will be made up, and charged.",
+        gone:
+            "One journal of the selection is not in the catalog any more. | " +
+            "{n} journals of the selection are not in the catalog any more.",
         cost: "Cost",
         balance: "Your balance",
         left: "Left afterwards",
@@ -152,6 +161,8 @@ const words = {
         relevant: "Relevant",
         notRelevant: "Not relevant",
         failed: "Failed",
+        notJudged: "Not judged",
+        notJudgedHint: "They have neither title nor abstract. They cost nothing.",
         cost: "Charged",
         workers: "Judged at once",
         pause: "Pause",
@@ -236,11 +247,36 @@ const words = {
         notFound: "There is no such screening",
         notFoundHint: "The address may be wrong, or it belongs to another account.",
     },
+    simulated: {
+        mark: "Simulated",
+        text:
+            "The verdicts are of the simulated AI. They are made up and mean nothing: " +
+            "your administrator has not connected a real AI.",
+    },
+    scope: {
+        title: "Scope",
+        again: "Screen again",
+        againHint: "Opens the form with the same journals, years and question.",
+        years: "Years",
+        papers: "Papers",
+        withoutAbstract: "Without abstract",
+        journals: "Journals",
+        price: "Points per paper",
+        submitted: "Submitted",
+        started: "Started",
+        ended: "Ended",
+        judgedBy: "Model {model}, since {time}",
+        prompt: "prompt {digest}…",
+        notYet: "The model is known once the first paper is judged.",
+        distilledFrom: "The {relevant} relevant of {papers} papers of:",
+        save: "Save the scope as JSON",
+    },
     results: {
         all: "All",
         relevant: "Relevant",
         irrelevant: "Not relevant",
         failed: "Failed",
+        notJudged: "Not judged",
         filter: "Show",
         search: "Search titles, reasons, journals, DOIs",
         loading: "Loading {n} of {all}…",
@@ -278,6 +314,7 @@ const words = {
         csv: "CSV (Excel)",
         bib: "BibTeX",
         ris: "RIS (Zotero, EndNote)",
+        scope: "Scope (JSON)",
         building: "Building the file… {n} %",
         ready: "{name} is being downloaded.",
         failed: "The file could not be built: {message}",
@@ -309,6 +346,8 @@ const words = {
         screened: "Papers judged",
         excluded: "Not relevant",
         failed: "No verdict",
+        notJudged: "Without title and abstract",
+        simulated: "Simulated: the verdicts were made up",
         open: "Not judged yet",
         included: "Papers included",
         stage: "Question {n}",

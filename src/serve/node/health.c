@@ -1,4 +1,4 @@
-#include "serve/node_health.h"
+#include "serve/node/health.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* node_health.h -- the health of a node and of the stores behind it. */
+/* health.h -- the health of a node and of the stores behind it. */
 #ifndef SERVE_NODE_HEALTH_H
 #define SERVE_NODE_HEALTH_H
 

@@ -1,4 +1,4 @@
-/* node_warm.h -- keeps Redis filled, as a background role of every node.
+/* warm.h -- keeps Redis filled, as a background role of every node.
  *
  *   1. waits until both stores answer;
  *   2. checks that the database has the tables of this program, and checks again until it does;

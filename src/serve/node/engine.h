@@ -1,4 +1,4 @@
-/* node_engine.h -- the parts of the engine in a node: made, started, drained, freed. */
+/* engine.h -- the parts of the engine in a node: made, started, drained, freed. */
 #ifndef SERVE_NODE_ENGINE_H
 #define SERVE_NODE_ENGINE_H
 
@@ -38,7 +38,7 @@ void node_engine_serve(struct node_engine *e);
 void node_engine_prepare(struct task *t, struct node_engine *e);
 /* Starts the background roles in n->group: at once, or as soon as MySQL has tables. */
 void node_engine_go(struct node_engine *e);
-/* node_roles.c: all of them, but those that do not need tables. */
+/* node/roles.c: all of them, but those that do not need tables. */
 void node_roles_start(struct node_engine *e);
 struct vitals;
 struct node_warm;

@@ -1,4 +1,4 @@
-#include "serve/node_process.h"
+#include "serve/node/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 #include "engine/setup/stores.h"
 #include "loop/backoff.h"
 #include "loop/sync.h"
-#include "serve/node_engine.h"
-#include "serve/node_routes.h"
+#include "serve/node/engine.h"
+#include "serve/node/routes.h"
 #include "wire/http_client.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
@@ -233,13 +233,14 @@ static void live(struct task *t, void *arg)
     (void)err; /* this task is never canceled and has no deadline */
 }
 
-static void run(struct process *p, int index, int place)
+static void run(struct process *p, int index, int place, bool simulated)
 {
     struct node *n = &p->node;
     struct group self;
     n->loop = loop_new(NULL);
     n->index = index;
     n->place = place;
+    n->simulated = simulated;
     n->config = &p->config;
     n->group = &p->background;
     n->metrics = metrics_open(NODE_FD_METRICS, METRICS_NODES_MAX, index);
@@ -261,7 +262,7 @@ static void run(struct process *p, int index, int place)
     close_all(p);
 }
 
-int node_process(int index, int place)
+int node_process(int index, int place, bool simulated)
 {
     struct process p = {.status = 0};
     const char *why = NULL;
@@ -273,7 +274,7 @@ int node_process(int index, int place)
         char name[16];
         snprintf(name, sizeof name, "node-%d", index);
         log_setup(p.config.log_level, p.config.log_format, name);
-        run(&p, index, place);
+        run(&p, index, place, simulated);
     }
     arena_release(&p.arena);
     return p.status;

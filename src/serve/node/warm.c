@@ -1,4 +1,4 @@
-#include "serve/node_warm.h"
+#include "serve/node/warm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
-#include "serve/node_health.h"
+#include "serve/node/health.h"
 
 #define TASKS          4 /* blocks built at a time */
 #define SETTLE_LOOK_MS 10

@@ -1,4 +1,4 @@
-#include "serve/node_engine.h"
+#include "serve/node/engine.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,8 +64,8 @@ static void make_workers(struct node_engine *e)
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
     n->applications = run_applications;
-    n->permits = permits_new(
-        &(struct permits_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
+    n->permits = permits_new(&(struct permits_options){
+        .redis = n->redis, .sql = n->sql, .metrics = n->metrics, .keyless = n->simulated});
     n->faults = ai_faults_new(n->metrics);
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
@@ -209,7 +209,7 @@ static void start_roles(struct node_engine *e)
     crew_go(e->crew);
 }
 
-/* Without tables every role would fail and log it; node_warm.c logs once that they are missing. */
+/* Without tables every role would fail and log it; node/warm.c logs once that they are missing. */
 static void await_tables(struct task *t, void *arg)
 {
     struct node_engine *e = arg;

@@ -12,9 +12,9 @@
 #include "engine/store/keys.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/overview.h"
-#include "serve/node_engine.h"
-#include "serve/node_health.h"
-#include "serve/node_warm.h"
+#include "serve/node/engine.h"
+#include "serve/node/health.h"
+#include "serve/node/warm.h"
 
 #define MINUTE_MS 60000
 

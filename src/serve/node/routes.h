@@ -1,12 +1,12 @@
-/* node_routes.h -- the routes outside of applications: /healthz, /readyz, /metrics, the pages, and
+/* routes.h -- the routes outside of applications: /healthz, /readyz, /metrics, the pages, and
  * 404 for the rest of /api. */
 #ifndef SERVE_NODE_ROUTES_H
 #define SERVE_NODE_ROUTES_H
 
 #include "engine/setup/node.h"
-#include "serve/node_engine.h"
-#include "serve/node_health.h"
-#include "serve/node_warm.h"
+#include "serve/node/engine.h"
+#include "serve/node/health.h"
+#include "serve/node/warm.h"
 #include "wire/http_server.h"
 
 struct node_pages {

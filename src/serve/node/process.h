@@ -1,4 +1,4 @@
-/* node_process.h -- one serving process, and the descriptors that the supervisor passes to it.
+/* process.h -- one serving process, and the descriptors that the supervisor passes to it.
  *
  *   millrace serve        the supervisor: owns the listening socket, the private stores, the nodes
  *     redis-server        private store, outlives a supervisor that is killed
@@ -9,8 +9,11 @@
 #ifndef SERVE_NODE_PROCESS_H
 #define SERVE_NODE_PROCESS_H
 
-/* Runs until its drain has ended; the exit status of the program. */
-int node_process(int index, int place);
+#include <stdbool.h>
+
+/* Runs until its drain has ended; the exit status of the program. simulated: ai.url is that of the
+ * supervisor's own simulated AI. */
+int node_process(int index, int place, bool simulated);
 
 /* Open in every node. */
 enum {

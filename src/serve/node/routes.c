@@ -1,4 +1,4 @@
-#include "serve/node_routes.h"
+#include "serve/node/routes.h"
 
 #include "base/json.h"
 #include "base/metrics.h"
