@@ -255,27 +255,34 @@ static int make_body(struct task *t, void *arg, struct str *out)
     return err;
 }
 
-static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
+int ai_call(struct task *t, const struct ai *ai, struct str api_key,
+            int (*body)(struct task *t, void *arg, struct str *out), void *arg,
+            struct http_response *r)
 {
-    struct ai *ai = q->ai;
     struct str headers[] = {
         STR("Content-Type: application/json"),
-        STR_JOIN(task_arena(t), STR("Authorization: Bearer "), p->api_key),
+        STR_JOIN(task_arena(t), STR("Authorization: Bearer "), api_key),
     };
     struct http_call c = {
         .method = "POST",
         .url = ai->url,
         .headers = headers,
         .header_count = sizeof headers / sizeof *headers,
-        .body_fn = make_body,
-        .arg = q,
+        .body_fn = body,
+        .arg = arg,
         .reply_bytes_max = AI_REPLY_BYTES_MAX,
     };
     int64_t old = task_deadline(t, ai->timeout_ms);
-    int64_t start_us = loop_now_us(task_loop(t));
     int err = http_call(t, ai->client, &c, r);
-    q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     task_deadline_restore(t, old);
+    return err;
+}
+
+static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
+{
+    int64_t start_us = loop_now_us(task_loop(t));
+    int err = ai_call(t, q->ai, p->api_key, make_body, q, r);
+    q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     return err;
 }
 

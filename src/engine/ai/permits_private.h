@@ -75,6 +75,7 @@ struct permits_key {
     bool refused;                         /* must be switched off in api_list */
     int status;                           /* that it was refused with */
     int64_t rests_until_us;
+    int64_t gone_us;                              /* since when it is not listed; 0: it is */
     struct permits_return returns[PERMITS_SLOTS]; /* by slot % PERMITS_SLOTS */
 };
 
@@ -101,7 +102,7 @@ struct permits {
     const char *service;
     int64_t slot_ms;
 
-    struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */
+    struct permits_key *keys[PERMITS_KEYS_MAX]; /* deleted ones stay an hour: for returns */
     size_t key_count;
     int64_t tpm_max;    /* of the active ones; 0: there is none */
     bool looked;        /* at api_list */
