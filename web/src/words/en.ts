@@ -172,6 +172,9 @@ const words = {
             banned: "Paused because your account is banned. Please ask your administrator.",
             admin: "Terminated by an administrator. What was judged stays yours.",
             expired: "Terminated because it was paused for 7 days. What was judged stays yours.",
+            refused:
+                "Paused because the AI service refuses the requests. " +
+                "Please tell your administrator, then resume it.",
         } satisfies Record<Exclude<Run["reason_code"], "other" | null | undefined>, string>,
         paused:
             "Paused. Nothing is charged meanwhile; after 7 days a paused screening is terminated.",
@@ -266,6 +269,11 @@ const words = {
         balance: "Balance",
         permission: "Papers judged at once",
         recharge: "Recharges are made by your administrator.",
+        stopped:
+            "Your account is on hold: the records of what was spent do not match. Nothing is " +
+            "charged meanwhile, and nothing you have is lost. Please tell your administrator; " +
+            "your runs go on afterwards.",
+        stoppedSince: "Since {time}.",
         password: "Password",
         old: "Current password",
         new: "New password",

@@ -147,6 +147,7 @@ const words: Words = {
             banned: "您的账户已被封禁，任务已暂停。请联系管理员。",
             admin: "任务已被管理员终止。已判断的结果仍归您所有。",
             expired: "任务暂停已满 7 天，已终止。已判断的结果仍归您所有。",
+            refused: "AI 服务拒绝了请求，任务已暂停。请联系管理员，然后继续。",
         },
         paused: "已暂停，期间不会扣费；暂停超过 7 天的任务将被终止。",
         retryFailed: "重试失败的 {n} 篇",
@@ -238,6 +239,10 @@ const words: Words = {
         balance: "余额",
         permission: "并行判断篇数",
         recharge: "充值由管理员办理。",
+        stopped:
+            "您的账户已暂停使用：消费记录不一致。期间不会扣费，您的内容不会丢失。" +
+            "请联系管理员，处理后任务会继续。",
+        stoppedSince: "自 {time} 起。",
         password: "密码",
         old: "当前密码",
         new: "新密码",
