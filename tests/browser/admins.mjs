@@ -91,6 +91,40 @@ test("an admin at work", async ({ m, browser }) => {
     await context.close();
 });
 
+/* The first key of a server. A rest is put into the list: no service asks for one here. */
+async function workOnKey(page, m) {
+    const button = (what) => page.locator(at(`${what}-key-1`));
+    const state = page.locator(at("key-state-1"));
+    await button("test").click();
+    await page.locator(".toast.good", { hasText: "sk-a…3a works" }).waitFor();
+    await m.endAi();
+    await button("test").click();
+    await page.locator(".toast.bad", { hasText: "cannot be reached" }).waitFor();
+    await m.ai({});
+    ok(true, "is tested: it works, then the service is away");
+    await page.click(at("key-1"));
+    await page.locator(at("key-state-1"), { hasText: "off" }).waitFor();
+    await page.route("**/api/admin/keys", async (r) => {
+        const reply = await r.fetch();
+        const body = await reply.json();
+        body.keys[0].state = "resting";
+        await r.fulfill({ response: reply, json: body });
+    });
+    await page.click(at("key-1"));
+    await state.getByText("resting").waitFor();
+    await page.unroute("**/api/admin/keys");
+    await clean(page, "keys");
+    const woken = page.waitForResponse(/keys\/1\/wake$/);
+    await button("wake").click();
+    equal((await woken).status(), 200, "a rest is ended");
+    await state.getByText("active").waitFor();
+    equal(await button("wake").count(), 0, "once");
+    await button("delete").click();
+    await page.click(at("sure"));
+    await page.locator(".frame .empty").waitFor();
+    ok(true, "is deleted");
+}
+
 /* A server without sample papers has no key either. */
 smoke("the first key", async ({ browser }) => {
     const m = await Millrace.start({ papers: 0 });
@@ -108,10 +142,11 @@ smoke("the first key", async ({ browser }) => {
         await page.locator("table tbody tr", { hasText: "first" }).waitFor();
         equal(
             (await page.textContent("table tbody code")).trim(),
-            "sk-…9f3a",
+            "sk-a…3a",
             "is added to an empty list",
         );
         await page.locator("#k-key").waitFor({ state: "detached" });
+        await workOnKey(page, m);
 
         await page.route("**/api/admin/admins", (r) =>
             r.request().method() === "GET" ? r.fulfill({ status: 503, json: {} }) : r.fallback(),
@@ -128,6 +163,49 @@ smoke("the first key", async ({ browser }) => {
         await m.stop();
     }
 });
+
+/* How an account gets there is shown on whole servers (tests/server/test_people.py). */
+for (const [locale, theirs, ours] of [
+    ["en-US", "Your account is on hold", "millrace user release held-en-US"],
+    ["zh-CN", "您的账户已暂停使用", "millrace user release held-zh-CN"],
+])
+    smoke(`a stopped account, ${locale}`, async ({ m, browser }) => {
+        const stopped = {
+            account: "stopped",
+            account_why: "MySQL is older than Redis",
+            account_since: "2026-01-31T12:00:00.000Z",
+        };
+        const name = `held-${locale}`;
+        m.user(name);
+        m.cli("admin", "add", `keeper-${locale}`);
+        const context = await person(browser, m.url, { locale });
+        const stop = async (r) => {
+            const reply = await r.fetch();
+            await r.fulfill({ response: reply, json: { ...(await reply.json()), ...stopped } });
+        };
+        const page = await context.newPage();
+        await login(page, name);
+        equal(await page.locator(at("account-stopped")).count(), 0, "an account that works");
+        await page.route("**/api/me", stop);
+        await page.reload();
+        const told = page.locator(at("account-stopped"));
+        await told.getByText(theirs).waitFor();
+        ok((await told.textContent()).includes("2026"), "its user is told, and since when");
+        await clean(page, "a stopped account");
+        const admin = await context.newPage();
+        await admin.route(/\/api\/admin\/users\/\d+$/, stop);
+        await adminLogin(admin, `keeper-${locale}`);
+        await admin.click(at("nav-users"));
+        await admin.fill(".find input", name);
+        await admin.click(at(`user-${name}`));
+        await admin.locator(at("user-stopped"), { hasText: ours }).waitFor();
+        ok(
+            (await admin.textContent(at("user-stopped"))).includes("MySQL is older than Redis"),
+            "admins are told why, and what to run",
+        );
+        equal(context.wrong, [], "no error in the console");
+        await context.close();
+    });
 
 test("an admin's own account, in Chinese", async ({ m, browser }) => {
     m.cli("admin", "add", "chief", "--super");

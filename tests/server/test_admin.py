@@ -580,15 +580,16 @@ def _(m):
     equal(r.status, 201, "a key is added", r)
     kid = r.body["id"]
     key = lambda: next(k for k in root("GET", "/api/admin/keys").body["keys"] if k["id"] == kid)
-    equal(key(), {"id": kid, "key": "sk-…WXYZ", "name": "=first", "service": "chat",
+    equal(key(), {"id": kid, "key": "sk-0…YZ", "name": "=first", "service": "chat",
                   "rpm_limit": 60, "tpm_limit": 500000, "active": True, "minute_cap": None,
-                  "day_cap": 0, "month_cap": None}, "and shown, but for what matters")
+                  "day_cap": 0, "month_cap": None, "state": "capped", "rests_ms": 0,
+                  "last_error": None, "last_error_at": None}, "and shown, but for what matters")
     equal(root("POST", "/api/admin/keys", {"key": secret}).error[:2], (409, "exists"), "once")
     r = root("POST", "/api/admin/keys", {"key": secret, "service": "embedding"})
     equal(r.status, 201, "but for another service, too", r)
     known.add(r.body["id"])
     equal([k["service"] for k in root("GET", "/api/admin/keys").body["keys"]
-           if k["key"] == "sk-…WXYZ"], ["chat", "embedding"], "as the list says")
+           if k["key"] == "sk-0…YZ"], ["chat", "embedding"], "as the list says")
     r = root("POST", f"/api/admin/keys/{kid}",
              {"active": False, "tpm_limit": 9000, "day_cap": -1, "month_cap": 7})
     equal(r.body, {"success": True, **key()}, "changed")

@@ -2,10 +2,10 @@
 
 #include "app/account/ledger.h"
 #include "engine/api/login.h"
-#include "engine/money/ledger.h"
 #include "engine/people/password.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
+#include "engine/runs/account.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
 
@@ -117,23 +117,29 @@ static int log_in(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- the account --- */
 
+#define STOPPED_WHY                                                                                \
+    "what was spent does not match in both stores; nothing is charged until the operator has "     \
+    "looked at it"
+
 static int show_me(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
     struct user u;
-    int64_t cents;
-    bool degraded = false;
+    struct account_state a;
     int err = user_get(t, n->cache, c->session.uid, &u);
     if (!err)
-        err = ledger_balance(t, n->ledger, u.uid, &cents, &degraded);
+        err = account_look(t, n->runs, u.uid, &a);
     if (err)
         return err;
     cache_touch(t, n->cache, u.uid);
-    c->degraded = u.degraded || degraded;
+    c->degraded = u.degraded || a.degraded;
     jw_put_int(w, "uid", u.uid);
     jw_put_str(w, "username", u.username);
-    jw_put_str(w, "balance", amount_decimal(task_arena(t), cents));
+    jw_put_str(w, "balance", amount_decimal(task_arena(t), a.cents));
     jw_put_int(w, "permission", u.permission);
+    jw_put_str(w, "account", a.stopped ? STR("stopped") : STR("active"));
+    jw_put_str(w, "account_why", a.stopped ? STR(STOPPED_WHY) : STR_NULL);
+    api_put_time(w, "account_since", a.since_ms);
     return 0;
 }
 
@@ -178,6 +184,12 @@ static const struct api_field me_reply[] = {
     {"balance", API_MONEY, .about = "what is left to spend"},
     {"permission", API_INT, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs"},
+    {"account", API_TEXT, .choices = ACCOUNT_STATES,
+     .about = "stopped: it cannot be charged, and its runs are paused, until the operator has "
+              "looked at it; balance may lack the last charges"},
+    {"account_why", API_TEXT, .optional = true, .about = "why it is stopped; null: it is not"},
+    {"account_since", API_TIME, .optional = true,
+     .about = "when its first run was paused for that; null: none was"},
     API_END,
 };
 static const struct api_field welcome_reply[] = {

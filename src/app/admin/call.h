@@ -22,6 +22,9 @@
     "next", API_TEXT, .optional = true, .most = ADMIN_CURSOR_MAX,                                  \
                       .about = "cursor of the next page; null: none"
 
+#define ADMIN_KEY_STATE_ABOUT                                                                      \
+    "refused: by the AI service; off: by an admin; capped: a cap is used up; resting: after a 429"
+
 /* A number in the path, from 1 to INT32_MAX. ERR_NOT_FOUND: "there is no <what> <text>". */
 MUST_CHECK int admin_path_number(struct task *t, const struct api_call *c, const char *name,
                                  const char *what, int64_t *out);

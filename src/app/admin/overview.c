@@ -116,8 +116,7 @@ static const struct api_field key_fields[] = {
     {COUNT("id", KEY(id), "number of the key")},
     {"key", API_TEXT, KEY(shown), .about = "its ends"},
     {"name", API_TEXT, KEY(name), .about = "for people"},
-    {"state", API_TEXT, .choices = "active|resting|refused|disabled",
-     .about = "refused: by the AI service; disabled: by an admin"},
+    {"state", API_TEXT, .choices = PERMITS_WORDS, .about = ADMIN_KEY_STATE_ABOUT},
     {COUNT("rests_ms", KEY(rests_ms), "so much longer")},
     {COUNT("requests_used", KEY(requests_used), "in the last minute")},
     {COUNT("requests_limit", KEY(requests_limit), "of a minute")},
@@ -176,21 +175,12 @@ static const struct api_field overview_reply[] = {
     API_END,
 };
 
-static const char *state_word(const struct permits_state *k)
-{
-    if (k->refused)
-        return "refused";
-    if (!k->active)
-        return "disabled";
-    return k->rests_ms ? "resting" : "active";
-}
-
 static void put_key(struct task *t, struct json_writer *w, const struct permits_state *k)
 {
     static const char *const periods[PERMITS_CAPS] = {"minute", "day", "month"};
     jw_object(w);
     api_put_fields(t, w, key_fields, k);
-    jw_put_str(w, "state", str_of(state_word(k)));
+    jw_put_str(w, "state", str_of(permits_word(k)));
     jw_put_array(w, "caps");
     for (size_t i = 0; i < PERMITS_CAPS; i++) {
         jw_object(w);

@@ -3,7 +3,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/money/ledger.h"
+#include "engine/runs/account.h"
 #include "engine/runs/admin_acts.h"
 #include "engine/setup/config.h"
 #include "engine/store/record.h"
@@ -149,8 +149,8 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
     struct sql_rows r, runs;
+    struct account_state state;
     int64_t uid;
-    bool degraded;
     int err = admin_path_number(t, c, "uid", "user", &uid);
     if (!err)
         err = sql_call(t, n->sql, &r, record_select(task_arena(t), &kind, "WHERE uid = ?"),
@@ -166,13 +166,17 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
         return err;
     struct account a;
     record_take(&kind, r.cells, &a);
-    err = ledger_balance(t, n->ledger, uid, &a.cents, &degraded);
+    err = account_look(t, n->runs, uid, &state);
     if (err)
         return err;
-    c->degraded = c->degraded || degraded;
+    a.cents = state.cents;
+    c->degraded = c->degraded || state.degraded;
     api_put_fields(t, w, listed_fields, &a);
     jw_put_int(w, "runs", runs.cells[0].i);
     jw_put_int(w, "runs_active", runs.cells[1].i);
+    jw_put_str(w, "account", state.stopped ? STR("stopped") : STR("active"));
+    jw_put_str(w, "account_why", state.why);
+    api_put_time(w, "account_since", state.since_ms);
     return 0;
 }
 
@@ -231,6 +235,12 @@ static const struct api_field user_reply[] = {
     USER_FIELDS,
     {"runs", API_INT, .most = INT32_MAX, .about = "ever submitted"},
     {"runs_active", API_INT, .most = INT32_MAX, .about = "QUEUED or RUNNING"},
+    {"account", API_TEXT, .choices = ACCOUNT_STATES,
+     .about = "stopped: it cannot be charged; see millrace user release"},
+    {"account_why", API_TEXT, .optional = true,
+     .about = "what the stores contradict each other about; null: nothing"},
+    {"account_since", API_TIME, .optional = true,
+     .about = "when its first run was paused for that; null: none was"},
     API_END,
 };
 static const struct api_field permission_body[] = {

@@ -79,6 +79,13 @@ struct ai_hand {
 MUST_CHECK int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q,
                       struct ai_hand *hand, struct ai_answer *out);
 
+/* One call with this key: no permit, no second attempt. Errors are those of http_call; task_error
+ * names the cause. body as body_fn of struct http_call. */
+struct http_response;
+MUST_CHECK int ai_call(struct task *t, const struct ai *ai, struct str api_key,
+                       int (*body)(struct task *t, void *arg, struct str *out), void *arg,
+                       struct http_response *r);
+
 /* What is wrong: cause is one of few words ("unreachable", "timeout", "status_500"), words are for
  * an operator. */
 struct ai_fault {

@@ -60,8 +60,8 @@ static inline bool permit_valid(const struct permit *p, const struct loop *l)
 void permits_settle(struct task *t, struct permits *k, const struct permit *p, int64_t tokens_used);
 void permits_unused(struct task *t, struct permits *k,
                     const struct permit *p); /* surely not sent */
-/* 429: the key rests for retry_after_ms (at least a second). 401, 403: it is switched off in
- * api_list, and an alert is logged. Other keys are used meanwhile. */
+/* 429: the key rests for retry_after_ms (at least a second), unless it is woken. 401, 403: it is
+ * switched off in api_list, and an alert is logged. Other keys are used meanwhile. */
 void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t retry_after_ms);
 void permits_refused(struct task *t, struct permits *k, int64_t key_id, int status);
 
@@ -85,14 +85,26 @@ struct permits_state {
     struct str error; /* the last one of its own; p == NULL: none. No secrets are in it. */
     int64_t error_ms; /* when, since 1970 */
 };
+/* The one word for what may become of the key, wherever it is shown: refused (switched off because
+ * the AI service refused it), off (by an admin), capped (a cap is used up), resting, active. */
+#define PERMITS_WORDS "active|off|refused|resting|capped"
+const char *permits_word(const struct permits_state *s);
 /* Has api_list been read at all, and is a key of it needed? */
 bool permits_looked(const struct permits *k);
 /* As of the last look at api_list, over all nodes, by number, in the task's arena. */
 MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_state **out,
                               size_t *count);
+/* Fills in what Redis knows of keys of any service; id, active and caps are set. */
+MUST_CHECK int permits_look(struct task *t, struct redis *r, struct permits_state *keys,
+                            size_t count);
 
 /* An admin has decided about the key: its last error is deleted. If Redis is away, it stays. */
 void permits_forget_error(struct task *t, struct permits *k, int64_t key_id);
+/* Ends the rest of a key: it is used again on this node at once, on others within a second. */
+MUST_CHECK int permits_wake_key(struct task *t, struct permits *k, int64_t key_id);
+/* The key has left api_list: its errors and its counted calls are deleted, too. If Redis is away,
+ * they stay; its number is not given to another key. */
+void permits_forget_key(struct task *t, struct permits *k, int64_t key_id);
 
 /* For ever: leases permits for waiting tasks; without it permits_take waits. arg: a struct
  * permits. */

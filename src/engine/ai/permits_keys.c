@@ -8,9 +8,10 @@
 
 #define LOOK_MS       5000 /* how long one look may take */
 #define REST_MS_LEAST 1000
-#define REST_MS_MAX   60000 /* whatever the service asks for: then one call tries */
-#define REFUSED_MS    10000 /* every node has read api_list by then */
-#define RESTED_MS     2000  /* how long the call to Redis may take */
+#define REST_MS_MAX   60000      /* whatever the service asks for: then one call tries */
+#define REFUSED_MS    10000      /* every node has read api_list by then */
+#define RESTED_MS     2000       /* how long the call to Redis may take */
+#define FORGOTTEN_US  3600000000 /* of a deleted key; longer than any call takes */
 #define BEGUN         "keyring.begun"
 
 /* In place of a key, for a service that needs none. api_list counts from 1. */
@@ -21,8 +22,8 @@
 
 /* --- rest and refusal --- */
 
-/* error: as permits_error_text makes it. */
-static void rest_everywhere(struct task *t, struct permits *k, int64_t key_id, int64_t ms,
+/* error: as permits_error_text makes it. False: other nodes were not told. */
+static bool rest_everywhere(struct task *t, struct permits *k, int64_t key_id, int64_t ms,
                             struct str error)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
@@ -37,6 +38,7 @@ static void rest_everywhere(struct task *t, struct permits *k, int64_t key_id, i
                  (long long)key_id, task_error(t));
         (void)task_fail(t, 0, "%s", text);
     }
+    return !err;
 }
 
 void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t retry_after_ms)
@@ -55,7 +57,28 @@ void permits_cool(struct task *t, struct permits *k, int64_t key_id, int64_t ret
     metric_add(k->rests, 1);
     const char *text =
         arena_printf(task_arena(t), "status 429: it rests for %lld ms", (long long)ms);
-    rest_everywhere(t, k, key_id, ms, permits_error_text(t, false, text));
+    if (!rest_everywhere(t, k, key_id, ms, permits_error_text(t, false, text)))
+        return;
+    /* From here on Redis refuses leases, until the end of the rest or until the key is woken. Only
+     * a lease call that was under way may still bring some, while they are valid. */
+    until_us = loop_now_us(task_loop(t)) + PERMITS_VALID_SLOTS * permits_slot_us(k);
+    if (key->rests_until_us > until_us)
+        key->rests_until_us = until_us;
+}
+
+int permits_wake_key(struct task *t, struct permits *k, int64_t key_id)
+{
+    struct str window = key_window(task_arena(t), key_id);
+    struct permits_key *key = permits_find(k, key_id);
+    int err = redis_call(t, k->redis, window, NULL, STR("HDEL"), window, STR("rest"));
+    if (err)
+        return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
+    if (key)
+        key->rests_until_us = 0;
+    k->ask_again_us = 0;
+    permits_wake(k);
+    permits_forget_error(t, k, key_id);
+    return 0;
 }
 
 /* The largest limit of the active keys, and which waiting tasks are above it. */
@@ -78,7 +101,7 @@ static void count_keys(struct permits *k)
 static int tell_refused(struct task *t, struct permits *k, struct permits_key *key)
 {
     const char *text = arena_printf(task_arena(t), "status %d: it was switched off", key->status);
-    rest_everywhere(t, k, key->id, REFUSED_MS, permits_error_text(t, true, text));
+    (void)rest_everywhere(t, k, key->id, REFUSED_MS, permits_error_text(t, true, text));
     int err = sql_call(t, k->sql, NULL,
                        "UPDATE api_list SET is_active = 0 WHERE api_index = ? AND api_key = ?",
                        sql_int(key->id), sql_text(str_of(key->api_key)));
@@ -109,14 +132,37 @@ void permits_refused(struct task *t, struct permits *k, int64_t key_id, int stat
 
 /* --- looks at api_list --- */
 
-static struct permits_key *known_key(struct permits *k, int64_t id)
+/* Deleted so long ago that no request with it is under way, and nothing of it goes back. */
+static bool is_forgotten(const struct permits_key *key, int64_t now_us)
+{
+    if (key->listed || key->gone_us == 0 || now_us - key->gone_us < FORGOTTEN_US)
+        return false;
+    for (size_t i = 0; i < PERMITS_SLOTS; i++)
+        if (key->returns[i].waiting)
+            return false;
+    return true;
+}
+
+/* Where a key goes that is new here: keys of years that are deleted take no place. */
+static struct permits_key *free_place(struct permits *k, int64_t now_us)
+{
+    if (k->key_count < PERMITS_KEYS_MAX)
+        return k->keys[k->key_count++] = check_memory(calloc(1, sizeof(struct permits_key)));
+    for (size_t i = 0; i < k->key_count; i++)
+        if (is_forgotten(k->keys[i], now_us)) {
+            free(k->keys[i]->api_key);
+            free(k->keys[i]->name);
+            *k->keys[i] = (struct permits_key){0};
+            return k->keys[i];
+        }
+    return NULL;
+}
+
+static struct permits_key *known_key(struct permits *k, int64_t id, int64_t now_us)
 {
     struct permits_key *key = permits_find(k, id);
-    if (key || k->key_count == PERMITS_KEYS_MAX)
-        return key;
-    key = check_memory(calloc(1, sizeof *key));
-    key->id = id;
-    k->keys[k->key_count++] = key;
+    if (!key && (key = free_place(k, now_us)))
+        key->id = id;
     return key;
 }
 
@@ -125,9 +171,9 @@ static int64_t cap_of(const struct sql_value *v)
     return v->type == SQL_NULL ? -1 : v->i < 0 ? 0 : v->i;
 }
 
-static void learn_key(struct permits *k, const struct sql_value *row)
+static void learn_key(struct permits *k, const struct sql_value *row, int64_t now_us)
 {
-    struct permits_key *key = known_key(k, row[0].i);
+    struct permits_key *key = known_key(k, row[0].i, now_us);
     if (!key) {
         if (!k->crowded)
             log_warn("keyring",
@@ -148,18 +194,19 @@ static void learn_key(struct permits *k, const struct sql_value *row)
     key->rpm = row[2].i;
     key->tpm = row[3].i;
     key->listed = true;
+    key->gone_us = 0;
     key->active = row[4].i != 0 && !key->refused && key->rpm > 0 && key->tpm > 0;
     for (size_t c = 0; c < PERMITS_CAPS; c++)
         key->caps[c] = cap_of(&row[5 + c]);
 }
 
 /* Not listed: admins see the keys of api_list only. */
-static void learn_no_key(struct permits *k)
+static void learn_no_key(struct permits *k, int64_t now_us)
 {
     bool any = false;
     for (size_t i = 0; i < k->key_count; i++)
         any = any || k->keys[i]->active;
-    struct permits_key *key = any ? NULL : known_key(k, NO_KEY_ID);
+    struct permits_key *key = any ? NULL : known_key(k, NO_KEY_ID, now_us);
     if (!key)
         return;
     if (!key->api_key) {
@@ -204,16 +251,20 @@ static int look_at_keys(struct task *t, struct permits *k)
                        sql_text(str_of(k->service)));
     if (err)
         return err;
-    int64_t before = signature(k);
+    int64_t before = signature(k), now_us = loop_now_us(task_loop(t));
     for (size_t i = 0; i < k->key_count; i++)
         k->keys[i]->listed = k->keys[i]->active = false;
     for (size_t i = 0; i < r.count; i++)
-        learn_key(k, sql_row(&r, i));
+        learn_key(k, sql_row(&r, i), now_us);
     if (k->keyless)
-        learn_no_key(k);
-    for (size_t i = 0; i < k->key_count; i++)
-        if (!k->keys[i]->active)
-            permits_clear_lots(k, loop_now_us(task_loop(t)), k->keys[i]);
+        learn_no_key(k, now_us);
+    for (size_t i = 0; i < k->key_count; i++) {
+        struct permits_key *key = k->keys[i];
+        if (!key->active)
+            permits_clear_lots(k, now_us, key);
+        if (!key->listed && key->gone_us == 0 && key->id != NO_KEY_ID)
+            key->gone_us = now_us;
+    }
     k->looked = true;
     count_keys(k);
     if (signature(k) != before) {

@@ -78,6 +78,7 @@ struct permits_key {
     bool
         on_trial; /* it has rested: one call at a time, until one has ended otherwise than before */
     bool tried;   /* that call is under way */
+    int64_t gone_us;                              /* since when it is not listed; 0: it is */
     struct permits_return returns[PERMITS_SLOTS]; /* by slot % PERMITS_SLOTS */
 };
 
@@ -104,7 +105,7 @@ struct permits {
     const char *service;
     int64_t slot_ms;
 
-    struct permits_key *keys[PERMITS_KEYS_MAX]; /* never shrinks: returns may still come */
+    struct permits_key *keys[PERMITS_KEYS_MAX]; /* deleted ones stay an hour: for returns */
     size_t key_count;
     int64_t tpm_max;    /* of the active ones; 0: there is none */
     bool keyless;       /* as in the options */

@@ -45,9 +45,10 @@ static void read_error(const struct redis_reply *r, struct permits_state *s)
     s->error = rest;
 }
 
+static const char *const periods[PERMITS_CAPS] = {"minute", "day", "month"};
+
 static void ask(struct redis_batch *b, struct arena *a, int64_t id)
 {
-    static const char *const periods[PERMITS_CAPS] = {"minute", "day", "month"};
     struct str key = key_window(a, id);
     redis_batch_add(b, key, STR("HMGET"), key, STR("r"), STR("t"), STR("rest"));
     redis_batch_add(b, key_key_errors, STR("HGET"), key_key_errors, str_int(a, id));
@@ -87,21 +88,14 @@ bool permits_looked(const struct permits *k)
     return k->looked && !k->keyless;
 }
 
-int permits_states(struct task *t, struct permits *k, struct permits_state **out, size_t *count)
+int permits_look(struct task *t, struct redis *redis, struct permits_state *keys, size_t count)
 {
-    struct arena *a = task_arena(t);
-    struct permits_state *all = ARENA_ARRAY(a, struct permits_state, k->key_count + 1);
     struct redis_batch b;
     const struct redis_reply *const *r;
-    size_t n = 0;
-    redis_batch_init(&b, t, k->redis);
-    redis_batch_add(&b, key_permits(a, k->service), STR("TIME"));
-    for (size_t i = 0; i < k->key_count; i++) {
-        if (!k->keys[i]->listed)
-            continue;
-        all[n++] = state_of(a, k->keys[i]);
-        ask(&b, a, k->keys[i]->id);
-    }
+    redis_batch_init(&b, t, redis);
+    redis_batch_add(&b, key_key_errors, STR("TIME"));
+    for (size_t i = 0; i < count; i++)
+        ask(&b, task_arena(t), keys[i].id);
     int err = redis_batch_run(&b, &r);
     if (err)
         return err;
@@ -109,11 +103,35 @@ int permits_states(struct task *t, struct permits *k, struct permits_state **out
         return task_fail(t, ERR_PROTO, "Redis does not know the time");
     int64_t now_ms =
         redis_number(r[0]->items[0], 0) * 1000 + redis_number(r[0]->items[1], 0) / 1000;
-    for (size_t i = 0; i < n; i++)
-        read_state(r + 1 + KEY_COMMANDS * i, now_ms, &all[i]);
+    for (size_t i = 0; i < count; i++)
+        read_state(r + 1 + KEY_COMMANDS * i, now_ms, &keys[i]);
+    return 0;
+}
+
+int permits_states(struct task *t, struct permits *k, struct permits_state **out, size_t *count)
+{
+    struct arena *a = task_arena(t);
+    struct permits_state *all = ARENA_ARRAY(a, struct permits_state, k->key_count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < k->key_count; i++)
+        if (k->keys[i]->listed)
+            all[n++] = state_of(a, k->keys[i]);
+    int err = permits_look(t, k->redis, all, n);
+    if (err)
+        return err;
     *out = all;
     *count = n;
     return 0;
+}
+
+const char *permits_word(const struct permits_state *s)
+{
+    if (!s->active)
+        return s->refused ? "refused" : "off";
+    for (size_t i = 0; i < PERMITS_CAPS; i++)
+        if (s->caps[i] >= 0 && s->calls[i] >= s->caps[i])
+            return "capped"; /* even if it rests: that ends sooner, and does not help */
+    return s->rests_ms > 0 ? "resting" : "active";
 }
 
 void permits_forget_error(struct task *t, struct permits *k, int64_t key_id)
@@ -121,5 +139,21 @@ void permits_forget_error(struct task *t, struct permits *k, int64_t key_id)
     if (redis_call(t, k->redis, key_key_errors, NULL, STR("HDEL"), key_key_errors,
                    str_int(task_arena(t), key_id)))
         log_debug("keyring", "the last error of key %lld stays: %s", (long long)key_id,
+                  task_error(t));
+}
+
+void permits_forget_key(struct task *t, struct permits *k, int64_t key_id)
+{
+    struct arena *a = task_arena(t);
+    struct redis_batch b;
+    const struct redis_reply *const *r;
+    redis_batch_init(&b, t, k->redis);
+    redis_batch_add(&b, key_key_errors, STR("HDEL"), key_key_errors, str_int(a, key_id));
+    for (size_t i = 0; i < PERMITS_CAPS; i++) {
+        struct str calls = key_api_limit(a, key_id, periods[i]);
+        redis_batch_add(&b, calls, STR("DEL"), calls);
+    }
+    if (redis_batch_run(&b, &r))
+        log_debug("keyring", "what Redis counted for key %lld stays: %s", (long long)key_id,
                   task_error(t));
 }

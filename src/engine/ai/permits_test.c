@@ -373,6 +373,73 @@ static void test_trial(struct task *t, void *arg)
     close_node(t, &a);
 }
 
+static void test_words(void)
+{
+    struct permits_state s = {.active = true, .caps = {-1, -1, -1}};
+    is_str(str_of(permits_word(&s)), STR("active"), "a key that may be used");
+    s.rests_ms = 5;
+    is_str(str_of(permits_word(&s)), STR("resting"), "one that rests");
+    s.caps[1] = s.calls[1] = 9;
+    is_str(str_of(permits_word(&s)), STR("capped"), "one whose cap is used up, even if it rests");
+    s.calls[1] = 8;
+    s.caps[2] = 0;
+    is_str(str_of(permits_word(&s)), STR("capped"), "a cap of 0 always is");
+    s.active = false;
+    is_str(str_of(permits_word(&s)), STR("off"), "one that is off, whatever else");
+    s.refused = true;
+    is_str(str_of(permits_word(&s)), STR("refused"), "because the service refused it");
+}
+
+static void test_wake(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node a, b;
+    empty_stores(t);
+    add_key(t, 1, 1000, 100000);
+    open_two(t, &a, &b);
+    check(key_of_next(t, &a, 100) == 1 && key_of_next(t, &b, 100) == 1);
+    permits_cool(t, a.permits, 1, 60000);
+    is_int(key_of_next(t, &a, 100), ERR_TIMEOUT, "a key rests here");
+    is_int(key_of_next(t, &b, 100), ERR_TIMEOUT, "and there");
+    is_int(permits_wake_key(t, b.permits, 1), 0, "it is woken there");
+    is_int(key_of_next(t, &b, 100), 1, "and used there");
+    pause_ms(t, 1000);
+    is_int(key_of_next(t, &a, 100), 1, "and here, where it had been sent to rest");
+    struct permits_state s = state_of(t, &a, 0);
+    ok(s.rests_ms == 0 && !s.error.p, "nothing is left of the rest");
+    permits_cool(t, a.permits, 1, 60000);
+    permits_forget_key(t, a.permits, 1);
+    s = state_of(t, &a, 0);
+    ok(!s.error.p && s.calls[0] == 0 && s.calls[2] == 0, "of a deleted one nothing is known");
+    close_node(t, &a);
+    close_node(t, &b);
+}
+
+/* --- places --- */
+
+static void test_places(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    empty_stores(t);
+    for (int i = 1; i <= PERMITS_KEYS_MAX; i++)
+        add_key(t, i, 1000, 100000);
+    open_node(t, &n, SLOT_MS);
+    pause_ms(t, 600);
+    is_int((int64_t)n.permits->key_count, PERMITS_KEYS_MAX, "every place is taken");
+    sql_do(t, &n, "DELETE FROM api_list");
+    pause_ms(t, 1200);
+    add_key(t, 200, 1000, 100000);
+    pause_ms(t, 1200);
+    ok(!permits_find(n.permits, 200), "a deleted key keeps its place: requests may be under way");
+    for (size_t i = 0; i < n.permits->key_count; i++)
+        if (n.permits->keys[i]->gone_us)
+            n.permits->keys[i]->gone_us -= 2 * 3600 * 1000000LL;
+    pause_ms(t, 1200);
+    is_int(key_of_next(t, &n, 100), 200, "an hour later a new one has it");
+    close_node(t, &n);
+}
+
 /* --- speed --- */
 
 static void pair_up(struct task *t, void *arg)
@@ -429,6 +496,9 @@ int main(void)
     tap_task(test_returns, NULL, true);
     tap_task(test_large, NULL, true);
     tap_task(test_states, NULL, true);
+    test_words();
+    tap_task(test_wake, NULL, true);
+    tap_task(test_places, NULL, true);
     tap_task(test_speed, NULL, true);
     return stop_stores();
 }

@@ -280,6 +280,14 @@ bool api_int(const struct api_call *c, const char *name, int64_t *out)
     return j ? json_int(j, out) : word.p && str_to_i64(word, out);
 }
 
+bool api_null(const struct api_call *c, const char *name)
+{
+    const struct api_field *f = api_field_find(c->route->body, str_of(name));
+    check(f && f->nullable);
+    const struct json *j = json_get(c->body, name);
+    return j && j->type == JSON_NULL;
+}
+
 bool api_bool(const struct api_call *c, const char *name, bool *out)
 {
     const struct json *j = member(c, name, API_BOOL);

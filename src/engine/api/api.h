@@ -5,7 +5,8 @@
  *
  * The order of the checks: cross-site (writes without a Bearer token), session, parameters, body.
  * Unknown members of a body and unknown parameters are refused: a misspelt one would be ignored
- * otherwise. A null there is no value, and a body that was not sent counts as {}.
+ * otherwise. A null there is no value unless the field says so, and a body that was not sent counts
+ * as {}.
  *
  * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What
  * an admin may change is noted (admin_log.h): by its handler when it is done, here when it is
@@ -48,6 +49,7 @@ struct api_field {
     enum api_type type;
     bool optional; /* may be absent; in a reply also null */
     int64_t least, most, item_most;
+    bool nullable;                  /* of a body: null is a value (api_null) */
     const char *choices;            /* of a text, or of each of them: "all|any"; no other limits */
     const char *about;              /* half a sentence */
     const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
@@ -117,6 +119,7 @@ struct api_call {
 struct str api_text(const struct api_call *c, const char *name);
 bool api_int(const struct api_call *c, const char *name, int64_t *out);
 bool api_bool(const struct api_call *c, const char *name, bool *out);
+bool api_null(const struct api_call *c, const char *name); /* a null was sent */
 bool api_money(const struct api_call *c, const char *name, int64_t *cents);
 /* In the task's arena, for the body and for repeated parameters alike. */
 size_t api_texts(struct task *t, const struct api_call *c, const char *name,

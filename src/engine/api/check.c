@@ -202,6 +202,8 @@ static const char *form_problem(enum api_type type, enum json_type got)
 static bool value_fits(const struct checker *c, const struct place *at, const struct api_field *f,
                        const struct json *j)
 {
+    if (f->nullable && j->type == JSON_NULL)
+        return true;
     const char *why = form_problem(f->type, j->type);
     if (why)
         return wrong(c, at, why);

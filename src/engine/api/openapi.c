@@ -147,7 +147,7 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
 
 static void put_schema(struct json_writer *w, const struct api_field *f, enum place place)
 {
-    bool nullable = place == IN_REPLY && f->optional;
+    bool nullable = f->nullable || (place == IN_REPLY && f->optional);
     jw_object(w);
     if (nullable) {
         jw_put_array(w, "anyOf");

@@ -327,6 +327,20 @@ int audit_run(struct task *t, const struct audit *a, struct audit_report *out)
     return err;
 }
 
+int audit_user(struct task *t, const struct audit *a, int64_t uid, struct audit_report *out)
+{
+    struct audit_state s = {.audit = a};
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r, "SELECT " COLUMNS " FROM user_info u WHERE u.uid = ?",
+                       sql_int(uid));
+    if (!err && r.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
+    if (!err)
+        err = check_user(t, &s, row_of(r.cells));
+    *out = s.report;
+    return err;
+}
+
 /* --- in the background --- */
 
 static int64_t *gauge(const struct audit *a, const char *name, const char *help)

@@ -54,6 +54,9 @@ struct audit_report {
 
 /* All users, in pages. An error means that not all were looked at. */
 MUST_CHECK int audit_run(struct task *t, const struct audit *a, struct audit_report *out);
+/* One user. ERR_NOT_FOUND. */
+MUST_CHECK int audit_user(struct task *t, const struct audit *a, int64_t uid,
+                          struct audit_report *out);
 
 struct audit_memory *audit_memory_new(void);
 void audit_memory_free(struct audit_memory *m);

@@ -15,7 +15,7 @@ struct key_metrics {
     int64_t *use[LIMITS]; /* NULL: it never had such a limit */
 };
 
-#define ROWS 29
+#define ROWS 30
 
 struct overview_metrics {
     struct metrics *page;
@@ -29,19 +29,20 @@ struct row {
     int64_t value;
 };
 
+static int64_t keys_that_are(const struct overview_data *d, const char *word)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < d->key_count; i++)
+        count += strcmp(permits_word(&d->keys[i]), word) == 0;
+    return count;
+}
+
 /* All numbers but those of single keys, and what they are in d. */
 static void rows_of(const struct overview_data *d, struct row out[ROWS])
 {
-    int64_t taking = 0, active = 0, resting = 0, disabled = 0, refused = 0;
+    int64_t taking = 0;
     for (size_t i = 0; i < d->node_count; i++)
         taking += d->nodes[i].takes;
-    for (size_t i = 0; i < d->key_count; i++) {
-        const struct permits_state *k = &d->keys[i];
-        refused += k->refused;
-        disabled += !k->active && !k->refused;
-        resting += k->active && k->rests_ms > 0;
-        active += k->active && k->rests_ms == 0;
-    }
     const struct row rows[] = {
         {"queue_runs", "", "Runs that wait for workers.", d->queued},
         {"queue_age_seconds", "", "How long the first of them has waited.", d->queue_age_s},
@@ -49,10 +50,11 @@ static void rows_of(const struct overview_data *d, struct row out[ROWS])
         {"workers_all", "", "Workers of all nodes.", d->workers},
         {"nodes_alive", "", "Nodes that send heartbeats.", (int64_t)d->node_count},
         {"nodes_taking", "", "Those of them that take work.", taking},
-        {"keys", "state=\"active\"", "Keys of the AI service.", active},
-        {"keys", "state=\"resting\"", "Keys of the AI service.", resting},
-        {"keys", "state=\"disabled\"", "Keys of the AI service.", disabled},
-        {"keys", "state=\"refused\"", "Keys of the AI service.", refused},
+        {"keys", "state=\"active\"", "Keys of the AI service.", keys_that_are(d, "active")},
+        {"keys", "state=\"resting\"", "Keys of the AI service.", keys_that_are(d, "resting")},
+        {"keys", "state=\"capped\"", "Keys of the AI service.", keys_that_are(d, "capped")},
+        {"keys", "state=\"off\"", "Keys of the AI service.", keys_that_are(d, "off")},
+        {"keys", "state=\"refused\"", "Keys of the AI service.", keys_that_are(d, "refused")},
         {"billing_records_waiting", "", "Charges that are not in MySQL yet.", d->records},
         {"billing_moves_waiting", "", "Users with recharges that Redis lacks.", d->moves},
         {"drift_cents", "", "Cents that the last audit found to be off.", d->drift_cents},

@@ -1,4 +1,4 @@
-/* millrace user: adds users, moves their money, bans them, resets passwords. */
+/* millrace user: adds users, moves their money, bans them, resets passwords and permissions. */
 #include "engine/people/user.h"
 
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "engine/runs/admin_acts.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
-#include "tool/account.h"
 #include "tool/menu.h"
 #include "tool/tool.h"
 #include "tool/unlock.h"
+#include "tool/user/commands.h"
 
 static const char add_about[] = "Adds a user, who may log in. " ACCOUNT_PASSWORD_ABOUT ":\n"
                                 "\n"
@@ -25,6 +25,9 @@ static const char money_about[] =
 static const char ban_about[] =
     "Takes effect on every node at once. A ban ends all sessions and pauses all runs; its end\n"
     "lets the user log in again and resume them. Both are in the audit log.";
+static const char permission_about[] =
+    "How many papers of the user are judged at the same time, over all runs; 0: the user may not\n"
+    "submit any. Takes effect on every node at once, also for runs at work.";
 static const char password_about[] = "Ends all their sessions, too.\n" ACCOUNT_PASSWORD_ABOUT ".";
 
 struct options {
@@ -54,8 +57,7 @@ static int add(struct task *t, struct account *a)
     return err;
 }
 
-/* The user that the command names. */
-static int find(struct task *t, const struct account *a, struct user *out)
+int user_named(struct task *t, const struct account *a, struct user *out)
 {
     int err = user_find(t, a->db->sql, str_of(a->name), out);
     return err == ERR_NOT_FOUND ? task_fail(t, err, "there is no user \"%s\"", a->name) : err;
@@ -85,7 +87,7 @@ static int act(struct task *t, struct account *a)
     struct runs runs = {
         .redis = l.redis, .sql = l.sql, .cache = a->cache, .ledger = ledger_new(&l)};
     struct user u;
-    int err = find(t, a, &u);
+    int err = user_named(t, a, &u);
     if (!err)
         err = o->request ? move_money(t, o, &runs, &u) : admin_ban(t, &runs, u.uid, o->banned, &by);
     ledger_free(runs.ledger);
@@ -96,11 +98,26 @@ static int set_password(struct task *t, struct account *a)
 {
     struct admin_deed by = {ADMIN_OPERATOR, .action = "user.password"};
     struct user u = {.uid = 0};
-    int err = find(t, a, &u);
+    int err = user_named(t, a, &u);
     struct user_change change = {.uid = u.uid, .part = USER_PASSWORD, .hash = a->hash, .by = &by};
     if (!err)
         err = user_change(t, a->cache, &change);
     return err ? err : session_end_all(t, a->cache, SESSION_USER, u.uid, STR_NULL);
+}
+
+static int set_permission(struct task *t, struct account *a)
+{
+    const struct options *o = a->arg;
+    struct admin_deed by = {ADMIN_OPERATOR, .action = "user.permission"};
+    struct user u = {.uid = 0};
+    int err = user_named(t, a, &u);
+    struct user_change change = {
+        .uid = u.uid, .part = USER_PERMISSION, .number = o->permission, .by = &by};
+    if (!err)
+        err = user_change(t, a->cache, &change);
+    if (!err)
+        printf("%.*s has permission %lld\n", STR_ARG(u.username), (long long)o->permission);
+    return err;
 }
 
 /* --- command lines --- */
@@ -176,6 +193,24 @@ static int ban_main(int argc, char **argv)
                         &(struct account){.apply = act, .arg = &o}, argc, argv);
 }
 
+static const char *permission_problem(struct account *a, char **operands)
+{
+    struct options *o = a->arg;
+    bool fits = str_to_i64(str_of(operands[1]), &o->permission) && o->permission >= 0 &&
+                o->permission <= PERMISSION_MAX;
+    _Static_assert(PERMISSION_MAX == 1000, "the text says so");
+    return fits ? NULL : "the permission must be a number from 0 to 1000";
+}
+
+static int permission_main(int argc, char **argv)
+{
+    struct options o = {.permission = 0};
+    return account_main(
+        (struct command){"user permission", "NAME N", permission_about, NULL, 0},
+        &(struct account){.problem = permission_problem, .apply = set_permission, .arg = &o}, argc,
+        argv);
+}
+
 static int password_main(int argc, char **argv)
 {
     return account_main((struct command){"user password", "NAME", password_about, NULL, 0},
@@ -185,12 +220,15 @@ static int password_main(int argc, char **argv)
 
 static const struct menu_item items[] = {
     {"add", add_main, "add a user"},
+    {"list", user_list_main, "show users"},
     {"recharge", money_main, "give a user money to spend"},
     {"deduct", money_main, "take money from a user"},
     {"ban", ban_main, "end a user's sessions and refuse new ones"},
     {"unban", ban_main, "let a banned user log in again"},
     {"password", password_main, "give a user a new password"},
     {"unlock", unlock_user_main, "let a user log in again after too many wrong passwords"},
+    {"permission", permission_main, "set how much a user may do at the same time"},
+    {"release", user_release_main, "let a stopped account work again"},
 };
 
 int user_main(int argc, char **argv)

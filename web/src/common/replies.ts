@@ -19,6 +19,9 @@ export interface Replies {
         username: string;
         balance: string;
         permission: number;
+        account: "active" | "stopped";
+        account_why?: string | null;
+        account_since?: string | null;
     };
     "GET /api/sessions": {
         sessions: {
@@ -372,6 +375,9 @@ export interface Replies {
         created_at: string;
         runs: number;
         runs_active: number;
+        account: "active" | "stopped";
+        account_why?: string | null;
+        account_since?: string | null;
     };
     "POST /api/admin/users/{uid}/permission": {
         uid: number;
@@ -382,6 +388,9 @@ export interface Replies {
         created_at: string;
         runs: number;
         runs_active: number;
+        account: "active" | "stopped";
+        account_why?: string | null;
+        account_since?: string | null;
     };
     "POST /api/admin/users/{uid}/ban": {
         uid: number;
@@ -392,6 +401,9 @@ export interface Replies {
         created_at: string;
         runs: number;
         runs_active: number;
+        account: "active" | "stopped";
+        account_why?: string | null;
+        account_since?: string | null;
     };
     "POST /api/admin/users/{uid}/recharge": {
         balance: string;
@@ -494,6 +506,10 @@ export interface Replies {
             service: "chat" | "embedding";
             rpm_limit: number;
             tpm_limit: number;
+            state: "active" | "off" | "refused" | "resting" | "capped";
+            rests_ms: number;
+            last_error?: string | null;
+            last_error_at?: string | null;
             active: boolean;
             minute_cap?: number | null;
             day_cap?: number | null;
@@ -510,10 +526,37 @@ export interface Replies {
         service: "chat" | "embedding";
         rpm_limit: number;
         tpm_limit: number;
+        state: "active" | "off" | "refused" | "resting" | "capped";
+        rests_ms: number;
+        last_error?: string | null;
+        last_error_at?: string | null;
         active: boolean;
         minute_cap?: number | null;
         day_cap?: number | null;
         month_cap?: number | null;
+    };
+    "POST /api/admin/keys/{key}/wake": {
+        id: number;
+        key: string;
+        name: string;
+        service: "chat" | "embedding";
+        rpm_limit: number;
+        tpm_limit: number;
+        state: "active" | "off" | "refused" | "resting" | "capped";
+        rests_ms: number;
+        last_error?: string | null;
+        last_error_at?: string | null;
+        active: boolean;
+        minute_cap?: number | null;
+        day_cap?: number | null;
+        month_cap?: number | null;
+    };
+    "POST /api/admin/keys/{key}/test": {
+        key: string;
+        outcome: "works" | "refused" | "no_money" | "limited" | "unreachable" | "failed";
+        words?: string | null;
+        status?: number | null;
+        latency_ms: number;
     };
     "POST /api/admin/nodes/{id}/drain": {
         id: string;
@@ -611,7 +654,7 @@ export interface Replies {
             id: number;
             key: string;
             name: string;
-            state: "active" | "resting" | "refused" | "disabled";
+            state: "active" | "off" | "refused" | "resting" | "capped";
             rests_ms: number;
             requests_used: number;
             requests_limit: number;

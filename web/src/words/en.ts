@@ -361,6 +361,11 @@ const words = {
         balance: "Balance",
         permission: "Papers judged at once",
         recharge: "Recharges are made by your administrator.",
+        stopped:
+            "Your account is on hold: the records of what was spent do not match. Nothing is " +
+            "charged meanwhile, and nothing you have is lost. Please tell your administrator; " +
+            "your runs go on afterwards.",
+        stoppedSince: "Since {time}.",
         password: "Password",
         old: "Current password",
         new: "New password",

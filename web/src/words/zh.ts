@@ -308,6 +308,10 @@ const words: Words = {
         balance: "余额",
         permission: "并行判断篇数",
         recharge: "充值由管理员办理。",
+        stopped:
+            "您的账户已暂停使用：消费记录不一致。期间不会扣费，您的内容不会丢失。" +
+            "请联系管理员，处理后任务会继续。",
+        stoppedSince: "自 {time} 起。",
         password: "密码",
         old: "当前密码",
         new: "新密码",

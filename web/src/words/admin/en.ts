@@ -1,6 +1,8 @@
-import type { Overview } from "@/admin/overview";
 import type { AdminMe, Row } from "@/admin/types";
+import type { Replies } from "@/common/api";
 
+type KeyState = Row<"GET /api/admin/keys", "keys">["state"];
+type KeyOutcome = Replies["POST /api/admin/keys/{key}/test"]["outcome"];
 type Switch = Row<"GET /api/admin/switches", "switches">["name"];
 type Outcome = Row<"GET /api/admin/audit", "actions">["outcome"];
 
@@ -37,6 +39,11 @@ const words = {
         permission: "Papers at once",
         state: "State",
         banned: "banned",
+        stopped: "stopped",
+        stoppedText:
+            "This account cannot be charged, and its runs are paused: {why}. " +
+            "When you have looked into it, run: {command}",
+        stoppedSince: "Stopped since {time}.",
         active: "active",
         since: "Registered",
         none: "There are no users yet.",
@@ -77,6 +84,31 @@ const words = {
         turnOn: "Switch on",
         turnOff: "Switch off",
         noneHint: "Add a key of your AI service; it judges no papers without one.",
+        states: {
+            active: "active",
+            off: "off",
+            refused: "refused",
+            resting: "resting",
+            capped: "cap used up",
+        } satisfies Record<KeyState, string>,
+        test: "Test",
+        wake: "Use again now",
+        woken: "The key is used again.",
+        delete: "Delete",
+        deleteTitle: "Delete the key {key}?",
+        deleteText:
+            "It is not used any more, and its errors are forgotten. The audit log keeps that it " +
+            "existed. This cannot be undone.",
+        deleted: "The key is deleted.",
+        lastError: "Last error ({time}): {text}",
+        outcome: {
+            works: "The key {key} works: an answer came after {ms} ms.",
+            refused: "The AI service refuses the key {key}: {words}",
+            no_money: "The AI service says there is no money left for the key {key}: {words}",
+            limited: "The AI service gets too many requests with the key {key}: {words}",
+            unreachable: "The AI service cannot be reached: {words}",
+            failed: "The AI service does not answer as it should: {words}",
+        } satisfies Record<KeyOutcome, string>,
     },
     switches: {
         hint: "In force on all nodes within a second.",
@@ -166,12 +198,6 @@ const words = {
         users: "users",
         admins: "admins",
         keys: "AI keys",
-        keyState: {
-            active: "active",
-            resting: "resting",
-            refused: "refused",
-            disabled: "disabled",
-        } satisfies Record<Overview["keys"][number]["state"], string>,
         well: "All is well.",
         unwell: "Not all is well: see below.",
         standing: "Screenings that stand still",

@@ -1,0 +1,243 @@
+"""What the operator does about users and keys that do not work: stopped accounts and their release,
+`millrace user list|permission|release`, keys that are tested, woken and deleted."""
+import http.server
+import json
+import threading
+
+from admins import admin
+from client import cli
+from harness import Millrace, equal, ok, redis_link, run_tests, sql, test, wait_for
+from screening import person, submit, view
+
+ANSWER = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+REPLIES = {  # by the last word of the key
+    "works": (200, ANSWER),
+    "stranger": (401, {"error": {"message": "no such key: sk-0123456789-stranger"}}),
+    "poor": (402, {"error": {"message": "Please recharge"}}),
+    "busy": (429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}),
+    "spent": (429, {"error": {"message": "quota", "code": "insufficient_quota"}}),
+    "moved": (404, {"error": {"message": "no such model"}}),
+    "portal": (200, {"hello": "please log in to this network"}),
+}
+
+
+class Service:
+    """An AI service that answers by the key it is asked with."""
+
+    def __enter__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                status, reply = REPLIES[self.headers["Authorization"].rsplit("-", 1)[1]]
+                body = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        if self.thread.is_alive():
+            self.server.shutdown()
+            self.thread.join()
+            self.server.server_close()
+
+
+@test("keys")
+def _():
+    with Service() as service, Millrace(
+            env={"MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_URL": service.url}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        root = admin(m, "root")
+        keys = {word: root("POST", "/api/admin/keys", {"key": f"sk-0123456789-{word}"}).body["id"]
+                for word in REPLIES}
+        try_keys(root, keys)
+        rest(m, root, keys["works"])
+        cap(root, keys["works"])
+        delete(m, root, keys["poor"])
+        service.__exit__()
+        r = root("POST", f"/api/admin/keys/{keys['works']}/test").body
+        ok(r["outcome"] == "unreachable" and r["status"] is None and r["words"],
+           "a service that is away", r)
+
+
+def listed(root, kid):
+    return next(k for k in root("GET", "/api/admin/keys").body["keys"] if k["id"] == kid)
+
+
+def try_keys(root, keys):
+    for word, outcome, status, words in (
+            ("works", "works", 200, None),
+            ("stranger", "refused", 401, "its answer repeats the key"),
+            ("poor", "no_money", 402, "Please recharge"), ("busy", "limited", 429, "slow down"),
+            ("spent", "no_money", 429, "quota"), ("moved", "failed", 404, "no such model"),
+            ("portal", "failed", 200, "")):
+        r = root("POST", f"/api/admin/keys/{keys[word]}/test").body
+        equal((r["outcome"], r["status"], r["words"]), (outcome, status, words), f"a key: {word}")
+        ok(word not in r["key"] and r["key"] == listed(root, keys[word])["key"], "masked alike", r)
+    equal({k["state"] for k in root("GET", "/api/admin/keys").body["keys"]}, {"active"},
+          "a test changes nothing")
+    row = root.audit("?action=key.test")[-1]
+    equal((row["target"], row["after"]), (str(keys["works"]), {"state": "works"}), "noted")
+    equal(root("POST", "/api/admin/keys/999/test").status, 404, "no such key")
+    other = root("POST", "/api/admin/keys",
+                 {"key": "sk-0123456789-works", "service": "embedding"}).body["id"]
+    equal(root("POST", f"/api/admin/keys/{other}/test").error[0], 409,
+          "one of a service that is not called")
+
+
+def shown(root, kid):
+    """The state of a key, in its list and in the overview."""
+    there = [k for k in root("GET", "/api/admin/overview").body["keys"] if k["id"] == kid]
+    return (listed(root, kid)["state"], there[0]["state"] if there else None)
+
+
+def rest(m, root, kid):
+    link = redis_link(m)
+    link("HSET", f"sys:window:{kid}", "rest", 10 ** 14)
+    link("HSET", "sys:keyring:errors", kid, "1 rests status 429: it rests for 600000 ms")
+    ok(wait_for(lambda: shown(root, kid) == ("resting", "resting"), 5), "a key that rests",
+       shown(root, kid))
+    equal(listed(root, kid)["last_error"], "status 429: it rests for 600000 ms", "and why")
+    r = root("POST", f"/api/admin/keys/{kid}/wake").body
+    equal((r["state"], r["rests_ms"], r["last_error"]), ("active", 0, None), "is woken")
+    ok(wait_for(lambda: shown(root, kid) == ("active", "active"), 5), "as the overview says",
+       shown(root, kid))
+    equal(root.audit("?action=key.wake")[0]["target"], str(kid), "noted")
+
+
+def cap(root, kid):
+    change = lambda **what: root("POST", f"/api/admin/keys/{kid}", what).body
+    equal(change(day_cap=0)["state"], "capped", "a key whose cap is used up")
+    ok(wait_for(lambda: shown(root, kid) == ("capped", "capped"), 5), "as the overview says",
+       shown(root, kid))
+    r = change(day_cap=None)
+    equal((r["state"], r["day_cap"]), ("active", None), "null clears the cap")
+    equal(change(active=False)["state"], "off", "one that is off")
+    ok(wait_for(lambda: shown(root, kid) == ("off", "off"), 5), "as the overview says",
+       shown(root, kid))
+    equal(change(active=True)["state"], "active", "and on again")
+    equal(root("POST", f"/api/admin/keys/{kid}", {"active": None}).error,
+          (400, "invalid", "active"), "null is no value elsewhere")
+
+
+def delete(m, root, kid):
+    link = redis_link(m)
+    link("HSET", "sys:keyring:errors", kid, "1 refused status 401: it was switched off")
+    sql(m, f"UPDATE api_list SET is_active = 0 WHERE api_index = {kid}")
+    ok(wait_for(lambda: shown(root, kid) == ("refused", "refused"), 5), "a refused key",
+       shown(root, kid))
+    equal(root("DELETE", f"/api/admin/keys/{kid}").status, 200, "is deleted")
+    equal(sql(m, f"SELECT COUNT(*) FROM api_list WHERE api_index = {kid}"), [["0"]], "in MySQL")
+    equal(link("HGET", "sys:keyring:errors", kid), None, "with its errors")
+    ok(wait_for(lambda: kid not in [k["id"] for k in
+                                    root("GET", "/api/admin/overview").body["keys"]], 5),
+       "and is not in the overview")
+    row = root.audit("?action=key.delete")[0]
+    equal((row["target"], row["before"]["active"], row["after"]), (str(kid), False, None),
+          "the audit log knows that it was")
+    ok("sk-0123456789-poor" not in json.dumps(root.audit("?limit=200")) + m.log(),
+       "not what it was")
+    equal(root("DELETE", f"/api/admin/keys/{kid}").status, 404, "once")
+
+
+@test("a stopped account")
+def _():
+    with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "300", "MILLRACE_NODES": "1"}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        root, asher, basil = admin(m, "root"), person(m, "asher"), person(m, "basil")
+        commands(m, basil)
+        root("POST", "/api/admin/switches", {"name": "new_runs", "on": False})
+        qid, _ = submit(asher, 100)
+        equal(asher("POST", f"/api/queries/{qid}/pause").body["state"], "PAUSED", "a run")
+        sql(m, "UPDATE query_log SET reason = 'the account needs the operator'"
+               f" WHERE query_id = '{qid}'")
+        stop(m, root, asher)
+        release(m, root, asher, qid)
+
+
+def commands(m, basil):
+    r = cli(m, "user", "list")
+    lines = [line.split("\t") for line in r.stdout.splitlines()]
+    equal([line[1:5] for line in lines if line[1] in ("asher", "basil")],
+          [["asher", "10", "100000.00", "active"], ["basil", "10", "100000.00", "active"]],
+          "user list", r)
+    names = lambda *args: [u["username"] for u in
+                           json.loads(cli(m, "user", "list", "--json", *args).stdout)["users"]]
+    equal(names("--find", "BA"), ["basil"], "by the start of a name, in any case")
+    equal(names("--find", "a_"), [], "no pattern")
+    equal(names("--state", "stopped"), [], "by state")
+    cli(m, "user", "ban", "basil")
+    equal(names("--state", "banned"), ["basil"], "by another")
+    cli(m, "user", "unban", "basil")
+    equal(cli(m, "user", "list", "--state", "fine").returncode, 2, "there is no such state")
+    r = cli(m, "user", "permission", "basil", "3")
+    equal((r.returncode, basil.login("basil").status, basil.me().body["permission"]), (0, 200, 3),
+          "user permission", r)
+    for n in ("-1", "1001", "many"):
+        equal(cli(m, "user", "permission", "basil", n).returncode, 2, f"not {n}")
+    r = cli(m, "user", "permission", "cora", "3")
+    ok(r.returncode == 1 and 'no user "cora"' in r.stderr, "of nobody", r)
+
+
+def stop(m, root, asher):
+    """As if MySQL had been restored from a backup of yesterday."""
+    link = redis_link(m)
+    me = asher.me().body
+    equal((me["account"], me["account_why"], me["account_since"]), ("active", None, None),
+          "an account that works")
+    link("HSET", f"user:{asher.uid}:ledger", "synced", 99)
+    link("HDEL", f"user:{asher.uid}:ledger", "run")
+    r = asher.me()
+    ok(r.status == 200 and r.body["account"] == "stopped" and r.body["balance"] == "100000.00" and
+       "operator" in r.body["account_why"] and r.body["account_since"], "is stopped, not broken", r)
+    r = root("GET", f"/api/admin/users/{asher.uid}")
+    ok(r.status == 200 and r.body["account"] == "stopped" and
+       "MySQL is older than Redis" in r.body["account_why"] and r.body["account_since"],
+       "admins see what it is about", r)
+    r = cli(m, "user", "list", "--state", "stopped")
+    ok(r.stdout.split("\t")[1:2] == ["asher"], "so does the operator", r)
+
+
+def release(m, root, asher, qid):
+    link = redis_link(m)
+    r = cli(m, "user", "release", "asher")
+    ok(r.returncode == 1 and "older: MySQL is older than Redis" in r.stderr and
+       "to do: restore MySQL" in r.stderr and '"asher" is not released' in r.stderr,
+       "it is not released while something is off, which is said", r)
+    equal(view(asher, qid)["state"], "PAUSED", "its run waits")
+    sql(m, f"UPDATE user_info SET balance = balance + 1 WHERE uid = {asher.uid}")
+    link("HSET", f"user:{asher.uid}:ledger", "synced", 0)
+    r = cli(m, "user", "release", "asher")
+    ok(r.returncode == 1 and "log: " in r.stderr and "100001.00 is there" in r.stderr,
+       "nor with a balance that the log does not explain", r)
+    equal(view(asher, qid)["state"], "PAUSED", "its run waits")
+    sql(m, f"UPDATE user_info SET balance = balance - 1 WHERE uid = {asher.uid}")
+    link("RPUSH", f"billing_queue:{asher.uid}", "no record")
+    r = cli(m, "user", "release", "asher")
+    ok(r.returncode == 1 and "not released" in r.stderr, "nor with a record that is none", r)
+    link("DEL", f"billing_queue:{asher.uid}")
+    r = cli(m, "user", "release", "asher")
+    ok(r.returncode == 0 and "asher is released, and has 100000.00" in r.stdout and
+       "1 paused run" in r.stdout, "when all adds up", r)
+    equal(asher.me().body["account"], "active", "the account works")
+    ok(view(asher, qid)["state"] in ("RUNNING", "DONE"), "its run goes on", view(asher, qid))
+    equal([a["action"] for a in root.audit(f"?user={asher.uid}&limit=2")],
+          ["run.resume", "user.release"], "noted")
+    equal(cli(m, "user", "list", "--state", "stopped").stdout, "", "none is stopped")
+    equal(cli(m, "user", "release", "asher").returncode, 0, "once more changes nothing")
+
+
+run_tests()
