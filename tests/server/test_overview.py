@@ -283,7 +283,7 @@ def prompts(m, root, path):
 def _():
     path = os.path.join(folder(), "prompt.txt")
     with open(path, "w") as f:
-        f.write("Judge this: {{question}}")
+        f.write("Judge this.\nQuestion: {{question}}")
     with Sim("--latency-ms", "300") as sim, server(sim, MILLRACE_AI_PROMPT_FILE=path) as m:
         root, worker = admin(m, "root"), user(m, "worker")
         qid = begin_run(root, worker, 4)

@@ -66,8 +66,10 @@ static int compare(struct task *t, const struct runs *r, const struct run_row *r
     int64_t needed = e == RUN_RESUME ? least(n.dearest, all) : n.cheapest;
     all = e == RUN_RESUME ? all : least(all, v->failed * n.dearest);
     int err = ledger_balance(t, r->ledger, row->uid, &balance, &degraded);
-    if (err || degraded || balance >= needed)
-        return err;
+    if (err || degraded) /* not known: what the run meets then, it says itself */
+        return err == ERR_CANCELED ? err : 0;
+    if (balance >= needed)
+        return 0;
     return refuse(t, needed, all > needed ? all : needed, balance);
 }
 
