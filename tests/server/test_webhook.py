@@ -69,7 +69,8 @@ def _():
         shutil.copy(ours + ".crt", trusted)
         m.send_signal(signal.SIGHUP)
         hook.told(f"key:{kid}", ["begun"])
-        root("POST", f"/api/admin/keys/{kid}", {"active": False})
+        r = root("POST", f"/api/admin/keys/{kid}", {"active": False})
+        equal(r.status, 200, "an admin decides", r)
         hook.told(f"key:{kid}", ["begun", "ended"])
         money_off(m, root, hook)
 

@@ -89,8 +89,9 @@ struct permits_state {
  * the AI service refused it), off (by an admin), capped (a cap is used up), resting, active. */
 #define PERMITS_WORDS "active|off|refused|resting|capped"
 const char *permits_word(const struct permits_state *s);
-/* Has api_list been read at all, and is a key of it needed? */
+/* Has api_list been read at all? */
 bool permits_looked(const struct permits *k);
+bool permits_keyless(const struct permits *k); /* the service needs no key */
 /* As of the last look at api_list, over all nodes, by number, in the task's arena. */
 MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_state **out,
                               size_t *count);

@@ -85,7 +85,12 @@ static void read_state(const struct redis_reply *const *r, int64_t now_ms, struc
 
 bool permits_looked(const struct permits *k)
 {
-    return k->looked && !k->keyless;
+    return k->looked;
+}
+
+bool permits_keyless(const struct permits *k)
+{
+    return k->keyless;
 }
 
 int permits_look(struct task *t, struct redis *redis, struct permits_state *keys, size_t count)

@@ -174,8 +174,10 @@ static void test_refused(struct task *t, void *arg)
     struct ai_answer answer;
     world_open(t, &w);
     w.embedding.refuses = true;
-    is_int(ask_service(t, w.embedding_ai, NULL, &answer), ERR_UNAVAILABLE,
-           "its only key is refused");
+    int64_t old = task_deadline(t, 1500);
+    is_int(ask_service(t, w.embedding_ai, NULL, &answer), ERR_TIMEOUT,
+           "its only key is refused: it waits for another one");
+    task_deadline_restore(t, old);
     ok(str_find(buf_str(&w.embedding.keys), STR("sk-chat")) < 0, "no other key is tried");
     is_int(ask_service(t, w.chat_ai, NULL, &answer), 0, "the chat goes on");
     is_int(sql_number(t, &w.node, "SELECT COUNT(*) FROM api_list WHERE is_active"), 2,

@@ -78,7 +78,7 @@ static int read_keys(struct task *t, struct permits *p, struct standing_whole *w
     int err = permits_states(t, p, &keys, &count);
     if (err)
         return err;
-    w->keys.known = permits_looked(p);
+    w->keys.known = permits_looked(p) && !permits_keyless(p);
     for (size_t i = 0; i < count; i++)
         count_key(w, &keys[i], loop_wall_ms(task_loop(t)));
     return 0;
