@@ -11,7 +11,7 @@ from harness import sql
 
 KINDS, SCOPES = ("csv", "bib", "ris"), ("relevant", "all")
 FILE_S = 300  # so long is one that is READY held
-VERDICTS = {"relevant": True, "not relevant": False, "failed": None}
+VERDICTS = {"relevant": True, "not relevant": False, "failed": None, "not judged": None}
 
 
 @dataclass
@@ -121,17 +121,23 @@ def rows_of_csv(body):
     if not body.startswith(b"\xef\xbb\xbf") or not body.endswith(b"\r\n"):
         raise ValueError("it does not begin, or end, as a CSV file of ours")
     rows = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
-    if rows[0][0] != "doi" or {len(r) for r in rows} != {8}:
+    if rows[0][0] != "doi" or {len(r) for r in rows} != {9}:
         raise ValueError("its columns are others")
     return [(r[0], VERDICTS[r[5]]) for r in rows[1:]]
 
 
+MARK = b"% the verdict on the next entry is simulated: "
+
+
 def rows_of_bib(body, corpus):
-    """[(DOI,)]: every byte belongs to an entry as it is stored, or stands between two."""
+    """[(DOI,)]: every byte belongs to an entry as it is stored, or stands between two, or to the
+    mark of a verdict of the simulated AI."""
     found, at = [], 0
     while True:
         while body[at:at + 1].isspace():
             at += 1
+        if body.startswith(MARK, at):
+            at = body.index(b"\n", at) + 1
         if at == len(body):
             return found
         dois = corpus.by_key.get(body[at:body.find(b",", at)], ())
