@@ -24,7 +24,8 @@ def money_off(m, root, hook):
     link, nobody = redis_link(m), "999999"
     link("SET", "sys:drift", "1234 2")
     link("SET", "sys:audited", int(time.time() * 1000))
-    link("RPUSH", f"billing_queue:{nobody}", *["x"] * 6)
+    records = [f'{{"seq":{i},"timestamp":1,"kind":"charge","cost":1}}' for i in range(1, 7)]
+    link("RPUSH", f"billing_queue:{nobody}", *records)
     link("ZADD", "sys:billing", int(time.time() * 1000), nobody)
     hook.told("drift", ["begun"])
     billing = overview(root)["billing"]

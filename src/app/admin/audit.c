@@ -37,6 +37,7 @@ static const struct api_field state_fields[] = {
     {"password", API_TEXT, .optional = true},
     {"role", API_TEXT, .optional = true},
     {"state", API_TEXT, .optional = true},
+    {"record", API_TEXT, .optional = true, .about = "of a charge, that could not be read"},
     {"on", API_BOOL, .optional = true},
     {"drained", API_BOOL, .optional = true},
     {"prompt", API_TEXT, .optional = true},

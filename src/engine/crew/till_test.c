@@ -214,9 +214,9 @@ static void test_ledger_broken(struct task *t, void *arg)
     for (int i = 0; i < 3; i++)
         check(give(t, &d, &s[i], i, 10) == 0);
     for (int i = 0; i < 3; i++)
-        is_int(till_wait(t, &d.till, &s[i]), ERR_REFUSED, "a verdict is refused");
+        is_int(till_wait(t, &d.till, &s[i]), ERR_INTERNAL, "a verdict is refused");
     check(group_join(t, &d.clerks) == 0);
-    ok(d.refusals == 1 && d.refusal == ERR_REFUSED && *d.words, "refused is called once, with: %s",
+    ok(d.refusals == 1 && d.refusal == ERR_INTERNAL && *d.words, "refused is called once, with: %s",
        d.words);
     ok(results(t, &d) == 0 && judged == 0, "nothing is recorded");
     say(t, &d.n, STR("DEL"), queue, STR_NULL, STR_NULL);

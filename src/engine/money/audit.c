@@ -35,6 +35,7 @@ struct look {
     bool open;
     int64_t cents, seq, synced, move, records, records_cents;
     int64_t moves_cents; /* of moves that Redis has not applied */
+    int64_t aside;       /* records that could not be read */
 };
 
 #define COLUMNS "u.uid, CAST(u.balance * 100 AS SIGNED), u.billed_seq, u.move_no"
@@ -70,15 +71,15 @@ static int look_at(struct task *t, const struct audit *a, const struct audit_row
 {
     struct arena *m = task_arena(t);
     struct generation now = generation_now(a->redis);
-    int64_t v[7];
+    int64_t v[8];
     struct sql_rows r;
     int err =
-        SCRIPT_NUMBERS(t, a->redis, audit_look, 7, v, .balance = key_balance(m, row->uid),
+        SCRIPT_NUMBERS(t, a->redis, audit_look, 8, v, .balance = key_balance(m, row->uid),
                        .ledger = key_ledger(m, row->uid), .queue = key_billing_queue(m, row->uid),
-                       .billed_seq = str_int(m, row->billed_seq));
+                       .aside = key_aside(m, row->uid), .billed_seq = str_int(m, row->billed_seq));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-    *out = (struct look){now, v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0};
+    *out = (struct look){now, v[0] == 1, v[1], v[2], v[3], v[4], v[5], v[6], 0, v[7]};
     if (!out->open || out->move >= row->move_no)
         return 0;
     err = sql_call(t, a->sql, &r,
@@ -153,6 +154,21 @@ static void report_money(struct task *t, struct audit_state *s, const struct aud
                                    (long long)k->records, (long long)records)};
         audit_report(s, &f);
     }
+}
+
+static int report_aside(struct task *t, struct audit_state *s, int64_t uid)
+{
+    const struct str *list;
+    size_t count = 0;
+    int err = ledger_aside(t, s->audit->ledger, uid, &list, &count);
+    for (size_t i = 0; !err && i < count; i++) {
+        const struct audit_finding f = {
+            .uid = uid,
+            .what = "aside",
+            .detail = arena_printf(task_arena(t), "a record cannot be read: %.200s", list[i].p)};
+        audit_report(s, &f);
+    }
+    return err;
 }
 
 static bool same_row(const struct audit_row *a, const struct audit_row *b)
@@ -270,6 +286,8 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
         if (!err && settled && !adds_up(&row, &k))
             report_money(t, s, &row, &k);
     }
+    if (!err && k.aside)
+        err = report_aside(t, s, row.uid);
     if (!err && settled && k.seq >= row.billed_seq) /* else ledger_repair is due: records lost */
         err = check_results(t, s, &row, &k, &known, &settled);
     if (!err && a->deep)
@@ -288,6 +306,15 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
 
 /* --- all --- */
 
+/* A user whose money cannot be read is a finding, and the others are checked. */
+static int report_unreadable(struct task *t, struct audit_state *s, int64_t uid, int err)
+{
+    if (!err || err_is_outage(err))
+        return err;
+    audit_report(s, &(struct audit_finding){.uid = uid, .what = "store", .detail = task_error(t)});
+    return 0;
+}
+
 static int check_page(struct task *t, struct audit_state *s, int64_t *uid, size_t *count)
 {
     struct sql_rows r;
@@ -300,7 +327,7 @@ static int check_page(struct task *t, struct audit_state *s, int64_t *uid, size_
     for (size_t i = 0; !err && i < r.count; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
         *uid = sql_row(&r, i)[0].i;
-        err = check_user(t, s, row_of(sql_row(&r, i)));
+        err = report_unreadable(t, s, *uid, check_user(t, s, row_of(sql_row(&r, i))));
         arena_reset(task_arena(t), mark);
     }
     return err;

@@ -5,6 +5,7 @@
  *   - the balance in Redis is that of MySQL less the records and moves that are under way, and no
  *     record is missing between the two;
  *   - MySQL is not older than Redis; if it is, the user is closed to charges;
+ *   - no record is aside because it could not be read;
  *   - every charge that was not reversed has its result: in Redis, or in search_result once its run
  *     is archived.
  * There is no snapshot across both stores. So a mismatch is read again until the sums agree, or
@@ -23,7 +24,7 @@
 
 struct audit_finding {
     int64_t uid;
-    const char *what;        /* "log", "redis", "records", "older", "result" */
+    const char *what;        /* "log", "redis", "records", "older", "result", "aside", "store" */
     int64_t expected, found; /* cents; "records" and "older": numbers of records or moves */
     int64_t cents;           /* that are off, never negative */
     const char *detail;      /* for people */

@@ -88,23 +88,20 @@ int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_mov
 
 /* --- 3 --- */
 
-/* The record from after its seq on, which the script adds. */
-static struct str record_tail(struct task *t, const struct ledger_move *m)
+struct str ledger_deduction_text(struct task *t, int64_t cents, struct str request_id)
 {
-    struct buf json;
-    struct json_writer w;
-    buf_init(&json);
-    jw_init(&w, &json);
-    jw_object(&w);
-    jw_put_int(&w, "timestamp", loop_wall_ms(task_loop(t)));
-    jw_put_str(&w, "kind", STR("deduction"));
-    jw_put_int(&w, "cost", m->cents);
-    jw_put_str(&w, "request_id", m->request_id);
-    jw_end_object(&w);
-    struct str all = buf_str(&json);
-    struct str tail = str_dup(task_arena(t), str_from(all.p + 1, all.n - 1));
-    buf_release(&json);
-    return tail;
+    struct buf b;
+    buf_init(&b);
+    buf_add_lit(&b, ",\"timestamp\":");
+    buf_add_int(&b, loop_wall_ms(task_loop(t)));
+    buf_add_lit(&b, ",\"kind\":\"deduction\",\"cost\":");
+    buf_add_int(&b, cents);
+    buf_add_lit(&b, ",\"request_id\":\"");
+    json_escape(&b, request_id);
+    buf_add_char(&b, '"');
+    struct str text = str_dup(task_arena(t), buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
 int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
@@ -124,7 +121,7 @@ int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
                          .deductions = key_deductions(a, m->uid),
                          .generation = generation_str(&look->generation), .synced = look->synced,
                          .cents = str_int(a, m->cents), .request_id = m->request_id,
-                         .record = record_tail(t, m));
+                         .record = ledger_deduction_text(t, m->cents, m->request_id));
     if (!err)
         *status = out[0];
     return err;

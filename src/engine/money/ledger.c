@@ -114,8 +114,8 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const struct 
     int err =
         SCRIPT_NUMBERS(t, l->redis, ledger_load, 5, out, .balance = key_balance(a, uid),
                        .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid),
-                       .generation = generation_str(g), .cents = str_int(a, row->cents),
-                       .billed_seq = str_int(a, row->billed_seq),
+                       .aside = key_aside(a, uid), .generation = generation_str(g),
+                       .cents = str_int(a, row->cents), .billed_seq = str_int(a, row->billed_seq),
                        .move_no = str_int(a, row->move_no), .repaired = str_int(a, row->repaired));
     if (err)
         return err;
@@ -131,6 +131,11 @@ int ledger_load_row(struct task *t, struct ledger *l, int64_t uid, const struct 
             "user %lld: balance not loaded: unsynced records exceed the MySQL balance by "
             "%lld cents; compare billing_queue with billing_log",
             (long long)uid, (long long)-out[1]);
+    case -3: /* the syncer alarms, once */
+        return task_fail(t, ERR_INTERNAL,
+                         "user %lld has a billing record that cannot be read; it is not charged "
+                         "until the operator has looked at it (millrace user release)",
+                         (long long)uid);
     default:
         return 0;
     }

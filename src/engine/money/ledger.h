@@ -1,7 +1,8 @@
 /* ledger.h -- what a user may spend, and the record of what was spent.
  *
- * Owns user:<uid>:balance, user:<uid>:ledger, billing_queue:<uid>, the tables billing_log,
- * ledger_request and ledger_outbox, and the money in user_info. Money is an int64_t of cents.
+ * Owns user:<uid>:balance, user:<uid>:ledger, user:<uid>:aside, billing_queue:<uid>, the tables
+ * billing_log, ledger_request and ledger_outbox, and the money in user_info. Money is an int64_t of
+ * cents.
  *
  * Two ways, two counters:
  *   - moves are made in MySQL (recharges): row of billing_log, balance and move_no in one
@@ -94,6 +95,13 @@ MUST_CHECK int ledger_sync(struct task *t, struct ledger *l, int64_t uid);
 /* Drops the balance of a user from Redis if it is what MySQL has; else ERR_CONFLICT after a sync,
  * and the caller retries later. */
 MUST_CHECK int ledger_let_go(struct task *t, struct ledger *l, int64_t uid);
+
+/* Records that could not be read, any bytes: they are aside, and the user is not charged. */
+MUST_CHECK int ledger_aside(struct task *t, struct ledger *l, int64_t uid, const struct str **out,
+                            size_t *count);
+/* Gives one up: what it took goes back to the user. When none is left, the balance can be
+ * loaded. */
+MUST_CHECK int ledger_write_off(struct task *t, struct ledger *l, int64_t uid, struct str record);
 
 /* Records of all users that are not in MySQL yet: read from Redis alone, so available while MySQL
  * is down. */

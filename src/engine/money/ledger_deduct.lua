@@ -7,7 +7,7 @@
 --   arg synced: of the ledger, then; '' where absent
 --   arg cents
 --   arg request_id
---   arg record: as JSON, from after its opening brace and seq
+--   arg record: as JSON, from after its seq to before its closing brace
 -- A request that is taken already has its id in the deductions until its record is in MySQL; after
 -- that MySQL knows it. A node that asked MySQL before, and comes here after, could take it twice:
 -- so the record is refused if any record was trimmed since.
@@ -32,6 +32,6 @@ end
 local left = redis.call('DECRBY', KEYS.balance, ARGV.cents)
 local seq = redis.call('HINCRBY', KEYS.ledger, 'seq', 1)
 local number = string.format('%.0f', seq)
-redis.call('RPUSH', KEYS.queue, '{"seq":' .. number .. ',' .. ARGV.record)
+redis.call('RPUSH', KEYS.queue, '{"seq":' .. number .. ARGV.record .. '}')
 redis.call('HSET', KEYS.deductions, ARGV.request_id, number)
 return {1, left, seq}

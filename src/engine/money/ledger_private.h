@@ -91,7 +91,9 @@ MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
 /* The other half: applies moves up to move_no, and takes the row of the outbox away. */
 MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, int64_t move_no);
 
-/* deduct.c. What was seen in Redis before MySQL was asked. */
+/* deduct.c. The record of a deduction, as ledger_record_text takes it. */
+struct str ledger_deduction_text(struct task *t, int64_t cents, struct str request_id);
+/* What was seen in Redis before MySQL was asked. */
 struct ledger_look {
     bool loaded; /* in generation */
     struct generation generation;
@@ -114,17 +116,26 @@ MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct
 MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
                            const struct ledger_look *look, int64_t *status);
 
-/* sync.c */
+/* record.c */
 struct ledger_record {
     int64_t seq, at_ms, cents;
     struct str kind, qid, doi, request_id; /* p == NULL: none */
 };
+/* False: it is no record, or its checksum is wrong. *out borrows from scratch and text. */
+bool ledger_record_read(struct arena *scratch, struct str text, struct ledger_record *out);
+/* text: the record from after the digits of its seq on, without its sum and closing brace. */
+uint32_t ledger_record_sum(struct str text);
+struct str ledger_record_text(struct task *t, int64_t seq, struct str text);
+
+/* sync.c */
 struct ledger_batch {
     int64_t uid;
     struct generation generation; /* in which they were read */
     size_t count;
     struct ledger_record *records;
-    int64_t synced, move; /* of the ledger, then */
+    struct str unreadable; /* the record after these; p == NULL: all could be read */
+    int64_t readable_seq, readable_distance; /* of the next one that can be read; 0: none */
+    int64_t synced, move;                    /* of the ledger, then */
     /* after the transaction: */
     bool older;          /* MySQL is older than Redis; nothing was done */
     bool fenced;         /* false: MySQL has another generation; nothing was done */
@@ -134,6 +145,9 @@ struct ledger_batch {
 MUST_CHECK int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid,
                                  struct ledger_batch *out);
 MUST_CHECK int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b);
+/* aside.c: b->unreadable goes aside. *done: the queue can be read again. */
+MUST_CHECK int ledger_put_aside(struct task *t, struct ledger *l, const struct ledger_batch *b,
+                                bool *done);
 struct str ledger_datetime(struct task *t, int64_t at_ms); /* for a DATETIME(3) */
 MUST_CHECK int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_seq);
 

@@ -1,7 +1,6 @@
 /* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the
  * balance and billed_seq, then trim what is at most billed_seq. Each step is idempotent, on any
  * node, in any order. */
-#include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/money/ledger_private.h"
@@ -14,25 +13,6 @@
 
 /* --- reading --- */
 
-/* Borrows from scratch. */
-static bool parse_record(struct arena *scratch, struct str text, struct ledger_record *out)
-{
-    const struct json *j;
-    if (json_parse(scratch, text, &j, NULL))
-        return false;
-    *out = (struct ledger_record){.kind = json_str(json_get(j, "kind")),
-                                  .qid = json_str(json_get(j, "qid")),
-                                  .doi = json_str(json_get(j, "doi")),
-                                  .request_id = json_str(json_get(j, "request_id"))};
-    bool deduction = str_eq(out->kind, STR("deduction"));
-    if (!json_int(json_get(j, "seq"), &out->seq) || out->seq < 1 ||
-        !json_int(json_get(j, "timestamp"), &out->at_ms) || out->at_ms < 0 ||
-        out->at_ms > INT64_MAX / 1000 || !json_int(json_get(j, "cost"), &out->cents) ||
-        out->cents < 0 || out->cents > LEDGER_BALANCE_MAX)
-        return false;
-    return deduction ? out->request_id.p != NULL : str_eq(out->kind, STR("charge"));
-}
-
 /* last: the value of the previous record, most often the same. */
 static struct str keep(struct arena *a, struct str s, struct str last)
 {
@@ -41,19 +21,18 @@ static struct str keep(struct arena *a, struct str s, struct str last)
     return last.p && str_eq(s, last) ? last : str_dup(a, s);
 }
 
-/* The JSON trees of a whole batch would take more memory than the rest of the node. */
-static bool read_records(struct arena *a, const struct redis_reply *r, struct ledger_batch *out)
+/* Up to the first that cannot be read. The JSON trees of a whole batch would take more memory than
+ * the rest of the node. */
+static void read_records(struct arena *a, const struct redis_reply *r, struct ledger_batch *out)
 {
     struct arena scratch;
     struct ledger_record last = {.seq = 0};
-    bool right = true;
     arena_init(&scratch);
     out->records = ARENA_ARRAY(a, struct ledger_record, r->count + 1);
     for (size_t i = 0; i < r->count; i++) {
         struct ledger_record *record = &out->records[i];
         arena_reset(&scratch, (struct arena_mark){0});
-        right = parse_record(&scratch, r->items[i]->str, record);
-        if (!right)
+        if (!ledger_record_read(&scratch, r->items[i]->str, record))
             break;
         record->kind = keep(a, record->kind, last.kind);
         record->qid = keep(a, record->qid, last.qid);
@@ -63,7 +42,23 @@ static bool read_records(struct arena *a, const struct redis_reply *r, struct le
         out->count++;
     }
     arena_release(&scratch);
-    return right;
+}
+
+/* The record that cannot be read, and the next one that can: its place tells its seq. */
+static void pass_unreadable(const struct redis_reply *r, struct ledger_batch *out)
+{
+    struct arena scratch;
+    struct ledger_record next;
+    arena_init(&scratch);
+    out->unreadable = r->items[out->count]->str;
+    for (size_t i = out->count + 1; out->readable_seq == 0 && i < r->count; i++) {
+        arena_reset(&scratch, (struct arena_mark){0});
+        if (!ledger_record_read(&scratch, r->items[i]->str, &next))
+            continue;
+        out->readable_seq = next.seq;
+        out->readable_distance = (int64_t)(i - out->count);
+    }
+    arena_release(&scratch);
 }
 
 /* Counters first: they came from MySQL, so a later read of the row must not be older. */
@@ -114,12 +109,9 @@ int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledg
     for (int i = 0; i < 2; i++)
         if (replies[i]->type == REDIS_STRING)
             (void)str_to_i64(replies[i]->str, i == 0 ? &out->synced : &out->move);
-    if (!read_records(task_arena(t), r, out))
-        return ledger_alarm(
-            t, l,
-            "user %lld: billing_queue has a record that cannot be parsed: %.*s; records "
-            "of this user are not synced until it is corrected",
-            (long long)uid, STR_ARG(r->items[out->count]->str));
+    read_records(task_arena(t), r, out);
+    if (out->count < r->count)
+        pass_unreadable(r, out);
     return 0;
 }
 
@@ -291,6 +283,10 @@ static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken,
 {
     struct ledger_batch b;
     int err = ledger_batch_read(t, l, uid, &b);
+    if (!err && b.unreadable.p) {
+        *more = true; /* it is read again, without that record */
+        return ledger_put_aside(t, l, &b, taken);
+    }
     if (!err && b.count)
         err = ledger_batch_write(t, l, &b);
     if (err)

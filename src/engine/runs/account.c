@@ -1,5 +1,6 @@
 #include "engine/runs/account.h"
 
+#include "base/json.h"
 #include "engine/money/ledger.h"
 #include "engine/people/user.h"
 
@@ -31,6 +32,35 @@ int account_look(struct task *t, const struct runs *r, int64_t uid, struct accou
 }
 
 /* --- release --- */
+
+static int write_off(struct task *t, const struct runs *r, int64_t uid, const struct admin_deed *by,
+                     struct account_release *x)
+{
+    const struct str *list;
+    size_t count = 0;
+    int err = ledger_aside(t, r->ledger, uid, &list, &count);
+    for (size_t i = 0; !err && i < count; i++) {
+        struct admin_deed d = *by;
+        struct buf b;
+        struct json_writer w;
+        jw_begin(&w, &b);
+        jw_put_str(&w, "record", admin_audit_cut(list[i]));
+        d.action = "user.write_off";
+        d.before = jw_finish(&w, task_arena(t));
+        err = admin_audit_note(t, r->sql, &d);
+        if (!err)
+            err = ledger_write_off(t, r->ledger, uid, list[i]);
+        x->written_off += !err;
+    }
+    return err;
+}
+
+/* Records that cannot be read go aside; other contradictions are for the audit to tell. */
+static int sync_first(struct task *t, const struct runs *r, int64_t uid)
+{
+    int err = ledger_sync(t, r->ledger, uid);
+    return err == ERR_INTERNAL || err == ERR_REFUSED ? 0 : err;
+}
 
 static int audit(struct task *t, const struct runs *r, int64_t uid, struct account_release *x)
 {
@@ -78,7 +108,15 @@ int account_release(struct task *t, const struct runs *r, int64_t uid, const str
     bool degraded = false;
     struct admin_deed d = *by;
     d.user_uid = uid;
-    int err = audit(t, r, uid, x);
+    struct account_state was;
+    int err = sync_first(t, r, uid);
+    if (!err)
+        err = account_look(t, r, uid, &was);
+    x->was_stopped = !err && was.stopped;
+    if (!err && x->write_off)
+        err = write_off(t, r, uid, &d, x);
+    if (!err)
+        err = audit(t, r, uid, x);
     if (!err)
         err = ledger_sync(t, r->ledger, uid);
     if (!err)

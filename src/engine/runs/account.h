@@ -25,19 +25,22 @@ MUST_CHECK int account_look(struct task *t, const struct runs *r, int64_t uid,
                             struct account_state *out);
 
 struct account_release {
+    bool write_off; /* records that cannot be read are given up: what they took is the user's */
     /* The audit of the user, told as audit_run tells it. */
     void (*found)(void *arg, const struct audit_finding *f);
     void *arg;
     /* afterwards: */
     struct audit_report report;
+    bool was_stopped;
+    int64_t written_off;  /* records */
     int64_t cents;        /* the balance */
     int64_t runs_resumed; /* of those that were paused for it */
     int64_t runs_waiting; /* those that stay so: the user is banned */
 };
 /* Audits the user. If everything adds up, syncs its records, loads its balance, and resumes the
  * runs that were paused for it; each is noted. ERR_CONFLICT: there are findings, or the money kept
- * changing; nothing was changed. ERR_INTERNAL, ERR_REFUSED: the ledger cannot be read or written;
- * task_error says why, and no run was resumed. Idempotent. */
+ * changing; nothing was changed, but for records that were written off. ERR_INTERNAL, ERR_REFUSED:
+ * the ledger cannot be read or written; task_error says why, and no run was resumed. Idempotent. */
 MUST_CHECK int account_release(struct task *t, const struct runs *r, int64_t uid,
                                const struct admin_deed *by, struct account_release *x);
 #endif

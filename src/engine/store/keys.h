@@ -55,6 +55,7 @@ struct str key_balance(struct arena *a, int64_t uid); /* string: cents; swept */
 struct str key_ledger(struct arena *a, int64_t uid); /* hash: run (generation), seq, synced, move */
 struct str key_billing_queue(struct arena *a, int64_t uid); /* list: records; until synced */
 struct str key_deductions(struct arena *a, int64_t uid);    /* hash: request id -> seq; likewise */
+struct str key_aside(struct arena *a, int64_t uid);         /* list: records that cannot be read */
 /* sorted set: uids that may have records -> when the last was announced, ms since 1970 */
 extern const struct str key_billing;
 extern const struct str key_audit_lock; /* string: token of the node that audits, 60 s */

@@ -13,6 +13,9 @@ static const char about[] =
     "belongs, its balance is loaded again and its runs go on. If not, nothing is changed: it\n"
     "says what is off and what to do about it, and exits with status 1.\n"
     "\n"
+    "A record of a charge that cannot be read is put aside: what it took is not known any more.\n"
+    "--write-off gives it up, and the money is the user's again. The record is in the audit log.\n"
+    "\n"
     "  millrace user list --state stopped\n"
     "  millrace user release asher";
 
@@ -27,6 +30,9 @@ static const struct {
               "and it is computed again from MySQL"},
     {"records", "records are missing in billing_queue:<number> of Redis: restore the append-only "
                 "file of Redis that has them"},
+    {"aside",
+     "if the user shall not pay for what it stands for: millrace user release --write-off"},
+    {"store", "a key of Redis or a table of MySQL is not what it must be: restore it"},
     {"result", "a result that was paid for is missing: restore MySQL and Redis to their newest "
                "state"},
 };
@@ -48,7 +54,11 @@ static void show(void *arg, const struct audit_finding *f)
 
 static void tell(struct task *t, const struct user *u, const struct account_release *x)
 {
-    printf("%.*s is released, and has %s: every cent is where it belongs\n", STR_ARG(u->username),
+    if (x->written_off)
+        printf("%lld record%s written off\n", (long long)x->written_off,
+               x->written_off == 1 ? " is" : "s are");
+    printf("%.*s %s, and has %s: every cent is where it belongs\n", STR_ARG(u->username),
+           x->was_stopped || x->runs_resumed ? "is released" : "was not stopped",
            amount_decimal(task_arena(t), x->cents).p);
     if (x->runs_resumed)
         printf("%lld paused run%s on\n", (long long)x->runs_resumed,
@@ -63,7 +73,7 @@ static int release(struct task *t, struct account *a)
     struct ledger_options l = {.redis = a->db->redis, .sql = a->db->sql, .cache = a->cache};
     struct runs runs = {
         .redis = l.redis, .sql = l.sql, .cache = a->cache, .ledger = ledger_new(&l)};
-    struct account_release x = {.found = show};
+    struct account_release x = {.write_off = *(const bool *)a->arg, .found = show};
     struct user u;
     int err = user_named(t, a, &u);
     if (!err) {
@@ -79,6 +89,10 @@ static int release(struct task *t, struct account *a)
 
 int user_release_main(int argc, char **argv)
 {
-    return account_main((struct command){"user release", "NAME", about, NULL, 0},
-                        &(struct account){.apply = release}, argc, argv);
+    bool write_off = false;
+    const struct opt opts[] = {
+        {"write-off", NULL, "give up records that cannot be read", .flag = &write_off},
+    };
+    return account_main((struct command){"user release", "NAME", about, opts, 1},
+                        &(struct account){.apply = release, .arg = &write_off}, argc, argv);
 }

@@ -740,6 +740,7 @@ export interface Replies {
                 password?: string | null;
                 role?: string | null;
                 state?: string | null;
+                record?: string | null;
                 on?: boolean | null;
                 drained?: boolean | null;
                 prompt?: string | null;
@@ -760,6 +761,7 @@ export interface Replies {
                 password?: string | null;
                 role?: string | null;
                 state?: string | null;
+                record?: string | null;
                 on?: boolean | null;
                 drained?: boolean | null;
                 prompt?: string | null;
