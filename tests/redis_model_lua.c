@@ -1,4 +1,6 @@
 /* Scripts of the model: Lua 5.1, as Redis embeds it, and what goes in and comes out. */
+#include <arpa/inet.h>
+#include <inttypes.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
@@ -190,6 +192,47 @@ const struct redis_reply *redis_model_script(struct redis_model *m, struct arena
     return r;
 }
 
+/* --- the libraries of Redis, as far as scripts use them --- */
+
+static int bit_bxor(lua_State *lua)
+{
+    uint32_t x = (uint32_t)(int64_t)luaL_checknumber(lua, 1);
+    lua_pushnumber(lua, (int32_t)(x ^ (uint32_t)(int64_t)luaL_checknumber(lua, 2)));
+    return 1;
+}
+
+static int bit_tohex(lua_State *lua)
+{
+    char hex[9];
+    snprintf(hex, sizeof hex, "%08" PRIx32, (uint32_t)(int64_t)luaL_checknumber(lua, 1));
+    lua_pushstring(lua, hex);
+    return 1;
+}
+
+/* Of the format ">I4" only. */
+static int struct_unpack(lua_State *lua)
+{
+    struct str s;
+    size_t at = (size_t)luaL_checkinteger(lua, 3);
+    uint32_t v;
+    s.p = luaL_checklstring(lua, 2, &s.n);
+    if (strcmp(luaL_checkstring(lua, 1), ">I4") != 0 || at < 1 || at + 3 > s.n)
+        return luaL_error(lua, "struct.unpack of another format, or of too little");
+    memcpy(&v, s.p + at - 1, sizeof v);
+    lua_pushnumber(lua, ntohl(v));
+    lua_pushinteger(lua, (lua_Integer)at + 4);
+    return 2;
+}
+
+static void open_libraries(lua_State *lua)
+{
+    static const luaL_Reg bits[] = {{"bxor", bit_bxor}, {"tohex", bit_tohex}, {NULL, NULL}};
+    static const luaL_Reg structs[] = {{"unpack", struct_unpack}, {NULL, NULL}};
+    luaL_register(lua, "bit", bits);
+    luaL_register(lua, "struct", structs);
+    lua_settop(lua, 0);
+}
+
 void redis_model_lua_open(struct redis_model *m)
 {
     m->lua = check_memory(luaL_newstate());
@@ -202,6 +245,7 @@ void redis_model_lua_open(struct redis_model *m)
     lua_pushcclosure(m->lua, redis_call_lua, 1);
     lua_setfield(m->lua, -2, "call");
     lua_setglobal(m->lua, "redis");
+    open_libraries(m->lua);
 }
 
 void redis_model_lua_close(struct redis_model *m)

@@ -155,12 +155,20 @@ static const char states[] =
     "-1)}";
 static const struct redis_script script_states = {"states", {states, sizeof states - 1}};
 
+static const char sums[] =
+    "local v, next = struct.unpack('>I4', ARGV[1], 3)\n"
+    "return {bit.tohex(bit.bxor(v, 4503599627370498 % 4294967296)), next,\n"
+    "        bit.bxor(struct.unpack('>I4', ARGV[1], 1), 1), bit.tohex(0)}";
+static const struct redis_script script_sums = {"sums", {sums, sizeof sums - 1}};
+
 static void test_values(struct task *t, struct redis *r)
 {
     const struct str key[] = {STR("script"), STR("none"), STR("count")};
     ok(run(t, r, &numbers_script, 1, 1, key), "numbers and tables come out as Redis has them");
     const struct str other[] = {STR("another"), STR("none"), STR("count")};
     ok(run(t, r, &script_states, 3, 3, other), "and so do states, absence and what is computed");
+    const struct str bytes[] = {STR("any"), STR("\xff\x00\xfe\x01\x02\x80")};
+    ok(run(t, r, &script_sums, 1, 2, bytes), "and checksums");
 }
 
 /* A struct script begins with its struct redis_script; some are one themselves. */

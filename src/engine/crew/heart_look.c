@@ -65,7 +65,7 @@ static void look_record(struct heart_world *w, struct heart_user *u, struct str 
     struct heart_run *r = heart_run_of(w, str_cut(&qid, '"'));
     check(r);
     int64_t paper = paper_of(r, str_cut(&doi, '"')), cents = 0;
-    if (paper < 0 || !str_to_i64(str_cut(&cost, '}'), &cents))
+    if (paper < 0 || !str_to_i64(str_cut(&cost, ','), &cents))
         heart_problem(w, "run %s: a record is malformed: %.*s", r->qid, STR_ARG(record));
     else if (r->charged[paper]++)
         heart_problem(w, "run %s: paper %lld is charged twice", r->qid, (long long)paper);

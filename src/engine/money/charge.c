@@ -1,5 +1,8 @@
 #include "engine/money/charge.h"
 
+#include <arpa/inet.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 #include "corpus/doi.h"
@@ -97,6 +100,25 @@ static struct script_list papers(struct arena *a, size_t count, const struct cha
     return (struct script_list){words, (size_t)(at - words)};
 }
 
+/* Checksums of the records, four bytes each. The DOIs are in list, as papers() has put them. */
+static struct str sums(struct arena *a, struct str record, const struct script_list *list,
+                       size_t count, const struct charge *c, struct buf *b)
+{
+    bool odd = list->n > 2 * count;
+    char *out = arena_alloc(a, 4 * count);
+    buf_clear(b);
+    buf_add_str(b, record);
+    for (size_t i = 0; i < count; i++) {
+        b->len = record.n;
+        buf_add_str(b, odd ? list->p[2 * count + i] : list->p[2 * i]);
+        buf_add_lit(b, "\",\"cost\":");
+        buf_add_int(b, c[i].cents);
+        uint32_t sum = htonl(ledger_record_sum(buf_str(b)));
+        memcpy(out + 4 * i, &sum, sizeof sum);
+    }
+    return str_from(out, 4 * count);
+}
+
 static int run_script(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                       const struct redis_reply **out)
 {
@@ -105,6 +127,7 @@ static int run_script(struct task *t, struct ledger *l, size_t count, const stru
     buf_init(&b);
     struct str cents = prices(a, count, c, &b), record = record_head(t, c->qid, &b);
     struct script_list list = papers(a, count, c, &b);
+    struct str check_sums = sums(a, record, &list, count, c, &b);
     buf_release(&b);
     return SCRIPT(
         t, l->redis, charge, out, .balance = key_balance(a, c->uid),
@@ -113,7 +136,7 @@ static int run_script(struct task *t, struct ledger *l, size_t count, const stru
         .progress = key_progress(a, c->uid, c->qid), .failed = key_failed(a, c->uid, c->qid),
         .arrivals = key_arrivals(a, c->uid, c->qid), .relevant = key_relevant(a, c->uid, c->qid),
         .count = str_int(a, (int64_t)count), .kinds = kinds(a, count, c), .prices = cents,
-        .record = record, .papers = list);
+        .record = record, .sums = check_sums, .papers = list);
 }
 
 static bool read_status(const struct redis_reply *r, enum charge_outcome *out)

@@ -13,6 +13,7 @@
 --   arg prices: the cents of each with spaces between, or one number for all; a failure costs
 --        nothing, whatever stands there
 --   arg record: as JSON, from after its seq to within the quotes of its DOI
+--   arg sums: of the text of each record, see record.c: four bytes each
 --   args papers: DOI and result of each; then the DOI of each as it stands in JSON, but only if one
 --        of them is another there
 -- balance, ledger and queue (of records that are not in MySQL yet) belong to one user, the other
@@ -140,9 +141,11 @@ if charged > 0 then
         end
         if k == 1 or (prices and prices[i] ~= cents) then
             cents = prices and prices[i] or price
-            close = '","cost":' .. string.format('%.0f', cents) .. '}'
+            close = '","cost":' .. string.format('%.0f', cents) .. ',"sum":"'
         end
-        records[k] = open .. digits[digit] .. middle .. names[shift + i] .. close
+        local sum = bit.bxor(struct.unpack('>I4', ARGV.sums, 4 * i - 3), (seq + k) % 4294967296)
+        records[k] = open .. digits[digit] .. middle .. names[shift + i] .. close ..
+                     bit.tohex(sum) .. '"}'
     end
     redis.call('RPUSH', KEYS.queue, unpack(records))
 end

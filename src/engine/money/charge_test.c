@@ -338,6 +338,18 @@ static void test_mixed(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* That they are right is seen when they are read. */
+static bool all_have_sums(struct task *t, struct node *n, int64_t uid)
+{
+    struct str key = key_billing_queue(task_arena(t), uid);
+    const struct redis_reply *r;
+    check(redis_call(t, n->redis, key, &r, STR("LRANGE"), key, STR("0"), STR("-1")) == 0);
+    size_t with = 0;
+    for (size_t i = 0; i < r->count; i++)
+        with += str_find(r->items[i]->str, STR(",\"sum\":\"")) > 0;
+    return r->count > 0 && with == r->count;
+}
+
 static void test_records(struct task *t, void *arg)
 {
     (void)arg;
@@ -362,12 +374,14 @@ static void test_records(struct task *t, void *arg)
                 str_eq(r->qid, qid) && loop_wall_ms(task_loop(t)) - r->at_ms < 60000;
     }
     ok(right, "records have their numbers, papers, runs, prices and times");
+    ok(all_have_sums(t, &n, uid), "and checksums, which are right");
     ok(ledger_sync(t, n.ledger, uid) == 0 && every_cent(t, &n, uid), "and come to MySQL");
     const struct str big = STR("4503599627370497"); /* more than %.14g could tell */
     say(t, &n, STR("HSET"), key_ledger(task_arena(t), uid), STR("seq"), big);
     struct charge more = paper_of(t, uid, qid, 50, 1);
     check(pay(t, &n, more) == CHARGE_DONE && ledger_batch_read(t, n.ledger, uid, &b) == 0);
     is_int(b.records[0].seq, 4503599627370498, "however large the number is");
+    ok(all_have_sums(t, &n, uid), "its checksum is right, too");
     close_node(t, &n);
 }
 

@@ -115,13 +115,14 @@ int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
     struct arena *a = task_arena(t);
+    struct str text = ledger_deduction_text(t, m->cents, m->request_id);
     int64_t out[3];
     err = SCRIPT_NUMBERS(t, l->redis, ledger_deduct, 3, out, .balance = key_balance(a, m->uid),
                          .ledger = key_ledger(a, m->uid), .queue = key_billing_queue(a, m->uid),
                          .deductions = key_deductions(a, m->uid),
                          .generation = generation_str(&look->generation), .synced = look->synced,
-                         .cents = str_int(a, m->cents), .request_id = m->request_id,
-                         .record = ledger_deduction_text(t, m->cents, m->request_id));
+                         .cents = str_int(a, m->cents), .request_id = m->request_id, .text = text,
+                         .sum = str_int(a, ledger_record_sum(text)));
     if (!err)
         *status = out[0];
     return err;

@@ -7,7 +7,8 @@
 --   arg synced: of the ledger, then; '' where absent
 --   arg cents
 --   arg request_id
---   arg record: as JSON, from after its seq to before its closing brace
+--   arg text: of the record, as ledger_record_text takes it
+--   arg sum: of the text
 -- A request that is taken already has its id in the deductions until its record is in MySQL; after
 -- that MySQL knows it. A node that asked MySQL before, and comes here after, could take it twice:
 -- so the record is refused if any record was trimmed since.
@@ -32,6 +33,7 @@ end
 local left = redis.call('DECRBY', KEYS.balance, ARGV.cents)
 local seq = redis.call('HINCRBY', KEYS.ledger, 'seq', 1)
 local number = string.format('%.0f', seq)
-redis.call('RPUSH', KEYS.queue, '{"seq":' .. number .. ARGV.record .. '}')
+local sum = bit.tohex(bit.bxor(tonumber(ARGV.sum), seq % 4294967296))
+redis.call('RPUSH', KEYS.queue, '{"seq":' .. number .. ARGV.text .. ',"sum":"' .. sum .. '"}')
 redis.call('HSET', KEYS.deductions, ARGV.request_id, number)
 return {1, left, seq}

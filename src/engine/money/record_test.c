@@ -181,6 +181,34 @@ static void test_many(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* Every bit of records as charges and deductions make them. */
+static void test_damaged(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    int64_t after;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = add_run(t, &n, uid), queue = key_billing_queue(task_arena(t), uid);
+    papers(t, &n, uid, qid, 0, 1);
+    struct str charge = ask(t, &n, STR("LINDEX"), queue, STR("0"));
+    ok(reads(charge), "a charge: %.*s", STR_ARG(charge));
+    is_int(unnoticed(charge), 0, "no bit of it can be another one");
+    struct ledger_look look;
+    struct ledger_request request;
+    struct ledger_move m = move_of(t, uid, 100, "d1");
+    int64_t status = 0;
+    check(ledger_look(t, n.ledger, uid, &look) == 0 &&
+          ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0 &&
+          ledger_take(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+    struct str deduction = ask(t, &n, STR("LINDEX"), queue, STR("1"));
+    ok(reads(deduction), "a deduction: %.*s", STR_ARG(deduction));
+    is_int(unnoticed(deduction), 0, "nor of that");
+    ok(deduct(t, &n, uid, 100, "d1", &after) == 0 && after == 890 && every_cent(t, &n, uid),
+       "both come to MySQL");
+    close_node(t, &n);
+}
+
 /* Something that no charge has made: it has no number. */
 static void test_stranger(struct task *t, void *arg)
 {
@@ -264,6 +292,7 @@ int main(void)
     for (int place = 0; place < 5; place += 2)
         tap_task(test_one, &place, true);
     tap_task(test_many, NULL, true);
+    tap_task(test_damaged, NULL, true);
     tap_task(test_stranger, NULL, true);
     tap_task(test_late, NULL, true);
     tap_task(test_script_fails, NULL, true);
