@@ -155,10 +155,9 @@ static const char states[] =
     "-1)}";
 static const struct redis_script script_states = {"states", {states, sizeof states - 1}};
 
-static const char sums[] =
-    "local v, next = struct.unpack('>I4', ARGV[1], 3)\n"
-    "return {bit.tohex(bit.bxor(v, 4503599627370498 % 4294967296)), next,\n"
-    "        bit.bxor(struct.unpack('>I4', ARGV[1], 1), 1), bit.tohex(0)}";
+static const char sums[] = "local v, next = struct.unpack('>I4', ARGV[1], 3)\n"
+                           "return {bit.tohex(bit.bxor(v, 4503599627370498 % 4294967296)), next,\n"
+                           "        bit.bxor(struct.unpack('>I4', ARGV[1], 1), 1), bit.tohex(0)}";
 static const struct redis_script script_sums = {"sums", {sums, sizeof sums - 1}};
 
 static void test_values(struct task *t, struct redis *r)
@@ -190,8 +189,9 @@ static bool one_script(struct task *t, struct redis *r)
         return run(t, r, REAL(units_put), 3, 6,
                    (const struct str[]){status, pending, inflight, STR("u0"), STR("u1"), unit});
     case 1:
-        return run(t, r, REAL(unit_give_back), 3, 7,
-                   (const struct str[]){status, pending, inflight, unit, lease, STR("u1"), other});
+        return run(t, r, REAL(unit_give_back), 4, 10,
+                   (const struct str[]){status, pending, inflight, STR("vain"), unit, lease,
+                                        STR("1"), STR("u1"), other, STR("0")});
     case 2:
         return run(t, r, REAL(run_line_up), 2, 5,
                    (const struct str[]){STR("queue"), STR("running"), word(t, "r", 2), small(t),

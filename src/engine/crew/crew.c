@@ -51,6 +51,7 @@ struct crew *crew_new(struct node *n)
 static void run_free(struct crew_run *r)
 {
     check(list_empty(&r->workers) && till_idle(&r->till));
+    map_free(r->vain);
     arena_release(&r->arena);
     free(r);
 }
@@ -137,7 +138,8 @@ struct holders {
     bool certain;    /* the member list is complete: an absent incarnation may be treated as dead */
     uint64_t newest; /* lease number when the reap began; later ones are held */
     size_t count;
-    uint64_t *numbers; /* of leases that workers of this node hold, sorted */
+    uint64_t *numbers;      /* of leases that workers of this node hold, sorted */
+    const struct map *vain; /* of those that they have left in vain */
 };
 
 static int by_number(const void *a, const void *b)
@@ -146,13 +148,18 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_held(const void *arg, uint64_t incarnation, uint64_t number)
+/* What a dead node had in hand is not known: an answer may have been on its way. */
+static enum unit_holder holder(const void *arg, uint64_t incarnation, uint64_t number)
 {
     const struct holders *h = arg;
-    if (incarnation == h->crew->node->incarnation)
-        return number > h->newest ||
-               bsearch(&number, h->numbers, h->count, sizeof number, by_number) != NULL;
-    return !h->certain || members_live(&h->crew->members, incarnation);
+    if (incarnation != h->crew->node->incarnation)
+        return h->certain && !members_live(&h->crew->members, incarnation) ? UNIT_LEFT_IN_VAIN
+                                                                           : UNIT_HELD;
+    if (number > h->newest || bsearch(&number, h->numbers, h->count, sizeof number, by_number))
+        return UNIT_HELD;
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return map_get(h->vain, str_of(text)) ? UNIT_LEFT_IN_VAIN : UNIT_LEFT;
 }
 
 /* A worker notes the lease number before it takes a unit, and drops it after the unit was finished.
@@ -162,15 +169,17 @@ static int reap(struct task *t, struct crew_run *r)
 {
     struct crew *c = r->crew;
     int64_t now_ms = loop_now_ms(task_loop(t)), returned = 0;
-    struct holders h = {
-        .crew = c, .certain = members_certain(&c->members, now_ms), .newest = c->take_count};
+    struct holders h = {.crew = c,
+                        .certain = members_certain(&c->members, now_ms),
+                        .newest = c->take_count,
+                        .vain = r->vain};
     h.numbers = ARENA_ARRAY(task_arena(t), uint64_t, 2 * (size_t)r->count + 1);
     list_each (it, &r->workers)
         list_each (unit, &list_entry(it, struct worker, link)->units)
             h.numbers[h.count++] = list_entry(unit, struct work_unit, link)->number;
     qsort(h.numbers, h.count, sizeof *h.numbers, by_number);
     r->orphans = false;
-    int err = units_reap(t, c->node->redis, r->run.id, is_held, &h, &returned);
+    int err = units_reap(t, c->node->redis, r->run.id, holder, &h, &returned);
     if (err)
         r->orphans = true;
     else
@@ -256,6 +265,7 @@ static struct crew_run *run_open(struct crew *c, struct str name, struct str par
     r->crew = c;
     arena_init(&r->arena);
     list_init(&r->workers);
+    r->vain = map_new();
     open_till(r);
     r->name = str_dup(&r->arena, name);
     const char *problem = "its name is no run";

@@ -55,6 +55,7 @@ struct crew_run {
     bool orphans;      /* a worker ended with units still leased */
     bool claimed;      /* Redis may count workers of it on this node */
     bool pausing;      /* a task is writing the pause of this run (pause_run) */
+    struct map *vain;  /* lease numbers of units that were left in vain: see units.h */
     uint64_t verdicts; /* so far, here */
     struct {           /* papers that the service refused in the same words, without a verdict */
         uint64_t words, verdicts;
@@ -81,6 +82,7 @@ struct work_unit {
     struct unit unit;
     char *name; /* owned */
     uint64_t number;
+    bool in_vain;              /* an answer about a paper of it was lost */
     bool again;                /* an earlier attempt to take it failed; it may have been executed */
     struct unit_place *places; /* owned, with all that follows; NULL: not listed yet */
     struct unit_paper *papers; /* count, and one more where the last one ends */
@@ -97,6 +99,7 @@ struct lot_paper {
     int asks, passed_over, refused;
     int64_t asked_ms;
     uint64_t verdicts;
+    bool spent; /* it was asked about in vain too often, and is not any more */
 };
 
 struct lot {

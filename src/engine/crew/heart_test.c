@@ -189,6 +189,27 @@ static void died(struct task *t, struct heart_world *w)
     ok(w->users[0].spent == 800, "and each paper is paid for once");
 }
 
+/* A paper that takes its node down each time the AI is asked about it. */
+static void poison(struct task *t, struct heart_world *w)
+{
+    heart_node_drain(t, w, 0, 5000);
+    w->ai_ms_min = w->ai_ms_max = 50;
+    struct heart_run *r = heart_submit(t, w, 0, 1, 4, 10);
+    for (int asked = 0; asked < 2 * UNIT_VAIN_MAX && !heart_at_rest(w);) {
+        until(t, w, 5);
+        if (r->asked[0] == asked)
+            continue;
+        asked = r->asked[0];
+        heart_node_kill(t, w, 1);
+        heart_node_up(w, 1);
+    }
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE,
+       "a paper that kills its node is given up");
+    is_int(r->asked[0], UNIT_VAIN_MAX, "after so many times");
+    is_int(r->asked[1] + r->asked[2] + r->asked[3], 3, "each of the others was asked about once");
+    ok(results_of(r) == 4 && w->users[0].spent == 30, "and all but that one are paid for");
+}
+
 static void silent(struct task *t, struct heart_world *w)
 {
     w->ai_ms_min = w->ai_ms_max = 1500;
@@ -498,6 +519,7 @@ int main(void)
         {drained, "drain"},
         {drained_at_once, "drain at once"},
         {died, "death"},
+        {poison, "poison"},
         {silent, "lost lease"},
         {broke, "no money"},
         {restarted, "restart"},

@@ -151,6 +151,8 @@ static int list_papers(struct task *t, struct worker *w, struct work_unit *u)
     if (!err && count && !u->unit.fresh)
         err = pass_over(t, r, papers, &count);
     if (!err)
+        err = unit_opened(t, r->crew->node->redis, r->run.id, &u->unit, (int64_t)count);
+    if (!err)
         keep_papers(u, papers, count);
     return err;
 }
@@ -181,7 +183,10 @@ static struct lot *lot_new(struct work_unit *u, const struct block_pick *items, 
     char *at = (char *)(lot->papers + count);
     for (size_t i = 0; i < count; i++) {
         struct str packed = items[i].packed;
-        lot->papers[i] = (struct lot_paper){.paper = paper_of(u, u->fetched + i)};
+        lot->papers[i] = (struct lot_paper){
+            .paper = paper_of(u, u->fetched + i),
+            .spent = (int64_t)(u->fetched + i) < u->unit.vain / UNIT_VAIN_MAX,
+        };
         if (packed.p) {
             lot->papers[i].packed = str_from(at, packed.n);
             at = put(at, packed);
@@ -328,6 +333,8 @@ void supply_end(struct task *t, struct worker *w)
     while (!list_empty(&w->units)) {
         struct work_unit *u = list_entry(w->units.next, struct work_unit, link);
         w->run->orphans = w->run->orphans || u->name || u->again;
+        if (u->in_vain)
+            (void)map_add(w->run->vain, str_int(task_arena(t), (int64_t)u->number));
         supply_close_unit(w, u);
     }
 }

@@ -70,6 +70,11 @@ static int without_verdict(struct task *t, struct worker *w, struct lot_paper *p
 static int judge(struct task *t, struct worker *w, struct lot_paper *p, struct result *out)
 {
     struct crew_run *r = w->run;
+    if (p->spent) {
+        out->reason = str_printf(task_arena(t), "asked about %d times, and no answer was recorded",
+                                 UNIT_VAIN_MAX);
+        return 0;
+    }
     int err = r->app->judge(t, r->crew->node, r->opened, &p->paper, p->packed, &w->hand, out);
     r->verdicts += !err;
     if (err != ERR_REFUSED && err != ERR_PROTO && err != ERR_UNAVAILABLE)
@@ -99,15 +104,17 @@ static int record(struct task *t, struct worker *w, const struct app_paper *p,
                                       .outcome = result->outcome});
 }
 
-static int work_on_paper(struct task *t, struct worker *w, struct lot_paper *p)
+static int work_on_paper(struct task *t, struct worker *w, struct work_unit *u, struct lot_paper *p)
 {
     struct result result = {.block_key = key_block(task_arena(t), p->paper.journal, p->paper.year),
                             .outcome = OUTCOME_FAILED};
     int err = judge(t, w, p, &result);
+    bool answered = !err && !p->spent;
     w->hand.busy = true; /* also if the paper failed: a failure is recorded, too */
     if (!err)
         err = record(t, w, &p->paper, &result);
     w->hand.busy = false;
+    u->in_vain = u->in_vain || (err && (answered || w->cut_off));
     return err;
 }
 
@@ -122,6 +129,7 @@ static int finish_unit(struct task *t, struct worker *w, struct work_unit *u)
     enum run_state state;
     w->hand.busy = true; /* only bookkeeping is left: a pause must not cancel it */
     int err = till_wait(t, &w->run->till, &w->slip);
+    u->in_vain = u->in_vain || err;
     while (!err && err_may_pass(err = unit_finish(t, n->redis, w->run->run.id, &u->unit, &last)))
         err = backoff_wait(t, &(struct backoff){.ms = BACKOFF_MS});
     if (!err || err == ERR_CONFLICT) {
@@ -153,7 +161,7 @@ static int work_on_lot(struct task *t, struct worker *w, struct lot *lot)
         if (i + 1 == lot->count && w->supply == SUPPLY_NONE)
             supply_ahead(w);
         struct task_scope scope = task_scope(t);
-        int err = work_on_paper(t, w, &lot->papers[i]);
+        int err = work_on_paper(t, w, lot->unit, &lot->papers[i]);
         task_scope_end(t, scope);
         if (err == ERR_BUSY && i + 1 < lot->count)
             put_last(lot, i);

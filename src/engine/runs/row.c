@@ -69,15 +69,16 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
                                  key_relevant(a, uid, qid), key_failed(a, uid, qid),
                                  key_progress(a, uid, qid)};
     const struct redis_reply *reply;
-    int err = SCRIPT(
-        t, r, run_tell, &reply, .info = key_query_info(a, uid, qid),
-        .status = key_query_status(a, uid, qid), .pause = key_pause_signal(a, uid, qid),
-        .terminate = key_terminate_signal(a, uid, qid), .pending = key_pending(a, uid, qid),
-        .inflight = key_inflight(a, uid, qid), .others = {others, sizeof others / sizeof *others},
-        .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
-        .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
-        .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
-        .reopened = reopened ? STR("1") : STR("0"));
+    int err =
+        SCRIPT(t, r, run_tell, &reply, .info = key_query_info(a, uid, qid),
+               .status = key_query_status(a, uid, qid), .pause = key_pause_signal(a, uid, qid),
+               .terminate = key_terminate_signal(a, uid, qid), .pending = key_pending(a, uid, qid),
+               .inflight = key_inflight(a, uid, qid), .vain = key_vain(a, uid, qid),
+               .others = {others, sizeof others / sizeof *others},
+               .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
+               .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
+               .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
+               .reopened = reopened ? STR("1") : STR("0"));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
     if (reply->type != REDIS_ARRAY || reply->count != 2)

@@ -5,6 +5,7 @@
 --   key terminate
 --   key pending
 --   key inflight
+--   key vain
 --   keys others: of the run: results, arrivals, relevant papers, failed papers, progress
 --   arg state
 --   arg changed: changed_at in ms, which numbers the promises
@@ -32,7 +33,7 @@ if was[1] == 'DONE' and works and not again then
 end
 if again and (was[1] == 'DONE' or not was[3]) then
     redis.call('HDEL', KEYS.status, 'total_blocks', 'finished_blocks')
-    redis.call('UNLINK', KEYS.pending, KEYS.inflight)
+    redis.call('UNLINK', KEYS.pending, KEYS.inflight, KEYS.vain)
     redis.call('HSET', KEYS.status, 'retry', '1')
 end
 redis.call('HSET', KEYS.info, 'question', ARGV.question, 'search_params', ARGV.params,
@@ -51,6 +52,6 @@ if works then
 end
 if state == 'CANCELLED' then
     redis.call('SET', KEYS.terminate, '1')
-    redis.call('UNLINK', KEYS.pending, KEYS.inflight)
+    redis.call('UNLINK', KEYS.pending, KEYS.inflight, KEYS.vain)
 end
 return {1, state}

@@ -18,6 +18,13 @@ int units_put(struct task *t, struct redis *r, struct run_id id, const struct st
     return err;
 }
 
+static void read_vain(struct str s, struct unit *u)
+{
+    struct str asks = str_cut(&s, ' ');
+    if (!str_to_i64(asks, &u->vain) || !str_to_i64(s, &u->vain_open))
+        u->vain = u->vain_open = 0;
+}
+
 int unit_take(struct task *t, struct redis *r, struct run_id id, const struct unit_claim *claim,
               enum unit_found *found, struct unit *out)
 {
@@ -25,27 +32,43 @@ int unit_take(struct task *t, struct redis *r, struct run_id id, const struct un
     struct unit u;
     snprintf(u.lease, sizeof u.lease, "%016" PRIx64 ":%" PRIu64, claim->incarnation, claim->number);
     const struct redis_reply *reply;
-    int err = SCRIPT(t, r, unit_take, &reply, .status = key_query_status(a, id.uid, id.qid),
-                     .terminate = key_terminate_signal(a, id.uid, id.qid),
-                     .pause = key_pause_signal(a, id.uid, id.qid),
-                     .pending = key_pending(a, id.uid, id.qid),
-                     .inflight = key_inflight(a, id.uid, id.qid), .lease = str_of(u.lease),
-                     .again = claim->again ? STR("1") : STR("0"));
+    int err = SCRIPT(
+        t, r, unit_take, &reply, .status = key_query_status(a, id.uid, id.qid),
+        .terminate = key_terminate_signal(a, id.uid, id.qid),
+        .pause = key_pause_signal(a, id.uid, id.qid), .pending = key_pending(a, id.uid, id.qid),
+        .inflight = key_inflight(a, id.uid, id.qid), .vain = key_vain(a, id.uid, id.qid),
+        .lease = str_of(u.lease), .again = claim->again ? STR("1") : STR("0"));
     if (err)
         return err;
-    if (reply->type != REDIS_ARRAY || reply->count != 4 || reply->items[0]->type != REDIS_INT ||
+    if (reply->type != REDIS_ARRAY || reply->count != 5 || reply->items[0]->type != REDIS_INT ||
         reply->items[3]->type != REDIS_INT)
         return task_fail(t, ERR_PROTO, "script unit_take returned something else");
     int64_t status = reply->items[0]->integer;
     u.name = reply->items[1]->str;
     snprintf(u.generation.id, sizeof u.generation.id, "%.*s", STR_ARG(reply->items[2]->str));
     u.fresh = reply->items[3]->integer == 1;
+    read_vain(reply->items[4]->str, &u);
     *out = u;
     *found = status == 1    ? UNIT_FOUND
              : status == 0  ? UNIT_NONE
              : status == -1 ? UNIT_PAUSED
                             : UNIT_TERMINATED;
     return 0;
+}
+
+int unit_opened(struct task *t, struct redis *r, struct run_id id, struct unit *u, int64_t open)
+{
+    if (u->vain == 0 || u->vain_open == open)
+        return 0;
+    struct arena *a = task_arena(t);
+    struct str key = key_vain(a, id.uid, id.qid);
+    int err =
+        redis_call(t, r, key, NULL, STR("HSET"), key, u->name, str_printf(a, "1 %" PRId64, open));
+    if (!err) {
+        u->vain = 1;
+        u->vain_open = open;
+    }
+    return err;
 }
 
 static int not_ours(struct task *t, const struct unit *u)
@@ -80,7 +103,7 @@ static bool read_lease(struct str lease, uint64_t *incarnation, uint64_t *number
     return sscanf(text, "%16" SCNx64 ":%" SCNu64, incarnation, number) == 2;
 }
 
-int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *held,
+int units_reap(struct task *t, struct redis *r, struct run_id id, unit_holder_fn *holder,
                const void *arg, int64_t *returned)
 {
     struct arena *a = task_arena(t);
@@ -90,19 +113,23 @@ int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *
     int err = redis_call(t, r, key, &leases, STR("HGETALL"), key);
     if (err)
         return err;
-    struct str *given = ARENA_ARRAY(a, struct str, leases->count + 1);
+    struct str *given = ARENA_ARRAY(a, struct str, leases->count / 2 * 3 + 1);
     size_t count = 0;
     for (size_t i = 0; i + 1 < leases->count; i += 2) {
         uint64_t incarnation, number;
-        if (read_lease(leases->items[i + 1]->str, &incarnation, &number) &&
-            held(arg, incarnation, number))
+        enum unit_holder h = UNIT_LEFT;
+        if (read_lease(leases->items[i + 1]->str, &incarnation, &number))
+            h = holder(arg, incarnation, number);
+        if (h == UNIT_HELD)
             continue;
         given[count++] = leases->items[i]->str;
         given[count++] = leases->items[i + 1]->str;
+        given[count++] = h == UNIT_LEFT_IN_VAIN ? STR("1") : STR("0");
     }
     if (count == 0)
         return 0;
-    return SCRIPT_NUMBER(
-        t, r, unit_give_back, returned, .status = key_query_status(a, id.uid, id.qid),
-        .pending = key_pending(a, id.uid, id.qid), .inflight = key, .leases = {given, count});
+    return SCRIPT_NUMBER(t, r, unit_give_back, returned,
+                         .status = key_query_status(a, id.uid, id.qid),
+                         .pending = key_pending(a, id.uid, id.qid), .inflight = key,
+                         .vain = key_vain(a, id.uid, id.qid), .leases = {given, count});
 }

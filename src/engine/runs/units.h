@@ -1,8 +1,8 @@
 /* units.h -- the units of a run in Redis: waiting, held by a worker, done (SCR-3, SCR-6).
  *
- * Owns task:<uid>:<qid>:pending_blocks and task:<uid>:<qid>:inflight, and of
- * query:<uid>:<qid>:status the fields state, total_blocks, finished_blocks and fresh. A unit has a
- * name that its application understands: a block "meta:<Journal>:<Year>", or a slice of one.
+ * Owns task:<uid>:<qid>:pending_blocks, :inflight and :vain, and of query:<uid>:<qid>:status the
+ * fields state, total_blocks, finished_blocks and fresh. A unit has a name that its application
+ * understands: a block "meta:<Journal>:<Year>", or a slice of one.
  *
  * A worker that takes a unit leaves a lease: the incarnation of its node and a number. Giving back
  * and finishing need the same lease, so a unit is finished once, by the worker that holds it now:
@@ -12,6 +12,11 @@
  * is finished only in the generation in which it was taken: a worker that listed its papers before
  * does not know which of them are lost. The unit goes back to the list instead.
  *
+ * Asking the AI costs money, also where the verdict is lost with its node, or cannot be recorded.
+ * So a unit that is given back after that counts it, and its worker tells how many papers were open
+ * when it was taken: as long as that number stays the same, it is the first of them that is asked
+ * about in vain, and after UNIT_VAIN_MAX times it is not asked about any more (BIL-6).
+ *
  * unit_take checks in this order, in one atomic step: terminated, paused, then a unit. */
 #ifndef ENGINE_RUNS_UNITS_H
 #define ENGINE_RUNS_UNITS_H
@@ -20,6 +25,7 @@
 #include "engine/store/generation.h"
 
 #define UNIT_LEASE_BYTES 48
+#define UNIT_VAIN_MAX    12
 
 struct run_id {
     int64_t uid;
@@ -31,6 +37,8 @@ struct unit {
     char lease[UNIT_LEASE_BYTES];
     struct generation generation; /* it was taken in */
     bool fresh;                   /* none of its papers can have a result */
+    int64_t vain;                 /* asks of its first open paper that may have cost something */
+    int64_t vain_open;            /* papers that were open then; 0: unknown */
 };
 
 enum unit_found {
@@ -51,6 +59,10 @@ struct unit_claim {
 };
 MUST_CHECK int unit_take(struct task *t, struct redis *r, struct run_id id,
                          const struct unit_claim *claim, enum unit_found *found, struct unit *out);
+/* So many of its papers are open now. Another number than before: vain is 1 from now on, and counts
+ * for the first of these. Nothing happens where vain is 0. */
+MUST_CHECK int unit_opened(struct task *t, struct redis *r, struct run_id id, struct unit *u,
+                           int64_t open);
 /* *last: it was the last one of all, and the run is DONE: true once, for one worker. ERR_CONFLICT:
  * the lease is lost, or the run has ended. */
 MUST_CHECK int unit_finish(struct task *t, struct redis *r, struct run_id id, const struct unit *u,
@@ -59,7 +71,12 @@ MUST_CHECK int unit_finish(struct task *t, struct redis *r, struct run_id id, co
 /* Gives back, to the head of the list, units that no worker holds any more: those of dead nodes,
  * and those that a worker of this node has left. *returned: how many. A worker whose unit was given
  * back cannot finish it. */
-typedef bool unit_held_fn(const void *arg, uint64_t incarnation, uint64_t number);
-MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, unit_held_fn *held,
+enum unit_holder {
+    UNIT_HELD,
+    UNIT_LEFT,         /* its worker has left it */
+    UNIT_LEFT_IN_VAIN, /* after an ask that may have cost something */
+};
+typedef enum unit_holder unit_holder_fn(const void *arg, uint64_t incarnation, uint64_t number);
+MUST_CHECK int units_reap(struct task *t, struct redis *r, struct run_id id, unit_holder_fn *holder,
                           const void *arg, int64_t *returned);
 #endif

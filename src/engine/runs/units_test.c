@@ -54,19 +54,19 @@ static enum unit_found take(struct task *t, struct node *n, struct unit *u)
     return found;
 }
 
-static bool not_this_one(const void *arg, uint64_t incarnation, uint64_t number)
+static enum unit_holder only_this_one(const void *arg, uint64_t incarnation, uint64_t number)
 {
     const struct unit *u = arg;
     char lease[UNIT_LEASE_BYTES];
     snprintf(lease, sizeof lease, "%016" PRIx64 ":%" PRIu64, incarnation, number);
-    return strcmp(lease, u->lease) != 0;
+    return strcmp(lease, u->lease) == 0 ? UNIT_LEFT_IN_VAIN : UNIT_HELD;
 }
 
 /* Its worker has left: how many went back. */
 static int64_t leave(struct task *t, struct node *n, const struct unit *u)
 {
     int64_t returned = -1;
-    check(units_reap(t, n->redis, run, not_this_one, u, &returned) == 0);
+    check(units_reap(t, n->redis, run, only_this_one, u, &returned) == 0);
     return returned;
 }
 
@@ -194,10 +194,10 @@ static void test_again(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-static bool lives(const void *dead, uint64_t incarnation, uint64_t number)
+static enum unit_holder lives(const void *dead, uint64_t incarnation, uint64_t number)
 {
     (void)number;
-    return incarnation != *(const uint64_t *)dead;
+    return incarnation == *(const uint64_t *)dead ? UNIT_LEFT : UNIT_HELD;
 }
 
 static void test_reaper(struct task *t, void *arg)
@@ -224,6 +224,35 @@ static void test_reaper(struct task *t, void *arg)
     ok(unit_finish(t, live.redis, run, &mine, &last) == 0 && last, "and ends the run");
     close_node(t, &dead);
     close_node(t, &live);
+}
+
+/* Asks that may have cost something are counted while no paper of the unit gets a result. */
+static void test_vain(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct unit u;
+    open_node(t, &n, 7);
+    begin(t, &n, 1);
+    check(take(t, &n, &u) == UNIT_FOUND);
+    ok(u.vain == 0 && unit_opened(t, n.redis, run, &u, 5) == 0 && u.vain == 0,
+       "a unit that was never given back");
+    for (int i = 1; i <= 3; i++) {
+        check(leave(t, &n, &u) == 1 && take(t, &n, &u) == UNIT_FOUND &&
+              unit_opened(t, n.redis, run, &u, 5) == 0);
+        is_int(u.vain, i, "left in vain %d times", i);
+    }
+    int64_t returned;
+    ok(units_reap(t, n.redis, run, lives, &n.incarnation, &returned) == 0 && returned == 1 &&
+           take(t, &n, &u) == UNIT_FOUND && u.vain == 3,
+       "not counted where no call was made");
+    ok(leave(t, &n, &u) == 1 && take(t, &n, &u) == UNIT_FOUND &&
+           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 1,
+       "one of its papers has a result: the count begins anew");
+    ok(leave(t, &n, &u) == 1 && take(t, &n, &u) == UNIT_FOUND &&
+           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 2,
+       "for the next one");
+    close_node(t, &n);
 }
 
 struct hand {
@@ -306,6 +335,7 @@ int main(void)
     tap_task(test_signals, NULL, true);
     tap_task(test_again, NULL, true);
     tap_task(test_reaper, NULL, true);
+    tap_task(test_vain, NULL, true);
     tap_task(test_many, NULL, true);
     tap_task(test_restart, NULL, true);
     store_redis_stop(&store);

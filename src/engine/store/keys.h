@@ -75,6 +75,8 @@ struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid);     /
 struct str key_terminate_signal(struct arena *a, int64_t uid, struct str qid); /* likewise */
 struct str key_pending(struct arena *a, int64_t uid, struct str qid);          /* list: units */
 struct str key_inflight(struct arena *a, int64_t uid, struct str qid); /* hash: unit -> lease */
+/* hash: unit -> "<asks in vain> <papers that were open then>", of those that were given back */
+struct str key_vain(struct arena *a, int64_t uid, struct str qid);
 /* hash: DOI -> JSON {"ai_result": ..., "block_key": "meta:..."} */
 struct str key_result(struct arena *a, int64_t uid, struct str qid);
 struct str key_failed(struct arena *a, int64_t uid, struct str qid);   /* set: DOIs that failed */
