@@ -34,6 +34,12 @@ static bool all_failed(const struct breaker *b, int64_t now_ms)
            now_ms - b->failed_ms[b->failures % BREAKER_CALLS_MIN] <= BREAKER_WINDOW_MS;
 }
 
+static bool all_alike(const struct breaker *b, int64_t now_ms)
+{
+    return b->alike >= BREAKER_ALIKE ||
+           (b->alike >= BREAKER_ALIKE_FEW && now_ms - b->alike_ms >= BREAKER_ALIKE_MS);
+}
+
 void breaker_unknown(struct breaker *b, bool probe)
 {
     if (!probe)
@@ -44,13 +50,17 @@ void breaker_unknown(struct breaker *b, bool probe)
 
 void breaker_failed(struct breaker *b, int64_t now_ms, const struct ai_fault *f, bool probe)
 {
-    b->alike = strcmp(b->fault.cause, f->cause) == 0 ? b->alike + 1 : 1;
+    if (b->alike == 0 || strcmp(b->fault.cause, f->cause) != 0) {
+        b->alike = 0;
+        b->alike_ms = now_ms;
+    }
+    b->alike++;
     b->fault = *f;
     b->failed_at_ms = now_ms;
     if (b->failures == 0)
         b->since_ms = now_ms;
     b->failed_ms[b->failures++ % BREAKER_CALLS_MIN] = now_ms;
-    if (!b->open && (b->alike >= BREAKER_ALIKE || all_failed(b, now_ms)))
+    if (!b->open && (all_alike(b, now_ms) || all_failed(b, now_ms)))
         breaker_trip(b, now_ms);
     if (!probe)
         return;

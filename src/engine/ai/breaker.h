@@ -1,8 +1,8 @@
 /* breaker.h -- whether a service works, as this node sees it: a circuit breaker (SCR-12).
  *
  * It opens when none of the calls that ended in the last BREAKER_WINDOW_MS succeeded, if there were
- * BREAKER_CALLS_MIN; when the last BREAKER_ALIKE failed for the same cause; and when a caller has
- * tried in vain for its part (breaker_trip). While it is open, callers wait, and one of them at a
+ * BREAKER_CALLS_MIN; when the last BREAKER_ALIKE failed for the same cause, or the last few did for
+ * BREAKER_ALIKE_MS; and when a caller has tried in vain for its part (breaker_trip). While it is open, callers wait, and one of them at a
  * time tries, with backoff up to BREAKER_PROBE_MS_MAX. The first success closes it. */
 #ifndef ENGINE_AI_BREAKER_H
 #define ENGINE_AI_BREAKER_H
@@ -13,12 +13,15 @@
 #define BREAKER_WINDOW_MS    10000
 #define BREAKER_CALLS_MIN    10
 #define BREAKER_ALIKE        20
+#define BREAKER_ALIKE_FEW    4
+#define BREAKER_ALIKE_MS     500
 #define BREAKER_PROBE_MS     250
 #define BREAKER_PROBE_MS_MAX 4000 /* a service that has returned is noticed so soon */
 
 struct breaker {
     struct ai_fault fault;                /* the last one */
-    size_t alike;                         /* how many failed like it, in a row */
+    size_t alike;                         /* how many failed like it, in a row, */
+    int64_t alike_ms;                     /* and since when */
     int64_t failed_ms[BREAKER_CALLS_MIN]; /* ring: when the last ones failed */
     uint64_t failures, successes;         /* failures: since the last success */
     bool open, probing;
