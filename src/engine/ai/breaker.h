@@ -2,8 +2,9 @@
  *
  * It opens when none of the calls that ended in the last BREAKER_WINDOW_MS succeeded, if there were
  * BREAKER_CALLS_MIN; when the last BREAKER_ALIKE failed for the same cause, or the last few did for
- * BREAKER_ALIKE_MS; and when a caller has tried in vain for its part (breaker_trip). While it is open, callers wait, and one of them at a
- * time tries, with backoff up to BREAKER_PROBE_MS_MAX. The first success closes it. */
+ * BREAKER_ALIKE_MS; and when a caller has tried in vain for its part (breaker_trip). While it is
+ * open, callers wait, and one of them at a time tries, with backoff up to BREAKER_PROBE_MS_MAX. The
+ * first success closes it. */
 #ifndef ENGINE_AI_BREAKER_H
 #define ENGINE_AI_BREAKER_H
 
