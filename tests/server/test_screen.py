@@ -326,15 +326,15 @@ def _(m, sim):
     audited(m)
 
 
-def not_json(m, api):
+def not_json(m, api, qid):
     """A record that is not JSON. Mended by the operator."""
     redis_link(m)("RPUSH", f"billing_queue:{api.uid}", "not JSON")
-    return lambda: write_off(m, api)
+    return lambda: write_off(m, api, qid)
 
 
-def not_json_and_restart(m, api):
+def not_json_and_restart(m, api, qid):
     """The same, in a Redis that has to load the balance anew."""
-    mend = not_json(m, api)
+    mend = not_json(m, api, qid)
     old = m.pid_of("redis")
     os.kill(old, signal.SIGKILL)
     back = wait_for(lambda: m.pid_of("redis") not in (None, old) and m.ready(), 20)
@@ -342,7 +342,7 @@ def not_json_and_restart(m, api):
     return mend
 
 
-def wrong_type(m, api):
+def wrong_type(m, api, qid):
     """A key of another type: scripts fail for this user."""
     link, key = redis_link(m), f"user:{api.uid}:ledger"
     link("EVAL", "redis.call('RENAME', KEYS[1], 'kept'); redis.call('SET', KEYS[1], 'x')", 1, key)
@@ -354,11 +354,16 @@ def wrong_type(m, api):
     return mend
 
 
-def write_off(m, api):
+def write_off(m, api, qid):
     r = cli(m, "user", "release", "alice")
     ok(r.returncode == 1 and "aside: a record cannot be read: not JSON" in r.stderr and
        "--write-off" in r.stderr, "the operator sees the record", r)
     equal(api.me().body["account"], "stopped", "the user sees that the account is stopped")
+    r = api("POST", "/api/queries", {**QUESTION, "journals": journals(api, 50)[0]})
+    ok(r.status == 403 and "the account needs the operator" in str(r.body),
+       "a run is not submitted", r)
+    r = api("GET", f"/api/queries/{qid}/results?limit=5")
+    ok(r.status == 200 and r.body["results"], "results that are there can be read", r)
     r = cli(m, "user", "release", "--write-off", "alice")
     ok(r.returncode == 0 and "1 record is written off\nalice is released" in r.stdout and
        "1 paused run goes on" in r.stdout, "written off and released", r)
@@ -380,7 +385,7 @@ def unrecorded(poison, lost_max):
         api, other = person(m, "alice", permission=10), person(m, "bob")
         qid, total = submit(api, 200)
         assert wait_for(lambda: view(api, qid)["finished"] > 20, 20)
-        mend = poison(m, api)
+        mend = poison(m, api, qid)
         lost = goes_in_vain(m, hook, sim, api, qid)
         ok(lost <= lost_max, f"{lost} answers of ten workers are lost", view(api, qid))
         asked = sim.stats()["requests"]

@@ -58,6 +58,13 @@ void ledger_free(struct ledger *l);
 MUST_CHECK int ledger_balance(struct task *t, struct ledger *l, int64_t uid, int64_t *cents,
                               bool *degraded);
 
+/* Of ledger_balance: the stores contradict each other about this user's money, or a script fails
+ * for it. The account is stopped until the operator has looked at it. */
+static inline bool ledger_is_stopped(int err)
+{
+    return err == ERR_INTERNAL || err == ERR_REFUSED;
+}
+
 /* The same as part of a batch of the caller's, in the same round trip: ledger_ask adds its
  * commands, ledger_answer gets their replies, and loads the balance if it is missing. It does not
  * fall back to MySQL: the caller of the batch handles a Redis that does not answer. */

@@ -12,7 +12,7 @@ int account_look(struct task *t, const struct runs *r, int64_t uid, struct accou
 {
     *out = (struct account_state){.cents = 0};
     int err = ledger_balance(t, r->ledger, uid, &out->cents, &out->degraded);
-    if (err != ERR_INTERNAL && err != ERR_REFUSED)
+    if (!ledger_is_stopped(err))
         return err;
     struct sql_rows rows;
     out->stopped = true;
@@ -59,7 +59,7 @@ static int write_off(struct task *t, const struct runs *r, int64_t uid, const st
 static int sync_first(struct task *t, const struct runs *r, int64_t uid)
 {
     int err = ledger_sync(t, r->ledger, uid);
-    return err == ERR_INTERNAL || err == ERR_REFUSED ? 0 : err;
+    return ledger_is_stopped(err) ? 0 : err;
 }
 
 static int audit(struct task *t, const struct runs *r, int64_t uid, struct account_release *x)

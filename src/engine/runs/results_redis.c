@@ -9,12 +9,15 @@ static struct str list_of(struct task *t, struct run_id id, enum results_kind ki
                                : key_arrivals(task_arena(t), id.uid, id.qid);
 }
 
-/* Before anything is read: ledger_balance restores or reverses what a restarted Redis has lost. */
+/* Before anything is read: ledger_balance restores or reverses what a restarted Redis has lost. A
+ * stopped account has the results that are there. */
 static int ask_ledger(struct task *t, const struct results *r, struct run_id id)
 {
     int64_t cents;
     bool degraded;
     int err = ledger_balance(t, r->ledger, id.uid, &cents, &degraded);
+    if (ledger_is_stopped(err))
+        return 0;
     if (!err && degraded)
         err = task_fail(t, ERR_UNAVAILABLE,
                         "the run is not archived yet, and Redis, which has its results, is away");

@@ -108,6 +108,9 @@ static int check_balance(struct task *t, const struct runs *r, const struct run_
     bool degraded = false;
     int64_t balance;
     int err = ledger_balance(t, r->ledger, e->uid, &balance, &degraded);
+    if (ledger_is_stopped(err))
+        err = task_fail(t, ERR_FORBIDDEN, "%s: no run can be submitted until then",
+                        RUN_REASON_ACCOUNT);
     if (!err && degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
     if (!err && balance < e->cents)
