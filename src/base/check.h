@@ -4,6 +4,7 @@
 #define BASE_CHECK_H
 
 #define MUST_CHECK         __attribute__((warn_unused_result))
+#define NOINLINE           __attribute__((noinline))
 #define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
 #define check(cond) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, __func__, #cond))

@@ -199,8 +199,9 @@ struct http_response httpc_response(const struct http_reply_head *h,
     };
 }
 
-static int call_by_curl(struct task *t, struct http_client *c, struct http_call *call,
-                        struct http_response *out)
+/* Not inlined: its frame would be on the stacks of thousands of plain calls. */
+NOINLINE static int call_by_curl(struct task *t, struct http_client *c, struct http_call *call,
+                                 struct http_response *out)
 {
     if (call->body_fn) {
         int err = call->body_fn(t, call->arg, &call->body);
