@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "engine/ai/breaker.h"
-#include "engine/ai/fault.h"
 #include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"

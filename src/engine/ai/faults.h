@@ -16,6 +16,10 @@ struct task;
 #define AI_FAULTS_WORDS_BYTES 200
 #define AI_FAULTS_METRIC      "millrace_ai_errors_total"
 
+/* The kind of a call without a reply. err and text: of http_call and its task_error, or of a
+ * message that ends with that text. */
+const char *ai_fault_kind(int err, const char *text);
+
 struct ai_faults *ai_faults_new(struct metrics *m);
 void ai_faults_free(struct ai_faults *f);
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "engine/ai/ai.h"
-#include "engine/ai/fault.h"
+#include "engine/ai/faults.h"
 #include "engine/ai/reply.h"
 #include "engine/judge/verdict.h"
 #include "engine/setup/endpoint.h"
