@@ -4,7 +4,7 @@ import time
 
 from harness import equal, ok, run_tests, sql, test, wait_for
 from screening import Sim, act, person, reaches, server, submit, view
-from unwell import LATENCY, Unwell, outages, words
+from unwell import LATENCY, outages, unwell, words
 
 KINDS = [
     ("killed", 6, 0, b""),
@@ -26,7 +26,7 @@ def _():
         port = sim.port
     with server(sim, papers=1500) as m:
         api = person(m, "alice", permission=50)
-        with Unwell(port, 400, words("max_tokens is not supported")) as other:
+        with unwell(port, 400, words("max_tokens is not supported")) as other:
             qid, total = submit(api, 400)
             ok(reaches(api, qid, "PAUSED", 20), "the run is paused")
             v = view(api, qid)
@@ -62,7 +62,7 @@ def _():
         api = person(m, "bob", permission=20)
         sql(m, "INSERT INTO api_list (api_name, api_key, rpm_limit, tpm_limit, is_active)"
             " VALUES " + ", ".join(f"('k{i}', 'sk-{i}', 100000, 100000000, 1)" for i in range(11)))
-        with Unwell(port, 401, words("bad key")):
+        with unwell(port, 401, words("bad key")):
             qid, total = submit(api, 300)
             ok(wait_for(lambda: sql(m, "SELECT COUNT(*) FROM api_list WHERE is_active = 1")[0][0]
                         == "0", 15), "twelve keys that are refused are switched off")

@@ -1,13 +1,12 @@
 """What the operator does about users and keys that do not work: stopped accounts and their release,
 `millrace user list|permission|release`, keys that are tested, woken and deleted."""
-import http.server
 import json
-import threading
 
 from admins import admin
 from client import cli
 from harness import Millrace, equal, ok, redis_link, run_tests, sql, test, wait_for
 from screening import person, submit, view
+from unwell import Service
 
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
 REPLIES = {  # by the last word of the key
@@ -21,43 +20,15 @@ REPLIES = {  # by the last word of the key
 }
 
 
-class Service:
-    """An AI service that answers by the key it is asked with."""
-
-    def __enter__(self):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
-                status, reply = REPLIES[self.headers["Authorization"].rsplit("-", 1)[1]]
-                body = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Connection", "close")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        if self.thread.is_alive():
-            self.server.shutdown()
-            self.thread.join()
-            self.server.server_close()
+def answer(headers):
+    """By the key it is asked with."""
+    status, reply = REPLIES[headers["Authorization"].rsplit("-", 1)[1]]
+    return status, json.dumps(reply).encode()
 
 
 @test("keys")
 def _():
-    with Service() as service, Millrace(
+    with Service(answer) as service, Millrace(
             env={"MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_URL": service.url}) as m:
         assert wait_for(m.ready, 40), m.get("/readyz")
         root = admin(m, "root")

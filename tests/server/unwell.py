@@ -12,10 +12,10 @@ WORKERS = 200
 LATENCY = ("--latency-ms", "100", "--http1")
 
 
-class Unwell:
-    """Answers every call in one way, at the address of a service that was there before."""
+class Service:
+    """An AI service that answers what answer(headers) says: a status and bytes."""
 
-    def __init__(self, port, status, body):
+    def __init__(self, answer, port=0):
         outer = self
         self.calls = 0
 
@@ -25,6 +25,7 @@ class Unwell:
             def do_POST(self):
                 outer.calls += 1
                 self.rfile.read(int(self.headers["Content-Length"]))
+                status, body = answer(self.headers)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -39,6 +40,7 @@ class Unwell:
             request_queue_size = 1024
 
         self.server = Server(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
 
     def __enter__(self):
@@ -46,17 +48,19 @@ class Unwell:
         return self
 
     def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        if self.thread.is_alive():
+            self.server.shutdown()
+            self.thread.join()
+            self.server.server_close()
+
+
+def unwell(port, status, body):
+    """Answers every call in one way, at the address of a service that was there before."""
+    return Service(lambda _: (status, body), port)
 
 
 class Absent:
     calls = 0
-
-
-def unwell(port, status, body):
-    return Unwell(port, status, body) if status else contextlib.nullcontext(Absent())
 
 
 def words(message):
@@ -71,7 +75,8 @@ def outage(m, api, name, seconds, status, body=b""):
         wait_for(lambda: view(api, qid)["finished"] > 300, 30)
         asked = sim.stats()["requests"]
         sim.kill()
-    with unwell(m.sim_port, status, body) as other:
+    away = contextlib.nullcontext(Absent())
+    with unwell(m.sim_port, status, body) if status else away as other:
         time.sleep(seconds)
         v = view(api, qid)
         equal((v["state"], v["failed"]), ("RUNNING", 0), f"{name}: the run waits, none fails", v)

@@ -3,30 +3,6 @@
 #include "engine/money/ledger_fixture.h"
 #include "tests/role.h"
 
-struct found {
-    int count;
-    struct audit_finding last;
-};
-
-static void note(void *arg, const struct audit_finding *f)
-{
-    struct found *x = arg;
-    x->count++;
-    x->last = *f;
-    printf("# user %lld: %s: %s\n", (long long)f->uid, f->what, f->detail);
-}
-
-static struct audit audit_of(struct node *n, struct found *x)
-{
-    return (struct audit){.redis = n->redis,
-                          .sql = n->sql,
-                          .ledger = n->ledger,
-                          .deep = true,
-                          .found = note,
-                          .arg = x,
-                          .metrics = metrics};
-}
-
 static struct audit_report audit(struct task *t, struct node *n, struct found *x)
 {
     struct audit_report r = {0};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/money/audit.h"
 #include "engine/money/charge.h"
 #include "engine/money/ledger_private.h"
 #include "engine/setup/schema.h"
@@ -299,6 +300,32 @@ static inline int64_t of_status(struct task *t, struct node *n, int64_t uid, str
 static inline struct str result_of(struct task *t, struct node *n, const struct charge *c)
 {
     return ask(t, n, STR("HGET"), key_result(task_arena(t), c->uid, c->qid), c->doi);
+}
+
+/* --- the audit --- */
+
+struct found {
+    int count;
+    struct audit_finding last;
+};
+
+static inline void note_finding(void *arg, const struct audit_finding *f)
+{
+    struct found *x = arg;
+    x->count++;
+    x->last = *f;
+    printf("# user %lld: %s: %s\n", (long long)f->uid, f->what, f->detail);
+}
+
+static inline struct audit audit_of(struct node *n, struct found *x)
+{
+    return (struct audit){.redis = n->redis,
+                          .sql = n->sql,
+                          .ledger = n->ledger,
+                          .deep = true,
+                          .found = note_finding,
+                          .arg = x,
+                          .metrics = metrics};
 }
 
 /* --- the whole --- */

@@ -1,5 +1,4 @@
 /* Records that are damaged: found, put aside, and their user alone is stopped (BIL-6). */
-#include "engine/money/audit.h"
 #include "engine/money/ledger_fixture.h"
 
 /* --- the text of a record --- */
@@ -59,27 +58,12 @@ static void test_text(struct task *t, void *arg)
 
 /* --- in the queue --- */
 
-struct found {
-    int count;
-    struct audit_finding last;
-};
-
-static void note(void *arg, const struct audit_finding *f)
-{
-    struct found *x = arg;
-    x->count++;
-    x->last = *f;
-}
-
 static int64_t findings(struct task *t, struct node *n, int64_t uid, const char *what)
 {
     struct found x = {0};
     struct audit_report r;
-    struct audit a = {
-        .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .found = note, .arg = &x};
+    struct audit a = audit_of(n, &x);
     check(audit_user(t, &a, uid, &r) == 0);
-    if (x.count && strcmp(x.last.what, what) != 0)
-        printf("# %s: %s\n", x.last.what, x.last.detail);
     return x.count && strcmp(x.last.what, what) != 0 ? -1 : x.count;
 }
 
@@ -272,7 +256,7 @@ static void test_script_fails(struct task *t, void *arg)
     int64_t uid = add_user(t, &n, 1000), other = add_user(t, &n, 1000);
     papers(t, &n, other, add_run(t, &n, other), 0, 2);
     say(t, &n, STR("SET"), key_ledger(task_arena(t), uid), STR("x"));
-    struct audit a = {.redis = n.redis, .sql = n.sql, .ledger = n.ledger, .found = note, .arg = &x};
+    struct audit a = audit_of(&n, &x);
     is_int(audit_run(t, &a, &r), 0, "an audit goes on past a user whose money cannot be read");
     ok(x.count == 1 && x.last.uid == uid && strcmp(x.last.what, "store") == 0 &&
            strstr(x.last.detail, "WRONGTYPE"),
