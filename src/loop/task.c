@@ -23,6 +23,11 @@
 
 enum task_state { TASK_READY, TASK_RUNNING, TASK_WAITING, TASK_WAITING_ALWAYS };
 
+struct errors {
+    bool last;
+    char text[2][ERROR_BYTES];
+};
+
 struct task {
     struct stack stack; /* must be first: it marks the owner's block */
     struct loop *loop;
@@ -41,7 +46,8 @@ struct task {
     task_fn *fn;
     void *arg;
     const char *name; /* for debuggers */
-    char *error;      /* owned; NULL until a call fails: saves room in the stack's first page */
+    /* Owned; NULL until a call fails: saves room in the stack's first page. */
+    struct errors *errors;
 };
 
 struct joiner {
@@ -144,7 +150,7 @@ int task_go(struct group *g, const char *name, task_fn *fn, void *arg)
     t->fn = fn;
     t->arg = arg;
     t->name = name;
-    t->error = NULL;
+    t->errors = NULL;
     timer_init(&t->timer, l, on_deadline, t);
     arena_init(&t->arena);
     stack_prepare(s, task_main, t);
@@ -161,7 +167,7 @@ static void task_end(struct task *t)
     struct group *g = t->group;
     timer_clear(&t->timer);
     arena_release(&t->arena);
-    free(t->error);
+    free(t->errors);
     list_del(&t->sibling);
     stack_put(&l->stacks, &t->stack);
     l->task_count--;
@@ -308,16 +314,17 @@ void task_scope_end(struct task *t, struct task_scope s)
 
 int task_fail(struct task *t, int err, const char *fmt, ...)
 {
-    if (!t->error)
-        t->error = check_memory(malloc(ERROR_BYTES));
+    if (!t->errors)
+        t->errors = check_memory(calloc(1, sizeof *t->errors));
+    t->errors->last = !t->errors->last; /* the new text may quote the one before */
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(t->error, ERROR_BYTES, fmt, ap);
+    vsnprintf(t->errors->text[t->errors->last], ERROR_BYTES, fmt, ap);
     va_end(ap);
     return err;
 }
 
 const char *task_error(const struct task *t)
 {
-    return t->error ? t->error : "";
+    return t->errors ? t->errors->text[t->errors->last] : "";
 }

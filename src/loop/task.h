@@ -69,7 +69,7 @@ struct task_scope task_scope(struct task *t);
 void task_scope_end(struct task *t, struct task_scope s);
 
 /* Keeps the text with the task and returns err, so that a caller can write
- * `return task_fail(t, ERR_X, "…")`. The last text wins. */
+ * `return task_fail(t, ERR_X, "…")`. The last text wins; it may quote the one before. */
 int task_fail(struct task *t, int err, const char *fmt, ...) PRINTF(3, 4);
 const char *task_error(const struct task *t); /* "" when there is none */
 

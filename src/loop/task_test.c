@@ -178,6 +178,8 @@ static void test_fail(struct task *t, void *arg)
     is_str(str_of(task_error(t)), STR(""), "no error yet");
     is_int(task_fail(t, ERR_LIMIT, "%d is too many", 7), ERR_LIMIT, "task_fail returns the code");
     is_str(str_of(task_error(t)), STR("7 is too many"), "and keeps the text");
+    task_fail(t, ERR_LIMIT, "not done: %s", task_error(t));
+    is_str(str_of(task_error(t)), STR("not done: 7 is too many"), "a text may quote the last one");
 }
 
 static int deep(int n, volatile char *above)

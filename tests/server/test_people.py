@@ -186,7 +186,8 @@ def release(m, root, asher, qid):
     link = redis_link(m)
     r = cli(m, "user", "release", "asher")
     ok(r.returncode == 1 and "older: MySQL is older than Redis" in r.stderr and
-       "to do: restore MySQL" in r.stderr and '"asher" is not released' in r.stderr,
+       "to do: restore MySQL" in r.stderr and
+       '"asher" is not released: its money does not add up' in r.stderr,
        "it is not released while something is off, which is said", r)
     equal(view(asher, qid)["state"], "PAUSED", "its run waits")
     sql(m, f"UPDATE user_info SET balance = balance + 1 WHERE uid = {asher.uid}")
