@@ -114,7 +114,9 @@ struct asking {
     const struct ai_request *request;
     int64_t tokens_reserved;
     struct ai_answer answer;
-    struct ai_fault fault; /* of the last attempt; its words complete "the AI service …" */
+    /* Of the last attempt that failed; in the task's arena, because thousands of these stand on
+     * stacks. The words complete "the AI service …". */
+    const char *cause, *words;
     int keys_refused;
     uint64_t successes; /* of the service, when the last attempt but one had failed */
     struct ai_hand *hand;
@@ -130,8 +132,8 @@ static void settle(struct task *t, struct asking *q, const struct permit *p, int
 
 static enum fate fault(struct asking *q, enum fate fate, const char *cause, const char *words)
 {
-    snprintf(q->fault.cause, sizeof q->fault.cause, "%s", cause);
-    snprintf(q->fault.words, sizeof q->fault.words, "%s", words);
+    q->cause = cause;
+    q->words = words;
     return fate;
 }
 
@@ -369,11 +371,11 @@ static void tell(struct task *t, struct asking *q, enum fate fate, int err, bool
     struct breaker *b = &q->ai->breaker;
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (!err && fate != FATE_DONE)
-        ai_faults_note(q->ai->faults, t, q->fault.cause, q->fault.words);
+        ai_faults_note(q->ai->faults, t, q->cause, q->words);
     if (err || fate == FATE_KEY)
         breaker_unknown(b, probe);
     else if (fate == FATE_SERVICE)
-        breaker_failed(b, now_ms, &q->fault, probe);
+        breaker_failed(b, now_ms, q->cause, q->words, probe);
     else
         breaker_worked(b, now_ms);
 }
@@ -384,10 +386,10 @@ static int give_up(struct task *t, struct asking *q)
 {
     struct breaker *b = &q->ai->breaker;
     if (b->successes != q->successes)
-        return task_fail(t, ERR_PROTO, "the AI service %s, after %d attempts", q->fault.words,
+        return task_fail(t, ERR_PROTO, "the AI service %s, after %d attempts", q->words,
                          q->answer.attempts);
     breaker_trip(b, loop_now_ms(task_loop(t)));
-    return task_fail(t, ERR_UNAVAILABLE, "the AI service %s", q->fault.words);
+    return task_fail(t, ERR_UNAVAILABLE, "the AI service %s", q->words);
 }
 
 /* One attempt, when the breaker lets it. *last: if it failed, this was the last one. */
@@ -423,7 +425,7 @@ static int ask(struct task *t, struct asking *q)
         if (err || fate == FATE_DONE)
             return err;
         if (fate == FATE_REQUEST)
-            return task_fail(t, ERR_REFUSED, "the AI service %s", q->fault.words);
+            return task_fail(t, ERR_REFUSED, "the AI service %s", q->words);
         if (fate == FATE_SERVICE && last)
             return give_up(t, q);
         if (q->hand->leaves)

@@ -1,5 +1,6 @@
 #include "engine/ai/breaker.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -48,14 +49,16 @@ void breaker_unknown(struct breaker *b, bool probe)
     waitq_wake_all(&b->moved);
 }
 
-void breaker_failed(struct breaker *b, int64_t now_ms, const struct ai_fault *f, bool probe)
+void breaker_failed(struct breaker *b, int64_t now_ms, const char *cause, const char *words,
+                    bool probe)
 {
-    if (b->alike == 0 || strcmp(b->fault.cause, f->cause) != 0) {
+    if (b->alike == 0 || strcmp(b->fault.cause, cause) != 0) {
         b->alike = 0;
         b->alike_ms = now_ms;
     }
     b->alike++;
-    b->fault = *f;
+    snprintf(b->fault.cause, sizeof b->fault.cause, "%s", cause);
+    snprintf(b->fault.words, sizeof b->fault.words, "%s", words);
     b->failed_at_ms = now_ms;
     if (b->failures == 0)
         b->since_ms = now_ms;

@@ -40,7 +40,8 @@ void breaker_init(struct breaker *b, int64_t *gauge);
  * three. ERR_CANCELED, ERR_TIMEOUT. */
 MUST_CHECK int breaker_enter(struct task *t, struct breaker *b, bool *probe);
 void breaker_worked(struct breaker *b, int64_t now_ms);
-void breaker_failed(struct breaker *b, int64_t now_ms, const struct ai_fault *f, bool probe);
+void breaker_failed(struct breaker *b, int64_t now_ms, const char *cause, const char *words,
+                    bool probe);
 void breaker_unknown(struct breaker *b, bool probe); /* the call was given up */
 /* Opens it: a caller has failed again and again, and no call has succeeded meanwhile. */
 void breaker_trip(struct breaker *b, int64_t now_ms);

@@ -28,7 +28,8 @@ const void *judged_open(struct arena *a, const struct node *n, const struct app_
 
 /* The row comes before the result: no verdict is ever seen in a run that does not say how its
  * papers are judged. So the worker waits for MySQL, once for each run, with the verdict in hand. */
-static int note_judge(struct task *t, const struct node *n, const struct judged *j, bool simulated)
+NOINLINE static int note_judge(struct task *t, const struct node *n, const struct judged *j,
+                               bool simulated)
 {
     const struct judge_origin *from = judge_question_origin(j->question);
     struct scope_judge row = {.model = from->model,
@@ -61,7 +62,7 @@ int judged_paper(struct task *t, const struct node *n, const void *opened,
     const struct judged *j = opened;
     struct verdict v;
     int err = judge_paper(t, n->judge, j->question, paper->doi, packed, hand, &v);
-    if (!err && !v.not_judged)
+    if (!err && !v.not_judged && !j->noted[v.simulated])
         err = note_judge(t, n, j, v.simulated);
     if (err)
         return err;
