@@ -1,6 +1,7 @@
 """What the operator does about users and keys that do not work: stopped accounts and their release,
 `millrace user list|permission|release`, keys that are tested, woken and deleted."""
 import json
+import time
 
 from admins import admin
 from client import cli
@@ -137,6 +138,7 @@ def _():
                f" WHERE query_id = '{qid}'")
         stop(m, root, asher)
         release(m, root, asher, qid)
+        aside(m)
 
 
 def commands(m, basil):
@@ -213,6 +215,17 @@ def release(m, root, asher, qid):
     equal(cli(m, "user", "list", "--state", "stopped").stdout, "", "none is stopped")
     r = cli(m, "user", "release", "asher")
     ok(r.returncode == 0 and "asher was not stopped" in r.stdout, "once more changes nothing", r)
+
+
+def aside(m):
+    """A record that cannot be read, of a user who has no run."""
+    link, cleo = redis_link(m), person(m, "cleo", permission=1)
+    link("RPUSH", f"billing_queue:{cleo.uid}", "no record")
+    link("ZADD", "sys:billing", str(int(time.time() * 1000)), str(cleo.uid))
+    stopped = lambda: cli(m, "user", "list", "--state", "stopped").stdout.split("\t")[1:2]
+    ok(wait_for(lambda: stopped() == ["cleo"], 10), "is listed, too", stopped())
+    r = cli(m, "user", "release", "--write-off", "cleo")
+    ok(r.returncode == 0 and "cleo is released" in r.stdout and stopped() == [], "and released", r)
 
 
 run_tests()

@@ -359,6 +359,8 @@ def write_off(m, api, qid):
     ok(r.returncode == 1 and "aside: a record cannot be read: not JSON" in r.stderr and
        "--write-off" in r.stderr, "the operator sees the record", r)
     equal(api.me().body["account"], "stopped", "the user sees that the account is stopped")
+    equal(cli(m, "user", "list", "--state", "stopped").stdout.split("\t")[1:2], ["alice"],
+          "the operator finds it in the list")
     r = api("POST", "/api/queries", {**QUESTION, "journals": journals(api, 50)[0]})
     ok(r.status == 403 and "the account needs the operator" in str(r.body),
        "a run is not submitted", r)

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "engine/runs/state.h"
 #include "engine/store/amount.h"
+#include "engine/store/keys.h"
 #include "tool/user/commands.h"
 
 #define PAGE 1000 /* users in one statement */
@@ -12,7 +13,8 @@
 static const char about[] =
     "Shows number, name, permission, balance, state and age of users, by number. Charges of the\n"
     "last seconds may be missing in a balance. State: active; banned; stopped: a run is paused\n"
-    "because the account needs the operator (see millrace user release).\n"
+    "because the account needs the operator, or a record of a charge cannot be read (see millrace\n"
+    "user release).\n"
     "\n"
     "  millrace user list --find ash\n"
     "  millrace user list --state stopped --json";
@@ -30,16 +32,16 @@ struct listed {
 };
 
 /* Stopped comes first: it needs the operator. */
-static struct listed listed_of(const struct sql_value *cell)
+static struct listed listed_of(const struct sql_value *cell, bool aside)
 {
     return (struct listed){.uid = cell[0].i,
                            .username = cell[1].s,
                            .permission = cell[2].i,
                            .cents = cell[3].i,
                            .created_ms = cell[6].i,
-                           .state = cell[5].i   ? "stopped"
-                                    : cell[4].i ? "banned"
-                                                : "active"};
+                           .state = cell[5].i || aside ? "stopped"
+                                    : cell[4].i        ? "banned"
+                                                       : "active"};
 }
 
 static void show_json(struct task *t, struct options *o, const struct listed *u, const char *since)
@@ -71,6 +73,23 @@ static void show(struct task *t, struct options *o, const struct listed *u)
                since);
 }
 
+/* Which of them have records that cannot be read; none, while Redis does not answer. */
+static void find_aside(struct task *t, struct redis *redis, const struct sql_rows *r, bool *aside)
+{
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, redis);
+    for (size_t i = 0; i < r->count; i++) {
+        struct str key = key_aside(task_arena(t), sql_row(r, i)[0].i);
+        redis_batch_add(&b, key, STR("EXISTS"), key);
+        aside[i] = false;
+    }
+    if (r->count == 0 || redis_batch_run(&b, &replies))
+        return;
+    for (size_t i = 0; i < r->count; i++)
+        aside[i] = replies[i]->type == REDIS_INT && replies[i]->integer == 1;
+}
+
 static int list_page(struct task *t, struct account *a, struct str prefix, int64_t *after,
                      size_t *count)
 {
@@ -85,8 +104,11 @@ static int list_page(struct task *t, struct account *a, struct str prefix, int64
         sql_text(STR(RUN_REASON_ACCOUNT)), sql_text(STR(RUN_REASON_UNRECORDED "%")),
         sql_int(*after), sql_text(prefix), sql_text(prefix), sql_int(PAGE));
     *count = err ? 0 : r.count;
+    bool *aside = ARENA_ARRAY(task_arena(t), bool, *count + 1);
+    if (!err)
+        find_aside(t, a->db->redis, &r, aside);
     for (size_t i = 0; i < *count; i++) {
-        struct listed u = listed_of(sql_row(&r, i));
+        struct listed u = listed_of(sql_row(&r, i), aside[i]);
         show(t, a->arg, &u);
         *after = u.uid;
     }
@@ -130,8 +152,7 @@ int user_list_main(int argc, char **argv)
         {"state", "STATE", "only those that are active, banned or stopped", .text = &o.state},
         {"json", NULL, "one JSON object instead of lines", .flag = &o.json},
     };
-    return account_main(
-        (struct command){"user list", NULL, about, opts, 3},
-        &(struct account){.mysql_only = true, .problem = problem, .apply = list, .arg = &o}, argc,
-        argv);
+    return account_main((struct command){"user list", NULL, about, opts, 3},
+                        &(struct account){.problem = problem, .apply = list, .arg = &o}, argc,
+                        argv);
 }
