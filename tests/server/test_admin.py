@@ -553,6 +553,11 @@ def _(m):
             equal(Api(n).register("somebody", "short").status, 400 if enabled else 403,
                   "another server has it when the request is answered")
             equal(seen(n), status, "and holds to it")
+        shown = []
+        for i in range(10):
+            root("POST", "/api/admin/toggle_registration", {"enabled": i % 2 == 1})
+            shown.append(json.loads(ask(n.port, "/api/welcome").body)["registration"])
+        equal(shown, [False, True] * 5, "so does its log-in page")
         there = Admin(n)
         there.login("root")
         root("POST", "/api/admin/switches",

@@ -132,13 +132,16 @@ def _():
         root, asher, basil = admin(m, "root"), person(m, "asher"), person(m, "basil")
         commands(m, basil)
         root("POST", "/api/admin/switches", {"name": "new_runs", "on": False})
+        mine, _ = submit(asher, 100)
         qid, _ = submit(asher, 100)
-        equal(asher("POST", f"/api/queries/{qid}/pause").body["state"], "PAUSED", "a run")
+        equal([asher("POST", f"/api/queries/{q}/pause").body["state"] for q in (mine, qid)],
+              ["PAUSED"] * 2, "two runs, one paused by its user")
         sql(m, "UPDATE query_log SET reason = 'the account needs the operator'"
                f" WHERE query_id = '{qid}'")
-        stop(m, root, asher)
+        stop(m, root, asher, qid)
         release(m, root, asher, qid)
         aside(m)
+        equal(view(asher, mine)["state"], "PAUSED", "what the user has paused stays so")
 
 
 def commands(m, basil):
@@ -165,7 +168,7 @@ def commands(m, basil):
     ok(r.returncode == 1 and 'no user "cora"' in r.stderr, "of nobody", r)
 
 
-def stop(m, root, asher):
+def stop(m, root, asher, qid):
     """As if MySQL had been restored from a backup of yesterday."""
     link = redis_link(m)
     me = asher.me().body
@@ -175,7 +178,9 @@ def stop(m, root, asher):
     link("HDEL", f"user:{asher.uid}:ledger", "run")
     r = asher.me()
     ok(r.status == 200 and r.body["account"] == "stopped" and r.body["balance"] == "100000.00" and
-       "operator" in r.body["account_why"] and r.body["account_since"], "is stopped, not broken", r)
+       "operator" in r.body["account_why"], "is stopped, not broken", r)
+    paused = sql(m, f"SELECT changed_at FROM query_log WHERE query_id = '{qid}'")[0][0]
+    equal(r.body["account_since"], paused.replace(" ", "T") + "Z", "since its run was paused")
     r = root("GET", f"/api/admin/users/{asher.uid}")
     ok(r.status == 200 and r.body["account"] == "stopped" and
        "MySQL is older than Redis" in r.body["account_why"] and r.body["account_since"],

@@ -285,6 +285,11 @@ def _():
                all("AI service" in r["ai_result"]["error"] for r in failed.values()),
                "each says why",
                list(failed.items())[:2])
+            cli(m, "user", "deduct", "alice", api.me().body["balance"])
+            equal(act(api, qid, "retry_failed").status, 402,
+                  "without money they are not tried again")
+            equal(view(api, qid)["state"], "DONE", "the run stays as it was")
+            cli(m, "user", "recharge", "alice", "100000")
         with server(good, data=m.data) as m:
             api.server = m
             ok(wait_for(lambda: view(api, qid)["failed"] == len(failed), 10),

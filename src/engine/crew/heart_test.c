@@ -243,6 +243,24 @@ static void broke(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 400, "for what it costs");
 }
 
+/* Resumed without money again and again: each time an answer is lost. The first time it is missed
+ * when the worker hands in the second paper, whose answer is lost, too. */
+static void unpaid(struct task *t, struct heart_world *w)
+{
+    w->users[0].deposited = 0;
+    heart_recharge(w, 0, 5);
+    struct heart_run *r = heart_submit(t, w, 0, 1, 2, 10);
+    for (int i = 0; i < 3 * UNIT_VAIN_MAX && !heart_at_rest(w); i++) {
+        until(t, w, 2000);
+        if (r->state == RUN_PAUSED)
+            check(heart_control(t, w, r, RUN_RESUME) == 0);
+    }
+    ok(heart_at_rest(w) && r->state == RUN_DONE, "papers whose answers are lost are given up");
+    ok(r->asked[0] == UNIT_VAIN_MAX && r->asked[1] == UNIT_VAIN_MAX,
+       "one after the other: asked about %d and %d times", r->asked[0], r->asked[1]);
+    ok(results_of(r) == 2 && w->users[0].spent == 0, "and none is paid for");
+}
+
 static void restarted(struct task *t, struct heart_world *w)
 {
     struct heart_run *r = heart_submit(t, w, 0, 8, 5, 10);
@@ -522,6 +540,7 @@ int main(void)
         {poison, "poison"},
         {silent, "lost lease"},
         {broke, "no money"},
+        {unpaid, "no money, again"},
         {restarted, "restart"},
         {restarted_aside, "restart, aside"},
         {older_aside, "older, aside"},

@@ -296,10 +296,12 @@ static void test_lost(struct task *t, void *arg)
     }
     is_int(lost, 2 * worker_count, "two verdicts of each worker are lost, and the run is refused");
     ok(str_find(str_of(d.words), STR("none of its last 24 verdicts")) >= 0, "%s", d.words);
+    is_int(d.till.lost, 0, "the count begins anew");
+    check(give(t, &d, &s, lost, 10) == 0 && till_wait(t, &d.till, &s) == ERR_CLOSED);
     check(redis_call(t, d.n.redis, status, NULL, STR("HSET"), status, STR("state"),
                      STR("RUNNING")) == 0);
-    check(give(t, &d, &s, 200, 10) == 0 && till_wait(t, &d.till, &s) == 0);
-    is_int(d.till.lost, 0, "one that is recorded ends the count");
+    check(d.till.lost == 1 && give(t, &d, &s, 200, 10) == 0 && till_wait(t, &d.till, &s) == 0);
+    is_int(d.till.lost, 0, "one that is recorded ends it");
     worker_count = 1;
     close_desk(t, &d);
 }

@@ -113,6 +113,8 @@ static int work_on_paper(struct task *t, struct worker *w, struct work_unit *u, 
     w->hand.busy = true; /* also if the paper failed: a failure is recorded, too */
     if (!err)
         err = record(t, w, &p->paper, &result);
+    if (!err && u->unit.vain > 0) /* its next paper is not asked about while this one may be lost */
+        err = till_wait(t, &w->run->till, &w->slip);
     w->hand.busy = false;
     u->in_vain = u->in_vain || (err && (answered || w->cut_off));
     return err;

@@ -509,6 +509,15 @@ static void test_requeue(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* With so many cents. */
+static int check_funds(struct task *t, struct node *n, struct run_id id, int64_t cents,
+                       enum run_event e)
+{
+    struct runs r = runs_of(n);
+    say(t, n, STR("SET"), key_balance(task_arena(t), id.uid), str_int(task_arena(t), cents));
+    return run_check_funds(t, &r, id, e);
+}
+
 static void test_funds(struct task *t, void *arg)
 {
     (void)arg;
@@ -517,28 +526,39 @@ static void test_funds(struct task *t, void *arg)
     open_node(t, &n);
     forget_runs(t, &n);
     fill_catalog(t, &n);
-    struct runs r = runs_of(&n);
     int64_t uid = new_user(t, &n, 5100);
     check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
     struct run_id id = {uid, str_of(qid)};
-    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "only of a run that is paused");
+    struct str progress = key_query_status(task_arena(t), uid, id.qid);
+    is_int(check_funds(t, &n, id, 299, RUN_RESUME), 0, "only of a run that is paused");
     check(control(t, &n, id, RUN_PAUSE, "PAUSED") == 0);
-    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "there is enough");
-    struct str key = key_balance(task_arena(t), uid);
-    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("299")) == 0);
-    is_int(run_check_funds(t, &r, id, RUN_RESUME), ERR_FUNDS, "less than its dearest paper costs");
+    is_int(check_funds(t, &n, id, 5100, RUN_RESUME), 0, "there is enough");
+    is_int(check_funds(t, &n, id, 299, RUN_RESUME), ERR_FUNDS, "less than its dearest paper costs");
     is_str(str_of(task_error(t)),
            STR("the balance is 2.99, the next paper may cost 3.00 and all that is left 51.00: at "
                "least 0.01 is missing, 48.01 for all of it"),
            "it says what is missing");
-    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("300")) == 0);
-    is_int(run_check_funds(t, &r, id, RUN_RESUME), 0, "enough for one more paper");
+    is_int(check_funds(t, &n, id, 300, RUN_RESUME), 0, "enough for one more paper");
+    say(t, &n, STR("HSET"), progress, STR("cost"), STR("4900"));
+    ok(check_funds(t, &n, id, 199, RUN_RESUME) == ERR_FUNDS &&
+           check_funds(t, &n, id, 200, RUN_RESUME) == 0,
+       "enough for all that is left");
+    say(t, &n, STR("HSET"), progress, STR("cost"), STR("0"));
+    sql_do(t, &n, "UPDATE query_log SET is_distillation = 1 WHERE uid = ?", uid);
+    ok(check_funds(t, &n, id, 29, RUN_RESUME) == ERR_FUNDS &&
+           check_funds(t, &n, id, 30, RUN_RESUME) == 0,
+       "a distillation costs a tenth");
+    sql_do(t, &n, "UPDATE query_log SET is_distillation = 0 WHERE uid = ?", uid);
+    is_int(check_funds(t, &n, id, 199, RUN_RETRY_FAILED), 0, "to try again: of a run that is done");
     check(control(t, &n, id, RUN_FINISH, "DONE") == 0);
-    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("199")) == 0);
-    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), ERR_FUNDS,
-           "to try again: less than its cheapest paper costs");
-    check(redis_call(t, n.redis, key, NULL, STR("SET"), key, STR("200")) == 0);
-    is_int(run_check_funds(t, &r, id, RUN_RETRY_FAILED), 0, "enough for that");
+    say(t, &n, STR("HSET"), progress, STR("failed"), STR("2"));
+    is_int(check_funds(t, &n, id, 199, RUN_RETRY_FAILED), ERR_FUNDS,
+           "less than its cheapest paper costs");
+    is_str(str_of(task_error(t)),
+           STR("the balance is 1.99, the next paper may cost 2.00 and all that is left 6.00: at "
+               "least 0.01 is missing, 4.01 for all of it"),
+           "two papers have failed");
+    is_int(check_funds(t, &n, id, 200, RUN_RETRY_FAILED), 0, "enough for that");
     close_node(t, &n);
 }
 

@@ -6,6 +6,10 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
+/* Of the paper that is the first one now: once when the unit was left, and perhaps once before
+ * that, while the verdict on the paper before it was being recorded. */
+#define ASKED_AHEAD 2
+
 int units_put(struct task *t, struct redis *r, struct run_id id, const struct str *units,
               size_t count)
 {
@@ -62,10 +66,11 @@ int unit_opened(struct task *t, struct redis *r, struct run_id id, struct unit *
         return 0;
     struct arena *a = task_arena(t);
     struct str key = key_vain(a, id.uid, id.qid);
-    int err =
-        redis_call(t, r, key, NULL, STR("HSET"), key, u->name, str_printf(a, "1 %" PRId64, open));
+    int64_t vain = u->vain_open ? ASKED_AHEAD : u->vain;
+    int err = redis_call(t, r, key, NULL, STR("HSET"), key, u->name,
+                         str_printf(a, "%" PRId64 " %" PRId64, vain, open));
     if (!err) {
-        u->vain = 1;
+        u->vain = vain;
         u->vain_open = open;
     }
     return err;

@@ -59,8 +59,8 @@ struct unit_claim {
 };
 MUST_CHECK int unit_take(struct task *t, struct redis *r, struct run_id id,
                          const struct unit_claim *claim, enum unit_found *found, struct unit *out);
-/* So many of its papers are open now. Another number than before: vain is 1 from now on, and counts
- * for the first of these. Nothing happens where vain is 0. */
+/* So many of its papers are open now. Another number than before: vain begins anew, for the first
+ * of these. Nothing happens where vain is 0. */
 MUST_CHECK int unit_opened(struct task *t, struct redis *r, struct run_id id, struct unit *u,
                            int64_t open);
 /* *last: it was the last one of all, and the run is DONE: true once, for one worker. ERR_CONFLICT:

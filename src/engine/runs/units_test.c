@@ -247,10 +247,10 @@ static void test_vain(struct task *t, void *arg)
            take(t, &n, &u) == UNIT_FOUND && u.vain == 3,
        "not counted where no call was made");
     ok(leave(t, &n, &u) == 1 && take(t, &n, &u) == UNIT_FOUND &&
-           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 1,
+           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 2,
        "one of its papers has a result: the count begins anew");
     ok(leave(t, &n, &u) == 1 && take(t, &n, &u) == UNIT_FOUND &&
-           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 2,
+           unit_opened(t, n.redis, run, &u, 4) == 0 && u.vain == 3,
        "for the next one");
     close_node(t, &n);
 }
