@@ -99,7 +99,7 @@ async function turn(m, body) {
 
 const TOLD = {
     "en-US": { money: "Ask Li Ming", banned: "account is banned", closed: "cannot be created" },
-    "zh-CN": { money: "请联系Li Ming", banned: "账户已被封禁", closed: "不开放注册" },
+    "zh-CN": { money: "请联系：Li Ming", banned: "账户已被封禁", closed: "不开放注册" },
 };
 
 smoke("no money, banned, registration closed", async ({ m, browser }) => {
