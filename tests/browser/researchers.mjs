@@ -343,7 +343,7 @@ test("failed papers", async ({ m, browser }) => {
     const page = await context.newPage();
     await login(page, "unlucky");
     await choose(page, { field: 1, from: 2024 });
-    await start(page, "Is a trial reported?");
+    await start(page, "Does it report a randomised controlled trial?");
     await state(page, "DONE");
     const failed = await count(page, "failed");
     ok(failed > 0, "some papers have failed");
@@ -486,7 +486,7 @@ test("by keyboard alone", async ({ m, browser }) => {
     await key("Space");
     await page.waitForSelector(at("cost"));
     await tabTo("#question");
-    await page.keyboard.type("Is a trial reported?");
+    await page.keyboard.type("Does it report a randomised controlled trial?");
     await tabTo(at("start"));
     await key("Enter");
     await page.waitForURL(/#\/runs\//);
