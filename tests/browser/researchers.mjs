@@ -491,6 +491,14 @@ test("by keyboard alone", async ({ m, browser }) => {
     await key("Enter");
     await page.waitForURL(/#\/runs\//);
     await state(page, "DONE");
+    equal(
+        await page.evaluate(() => {
+            const title = document.querySelector(".page h1");
+            return title.scrollHeight - title.clientHeight;
+        }),
+        0,
+        "a title that fits is no scroller, where Tab would stop",
+    );
     await tabTo("[data-row]");
     await key("ArrowDown");
     await key("ArrowDown");
