@@ -25,8 +25,8 @@ const ROWS = [
     [key("none"), "There is no key", "没有 AI 服务的密钥"],
     [key("refused"), "refuses all of our keys", "拒绝了我们的所有密钥"],
     [key("off"), "are switched off", "均已停用"],
-    [key("capped"), "have been used up. Please", "均已用尽，请联系"],
-    [key("capped", { until }), "have been used up until", "后自动继续"],
+    [key("capped"), "is used up. Please", "均已用尽，请联系"],
+    [key("capped", { until }), "is used up until", "后自动继续"],
     [key("mixed"), "No key for the AI service can be used", "没有可用的密钥"],
     [down("dns"), "its name cannot be found", "找不到其域名"],
     [down("refused"), "it takes no connections", "它不接受连接"],
@@ -38,9 +38,9 @@ const ROWS = [
     [["new_runs_off", {}], "not being started", "不启动新的任务", QUEUED],
     [["drained", { nodes: 2 }], "No server takes work", "没有服务器接受任务"],
     [["repairing", { cause: "queue" }], "putting its records in order", "正在整理记录"],
-    [["account_stopped", {}], "Your account is stopped", "您的账户已停用"],
+    [["account_stopped", {}], "Your account is on hold", "您的账户已暂停使用"],
     [["funds", {}], "your balance ran out", "余额用尽", PAUSED],
-    [["account", {}], "wrong with your account", "您的账户出现问题", PAUSED],
+    [["account", {}], "Paused because your account is on hold", "您的账户已暂停使用，任务已暂停", PAUSED],
     [["unrecorded", { words: "not JSON" }], "cannot be recorded", "结论无法记录", PAUSED],
     [["refused", { words: "no tokens" }], "requests: no tokens", "请求：no tokens", PAUSED],
 ];
@@ -57,6 +57,8 @@ const run = (number, [[reason_code, reason_facts], , , more = {}]) => ({
     finished: 10,
     relevant: 2,
     failed: 0,
+    not_judged: 0,
+    simulated: true,
     cost: "10.00",
     workers: 0,
     seconds_left_min: null,
@@ -120,6 +122,19 @@ for (const [locale, column] of [
         const missing = ROWS.filter((row) => !past.includes(row[column])).map((row) => row[1]);
         equal(missing, [], `all of them in the history, ${locale}`);
         ok(past.includes(words), `"${words}" in the history`, past);
+        ok(
+            past.includes({ "en-US": "Waiting", "zh-CN": "等待中" }[locale]),
+            "what stands is not called running",
+        );
+        equal(
+            await page.evaluate(() =>
+                [...document.querySelectorAll(".past, .history a")].filter(
+                    (x) => x.scrollWidth > x.clientWidth,
+                ).length,
+            ),
+            0,
+            `nothing of the history is cut off, ${locale}`,
+        );
         const body = page.locator("#tab-body");
         await page.click(at("filter-relevant"));
         await body.getByText(locale === "en-US" ? "56 papers failed" : "有 56 篇失败").waitFor();

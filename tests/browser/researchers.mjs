@@ -99,7 +99,7 @@ async function turn(m, body) {
 
 const TOLD = {
     "en-US": { money: "Ask Li Ming", banned: "account is banned", closed: "cannot be created" },
-    "zh-CN": { money: "请联系Li Ming", banned: "账户已被封禁", closed: "不开放注册" },
+    "zh-CN": { money: "请联系：Li Ming", banned: "账户已被封禁", closed: "不开放注册" },
 };
 
 smoke("no money, banned, registration closed", async ({ m, browser }) => {
@@ -343,7 +343,7 @@ test("failed papers", async ({ m, browser }) => {
     const page = await context.newPage();
     await login(page, "unlucky");
     await choose(page, { field: 1, from: 2024 });
-    await start(page, "Is a trial reported?");
+    await start(page, "Does it report a randomised controlled trial?");
     await state(page, "DONE");
     const failed = await count(page, "failed");
     ok(failed > 0, "some papers have failed");
@@ -486,11 +486,19 @@ test("by keyboard alone", async ({ m, browser }) => {
     await key("Space");
     await page.waitForSelector(at("cost"));
     await tabTo("#question");
-    await page.keyboard.type("Is a trial reported?");
+    await page.keyboard.type("Does it report a randomised controlled trial?");
     await tabTo(at("start"));
     await key("Enter");
     await page.waitForURL(/#\/runs\//);
     await state(page, "DONE");
+    equal(
+        await page.evaluate(() => {
+            const title = document.querySelector(".page h1");
+            return title.scrollHeight - title.clientHeight;
+        }),
+        0,
+        "a title that fits is no scroller, where Tab would stop",
+    );
     await tabTo("[data-row]");
     await key("ArrowDown");
     await key("ArrowDown");

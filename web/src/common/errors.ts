@@ -1,5 +1,6 @@
 /* What to tell people when something went wrong. */
 import { ApiError } from "./api";
+import { duration } from "./format";
 import { i18n } from "./i18n";
 
 const KNOWN = [
@@ -23,5 +24,5 @@ export function explain(e: unknown): string {
     if (!(e instanceof ApiError))
         return t("error.other", { message: e instanceof Error ? e.message : String(e) });
     const code = KNOWN.includes(e.code) ? e.code : e.status === 503 ? "busy" : "other";
-    return t(`error.${code}`, { message: e.message, seconds: e.retryAfter ?? 60 });
+    return t(`error.${code}`, { message: e.message, time: duration(e.retryAfter ?? 60) });
 }

@@ -5,14 +5,21 @@ import { i18n } from "./i18n";
 
 type Told = Pick<Run, "reason_code" | "reason_facts"> & { reason?: string | null };
 
-/* "status_503" is one of many. */
+/* "status_503" is one of many, "status_5xx" all of its kind. */
 export function causeOf(cause: string | null | undefined): string {
     const { t, te } = i18n.global;
-    const status = /^status_(\d+)$/.exec(cause ?? "")?.[1];
+    const status = /^status_(\w+)$/.exec(cause ?? "")?.[1];
     if (status) return t("run.downCause.status", { status });
     const known = `run.downCause.${cause}`;
     return cause && te(known) ? t(known) : t("run.downCause.other");
 }
+
+/* Words of others end with a full stop, or do not; the sentence around them does. */
+const bare = (words: string) => words.trim().replace(/[.。]$/, "");
+
+/* At work by its state, but nothing moves. A limit slows it only. */
+export const stands = (r: Pick<Run, "state" | "reason_code">) =>
+    r.state === "RUNNING" && !!r.reason_code && r.reason_code !== "rate_limit";
 
 /* "" if it moves, and for what has words of its own. */
 export function reasonOf(r: Told): string {
@@ -24,7 +31,7 @@ export function reasonOf(r: Told): string {
         case undefined:
             return "";
         case "other":
-            return r.reason ?? "";
+            return r.reason ? t("run.otherReason", { words: bare(r.reason) }) : "";
         case "no_key": {
             const cause = f.cause ?? "mixed";
             return t(`run.noKey.${cause === "capped" && until ? "cappedUntil" : cause}`, { until });
@@ -44,7 +51,7 @@ export function reasonOf(r: Told): string {
             return t(`run.reason.${r.reason_code}`, {
                 until,
                 limit: number(f.limit ?? 0),
-                words: f.words ?? "",
+                words: bare(f.words ?? ""),
             });
     }
 }

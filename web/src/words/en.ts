@@ -35,7 +35,7 @@ const words = {
         funds:
             "Your balance is too low. Ask your administrator for a recharge, or choose fewer " +
             "papers.",
-        rate: "Too many attempts. Try again in {seconds} s.",
+        rate: "Too many attempts. Try again in {time}.",
         busy: "The server is busy. Try again in a moment.",
         unavailable: "The server cannot do this right now. Try again in a moment.",
         uncertain: "The server cannot tell whether this was done. Check before you try again.",
@@ -61,7 +61,7 @@ const words = {
         passwordHint: "8 to 72 characters",
         administrator: "your administrator",
         closed: "New accounts cannot be created here at present. Ask {contact} for one.",
-        banned: "Your account is banned, which ended your session. Ask {contact} about it.",
+        banned: "Your account is banned. Ask {contact} about it.",
         lead: "Read ten thousand abstracts by this afternoon.",
         points: [
             "Pick journals and years, ask one question in plain words.",
@@ -133,11 +133,13 @@ const words = {
         duration: "Expected time",
         durationUnknown: "not known yet",
         perJournal: "By journal",
+        held: "A screening that you start now waits. {why}",
         start: "Start screening",
         started: "The screening is queued.",
         needJournals: "Choose at least one journal.",
         needQuestion: "Write a question.",
         needPapers: "There are no papers of these journals in these years.",
+        stopped: "Your account is on hold. Please tell your administrator; start again afterwards.",
         noPermission: "Your account may not start screenings. Ask your administrator.",
     },
     state: {
@@ -178,8 +180,8 @@ const words = {
                 "Paused because your balance ran out. " +
                 "After a recharge, resume it: nothing is lost.",
             account:
-                "Paused because something is wrong with your account. " +
-                "Please tell your administrator.",
+                "Paused because your account is on hold. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
             unrecorded:
                 "Paused because verdicts cannot be recorded. " +
                 "Nothing is charged meanwhile; please tell your administrator.",
@@ -189,7 +191,9 @@ const words = {
             refused:
                 "Paused because the AI service refuses the requests: {words}. " +
                 "Please tell your administrator, then resume it.",
-            account_stopped: "Your account is stopped. Please ask your administrator.",
+            account_stopped:
+                "Your account is on hold. Please ask your administrator; " +
+                "it goes on automatically afterwards.",
             repairing:
                 "The server was interrupted and is putting its records in order. " +
                 "It goes on automatically; nothing is lost.",
@@ -198,28 +202,39 @@ const words = {
             drained: "No server takes work at the moment. It goes on automatically.",
             no_permission:
                 "Your account may not have papers judged at the moment. " +
-                "Please ask your administrator.",
+                "Please ask your administrator; it goes on automatically afterwards.",
             keys_resting:
                 "The AI service has asked us to wait until {until}. It goes on automatically.",
             service_down:
                 "The AI service has not worked since {since}: {cause}. " +
                 "We keep trying, and it goes on automatically; no paper is lost.",
             queued: "Number {n} of {of} in the queue. It starts automatically.",
-            rate_limit: "Waiting for the limit of the AI service: {limit} requests a minute.",
+            rate_limit:
+                "Slowed down by the limit of the AI service: {limit} requests a minute. " +
+                "It goes on automatically.",
         } satisfies Record<
             Exclude<Run["reason_code"], "other" | "no_key" | null | undefined>,
             string
         >,
         noKey: {
-            none: "There is no key for the AI service. Please tell your administrator.",
-            refused: "The AI service refuses all of our keys. Please tell your administrator.",
-            off: "All keys for the AI service are switched off. Please tell your administrator.",
+            none:
+                "There is no key for the AI service. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
+            refused:
+                "The AI service refuses all of our keys. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
+            off:
+                "All keys for the AI service are switched off. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
             capped:
-                "All keys for the AI service have been used up. Please tell your administrator.",
+                "The quota of all keys for the AI service is used up. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
             cappedUntil:
-                "All keys for the AI service have been used up until {until}. " +
-                "It goes on automatically.",
-            mixed: "No key for the AI service can be used. Please tell your administrator.",
+                "The quota of all keys for the AI service is used up until {until}. " +
+                "It goes on automatically then.",
+            mixed:
+                "No key for the AI service can be used. " +
+                "Please tell your administrator; it goes on automatically afterwards.",
         } as Record<string, string>,
         downCause: {
             dns: "its name cannot be found",
@@ -235,6 +250,8 @@ const words = {
             other: "its calls fail",
         } as Record<string, string>,
         doneFailed: "Done, {n} failed",
+        waiting: "Waiting",
+        otherReason: "The server says: {words}.",
         queuedOwn:
             "Waits for your other screenings, which use all {n} papers that your account may " +
             "have judged at once. It starts automatically.",
@@ -276,6 +293,7 @@ const words = {
         relevant: "Relevant",
         irrelevant: "Not relevant",
         failed: "Failed",
+        noVerdict: "Without verdict",
         notJudged: "Not judged",
         filter: "Show",
         search: "Search titles, reasons, journals, DOIs",
@@ -361,11 +379,12 @@ const words = {
         balance: "Balance",
         permission: "Papers judged at once",
         recharge: "Recharges are made by your administrator.",
-        stopped:
-            "Your account is on hold: the records of what was spent do not match. Nothing is " +
-            "charged meanwhile, and nothing you have is lost. Please tell your administrator; " +
-            "your runs go on afterwards.",
-        stoppedSince: "Since {time}.",
+        stopped: "Your account is on hold.",
+        stoppedSince: "Your account is on hold (since {time}).",
+        stoppedText:
+            "The records of what was spent do not match. Nothing is charged meanwhile, and " +
+            "nothing you have is lost. Please tell your administrator; your screenings go on " +
+            "afterwards.",
         password: "Password",
         old: "Current password",
         new: "New password",
