@@ -158,6 +158,11 @@ def commands(m, basil):
     cli(m, "user", "ban", "basil")
     equal(names("--state", "banned"), ["basil"], "by another")
     cli(m, "user", "unban", "basil")
+    sql(m, "INSERT INTO user_info (username, username_folded, password, banned)"
+           " SELECT CONCAT('many', seq), CONCAT('many', seq), '', seq > 1200 FROM seq_1_to_1300")
+    equal((len(names("--find", "many")), len(names("--state", "banned"))), (1300, 100),
+          "of more users than one statement brings")
+    sql(m, "DELETE FROM user_info WHERE username LIKE 'many%'")
     equal(cli(m, "user", "list", "--state", "fine").returncode, 2, "there is no such state")
     r = cli(m, "user", "permission", "basil", "3")
     equal((r.returncode, basil.login("basil").status, basil.me().body["permission"]), (0, 200, 3),

@@ -243,22 +243,35 @@ static void broke(struct task *t, struct heart_world *w)
     is_int(w->users[0].spent, 400, "for what it costs");
 }
 
-/* Resumed without money again and again: each time an answer is lost. The first time it is missed
- * when the worker hands in the second paper, whose answer is lost, too. */
-static void unpaid(struct task *t, struct heart_world *w)
+/* Its user resumes it again and again, without money. */
+static void resume_unpaid(struct task *t, struct heart_world *w, struct heart_run *r)
 {
-    w->users[0].deposited = 0;
-    heart_recharge(w, 0, 5);
-    struct heart_run *r = heart_submit(t, w, 0, 1, 2, 10);
     for (int i = 0; i < 3 * UNIT_VAIN_MAX && !heart_at_rest(w); i++) {
         until(t, w, 2000);
         if (r->state == RUN_PAUSED)
             check(heart_control(t, w, r, RUN_RESUME) == 0);
     }
+}
+
+/* Answers that cannot be paid for are lost. The first time that is missed when the worker hands in
+ * the second paper, whose answer is lost, too. */
+static void unpaid(struct task *t, struct heart_world *w)
+{
+    w->users[0].deposited = 0;
+    heart_recharge(w, 0, 5);
+    struct heart_run *r = heart_submit(t, w, 0, 1, 2, 10);
+    resume_unpaid(t, w, r);
     ok(heart_at_rest(w) && r->state == RUN_DONE, "papers whose answers are lost are given up");
     ok(r->asked[0] == UNIT_VAIN_MAX && r->asked[1] == UNIT_VAIN_MAX,
        "one after the other: asked about %d and %d times", r->asked[0], r->asked[1]);
     ok(results_of(r) == 2 && w->users[0].spent == 0, "and none is paid for");
+    r = heart_submit(t, w, 0, 1, 1, 10);
+    resume_unpaid(t, w, r);
+    heart_recharge(w, 0, 100);
+    ok(r->asked[0] == UNIT_VAIN_MAX && heart_control(t, w, r, RUN_RETRY_FAILED) == 0,
+       "one that was given up is tried again, with money");
+    ok(heart_settle(t, w, 10000) && r->asked[0] == UNIT_VAIN_MAX + 1 && w->users[0].spent == 10,
+       "asked about once more, and paid for");
 }
 
 static void restarted(struct task *t, struct heart_world *w)

@@ -215,6 +215,43 @@ static void test_stranger(struct task *t, void *arg)
     papers(t, &n, uid, qid, 4, 2);
     ok(ledger_sync(t, n.ledger, uid) == 0 && in_mysql(t, &n, uid) == 940 && every_cent(t, &n, uid),
        "it is charged again");
+    papers(t, &n, uid, qid, 6, 2);
+    put(t, &n, uid, 0, STR("x"));
+    say(t, &n, STR("RPUSH"), queue, STR("not JSON"));
+    is_int(ledger_sync(t, n.ledger, uid), 0, "beside a damaged one, which has its number");
+    is_stopped(t, &n, uid, 2, 930);
+    release(t, &n, uid, 930);
+    close_node(t, &n);
+}
+
+/* Every node syncs: the same record is found by two, or by one that was held up meanwhile. */
+static void test_twice(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct ledger_batch b, other;
+    bool done;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = add_run(t, &n, uid);
+    papers(t, &n, uid, qid, 0, 3);
+    put(t, &n, uid, 1, STR("x"));
+    check(ledger_batch_read(t, n.ledger, uid, &b) == 0 && b.unreadable.p);
+    other = b;
+    other.generation = (struct generation){"another"};
+    ok(ledger_put_aside(t, n.ledger, &other, &done) == 0 && !done && aside(t, &n, uid) == 0,
+       "read in another Redis: nothing happens");
+    ok(ledger_put_aside(t, n.ledger, &b, &done) == 0 && done, "it goes aside");
+    ok(ledger_put_aside(t, n.ledger, &b, &done) == 0 && !done && aside(t, &n, uid) == 1, "once");
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    release(t, &n, uid, 980);
+    papers(t, &n, uid, qid, 3, 3);
+    put(t, &n, uid, 1, STR("x"));
+    ok(ledger_put_aside(t, n.ledger, &b, &done) == 0 && !done && aside(t, &n, uid) == 0,
+       "another one like it, at the same place, is not taken for it");
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    is_stopped(t, &n, uid, 1, 960);
+    release(t, &n, uid, 960);
     close_node(t, &n);
 }
 
@@ -278,6 +315,7 @@ int main(void)
     tap_task(test_many, NULL, true);
     tap_task(test_damaged, NULL, true);
     tap_task(test_stranger, NULL, true);
+    tap_task(test_twice, NULL, true);
     tap_task(test_late, NULL, true);
     tap_task(test_script_fails, NULL, true);
     log_capture(NULL);

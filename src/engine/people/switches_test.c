@@ -85,6 +85,47 @@ static void test_switch(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
+struct reading {
+    struct switches *s;
+    struct group g;
+    bool on, turned, early;
+};
+
+static void turn_off(struct task *t, void *arg)
+{
+    struct reading *x = arg;
+    x->turned = switch_set(t, x->s, SWITCH_NEW_RUNS, false, 0) == 0;
+}
+
+static int read_then_work(struct task *t, struct sql *c, void *arg)
+{
+    struct reading *x = arg;
+    int err = switch_read(t, c, SWITCH_NEW_RUNS, &x->on);
+    check(task_go(&x->g, "turn", turn_off, x) == 0);
+    check(task_sleep(t, 300) == 0);
+    x->early = x->turned;
+    return err;
+}
+
+/* What a switch allows is over before the switch is off. */
+static void test_read(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *p = pool_of(t);
+    check(sql_call(t, p, NULL, "DELETE FROM setting WHERE name = 'new_runs'") == 0);
+    for (int i = 0; i < 2; i++) {
+        struct reading x = {.s = switches_new(p)};
+        group_init(&x.g, task_loop(t));
+        check(sql_tx(t, p, read_then_work, &x) == 0 && x.on);
+        check(group_join(t, &x.g) == 0);
+        ok(!x.early && x.turned, "a change waits for a transaction that has read %s",
+           i ? "the switch" : "that there is no row");
+        check(switch_set(t, x.s, SWITCH_NEW_RUNS, true, 0) == 0);
+        switches_free(x.s);
+    }
+    sql_pool_free(p);
+}
+
 static void test_odd_rows(struct task *t, void *arg)
 {
     (void)arg;
@@ -137,6 +178,7 @@ int main(void)
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     mariadb_start(&server, NULL);
     tap_task(test_switch, NULL, true);
+    tap_task(test_read, NULL, true);
     tap_task(test_odd_rows, NULL, true);
     mariadb_release(&server);
     return tap_done();
