@@ -220,8 +220,9 @@ def release(m, root, asher, qid):
     equal(asher.me().body["account"], "active", "the account works")
     ok(view(asher, qid)["state"] in ("QUEUED", "RUNNING", "DONE"),
        "its run goes on, or waits where it did", view(asher, qid))
-    equal([a["action"] for a in root.audit(f"?user={asher.uid}&limit=3")],
-          ["run.resume", "user.release", "user.write_off"], "noted")
+    noted = root.audit(f"?user={asher.uid}&limit=3")
+    equal([a["action"] for a in noted], ["run.resume", "user.release", "user.write_off"], "noted")
+    equal(noted[2]["before"], {"record": "no record"}, "with the record that was given up")
     equal(cli(m, "user", "list", "--state", "stopped").stdout, "", "none is stopped")
     r = cli(m, "user", "release", "asher")
     ok(r.returncode == 0 and "asher was not stopped" in r.stdout, "once more changes nothing", r)

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from urllib.parse import quote
 
 from client import cli
 from harness import SCALE, equal, http, note, ok, redis_link, run_tests, sql, test, wait_for
@@ -371,6 +372,10 @@ def write_off(m, api, qid):
        "a run is not submitted", r)
     r = api("GET", f"/api/queries/{qid}/results?limit=5")
     ok(r.status == 200 and r.body["results"], "results that are there can be read", r)
+    doi = quote(r.body["results"][0]["doi"], safe="")
+    for path in (f"/api/queries/{qid}/paper?doi={doi}", f"/api/download_csv?query_id={qid}"):
+        equal(http(m.port, path, headers=[f"Authorization: Bearer {api.token}"]).status, 200,
+              f"and by {path.split('?')[0].rsplit('/', 1)[1]}")
     r = cli(m, "user", "release", "--write-off", "alice")
     ok(r.returncode == 0 and "1 record is written off\nalice is released" in r.stdout and
        "1 paused run goes on" in r.stdout, "written off and released", r)
