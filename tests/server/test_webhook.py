@@ -38,7 +38,8 @@ def money_off(m, root, hook):
     hook.told("billing", ["begun", "ended"])
     equal([b["text"] for _, _, b in hook.got
            if b["event"] == "begun" and b["alert"] in ("drift", "billing")],
-          ["millrace: the audit found 2 places where money is off, by 12.34 in all",
+          ['millrace: the audit has 2 findings, 12.34 is not where it belongs; "millrace audit" '
+           'shows more',
            "millrace: 6 charges wait to be written to MySQL; more than 5 is too many"], "in words")
 
 

@@ -108,8 +108,12 @@ static bool watch_money(struct task *t, struct alerts *a, const struct overview_
     if (d->audited_ms == 0)
         keep(a, "drift"); /* a new Redis has not heard of it */
     else if (d->drift_cents || d->findings)
-        news |= is_so(t, a, "drift", "the audit found %lld places where money is off, by %s in all",
-                      (long long)d->findings, amount_decimal(task_arena(t), d->drift_cents).p);
+        news |=
+            is_so(t, a, "drift",
+                  "the audit has %lld finding%s, %s is not where it belongs; \"millrace audit\" "
+                  "shows more",
+                  (long long)d->findings, d->findings == 1 ? "" : "s",
+                  amount_decimal(task_arena(t), d->drift_cents).p);
     return news;
 }
 
