@@ -164,6 +164,9 @@ def keys(m, root, hook, api, qid):
 def service(m, root, hook, sim, api, qid):
     """The AI service dies, and comes back at the same address."""
     sim.kill()
+    # With two workers each, the nodes know it after a second or two, when calls were tried again.
+    known = lambda: m.log().count("the AI service does not work") >= 2
+    ok(wait_for(known, 5), "both nodes find that the AI service is away")
     is_shown(api, qid, "service_down", "the AI service is away", cause="refused")
     is_listed(api, qid, "service_down")
     hook.told("standing:service_down", ["begun"])
