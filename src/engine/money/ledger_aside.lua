@@ -11,7 +11,7 @@
 --   arg before: seq of the record before it; 0: none
 --   arg after: seq of the next one that can be read; 0: none
 --   arg distance: to that one
---   arg text: of the record in its place, as ledger_record_text takes it
+--   arg text: of the record in its place, see record.c
 --   arg sum: of the text
 -- Returns 1, or 0: it is not there any more. Idempotent.
 if GENERATION ~= ARGV.generation or

@@ -7,7 +7,7 @@
 --   arg synced: of the ledger, then; '' where absent
 --   arg cents
 --   arg request_id
---   arg text: of the record, as ledger_record_text takes it
+--   arg text: of the record, see record.c
 --   arg sum: of the text
 -- A request that is taken already has its id in the deductions until its record is in MySQL; after
 -- that MySQL knows it. A node that asked MySQL before, and comes here after, could take it twice:

@@ -91,7 +91,7 @@ MUST_CHECK int ledger_move_made(struct task *t, struct sql *c, int64_t uid,
 /* The other half: applies moves up to move_no, and takes the row of the outbox away. */
 MUST_CHECK int ledger_carry_over(struct task *t, struct ledger *l, int64_t uid, int64_t move_no);
 
-/* deduct.c. The record of a deduction, as ledger_record_text takes it. */
+/* deduct.c. The text of a deduction's record, see record.c. */
 struct str ledger_deduction_text(struct task *t, int64_t cents, struct str request_id);
 /* What was seen in Redis before MySQL was asked. */
 struct ledger_look {
@@ -125,7 +125,6 @@ struct ledger_record {
 bool ledger_record_read(struct arena *scratch, struct str text, struct ledger_record *out);
 /* text: the record from after the digits of its seq on, without its sum and closing brace. */
 uint32_t ledger_record_sum(struct str text);
-struct str ledger_record_text(struct task *t, int64_t seq, struct str text);
 
 /* sync.c */
 struct ledger_batch {

@@ -2,9 +2,10 @@
  *
  *   {"seq":17,"timestamp":1700000000123,…,"cost":10,"sum":"0a1b2c3d"}
  *
- * sum is over the text between the digits of seq and itself, and over seq. Scripts give seq: so the
- * caller sums the text, and the script combines the sum with seq (XOR), as text_sum does. Records
- * without a sum are of versions before it, and have no name that those did not know. */
+ * The text of a record is what stands between the digits of seq and its sum. The sum is over the
+ * text and over seq. Scripts give seq: so the caller sums the text, and the script combines that
+ * with seq (XOR). Records without a sum are of versions before it, and have no name that those did
+ * not know. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,12 +19,6 @@ uint32_t ledger_record_sum(struct str text)
 {
     static const uint8_t key[16];
     return (uint32_t)siphash(key, text);
-}
-
-struct str ledger_record_text(struct task *t, int64_t seq, struct str text)
-{
-    return str_printf(task_arena(t), HEAD "%" PRId64 "%.*s,\"sum\":\"%08" PRIx32 "\"}", seq,
-                      STR_ARG(text), ledger_record_sum(text) ^ (uint32_t)seq);
 }
 
 /* That of a record with this seq, by its text. */
