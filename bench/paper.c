@@ -13,7 +13,7 @@
 #include "engine/judge/prompt.h"
 #include "engine/judge/verdict.h"
 #include "engine/papers/block_private.h"
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 
 #define PAPERS_MAX  20000
 #define TRAINED_MAX 10000

@@ -7,7 +7,7 @@
 #define ENGINE_CREW_APPLICATION_H
 
 #include "base/json.h"
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 #include "engine/runs/units.h"
 
 struct ai_hand;

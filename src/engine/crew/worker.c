@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/crew/crew_private.h"
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 #include "engine/store/keys.h"
 #include "loop/backoff.h"
 

@@ -4,7 +4,7 @@
  * the corpus may have a text by then. Their results tell them apart, and are counted when failures
  * are shown. */
 #include "engine/runs/row.h"
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 #include "engine/store/keys.h"
 
 #define AT_ONCE     500

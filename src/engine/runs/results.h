@@ -13,7 +13,7 @@
 
 #include "engine/money/ledger.h"
 #include "engine/papers/block.h"
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 #include "engine/runs/run.h"
 
 #define RESULTS_LIMIT_MAX 500 /* of one page */

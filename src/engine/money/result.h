@@ -7,8 +7,8 @@
  * A verdict of the simulated AI has a member "simulated": true beside its reason.
  *
  * Table search_result has ai_result and block_key in columns of those names. */
-#ifndef ENGINE_RUNS_RESULT_H
-#define ENGINE_RUNS_RESULT_H
+#ifndef ENGINE_MONEY_RESULT_H
+#define ENGINE_MONEY_RESULT_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-#include "engine/runs/result.h"
+#include "engine/money/result.h"
 
 #include "base/json.h"
 
