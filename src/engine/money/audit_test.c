@@ -97,14 +97,12 @@ static void test_results(struct task *t, void *arg)
                    "INSERT INTO query_log (query_id, uid, status, archived)"
                    " VALUES (?, ?, 'DONE', 1)",
                    sql_text(qid), sql_int(uid)) == 0);
-    is_int(audit(t, &n, &x).findings, 3, "an archived run has its results in MySQL");
-    for (int i = 0; i < 3; i++)
-        check(sql_call(t, n.sql, NULL,
-                       "INSERT INTO search_result (uid, query_id, doi, block_key, relevant)"
-                       " VALUES (?, ?, ?, 'meta:J:2020', 0)",
-                       sql_int(uid), sql_text(qid),
-                       sql_text(str_printf(task_arena(t), "10.1000/%d", i))) == 0);
-    is_int(audit(t, &n, &x).findings, 0, "all of them");
+    is_int(audit(t, &n, &x).findings, 0, "an archived run has its results in MySQL");
+    sql_do(t, &n, "UPDATE search_result SET relevant = NULL WHERE uid = ? AND doi = '10.1000/1'",
+           uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "result", 100, 0), "all of them");
+    sql_do(t, &n, "UPDATE search_result SET relevant = 0 WHERE uid = ?", uid);
     close_node(t, &n);
 }
 
@@ -306,7 +304,7 @@ static void test_lost(struct task *t, void *arg)
     await_new_redis(t, &n, epoch);
     sql_do(t, &n, "DELETE FROM user_info WHERE uid <> ?", uid);
     is_int(audit(t, &n, &x).findings, 0, "what waits for its repair is not off");
-    check(balance(t, &n, uid) == 1000);
+    check(balance(t, &n, uid) == 700);
     struct audit_report r = audit(t, &n, &x);
     ok(r.findings == 0 && r.open == 1, "nor what is repaired");
     close_node(t, &n);

@@ -11,8 +11,8 @@
  *     outbox is carried over by any node.
  *   - records are made in Redis (deductions, and charges, see charge.h): a script takes the money
  *     and appends to billing_queue with the next seq. The syncer writes them to billing_log
- *     together with the balance and billed_seq in one transaction, and then has a script trim what
- *     is at most billed_seq.
+ *     together with the verdicts that were charged (filing.h), the balance and billed_seq in one
+ *     transaction, and then has a script trim what is at most billed_seq.
  *
  * user:<uid>:ledger is a hash: seq (last record made), synced (last record trimmed), move (last
  * move applied), run (the generation that the balance was loaded in). Always true, whatever dies

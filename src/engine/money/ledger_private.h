@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "engine/money/fence.h"
+#include "engine/money/filing.h"
 #include "engine/money/ledger.h"
 #include "loop/sync.h"
 
@@ -132,7 +133,8 @@ struct ledger_batch {
     struct generation generation; /* in which they were read */
     size_t count;
     struct ledger_record *records;
-    struct str unreadable; /* the record after these; p == NULL: all could be read */
+    struct filing_paper *papers; /* of the same records; a deduction is none */
+    struct str unreadable;       /* the record after these; p == NULL: all could be read */
     int64_t readable_seq, readable_distance; /* of the next one that can be read; 0: none */
     int64_t synced, move;                    /* of the ledger, then */
     /* after the transaction: */
@@ -140,6 +142,7 @@ struct ledger_batch {
     bool fenced;         /* false: MySQL has another generation; nothing was done */
     int64_t billed_seq;  /* of the row now */
     int64_t new_records; /* written by it */
+    int64_t resultless;  /* charges of these without a readable result in Redis */
 };
 MUST_CHECK int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid,
                                  struct ledger_batch *out);

@@ -1,5 +1,7 @@
 #include "engine/money/result.h"
 
+#include <string.h>
+
 #include "base/json.h"
 
 static void write_verdict(struct json_writer *w, const struct result *r)
@@ -60,6 +62,21 @@ int result_read(struct arena *a, struct str json, struct result *out)
         return ERR_PROTO;
     *out = of_json(block_key, json_get(j, "ai_result"));
     return 0;
+}
+
+/* result_write puts block_key last. Within a string of JSON its quotes would be escaped. */
+struct str result_verdict_text(struct arena *a, struct str json, const struct result *r)
+{
+    const struct str head = STR("{\"ai_result\":"), next = STR(",\"block_key\":\"");
+    const char *end = str_starts(json, head) ? memmem(json.p, json.n, next.p, next.n) : NULL;
+    if (end)
+        return str_dup(a, str_from(json.p + head.n, (size_t)(end - json.p) - head.n));
+    struct buf b;
+    buf_init(&b);
+    result_write_verdict(&b, r);
+    struct str text = str_dup(a, buf_str(&b));
+    buf_release(&b);
+    return text;
 }
 
 int result_read_columns(struct arena *a, struct str block_key, struct str ai_result,

@@ -27,6 +27,8 @@ void result_write(struct buf *out, const struct result *r);
 void result_write_verdict(struct buf *out, const struct result *r); /* only what ai_result is */
 /* In a. ERR_PROTO: not what result_write writes. */
 MUST_CHECK int result_read(struct arena *a, struct str json, struct result *out);
+/* The text of ai_result in json, of which r was read: as it stands there, or written anew in a. */
+struct str result_verdict_text(struct arena *a, struct str json, const struct result *r);
 /* The two columns. ai_result p == NULL: a failure without words. */
 MUST_CHECK int result_read_columns(struct arena *a, struct str block_key, struct str ai_result,
                                    struct result *out);

@@ -1,6 +1,6 @@
-/* Records of Redis to MySQL: read the head of the queue, write it in one transaction with the
- * balance and billed_seq, then trim what is at most billed_seq. Each step is idempotent, on any
- * node, in any order. */
+/* Records of Redis to MySQL: read the head of the queue and the results of its papers, write both
+ * in one transaction with the balance and billed_seq, then trim what is at most billed_seq. Each
+ * step is idempotent, on any node, in any order. */
 #include "base/log.h"
 #include "base/time.h"
 #include "engine/money/ledger_private.h"
@@ -80,29 +80,22 @@ static int ask_queue(struct task *t, struct ledger *l, int64_t uid,
     return err;
 }
 
-/* *g: the generation in which the replies were given. */
-static int read_queue(struct task *t, struct ledger *l, int64_t uid, struct generation *g,
-                      const struct redis_reply *const **out)
+/* The results of the charges. A charge writes both in one step, and only an archived run
+ * expires. */
+static int read_results(struct task *t, struct ledger *l, struct ledger_batch *b)
 {
-    for (int i = 0; i < READS_MAX; i++) {
-        int err = ledger_fence(t, l, g);
-        if (err)
-            return err;
-        bool same = generation_lasts(l->redis, g);
-        err = same ? ask_queue(t, l, uid, out) : 0;
-        if (err)
-            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-        if (same && generation_lasts(l->redis, g))
-            return 0;
+    b->papers = ARENA_ARRAY(task_arena(t), struct filing_paper, b->count + 1);
+    for (size_t i = 0; i < b->count; i++) {
+        const struct ledger_record *r = &b->records[i];
+        b->papers[i] = (struct filing_paper){.qid = r->qid, .doi = r->doi, .cents = r->cents};
     }
-    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
+    return filing_read(t, l->redis, b->uid, b->papers, b->count);
 }
 
-int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
+static int read_batch(struct task *t, struct ledger *l, struct ledger_batch *out)
 {
     const struct redis_reply *const *replies;
-    *out = (struct ledger_batch){.uid = uid};
-    int err = read_queue(t, l, uid, &out->generation, &replies);
+    int err = ask_queue(t, l, out->uid, &replies);
     if (err)
         return err;
     const struct redis_reply *r = replies[2];
@@ -112,7 +105,24 @@ int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledg
     read_records(task_arena(t), r, out);
     if (out->count < r->count)
         pass_unreadable(r, out);
-    return 0;
+    return read_results(t, l, out);
+}
+
+int ledger_batch_read(struct task *t, struct ledger *l, int64_t uid, struct ledger_batch *out)
+{
+    for (int i = 0; i < READS_MAX; i++) {
+        *out = (struct ledger_batch){.uid = uid};
+        int err = ledger_fence(t, l, &out->generation);
+        if (err)
+            return err;
+        bool same = generation_lasts(l->redis, &out->generation);
+        err = same ? read_batch(t, l, out) : 0;
+        if (err)
+            return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+        if (same && generation_lasts(l->redis, &out->generation))
+            return 0;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
 }
 
 /* --- writing --- */
@@ -212,6 +222,14 @@ static int write_requests(struct task *t, struct sql *c, int64_t uid, const stru
     return err;
 }
 
+static int64_t count_resultless(const struct filing_paper *p, size_t count)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += p[i].qid.p && !p[i].readable;
+    return n;
+}
+
 static int write_body(struct task *t, struct sql *c, void *arg)
 {
     const struct write *x = arg;
@@ -239,9 +257,14 @@ static int write_body(struct task *t, struct sql *c, void *arg)
     size_t count = b->count - first;
     b->new_records = (int64_t)count;
     b->billed_seq = row.billed_seq + (int64_t)count;
+    b->resultless = count_resultless(b->papers + first, count);
     if (count == 0)
         return 0;
     err = write_log(t, c, b->uid, b->records + first, count);
+    if (!err)
+        err = filing_write(t, c, b->uid, b->papers + first, count);
+    if (!err)
+        err = filing_count(t, c, b->uid, b->papers + first, count);
     if (!err)
         err = write_requests(t, c, b->uid, b->records + first, count);
     if (!err)
@@ -265,6 +288,11 @@ int ledger_batch_write(struct task *t, struct ledger *l, struct ledger_batch *b)
             (long long)b->uid);
     if (!err && b->fenced)
         metric_add(l->synced, b->new_records);
+    if (!err && b->fenced && b->resultless)
+        (void)ledger_alarm(t, l,
+                           "user %lld: Redis has no readable results of %lld papers that are "
+                           "charged; MySQL has the charges alone: run an audit",
+                           (long long)b->uid, (long long)b->resultless);
     return err;
 }
 
