@@ -9,8 +9,10 @@
  *   1. With the user's row locked and the fence held, seq is read from Redis. Whatever is up to
  *      billed_seq was synced before that; if it was made in this generation, seq counts it. So a
  *      slow node that comes after others have loaded and charged finds nothing to do.
- *   2. For each charge above seq: if its run is archived, the result is in MySQL. If search_result
- *      has a verdict of a run that is not, it goes back to Redis. Else the money goes back: a
+ *   2. For each charge above seq: its verdict came to search_result with it (filing.h), and goes
+ *      back to Redis. Only the runs that are archived, and whose keys have had their time to live
+ *      for long enough to be on disk, need nothing in Redis. Where MySQL lacks the verdict (it was
+ *      charged by a version before, or its result could not be read), the money goes back: a
  *      reversal, which is a move like a recharge, and a row of ledger_reversal, which makes it
  *      happen once.
  *   3. In batches, each a transaction. The repair is idempotent: if a node dies between two
@@ -91,19 +93,41 @@ static struct str result_json(struct task *t, struct str block_key, struct str a
     return json;
 }
 
+#define LIVES "(q.archived = 0 OR o.query_id IS NOT NULL)" /* its results are needed in Redis */
+
+/* Nothing before the first charge of a run that lives can be lost. A user may have millions. */
+static int skip_archived(struct task *t, struct sql *c, struct repair *x)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "SELECT MIN(first) FROM (SELECT (SELECT b.number FROM billing_log b"
+                     " WHERE b.qid = q.query_id AND b.uid = q.uid AND b.source = 'redis'"
+                     " ORDER BY b.number LIMIT 1) AS first FROM query_log q"
+                     " LEFT JOIN archive_outbox o ON o.query_id = q.query_id"
+                     " WHERE q.uid = ? AND " LIVES ") runs",
+                     sql_int(x->uid));
+    if (err)
+        return err;
+    int64_t first = r.cells[0].type == SQL_NULL ? x->upto + 1 : r.cells[0].i;
+    if (first - 1 > x->after)
+        x->after = first - 1;
+    return 0;
+}
+
 static int find_lost(struct task *t, struct sql *c, struct repair *x)
 {
     struct sql_rows r;
     int err =
         sql_on(t, c, &r,
                "SELECT b.number, b.cents, b.qid, b.doi, s.relevant, s.block_key, s.ai_result"
-               " FROM billing_log b LEFT JOIN query_log q ON q.query_id = b.qid"
+               " FROM billing_log b JOIN query_log q ON q.query_id = b.qid"
+               " LEFT JOIN archive_outbox o ON o.query_id = b.qid"
                " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number"
                " LEFT JOIN search_result s"
                " ON s.query_id = b.qid AND s.doi = b.doi AND s.relevant IS NOT NULL"
                " WHERE b.uid = ? AND b.source = 'redis' AND b.number > ? AND b.number <= ?"
-               " AND b.kind = 'charge' AND v.number IS NULL AND COALESCE(q.archived, 0) = 0"
-               " ORDER BY b.number LIMIT ?",
+               " AND b.kind = 'charge' AND v.number IS NULL"
+               " AND " LIVES " ORDER BY b.number LIMIT ?",
                sql_int(x->uid), sql_int(x->after), sql_int(x->upto), sql_int(LEDGER_REPAIR_BATCH));
     if (err)
         return err;
@@ -124,63 +148,42 @@ static int find_lost(struct task *t, struct sql *c, struct repair *x)
 
 /* --- the money goes back --- */
 
-static int log_reversals(struct task *t, struct sql *c, const struct repair *x, int64_t move_no)
+/* One by one: there are few, if any. */
+static int reverse_one(struct task *t, struct sql *c, const struct repair *x,
+                       const struct lost *lost, int64_t move_no)
 {
-    enum { LOG = 8, MARK = 3 };
-    struct sql_value *log = ARENA_ARRAY(task_arena(t), struct sql_value, x->count * LOG);
-    struct sql_value *marks = ARENA_ARRAY(task_arena(t), struct sql_value, x->count * MARK);
-    struct sql_value uid = sql_int(x->uid), source = sql_text(STR("mysql"));
-    struct sql_value kind = sql_text(STR("reversal"));
-    struct sql_value at = sql_text(ledger_datetime(t, loop_wall_ms(task_loop(t))));
-    size_t n = 0;
-    for (size_t i = 0; i < x->count; i++) {
-        const struct lost *lost = &x->lost[i];
-        if (lost->result.p)
-            continue;
-        struct sql_value number = sql_int(++move_no);
-        const struct sql_value mark[MARK] = {uid, sql_int(lost->number), number};
-        const struct sql_value row[LOG] = {uid,
-                                           source,
-                                           number,
-                                           kind,
-                                           sql_text(lost->qid),
-                                           sql_text(lost->doi),
-                                           sql_int(lost->cents),
-                                           at};
-        memcpy(marks + n * MARK, mark, sizeof mark);
-        memcpy(log + n++ * LOG, row, sizeof row);
-    }
-    int err = sql_bulk(t, c, "INSERT INTO ledger_reversal (uid, number, move_no) VALUES", "", MARK,
-                       n, marks, NULL);
+    struct filing_paper taken_back = {.qid = lost->qid, .doi = lost->doi, .cents = -lost->cents};
+    int err =
+        sql_on(t, c, NULL, "INSERT INTO ledger_reversal (uid, number, move_no) VALUES (?, ?, ?)",
+               sql_int(x->uid), sql_int(lost->number), sql_int(move_no));
     if (!err)
-        err = sql_bulk(t, c,
-                       "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
-                       " VALUES",
-                       "", LOG, n, log, NULL);
-    return err;
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO billing_log (uid, source, number, kind, qid, doi, cents, at)"
+                     " VALUES (?, 'mysql', ?, 'reversal', ?, ?, ?, UTC_TIMESTAMP(3))",
+                     sql_int(x->uid), sql_int(move_no), sql_text(lost->qid), sql_text(lost->doi),
+                     sql_int(lost->cents));
+    return err ? err : filing_count(t, c, x->uid, &taken_back, 1);
 }
 
 static int reverse(struct task *t, struct sql *c, struct repair *x, const struct ledger_row *row)
 {
-    x->reversed = x->reversed_cents = 0;
-    for (size_t i = 0; i < x->count; i++)
-        if (!x->lost[i].result.p) {
-            x->reversed++;
-            x->reversed_cents += x->lost[i].cents;
-        }
-    if (x->reversed == 0)
-        return 0;
-    if (x->reversed_cents > LEDGER_BALANCE_MAX - row->cents)
-        return ledger_alarm(t, x->l,
-                            "user %lld: cannot reverse charges of %s: the balance would exceed its "
-                            "column; the balance is not loaded until it is lowered",
-                            (long long)x->uid, amount_decimal(task_arena(t), x->reversed_cents).p);
-    int err = log_reversals(t, c, x, row->move_no);
-    if (!err)
-        err = ledger_move_made(t, c, x->uid,
-                               &(struct ledger_row){.cents = row->cents + x->reversed_cents,
-                                                    .move_no = row->move_no + x->reversed});
-    return err;
+    struct ledger_row now = *row;
+    int err = 0;
+    for (size_t i = 0; i < x->count && !err; i++) {
+        const struct lost *lost = &x->lost[i];
+        if (lost->result.p)
+            continue;
+        if (lost->cents > LEDGER_BALANCE_MAX - now.cents)
+            return ledger_alarm(t, x->l,
+                                "user %lld: cannot reverse charges: the balance would exceed its "
+                                "column; the balance is not loaded until it is lowered",
+                                (long long)x->uid);
+        err = reverse_one(t, c, x, lost, ++now.move_no);
+        now.cents += lost->cents;
+    }
+    x->reversed = now.move_no - row->move_no;
+    x->reversed_cents = now.cents - row->cents;
+    return err || !x->reversed ? err : ledger_move_made(t, c, x->uid, &now);
 }
 
 static int repair_body(struct task *t, struct sql *c, void *arg)
@@ -198,11 +201,14 @@ static int repair_body(struct task *t, struct sql *c, void *arg)
         err = read_seq(t, x, &seq);
     if (err || !x->same)
         return err;
-    if (x->upto < 0)
+    bool begins = x->upto < 0;
+    if (begins)
         x->upto = row.billed_seq;
     if (seq > x->after)
         x->after = seq;
-    err = find_lost(t, c, x);
+    err = begins ? skip_archived(t, c, x) : 0;
+    if (!err)
+        err = find_lost(t, c, x);
     return err ? err : reverse(t, c, x, &row);
 }
 

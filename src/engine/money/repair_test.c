@@ -195,6 +195,10 @@ static void test_every_cut(struct task *t, void *arg)
         judge(t, &n, uid, qid, filed ? 0 : lost,
               arena_printf(task_arena(t), "%d commands lost", back * 7));
         is_int(reversals(t, &n, uid), filed ? 0 : lost, "as many charges are reversed");
+        is_int(sql_number(t, &n,
+                          "SELECT CAST(total_cost * 100 AS SIGNED) FROM query_log WHERE uid = ?",
+                          uid),
+               PRICE, "and the run costs what it cost");
     }
     is_int(alarms() - before, 0, "without an alarm");
     close_node(t, &n);
@@ -262,6 +266,17 @@ static void test_archived(struct task *t, void *arg)
     restart_with(t, &n, 0);
     is_int(balance(t, &n, uid), 10000 - PRICE, "what is archived stays paid for");
     ok(reversals(t, &n, uid) == 0 && results(t, &n, uid, qid) == 0, "and nothing is restored");
+    sql_do(t, &n,
+           "INSERT INTO archive_outbox (query_id, uid, changed_ms, told_at)"
+           " SELECT query_id, uid, 1, UTC_TIMESTAMP(3) FROM query_log WHERE uid = ?",
+           uid);
+    restart_with(t, &n, 0);
+    ok(balance(t, &n, uid) == 10000 - PRICE && results(t, &n, uid, qid) == PAPERS,
+       "one that was archived just now is whole, so that a late worker cannot charge again");
+    say(t, &n, STR("HSET"), key_query_status(task_arena(t), uid, qid), STR("state"),
+        STR("RUNNING"));
+    is_int(pay(t, &n, paper_of(t, uid, qid, 3, 13)), CHARGE_EXISTS, "really");
+    sql_do(t, &n, "DELETE FROM archive_outbox WHERE uid = ?", uid);
 
     uid = add_user(t, &n, 10000);
     qid = paid_run(t, &n, uid, PAPERS);
