@@ -150,10 +150,8 @@ static int archive_page(struct task *t, struct archive *a, int64_t last_stuck, c
                        "SELECT query_id, uid, status,"
                        " CAST(UNIX_TIMESTAMP(changed_at) * 1000 AS SIGNED) FROM query_log"
                        " WHERE archived = 0 AND status IN ('DONE', 'CANCELLED', 'FAILED')"
-                       " AND changed_at <= UTC_TIMESTAMP(3) - INTERVAL ? MICROSECOND"
                        " AND query_id > ? ORDER BY query_id LIMIT ?",
-                       sql_int(1000 * archive_after_ms(a)), sql_text(str_of(after)),
-                       sql_int(RUNS_AT_ONCE));
+                       sql_text(str_of(after)), sql_int(RUNS_AT_ONCE));
     *found = err ? 0 : r.count;
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *cell = sql_row(&r, i);

@@ -1,24 +1,24 @@
 /* archive.h -- runs that have ended go to MySQL, for ever (ARC-1).
  *
- * A run is archived when its row is final since ARCHIVE_AFTER_MS at least: by then Redis has its
- * results on disk, so that no restart can bring an older state of it back. (A FAILED one has no
- * results, but keys that must end.) Then:
+ * A run is archived as soon as its row is final: what was charged is in MySQL with its verdict
+ * already (money/filing.h), but for what the syncer has not written yet. (A FAILED run has no
+ * results, but keys that must end.) So:
  *
  *   1. ledger_balance is called, which repairs what a restarted Redis has lost (BIL-4). Redis must
  *      know that the run has ended, so that no paper can be charged any more, and one that is DONE
- *      must be whole there: else it goes on (keeper.h). What was charged comes to billing_log, so
- *      that nothing is ever in search_result that was not paid for;
- *   2. results are copied to search_result in idempotent batches; a verdict replaces a failure,
- *      never the other way round. Each batch is a transaction that holds the ledger's fence: what
- *      was read from a Redis that has died since is not written, because its charges may have been
- *      given back;
+ *      must be whole there: else it goes on (keeper.h). The rest of its charges and verdicts is
+ *      synced;
+ *   2. papers without a charge (failed, not judged) are filed in idempotent batches. Each batch is
+ *      a transaction that holds the ledger's fence: what was read from a Redis that has died since
+ *      is not written. Verdicts that MySQL lacks, because a version before did not write them with
+ *      their charges, are filed in the same way;
  *   3. in one transaction, with the fence too, the row gets its counts and archived = 1, if it is
- *      still as it was in 1, and archive_outbox gets a row;
+ *      still as it was in 1, and archive_outbox gets a row. All of the run is in MySQL now, and
+ *      stays there, whatever Redis forgets;
  *   4. the keys of all runs in archive_outbox get ARCHIVE_TTL_MS, but for a run that goes on. Never
- *      before. The row goes when Redis has had ARCHIVE_AFTER_MS to write that to its disk.
- *
- * Counts are those of search_result, the cost is what billing_log has as charges less reversals:
- * both are right whatever Redis has lost and got back meanwhile.
+ *      before. The row goes when Redis has had ARCHIVE_AFTER_MS to write that to its disk; until
+ *      then the repair restores results of the run, because an older Redis may take it for one that
+ *      works.
  *
  * If a node dies between two steps, any node continues. A run that is reopened later (retry_failed)
  * gets archived = 0 and a later changed_at, and run_tell removes the TTL from its keys. */

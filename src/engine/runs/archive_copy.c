@@ -1,6 +1,6 @@
 /* One run, from Redis to MySQL: steps 1 to 3 of archive.h. */
 #include "engine/runs/archive_private.h"
-#include "engine/store/amount.h"
+#include "engine/money/filing.h"
 #include "engine/store/keys.h"
 
 static int restarted(struct task *t)
@@ -23,18 +23,29 @@ static bool has_ended(const struct archive_run *run, const struct redis_reply *c
     return final || !known;
 }
 
-static int look_at_state(struct task *t, const struct archive *a, const struct archive_run *run,
-                         bool *ended)
+static int look(struct task *t, const struct archive *a, struct archive_run *run, bool *ended)
 {
-    struct str key = key_query_status(task_arena(t), run->id.uid, run->id.qid);
-    const struct redis_reply *r;
-    int err = redis_call(t, a->redis, key, &r, STR("HMGET"), key, STR("state"), STR("total_blocks"),
-                         STR("finished_blocks"));
-    if (!err && (r->type != REDIS_ARRAY || r->count != 3))
-        err = task_fail(t, ERR_PROTO, "HMGET returned something else");
-    if (!err)
-        *ended = has_ended(run, r->items);
-    return err;
+    struct arena *m = task_arena(t);
+    struct str status = key_query_status(m, run->id.uid, run->id.qid);
+    struct str result = key_result(m, run->id.uid, run->id.qid);
+    struct str failed = key_failed(m, run->id.uid, run->id.qid);
+    struct redis_batch b;
+    const struct redis_reply *const *r;
+    redis_batch_init(&b, t, a->redis);
+    redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("total_blocks"),
+                    STR("finished_blocks"));
+    redis_batch_add(&b, result, STR("HLEN"), result);
+    redis_batch_add(&b, failed, STR("SCARD"), failed);
+    int err = redis_batch_run(&b, &r);
+    if (!err && (r[0]->type != REDIS_ARRAY || r[0]->count != 3 || r[1]->type != REDIS_INT ||
+                 r[2]->type != REDIS_INT))
+        err = task_fail(t, ERR_PROTO, "the keys of a run hold something else");
+    if (err)
+        return err;
+    *ended = has_ended(run, r[0]->items);
+    run->results = r[1]->integer;
+    run->failed = r[2]->integer;
+    return 0;
 }
 
 int archive_prepare(struct task *t, struct archive *a, struct archive_run *run, bool *ready)
@@ -47,117 +58,125 @@ int archive_prepare(struct task *t, struct archive *a, struct archive_run *run, 
         return err;
     if (degraded || !generation_lasts(a->redis, &run->generation))
         return restarted(t);
-    err = look_at_state(t, a, run, &ended);
+    err = look(t, a, run, &ended);
     if (!err && ended) /* only now: there may be no more of them */
         err = ledger_sync(t, a->ledger, run->id.uid);
     *ready = !err && ended;
     return err;
 }
 
-/* --- 2: results --- */
-
-enum { COLUMNS = 6 };
+/* --- 2: results that did not come with a charge --- */
 
 struct batch {
     const struct archive_run *run;
-    size_t rows;
-    struct sql_value *cells;
+    struct filing_paper *papers;
+    size_t count;
+    bool counts; /* verdicts that are not in the counts of the run */
     bool fenced; /* false: MySQL has another generation; nothing was done */
 };
 
-static int add_row(struct task *t, struct batch *b, struct buf *words, struct str doi,
-                   struct str json)
-{
-    struct result r;
-    if (result_read(task_arena(t), json, &r))
-        return task_fail(t, ERR_PROTO, "the result of %.*s is damaged", STR_ARG(doi));
-    buf_clear(words);
-    result_write_verdict(words, &r);
-    const struct sql_value row[COLUMNS] = {
-        sql_int(b->run->id.uid),
-        sql_text(b->run->id.qid),
-        sql_text(doi),
-        sql_text(r.block_key),
-        r.outcome == OUTCOME_FAILED ? sql_null() : sql_int(r.outcome == OUTCOME_HIT),
-        sql_text(str_dup(task_arena(t), buf_str(words))),
-    };
-    memcpy(b->cells + b->rows++ * COLUMNS, row, sizeof row);
-    return 0;
-}
-
-/* pairs: DOI, result, DOI, … */
-static int make_batch(struct task *t, const struct redis_reply *pairs, struct batch *b)
-{
-    struct buf words;
-    int err = 0;
-    buf_init(&words);
-    b->cells = ARENA_ARRAY(task_arena(t), struct sql_value, pairs->count / 2 * COLUMNS);
-    for (size_t i = 0; i + 1 < pairs->count && !err; i += 2)
-        err = add_row(t, b, &words, pairs->items[i]->str, pairs->items[i + 1]->str);
-    buf_release(&words);
-    return err;
-}
-
-/* The order of the assignments matters: each sees what those before it have made of the row. */
 static int write_batch(struct task *t, struct sql *c, void *arg)
 {
     struct batch *b = arg;
+    int64_t uid = b->run->id.uid;
     int err = ledger_fence_holds(t, c, &b->run->generation, &b->fenced);
     if (err || !b->fenced)
         return err;
-    return sql_bulk(t, c,
-                    "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)"
-                    " VALUES",
-                    "ON DUPLICATE KEY UPDATE"
-                    " block_key = IF(VALUES(relevant) IS NULL AND relevant IS NOT NULL, block_key,"
-                    " VALUES(block_key)),"
-                    " ai_result = IF(VALUES(relevant) IS NULL AND relevant IS NOT NULL, ai_result,"
-                    " VALUES(ai_result)),"
-                    " relevant = COALESCE(VALUES(relevant), relevant)",
-                    COLUMNS, b->rows, b->cells, NULL);
+    err = filing_write(t, c, uid, b->papers, b->count);
+    return err || !b->counts ? err : filing_count(t, c, uid, b->papers, b->count);
 }
 
-enum { CURSOR_BYTES = 24 }; /* of HSCAN: 64 bits in decimal */
-
-/* One page of the hash. cursor: "0" when it was the last. */
-static int copy_page(struct task *t, struct archive *a, struct archive_run *run,
-                     char cursor[CURSOR_BYTES])
+static int file_batch(struct task *t, struct archive *a, struct batch *b)
 {
-    struct str key = key_result(task_arena(t), run->id.uid, run->id.qid);
+    int err = filing_read(t, a->redis, b->run->id.uid, b->papers, b->count);
+    if (err)
+        return err;
+    if (!generation_lasts(a->redis, &b->run->generation))
+        return restarted(t);
+    for (size_t i = 0; i < b->count; i++)
+        if (!b->papers[i].readable)
+            return task_fail(t, ERR_PROTO, "the result of %.*s is damaged",
+                             STR_ARG(b->papers[i].doi));
+    err = b->count ? sql_tx(t, a->sql, write_batch, b) : 0;
+    return !err && b->count && !b->fenced ? restarted(t) : err;
+}
+
+enum { CURSOR_BYTES = 24 }; /* of SSCAN: 64 bits in decimal */
+
+/* One page of the papers without a verdict. cursor: "0" when it was the last. */
+static int file_failures(struct task *t, struct archive *a, struct archive_run *run,
+                         char cursor[CURSOR_BYTES])
+{
+    struct str key = key_failed(task_arena(t), run->id.uid, run->id.qid);
     const struct redis_reply *r;
-    int err = redis_call(t, a->redis, key, &r, STR("HSCAN"), key, str_of(cursor), STR("COUNT"),
+    int err = redis_call(t, a->redis, key, &r, STR("SSCAN"), key, str_of(cursor), STR("COUNT"),
                          str_int(task_arena(t), ARCHIVE_BATCH));
     if (err)
         return err;
-    if (!generation_lasts(a->redis, &run->generation))
-        return restarted(t);
-    if (r->type != REDIS_ARRAY || r->count != 2 || r->items[0]->str.n >= CURSOR_BYTES ||
-        r->items[0]->type != REDIS_STRING || r->items[1]->type != REDIS_ARRAY)
-        return task_fail(t, ERR_PROTO, "HSCAN returned something else");
-    struct batch b = {.run = run, .fenced = true};
-    err = make_batch(t, r->items[1], &b);
-    if (!err && b.rows)
-        err = sql_tx(t, a->sql, write_batch, &b);
+    if (r->type != REDIS_ARRAY || r->count != 2 || r->items[0]->type != REDIS_STRING ||
+        r->items[0]->str.n >= CURSOR_BYTES || r->items[1]->type != REDIS_ARRAY)
+        return task_fail(t, ERR_PROTO, "SSCAN returned something else");
+    const struct redis_reply *dois = r->items[1];
+    struct batch b = {.run = run, .count = dois->count};
+    b.papers = ARENA_ARRAY(task_arena(t), struct filing_paper, b.count + 1);
+    for (size_t i = 0; i < b.count; i++)
+        b.papers[i] = (struct filing_paper){.qid = run->id.qid, .doi = dois->items[i]->str};
+    memcpy(cursor, r->items[0]->str.p, r->items[0]->str.n + 1);
+    return file_batch(t, a, &b);
+}
+
+/* One page of the charges after *after whose verdicts MySQL lacks: a version before wrote them
+ * without, or their results could not be read. *count: how many it had. */
+static int file_verdicts(struct task *t, struct archive *a, struct archive_run *run, int64_t *after,
+                         size_t *count)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT b.number, b.doi FROM billing_log b"
+                       " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number"
+                       " LEFT JOIN search_result s ON s.query_id = b.qid AND s.doi = b.doi"
+                       " AND s.relevant IS NOT NULL"
+                       " WHERE b.qid = ? AND b.uid = ? AND b.source = 'redis' AND b.number > ?"
+                       " AND b.kind = 'charge' AND v.number IS NULL AND s.id IS NULL"
+                       " ORDER BY b.number LIMIT ?",
+                       sql_text(run->id.qid), sql_int(run->id.uid), sql_int(*after),
+                       sql_int(ARCHIVE_BATCH));
     if (err)
         return err;
-    if (!b.fenced)
-        return restarted(t);
-    run->results += (int64_t)b.rows;
-    memcpy(cursor, r->items[0]->str.p, r->items[0]->str.n + 1);
-    return 0;
+    struct batch b = {.run = run, .count = *count = r.count, .counts = true};
+    b.papers = ARENA_ARRAY(task_arena(t), struct filing_paper, b.count + 1);
+    for (size_t i = 0; i < b.count; i++) {
+        *after = sql_row(&r, i)[0].i;
+        b.papers[i] = (struct filing_paper){.qid = run->id.qid, .doi = sql_row(&r, i)[1].s};
+    }
+    return file_batch(t, a, &b);
+}
+
+/* *lacks: Redis has more verdicts than MySQL. */
+static int compare(struct task *t, struct archive *a, const struct archive_run *run, bool *lacks)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r, "SELECT judged_papers FROM query_log WHERE query_id = ?",
+                       sql_text(run->id.qid));
+    *lacks = !err && r.count && run->results - run->failed > r.cells[0].i;
+    return err;
 }
 
 int archive_copy(struct task *t, struct archive *a, struct archive_run *run)
 {
     char cursor[CURSOR_BYTES] = "0";
-    int err;
-    do {
+    int64_t after = 0;
+    size_t count = ARCHIVE_BATCH;
+    bool lacks = false, more = run->failed > 0;
+    int err = compare(t, a, run, &lacks);
+    while (!err && (more || (lacks && count == ARCHIVE_BATCH))) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        err = copy_page(t, a, run, cursor);
+        err = more ? file_failures(t, a, run, cursor) : file_verdicts(t, a, run, &after, &count);
+        more = more && strcmp(cursor, "0") != 0;
         arena_reset(task_arena(t), mark);
         if (!err)
             err = archive_keep(t, a);
-    } while (!err && strcmp(cursor, "0") != 0);
+    }
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }
 
@@ -168,14 +187,18 @@ struct closing {
     bool fenced, closed;
 };
 
-static int write_row(struct task *t, struct sql *c, const struct archive_run *run,
-                     const struct sql_value *counts, int64_t cents)
+/* Verdicts, hits and cost have been counted by filing_count. */
+static int write_row(struct task *t, struct sql *c, const struct archive_run *run)
 {
-    int err = sql_on(t, c, NULL,
-                     "UPDATE query_log SET archived = 1, finished_papers = ?, relevant_papers = ?,"
-                     " failed_papers = ?, total_cost = ? WHERE query_id = ?",
-                     counts[0], counts[1], counts[2],
-                     sql_text(amount_decimal(task_arena(t), cents)), sql_text(run->id.qid));
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     "SELECT COUNT(*) FROM search_result WHERE query_id = ? AND relevant IS NULL",
+                     sql_text(run->id.qid));
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "UPDATE query_log SET archived = 1, failed_papers = ?,"
+                     " finished_papers = judged_papers + failed_papers WHERE query_id = ?",
+                     r.cells[0], sql_text(run->id.qid));
     if (!err)
         err = sql_on(t, c, NULL,
                      "INSERT INTO archive_outbox (query_id, uid, changed_ms, told_at)"
@@ -183,22 +206,6 @@ static int write_row(struct task *t, struct sql *c, const struct archive_run *ru
                      " changed_ms = VALUES(changed_ms), told_at = VALUES(told_at)",
                      sql_text(run->id.qid), sql_int(run->id.uid), sql_int(run->changed_ms));
     return err;
-}
-
-static int count_and_write(struct task *t, struct sql *c, const struct archive_run *run)
-{
-    struct sql_rows counts, cost;
-    int err = sql_on(t, c, &counts,
-                     "SELECT COUNT(*), CAST(COALESCE(SUM(relevant = 1), 0) AS SIGNED),"
-                     " COUNT(*) - COUNT(relevant) FROM search_result WHERE query_id = ?",
-                     sql_text(run->id.qid));
-    if (!err)
-        err = sql_on(t, c, &cost,
-                     "SELECT CAST(COALESCE(SUM(IF(kind = 'charge', cents, -cents)), 0) AS SIGNED)"
-                     " FROM billing_log WHERE qid = ? AND uid = ?"
-                     " AND kind IN ('charge', 'reversal')",
-                     sql_text(run->id.qid), sql_int(run->id.uid));
-    return err ? err : write_row(t, c, run, counts.cells, cost.cells[0].i);
 }
 
 static int close_row(struct task *t, struct sql *c, void *arg)
@@ -217,7 +224,7 @@ static int close_row(struct task *t, struct sql *c, void *arg)
                  sql_int(k->run->changed_ms));
     if (err || r.count == 0)
         return err;
-    err = count_and_write(t, c, k->run);
+    err = write_row(t, c, k->run);
     k->closed = !err;
     return err;
 }

@@ -6,7 +6,7 @@
 #include "engine/money/fence.h"
 #include "engine/runs/archive.h"
 
-#define ARCHIVE_BATCH 2000 /* results, about: as many as HSCAN gives */
+#define ARCHIVE_BATCH 2000 /* results in one transaction, about */
 
 /* A row that waits. */
 struct archive_run {
@@ -15,7 +15,7 @@ struct archive_run {
     int64_t changed_ms;
     /* since step 1: */
     struct generation generation; /* that its results are read from */
-    int64_t results;              /* copied */
+    int64_t results, failed;      /* in Redis; failed: of those */
 };
 
 /* Step 1. *ready stays false: the end of the run has not reached Redis, or Redis has lost part of

@@ -140,15 +140,15 @@ static void test_archive(struct task *t, void *arg)
     struct archive fresh = archive_of(&n);
     fresh.after_ms = 24 * 3600 * 1000;
     int64_t archived;
-    ok(archive_round(t, &fresh, &archived) == 0 && archived == 0 && stays(t, &n, id),
-       "what has just ended waits");
-    is_int(round_of(t, &n), 2, "runs that have ended are archived");
+    ok(archive_round(t, &fresh, &archived) == 0 && archived == 2,
+       "runs that have just ended are archived");
     is_archived(t, &n, id, "a run");
     ok(live.n == FINAL.n, "as many as before");
     ok(of_row(t, &n, running, "archived") == 0 && stays(t, &n, running), "one that runs is not");
     ok(of_row(t, &n, failed, "archived") == 1 && leaves(t, &n, failed), "one that failed is");
     ok(audited(t, &n), "the audit finds nothing");
-    is_int(in_outbox_of_archive(t, &n, id), 1, "it is remembered until that is on disk");
+    ok(archive_round(t, &fresh, &archived) == 0 && in_outbox_of_archive(t, &n, id) == 1,
+       "it is remembered until that is on disk");
     pause_ms(t, 5);
     is_int(round_of(t, &n), 0, "there is nothing more to do");
     is_int(in_outbox_of_archive(t, &n, id), 0, "and its outbox row is gone then");
@@ -241,6 +241,25 @@ static void test_batches(struct task *t, void *arg)
            of_row(t, &n, id, "relevant_papers") == (papers + 6) / 7 &&
            of_row(t, &n, id, "total_cost * 100") == 10 * ((papers + 6) / 7),
        "all of it");
+    close_node(t, &n);
+}
+
+/* Charges of a version that did not write verdicts with them. */
+static void test_older_version(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    struct run_id id = ended_run(t, &n);
+    check(ledger_sync(t, n.ledger, id.uid) == 0);
+    sql_do(t, &n, "DELETE FROM search_result WHERE uid = ? AND doi < '10.1000/00006'", id.uid);
+    sql_do(t, &n,
+           "UPDATE query_log SET judged_papers = 3, relevant_papers = 1 WHERE uid = ?"
+           " AND judged_papers = 7 AND relevant_papers = 3",
+           id.uid);
+    is_int(round_of(t, &n), 1, "a run of an older version is archived");
+    is_archived(t, &n, id, "older version");
+    ok(audited(t, &n), "the audit finds nothing");
     close_node(t, &n);
 }
 
@@ -500,6 +519,7 @@ int main(int argc, char **argv)
     tap_task(test_archive, NULL, true);
     tap_task(test_steps, NULL, true);
     tap_task(test_batches, &(int){(int)papers}, true);
+    tap_task(test_older_version, NULL, true);
     tap_task(test_reopened, NULL, true);
     tap_task(test_told, NULL, true);
     tap_task(test_recall, NULL, true);
