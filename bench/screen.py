@@ -192,7 +192,7 @@ def measure_latency(world, users, nodes, latency_ms, papers, each=1000):
         peak = s.sim.stats()["in_flight_peak"]
         behind = charges_waiting(s)
         for run in runs:
-            run.do("terminate")
+            run.end()
         settle(s)
         archived_s = time.monotonic() - began
     papers, seconds, used = watch.between(*STEADY)

@@ -326,3 +326,10 @@ class Run:
 
     def do(self, what):
         return self.user.http.ask("POST", f"{self.path}/{what}")["state"]
+
+    def end(self):
+        """Terminated, unless it has ended by itself."""
+        with contextlib.suppress(Trouble):
+            self.do("terminate")
+        if self.show()["state"] not in ("CANCELLED", "DONE"):
+            raise Trouble("the run does not end")
