@@ -10,9 +10,14 @@
 #include "engine/store/amount.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define TRIES_MAX   8     /* of a call: after lost replies and evicted balances */
 #define ANNOUNCE_MS 20000 /* renew well before ledger_round drops it, at 60 s */
+
+#define LATE_MS      2000 /* that the syncer will take for the records that wait */
+#define LATE_WAIT_MS 20
+#define PACE_MS      5000 /* what is known of the syncer holds for so long */
 
 /* --- one call --- */
 
@@ -202,6 +207,19 @@ static int charge_once(struct task *t, struct ledger *l, size_t count, const str
     return err;
 }
 
+/* Back pressure: the AI may be faster than MySQL, but what MySQL lacks would have to be asked again
+ * if Redis lost it (BIL-7). Only while records are written: where MySQL is away, waiting gains
+ * nothing. */
+static int wait_for_mysql(struct task *t, const struct ledger *l)
+{
+    const struct ledger_pace *p = &l->pace;
+    int err = 0;
+    while (!err && p->waiting * (p->record_ns / 1000) > 1000 * LATE_MS &&
+           loop_now_ms(task_loop(t)) - p->at_ms < PACE_MS)
+        err = backoff_wait(t, &(struct backoff){.ms = LATE_WAIT_MS});
+    return err;
+}
+
 static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                       enum charge_outcome *out)
 {
@@ -228,5 +246,10 @@ int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct c
         if (problem)
             return task_fail(t, ERR_INVALID, "%s", problem);
     }
-    return charge_all(t, l, count, c, out);
+    int err = wait_for_mysql(t, l);
+    if (!err)
+        err = charge_all(t, l, count, c, out);
+    if (!err)
+        l->pace.waiting += (int64_t)count;
+    return err;
 }

@@ -503,6 +503,53 @@ static void test_rate(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- MySQL is slower than the AI --- */
+
+struct late {
+    struct node *n;
+    struct charge c;
+    bool charged;
+};
+
+static void charge_late(struct task *t, void *arg)
+{
+    struct late *x = arg;
+    x->charged = pay(t, x->n, x->c) == CHARGE_DONE;
+}
+
+static void test_back_pressure(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    say(t, &n, STR("DEL"), key_billing); /* users of other tests */
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = add_run(t, &n, uid);
+    struct ledger_pace *p = &n.ledger->pace;
+    for (int i = 0; i < 3; i++)
+        check(pay(t, &n, paper_of(t, uid, qid, i, 1)) == CHARGE_DONE);
+    is_int(p->waiting, 3, "charges count as records that wait");
+    check(ledger_round(t, n.ledger) == 0);
+    is_int(p->waiting, 0, "until they are in MySQL");
+    *p = (struct ledger_pace){
+        .waiting = 1000000, .record_ns = 10000, .at_ms = loop_now_ms(task_loop(t))};
+    struct late x = {.n = &n, .c = paper_of(t, uid, qid, 3, 1)};
+    struct group g;
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "late", charge_late, &x) == 0);
+    pause_ms(t, 200);
+    ok(!x.charged && queued(t, &n, uid) == 0, "ten seconds of records hold up a charge");
+    p->waiting = 100000;
+    check(group_join(t, &g) == 0);
+    ok(x.charged && queued(t, &n, uid) == 1, "one second does not");
+    *p = (struct ledger_pace){
+        .waiting = 1000000, .record_ns = 10000, .at_ms = loop_now_ms(task_loop(t)) - 5001};
+    is_int(pay(t, &n, paper_of(t, uid, qid, 4, 1)), CHARGE_DONE, "nor do any while MySQL is away");
+    check(ledger_round(t, n.ledger) == 0);
+    is_int(p->waiting, 0, "a round counts anew");
+    close_node(t, &n);
+}
+
 int main(int argc, char **argv)
 {
     int64_t fast = 20000;
@@ -521,5 +568,6 @@ int main(int argc, char **argv)
     tap_task(test_terminate, NULL, true);
     tap_task(test_mysql_older, NULL, true);
     tap_task(test_rate, &(int){(int)fast}, true);
+    tap_task(test_back_pressure, NULL, true);
     return stop_stores();
 }

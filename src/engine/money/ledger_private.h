@@ -32,6 +32,11 @@ struct ledger {
     struct waitq loaded;
     struct generation generation;                            /* last seen in MySQL; "": unknown */
     struct ledger_announced announced[LEDGER_ANNOUNCED_MAX]; /* by uid, modulo */
+    struct ledger_pace {
+        int64_t waiting;   /* records of all users, about: counted each round, kept up since */
+        int64_t record_ns; /* that the syncer takes for one */
+        int64_t at_ms;     /* when it last wrote some */
+    } pace;
     /* Users in backoff after a failed ledger_round: uid -> struct trouble, owned. */
     struct map *troubled;
 };

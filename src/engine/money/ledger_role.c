@@ -135,6 +135,9 @@ static int sync_page(struct task *t, struct ledger *l, int64_t from, size_t *cou
         redis_batch_add(&b, key, STR("LLEN"), key);
     }
     err = redis_batch_run(&b, &lengths);
+    for (size_t i = 0; !err && i < *count; i++) /* a user in backoff must not hold up the others */
+        if (lengths[i]->type == REDIS_INT && !is_troubled(t, l, uids[i]))
+            l->pace.waiting += lengths[i]->integer;
     /* Starts at a random user: nodes that all start with the same one would do the same work. */
     size_t first = loop_random(task_loop(t)) % *count;
     for (size_t k = 0; !err && k < *count; k++) {
@@ -152,6 +155,7 @@ static int sync_all(struct task *t, struct ledger *l)
     int64_t total = 0;
     size_t count = 0;
     int err = 0;
+    l->pace.waiting = 0;
     for (int64_t from = 0; !err && (from == 0 || count == USERS_MAX); from += USERS_MAX) {
         struct arena_mark mark = arena_mark(task_arena(t));
         err = sync_page(t, l, from, &count, &total);

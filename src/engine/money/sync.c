@@ -11,6 +11,8 @@
 #define READS_MAX  5    /* tries; each failed because Redis restarted meanwhile */
 #define SLICE_ROWS 2500 /* of a batch: its cells still fit the CPU cache when sent */
 
+#define PACE_RECORDS 1000 /* of a batch that tells how fast records are written */
+
 /* --- reading --- */
 
 /* last: the value of the previous record, most often the same. */
@@ -306,10 +308,24 @@ int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_se
                   .billed_seq = str_int(a, billed_seq));
 }
 
+/* How fast that was; the last batches count most, and small ones not at all: they cost what a commit
+ * costs. */
+static void note_pace(struct task *t, struct ledger *l, const struct ledger_batch *b,
+                      int64_t begun_us)
+{
+    struct ledger_pace *p = &l->pace;
+    int64_t ns = 1000 * (loop_now_us(task_loop(t)) - begun_us) / b->new_records;
+    if (b->new_records >= PACE_RECORDS)
+        p->record_ns = p->record_ns ? (3 * p->record_ns + ns) / 4 : ns;
+    p->waiting = p->waiting > b->new_records ? p->waiting - b->new_records : 0;
+    p->at_ms = loop_now_ms(task_loop(t));
+}
+
 /* *taken stays false: fenced off, the records were read in another generation than MySQL has. */
 static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken, bool *more)
 {
     struct ledger_batch b;
+    int64_t begun_us = loop_now_us(task_loop(t));
     int err = ledger_batch_read(t, l, uid, &b);
     if (!err && b.unreadable.p) {
         *more = true; /* it is read again, without that record */
@@ -319,6 +335,8 @@ static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken,
         err = ledger_batch_write(t, l, &b);
     if (err)
         return err;
+    if (b.count && b.fenced && b.new_records > 0)
+        note_pace(t, l, &b, begun_us);
     *taken = b.count == 0 || b.fenced;
     *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is syncing */
     return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
