@@ -308,8 +308,8 @@ int ledger_trim(struct task *t, struct ledger *l, int64_t uid, int64_t billed_se
                   .billed_seq = str_int(a, billed_seq));
 }
 
-/* How fast that was; the last batches count most, and small ones not at all: they cost what a commit
- * costs. */
+/* How fast that was; the last batches count most, and small ones not at all: they take what a
+ * commit takes. */
 static void note_pace(struct task *t, struct ledger *l, const struct ledger_batch *b,
                       int64_t begun_us)
 {
