@@ -1,6 +1,7 @@
 #include "app/distill/routes.h"
 
 #include "app/distill/distill.h"
+#include "engine/api/run.h"
 #include "engine/judge/prompt.h"
 #include "engine/store/amount.h"
 
@@ -22,11 +23,13 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
 
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct str question = run_question(api_text(c, "question"));
+    struct str question = run_question(api_text(c, "question")), request_id;
     char qid[RUN_ID_BYTES];
     if (question.n == 0)
         return api_refuse(t, c, "question", "must not be empty");
-    int err = distill_submit(t, c->node->runs, original_of(c), question, qid);
+    int err = api_request_id(t, c, &request_id);
+    if (!err)
+        err = distill_submit(t, c->node->runs, original_of(c), question, request_id, qid);
     if (err)
         return err;
     jw_put_str(w, "query_id", str_of(qid));
@@ -47,6 +50,7 @@ static const struct api_field submit_body[] = {
     {ORIGINAL},
     {"question", API_TEXT, .least = 1, .most = PROMPT_QUESTION_CHARS_MAX,
      .about = "what the AI shall find out about each paper"},
+    {API_REQUEST_ID_FIELD},
     API_END,
 };
 static const struct api_field submit_reply[] = {

@@ -6,6 +6,16 @@
 
 #define COUNT .most = INT32_MAX
 
+int api_request_id(struct task *t, struct api_call *c, struct str *out)
+{
+    struct str id = api_text(c, "request_id");
+    if (id.p && !ledger_request_id_fine(id))
+        return api_refuse(t, c, "request_id", "must be 1 to %d visible ASCII characters",
+                          LEDGER_REQUEST_BYTES_MAX);
+    *out = id;
+    return 0;
+}
+
 /* --- why it does not move --- */
 
 static void put_count(struct json_writer *w, const char *name, int64_t v)

@@ -14,6 +14,12 @@
 #define API_RUNS_CURSOR_FIELD                                                                      \
     "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                                 \
                         .about = "next of the page before"
+/* Of one that submits a run; api_request_id reads it, p == NULL: none was sent. */
+#define API_REQUEST_ID_FIELD                                                                       \
+    "request_id", API_TEXT, .optional = true, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,        \
+                            .about = "visible ASCII, of the client's choice: the same again "      \
+                                     "submits nothing, and answers with the first run"
+MUST_CHECK int api_request_id(struct task *t, struct api_call *c, struct str *out);
 /* Why a run does not move: rows of a table of fields, and members of the object that w is in. */
 #define API_REASON_FIELDS(code_text)                                                               \
     {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES, .about = code_text},  \
