@@ -18,7 +18,7 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
         return err;
     jw_put_int(w, "papers", e.papers);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), e.cents));
-    return 0;
+    return api_put_free(t, c, w, e.cents);
 }
 
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
@@ -44,6 +44,7 @@ static const struct api_field estimate_body[] = {{ORIGINAL}, API_END};
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, .most = INT32_MAX, .about = "of the run that are relevant"},
     {"cost", API_MONEY, .about = "of judging them: a tenth of the price of each"},
+    API_FREE_FIELDS,
     API_END,
 };
 static const struct api_field submit_body[] = {

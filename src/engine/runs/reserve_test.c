@@ -259,6 +259,10 @@ static void test_away(struct task *t, void *arg)
     check(sql_tx(t, n.sql, check_on, &x) == 0);
     ok(x.err == 0 && x.qid[0] == 'n', "a balance that is not in Redis is not loaded under a lock");
     is_int(enter(t, &n, &x.request, qid), 0, "but before");
+    say(t, &n, STR("HSET"), key_ledger(task_arena(t), uid), STR("run"), STR("another"));
+    check(sql_tx(t, n.sql, check_on, &x) == 0);
+    ok(x.err == 0 && x.qid[0] == 'n', "one of another generation does not count");
+    is_str(seen(t, &n, uid), STR("3000 3000 0"), "until it is loaded anew");
     store_redis_kill(&store);
     while (cache_trusts_redis(n.cache))
         pause_ms(t, 2);
