@@ -161,12 +161,8 @@ for (const locale of ["en-US", "zh-CN"])
         await clean(page, "home");
 
         await page.fill("#question", "Does the abstract mention a randomised trial?");
-        await page.click(at("start"));
-        await page.locator(".toast.bad").waitFor();
-        ok(
-            (await page.inputValue("#question")).length > 10,
-            "too little money: the question is still there",
-        );
+        await page.waitForSelector(at("not-enough"));
+        ok(await page.isDisabled(at("start")), "too little money: it says so, and cannot start");
         await page.reload();
         await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
         equal(
@@ -262,6 +258,59 @@ async function distil(page, relevant) {
     const ris = await download(page, "relevant-ris");
     equal(ris.text.match(/^TY {2}- /gm)?.length, left, "those are downloaded");
 }
+
+test("what unfinished screenings may cost is not free", async ({ m, browser }) => {
+    m.user("thrifty", "100000.00", 2);
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    const asked = [];
+    let lost = true;
+    await page.route("**/api/queries", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        asked.push(route.request().postDataJSON().request_id);
+        const reply = await route.fetch();
+        if (lost) {
+            lost = false;
+            return route.abort("connectionreset");
+        }
+        return route.fulfill({ response: reply });
+    });
+    const me = () => page.evaluate(() => fetch("/api/me").then((r) => r.json()));
+    await login(page, "thrifty");
+    await choose(page, { field: 4 });
+    const cost = Number((await page.textContent(at("cost"))).replace(",", ""));
+    await page.fill("#question", "Is it about water?");
+    await page.click(at("start"));
+    await page.locator(".toast.bad").waitFor();
+    await page.click(at("start"));
+    await page.waitForURL(/#\/runs\//);
+    equal([asked.length, new Set(asked).size], [2, 1], "a reply that was lost is asked for again");
+    await state(page, "RUNNING");
+    await page.click(at("pause"));
+    await state(page, "PAUSED");
+    const runs = await page.evaluate(() => fetch("/api/queries").then((r) => r.json()));
+    equal(runs.queries.length, 1, "and one run was made");
+    m.cli("user", "deduct", "thrifty", (Number((await me()).free) - cost).toFixed(2));
+    await page.goto("/#/");
+    await page.reload();
+    await page.waitForSelector(`dl:not(.stale) ${at("cost")}`);
+    await page.locator(at("free"), { hasText: cost.toFixed(2).slice(-6) }).waitFor();
+    ok(!(await page.isDisabled(at("start"))), "what is free suffices");
+    equal((await page.textContent(at("left"))).trim(), "0.00", "and nothing is left afterwards");
+    m.cli("user", "deduct", "thrifty", "1.00");
+    await page.click(at("update"));
+    await page.waitForSelector(at("not-enough"));
+    ok(await page.isDisabled(at("start")), "one less does not, and the page says why");
+    await page.goto("/#/account");
+    const { reserved, free } = await me();
+    await page.locator(at("account-free"), { hasText: free.slice(-6) }).waitFor();
+    ok(
+        (await page.textContent(at("account-reserved"))).includes(reserved.slice(-6)),
+        "the account shows both",
+    );
+    equal(context.wrong, [], "no error in the console");
+    await context.close();
+});
 
 test("two users at once", async ({ m, browser }) => {
     const people = await Promise.all(

@@ -28,7 +28,8 @@ def _(m):
            for w in ("millrace_session=" + r.body["token"], "HttpOnly", "SameSite=Lax", "Path=/"))
        and "Secure" not in cookie, "the cookie", cookie)
     equal(api.me().body,
-          {"success": True, "uid": 1, "username": "Asher", "balance": "0.00", "permission": 1,
+          {"success": True, "uid": 1, "username": "Asher", "balance": "0.00",
+           "reserved": "0.00", "free": "0.00", "permission": 1,
            "account": "active", "account_why": None, "account_since": None}, "me")
     by_cookie = http(m.port, "/api/me", headers=["Cookie: millrace_session=" + api.token])
     equal(by_cookie.status, 200, "by cookie, too")

@@ -72,7 +72,9 @@ def chain(m, sim):
     ok(len(found) > 120 and {prices[journal_of(r)] for r in found.values()} == set(PRICES),
        "at several prices", len(found))
     set_prices(m, [50])
-    want = {"success": True, "papers": len(found), "cost": money(cents)}
+    balance = api.me().body["balance"]
+    want = {"success": True, "papers": len(found), "cost": money(cents), "free": balance,
+            "suffices": True}
     equal(archived(api, first), want, "once it is, each paper costs a tenth of what it cost then")
     for who, qid, name in [(other, first, "another's run"), (api, "0" * 32, "none at all")]:
         equal((estimate(who, qid).status, distil(who, qid).status), (404, 404), f"404: {name}")
@@ -114,7 +116,9 @@ def chain(m, sim):
     twice = relevant(judged)
     ok(0 < len(twice) < len(found), "not all of them are relevant again", len(twice), len(found))
     cents = sum(prices[journal_of(r)] * 10 for r in twice.values())
-    equal(archived(api, second), {"success": True, "papers": len(twice), "cost": money(cents)},
+    equal(archived(api, second),
+          {"success": True, "papers": len(twice), "cost": money(cents),
+           "free": api.me().body["balance"], "suffices": True},
           "a distillation is distilled at the same prices")
     forget(m, api, second)
     third = distil(api, second, "Does it say catalyst?").body["query_id"]

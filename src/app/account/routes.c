@@ -2,6 +2,7 @@
 
 #include "app/account/ledger.h"
 #include "engine/api/login.h"
+#include "engine/api/run.h"
 #include "engine/people/password.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
@@ -132,10 +133,11 @@ static int show_me(struct task *t, struct api_call *c, struct json_writer *w)
     if (err)
         return err;
     cache_touch(t, n->cache, u.uid);
-    c->degraded = u.degraded || a.degraded;
+    c->degraded = u.degraded || a.money.degraded;
     jw_put_int(w, "uid", u.uid);
     jw_put_str(w, "username", u.username);
-    jw_put_str(w, "balance", amount_decimal(task_arena(t), a.cents));
+    jw_put_str(w, "balance", amount_decimal(task_arena(t), a.money.balance));
+    api_put_reserve(t, w, &a.money);
     jw_put_int(w, "permission", u.permission);
     jw_put_str(w, "account", a.stopped ? STR("stopped") : STR("active"));
     jw_put_str(w, "account_why", a.stopped ? STR(STOPPED_WHY) : STR_NULL);
@@ -181,7 +183,8 @@ static const struct api_field register_body[] = {
 static const struct api_field me_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the user"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},
-    {"balance", API_MONEY, .about = "what is left to spend"},
+    {"balance", API_MONEY, .about = "what is left of the money"},
+    API_RESERVE_FIELDS,
     {"permission", API_INT, .most = PERMISSION_MAX,
      .about = "papers judged at the same time, over all runs"},
     {"account", API_TEXT, .choices = ACCOUNT_STATES,

@@ -3,6 +3,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
+#include "engine/api/run.h"
 #include "engine/runs/account.h"
 #include "engine/runs/admin_acts.h"
 #include "engine/setup/config.h"
@@ -169,9 +170,10 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
     err = account_look(t, n->runs, uid, &state);
     if (err)
         return err;
-    a.cents = state.cents;
-    c->degraded = c->degraded || state.degraded;
+    a.cents = state.money.balance;
+    c->degraded = c->degraded || state.money.degraded;
     api_put_fields(t, w, listed_fields, &a);
+    api_put_reserve(t, w, &state.money);
     jw_put_int(w, "runs", runs.cells[0].i);
     jw_put_int(w, "runs_active", runs.cells[1].i);
     jw_put_str(w, "account", state.stopped ? STR("stopped") : STR("active"));
@@ -233,6 +235,7 @@ static const struct api_field list_reply[] = {
 };
 static const struct api_field user_reply[] = {
     USER_FIELDS,
+    API_RESERVE_FIELDS,
     {"runs", API_INT, .most = INT32_MAX, .about = "ever submitted"},
     {"runs_active", API_INT, .most = INT32_MAX, .about = "QUEUED or RUNNING"},
     {"account", API_TEXT, .choices = ACCOUNT_STATES,

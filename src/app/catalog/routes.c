@@ -92,6 +92,7 @@ static const struct api_field row_fields[] = {
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, WHOLE(papers), COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, WHOLE(cents), COUNT, .about = "of all of them"},
+    API_FREE_FIELDS,
     {"without_abstract", API_INT, .optional = true, COUNT,
      .about = "of those papers; absent: they are not counted"},
     {"simulated", API_BOOL,
@@ -123,6 +124,9 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     if (e.bare >= 0)
         jw_put_int(w, "without_abstract", e.bare);
     jw_put_bool(w, "simulated", c->node->simulated);
+    err = api_put_free(t, c, w, e.cents);
+    if (err)
+        return err;
     api_put_list(t, w, "per_journal", row_fields, e.rows, choice.journal_count);
     struct run_view v;
     standing_expect(t, c->node->standing, c->session.uid, e.papers, &v);

@@ -172,8 +172,8 @@ static int freeze(struct task *t, struct sql *c, struct str qid, void *arg)
     return err;
 }
 
-int distill_submit(struct task *t, const struct runs *r, struct run_id original,
-                   struct str question, char qid[RUN_ID_BYTES])
+static int submit(struct task *t, const struct runs *r, struct run_id original,
+                  const struct run_request *q, char qid[RUN_ID_BYTES])
 {
     struct distill_estimate e;
     if (!cache_trusts_redis(r->cache))
@@ -184,12 +184,22 @@ int distill_submit(struct task *t, const struct runs *r, struct run_id original,
     if (err)
         return err;
     struct freezing f = {original, &e};
-    struct run_entry entry = {.uid = original.uid,
+    struct run_entry entry = {.request = q,
                               .papers = e.papers,
                               .cents = e.cents,
-                              .params = params_of(t, question, &e),
-                              .original_query_id = original.qid,
+                              .params = params_of(t, q->question, &e),
                               .also = freeze,
                               .arg = &f};
     return run_enter(t, r, &entry, qid);
+}
+
+int distill_submit(struct task *t, const struct runs *r, struct run_id original,
+                   struct str question, struct str request_id, char qid[RUN_ID_BYTES])
+{
+    struct run_request q = {.uid = original.uid,
+                            .id = request_id,
+                            .question = question,
+                            .original_query_id = original.qid};
+    int err = run_repeated(t, r, &q, qid);
+    return err || qid[0] ? err : submit(t, r, original, &q, qid);
 }

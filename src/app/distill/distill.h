@@ -29,9 +29,10 @@ struct distill_estimate {
  * not ended, or is not archived yet. */
 MUST_CHECK int distill_estimate(struct task *t, const struct runs *r, struct run_id original,
                                 struct distill_estimate *out);
-/* ERR_CONFLICT: also if none of its papers is relevant. Else as run_enter. */
+/* request_id: as that of run_submit. ERR_CONFLICT: also if none of its papers is relevant. Else as
+ * run_enter. */
 MUST_CHECK int distill_submit(struct task *t, const struct runs *r, struct run_id original,
-                              struct str question, char qid[RUN_ID_BYTES]);
+                              struct str question, struct str request_id, char qid[RUN_ID_BYTES]);
 
 /* --- chunks --- */
 

@@ -78,7 +78,7 @@ static int submit(struct task *t, struct node *n, struct run_id original, struct
 {
     struct runs r = runs_of(n);
     char qid[RUN_ID_BYTES];
-    int err = distill_submit(t, &r, original, STR("And \"dry\"?"), qid);
+    int err = distill_submit(t, &r, original, STR("And \"dry\"?"), STR_NULL, qid);
     if (!err)
         *out = (struct run_id){original.uid, str_dup(task_arena(t), str_of(qid))};
     return err;

@@ -19,6 +19,8 @@ static int submit(struct task *t, struct api_call *c, struct json_writer *w)
     if (wish.question.n == 0)
         return api_refuse(t, c, "question", "must not be empty");
     int err = api_choice(t, c, &wish.choice);
+    if (!err)
+        err = api_request_id(t, c, &wish.request_id);
     if (err)
         return err;
     err = run_submit(t, c->node->runs, c->session.uid, &wish, qid, &unknown);
@@ -113,6 +115,7 @@ static const struct api_field submit_body[] = {
     {API_JOURNALS_FIELD},
     {API_YEAR_FROM_FIELD},
     {API_YEAR_TO_FIELD},
+    {API_REQUEST_ID_FIELD},
     API_END,
 };
 static const struct api_field submit_reply[] = {

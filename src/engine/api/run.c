@@ -6,6 +6,42 @@
 
 #define COUNT .most = INT32_MAX
 
+int api_request_id(struct task *t, struct api_call *c, struct str *out)
+{
+    struct str id = api_text(c, "request_id");
+    if (id.p && !ledger_request_id_fine(id))
+        return api_refuse(t, c, "request_id", "must be 1 to %d visible ASCII characters",
+                          LEDGER_REQUEST_BYTES_MAX);
+    *out = id;
+    return 0;
+}
+
+/* --- what can be spent --- */
+
+void api_put_reserve(struct task *t, struct json_writer *w, const struct reserve *r)
+{
+    jw_put_str(w, "reserved", r->known ? amount_decimal(task_arena(t), r->reserved) : STR_NULL);
+    jw_put_str(w, "free", r->known ? amount_decimal(task_arena(t), r->free) : STR_NULL);
+}
+
+int api_put_free(struct task *t, struct api_call *c, struct json_writer *w, int64_t cents)
+{
+    struct reserve r;
+    int err = reserve_look(t, c->node->runs, c->session.uid, &r);
+    if (ledger_is_stopped(err)) /* a submission says so */
+        r = (struct reserve){.known = false};
+    else if (err)
+        return err;
+    c->degraded |= r.degraded;
+    jw_put_str(w, "free", r.known ? amount_decimal(task_arena(t), r.free) : STR_NULL);
+    jw_key(w, STR("suffices"));
+    if (r.known)
+        jw_bool(w, r.free >= cents);
+    else
+        jw_null(w);
+    return 0;
+}
+
 /* --- why it does not move --- */
 
 static void put_count(struct json_writer *w, const char *name, int64_t v)
@@ -62,6 +98,11 @@ void api_put_seconds(struct json_writer *w, const char *least, const char *most,
 
 /* --- one run --- */
 
+static int64_t reserved_of(const struct run_view *v)
+{
+    return run_state_final(v->state) || v->ceiling < v->cents ? 0 : v->ceiling - v->cents;
+}
+
 void api_put_progress(struct task *t, struct json_writer *w, const struct run_view *v)
 {
     jw_put_str(w, "state", str_of(run_state_name(v->state)));
@@ -75,6 +116,7 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
     jw_put_int(w, "failed", v->failed - v->not_judged);
     jw_put_int(w, "not_judged", v->not_judged);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
+    jw_put_str(w, "reserved", amount_decimal(task_arena(t), reserved_of(v)));
     jw_put_int(w, "workers", v->workers);
     api_put_seconds(w, "seconds_left_min", "seconds_left_max", v);
 }
@@ -84,6 +126,7 @@ void api_put_run(struct task *t, struct json_writer *w, struct str qid, const st
     jw_put_str(w, "query_id", qid);
     api_put_progress(t, w, v);
     jw_put_str(w, "question", v->question);
+    jw_put_str(w, "estimate", amount_decimal(task_arena(t), v->ceiling));
     api_put_time(w, "created_at", v->created_ms);
     api_put_time(w, "start_time", v->started_ms);
     api_put_time(w, "end_time", v->ended_ms);
@@ -167,6 +210,10 @@ const struct api_field api_run_fields[] = {
      .about = "of those: they have neither title nor abstract, the AI was not asked, and nothing "
               "was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
+    {"estimate", API_MONEY, .about = "what it costs at most, as it was when it was submitted"},
+    {"reserved", API_MONEY,
+     .about = "of the balance for this run: estimate less cost, until it "
+              "ends"},
     {"workers", API_INT, COUNT, .about = "that judge its papers now; 0 in lists"},
     {"seconds_left_min", API_INT, .optional = true, COUNT,
      .about = "it will take so long at least; null: it does not move, or that is not known"},

@@ -4,6 +4,7 @@
 
 #include "engine/api/api.h"
 #include "engine/runs/history.h"
+#include "engine/runs/reserve.h"
 
 #define API_RUN_STATES "QUEUED|RUNNING|PAUSED|DONE|CANCELLED|FAILED"
 
@@ -14,6 +15,33 @@
 #define API_RUNS_CURSOR_FIELD                                                                      \
     "cursor", API_TEXT, .optional = true, .least = 1, .most = 128,                                 \
                         .about = "next of the page before"
+/* Of one that submits a run; api_request_id reads it, p == NULL: none was sent. */
+#define API_REQUEST_ID_FIELD                                                                       \
+    "request_id", API_TEXT, .optional = true, .least = 1, .most = LEDGER_REQUEST_BYTES_MAX,        \
+                            .about = "visible ASCII, of the client's choice: the same again "      \
+                                     "submits nothing, and answers with the first run"
+MUST_CHECK int api_request_id(struct task *t, struct api_call *c, struct str *out);
+/* What a user can still spend: rows of a table of fields, and members of the object that w is
+ * in. */
+#define API_RESERVE_FIELDS                                                                         \
+    {"reserved", API_MONEY, .optional = true,                                                      \
+     .about = "of the balance: what runs that are not finished may still cost; null: not known, "  \
+              "a store does not answer"},                                                          \
+    {                                                                                              \
+        "free", API_MONEY, .optional = true,                                                       \
+                           .about = "the balance less that: what a new run may cost"               \
+    }
+void api_put_reserve(struct task *t, struct json_writer *w, const struct reserve *r);
+/* The same beside an estimate of so many cents. */
+#define API_FREE_FIELDS                                                                            \
+    {"free", API_MONEY, .optional = true,                                                          \
+     .about = "what a new run may cost: the balance less what unfinished runs may still cost; "    \
+              "null: not known now"},                                                              \
+    {                                                                                              \
+        "suffices", API_BOOL, .optional = true, .about = "that is at least the cost"               \
+    }
+MUST_CHECK int api_put_free(struct task *t, struct api_call *c, struct json_writer *w,
+                            int64_t cents);
 /* Why a run does not move: rows of a table of fields, and members of the object that w is in. */
 #define API_REASON_FIELDS(code_text)                                                               \
     {"reason_code", API_TEXT, .optional = true, .choices = RUN_REASON_CODES, .about = code_text},  \

@@ -39,7 +39,8 @@ static void row_cells(struct task *t, const struct heart_run *r, struct sql_rows
                                       sql_int(0),
                                       sql_int(0),
                                       sql_int(0),
-                                      sql_int(0)};
+                                      sql_int(0),
+                                      sql_null()};
     *out = (struct sql_rows){.count = 1, .columns = sizeof cells / sizeof *cells};
     struct sql_value *copy = ARENA_ARRAY(task_arena(t), struct sql_value, out->columns);
     memcpy(copy, cells, sizeof cells);

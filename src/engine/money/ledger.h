@@ -73,6 +73,30 @@ void ledger_ask(struct redis_batch *b, int64_t uid);
 MUST_CHECK int ledger_answer(struct task *t, struct ledger *l, int64_t uid,
                              const struct redis_reply *const *replies, int64_t *cents);
 
+/* Something of a user that is not finished, and may cost more until it is. */
+struct ledger_work {
+    struct str status; /* key of its hash in Redis: fields state and cost */
+    int64_t ceiling;   /* cents that it costs at most */
+    bool reopened;     /* it was DONE once: the state DONE in Redis may be of that time */
+};
+struct ledger_spendable {
+    bool loaded; /* false: Redis has no balance of this generation; ledger_balance loads it */
+    int64_t balance;
+    int64_t reserved; /* what the works may still cost: ceilings less costs so far */
+};
+/* Costs so far and balance, read in one step. It waits for Redis and for no row of MySQL, so it may
+ * be called while the user's row is locked. ERR_UNAVAILABLE: Redis does not answer. */
+MUST_CHECK int ledger_spendable(struct task *t, struct ledger *l, int64_t uid,
+                                const struct ledger_work *works, size_t count,
+                                struct ledger_spendable *out);
+/* Never below 0: an admin may take what is reserved. */
+static inline int64_t ledger_free_cents(const struct ledger_spendable *s)
+{
+    return s->balance > s->reserved ? s->balance - s->reserved : 0;
+}
+
+bool ledger_request_id_fine(struct str id); /* visible ASCII, not too long */
+
 struct ledger_move {
     int64_t uid, cents;    /* more than 0, at most AMOUNT_CENTS_MAX; else ERR_INVALID */
     struct str request_id; /* visible ASCII, else ERR_INVALID; idempotency key */

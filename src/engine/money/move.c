@@ -8,14 +8,21 @@
 #define MAKE_TRIES  3  /* of a transaction whose commit is uncertain */
 #define CARRIES_MAX 50 /* rounds; each makes progress or races with a loader */
 
+bool ledger_request_id_fine(struct str id)
+{
+    bool fine = id.n > 0 && id.n <= LEDGER_REQUEST_BYTES_MAX;
+    for (size_t i = 0; fine && i < id.n; i++)
+        fine = id.p[i] > ' ' && id.p[i] <= '~';
+    return fine;
+}
+
 const char *ledger_move_problem(const struct ledger_move *m)
 {
     if (m->cents <= 0 || m->cents > AMOUNT_CENTS_MAX)
         return "the amount must be from 0.01 to 999999999.99";
-    bool fine = m->request_id.n > 0 && m->request_id.n <= LEDGER_REQUEST_BYTES_MAX;
-    for (size_t i = 0; fine && i < m->request_id.n; i++)
-        fine = m->request_id.p[i] > ' ' && m->request_id.p[i] <= '~';
-    return fine ? NULL : "the request_id must be 1 to 64 visible ASCII characters";
+    return ledger_request_id_fine(m->request_id)
+               ? NULL
+               : "the request_id must be 1 to 64 visible ASCII characters";
 }
 
 /* --- requests --- */

@@ -10,8 +10,8 @@
 
 int account_look(struct task *t, const struct runs *r, int64_t uid, struct account_state *out)
 {
-    *out = (struct account_state){.cents = 0};
-    int err = ledger_balance(t, r->ledger, uid, &out->cents, &out->degraded);
+    *out = (struct account_state){.stopped = false};
+    int err = reserve_look(t, r, uid, &out->money);
     if (!ledger_is_stopped(err))
         return err;
     struct sql_rows rows;
@@ -26,7 +26,7 @@ int account_look(struct task *t, const struct runs *r, int64_t uid, struct accou
         err = task_fail(t, ERR_NOT_FOUND, "there is no user %lld", (long long)uid);
     if (err)
         return err;
-    out->cents = rows.cells[0].i;
+    out->money = (struct reserve){.balance = rows.cells[0].i};
     out->since_ms = rows.cells[1].type == SQL_NULL ? 0 : rows.cells[1].i;
     return 0;
 }

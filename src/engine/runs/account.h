@@ -9,18 +9,18 @@
 
 #include "engine/money/audit.h"
 #include "engine/people/admin_log.h"
-#include "engine/runs/run.h"
+#include "engine/runs/reserve.h"
 
 #define ACCOUNT_STATES "active|stopped"
 
 struct account_state {
-    int64_t cents; /* of MySQL if degraded or stopped: charges of the last seconds may be missing */
-    bool degraded; /* Redis does not answer */
+    /* Of a stopped one the balance of MySQL, without charges of the last seconds. */
+    struct reserve money;
     bool stopped;
     struct str why;   /* of a stopped one, in the words of the ledger, for admins */
     int64_t since_ms; /* its first run was paused for it; 0: none was */
 };
-/* Errors as those of ledger_balance, but for those that mean a stopped account. */
+/* Errors as those of reserve_look, but for those that mean a stopped account. */
 MUST_CHECK int account_look(struct task *t, const struct runs *r, int64_t uid,
                             struct account_state *out);
 

@@ -4,6 +4,9 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
+#define POINT_CENTS     100
+#define DISTILLED_SHARE 10 /* a distillation costs a tenth of the price (DIS-2) */
+
 int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out)
 {
     struct run_row row = {
@@ -24,6 +27,7 @@ int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *
         .cents = cells[15].i,
         .archived = cells[16].i != 0,
         .simulated = cells[17].i != 0,
+        .ceiling = cells[18].type == SQL_NULL ? -1 : cells[18].i,
     };
     if (!run_state_parse(cells[2].s, &row.state))
         return task_fail(t, ERR_PROTO, "query_log: run %.*s has no known status", STR_ARG(row.qid));
@@ -40,6 +44,37 @@ struct str run_row_question(struct task *t, const struct run_row *row)
     return question.p ? question : STR("");
 }
 
+bool run_row_prices(struct task *t, const struct run_row *row, struct run_prices *out)
+{
+    const struct json *params;
+    int64_t total = 0, cents = row->is_distillation ? POINT_CENTS / DISTILLED_SHARE : POINT_CENTS;
+    struct run_prices n = {.cheapest = INT64_MAX};
+    if (json_parse(task_arena(t), row->params, &params, NULL))
+        return false;
+    json_each (journal, json_get(params, "journals")) {
+        int64_t price, papers, cost;
+        if (!json_int(json_get(journal, "price"), &price) || price < 0 ||
+            !json_int(json_get(journal, "papers"), &papers) || papers < 0 ||
+            __builtin_mul_overflow(price, cents, &price) ||
+            __builtin_mul_overflow(price, papers, &cost) ||
+            __builtin_add_overflow(total, cost, &total))
+            return false;
+        if (papers == 0)
+            continue;
+        n.cheapest = price < n.cheapest ? price : n.cheapest;
+        n.dearest = price > n.dearest ? price : n.dearest;
+    }
+    n.all = total;
+    *out = n;
+    return n.cheapest != INT64_MAX;
+}
+
+int64_t run_row_ceiling(struct task *t, const struct run_row *row)
+{
+    struct run_prices n;
+    return row->ceiling >= 0 ? row->ceiling : run_row_prices(t, row, &n) ? n.all : 0;
+}
+
 struct run_view run_row_view(struct task *t, const struct run_row *row)
 {
     return (struct run_view){.state = row->state,
@@ -54,6 +89,7 @@ struct run_view run_row_view(struct task *t, const struct run_row *row)
                              .not_judged = row->not_judged,
                              .simulated = row->simulated,
                              .cents = row->cents,
+                             .ceiling = run_row_ceiling(t, row),
                              .created_ms = row->created_ms,
                              .started_ms = row->started_ms,
                              .ended_ms = run_state_final(row->state) ? row->ended_ms : 0};
@@ -69,16 +105,16 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
                                  key_relevant(a, uid, qid), key_failed(a, uid, qid),
                                  key_progress(a, uid, qid)};
     const struct redis_reply *reply;
-    int err =
-        SCRIPT(t, r, run_tell, &reply, .info = key_query_info(a, uid, qid),
-               .status = key_query_status(a, uid, qid), .pause = key_pause_signal(a, uid, qid),
-               .terminate = key_terminate_signal(a, uid, qid), .pending = key_pending(a, uid, qid),
-               .inflight = key_inflight(a, uid, qid), .vain = key_vain(a, uid, qid),
-               .others = {others, sizeof others / sizeof *others},
-               .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
-               .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
-               .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
-               .reopened = reopened ? STR("1") : STR("0"));
+    int err = SCRIPT(
+        t, r, run_tell, &reply, .info = key_query_info(a, uid, qid),
+        .status = key_query_status(a, uid, qid), .pause = key_pause_signal(a, uid, qid),
+        .terminate = key_terminate_signal(a, uid, qid), .pending = key_pending(a, uid, qid),
+        .inflight = key_inflight(a, uid, qid), .vain = key_vain(a, uid, qid),
+        .unfinished = key_unfinished(a, uid), .others = {others, sizeof others / sizeof *others},
+        .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
+        .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
+        .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
+        .reopened = reopened ? STR("1") : STR("0"));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
     if (reply->type != REDIS_ARRAY || reply->count != 2)

@@ -13,6 +13,7 @@ struct run_row {
     struct str original_query_id;
     bool is_distillation;
     int64_t papers, finished, relevant, failed, cents;
+    int64_t ceiling;    /* cents; -1: the row has none, see run_row_ceiling */
     int64_t not_judged; /* of those that failed; where run_count_not_judged was asked */
     bool archived;
     bool simulated; /* some verdicts are */
@@ -24,11 +25,20 @@ struct run_row {
     " CAST(UNIX_TIMESTAMP(start_time) * 1000 AS SIGNED),"                                          \
     " CAST(UNIX_TIMESTAMP(end_time) * 1000 AS SIGNED), reason, search_params, original_query_id,"  \
     " is_distillation, total_papers, finished_papers, relevant_papers, failed_papers,"             \
-    " CAST(total_cost * 100 AS SIGNED), archived, simulated"
+    " CAST(total_cost * 100 AS SIGNED), archived, simulated, ceiling"
 /* ERR_PROTO: a status that is none. */
 MUST_CHECK int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *out);
 
 struct str run_row_question(struct task *t, const struct run_row *row); /* "" if there is none */
+struct run_prices {
+    int64_t cheapest, dearest; /* paper, in cents */
+    int64_t all;               /* papers, as they were counted at submission */
+};
+/* As they were frozen; false: the parameters have none, as those of the system before millrace. */
+bool run_row_prices(struct task *t, const struct run_row *row, struct run_prices *out);
+/* What the run costs at most. One that was submitted before rows had it: by the prices in its
+ * parameters; 0 where these say nothing. */
+int64_t run_row_ceiling(struct task *t, const struct run_row *row);
 struct run_view run_row_view(struct task *t, const struct run_row *row);
 
 /* ERR_NOT_FOUND: the user has no such run. */

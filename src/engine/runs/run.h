@@ -36,11 +36,14 @@ struct runs {
 struct run_wish {
     struct str question;
     struct catalog_choice choice;
+    struct str request_id; /* idempotency key, ledger_request_id_fine; p == NULL: none */
 };
-/* Checks the estimate against the balance, freezes the prices, writes the row, and queues the run.
- * ERR_FUNDS: too little money. ERR_NOT_FOUND with *unknown: no such journal. ERR_INVALID: nothing
- * is chosen. ERR_RATE: the user has RUN_QUEUED_MAX waiting. ERR_UNAVAILABLE: Redis does not answer;
- * nothing was done. */
+/* Checks the estimate against what is free of the balance (reserve.h), freezes the prices, writes
+ * the row, and queues the run. A repeat of a request_id changes nothing, and answers with the run
+ * that it submitted, whatever has become of the balance. ERR_FUNDS: too little is free.
+ * ERR_CONFLICT: the request_id has submitted another run. ERR_NOT_FOUND with *unknown: no such
+ * journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user has RUN_QUEUED_MAX waiting.
+ * ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
 
@@ -48,18 +51,32 @@ MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
  * or nothing that can be seen. */
 struct str run_question(struct str typed);
 
+/* What a client asks for, as far as it tells a repeat from another request. */
+struct run_request {
+    int64_t uid;
+    struct str id; /* p == NULL: none was sent */
+    struct str question;
+    struct str original_query_id;        /* what is distilled; p == NULL: nothing */
+    const struct catalog_choice *choice; /* NULL: of a distillation */
+};
+/* qid: of the run that the same request has submitted before; "": none. ERR_CONFLICT: its id has
+ * submitted another one. From MySQL alone. */
+MUST_CHECK int run_repeated(struct task *t, const struct runs *r, const struct run_request *q,
+                            char qid[RUN_ID_BYTES]);
+
 /* A run of any kind, as its application has made it up. */
 struct run_entry {
-    int64_t uid, papers, cents;
+    const struct run_request *request;
+    int64_t papers;
+    int64_t cents;     /* that it costs at most */
     struct str params; /* search_params, as JSON: the question, and what its work needs */
-    struct str original_query_id; /* what is distilled; p == NULL: nothing */
     /* What is written in the same transaction; may run more than once. NULL: nothing */
     int (*also)(struct task *t, struct sql *c, struct str qid, void *arg);
     void *arg;
 };
-/* Checks cents against the balance, writes the row and queues the run. ERR_FUNDS, ERR_RATE and
- * ERR_UNAVAILABLE as above; ERR_FORBIDDEN: the user may not submit. Errors of also are passed
- * on. */
+/* Checks cents against what is free, writes the row and queues the run. ERR_FUNDS, ERR_CONFLICT,
+ * ERR_RATE and ERR_UNAVAILABLE as above; ERR_FORBIDDEN: the user may not submit. Errors of also are
+ * passed on. */
 MUST_CHECK int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
                          char qid[RUN_ID_BYTES]);
 /* Member "journals" of search_params: what is asked about, at prices that stay as they are. */
@@ -87,6 +104,7 @@ struct run_view {
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
     int64_t papers, finished, relevant, failed, cents;
+    int64_t ceiling;    /* cents that it costs at most */
     int64_t not_judged; /* of those that failed: there was nothing to judge */
     int64_t counted;    /* what failed was when not_judged was counted */
     bool simulated;     /* some of its verdicts are of the simulated AI */

@@ -6,6 +6,7 @@
 --   key pending
 --   key inflight
 --   key vain
+--   key unfinished: of the user; it is read again after a change
 --   keys others: of the run: results, arrivals, relevant papers, failed papers, progress
 --   arg state
 --   arg changed: changed_at in ms, which numbers the promises
@@ -21,6 +22,7 @@
 -- RUNNING again retries its failed papers: it is split anew, whether Redis has it as DONE or came
 -- back older. Papers that have a verdict are skipped.
 -- Returns {done, state}: done 1: written now; 0: nothing new. state as it is then. Idempotent.
+redis.call('DEL', KEYS.unfinished)
 local state, changed = ARGV.state, tonumber(ARGV.changed)
 local was = redis.call('HMGET', KEYS.status, 'state', 'changed', 'retry')
 if was[2] and tonumber(was[2]) >= changed then

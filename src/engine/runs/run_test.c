@@ -37,7 +37,7 @@ static const struct str journals[] = {{"A", 1}, {"B 'x", 4}};
 
 static struct run_wish wish(int64_t from, int64_t to)
 {
-    return (struct run_wish){STR("Is it \"wet\"?"), {journals, 2, from, to}};
+    return (struct run_wish){.question = STR("Is it \"wet\"?"), .choice = {journals, 2, from, to}};
 }
 
 static int submit(struct task *t, struct node *n, int64_t uid, struct run_wish w, char *qid)
@@ -130,7 +130,7 @@ static void test_refused(struct task *t, void *arg)
     is_int(submit(t, &n, uid, wish(2020, 2021), qid), ERR_FUNDS, "5,100 cents of 5,000");
     is_int(submit(t, &n, uid, wish(1990, 1991), qid), ERR_INVALID, "no papers");
     static const struct str strange[] = {{"A", 1}, {"no", 2}};
-    struct run_wish w = {STR("q"), {strange, 2, 2020, 2021}};
+    struct run_wish w = {.question = STR("q"), .choice = {strange, 2, 2020, 2021}};
     ok(run_submit(t, &r, uid, &w, qid, &unknown) == ERR_NOT_FOUND && str_eq(unknown, STR("no")),
        "an unknown journal is named");
     sql_do(t, &n, "UPDATE user_info SET permission = 0 WHERE uid = ?", uid);
@@ -140,6 +140,8 @@ static void test_refused(struct task *t, void *arg)
     is_int(sql_number(t, &n, "SELECT COUNT(*) FROM query_log WHERE uid >= ?", 0), rows,
            "nothing was written");
     sql_do(t, &n, "UPDATE user_info SET banned = 0 WHERE uid = ?", uid);
+    int64_t left;
+    check(recharge(t, &n, uid, RUN_QUEUED_MAX * 5100, "r", &left) == 0);
     int err = 0, made = 0;
     while (made < RUN_QUEUED_MAX && !err) {
         err = submit(t, &n, uid, wish(2021, 2021), qid);
@@ -555,8 +557,9 @@ static void test_funds(struct task *t, void *arg)
     is_int(check_funds(t, &n, id, 199, RUN_RETRY_FAILED), ERR_FUNDS,
            "less than its cheapest paper costs");
     is_str(str_of(task_error(t)),
-           STR("the balance is 1.99, the next paper may cost 2.00 and all that is left 6.00: at "
-               "least 0.01 is missing, 4.01 for all of it"),
+           STR("the balance is 1.99, 0.00 of it reserved for unfinished runs, 1.99 free, the next "
+               "paper may cost 2.00 and all that is left 6.00: at least 0.01 is missing, 4.01 for "
+               "all of it"),
            "two papers have failed");
     is_int(check_funds(t, &n, id, 200, RUN_RETRY_FAILED), 0, "enough for that");
     close_node(t, &n);

@@ -1,11 +1,15 @@
 /* How a run begins: its row, then Redis. */
+#include <stdio.h>
 #include <unictype.h>
 #include <unistr.h>
 
 #include "base/log.h"
+#include "base/map.h"
+#include "engine/runs/reserve.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
-#include "engine/store/amount.h"
+
+#define LOADS_MAX 5 /* of a balance that leaves Redis before it is looked at */
 
 /* --- the question --- */
 
@@ -54,84 +58,191 @@ struct str run_question(struct str typed)
     return any_visible(typed) ? typed : str_from(typed.p, 0);
 }
 
+/* --- repeats --- */
+
+static bool same_journals(const struct json *stored, const struct catalog_choice *choice)
+{
+    struct map *names = map_new();
+    size_t count = 0, found = 0;
+    json_each (j, stored) {
+        struct str name = json_str(json_get(j, "name"));
+        if (name.p)
+            map_set(names, name, names);
+        count++;
+    }
+    for (size_t i = 0; i < choice->journal_count; i++)
+        found += map_get(names, choice->journals[i]) != NULL;
+    map_free(names);
+    return count == choice->journal_count && found == count;
+}
+
+/* Prices may have changed since, and are no part of what was asked for. */
+static bool same_request(struct task *t, const struct run_request *q, struct str params,
+                         struct str original)
+{
+    const struct json *stored;
+    int64_t from, to;
+    if (json_parse(task_arena(t), params, &stored, NULL) ||
+        !str_eq(json_str(json_get(stored, "question")), q->question) ||
+        !str_eq(original, q->original_query_id))
+        return false;
+    return !q->choice ||
+           (json_int(json_get(stored, "year_from"), &from) &&
+            json_int(json_get(stored, "year_to"), &to) && from == q->choice->year_from &&
+            to == q->choice->year_to && same_journals(json_get(stored, "journals"), q->choice));
+}
+
+#define REPEATED                                                                                   \
+    "SELECT query_id, search_params, original_query_id FROM query_log"                             \
+    " WHERE uid = ? AND request_id = ?"
+
+/* c NULL: on any connection. *conflict: the request_id was something else. */
+static int find_repeated(struct task *t, struct sql_pool *sql, struct sql *c,
+                         const struct run_request *q, char qid[RUN_ID_BYTES], bool *conflict)
+{
+    struct sql_rows r;
+    struct sql_value uid = sql_int(q->uid), id = sql_text(q->id);
+    qid[0] = '\0';
+    *conflict = false;
+    if (!q->id.p)
+        return 0;
+    int err = c ? sql_on(t, c, &r, REPEATED, uid, id) : sql_call(t, sql, &r, REPEATED, uid, id);
+    if (err || r.count == 0)
+        return err;
+    *conflict = !same_request(t, q, r.cells[1].s, r.cells[2].s);
+    snprintf(qid, RUN_ID_BYTES, "%.*s", STR_ARG(r.cells[0].s));
+    return 0;
+}
+
+static int refuse_request(struct task *t, const struct run_request *q)
+{
+    return task_fail(t, ERR_CONFLICT,
+                     "request_id %.*s has submitted another run: question, journals, years or the "
+                     "run that is distilled differ",
+                     STR_ARG(q->id));
+}
+
+int run_repeated(struct task *t, const struct runs *r, const struct run_request *q,
+                 char qid[RUN_ID_BYTES])
+{
+    bool conflict;
+    int err = find_repeated(t, r->sql, NULL, q, qid, &conflict);
+    return !err && conflict ? refuse_request(t, q) : err;
+}
+
 /* --- of any kind --- */
 
 struct entering {
+    const struct runs *runs;
     const struct run_entry *entry;
-    struct str qid;
+    char *qid;
+    bool repeated, conflict; /* by its request_id; nothing was written */
+    bool loaded;             /* false: the balance has left Redis */
     struct run_row row;
 };
 
-/* The user's row is locked, so that two at once cannot both be the hundredth. */
-static int check_user(struct task *t, struct sql *c, int64_t uid)
+/* The user's row is locked, so that of two at once the second sees the first: neither can both be
+ * the hundredth, nor spend the same money, nor have the same request_id. */
+static int lock_user(struct task *t, struct sql *c, int64_t uid, struct sql_rows *out)
+{
+    return sql_on(t, c, out, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
+                  sql_int(uid));
+}
+
+static int check_user(struct task *t, struct sql *c, int64_t uid, const struct sql_rows *user)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
-                     sql_int(uid));
-    if (err)
-        return err;
-    if (r.count == 0 || r.cells[1].i != 0)
+    if (user->count == 0 || user->cells[1].i != 0)
         return task_fail(t, ERR_FORBIDDEN, "this account is banned");
-    if (r.cells[0].i == 0)
+    if (user->cells[0].i == 0)
         return task_fail(t, ERR_FORBIDDEN, "this account may not submit runs");
-    err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
-                 sql_int(uid));
+    int err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
+                     sql_int(uid));
     if (!err && r.cells[0].i >= RUN_QUEUED_MAX)
         err = task_fail(t, ERR_RATE, "%d of your runs are waiting already", RUN_QUEUED_MAX);
     return err;
 }
 
+static int insert_run(struct task *t, struct sql *c, struct entering *x)
+{
+    const struct run_entry *e = x->entry;
+    const struct run_request *q = e->request;
+    struct str qid = str_of(x->qid), original = q->original_query_id;
+    int err =
+        sql_on(t, c, NULL,
+               "INSERT INTO query_log (query_id, uid, search_params, created_at, changed_at,"
+               " status, total_papers, is_distillation, original_query_id, ceiling, request_id)"
+               " VALUES (?, ?, ?, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'QUEUED', ?, ?, ?, ?, ?)",
+               sql_text(qid), sql_int(q->uid), sql_text(e->params), sql_int(e->papers),
+               sql_int(original.p != NULL), sql_text(original), sql_int(e->cents), sql_text(q->id));
+    if (!err && original.p)
+        err = sql_on(t, c, NULL,
+                     "INSERT INTO distillation (original_query_id, query_id) VALUES (?, ?)",
+                     sql_text(original), sql_text(qid));
+    return err ? err : run_row_lock(t, c, (struct run_id){q->uid, qid}, &x->row);
+}
+
+/* While the row is locked, nothing is waited for that may wait for it: Redis has a second, and a
+ * balance that must be loaded is loaded outside. */
 static int write_run(struct task *t, struct sql *c, void *arg)
 {
     struct entering *x = arg;
     const struct run_entry *e = x->entry;
-    struct str original = e->original_query_id;
-    int err = check_user(t, c, e->uid);
-    if (!err && e->also)
-        err = e->also(t, c, x->qid, e->arg);
+    struct sql_rows user;
+    int64_t uid = e->request->uid;
+    int err = lock_user(t, c, uid, &user);
     if (!err)
-        err = sql_on(t, c, NULL,
-                     "INSERT INTO query_log (query_id, uid, search_params, created_at, changed_at,"
-                     " status, total_papers, is_distillation, original_query_id)"
-                     " VALUES (?, ?, ?, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'QUEUED', ?, ?, ?)",
-                     sql_text(x->qid), sql_int(e->uid), sql_text(e->params), sql_int(e->papers),
-                     sql_int(original.p != NULL), original.p ? sql_text(original) : sql_null());
-    if (!err && original.p)
-        err = sql_on(t, c, NULL,
-                     "INSERT INTO distillation (original_query_id, query_id) VALUES (?, ?)",
-                     sql_text(original), sql_text(x->qid));
-    return err ? err : run_row_lock(t, c, (struct run_id){e->uid, x->qid}, &x->row);
+        err = find_repeated(t, NULL, c, e->request, x->qid, &x->conflict);
+    x->repeated = !err && x->qid[0];
+    if (err || x->repeated)
+        return err;
+    x->loaded = true;
+    err = check_user(t, c, uid, &user);
+    if (!err)
+        err = reserve_check(t, x->runs, c, uid, e->cents, &x->loaded);
+    if (err || !x->loaded)
+        return err;
+    loop_token(task_loop(t), x->qid, RUN_ID_BYTES);
+    if (e->also)
+        err = e->also(t, c, str_of(x->qid), e->arg);
+    return err ? err : insert_run(t, c, x);
 }
 
-static int check_balance(struct task *t, const struct runs *r, const struct run_entry *e)
+static int load_balance(struct task *t, const struct runs *r, int64_t uid)
 {
     bool degraded = false;
     int64_t balance;
-    int err = ledger_balance(t, r->ledger, e->uid, &balance, &degraded);
+    int err = ledger_balance(t, r->ledger, uid, &balance, &degraded);
     if (ledger_is_stopped(err))
         err = task_fail(t, ERR_FORBIDDEN, "%s: no run can be submitted until then",
                         RUN_REASON_ACCOUNT);
     if (!err && degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
-    if (!err && balance < e->cents)
-        err = task_fail(t, ERR_FUNDS, "the run costs %s, the balance is %s",
-                        amount_decimal(task_arena(t), e->cents).p,
-                        amount_decimal(task_arena(t), balance).p);
     return err;
+}
+
+static int enter(struct task *t, struct entering *x)
+{
+    for (int i = 0; i < LOADS_MAX; i++) {
+        int err = load_balance(t, x->runs, x->entry->request->uid);
+        if (!err)
+            err = sql_tx(t, x->runs->sql, write_run, x);
+        if (err || x->repeated || x->loaded)
+            return err;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "the balance leaves Redis again and again");
 }
 
 int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
               char qid[RUN_ID_BYTES])
 {
-    int err = check_balance(t, r, e);
-    if (err)
+    struct entering x = {.runs = r, .entry = e, .qid = qid};
+    int err = enter(t, &x);
+    if (!err && x.conflict)
+        err = refuse_request(t, e->request);
+    if (err || x.repeated)
         return err;
-    loop_token(task_loop(t), qid, RUN_ID_BYTES);
-    struct entering x = {.entry = e, .qid = str_of(qid)};
-    err = sql_tx(t, r->sql, write_run, &x);
-    if (err)
-        return err;
-    cache_touch(t, r->cache, e->uid);
+    cache_touch(t, r->cache, e->request->uid);
     if (run_announce(t, r, &x.row))
         log_warn("run", "run %s is submitted but not in Redis yet, the keeper will retry: %s", qid,
                  task_error(t));
@@ -169,8 +280,8 @@ static struct str params_of(struct task *t, const struct run_wish *w,
     return jw_finish(&j, task_arena(t));
 }
 
-int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
-               char qid[RUN_ID_BYTES], struct str *unknown)
+static int submit(struct task *t, const struct runs *r, const struct run_wish *w,
+                  const struct run_request *q, char qid[RUN_ID_BYTES], struct str *unknown)
 {
     struct catalog_estimate e;
     bool degraded;
@@ -182,6 +293,15 @@ int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct r
     if (err)
         return err;
     struct run_entry entry = {
-        .uid = uid, .papers = e.papers, .cents = e.cents, .params = params_of(t, w, &e)};
+        .request = q, .papers = e.papers, .cents = e.cents, .params = params_of(t, w, &e)};
     return run_enter(t, r, &entry, qid);
+}
+
+int run_submit(struct task *t, const struct runs *r, int64_t uid, const struct run_wish *w,
+               char qid[RUN_ID_BYTES], struct str *unknown)
+{
+    struct run_request q = {
+        .uid = uid, .id = w->request_id, .question = w->question, .choice = &w->choice};
+    int err = run_repeated(t, r, &q, qid);
+    return err || qid[0] ? err : submit(t, r, w, &q, qid, unknown);
 }

@@ -48,6 +48,7 @@ static struct str of_number(struct arena *a, struct str before, int64_t n, struc
 OF_NUMBER(key_user_info, "user:", ":info")
 OF_NUMBER(key_user_sessions, "user:", ":session")
 OF_NUMBER(key_history, "user:", ":history")
+OF_NUMBER(key_unfinished, "user:", ":unfinished")
 OF_NUMBER(key_streams, "user:", ":streams")
 OF_NUMBER(key_admin_info, "admin:", ":info")
 OF_NUMBER(key_admin_sessions, "admin:", ":session")

@@ -34,6 +34,9 @@ struct str key_user_info(struct arena *a, int64_t uid);     /* hash; swept */
 struct str key_user_sessions(struct arena *a, int64_t uid); /* set: sids; swept */
 struct str key_session(struct arena *a, struct str sid);    /* hash; 7 days, renewed */
 struct str key_history(struct arena *a, int64_t uid);       /* sorted set; swept */
+/* string: runs that are not finished, with their ceilings; 2 s, and until one changes its state;
+ * engine/runs/reserve.c */
+struct str key_unfinished(struct arena *a, int64_t uid);
 /* sorted set: event streams -> until when, ms; as long as the last lease */
 struct str key_streams(struct arena *a, int64_t uid);
 struct str key_admin_info(struct arena *a, int64_t uid);       /* hash; 8 hours */

@@ -2,9 +2,13 @@
  * */
 import { computed, ref } from "vue";
 import { ApiError, get, type Me } from "@/common/api";
+import { cents } from "@/common/format";
 
 export const me = ref<Me | null>(null);
 export const known = ref(false); /* /api/me has been asked: loggedIn is right */
+/* What a new run may cost; null: not known now. */
+export const free = computed(() => me.value?.free ?? null);
+export const reserves = computed(() => !!me.value?.reserved && cents(me.value.reserved) > 0n);
 export const loggedIn = computed(() => me.value !== null);
 
 const BUSY_MS = 2500;

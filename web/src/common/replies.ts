@@ -18,6 +18,8 @@ export interface Replies {
         uid: number;
         username: string;
         balance: string;
+        reserved?: string | null;
+        free?: string | null;
         permission: number;
         account: "active" | "stopped";
         account_why?: string | null;
@@ -63,6 +65,8 @@ export interface Replies {
     "POST /api/estimate": {
         papers: number;
         cost: string;
+        free?: string | null;
+        suffices?: boolean | null;
         without_abstract?: number | null;
         simulated: boolean;
         per_journal: {
@@ -110,6 +114,8 @@ export interface Replies {
     "POST /api/distill/estimate": {
         papers: number;
         cost: string;
+        free?: string | null;
+        suffices?: boolean | null;
     };
     "POST /api/distill": {
         query_id: string;
@@ -174,6 +180,8 @@ export interface Replies {
             failed: number;
             not_judged: number;
             cost: string;
+            estimate: string;
+            reserved: string;
             workers: number;
             seconds_left_min?: number | null;
             seconds_left_max?: number | null;
@@ -234,6 +242,8 @@ export interface Replies {
         failed: number;
         not_judged: number;
         cost: string;
+        estimate: string;
+        reserved: string;
         workers: number;
         seconds_left_min?: number | null;
         seconds_left_max?: number | null;
@@ -373,6 +383,8 @@ export interface Replies {
         permission: number;
         banned: boolean;
         created_at: string;
+        reserved?: string | null;
+        free?: string | null;
         runs: number;
         runs_active: number;
         account: "active" | "stopped";
@@ -386,6 +398,8 @@ export interface Replies {
         permission: number;
         banned: boolean;
         created_at: string;
+        reserved?: string | null;
+        free?: string | null;
         runs: number;
         runs_active: number;
         account: "active" | "stopped";
@@ -399,6 +413,8 @@ export interface Replies {
         permission: number;
         banned: boolean;
         created_at: string;
+        reserved?: string | null;
+        free?: string | null;
         runs: number;
         runs_active: number;
         account: "active" | "stopped";
@@ -468,6 +484,8 @@ export interface Replies {
             failed: number;
             not_judged: number;
             cost: string;
+            estimate: string;
+            reserved: string;
             workers: number;
             seconds_left_min?: number | null;
             seconds_left_max?: number | null;

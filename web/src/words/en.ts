@@ -7,6 +7,8 @@ const words = {
         home: "Screen papers",
         account: "Account",
         balance: "Balance",
+        reserved: "reserved",
+        free: "free",
         logout: "Log out",
         language: "中文",
         languageLabel: "切换到中文",
@@ -33,8 +35,8 @@ const words = {
         conflict: "Not possible now: {message}.",
         exists: "{message}.",
         funds:
-            "Your balance is too low. Ask your administrator for a recharge, or choose fewer " +
-            "papers.",
+            "What is free of your balance is too little. Wait until other screenings have ended, " +
+            "ask your administrator for a recharge, or choose fewer papers.",
         rate: "Too many attempts. Try again in {time}.",
         busy: "The server is busy. Try again in a moment.",
         unavailable: "The server cannot do this right now. Try again in a moment.",
@@ -125,11 +127,18 @@ const words = {
             "{n} journals of the selection are not in the catalog any more.",
         cost: "Cost",
         balance: "Your balance",
+        reserved: "Reserved for unfinished screenings",
+        free: "Free",
+        freeUnknown: "not known now",
         left: "Left afterwards",
         missing: "Missing",
         notEnough:
             "Your balance is too low for this selection. " +
             "Ask your administrator for a recharge, or choose fewer papers.",
+        notEnoughFree:
+            "What is free of your balance is too little: part of it is reserved for screenings " +
+            "that are not finished. Wait until they have ended, terminate one, ask your " +
+            "administrator for a recharge, or choose fewer papers.",
         duration: "Expected time",
         durationUnknown: "not known yet",
         perJournal: "By journal",
@@ -377,6 +386,9 @@ const words = {
         you: "You",
         number: "User number",
         balance: "Balance",
+        reserved: "Reserved for unfinished screenings",
+        free: "Free to spend",
+        unknown: "not known now",
         permission: "Papers judged at once",
         recharge: "Recharges are made by your administrator.",
         stopped: "Your account is on hold.",

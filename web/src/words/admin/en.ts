@@ -66,6 +66,7 @@ const words = {
         terminateText: "This cannot be undone. The user keeps all verdicts so far.",
         ledger: "Ledger",
         close: "Close",
+        reserved: "{reserved} reserved for unfinished runs, {free} free",
         newBalance: "The balance is {amount} now.",
     },
     keys: {

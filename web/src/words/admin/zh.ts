@@ -58,6 +58,7 @@ const words: AdminWords = {
         terminateText: "此操作不可撤销。已判断的结果仍归用户所有。",
         ledger: "账单",
         close: "关闭",
+        reserved: "为未完成的任务预留 {reserved}，可用 {free}",
         newBalance: "余额现为 {amount}。",
     },
     keys: {

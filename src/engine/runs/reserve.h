@@ -1,0 +1,37 @@
+/* reserve.h -- what of a user's balance is promised to works that are not finished (SCR-1).
+ *
+ * reserved is the sum over the user's runs that are QUEUED, RUNNING or PAUSED of what each may
+ * still cost: its ceiling, frozen when it was submitted, less its cost so far. free is the balance
+ * less that. A charge lowers balance and reserved alike, so free stays what it is while runs work;
+ * it grows when a run ends below its ceiling, or by a recharge.
+ *
+ * Nothing is kept: the list of works is read from MySQL, the costs from Redis together with the
+ * balance (ledger_spendable). A work of another kind that is paid out of the balance belongs into
+ * that list, which is made in one function, list_works in reserve.c. */
+#ifndef ENGINE_RUNS_RESERVE_H
+#define ENGINE_RUNS_RESERVE_H
+
+#include "engine/runs/run.h"
+
+struct reserve {
+    int64_t balance;
+    bool known; /* reserved and free */
+    int64_t reserved, free;
+    bool degraded; /* a store does not answer: from MySQL, charges of the last seconds may be
+                    * missing, and the costs so far are not known; or the works are not known */
+};
+/* To be shown. The list of works may be RESERVE_SEEN_MS old where a run was submitted or ended at
+ * the same moment. Errors as those of ledger_balance. */
+#define RESERVE_SEEN_MS 2000
+MUST_CHECK int reserve_look(struct task *t, const struct runs *r, int64_t uid, struct reserve *out);
+
+/* To be relied on: in a transaction that has locked the user's row, so that no two submissions
+ * spend the same money. Redis has a second to answer. *loaded false: the balance has left Redis;
+ * end the transaction and load it, which locks the same row. ERR_FUNDS: cents are not free, with a
+ * sentence for the user. ERR_UNAVAILABLE: Redis does not answer. */
+MUST_CHECK int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t uid,
+                             int64_t cents, bool *loaded);
+
+/* "balance 60.00, reserved 30.00, free 30.00" as a clause of a sentence, in the task's arena. */
+const char *reserve_text(struct task *t, const struct reserve *r);
+#endif
