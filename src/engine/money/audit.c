@@ -259,6 +259,10 @@ static int check_results(struct task *t, struct audit_state *s, const struct aud
     int64_t findings = s->report.findings;
     bool same = str_eq(generation_str(&known->generation), generation_str(&k->generation));
     int err = audit_results(t, s, row, same ? known->results : 0, &k->generation, settled);
+    if (!err && *settled)
+        err = audit_verdicts(t, s, row, s->audit->deep ? 0 : known->results);
+    if (!err && *settled)
+        err = audit_runs(t, s, row, &k->generation, k->open, settled);
     if (!err && *settled && s->report.findings == findings) {
         known->generation = k->generation;
         known->results = row->billed_seq;
@@ -290,8 +294,6 @@ static int check_user(struct task *t, struct audit_state *s, struct audit_row ro
         err = report_aside(t, s, row.uid);
     if (!err && settled && k.seq >= row.billed_seq) /* else ledger_repair is due: records lost */
         err = check_results(t, s, &row, &k, &known, &settled);
-    if (!err && a->deep)
-        err = audit_archived(t, s, &row);
     if (!err && settled && adds_up(&row, &k)) {
         known.billed_seq = row.billed_seq;
         known.move_no = row.move_no;

@@ -6,8 +6,12 @@
  *     record is missing between the two;
  *   - MySQL is not older than Redis; if it is, the user is closed to charges;
  *   - no record is aside because it could not be read;
- *   - every charge that was not reversed has its result: in Redis, or in search_result once its run
- *     is archived.
+ *   - every charge that was not reversed has its result in Redis, until its run is archived, and
+ *     its verdict in search_result (BIL-7); every verdict there has its charge;
+ *   - no run has judged more papers, or cost more, than its estimate (SCR-1), and what its row says
+ *     of its cost and its papers is what billing_log and search_result say;
+ *   - the cost of an unfinished run in Redis, of which follows what is reserved, is that of MySQL
+ *     and of the records under way.
  * There is no snapshot across both stores. So a mismatch is read again until the sums agree, or
  * until the MySQL row was the same before and after the read of Redis; a user whose row changes in
  * every try is counted as unsettled, which is no finding. A user whose balance is not loaded in the
@@ -24,8 +28,10 @@
 
 struct audit_finding {
     int64_t uid;
-    const char *what;        /* "log", "redis", "records", "older", "result", "aside", "store" */
-    int64_t expected, found; /* cents; "records" and "older": numbers of records or moves */
+    /* "log", "redis", "records", "older", "result", "aside", "store"; of runs: "estimate",
+     * "reserved", "verdicts", "counts" */
+    const char *what;
+    int64_t expected, found; /* cents, or numbers of records, moves or papers */
     int64_t cents;           /* that are off, never negative */
     const char *detail;      /* for people */
 };
@@ -36,7 +42,7 @@ struct audit {
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct ledger *ledger;
-    bool deep; /* also the results of archived runs, and charges of runs that do not exist */
+    bool deep; /* also archived runs, verdicts without charges, charges of runs that do not exist */
     void (*found)(void *arg, const struct audit_finding *f); /* NULL: logged */
     void *arg;
     /* millrace_ledger_drift_cents, millrace_audit_users_total, millrace_audit_age_seconds; NULL:

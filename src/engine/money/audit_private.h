@@ -30,5 +30,18 @@ void audit_report(struct audit_state *s, const struct audit_finding *f);
  * Redis is in another generation than g by now, and nothing was reported of it. */
 MUST_CHECK int audit_results(struct task *t, struct audit_state *s, const struct audit_row *row,
                              int64_t after, const struct generation *g, bool *settled);
-MUST_CHECK int audit_archived(struct task *t, struct audit_state *s, const struct audit_row *row);
+/* Those whose verdicts MySQL lacks. */
+MUST_CHECK int audit_verdicts(struct task *t, struct audit_state *s, const struct audit_row *row,
+                              int64_t after);
+
+/* A run that was submitted before verdicts were written with their charges has them in MySQL when
+ * it is archived. */
+#define AUDIT_COMPLETE                                                                             \
+    "(q.archived = 1 OR q.created_at >= (SELECT applied_at FROM schema_migration"                  \
+    " WHERE number = 12))"
+
+/* audit_runs.c: the user's runs. open: the balance is in Redis. *settled becomes false: costs could
+ * not be compared, and nothing was reported of them. */
+MUST_CHECK int audit_runs(struct task *t, struct audit_state *s, const struct audit_row *row,
+                          const struct generation *g, bool open, bool *settled);
 #endif

@@ -88,23 +88,24 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
     return err;
 }
 
-int audit_archived(struct task *t, struct audit_state *s, const struct audit_row *row)
+int audit_verdicts(struct task *t, struct audit_state *s, const struct audit_row *row,
+                   int64_t after)
 {
     struct sql_rows r;
-    int64_t after = 0;
     int err;
     do {
         struct arena_mark mark = arena_mark(task_arena(t));
         err = sql_call(t, s->audit->sql, &r,
                        "SELECT b.number, b.qid, b.doi, b.cents FROM billing_log b"
-                       " JOIN query_log q ON q.query_id = b.qid AND q.archived = 1"
+                       " JOIN query_log q ON q.query_id = b.qid AND " AUDIT_COMPLETE
                        " LEFT JOIN ledger_reversal v ON v.uid = b.uid AND v.number = b.number"
                        " LEFT JOIN search_result s ON s.query_id = b.qid AND s.doi = b.doi"
                        " AND s.relevant IS NOT NULL"
                        " WHERE b.uid = ? AND b.source = 'redis' AND b.number > ?"
-                       " AND b.kind = 'charge' AND v.number IS NULL AND s.id IS NULL"
-                       " ORDER BY b.number LIMIT ?",
-                       sql_int(row->uid), sql_int(after), sql_int(CHARGES_MAX));
+                       " AND b.number <= ? AND b.kind = 'charge' AND v.number IS NULL"
+                       " AND s.id IS NULL ORDER BY b.number LIMIT ?",
+                       sql_int(row->uid), sql_int(after), sql_int(row->billed_seq),
+                       sql_int(CHARGES_MAX));
         for (size_t i = 0; !err && i < r.count; i++) {
             after = sql_row(&r, i)[0].i;
             report_missing(t, s, row->uid, sql_row(&r, i), "search_result");

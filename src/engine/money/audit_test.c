@@ -84,6 +84,18 @@ static void test_results(struct task *t, void *arg)
     sql_do(t, &n, "DELETE FROM ledger_outbox WHERE uid = ?", old);
     sql_do(t, &n, "DELETE FROM user_info WHERE uid = ?", old);
     is_int(audit(t, &n, &x).findings, 0, "three papers, three results");
+    sql_do(t, &n, "UPDATE search_result SET relevant = NULL WHERE uid = ? AND doi = '10.1000/1'",
+           uid);
+    struct audit_memory *memory = audit_memory_new();
+    struct audit background = audit_of(&n, &x);
+    struct audit_report found;
+    background.deep = false;
+    background.memory = memory;
+    x.count = 0;
+    ok(audit_run(t, &background, &found) == 0 && only(&x, uid, "result", 100, 0),
+       "one without its verdict in MySQL");
+    audit_memory_free(memory);
+    sql_do(t, &n, "UPDATE search_result SET relevant = 0 WHERE uid = ? AND relevant IS NULL", uid);
     say(t, &n, STR("HDEL"), key_result(task_arena(t), uid, qid), c.doi);
     (void)audit(t, &n, &x);
     ok(only(&x, uid, "result", 100, 0), "one without its result");
@@ -94,15 +106,69 @@ static void test_results(struct task *t, void *arg)
     (void)audit(t, &n, &x);
     ok(only(&x, uid, "result", 100, 0), "also of a run that does not exist");
     check(sql_call(t, n.sql, NULL,
-                   "INSERT INTO query_log (query_id, uid, status, archived)"
-                   " VALUES (?, ?, 'DONE', 1)",
+                   "INSERT INTO query_log (query_id, uid, status, archived, total_papers,"
+                   " judged_papers, relevant_papers, total_cost)"
+                   " VALUES (?, ?, 'DONE', 1, 3, 3, 2, 3.00)",
                    sql_text(qid), sql_int(uid)) == 0);
     is_int(audit(t, &n, &x).findings, 0, "an archived run has its results in MySQL");
     sql_do(t, &n, "UPDATE search_result SET relevant = NULL WHERE uid = ? AND doi = '10.1000/1'",
            uid);
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 2 WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 2,
+           "all of them: a charge without its verdict, a run with one");
+    sql_do(t, &n, "UPDATE search_result SET relevant = 0 WHERE uid = ? AND relevant IS NULL", uid);
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 3 WHERE uid = ?", uid);
+    close_node(t, &n);
+}
+
+/* What a run says of itself, what it was submitted for, and what is in MySQL. */
+static void test_runs(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct found x;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct str qid = some_papers(t, &n, uid, 3);
+    struct str status = key_query_status(task_arena(t), uid, qid);
+    sql_do(t, &n, "UPDATE query_log SET total_papers = 3, ceiling = 300 WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 0, "costs that are not synced count");
+    check(ledger_sync(t, n.ledger, uid) == 0);
+    is_int(audit(t, &n, &x).findings, 0, "as do those that are");
+    sql_do(t, &n, "UPDATE query_log SET ceiling = 299 WHERE uid = ?", uid);
     (void)audit(t, &n, &x);
-    ok(only(&x, uid, "result", 100, 0), "all of them");
-    sql_do(t, &n, "UPDATE search_result SET relevant = 0 WHERE uid = ?", uid);
+    ok(only(&x, uid, "estimate", 299, 300), "a run that costs more than its estimate");
+    sql_do(t, &n, "UPDATE query_log SET ceiling = NULL WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 0, "one without an estimate");
+    sql_do(t, &n, "UPDATE query_log SET ceiling = 300, total_papers = 2 WHERE uid = ?", uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "estimate", 2, 3), "a run that has judged more papers");
+    sql_do(t, &n, "UPDATE query_log SET total_papers = 3 WHERE uid = ?", uid);
+
+    say(t, &n, STR("HINCRBY"), status, STR("cost"), STR("-10"));
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "reserved", 300, 290),
+       "a cost in Redis that is too low: too much is reserved");
+    say(t, &n, STR("HINCRBY"), status, STR("cost"), STR("10"));
+    sql_do(t, &n, "UPDATE query_log SET status = 'DONE', archived = 1 WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 0, "and right again");
+
+    sql_do(t, &n,
+           "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, outcome)"
+           " SELECT uid, query_id, '10.1000/9', 'meta:J:2020', 0, 'irrelevant' FROM query_log"
+           " WHERE uid = ?",
+           uid);
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 4, total_papers = 4 WHERE uid = ?", uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "verdicts", 3, 4), "a verdict without a charge");
+    sql_do(t, &n, "DELETE FROM search_result WHERE uid = ? AND doi = '10.1000/9'", uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "counts", 3, 4), "a count of papers that is off");
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 3, total_cost = 2.99 WHERE uid = ?", uid);
+    (void)audit(t, &n, &x);
+    ok(only(&x, uid, "counts", 300, 299), "a cost that is off");
+    sql_do(t, &n, "UPDATE query_log SET total_cost = 3.00 WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 0, "all is right");
     close_node(t, &n);
 }
 
@@ -381,6 +447,7 @@ int main(void)
     start_stores();
     tap_task(test_money, NULL, true);
     tap_task(test_results, NULL, true);
+    tap_task(test_runs, NULL, true);
     tap_task(test_older, NULL, true);
     tap_task(test_busy, NULL, true);
     tap_task(test_background, NULL, true);

@@ -261,7 +261,8 @@ static inline struct str add_run(struct task *t, struct node *n, int64_t uid)
     struct arena *a = task_arena(t);
     struct str qid = str_printf(a, "run%d", runs++);
     check(sql_call(t, n->sql, NULL,
-                   "INSERT INTO query_log (query_id, uid, status) VALUES (?, ?, 'RUNNING')",
+                   "INSERT INTO query_log (query_id, uid, status, total_papers)"
+                   " VALUES (?, ?, 'RUNNING', 1000000)",
                    sql_text(qid), sql_int(uid)) == 0);
     say(t, n, STR("HSET"), key_query_status(a, uid, qid), STR("state"), STR("RUNNING"));
     return qid;

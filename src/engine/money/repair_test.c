@@ -155,6 +155,7 @@ static void forget_verdicts(struct task *t, struct node *n, int64_t uid, int fro
                    "DELETE FROM search_result WHERE uid = ?"
                    " AND CAST(SUBSTRING_INDEX(doi, '/', -1) AS SIGNED) >= ?",
                    sql_int(uid), sql_int(from)) == 0);
+    sql_do(t, n, "UPDATE query_log SET created_at = '2020-01-01' WHERE uid = ?", uid);
 }
 
 /* lost: papers of which neither store has the result. */
