@@ -111,7 +111,7 @@ int archive_expire(struct task *t, struct archive *a)
 
 /* --- all runs --- */
 
-static int archive_run(struct task *t, struct archive *a, struct archive_run *run, bool *done)
+int archive_run(struct task *t, struct archive *a, struct archive_run *run, bool *done)
 {
     bool ready = false;
     int err = archive_prepare(t, a, run, &ready);

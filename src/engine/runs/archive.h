@@ -46,9 +46,9 @@ struct archive {
 /* All runs that wait for it, one after the other. *archived: how many. A run that cannot be
  * archived is logged and left; the error is one that concerns all. */
 MUST_CHECK int archive_round(struct task *t, struct archive *a, int64_t *archived);
-/* Before an archived run goes on (retry_failed): Redis has all of it again, if need be from MySQL,
- * which takes seconds. Others than archived ones are left as they are. ERR_NOT_FOUND: the user has
- * no such run. ERR_CONFLICT: it goes on already. */
+/* Before a run that is DONE goes on (retry_failed): it is archived, and Redis has all of it again,
+ * if need be from MySQL, which takes seconds. Others are left as they are. ERR_NOT_FOUND: the user
+ * has no such run. ERR_CONFLICT: it goes on already, or cannot be archived yet. */
 MUST_CHECK int archive_recall(struct task *t, const struct archive *a, struct run_id id);
 /* archive_round, one node at a time. arg of both: a struct archive. */
 role_fn archive_role;

@@ -27,6 +27,8 @@ MUST_CHECK int archive_copy(struct task *t, struct archive *a, struct archive_ru
 /* Step 3. *closed stays false: the row is not as it was. */
 MUST_CHECK int archive_close(struct task *t, struct archive *a, const struct archive_run *run,
                              bool *closed);
+/* Steps 1 to 3. *done stays false: it is not archived, and this is no error. */
+MUST_CHECK int archive_run(struct task *t, struct archive *a, struct archive_run *run, bool *done);
 /* Step 4, of all runs that wait for it. */
 MUST_CHECK int archive_expire(struct task *t, struct archive *a);
 

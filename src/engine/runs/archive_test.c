@@ -337,10 +337,19 @@ static void test_recall(struct task *t, void *arg)
     open_node(t, &n);
     struct run_id id = ended_run(t, &n), none = {id.uid, STR("none")};
     struct archive a = archive_of(&n);
-    is_int(archive_recall(t, &a, id), 0, "a run that is not archived is left as it is");
+    set_state(t, &n, id, "PAUSED");
+    is_int(archive_recall(t, &a, id), 0, "a run that has not ended is left as it is");
     is_int(in_outbox_of_archive(t, &n, id), 0, "really");
     is_int(archive_recall(t, &a, none), ERR_NOT_FOUND, "one that is none");
-    check(round_of(t, &n) == 1);
+    set_state(t, &n, id, "DONE");
+    struct str status = key_query_status(task_arena(t), id.uid, id.qid);
+    say(t, &n, STR("HSET"), status, STR("state"), STR("RUNNING"));
+    is_int(archive_recall(t, &a, id), ERR_CONFLICT,
+           "one that Redis has not ended cannot be closed");
+    say(t, &n, STR("HSET"), status, STR("state"), STR("DONE"));
+    ok(archive_recall(t, &a, id) == 0 && of_row(t, &n, id, "archived") == 1 &&
+           sql_number(t, &n, "SELECT COUNT(*) FROM search_result WHERE uid = ?", id.uid) == 9,
+       "one that is DONE is archived first");
     int64_t begun_ms = loop_now_ms(task_loop(t));
     is_int(archive_recall(t, &a, id), 0, "one that is whole in Redis");
     ok(loop_now_ms(task_loop(t)) - begun_ms < 1000 && !leaves(t, &n, id), "stays there");
