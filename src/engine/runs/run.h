@@ -86,6 +86,7 @@ struct run_view {
     enum run_state state;
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
+    bool owed; /* state is ahead of the row: owed.h */
     int64_t papers, finished, relevant, failed, cents;
     int64_t not_judged; /* of those that failed: there was nothing to judge */
     int64_t counted;    /* what failed was when not_judged was counted */
