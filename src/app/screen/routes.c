@@ -63,7 +63,10 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
     standing_tell(t, c->node->standing, &id, &v, 1);
     api_put_run(t, w, http_param(c->x, "id"), &v);
     err = put_distillations(t, c, w);
-    return v.degraded && err_may_pass(err) ? 0 : err; /* not known while MySQL is away */
+    if (!err_may_pass(err))
+        return err;
+    c->degraded = true; /* MySQL is away, and they are not known */
+    return 0;
 }
 
 /* Pause, terminate: also while MySQL is away. */

@@ -7,8 +7,10 @@
 #include "engine/store/due.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
+#include "loop/backoff.h"
 
 #define HALT_MS      600 /* that a pause waits for MySQL before it goes to Redis */
+#define HEARD_MS     100 /* after which all crews have read the stream of changes */
 #define ANNOUNCED_MS 60000
 #define TOKEN_BYTES  8
 #define AT_ONCE      500
@@ -67,12 +69,15 @@ static int run_script(struct task *t, const struct runs *r, struct run_id id, en
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }
 
-/* Best effort: dispatcher and crews look at the state by themselves, but later. */
+/* Best effort: dispatcher and crews look at the state by themselves, but later. Once this is over
+ * no worker begins another paper. */
 static void tell_workers(struct task *t, const struct runs *r, struct str name)
 {
     int err = run_line_up(t, r->redis, name, STR("0"), false);
     if (!err)
         err = run_publish(t, r->redis, name);
+    if (!err)
+        err = backoff_wait(t, &(struct backoff){.ms = HEARD_MS});
     (void)err;
 }
 
@@ -137,15 +142,27 @@ static int settle_one(struct task *t, const struct runs *r, struct str name, int
     return err ? err : forget(t, r, name, announced_ms);
 }
 
-int run_settle_all(struct task *t, const struct runs *r)
+static int settle_page(struct task *t, const struct runs *r, int64_t from, size_t *count)
 {
+    struct arena *a = task_arena(t);
     const struct redis_reply *reply;
-    int err = redis_call(t, r->redis, key_owed, &reply, STR("ZRANGE"), key_owed, STR("0"),
-                         str_int(task_arena(t), AT_ONCE - 1), STR("WITHSCORES"));
-    for (size_t i = 0; !err && reply->type == REDIS_ARRAY && i + 1 < reply->count; i += 2) {
+    int err = redis_call(t, r->redis, key_owed, &reply, STR("ZRANGE"), key_owed, str_int(a, from),
+                         str_int(a, from + AT_ONCE - 1), STR("WITHSCORES"));
+    *count = err || reply->type != REDIS_ARRAY ? 0 : reply->count / 2;
+    for (size_t i = 0; !err && i < *count; i++) {
         int64_t at_ms = 0;
-        (void)str_to_i64(reply->items[i + 1]->str, &at_ms);
-        err = settle_one(t, r, reply->items[i]->str, at_ms);
+        (void)str_to_i64(reply->items[2 * i + 1]->str, &at_ms);
+        err = settle_one(t, r, reply->items[2 * i]->str, at_ms);
     }
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+}
+
+/* What is passed over because members leave meanwhile comes with the next round. */
+int run_settle_all(struct task *t, const struct runs *r)
+{
+    size_t count = AT_ONCE;
+    int err = 0;
+    for (int64_t from = 0; !err && count == AT_ONCE; from += AT_ONCE)
+        err = settle_page(t, r, from, &count);
+    return err;
 }

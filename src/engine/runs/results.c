@@ -97,6 +97,12 @@ static int read_page(struct task *t, const struct results *r, struct run_id id,
                           : results_redis_page(t, r, id, kind, from, limit, out, whole);
 }
 
+/* MySQL knew the run, and may not answer any more: then the next look finds Redis. */
+static bool may_have_gone(const struct results_home *home, int err)
+{
+    return !home->away && err_may_pass(err);
+}
+
 /* --- a page --- */
 
 int results_list(struct task *t, const struct results *r, struct run_id id, enum results_kind kind,
@@ -118,8 +124,9 @@ int results_list(struct task *t, const struct results *r, struct run_id id, enum
         struct results_place start = {.archived = home.archived};
         err = read_page(t, r, id, kind, cursor.p && !out->restarted ? &asked : &start, limit, out,
                         &whole);
-        if (err)
+        if (err && (i > 0 || !may_have_gone(&home, err)))
             return err;
+        whole = whole && !err;
     }
     return 0;
 }
@@ -131,7 +138,8 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
 {
     int err = ERR_NOT_FOUND;
     /* As above: what is gone from Redis was archived between the two reads. */
-    for (int i = 0; i < 2 && err == ERR_NOT_FOUND; i++) {
+    bool look = true;
+    for (int i = 0; i < 2 && look; i++) {
         struct results_home home;
         err = find_run(t, r, id, &home);
         if (err)
@@ -139,8 +147,7 @@ int results_find(struct task *t, const struct results *r, struct run_id id, stru
         *degraded = home.away;
         err = home.archived ? results_mysql_find(t, r, id, doi, out)
                             : results_redis_find(t, r, id, doi, home.away, out);
-        if (home.archived)
-            break;
+        look = may_have_gone(&home, err) || (err == ERR_NOT_FOUND && !home.archived);
     }
     return err == ERR_NOT_FOUND ? task_fail(t, err, "the run has no such paper") : err;
 }

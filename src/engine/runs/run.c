@@ -262,24 +262,29 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     return err;
 }
 
+/* From MySQL; while that is away, from Redis. */
+static int read_row(struct task *t, const struct runs *r, struct run_id id, struct run_row *row,
+                    bool *away)
+{
+    int err = run_row_find(t, r->sql, id, row);
+    if (!err && row->archived)
+        err = run_count_not_judged(t, r->redis, r->sql, id, true, row->failed, &row->not_judged);
+    *away = err_may_pass(err) && cache_trusts_redis(r->cache);
+    return *away ? run_row_away(t, r->redis, id, row) : err;
+}
+
 int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
 {
     struct run_row row;
-    int err = run_row_find(t, r->sql, id, &row);
-    bool away = err_may_pass(err) && cache_trusts_redis(r->cache);
-    if (away)
-        err = run_row_away(t, r->redis, id, &row);
+    bool away;
+    int err = read_row(t, r, id, &row, &away);
     if (err)
         return err;
     struct run_view v = run_row_view(t, &row), live = v;
-    if (row.archived) { /* the row has it all; what Redis has may be gone, or older */
-        err = run_count_not_judged(t, r->redis, r->sql, id, true, v.failed, &v.not_judged);
-        if (err)
-            return err;
+    if (row.archived) /* the row has it all; what Redis has may be gone, or older */
         err = ERR_NOT_FOUND;
-    } else {
+    else
         err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
-    }
     bool degraded = away || (err && err != ERR_NOT_FOUND);
     /* The row decides: its version may not have reached Redis. But DONE is in Redis first, and so
      * is what the row is owed. */
