@@ -9,7 +9,7 @@
  *   - a lost connection is replaced. The call under way fails with ERR_UNAVAILABLE if nothing was
  *     done (it could not be sent, only reads, or was in a transaction), else with ERR_UNCERTAIN;
  *   - while the server is down, calls fail at once with ERR_UNAVAILABLE. In a pool that is watched
- *     a server that hangs counts as down, too, and no call waits for it for more than 1.3 s;
+ *     a server that hangs counts as down, too, and no call waits for it for more than 1.5 s;
  *   - texts of errors repeat what the server says, but never a bound value or a password. */
 #ifndef WIRE_SQL_H
 #define WIRE_SQL_H

@@ -17,7 +17,7 @@
 
 #define EACH_MS   100
 #define QUIET_MS  700
-#define ANSWER_MS 500
+#define ANSWER_MS 700
 #define LATE_MS   250 /* of the loop: it has not read an answer that is there */
 
 static bool is_silent(const struct sql_pool *p)
