@@ -8,7 +8,8 @@
  *     on the server; whether a write was done is then unknown, as with ERR_UNCERTAIN;
  *   - a lost connection is replaced. The call under way fails with ERR_UNAVAILABLE if nothing was
  *     done (it could not be sent, only reads, or was in a transaction), else with ERR_UNCERTAIN;
- *   - while the server is down, calls fail at once with ERR_UNAVAILABLE;
+ *   - while the server is down, calls fail at once with ERR_UNAVAILABLE. In a pool that is watched
+ *     a server that hangs counts as down, too, and no call waits for it for more than 1.5 s;
  *   - texts of errors repeat what the server says, but never a bound value or a password. */
 #ifndef WIRE_SQL_H
 #define WIRE_SQL_H
@@ -38,6 +39,11 @@ const char *sql_url_problem(struct arena *a, const char *url); /* NULL: fine */
 /* Connects when first used. The URL must be without problem. */
 struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o);
 void sql_pool_free(struct sql_pool *p); /* no call may be under way */
+/* A task function; its argument is the pool. Finds out when the server stops answering, and when it
+ * is back; a statement that is merely slow is left alone. Ends when cancelled. */
+void sql_pool_watch(struct task *t, void *pool);
+/* The last attempt to reach the server has failed: calls fail at once. */
+bool sql_pool_away(const struct sql_pool *p);
 /* The last change was refused because the server is read-only: with ERR_UNAVAILABLE, surely not
  * done. Connections are replaced then, for behind the same address another server may be primary
  * by now. The next change that succeeds ends it. */

@@ -594,3 +594,38 @@ test("a server that goes away and comes back", async ({ m, browser }) => {
     equal(context.wrong, [], "no error in the console");
     await context.close();
 });
+
+/* Also in the events of a run: no other request is made while its page is looked at. */
+test("a database that does not answer", async ({ m, browser }) => {
+    m.user("calm", "100000.00", 2);
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    await login(page, "calm");
+    await choose(page, { field: 3 });
+    await start(page, "Is it about the sea?");
+    await state(page, "RUNNING");
+    const bar = page.locator(".bar[role=alert]");
+    const database = Number(readFileSync(join(m.data, "run/mariadb.pid"), "utf8"));
+    process.kill(database, "SIGSTOP");
+    try {
+        await bar.waitFor({ timeout: 8000 });
+        ok((await bar.textContent()).includes("can be paused"), "the page says what still works");
+        await page.click(at("pause"));
+        await state(page, "PAUSED", 5000);
+        ok(true, "a pause is one of it");
+        await page.reload();
+        await state(page, "PAUSED", 5000);
+        await bar.waitFor({ timeout: 5000 });
+        ok(true, "the run is shown, and that it is paused");
+    } finally {
+        process.kill(database, "SIGCONT");
+    }
+    await page.reload();
+    await state(page, "PAUSED", 10000);
+    await bar.waitFor({ state: "detached", timeout: 20000 });
+    await page.click(at("resume"));
+    await state(page, "DONE", 90000);
+    ok(true, "and goes on when the database is back, to the end");
+    equal(context.wrong, [], "no error in the console");
+    await context.close();
+});

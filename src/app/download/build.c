@@ -96,7 +96,7 @@ int download_build(struct task *t, struct downloads *d, const struct download_wi
                    download_fn *fn, download_far_fn *far, void *arg)
 {
     struct build b = {.downloads = d, .fn = fn, .far = far, .arg = arg};
-    struct results r = {d->options.redis, d->options.sql, d->options.ledger, d->blocks};
+    struct results r = {d->options.redis, d->options.sql, d->options.ledger, d->blocks, NULL};
     buf_init(&b.out);
     b.exporter = export_new(w->format, &b.out);
     int err = get_turn(t, &b);

@@ -134,6 +134,8 @@ int download_create(struct task *t, struct downloads *d, const struct download_w
     struct runs runs = {o->redis, o->sql, o->cache, o->ledger, NULL};
     struct run_view v;
     int err = run_view(t, &runs, w->run, &v);
+    if (!err && v.degraded) /* a file is whole, or there is none */
+        err = task_fail(t, ERR_UNAVAILABLE, "a store is away");
     if (err)
         return err;
     loop_token(task_loop(t), id, DOWNLOAD_ID_BYTES);

@@ -4,6 +4,8 @@
  *                             "seconds_left_min", "seconds_left_max", "papers_per_second"}
  *     event: state      data: the same; at the beginning and whenever the state has changed
  *
+ * with "degraded": true while a store is away.
+ *
  * The stream ends with the run, or when the node drains; a browser that reconnects gets the state
  * first. */
 #include <stdio.h>
@@ -26,6 +28,7 @@ struct watching {
     } samples[RATE_SAMPLES];
     size_t count; /* taken so far */
     int64_t sent_ms;
+    bool degraded;     /* as last told */
     struct reason why; /* as last seen; its texts are in the two below */
     char cause[64], words[RUN_REASON_BYTES_MAX + 1];
 };
@@ -41,6 +44,13 @@ static bool note_reason(struct watching *w)
     w->why.cause = str_of(w->cause);
     w->why.words = str_of(w->words);
     return news;
+}
+
+static bool note_degraded(struct watching *w, const struct node *n)
+{
+    bool was = w->degraded;
+    w->degraded = w->view.degraded || sql_pool_away(n->sql);
+    return was != w->degraded;
 }
 
 /* Papers in 1,000 seconds. */
@@ -65,6 +75,8 @@ static int send(struct task *t, struct http_exchange *x, struct watching *w, con
     jw_key(&j, STR("papers_per_second"));
     jw_raw(&j, str_printf(task_arena(t), "%lld.%lld", (long long)(rate / 1000),
                           (long long)(rate % 1000 / 100)));
+    if (w->degraded)
+        jw_put_bool(&j, "degraded", true);
     int err = sse_send(t, x, event, jw_finish(&j, task_arena(t)));
     w->sent_ms = loop_now_ms(task_loop(t));
     return err;
@@ -80,6 +92,7 @@ static int look(struct task *t, struct http_exchange *x, const struct node *n, s
 {
     const struct runs *r = n->runs;
     struct run_view before = w->view, now = before;
+    now.degraded = false;
     int err = run_progress(t, r, w->id, &now);
     bool changed = err || now.state != before.state;
     if (changed)
@@ -88,7 +101,7 @@ static int look(struct task *t, struct http_exchange *x, const struct node *n, s
         return err;
     standing_tell(t, n->standing, &w->id, &now, 1);
     w->view = now;
-    bool explained = note_reason(w);
+    bool explained = note_reason(w) | note_degraded(w, n);
     int64_t rate = rate_of(w, loop_now_ms(task_loop(t)));
     if (now.state != before.state)
         return send(t, x, w, "state", rate);
@@ -127,6 +140,7 @@ int screen_events(struct task *t, struct api_call *c, struct json_writer *unused
         return err;
     standing_tell(t, c->node->standing, &w.id, &w.view, 1);
     (void)note_reason(&w);
+    (void)note_degraded(&w, c->node);
     c->replied = true;
     err = watch(t, c, &w, &s);
     api_stream_close(t, c->node, &s);

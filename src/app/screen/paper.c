@@ -14,10 +14,10 @@ static struct paper_fields read_fields(struct task *t, struct str bibtex)
 int screen_paper(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
-    struct results r = {n->redis, n->sql, n->ledger, n->blocks};
+    struct results r = {n->redis, n->sql, n->ledger, n->blocks, n->cache};
     struct run_id id = {c->session.uid, http_param(c->x, "id")};
     struct result_row row;
-    int err = results_find(t, &r, id, api_text(c, "doi"), &row);
+    int err = results_find(t, &r, id, api_text(c, "doi"), &row, &c->degraded);
     if (err)
         return err;
     struct block_pick want = {.journal = row.journal, .year = row.year, .doi = row.doi};

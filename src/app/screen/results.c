@@ -94,7 +94,7 @@ static int read_kind(struct task *t, struct api_call *c, enum results_kind *out)
 int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct node *n = c->node;
-    struct results r = {n->redis, n->sql, n->ledger, n->blocks};
+    struct results r = {n->redis, n->sql, n->ledger, n->blocks, n->cache};
     struct run_id id = {c->session.uid, http_param(c->x, "id")};
     struct results_page page;
     struct block_pick *papers;
@@ -107,8 +107,10 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
     err = results_list(t, &r, id, kind, api_text(c, "cursor"), limit, &page);
     if (err == ERR_INVALID)
         return api_refuse(t, c, "cursor", "%s", task_error(t));
-    if (!err)
-        err = pick_papers(t, c, &page, &papers);
+    if (err)
+        return err;
+    c->degraded = page.degraded;
+    err = pick_papers(t, c, &page, &papers);
     if (err)
         return err;
     put_page(t, w, &page, papers);

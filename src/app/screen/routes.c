@@ -5,6 +5,7 @@
 #include "engine/api/run.h"
 #include "engine/judge/prompt.h"
 #include "engine/runs/archive.h"
+#include "engine/runs/owed.h"
 #include "engine/watch/standing.h"
 
 #define LIMIT_DEFAULT 20
@@ -63,7 +64,22 @@ static int show_run(struct task *t, struct api_call *c, struct json_writer *w)
     struct run_id id = id_of(c);
     standing_tell(t, c->node->standing, &id, &v, 1);
     api_put_run(t, w, http_param(c->x, "id"), &v);
-    return put_distillations(t, c, w);
+    err = put_distillations(t, c, w);
+    if (!err_may_pass(err))
+        return err;
+    c->degraded = true; /* MySQL is away, and they are not known */
+    return 0;
+}
+
+/* Pause, terminate: also while MySQL is away. */
+static int halt(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    enum run_state state;
+    int err = run_halt(t, c->node->runs, id_of(c), (enum run_event)c->route->option, &state,
+                       &c->degraded);
+    if (!err)
+        jw_put_str(w, "state", str_of(run_state_name(state)));
+    return err;
 }
 
 static int control(struct task *t, struct api_call *c, struct json_writer *w)
@@ -90,7 +106,7 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
     struct run_view v;
     int err = run_view(t, c->node->runs, id_of(c), &v);
     if (!err && v.degraded)
-        err = task_fail(t, ERR_UNAVAILABLE, "Redis does not answer now");
+        err = task_fail(t, ERR_UNAVAILABLE, "a store does not answer now");
     if (!err && v.state == RUN_DONE && v.failed == v.not_judged)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     if (!err)
@@ -128,11 +144,11 @@ const struct api_route screen_routes[] = {
     {"POST", "/api/queries", API_USER, submit, "Submit a run", .body = submit_body,
      .reply = submit_reply, .status = 202, .body_bytes_max = API_CHOICE_BYTES_MAX},
     {"GET", "/api/queries/:id", API_USER, show_run, "How a run is", .reply = api_run_fields},
-    {"POST", "/api/queries/:id/pause", API_USER, control, "Pause a run", .reply = api_state_reply,
+    {"POST", "/api/queries/:id/pause", API_USER, halt, "Pause a run", .reply = api_state_reply,
      .option = RUN_PAUSE},
     {"POST", "/api/queries/:id/resume", API_USER, resume_run, "Resume a run",
      .reply = api_state_reply, .option = RUN_RESUME},
-    {"POST", "/api/queries/:id/terminate", API_USER, control,
+    {"POST", "/api/queries/:id/terminate", API_USER, halt,
      "End a run for good; what was judged stays", .reply = api_state_reply,
      .option = RUN_TERMINATE},
     {"POST", "/api/queries/:id/retry_failed", API_USER, retry_failed,

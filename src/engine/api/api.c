@@ -219,6 +219,16 @@ static int serve(struct task *t, struct api_call *c)
     return err;
 }
 
+static void excuse(struct http_exchange *x, const struct sql_pool *sql)
+{
+    if (sql_pool_read_only(sql))
+        http_excuse(x, "the database is read-only at the moment: nothing can be changed until it "
+                       "is writable again");
+    else if (sql_pool_away(sql))
+        http_excuse(x, "the database does not answer at the moment: recent runs and results can be "
+                       "seen, paused and terminated, all else has to wait until it is back");
+}
+
 static int handle(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct served *s = ctx;
@@ -231,9 +241,8 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
         api_note_refusal(t, &c, err); /* an admin without the role */
     if (!err)
         err = serve(t, &c);
-    if (err == ERR_UNAVAILABLE && c.node->sql && sql_pool_read_only(c.node->sql))
-        http_excuse(x, "the database is read-only at the moment: nothing can be changed until it "
-                       "is writable again");
+    if (err == ERR_UNAVAILABLE && c.node->sql)
+        excuse(x, c.node->sql);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "engine/money/ledger_private.h"
+#include "engine/store/due.h"
 #include "engine/store/keys.h"
-#include "engine/store/scripts.h"
 
 #define ANNOUNCED_MS 60000
 #define MOVES_MAX    100  /* users of the outbox that are read at once */
@@ -96,9 +96,8 @@ static int drain_outbox(struct task *t, struct ledger *l)
 
 static int forget(struct task *t, struct ledger *l, int64_t uid, int64_t announced_ms)
 {
-    return SCRIPT(t, l->redis, due_drop, NULL, .times = key_billing,
-                  .member = str_int(task_arena(t), uid),
-                  .latest = str_int(task_arena(t), announced_ms));
+    int64_t dropped;
+    return due_drop(t, l->redis, key_billing, str_int(task_arena(t), uid), announced_ms, &dropped);
 }
 
 /* waiting: records in the queue. */

@@ -1,6 +1,7 @@
 #include "engine/money/sweeper.h"
 
 #include "base/log.h"
+#include "engine/store/due.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
@@ -33,9 +34,7 @@ static int sweep(struct task *t, struct sweeper *s, int64_t uid, int64_t now_ms,
     if (err)
         return err;
     int64_t dropped = 0;
-    err = SCRIPT_NUMBER(t, s->redis, due_drop, &dropped, .times = key_expiry,
-                        .member = str_int(task_arena(t), uid),
-                        .latest = str_int(task_arena(t), now_ms));
+    err = due_drop(t, s->redis, key_expiry, str_int(task_arena(t), uid), now_ms, &dropped);
     *swept += dropped;
     return err;
 }

@@ -99,7 +99,7 @@ static int read_set(struct task *t, const struct history *h, struct str key,
         if (err)
             return err;
         *whole = replies[0]->type == REDIS_STRING && replies[1]->type == REDIS_ARRAY;
-        if (!*whole)
+        if (replies[1]->type != REDIS_ARRAY)
             return 0;
         for (size_t i = 0; i + 1 < replies[1]->count && (int64_t)*count <= limit; i += 2) {
             struct place p = {.query_id = replies[1]->items[i]->str};
@@ -190,6 +190,42 @@ static int read_redis(struct task *t, const struct history *h, int64_t uid,
     return err ? err : read_named(t, h, uid, places, count, limit, out);
 }
 
+/* While MySQL is away: those of the runs that Redis still has. */
+static int read_away(struct task *t, const struct history *h, int64_t uid, const struct place *from,
+                     int64_t limit, struct history_page *out)
+{
+    struct arena *a = task_arena(t);
+    struct place *places = ARENA_ARRAY(a, struct place, (size_t)limit + 1);
+    struct str *qids = ARENA_ARRAY(a, struct str, (size_t)limit + 1);
+    size_t named;
+    bool whole;
+    int err = read_set(t, h, key_history(a, uid), from, limit, places, &named, &whole);
+    if (err)
+        return err;
+    size_t shown = named > (size_t)limit ? (size_t)limit : named;
+    for (size_t i = 0; i < shown; i++)
+        qids[i] = places[i].query_id;
+    out->runs = ARENA_ARRAY(a, struct run_row, shown);
+    err = run_rows_away(t, h->redis, uid, qids, shown, out->runs, &out->count);
+    if (!err && out->count == 0 && (shown > 0 || !whole))
+        err = task_fail(t, ERR_UNAVAILABLE,
+                        "MySQL does not answer, and Redis does not have these runs any more");
+    if (!err && named > shown)
+        out->next = cursor_of(a, places[shown - 1]);
+    return err;
+}
+
+static int count_not_judged(struct task *t, const struct history *h, struct history_page *page)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < page->count; i++) {
+        struct run_row *row = &page->runs[i];
+        err = run_count_not_judged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
+                                   row->archived, row->failed, &row->not_judged);
+    }
+    return err;
+}
+
 int history_list(struct task *t, const struct history *h, int64_t uid, struct str cursor,
                  int64_t limit, struct history_page *out)
 {
@@ -203,13 +239,14 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
         cache_trusts_redis(h->cache) ? read_redis(t, h, uid, start, limit, out) : ERR_UNAVAILABLE;
     if (!err)
         err = run_live(t, h->redis, out->runs, out->count);
-    for (size_t i = 0; !err && i < out->count; i++) {
-        struct run_row *row = &out->runs[i];
-        err = run_count_not_judged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
-                                   row->archived, row->failed, &row->not_judged);
-    }
-    if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_TIMEOUT)
+    if (!err)
+        err = count_not_judged(t, h, out);
+    if (!err_may_pass(err))
         return err;
     *out = (struct history_page){.degraded = true};
-    return read_mysql(t, h, uid, start, limit, out);
+    err = read_mysql(t, h, uid, start, limit, out);
+    if (!err_may_pass(err) || !cache_trusts_redis(h->cache))
+        return err;
+    err = read_away(t, h, uid, start, limit, out);
+    return err ? err : count_not_judged(t, h, out);
 }

@@ -22,7 +22,7 @@ struct history_page {
     struct run_row *runs; /* in the task's arena, as all of it */
     size_t count;
     struct str next; /* the cursor of the page behind it; p == NULL: this is the last */
-    bool degraded;
+    bool degraded;   /* a store is away. If it is MySQL, runs may be missing that Redis has lost */
 };
 
 /* cursor: what an earlier page gave as next; p == NULL: the newest runs. ERR_INVALID: not one of

@@ -1,6 +1,7 @@
 #include "engine/runs/keeper.h"
 
 #include "base/log.h"
+#include "engine/runs/owed.h"
 #include "engine/runs/row.h"
 #include "engine/store/keys.h"
 
@@ -185,8 +186,10 @@ int keeper_role(struct task *t, void *arg, struct role_turn *turn)
 {
     const struct runs *r = arg;
     int64_t mended, swept;
-    (void)turn; /* rounds are short */
-    int err = run_reconcile(t, r, &mended);
+    (void)turn;                     /* rounds are short */
+    int err = run_settle_all(t, r); /* before rows are compared that are behind */
+    if (!err)
+        err = run_reconcile(t, r, &mended);
     if (!err && mended) /* includes runs whose row was written just now */
         log_debug("run", "keeper: %lld runs differed between MySQL and Redis, reconciled",
                   (long long)mended);

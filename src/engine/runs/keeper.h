@@ -7,7 +7,8 @@
  *     its row;
  *   - a run that is DONE in its row but not in Redis, because Redis came back older, is reopened:
  *     the papers it lacks are judged again, and their charges were reversed (BIL-4);
- *   - a run that should have workers, but is neither queued nor running, is queued again.
+ *   - a run that should have workers, but is neither queued nor running, is queued again;
+ *   - a run that was paused or terminated while MySQL was away is so in its row (owed.h).
  * And a run that was paused for seven days is terminated (PAU-4). */
 #ifndef ENGINE_RUNS_KEEPER_H
 #define ENGINE_RUNS_KEEPER_H

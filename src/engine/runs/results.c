@@ -1,5 +1,6 @@
 #include "engine/runs/results.h"
 
+#include "engine/runs/live.h"
 #include "engine/runs/results_private.h"
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
@@ -54,16 +55,36 @@ int results_row(struct task *t, struct str doi, struct result r, struct result_r
     return 0;
 }
 
-static int find_run(struct task *t, const struct results *r, struct run_id id, bool *archived)
+/* MySQL is away: what Redis has of the run. A key that has a time to live may have left alone. */
+static int find_away(struct task *t, const struct results *r, struct run_id id)
+{
+    struct run_row row;
+    bool there = true;
+    int err = run_row_away(t, r->redis, id, &row);
+    if (!err && row.finished > 0)
+        err = results_redis_there(t, r, id, &there);
+    if (!err && !there)
+        err = task_fail(t, ERR_UNAVAILABLE,
+                        "MySQL does not answer, and Redis does not have the results any more");
+    return err;
+}
+
+static int find_run(struct task *t, const struct results *r, struct run_id id,
+                    struct results_home *out)
 {
     struct sql_rows rows;
+    *out = (struct results_home){.archived = false};
     int err =
         sql_call(t, r->sql, &rows, "SELECT archived FROM query_log WHERE query_id = ? AND uid = ?",
                  sql_text(id.qid), sql_int(id.uid));
+    if (err_may_pass(err) && r->cache && cache_trusts_redis(r->cache)) {
+        out->away = true;
+        return find_away(t, r, id);
+    }
     if (!err && rows.count == 0)
         err = task_fail(t, ERR_NOT_FOUND, "you have no such run");
     if (!err)
-        *archived = rows.cells[0].i != 0;
+        out->archived = rows.cells[0].i != 0;
     return err;
 }
 
@@ -74,6 +95,12 @@ static int read_page(struct task *t, const struct results *r, struct run_id id,
     *whole = true;
     return from->archived ? results_mysql_page(t, r, id, kind, from, limit, out)
                           : results_redis_page(t, r, id, kind, from, limit, out, whole);
+}
+
+/* MySQL knew the run, and may not answer any more: then the next look finds Redis. */
+static bool may_have_gone(const struct results_home *home, int err)
+{
+    return !home->away && err_may_pass(err);
 }
 
 /* --- a page --- */
@@ -88,16 +115,18 @@ int results_list(struct task *t, const struct results *r, struct run_id id, enum
     bool whole = false;
     /* What is gone from Redis was archived between the two reads: then it is in MySQL. */
     for (int i = 0; i < 2 && !whole; i++) {
-        bool archived;
-        int err = find_run(t, r, id, &archived);
+        struct results_home home;
+        int err = find_run(t, r, id, &home);
         if (err)
             return err;
-        *out = (struct results_page){.restarted = cursor.p && asked.archived != archived};
-        struct results_place start = {.archived = archived};
+        *out = (struct results_page){.restarted = cursor.p && asked.archived != home.archived,
+                                     .degraded = home.away};
+        struct results_place start = {.archived = home.archived};
         err = read_page(t, r, id, kind, cursor.p && !out->restarted ? &asked : &start, limit, out,
                         &whole);
-        if (err)
+        if (err && (i > 0 || !may_have_gone(&home, err)))
             return err;
+        whole = whole && !err;
     }
     return 0;
 }
@@ -105,19 +134,20 @@ int results_list(struct task *t, const struct results *r, struct run_id id, enum
 /* --- one --- */
 
 int results_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
-                 struct result_row *out)
+                 struct result_row *out, bool *degraded)
 {
     int err = ERR_NOT_FOUND;
     /* As above: what is gone from Redis was archived between the two reads. */
-    for (int i = 0; i < 2 && err == ERR_NOT_FOUND; i++) {
-        bool archived;
-        err = find_run(t, r, id, &archived);
+    bool look = true;
+    for (int i = 0; i < 2 && look; i++) {
+        struct results_home home;
+        err = find_run(t, r, id, &home);
         if (err)
             return err;
-        err = archived ? results_mysql_find(t, r, id, doi, out)
-                       : results_redis_find(t, r, id, doi, out);
-        if (archived)
-            break;
+        *degraded = home.away;
+        err = home.archived ? results_mysql_find(t, r, id, doi, out)
+                            : results_redis_find(t, r, id, doi, home.away, out);
+        look = may_have_gone(&home, err) || (err == ERR_NOT_FOUND && !home.archived);
     }
     return err == ERR_NOT_FOUND ? task_fail(t, err, "the run has no such paper") : err;
 }
@@ -153,7 +183,10 @@ int results_each(struct task *t, const struct results *r, struct run_id id, enum
                  results_fn *fn, void *arg)
 {
     struct walk w = {.generation = generation_now(r->redis)};
-    int err = find_run(t, r, id, &w.at.archived);
+    struct results_home home;
+    check(!r->cache); /* all of them, or an error */
+    int err = find_run(t, r, id, &home);
+    w.at.archived = home.archived;
     if (!err && !w.at.archived)
         err = results_redis_count(t, r, id, kind, &w.expected);
     for (bool more = !err; more && !err;) {

@@ -6,6 +6,10 @@
  * (journal and year) and DOI. A cursor of the first kind that is used after the run was archived
  * begins the new order from its start, and says so (restarted).
  *
+ * While MySQL is away, results of any run that Redis still has are read from there, in the order
+ * they came; a page says so (degraded). Redis keeps them until seven days after the run was
+ * archived.
+ *
  * Misses and failed ones have no list of their own in Redis: they are picked out of the arrivals.
  * Such a page may have fewer rows than asked for, or none, and still a next one. */
 #ifndef ENGINE_RUNS_RESULTS_H
@@ -23,6 +27,7 @@ struct results {
     struct sql_pool *sql;
     struct ledger *ledger; /* called first: repairs what a restarted Redis has lost (BIL-4) */
     struct blocks *blocks;
+    struct cache *cache; /* whether Redis can be trusted. NULL: only what MySQL vouches for */
 };
 
 /* In this order once they are archived. */
@@ -45,17 +50,20 @@ struct results_page {
     size_t count;
     struct str next; /* p == NULL: nothing more is there now */
     bool restarted;
+    bool degraded; /* MySQL is away */
 };
 
 /* cursor: next of the page before; p == NULL: from the start. kind: only those. ERR_INVALID: not a
- * cursor of ours for that kind. ERR_NOT_FOUND: the user has no such run. */
+ * cursor of ours for that kind. ERR_NOT_FOUND: the user has no such run. ERR_UNAVAILABLE: the store
+ * that has the results does not answer. */
 MUST_CHECK int results_list(struct task *t, const struct results *r, struct run_id id,
                             enum results_kind kind, struct str cursor, int64_t limit,
                             struct results_page *out);
 
-/* That of one paper. ERR_NOT_FOUND: the user has no such run, or it has no result of that paper. */
+/* That of one paper. ERR_NOT_FOUND: the user has no such run, or it has no result of that paper.
+ * *degraded: MySQL is away. */
 MUST_CHECK int results_find(struct task *t, const struct results *r, struct run_id id,
-                            struct str doi, struct result_row *out);
+                            struct str doi, struct result_row *out, bool *degraded);
 
 /* All or the hits (RESULTS_ALL, RESULTS_HIT), in batches of up to RESULTS_LIMIT_MAX, in final order
  * if the run is archived, else as they came. The task's arena is reset after each batch. Other than

@@ -27,7 +27,14 @@ bool results_cursor_read(struct str cursor, enum results_kind kind, struct resul
 /* ERR_PROTO: its block is none. */
 MUST_CHECK int results_row(struct task *t, struct str doi, struct result r, struct result_row *out);
 
-/* A page. *whole stays true unless Redis lacks something that its list names. */
+/* Where the results of a run are. */
+struct results_home {
+    bool archived; /* in MySQL; else in Redis */
+    bool away;     /* MySQL does not answer: they are read from Redis, which may have lost some */
+};
+
+/* A page. *whole stays true unless Redis lacks something that its list names. out->degraded: MySQL
+ * is away, the ledger is not asked. */
 MUST_CHECK int results_redis_page(struct task *t, const struct results *r, struct run_id id,
                                   enum results_kind kind, const struct results_place *from,
                                   int64_t limit, struct results_page *out, bool *whole);
@@ -36,7 +43,10 @@ MUST_CHECK int results_redis_count(struct task *t, const struct results *r, stru
                                    enum results_kind kind, int64_t *out);
 /* One of them. ERR_NOT_FOUND */
 MUST_CHECK int results_redis_find(struct task *t, const struct results *r, struct run_id id,
-                                  struct str doi, struct result_row *out);
+                                  struct str doi, bool away, struct result_row *out);
+/* *there: their list and the results themselves. */
+MUST_CHECK int results_redis_there(struct task *t, const struct results *r, struct run_id id,
+                                   bool *there);
 MUST_CHECK int results_mysql_find(struct task *t, const struct results *r, struct run_id id,
                                   struct str doi, struct result_row *out);
 /* ERR_INVALID: the run has no row with that id. */

@@ -1,5 +1,5 @@
-/* Results of a run that is not archived: two lists of DOIs, to which is only ever added, a set of
- * those that failed, and a hash. */
+/* Results of a run that is not archived, or of any that Redis still has: two lists of DOIs, to
+ * which is only ever added, a set of those that failed, and a hash. */
 #include "engine/runs/results_private.h"
 #include "engine/store/keys.h"
 
@@ -175,20 +175,31 @@ int results_redis_page(struct task *t, const struct results *r, struct run_id id
     struct reading x = {
         .r = r, .id = id, .kind = kind, .limit = (size_t)limit, .page = out, .whole = true};
     out->rows = ARENA_ARRAY(task_arena(t), struct result_row, limit);
-    int err = ask_ledger(t, r, id);
+    int err = out->degraded ? 0 : ask_ledger(t, r, id);
     if (!err)
         err = read_page(t, &x, from->offset);
     *whole = x.whole;
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* nothing was changed */
 }
 
+int results_redis_there(struct task *t, const struct results *r, struct run_id id, bool *there)
+{
+    struct arena *a = task_arena(t);
+    struct str list = key_arrivals(a, id.uid, id.qid), results = key_result(a, id.uid, id.qid);
+    const struct redis_reply *reply;
+    int err = redis_call(t, r->redis, list, &reply, STR("EXISTS"), list, results);
+    if (!err)
+        *there = redis_number(reply, 0) == 2;
+    return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
+}
+
 int results_redis_find(struct task *t, const struct results *r, struct run_id id, struct str doi,
-                       struct result_row *out)
+                       bool away, struct result_row *out)
 {
     struct str key = key_result(task_arena(t), id.uid, id.qid);
     const struct redis_reply *reply;
     struct result result;
-    int err = ask_ledger(t, r, id);
+    int err = away ? 0 : ask_ledger(t, r, id);
     if (!err)
         err = redis_call(t, r->redis, key, &reply, STR("HGET"), key, doi);
     if (err)

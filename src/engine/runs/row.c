@@ -114,6 +114,9 @@ int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, boo
         .state = str_of(run_state_name(row->state)), .changed = str_int(a, row->changed_ms),
         .reason = row->reason, .question = run_row_question(t, row), .params = row->params,
         .papers = str_int(a, row->papers), .submitted = str_int(a, row->created_ms),
+        .started = str_int(a, row->started_ms), .ended = str_int(a, row->ended_ms),
+        .original = row->original_query_id.p ? row->original_query_id : STR(""),
+        .simulated = row->simulated ? STR("1") : STR("0"),
         .reopened = reopened ? STR("1") : STR("0"));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */

@@ -55,6 +55,8 @@ MUST_CHECK int run_count_not_judged(struct task *t, struct redis *redis, struct 
  * created: as the status has it, ms. Idempotent. */
 MUST_CHECK int run_line_up(struct task *t, struct redis *r, struct str name, struct str created,
                            bool works);
+/* Wakes dispatcher and workers: something about the run has changed. */
+MUST_CHECK int run_publish(struct task *t, struct redis *r, struct str name);
 /* Writes the row to Redis, queues the run, and publishes it to dispatcher and workers. Idempotent.
  * ERR_UNAVAILABLE: partly done. */
 MUST_CHECK int run_announce(struct task *t, const struct runs *r, const struct run_row *row);

@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/people/switches.h"
+#include "engine/runs/live.h"
+#include "engine/runs/owed.h"
 #include "engine/runs/row.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -50,6 +52,12 @@ int run_line_up(struct task *t, struct redis *r, struct str name, struct str cre
                   .submitted = created, .works = works ? STR("1") : STR("0"));
 }
 
+int run_publish(struct task *t, struct redis *r, struct str name)
+{
+    return redis_call(t, r, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"), STR("~"),
+                      STR("1000"), STR("*"), STR("run"), name);
+}
+
 /* If a step fails, the reconciler (keeper.h) repeats all of it. */
 int run_announce(struct task *t, const struct runs *r, const struct run_row *row)
 {
@@ -63,8 +71,7 @@ int run_announce(struct task *t, const struct runs *r, const struct run_row *row
     if (!err)
         err = run_line_up(t, r->redis, name, created, works);
     if (!err)
-        err = redis_call(t, r->redis, key_news, NULL, STR("XADD"), key_news, STR("MAXLEN"),
-                         STR("~"), STR("1000"), STR("*"), STR("run"), name);
+        err = run_publish(t, r->redis, name);
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 
@@ -75,6 +82,9 @@ struct controlling {
     enum run_event event;
     const char *reason;
     const struct admin_deed *by; /* NULL: not noted */
+    struct redis *redis;
+    struct str owed; /* the note that is settled; p == NULL: none is */
+    bool moot;       /* that note is gone, or another one by now */
     struct run_row row;
 };
 
@@ -114,6 +124,15 @@ static int note(struct task *t, struct sql *c, const struct controlling *k, enum
     return admin_audit_add(t, c, &d);
 }
 
+static int look_owed(struct task *t, struct controlling *k)
+{
+    struct str note;
+    int err = k->owed.p ? run_owed(t, k->redis, k->id, &note) : 0;
+    if (!err && k->owed.p)
+        k->moot = !note.p || !str_eq(note, k->owed);
+    return err;
+}
+
 /* changed_at is the version of the row: it grows with every change, also within a millisecond. */
 static int write_state(struct task *t, struct sql *c, void *arg)
 {
@@ -125,7 +144,9 @@ static int write_state(struct task *t, struct sql *c, void *arg)
         err = run_row_lock(t, c, k->id, &k->row);
     if (!err && k->event == RUN_START && k->row.state == RUN_QUEUED)
         err = refuse_held(t, c);
-    if (err)
+    if (!err)
+        err = look_owed(t, k);
+    if (err || k->moot)
         return err;
     bool fresh = k->event == RUN_RESUME && !k->row.started_ms;
     if (!run_state_after(k->row.state, fresh ? RUN_REQUEUE : k->event, &to))
@@ -147,6 +168,28 @@ static int write_state(struct task *t, struct sql *c, void *arg)
     return err ? err : run_row_lock(t, c, k->id, &k->row);
 }
 
+/* By a user or an admin: comes after what was asked for before. */
+static bool is_asked_for(enum run_event e)
+{
+    return e == RUN_PAUSE || e == RUN_RESUME || e == RUN_TERMINATE || e == RUN_RETRY_FAILED;
+}
+
+int run_settle(struct task *t, const struct runs *r, struct run_id id)
+{
+    struct controlling k = {.id = id, .reason = "", .redis = r->redis};
+    int err = run_owed(t, r->redis, id, &k.owed);
+    if (err || !k.owed.p)
+        return err == ERR_CANCELED ? err : 0;
+    k.event = run_owed_event(k.owed);
+    err = sql_tx(t, r->sql, write_state, &k);
+    if (err == ERR_NOT_FOUND)
+        return run_owed_drop(t, r->redis, id, k.owed);
+    if (err && err != ERR_CONFLICT) /* it has ended */
+        return err;
+    err = k.moot ? 0 : run_announce(t, r, &k.row);
+    return err || k.moot ? err : run_owed_drop(t, r->redis, id, k.owed);
+}
+
 int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                 const char *reason, enum run_state *state)
 {
@@ -157,7 +200,9 @@ int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum 
                    const char *reason, const struct admin_deed *by, enum run_state *state)
 {
     struct controlling k = {.id = id, .event = e, .reason = reason, .by = by};
-    int err = sql_tx(t, r->sql, write_state, &k);
+    int err = is_asked_for(e) ? run_settle(t, r, id) : 0;
+    if (!err)
+        err = sql_tx(t, r->sql, write_state, &k);
     if (err)
         return err;
     *state = k.row.state;
@@ -192,7 +237,7 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     enum run_state state;
     redis_batch_init(&b, t, r->redis);
     redis_batch_add(&b, status, STR("HMGET"), status, STR("state"), STR("reason"), STR("finished"),
-                    STR("relevant"), STR("failed"), STR("cost"));
+                    STR("relevant"), STR("failed"), STR("cost"), STR("owed"));
     redis_batch_add(&b, workers, STR("HGETALL"), workers);
     int err = redis_batch_run(&b, &replies);
     if (err)
@@ -207,6 +252,7 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     v->relevant = redis_number(field[3], v->relevant);
     v->failed = redis_number(field[4], v->failed);
     v->cents = redis_number(field[5], v->cents);
+    v->owed = field[6]->type == REDIS_STRING;
     v->workers = count_workers(replies[1], id.qid);
     if (v->counted == v->failed)
         return 0;
@@ -216,30 +262,40 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     return err;
 }
 
+/* From MySQL; while that is away, from Redis. */
+static int read_row(struct task *t, const struct runs *r, struct run_id id, struct run_row *row,
+                    bool *away)
+{
+    int err = run_row_find(t, r->sql, id, row);
+    if (!err && row->archived)
+        err = run_count_not_judged(t, r->redis, r->sql, id, true, row->failed, &row->not_judged);
+    *away = err_may_pass(err) && cache_trusts_redis(r->cache);
+    return *away ? run_row_away(t, r->redis, id, row) : err;
+}
+
 int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_view *out)
 {
     struct run_row row;
-    int err = run_row_find(t, r->sql, id, &row);
+    bool away;
+    int err = read_row(t, r, id, &row, &away);
     if (err)
         return err;
     struct run_view v = run_row_view(t, &row), live = v;
-    if (row.archived) { /* the row has it all; what Redis has may be gone, or older */
-        err = run_count_not_judged(t, r->redis, r->sql, id, true, v.failed, &v.not_judged);
-        if (err)
-            return err;
+    if (row.archived) /* the row has it all; what Redis has may be gone, or older */
         err = ERR_NOT_FOUND;
-    } else {
+    else
         err = cache_trusts_redis(r->cache) ? run_progress(t, r, id, &live) : ERR_UNAVAILABLE;
-    }
-    v.degraded = err && err != ERR_NOT_FOUND;
-    /* The row decides: its version may not have reached Redis. But DONE is in Redis first. */
+    bool degraded = away || (err && err != ERR_NOT_FOUND);
+    /* The row decides: its version may not have reached Redis. But DONE is in Redis first, and so
+     * is what the row is owed. */
     if (!err) {
-        enum run_state state = live.state == RUN_DONE ? RUN_DONE : v.state;
+        enum run_state state = live.state == RUN_DONE || live.owed ? live.state : v.state;
         live.reason = v.reason;
         v = live;
         v.state = state;
     }
     *out = v;
+    out->degraded = degraded;
     return 0;
 }
 

@@ -103,6 +103,7 @@ struct run_view {
     enum run_state state;
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
+    bool owed; /* state is ahead of the row: owed.h */
     int64_t papers, finished, relevant, failed, cents;
     int64_t ceiling;    /* cents that it costs at most */
     int64_t not_judged; /* of those that failed: there was nothing to judge */

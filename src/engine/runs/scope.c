@@ -1,5 +1,7 @@
 #include "engine/runs/scope.h"
 
+#include "engine/store/keys.h"
+
 /* --- who judges --- */
 
 struct noting {
@@ -29,7 +31,11 @@ int scope_note_judge(struct task *t, const struct runs *r, struct run_id id,
                      const struct scope_judge *j)
 {
     struct noting x = {id, j};
-    return sql_tx(t, r->sql, write_judge, &x);
+    struct str info = key_query_info(task_arena(t), id.uid, id.qid);
+    int err = sql_tx(t, r->sql, write_judge, &x);
+    if (!err && j->simulated) /* best effort: the next version of the row has it, too */
+        (void)!redis_call(t, r->redis, info, NULL, STR("HSET"), info, STR("simulated"), STR("1"));
+    return err;
 }
 
 static int read_judges(struct task *t, const struct runs *r, struct run_id id, struct scope *s)

@@ -102,7 +102,8 @@ static void test_not_judged(struct task *t, void *arg)
     is_int(not_judged(t, &n, id, false), 649, "until one has a verdict");
     struct results r = results_of(&n);
     struct result_row row;
-    check(results_find(t, &r, id, doi_of(t, 101), &row) == 0);
+    bool degraded;
+    check(results_find(t, &r, id, doi_of(t, 101), &row, &degraded) == 0);
     ok(row.result.not_judged && row.result.outcome == OUTCOME_FAILED, "its result says so");
     is_str(row.result.reason, STR("nothing there"), "and why");
     check(sql_call(t, n.sql, NULL,

@@ -69,10 +69,13 @@ extern const struct str key_drift;
 /* --- runs: no TTL until archived, then 7 days; engine/runs/units.c, engine/money/charge.c --- */
 
 /* hash: state, reason, changed (version of the row), total_blocks, finished_blocks, papers,
- * finished, relevant, failed, cost; retry, fresh: see run_tell.lua, units_put.lua */
+ * finished, relevant, failed, cost; retry, fresh: see run_tell.lua, units_put.lua; owed: what the
+ * row is owed, see runs/owed.h */
 struct str key_query_status(struct arena *a, int64_t uid, struct str qid);
 extern const struct str key_queue; /* sorted set: "<uid>:<qid>" -> when it was submitted, ms */
-/* hash: question, search_params, created */
+/* sorted set: "<uid>:<qid>" whose rows may be owed something -> when it was announced, ms */
+extern const struct str key_owed;
+/* hash: question, search_params, created, started, ended, original, simulated */
 struct str key_query_info(struct arena *a, int64_t uid, struct str qid);
 struct str key_pause_signal(struct arena *a, int64_t uid, struct str qid);     /* string: "1" */
 struct str key_terminate_signal(struct arena *a, int64_t uid, struct str qid); /* likewise */

@@ -212,6 +212,7 @@ static void drain(struct task *t, struct process *p)
 static void live(struct task *t, void *arg)
 {
     struct process *p = arg;
+    check(task_go(&p->background, "sql", sql_pool_watch, p->node.sql) == 0);
     node_engine_prepare(t, p->engine);
     check(task_go(&p->serving, "serve", serve, p) == 0);
     node_roles_first(p->engine, p->pages.vitals, p->pages.warm);

@@ -1,5 +1,6 @@
 #include "wire/sql/sql_conn.h"
 
+#include <errmsg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -70,7 +71,12 @@ int sql_ready(struct task *t, struct sql *c, int wanted)
     int events = ((wanted & MYSQL_WAIT_READ) ? WATCH_READ : 0) |
                  ((wanted & MYSQL_WAIT_WRITE) ? WATCH_WRITE : 0);
     watch_drained(&c->watch, events); /* the library has just got EAGAIN */
+    c->waits = true;
+    c->waits_since_ms = loop_now_ms(c->pool->loop);
     int err = watch_wait(t, &c->watch, events);
+    c->waits = false;
+    if (!err)
+        c->pool->heard_ms = loop_now_ms(c->pool->loop);
     sql_enter(c);
     if (!err)
         return wanted & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
@@ -122,7 +128,7 @@ static struct sql *conn_new(struct sql_pool *p)
     c->fresh = true;
     c->db = sql_server_handle(p->server);
     c->by_text = map_new();
-    list_init(&c->link);
+    list_push(&p->busy, &c->link);
     list_init(&c->statements);
     p->open++;
     metric_set(p->open_gauge, (int64_t)p->open);
@@ -132,6 +138,7 @@ static struct sql *conn_new(struct sql_pool *p)
 void sql_close(struct sql *c)
 {
     struct sql_pool *p = c->pool;
+    list_del(&c->link);
     /* COM_QUIT cannot block: the socket's buffer is empty. A connection in mid-command sends
      * none. */
     if (c->fd >= 0)
@@ -147,9 +154,11 @@ void sql_close(struct sql *c)
 
 static int fail_connect(struct task *t, const struct sql *c)
 {
+    unsigned int code = mysql_errno(c->db);
+    c->pool->unanswered = code == CR_CONNECTION_ERROR || code == CR_CONN_HOST_ERROR;
     if (c->stopped)
         return fail_stopped(t, c);
-    return task_fail(t, ERR_UNAVAILABLE, "%s (%u)", mysql_error(c->db), mysql_errno(c->db));
+    return task_fail(t, ERR_UNAVAILABLE, "%s (%u)", mysql_error(c->db), code);
 }
 
 static int dial(struct task *t, struct sql *c, const char *host)
@@ -236,6 +245,7 @@ static int learn(struct task *t, struct sql *c)
 int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
 {
     struct sql *c = conn_new(p);
+    p->unanswered = false;
     int64_t old = task_deadline(t, p->connect_ms);
     int err = connect_to_server(t, c);
     if (!err)
@@ -246,6 +256,7 @@ int sql_open(struct task *t, struct sql_pool *p, struct sql **out)
         return 0;
     }
     sql_close(c);
+    p->unanswered = p->unanswered || err == ERR_TIMEOUT;
     if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
         return task_fail(t, ERR_UNAVAILABLE, "no answer within %d ms", (int)p->connect_ms);
     return err == ERR_TIMEOUT || err == ERR_CANCELED ? err : ERR_UNAVAILABLE;

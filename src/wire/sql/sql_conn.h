@@ -53,20 +53,22 @@ struct sql_statement {
 };
 
 struct sql {
-    struct list link; /* in sql_pool.idle */
+    struct list link; /* in sql_pool.idle or busy */
     struct sql_pool *pool;
     MYSQL *db;
     int fd; /* a duplicate: the library closes its own at any time */
     struct watch watch;
     int stopped;         /* ERR_TIMEOUT or ERR_CANCELED once a call was cut short */
     const char *running; /* the latest statement; valid while it runs */
-    bool broken;         /* must not be used again */
-    bool fresh;          /* not lent before */
-    bool open;           /* logged in */
-    bool in_tx;          /* between BEGIN and COMMIT */
-    bool doomed;         /* the server has rolled the transaction back: a deadlock */
-    bool mariadb;        /* and not MySQL */
-    bool arrays;         /* takes arrays of rows */
+    bool waits;          /* for the server */
+    int64_t waits_since_ms;
+    bool broken;  /* must not be used again */
+    bool fresh;   /* not lent before */
+    bool open;    /* logged in */
+    bool in_tx;   /* between BEGIN and COMMIT */
+    bool doomed;  /* the server has rolled the transaction back: a deadlock */
+    bool mariadb; /* and not MySQL */
+    bool arrays;  /* takes arrays of rows */
     size_t packet_bytes_max;
     int64_t opened_ms, idle_since_ms;
     struct list statements;
@@ -134,12 +136,16 @@ struct sql_pool {
     struct sem permits; /* one per connection that may be lent */
     size_t waiting;
     struct list idle; /* latest use last */
+    struct list busy; /* all others: lent, connecting */
     size_t lent, open;
 
     bool quiet;
     bool up;            /* the last attempt reached the server */
     bool read_only;     /* the last change was refused for this */
+    bool watched;       /* by sql_pool_watch, which connects again; else calls do */
     bool probing;       /* one task tries to connect */
+    bool unanswered;    /* the last attempt: silence, or nothing listens there */
+    int64_t heard_ms;   /* when the server last sent anything */
     int64_t backoff_ms; /* 0: the last attempt went well */
     int64_t retry_at_ms;
     char why_down[200];
@@ -153,6 +159,12 @@ struct sql_pool {
 /* Lends a connection; a fresh one if asked for. */
 MUST_CHECK int sql_pool_get(struct task *t, struct sql_pool *p, bool fresh, struct sql **out);
 void sql_pool_put(struct sql *c);
+/* Between the lists idle and busy. pop: NULL if none is idle. */
+struct sql *sql_pool_pop(struct sql_pool *p);
+void sql_pool_push(struct sql *c);
+/* Connects, and notes whether that went well. */
+MUST_CHECK int sql_pool_open(struct task *t, struct sql_pool *p, struct sql **out);
+void sql_pool_note_down(struct sql_pool *p, const char *why);
 int sql_pool_count(struct sql_pool *p, int err); /* returns err */
 void sql_pool_note_read_only(struct sql_pool *p, bool read_only);
 #endif

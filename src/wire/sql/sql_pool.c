@@ -1,8 +1,8 @@
 /* A call takes a permit, first come, first served, then an idle connection or a new one.
  *
  * While the server is down no call waits for it (circuit breaker): after a failed attempt calls
- * fail at once until the backoff has passed, then one probes while the others still fail at
- * once. */
+ * fail at once until the backoff has passed, then one probes while the others still fail at once.
+ * In a pool that is watched (sql_watch.c) no call probes: the watch does. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +54,7 @@ struct sql_pool *sql_pool_new(struct loop *l, const struct sql_options *o)
     p->server = sql_server_new(o->url, o->password, p->connect_ms);
     sem_init(&p->permits, o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT);
     list_init(&p->idle);
+    list_init(&p->busy);
     if (!o->metrics)
         p->own_metrics = metrics_open(-1, 1, 0);
     register_metrics(p, o->metrics ? o->metrics : p->own_metrics);
@@ -91,7 +92,7 @@ static void note_up(struct sql_pool *p)
     metric_set(p->up_gauge, 1);
 }
 
-static void note_down(struct sql_pool *p, const char *why)
+void sql_pool_note_down(struct sql_pool *p, const char *why)
 {
     if ((p->up || p->backoff_ms == 0) && !p->quiet)
         log_warn("sql", "cannot reach the database: %s; calls fail until it answers", why);
@@ -107,19 +108,30 @@ static void note_down(struct sql_pool *p, const char *why)
     p->retry_at_ms = loop_now_ms(p->loop) + loop_jitter(p->loop, p->backoff_ms);
 }
 
-static int open_new(struct task *t, struct sql_pool *p, struct sql **out)
+bool sql_pool_away(const struct sql_pool *p)
 {
-    if (p->probing || loop_now_ms(p->loop) < p->retry_at_ms)
-        return task_fail(t, ERR_UNAVAILABLE, "the database is down: %s", p->why_down);
-    bool probe = p->backoff_ms != 0;
-    p->probing = probe;
+    return p->backoff_ms != 0;
+}
+
+int sql_pool_open(struct task *t, struct sql_pool *p, struct sql **out)
+{
     int err = sql_open(t, p, out);
-    if (probe)
-        p->probing = false;
     if (!err)
         note_up(p);
     else if (err == ERR_UNAVAILABLE)
-        note_down(p, task_error(t));
+        sql_pool_note_down(p, task_error(t));
+    return err;
+}
+
+static int open_new(struct task *t, struct sql_pool *p, struct sql **out)
+{
+    bool probe = sql_pool_away(p);
+    if (probe && (p->watched || p->probing || loop_now_ms(p->loop) < p->retry_at_ms))
+        return task_fail(t, ERR_UNAVAILABLE, "the database is down: %s", p->why_down);
+    p->probing = p->probing || probe;
+    int err = sql_pool_open(t, p, out);
+    if (probe)
+        p->probing = false;
     return err;
 }
 
@@ -141,6 +153,23 @@ bool sql_pool_read_only(const struct sql_pool *p)
 
 /* --- lending --- */
 
+struct sql *sql_pool_pop(struct sql_pool *p)
+{
+    if (list_empty(&p->idle))
+        return NULL;
+    struct sql *c = list_entry(p->idle.prev, struct sql, link);
+    list_del(&c->link);
+    list_push(&p->busy, &c->link);
+    return c;
+}
+
+void sql_pool_push(struct sql *c)
+{
+    c->idle_since_ms = loop_now_ms(c->pool->loop);
+    list_del(&c->link);
+    list_push(&c->pool->idle, &c->link);
+}
+
 static bool usable(struct task *t, struct sql *c)
 {
     if (!sql_alive(c))
@@ -155,9 +184,7 @@ static bool usable(struct task *t, struct sql *c)
 
 static int take(struct task *t, struct sql_pool *p, bool fresh, struct sql **out)
 {
-    while (!fresh && !list_empty(&p->idle)) {
-        struct sql *c = list_entry(p->idle.prev, struct sql, link);
-        list_del(&c->link);
+    for (struct sql *c; !fresh && (c = sql_pool_pop(p));) {
         if (usable(t, c)) {
             *out = c;
             return 0;
@@ -209,11 +236,10 @@ void sql_pool_put(struct sql *c)
 {
     struct sql_pool *p = c->pool;
     c->fresh = false;
-    c->idle_since_ms = loop_now_ms(p->loop);
     if (c->broken)
         sql_close(c);
     else
-        list_push(&p->idle, &c->link);
+        sql_pool_push(c);
     p->lent--;
     sem_put(&p->permits);
 }

@@ -117,9 +117,35 @@ static void test_tls_waits(struct task *t, void *arg)
     ok(k.gap_max < 500, "the loop never stood still for longer than %d ms", (int)k.gap_max);
 }
 
+/* Connecting with TLS is not cut short, so a pool without an idle connection takes connect_ms. */
+static void test_tls_watch(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *p = pool_at(t, url_of(t, "safe:x", "127.0.0.1", "?tls=on"));
+    struct group watch;
+    group_init(&watch, task_loop(t));
+    check(task_go(&watch, "watch", sql_pool_watch, p) == 0);
+    number(t, p, "SELECT 1");
+    mariadb_freeze(&server);
+    int64_t since = now(t);
+    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "a server that hangs, with TLS");
+    ok(now(t) - since < 3500, "fails within %d ms", (int)(now(t) - since));
+    since = now(t);
+    is_int(sql_call(t, p, NULL, "SELECT 1"), ERR_UNAVAILABLE, "then");
+    ok(now(t) - since < 100, "at once");
+    mariadb_thaw(&server);
+    since = now(t);
+    while (sql_call(t, p, NULL, "SELECT 1") && now(t) - since < 5000)
+        check(task_sleep(t, 10) == 0);
+    ok(!sql_pool_away(p), "back after %d ms", (int)(now(t) - since));
+    group_cancel(&watch);
+    check(group_join(t, &watch) == 0);
+    sql_pool_free(p);
+}
+
 int main(void)
 {
-    task_fn *const tests[] = {set_up, test_login, test_tls_checks, test_tls_waits};
+    task_fn *const tests[] = {set_up, test_login, test_tls_checks, test_tls_waits, test_tls_watch};
     return run_tests(&(struct mariadb_options){.tcp = true, .tls = true},
                      sizeof tests / sizeof tests[0], tests);
 }

@@ -2,7 +2,7 @@
  * itself, but gives up when the server answers with an error: then we try again, ever more slowly.
  * */
 import { onBeforeUnmount, ref, shallowRef } from "vue";
-import { ApiError, get, isFinal, type Run } from "@/common/api";
+import { ApiError, get, isFinal, noteDegraded, type Run } from "@/common/api";
 import { loadRuns, noteProgress } from "./history";
 import { refreshMe, spending } from "./me";
 
@@ -51,7 +51,9 @@ export function useRun(id: string) {
         const hear = (e: MessageEvent) => {
             tries = 0;
             reconnecting.value = false;
-            take(JSON.parse(e.data));
+            const { degraded, ...progress } = JSON.parse(e.data);
+            noteDegraded(degraded === true);
+            take(progress);
             if (run.value && isFinal(run.value.state)) {
                 close();
                 load(); /* its times */

@@ -22,7 +22,7 @@ export const link = reactive({ offline: false, degraded: false });
 const STICKS_MS = 4000;
 let lastDegraded = 0;
 
-function noteDegraded(now: boolean) {
+export function noteDegraded(now: boolean) {
     if (now) lastDegraded = Date.now();
     link.degraded = Date.now() - lastDegraded < STICKS_MS;
 }

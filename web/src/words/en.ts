@@ -23,8 +23,8 @@ const words = {
     link: {
         offline: "The server cannot be reached. Nothing you entered is lost; trying again…",
         degraded:
-            "Part of the server is restarting. " +
-            "What you see may be some seconds old, and runs wait meanwhile.",
+            "Part of the server does not answer. What you see may be some seconds old, and " +
+            "runs may wait. They can be paused and terminated; all else once it is back.",
     },
     error: {
         network: "The server cannot be reached. Check your connection and try again.",
