@@ -5,11 +5,13 @@ import hashlib
 import io
 import json
 import pathlib
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from client import PASSWORD, Api, cli
 from harness import Millrace, equal, folder, http, ok, redis_link, run_tests, sql, test, wait_for
-from screening import reaches, view
+from screening import act, audited, person, reaches, server, submit, view
 
 JOURNAL, YEARS = "BARE J", (2020, 2021)
 TEXT = "title = {%s}, abstract = {%s}, "
@@ -171,6 +173,128 @@ def uncounted(m, api):
     link("DEL", "sys:journals:price")
     e = api("POST", "/api/estimate", choice).body
     equal((e["papers"], e.get("without_abstract")), (8, None), "without Redis it is not known")
+
+
+class Service:
+    """An AI that keeps which model and which prompt it was asked with. It may lose a model."""
+
+    def __enter__(self):
+        service = self
+        self.asked, self.gone = [], None
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                service.asked.append((body["model"], body["messages"][0]["content"]))
+                if body["model"] == service.gone:
+                    return self.answer(404, {"error": {"message": "no such model: first"}})
+                time.sleep(0.05)
+                verdict = json.dumps({"relevant": True, "reason": "so"})
+                reply = {"choices": [{"message": {"role": "assistant", "content": verdict},
+                                      "finish_reason": "stop"}], "usage": {"total_tokens": 9}}
+                self.answer(200, reply)
+
+            def answer(self, status, reply):
+                data = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def used(self, question):
+        """Models and beginnings of prompts of that question; those before are forgotten."""
+        asked, self.asked = self.asked, []
+        return {(model, prompt[:3]) for model, prompt in asked if question in prompt}
+
+
+def judges(api, qid):
+    return [(j["model"], j["prompt"][:3]) for j in
+            api("GET", f"/api/queries/{qid}/scope").body["judged_by"]]
+
+
+def paused(api, question):
+    qid, total = submit(api, 150, question=question)
+    assert wait_for(lambda: 0 < view(api, qid)["finished"] < total, 20), view(api, qid)
+    assert act(api, qid, "pause").status == 200
+    assert wait_for(lambda: view(api, qid)["workers"] == 0, 10)
+    return qid
+
+
+def forget_judge(m, api, qid):
+    """As a run was that is older than this."""
+    sql(m, "UPDATE query_log SET search_params = JSON_REMOVE(search_params, '$.judge')"
+        f" WHERE query_id = '{qid}'")
+    key = f"query:{api.uid}:{qid}:info"
+    params = json.loads(redis_link(m)("HGET", key, "search_params"))
+    del params["judge"]
+    redis_link(m)("HSET", key, "search_params", json.dumps(params))
+
+
+@test("a run keeps the model and the prompt that it was submitted with")
+def _():
+    path = f"{folder()}/prompt.txt"
+    pathlib.Path(path).write_text("New prompt: {{question}}")
+    with Service() as ai:
+        with server(ai, papers=600, MILLRACE_AI_MODEL="first") as m:
+            api = person(m, "alice", permission=4)
+            mine, old, gone = (paused(api, f"Is it {x}?") for x in ("mine", "old", "gone"))
+            forget_judge(m, api, old)
+            equal(ai.used("Is it mine?"), {("first", "You")}, "before")
+            sql(m, "RENAME TABLE prompt_text TO away")
+        with server(ai, data=m.data, MILLRACE_AI_MODEL="second", MILLRACE_AI_PROMPT_FILE=path) as m:
+            api.server = m
+            r = wait_for(lambda: (r := act(api, mine, "resume")).status != 503 and r, 10)
+            equal(r.status, 200, "resumed by a server with another model and prompt")
+            before = view(api, mine)["finished"]
+            ok(wait_for(lambda: f"run {mine}: the prompt that was frozen with it cannot be read"
+                        in m.log(), 20), "while its prompt is missing it waits")
+            v = view(api, mine)
+            equal((v["finished"], v["failed"], v["state"]), (before, 0, "RUNNING"),
+                  "and no paper fails")
+            equal(ai.used("Is it mine?"), set(), "nothing is asked")
+            sql(m, "RENAME TABLE away TO prompt_text")
+            ok(reaches(api, mine, "DONE", 60), "then it goes on by itself")
+            equal(view(api, mine)["failed"], 0, "without failures")
+            equal(ai.used("Is it mine?"), {("first", "You")}, "asking its own model, its own way")
+            equal(judges(api, mine), [("first", "You")], "as its scope says")
+            act(api, old, "resume")
+            ok(reaches(api, old, "DONE", 60), "a run that has none of its own")
+            equal(ai.used("Is it old?"), {("second", "New")}, "is judged as the settings say")
+            equal(judges(api, old), [("first", "You"), ("second", "New")], "and its scope has both")
+            new, _ = submit(api, 60, question="Is it new?")
+            ok(reaches(api, new, "DONE", 60), "a new run")
+            equal(ai.used("Is it new?"), {("second", "New")}, "has the new ones")
+            ai.gone = "first"
+            act(api, gone, "resume")
+            ok(reaches(api, gone, "PAUSED", 60), "a service without that model pauses the run")
+            v = view(api, gone)
+            ok(v["reason_code"] == "refused" and "no such model: first" in v["reason"],
+               "in the words of the service", v)
+            still, _ = submit(api, 60, question="Is it still there?")
+            ok(reaches(api, still, "DONE", 60), "and no other: the service is not down for that")
+            ok("the AI service does not work" not in m.log(), "nor said to be")
+            distilled = {"original_query_id": mine, "question": "Is it distilled?"}
+            made = wait_for(lambda: (r := api("POST", "/api/distill", distilled)).status == 202
+                            and r, 20)
+            params = json.loads(sql(m, "SELECT search_params FROM query_log WHERE query_id ="
+                                    f" '{made.body['query_id']}'")[0][0])
+            equal(params["judge"]["model"], "second", "so has a distillation")
+            ok(reaches(api, made.body["query_id"], "DONE", 60), "to its end")
+            audited(m)
 
 
 run_tests()

@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "engine/runs/row.h"
+#include "engine/runs/scope.h"
 #include "engine/store/keys.h"
 
 /* --- what there is to distil --- */
@@ -132,7 +133,8 @@ int distill_estimate(struct task *t, const struct runs *r, struct run_id origina
 
 /* --- submitting --- */
 
-static struct str params_of(struct task *t, struct str question, const struct distill_estimate *e)
+static struct str params_of(struct task *t, struct str question, const struct distill_estimate *e,
+                            const struct judge_origin *judge)
 {
     struct buf b;
     struct json_writer j;
@@ -140,6 +142,7 @@ static struct str params_of(struct task *t, struct str question, const struct di
     jw_put_str(&j, "kind", STR(DISTILL_KIND));
     jw_put_str(&j, "question", question);
     jw_put_int(&j, "papers", e->papers);
+    scope_put_judge(&j, judge);
     run_put_journals(&j, e->journals, e->journal_count);
     return jw_finish(&j, task_arena(t));
 }
@@ -184,10 +187,12 @@ static int submit(struct task *t, const struct runs *r, struct run_id original,
     if (err)
         return err;
     struct freezing f = {original, &e};
+    const struct judge_origin *judge = scope_judge_now(t, r);
     struct run_entry entry = {.request = q,
+                              .judge = judge,
                               .papers = e.papers,
                               .cents = e.cents,
-                              .params = params_of(t, q->question, &e),
+                              .params = params_of(t, q->question, &e, judge),
                               .also = freeze,
                               .arg = &f};
     return run_enter(t, r, &entry, qid);

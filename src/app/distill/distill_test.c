@@ -9,7 +9,11 @@ static struct catalog catalog;
 static struct runs runs_of(struct node *n)
 {
     catalog = (struct catalog){n->redis, n->sql, n->cache};
-    return (struct runs){n->redis, n->sql, n->cache, n->ledger, &catalog};
+    return (struct runs){.redis = n->redis,
+                         .sql = n->sql,
+                         .cache = n->cache,
+                         .ledger = n->ledger,
+                         .catalog = &catalog};
 }
 
 /* Every test has the same random numbers, and so the same ids of runs. */

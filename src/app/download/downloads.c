@@ -131,7 +131,7 @@ int download_create(struct task *t, struct downloads *d, const struct download_w
                     char id[DOWNLOAD_ID_BYTES])
 {
     const struct downloads_options *o = &d->options;
-    struct runs runs = {o->redis, o->sql, o->cache, o->ledger, NULL};
+    struct runs runs = {.redis = o->redis, .sql = o->sql, .cache = o->cache, .ledger = o->ledger};
     struct run_view v;
     int err = run_view(t, &runs, w->run, &v);
     if (!err && v.degraded) /* a file is whole, or there is none */

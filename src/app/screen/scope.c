@@ -131,8 +131,10 @@ const struct api_field screen_scope_reply[] = {
      .about = "of those, when the run was submitted; null: not counted"},
     {"simulated", API_BOOL, .about = "verdicts of it are of the simulated AI, and mean nothing"},
     {"judged_by", API_OBJECTS, .fields = judge_fields,
-     .about = "in order of time; more than one if the operator changed model or prompt meanwhile; "
-              "empty before the first verdict, and for runs before this was kept"},
+     .about =
+         "in order of time; more than one if the AI was a simulated one for some time, or, of runs "
+         "submitted before model and prompt were frozen, if the operator changed them; "
+         "empty before the first verdict, and for runs before this was kept"},
     {"created_at", API_TIME, .about = "when it was submitted"},
     {"start_time", API_TIME, .optional = true, .about = "when it began to run"},
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},

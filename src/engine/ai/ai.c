@@ -182,9 +182,10 @@ static struct str words_of(struct task *t, const struct permit *p, const struct 
                : str_printf(task_arena(t), "status %d", r->status);
 }
 
-static bool is_final(int status)
+static bool is_final(const struct asking *q, int status)
 {
-    return status == 400 || status == 413 || status == 422;
+    return status == 400 || status == 413 || status == 422 ||
+           (status == 404 && q->request->other_model);
 }
 
 static enum fate key_refused(struct task *t, struct asking *q, const struct permit *p, int status)
@@ -226,7 +227,7 @@ static enum fate read_reply(struct task *t, struct asking *q, const struct permi
     if (r->status == 429)
         permits_cool(t, q->ai->permits, p->key_id, r->retry_after_ms > 0 ? r->retry_after_ms : 0);
     settle(t, q, p, taken ? p->tokens : 0);
-    if (is_final(r->status))
+    if (is_final(q, r->status))
         return fault(q, FATE_REQUEST, "status_400",
                      arena_printf(a, "refuses the request: %.*s", STR_ARG(words_of(t, p, r))));
     if (is_redirect(r->status)) /* not followed: key and paper are for the host of the settings */

@@ -56,6 +56,9 @@ struct ai_request {
      * completes "the service sent …". No other errors. */
     int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
+    /* It asks for another model than the settings do, which the service need not have any more: a
+     * 404 refuses this request, and says nothing about the service. */
+    bool other_model;
 };
 
 struct ai_answer {

@@ -63,7 +63,9 @@ static int read_text(struct task *t, void *arg, struct str body, int64_t *tokens
 static int ask_text(struct task *t, struct outage *o, const char *text, struct ai_hand *hand)
 {
     struct ai_answer answer;
-    return ai_ask(t, o->ai, &(struct ai_request){write_text, read_text, (void *)(uintptr_t)text},
+    return ai_ask(t, o->ai,
+                  &(struct ai_request){
+                      .write = write_text, .read = read_text, .arg = (void *)(uintptr_t)text},
                   hand, &answer);
 }
 

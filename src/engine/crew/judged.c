@@ -6,41 +6,101 @@
 #include "engine/setup/node.h"
 #include "loop/backoff.h"
 
-#define NOTE_MS     50 /* between attempts to write down who judges */
-#define NOTE_MS_MAX 2000
+#define RETRY_MS     50 /* between attempts to read the prompt, or to write down what judges */
+#define RETRY_MS_MAX 2000
 
-struct judged {
-    const struct judge_question *question;
-    struct run_id id;
-    bool *noted; /* that papers of the run are judged this way: by a real AI, by a simulated one */
+/* What changes while papers are judged. */
+struct judged_state {
+    const struct judge_question *question; /* NULL: the frozen prompt must be read first */
+    bool reading;                          /* a worker reads it */
+    bool
+        noted[2]; /* that papers of the run are judged this way: by a real AI, by a simulated one */
 };
 
+struct judged {
+    struct arena *arena; /* of the run on this node */
+    struct run_id id;
+    struct str asked;
+    struct judge_origin frozen; /* without the text of the prompt */
+    struct judged_state *state;
+};
+
+/* Cannot wait. Mostly the prompt that was frozen is that of the settings still, and the run can be
+ * judged at once. */
 const void *judged_open(struct arena *a, const struct node *n, const struct app_run *run)
 {
     struct str question = json_str(json_get(run->params, "question"));
+    struct judge_origin now = judge_now(n->judge), from = now;
     struct judged *j = ARENA_NEW(a, struct judged);
-    j->question = judge_question_new(a, n->judge, question.p ? question : STR(""));
-    j->id = (struct run_id){run->id.uid, str_dup(a, run->id.qid)};
-    j->noted = ARENA_ARRAY(a, bool, 2);
-    j->noted[0] = j->noted[1] = false;
+    *j = (struct judged){.arena = a,
+                         .id = {run->id.uid, str_dup(a, run->id.qid)},
+                         .asked = question.p ? question : STR(""),
+                         .state = ARENA_NEW(a, struct judged_state)};
+    *j->state = (struct judged_state){.reading = false};
+    if (scope_frozen(run->params, &j->frozen)) /* else it was submitted before there was any */
+        from = (struct judge_origin){j->frozen.model, now.prompt, j->frozen.digest};
+    if (str_eq(from.digest, now.digest))
+        j->state->question = judge_question_new(a, n->judge, &from, j->asked);
     return j;
 }
+
+/* --- a prompt that is not that of the settings any more --- */
+
+static int read_prompt(struct task *t, const struct node *n, const struct judged *j)
+{
+    struct judge_origin from = j->frozen;
+    int err = scope_find_prompt(t, n->sql, from.digest, &from.prompt);
+    if (err)
+        return err;
+    j->state->question = judge_question_new(j->arena, n->judge, &from, j->asked);
+    return j->state->question
+               ? 0
+               : task_fail(t, ERR_PROTO, "prompt_text has another text under the digest %.*s",
+                           STR_ARG(from.digest));
+}
+
+/* Without its prompt a run cannot be judged, and no paper is to blame: workers wait. */
+NOINLINE static int await_question(struct task *t, const struct node *n, const struct judged *j)
+{
+    struct judged_state *s = j->state;
+    struct backoff backoff = {.ms = RETRY_MS, .ms_max = RETRY_MS_MAX};
+    for (bool told = false; !s->question;) {
+        int err = 0;
+        if (!s->reading) {
+            s->reading = true;
+            err = read_prompt(t, n, j);
+            s->reading = false;
+        }
+        if (err && err != ERR_CANCELED && !told) {
+            log_warn("crew",
+                     "run %.*s: the prompt that was frozen with it cannot be read, its papers wait "
+                     "until MySQL has it: %s",
+                     STR_ARG(j->id.qid), task_error(t));
+            told = true;
+        }
+        if (!s->question && (err = backoff_wait(t, &backoff)))
+            return err;
+    }
+    return 0;
+}
+
+/* --- what judges --- */
 
 /* The row comes before the result: no verdict is ever seen in a run that does not say how its
  * papers are judged. So the worker waits for MySQL, once for each run, with the verdict in hand. */
 NOINLINE static int note_judge(struct task *t, const struct node *n, const struct judged *j,
                                bool simulated)
 {
-    const struct judge_origin *from = judge_question_origin(j->question);
+    const struct judge_origin *from = judge_question_origin(j->state->question);
     struct scope_judge row = {.model = from->model,
                               .prompt = from->prompt,
                               .digest = from->digest,
                               .simulated = simulated};
-    struct backoff backoff = {.ms = NOTE_MS, .ms_max = NOTE_MS_MAX};
-    for (bool told = false; !j->noted[simulated]; told = true) {
+    struct backoff backoff = {.ms = RETRY_MS, .ms_max = RETRY_MS_MAX};
+    for (bool told = false; !j->state->noted[simulated]; told = true) {
         int err = scope_note_judge(t, n->runs, j->id, &row);
         if (!err) {
-            j->noted[simulated] = true;
+            j->state->noted[simulated] = true;
             break;
         }
         if (!told && err != ERR_CANCELED)
@@ -61,8 +121,10 @@ int judged_paper(struct task *t, const struct node *n, const void *opened,
 {
     const struct judged *j = opened;
     struct verdict v;
-    int err = judge_paper(t, n->judge, j->question, paper->doi, packed, hand, &v);
-    if (!err && !v.not_judged && !j->noted[v.simulated])
+    int err = j->state->question ? 0 : await_question(t, n, j);
+    if (!err)
+        err = judge_paper(t, n->judge, j->state->question, paper->doi, packed, hand, &v);
+    if (!err && !v.not_judged && !j->state->noted[v.simulated])
         err = note_judge(t, n, j, v.simulated);
     if (err)
         return err;

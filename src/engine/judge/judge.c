@@ -24,8 +24,7 @@ struct judge {
     struct prompt_model model;
     const char *prompt_file;
     struct arena prompt_arena;
-    struct prompt prompt;
-    struct str prompt_text; /* of both parts */
+    struct str prompt_text;
     char prompt_digest[SHA256_HEX_BYTES];
     char prompt_mark[PROMPT_MARK_CHARS + 1];
 };
@@ -42,7 +41,6 @@ static void take_prompt(struct judge *j, const struct prompt *p)
     struct arena old = j->prompt_arena;
     arena_init(&j->prompt_arena);
     struct arena *a = &j->prompt_arena;
-    j->prompt = (struct prompt){str_dup(a, p->before), str_dup(a, p->after)};
     j->prompt_text = str_printf(a, "%.*s{{question}}%.*s", STR_ARG(p->before), STR_ARG(p->after));
     sha256_hex(j->prompt_text, j->prompt_digest);
     memcpy(j->prompt_mark, j->prompt_digest, PROMPT_MARK_CHARS);
@@ -99,13 +97,30 @@ void judge_free(struct judge *j)
     free(j);
 }
 
+struct judge_origin judge_now(const struct judge *j)
+{
+    return (struct judge_origin){.model = str_of(j->model.name),
+                                 .prompt = j->prompt_text,
+                                 .digest = str_of(j->prompt_digest)};
+}
+
 const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
+                                                const struct judge_origin *from,
                                                 struct str question)
 {
-    struct judge_question *q = prompt_question(a, &j->prompt, &j->model, question);
-    q->origin = (struct judge_origin){.model = str_dup(a, str_of(j->model.name)),
-                                      .prompt = str_dup(a, j->prompt_text),
-                                      .digest = str_dup(a, str_of(j->prompt_digest))};
+    struct judge_origin now = judge_now(j);
+    struct prompt prompt;
+    struct prompt_model model = j->model;
+    from = from ? from : &now;
+    char digest[SHA256_HEX_BYTES];
+    sha256_hex(from->prompt, digest);
+    if (!str_eq(str_of(digest), from->digest) || prompt_read(from->prompt, &prompt))
+        return NULL;
+    model.name = str_z(a, from->model);
+    struct judge_question *q = prompt_question(a, &prompt, &model, question);
+    q->origin = (struct judge_origin){.model = str_of(model.name),
+                                      .prompt = str_dup(a, from->prompt),
+                                      .digest = str_dup(a, from->digest)};
     return q;
 }
 
@@ -152,7 +167,11 @@ int judge_shown(struct task *t, struct judge *j, const struct judge_question *q,
 {
     struct judging x = {q, s, out};
     struct ai_answer answer;
-    return ai_ask(t, j->ai, &(struct ai_request){write_request, read_reply, &x}, hand, &answer);
+    struct ai_request request = {.write = write_request,
+                                 .read = read_reply,
+                                 .arg = &x,
+                                 .other_model = !str_eq(q->origin.model, str_of(j->model.name))};
+    return ai_ask(t, j->ai, &request, hand, &answer);
 }
 
 /* --- one that is packed --- */

@@ -26,24 +26,27 @@ MUST_CHECK int judge_new(struct arena *a, const struct judge_options *o, struct 
                          const char **why);
 void judge_free(struct judge *j);
 /* Reads ai.prompt_file again. ERR_INVALID, ERR_IO with *why (in a): it cannot be used, and the old
- * one stays. Questions that were made before stay as they are: a node judges a run to its end with
- * the prompt it began with. */
+ * one stays. Questions that were made before stay as they are. */
 MUST_CHECK int judge_reload(struct arena *a, struct judge *j, const char **why);
 /* Tells prompts apart: some hexadecimal digits. */
 const char *judge_prompt_mark(const struct judge *j);
-
-/* What is the same for all papers of a run, made once. In a. A question that is longer than
- * PROMPT_QUESTION_CHARS_MAX is cut. */
-struct judge_question;
-const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
-                                                struct str question);
 
 /* Which model is asked, and how it is instructed. */
 struct judge_origin {
     struct str model;
     struct str prompt; /* with {{question}} where the question stands */
-    struct str digest; /* of prompt, SHA-256 in hexadecimal; begins with judge_prompt_mark */
+    struct str digest; /* of prompt, SHA-256 in hexadecimal */
 };
+/* As the settings have it; digest begins with judge_prompt_mark. Borrowed until judge_reload. */
+struct judge_origin judge_now(const struct judge *j);
+
+/* What is the same for all papers of a run, made once. In a. A question that is longer than
+ * PROMPT_QUESTION_CHARS_MAX is cut. from: how it is judged; NULL: as judge_now says. Returns NULL
+ * if the prompt of from is none, or not that of its digest. */
+struct judge_question;
+const struct judge_question *judge_question_new(struct arena *a, const struct judge *j,
+                                                const struct judge_origin *from,
+                                                struct str question);
 const struct judge_origin *judge_question_origin(const struct judge_question *q);
 
 struct verdict {

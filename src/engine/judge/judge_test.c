@@ -91,7 +91,8 @@ int block_unpack(struct task *t, struct blocks *b, struct arena *a, struct str p
 
 static int judge_it(struct task *t, struct world *w, struct str packed, struct verdict *out)
 {
-    const struct judge_question *q = judge_question_new(task_arena(t), w->judge, STR("Mice?"));
+    const struct judge_question *q =
+        judge_question_new(task_arena(t), w->judge, NULL, STR("Mice?"));
     struct ai_hand hand = {.busy = false};
     return judge_paper(t, w->judge, q, STR("10.1/x"), packed, &hand, out);
 }
@@ -192,10 +193,10 @@ static void test_reload(struct arena *a, struct config *c)
     c->ai_prompt_file = path;
     check(judge_new(a, &(struct judge_options){.config = c}, &j, &why) == 0);
     const char *before = arena_strdup(a, judge_prompt_mark(j));
-    const struct judge_question *old = judge_question_new(a, j, STR("Wet?"));
+    const struct judge_question *old = judge_question_new(a, j, NULL, STR("Wet?"));
     write_file(path, "New: {{question}}");
     is_int(judge_reload(a, j, &why), 0, "a prompt is read again");
-    const struct judge_question *q = judge_question_new(a, j, STR("Wet?"));
+    const struct judge_question *q = judge_question_new(a, j, NULL, STR("Wet?"));
     ok(str_find(q->head, STR("New: Wet?")) > 0, "for questions that are made from now on");
     ok(str_find(old->head, STR("Old: Wet?")) > 0, "others stay as they are");
     const char *mark = arena_strdup(a, judge_prompt_mark(j));
@@ -206,6 +207,15 @@ static void test_reload(struct arena *a, struct config *c)
        "a question knows its prompt and the digest");
     is_str(judge_question_origin(old)->prompt, STR("Old: {{question}}"), "also an older one");
     is_str(from->model, str_of(c->ai_model), "and the model");
+    struct judge_origin frozen = *judge_question_origin(old);
+    frozen.model = STR("other \"1\"");
+    q = judge_question_new(a, j, &frozen, STR("Dry?"));
+    ok(q && str_find(q->head, STR("Old: Dry?")) > 0 &&
+           str_find(q->head, STR("\"model\":\"other \\\"1\\\"\"")) > 0,
+       "a prompt and a model of its own");
+    is_str(judge_question_origin(q)->model, frozen.model, "which it knows");
+    frozen.prompt = STR("Odd: {{question}}");
+    ok(!judge_question_new(a, j, &frozen, STR("Dry?")), "a text that is not that of the digest");
     write_file(path, "None");
     is_int(judge_reload(a, j, &why), ERR_INVALID, "one that cannot be used");
     ok(strstr(why, "has no {{question}}") != NULL, "says why");

@@ -81,6 +81,14 @@ static void split(struct str text, struct prompt *out)
     out->after = str_from(text.p + past, text.n - past);
 }
 
+int prompt_read(struct str text, struct prompt *out)
+{
+    if (!str_utf8_valid(text) || count_places(text) != 1)
+        return ERR_INVALID;
+    split(text, out);
+    return 0;
+}
+
 int prompt_load(struct arena *a, const char *path, struct prompt *out, const char **why)
 {
     if (!*path) {

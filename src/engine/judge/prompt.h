@@ -23,6 +23,9 @@ struct prompt {
  * a). */
 MUST_CHECK int prompt_load(struct arena *a, const char *path, struct prompt *out, const char **why);
 
+/* Of a text with one {{question}} in it, which *out borrows. ERR_INVALID: it is none. */
+MUST_CHECK int prompt_read(struct str text, struct prompt *out);
+
 /* The members of the request besides the messages. */
 struct json;
 struct prompt_model {

@@ -13,6 +13,7 @@
 #define ENGINE_RUNS_RUN_H
 
 #include "base/json.h"
+#include "engine/judge/judge.h"
 #include "engine/money/ledger.h"
 #include "engine/papers/catalog.h"
 #include "engine/people/admin_log.h"
@@ -31,6 +32,7 @@ struct runs {
     struct cache *cache;
     struct ledger *ledger;
     const struct catalog *catalog;
+    const struct judge *judge; /* whose model and prompt are frozen; NULL: none is */
 };
 
 struct run_wish {
@@ -38,11 +40,11 @@ struct run_wish {
     struct catalog_choice choice;
     struct str request_id; /* idempotency key, ledger_request_id_fine; p == NULL: none */
 };
-/* Checks the estimate against what is free of the balance (reserve.h), freezes the prices, writes
- * the row, and queues the run. A repeat of a request_id changes nothing, and answers with the run
- * that it submitted, whatever has become of the balance. ERR_FUNDS: too little is free.
- * ERR_CONFLICT: the request_id has submitted another run. ERR_NOT_FOUND with *unknown: no such
- * journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user has RUN_QUEUED_MAX waiting.
+/* Checks the estimate against what is free of the balance (reserve.h), freezes prices, model and
+ * prompt, writes the row, and queues the run. A repeat of a request_id changes nothing, and answers
+ * with the run that it submitted, whatever has become of the balance. ERR_FUNDS: too little is
+ * free. ERR_CONFLICT: the request_id has submitted another run. ERR_NOT_FOUND with *unknown: no
+ * such journal. ERR_INVALID: nothing is chosen. ERR_RATE: the user has RUN_QUEUED_MAX waiting.
  * ERR_UNAVAILABLE: Redis does not answer; nothing was done. */
 MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
                           const struct run_wish *w, char qid[RUN_ID_BYTES], struct str *unknown);
@@ -67,6 +69,7 @@ MUST_CHECK int run_repeated(struct task *t, const struct runs *r, const struct r
 /* A run of any kind, as its application has made it up. */
 struct run_entry {
     const struct run_request *request;
+    const struct judge_origin *judge; /* as in params; NULL: none is frozen */
     int64_t papers;
     int64_t cents;     /* that it costs at most */
     struct str params; /* search_params, as JSON: the question, and what its work needs */

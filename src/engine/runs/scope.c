@@ -2,7 +2,58 @@
 
 #include "engine/store/keys.h"
 
-/* --- who judges --- */
+/* --- what is frozen --- */
+
+const struct judge_origin *scope_judge_now(struct task *t, const struct runs *r)
+{
+    struct arena *a = task_arena(t);
+    if (!r->judge)
+        return NULL;
+    struct judge_origin now = judge_now(r->judge), *copy = ARENA_NEW(a, struct judge_origin);
+    *copy = (struct judge_origin){.model = str_dup(a, now.model),
+                                  .prompt = str_dup(a, now.prompt),
+                                  .digest = str_dup(a, now.digest)};
+    return copy;
+}
+
+void scope_put_judge(struct json_writer *j, const struct judge_origin *from)
+{
+    if (!from)
+        return;
+    jw_put_object(j, "judge");
+    jw_put_str(j, "model", from->model);
+    jw_put_str(j, "prompt", from->digest);
+    jw_end_object(j);
+}
+
+bool scope_frozen(const struct json *params, struct judge_origin *out)
+{
+    const struct json *judge = json_get(params, "judge");
+    out->model = json_str(json_get(judge, "model"));
+    out->digest = json_str(json_get(judge, "prompt"));
+    return out->model.p && out->digest.p;
+}
+
+#define KEEP_PROMPT "INSERT IGNORE INTO prompt_text (digest, text) VALUES (?, ?)"
+
+int scope_keep_prompt(struct task *t, struct sql_pool *sql, const struct judge_origin *from)
+{
+    return sql_call(t, sql, NULL, KEEP_PROMPT, sql_text(from->digest), sql_text(from->prompt));
+}
+
+int scope_find_prompt(struct task *t, struct sql_pool *sql, struct str digest, struct str *text)
+{
+    struct sql_rows r;
+    int err =
+        sql_call(t, sql, &r, "SELECT text FROM prompt_text WHERE digest = ?", sql_text(digest));
+    if (!err && r.count == 0)
+        err = task_fail(t, ERR_NOT_FOUND, "prompt_text has no prompt %.*s", STR_ARG(digest));
+    if (!err)
+        *text = r.cells[0].s;
+    return err;
+}
+
+/* --- what judges --- */
 
 struct noting {
     struct run_id id;
@@ -13,8 +64,7 @@ static int write_judge(struct task *t, struct sql *c, void *arg)
 {
     const struct noting *x = arg;
     const struct scope_judge *j = x->judge;
-    int err = sql_on(t, c, NULL, "INSERT IGNORE INTO prompt_text (digest, text) VALUES (?, ?)",
-                     sql_text(j->digest), sql_text(j->prompt));
+    int err = sql_on(t, c, NULL, KEEP_PROMPT, sql_text(j->digest), sql_text(j->prompt));
     if (!err)
         err = sql_on(t, c, NULL,
                      "INSERT IGNORE INTO query_judge (query_id, model, prompt_digest, simulated,"

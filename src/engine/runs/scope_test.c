@@ -116,10 +116,42 @@ static void test_not_judged(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+static void test_frozen(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct judge_origin from = {.model = STR("m \"1\""), .prompt = STR("New: {{question}}")}, out;
+    const struct json *params;
+    struct buf b;
+    struct json_writer w;
+    struct str text;
+    char digest[SHA256_HEX_BYTES];
+    open_node(t, &n);
+    sha256_hex(from.prompt, digest);
+    from.digest = str_of(digest);
+    jw_begin(&w, &b);
+    scope_put_judge(&w, NULL);
+    check(json_parse(task_arena(t), jw_finish(&w, task_arena(t)), &params, NULL) == 0);
+    ok(!scope_frozen(params, &out), "a run without a judge");
+    jw_begin(&w, &b);
+    scope_put_judge(&w, &from);
+    check(json_parse(task_arena(t), jw_finish(&w, task_arena(t)), &params, NULL) == 0);
+    ok(scope_frozen(params, &out) && str_eq(out.model, from.model) &&
+           str_eq(out.digest, from.digest),
+       "its judge is in its parameters");
+    is_int(scope_find_prompt(t, n.sql, from.digest, &text), ERR_NOT_FOUND, "no such prompt");
+    ok(scope_keep_prompt(t, n.sql, &from) == 0 && scope_keep_prompt(t, n.sql, &from) == 0,
+       "a prompt is kept, also twice");
+    ok(scope_find_prompt(t, n.sql, from.digest, &text) == 0 && str_eq(text, from.prompt),
+       "and found");
+    close_node(t, &n);
+}
+
 int main(void)
 {
     start_stores();
     tap_task(test_judges, NULL, true);
     tap_task(test_not_judged, NULL, true);
+    tap_task(test_frozen, NULL, true);
     return stop_stores();
 }

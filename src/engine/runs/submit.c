@@ -8,6 +8,7 @@
 #include "engine/runs/reserve.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
+#include "engine/runs/scope.h"
 
 #define LOADS_MAX 5 /* of a balance that leaves Redis before it is looked at */
 
@@ -237,7 +238,9 @@ int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
               char qid[RUN_ID_BYTES])
 {
     struct entering x = {.runs = r, .entry = e, .qid = qid};
-    int err = enter(t, &x);
+    int err = e->judge ? scope_keep_prompt(t, r->sql, e->judge) : 0;
+    if (!err)
+        err = enter(t, &x);
     if (!err && x.conflict)
         err = refuse_request(t, e->request);
     if (err || x.repeated)
@@ -264,9 +267,10 @@ void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *
 
 /* --- of screening --- */
 
-/* The choice of the run with the price of each paper, frozen against later price changes. */
+/* The choice of the run with the price of each paper, and how they are judged: frozen against later
+ * changes. */
 static struct str params_of(struct task *t, const struct run_wish *w,
-                            const struct catalog_estimate *e)
+                            const struct catalog_estimate *e, const struct judge_origin *judge)
 {
     struct buf b;
     struct json_writer j;
@@ -276,6 +280,7 @@ static struct str params_of(struct task *t, const struct run_wish *w,
     jw_put_int(&j, "year_to", w->choice.year_to);
     if (e->bare >= 0)
         jw_put_int(&j, "without_abstract", e->bare);
+    scope_put_judge(&j, judge);
     run_put_journals(&j, e->rows, w->choice.journal_count);
     return jw_finish(&j, task_arena(t));
 }
@@ -292,8 +297,12 @@ static int submit(struct task *t, const struct runs *r, const struct run_wish *w
         err = task_fail(t, ERR_INVALID, "there are no papers in these journals and years");
     if (err)
         return err;
-    struct run_entry entry = {
-        .request = q, .papers = e.papers, .cents = e.cents, .params = params_of(t, w, &e)};
+    const struct judge_origin *judge = scope_judge_now(t, r);
+    struct run_entry entry = {.request = q,
+                              .judge = judge,
+                              .papers = e.papers,
+                              .cents = e.cents,
+                              .params = params_of(t, w, &e, judge)};
     return run_enter(t, r, &entry, qid);
 }
 

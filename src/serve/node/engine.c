@@ -58,7 +58,11 @@ static void make_workers(struct node_engine *e)
 {
     struct node *n = e->node;
     const char *why = NULL;
-    e->runs = (struct runs){n->redis, n->sql, n->cache, n->ledger, n->catalog};
+    e->runs = (struct runs){.redis = n->redis,
+                            .sql = n->sql,
+                            .cache = n->cache,
+                            .ledger = n->ledger,
+                            .catalog = n->catalog};
     n->runs = &e->runs;
     e->archive = (struct archive){
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
@@ -84,6 +88,7 @@ static void make_workers(struct node_engine *e)
     if (err)
         log_error("node", "%s", why); /* the supervisor has checked the same settings */
     check(!err);
+    e->runs.judge = n->judge;
     e->dispatcher = dispatcher_new(n);
     e->crew = crew_new(n);
     e->roles = roles_new(n->redis, &n->draining);

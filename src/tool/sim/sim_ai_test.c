@@ -37,7 +37,7 @@ static void world_open(struct task *t, struct world *w, const char *question)
     check(config_parse(task_arena(t), "none", STR_NULL, NULL, &c, &why) == 0);
     check(judge_new(task_arena(t), &(struct judge_options){.ai = w->ai, .config = &c}, &w->judge,
                     &why) == 0);
-    w->question = judge_question_new(task_arena(t), w->judge, str_of(question));
+    w->question = judge_question_new(task_arena(t), w->judge, NULL, str_of(question));
 }
 
 static void world_close(struct task *t, struct world *w)
