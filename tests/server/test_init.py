@@ -428,9 +428,11 @@ def _(server):
     file, db = top / "Data/A/1.bib", Database(server)
     db.init(top)
     equal(db.ask(LOADS), [["1", "1", "3", "0", "0"]], "the first load")
-    equal(db.ask(BLOCKS), [["A", "2001", "2", "1", "1"], ["B", "2005", "1", "1", "1"]], "its blocks")
+    equal(db.ask(BLOCKS), [["A", "2001", "2", "1", "1"], ["B", "2005", "1", "1", "1"]],
+          "its blocks")
     equal(db.ask(CHANGES), [], "it notes no paper: it made the blocks")
-    file.write_text("\n".join([one.replace("A title", "Another"), two.replace("2001", "2002"), three]))
+    file.write_text(
+        "\n".join([one.replace("A title", "Another"), two.replace("2001", "2002"), three]))
     _, report = db.init(top)
     equal(db.ask(LOADS)[1], ["2", "1", "1", "2", "0"], "added, changed, moved to another year")
     equal(db.ask(CHANGES), [["A", "2001", "2", "10.5555/a2", "withdrawn", "-1"],
@@ -468,7 +470,8 @@ def _(server):
     said, report = db.init(top, "--prune")
     equal((report["papers_withdrawn"], report["papers_left"]), (2, 0), "with --prune they go")
     equal(kept(), list("abde"), "but for one that another file has")
-    equal(db.ask("SELECT journal FROM paperinfo WHERE DOI = '10.5555/b'"), [["B"]], "whose it is now")
+    equal(db.ask("SELECT journal FROM paperinfo WHERE DOI = '10.5555/b'"), [["B"]],
+          "whose it is now")
     equal(db.ask(CHANGES), [["A", "2001", "4", "10.5555/b", "withdrawn", "-1"],
                             ["A", "2001", "4", "10.5555/c", "withdrawn", "-1"],
                             ["B", "2001", "4", "10.5555/b", "added", "1"],

@@ -167,8 +167,8 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
                     "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
 }
 
-/* How many papers have left a file is not known until all of it has been compared (init_left.c); but
- * if its journal is new, none can have. */
+/* How many papers have left a file is not known until all of it has been compared (init_left.c);
+ * but if its journal is new, none can have. */
 static int write_done(struct task *t, struct sql *c, const struct storing *s)
 {
     const struct init_batch *b = s->batch;

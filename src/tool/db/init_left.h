@@ -1,10 +1,10 @@
 /* init_left.h -- papers of the corpus that are not in the folder any more.
  *
  * A paper has left if its file is gone, or was read again and does not have it. A load compares the
- * journals whose files it has read, or misses, and corpus_file.left_papers keeps the numbers, so that
- * a later load knows them without reading those files. With --prune files are read again that papers
- * have left, and files that were never compared; a paper that another file has becomes that file's,
- * and the others are withdrawn. */
+ * journals whose files it has read, or misses, and corpus_file.left_papers keeps the numbers, so
+ * that a later load knows them without reading those files. With --prune files are read again that
+ * papers have left, and files that were never compared; a paper that another file has becomes that
+ * file's, and the others are withdrawn. */
 #ifndef TOOL_DB_INIT_LEFT_H
 #define TOOL_DB_INIT_LEFT_H
 
