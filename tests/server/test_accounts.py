@@ -470,7 +470,7 @@ def _(m):
                 {"error": "no verdict"}]
     want = [{"doi": d, "title": t, "journal": j, "year": y, "relevant": v.get("relevant"),
              "reason": v.get("reason"), "error": v.get("error"),
-             "not_judged": False, "simulated": False}
+             "not_judged": False, "withdrawn": False, "simulated": False}
                  for (d, j, y, t), v in zip(papers, verdicts * 4)]
     sql(m, "INSERT INTO query_log (query_id, uid, search_params, status, total_papers)"
         f" VALUES ('{qid}', 1, '{{}}', 'PAUSED', 12)")

@@ -61,6 +61,12 @@ int judged_paper(struct task *t, const struct node *n, const void *opened,
 {
     const struct judged *j = opened;
     struct verdict v;
+    if (!packed.p) {
+        out->outcome = OUTCOME_FAILED;
+        out->withdrawn = true;
+        out->reason = STR("the paper is not in the corpus any more");
+        return 0;
+    }
     int err = judge_paper(t, n->judge, j->question, paper->doi, packed, hand, &v);
     if (!err && !v.not_judged && !j->noted[v.simulated])
         err = note_judge(t, n, j, v.simulated);

@@ -205,8 +205,8 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
         err = run_live(t, h->redis, out->runs, out->count);
     for (size_t i = 0; !err && i < out->count; i++) {
         struct run_row *row = &out->runs[i];
-        err = run_count_not_judged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
-                                   row->archived, row->failed, &row->not_judged);
+        err = run_count_unjudged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
+                                 row->archived, row->failed, &row->unjudged);
     }
     if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_TIMEOUT)
         return err;

@@ -51,7 +51,7 @@ struct run_view run_row_view(struct task *t, const struct run_row *row)
                              .finished = row->finished,
                              .relevant = row->relevant,
                              .failed = row->failed,
-                             .not_judged = row->not_judged,
+                             .unjudged = row->unjudged,
                              .simulated = row->simulated,
                              .cents = row->cents,
                              .created_ms = row->created_ms,

@@ -210,7 +210,7 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     v->workers = count_workers(replies[1], id.qid);
     if (v->counted == v->failed)
         return 0;
-    err = run_count_not_judged(t, r->redis, r->sql, id, false, v->failed, &v->not_judged);
+    err = run_count_unjudged(t, r->redis, r->sql, id, false, v->failed, &v->unjudged);
     if (!err)
         v->counted = v->failed;
     return err;
@@ -224,7 +224,7 @@ int run_view(struct task *t, const struct runs *r, struct run_id id, struct run_
         return err;
     struct run_view v = run_row_view(t, &row), live = v;
     if (row.archived) { /* the row has it all; what Redis has may be gone, or older */
-        err = run_count_not_judged(t, r->redis, r->sql, id, true, v.failed, &v.not_judged);
+        err = run_count_unjudged(t, r->redis, r->sql, id, true, v.failed, &v.unjudged);
         if (err)
             return err;
         err = ERR_NOT_FOUND;

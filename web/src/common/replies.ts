@@ -173,6 +173,7 @@ export interface Replies {
             relevant: number;
             failed: number;
             not_judged: number;
+            withdrawn: number;
             cost: string;
             workers: number;
             seconds_left_min?: number | null;
@@ -233,6 +234,7 @@ export interface Replies {
         relevant: number;
         failed: number;
         not_judged: number;
+        withdrawn: number;
         cost: string;
         workers: number;
         seconds_left_min?: number | null;
@@ -299,6 +301,7 @@ export interface Replies {
             reason?: string | null;
             error?: string | null;
             not_judged: boolean;
+            withdrawn: boolean;
             simulated: boolean;
         }[];
         next?: string | null;
@@ -313,6 +316,7 @@ export interface Replies {
         reason?: string | null;
         error?: string | null;
         not_judged: boolean;
+        withdrawn: boolean;
         simulated: boolean;
         authors?: string | null;
         printed_in?: string | null;
@@ -467,6 +471,7 @@ export interface Replies {
             relevant: number;
             failed: number;
             not_judged: number;
+            withdrawn: number;
             cost: string;
             workers: number;
             seconds_left_min?: number | null;
