@@ -278,8 +278,8 @@ static int64_t bare_of(const struct catalog_choice *c, const struct redis_reply 
     return years == 0 ? sum : -1;
 }
 
-/* Replies: the load, prices, papers without an abstract, the years of each journal, the load once
- * more. */
+/* Replies: the load, prices, whether there are any, papers without an abstract, the years of each
+ * journal, the load once more. */
 static int ask_for_price(struct task *t, struct redis *r, const struct catalog_choice *c,
                          bool *by_name, const struct redis_reply *const **replies)
 {
@@ -287,6 +287,7 @@ static int ask_for_price(struct task *t, struct redis *r, const struct catalog_c
     redis_batch_init(&b, t, r);
     redis_batch_add(&b, key_catalog, STR("HGET"), key_catalog, STR("load"));
     hmget(&b, key_prices, c->journals, c->journal_count);
+    redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
     hmget(&b, key_bare, c->journals, c->journal_count);
     struct str argv[YEARS_BY_NAME_MAX + 2];
     size_t years = years_by_name(task_arena(t), c, argv + 2);
@@ -309,8 +310,8 @@ static int ask_at_once(struct task *t, struct redis *r, const struct catalog_cho
         int err = ask_for_price(t, r, c, by_name, replies);
         if (err)
             return err;
-        const struct redis_reply *first = (*replies)[0], *last = (*replies)[3 + c->journal_count];
-        if (first->type == REDIS_NIL || last->type == REDIS_NIL)
+        const struct redis_reply *first = (*replies)[0], *last = (*replies)[4 + c->journal_count];
+        if (first->type == REDIS_NIL || last->type == REDIS_NIL || !(*replies)[2]->integer)
             return NOT_LOADED;
         if (!str_to_i64(first->str, load))
             return damaged(t, key_catalog);
@@ -341,8 +342,8 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
         }
         err = read_price(t, row->journal, price->str, &row->price);
         if (!err)
-            err = papers_of(t, c, by_name, replies[i + 3], &row->papers, &years);
-        row->bare = bare_of(c, replies[2]->items[i], years);
+            err = papers_of(t, c, by_name, replies[i + 4], &row->papers, &years);
+        row->bare = bare_of(c, replies[3]->items[i], years);
         if (!err)
             err = catalog_add_up(t, &e, row);
     }
