@@ -126,6 +126,7 @@ test("a hundred thousand rows", async ({ m, browser }) => {
         relevant: ALL,
         failed: 0,
         not_judged: 0,
+        withdrawn: 0,
         cost: "1.00",
         workers: 0,
         question: "Many rows",
@@ -148,6 +149,7 @@ test("a hundred thousand rows", async ({ m, browser }) => {
             reason: "It says so in the abstract, at some length.",
             error: null,
             not_judged: false,
+            withdrawn: false,
             simulated: true,
         }));
         return r.fulfill({

@@ -58,6 +58,7 @@ const run = (number, [[reason_code, reason_facts], , , more = {}]) => ({
     relevant: 2,
     failed: 0,
     not_judged: 0,
+    withdrawn: 0,
     simulated: true,
     cost: "10.00",
     workers: 0,

@@ -462,7 +462,8 @@ def _(m):
             "&", "\\\\\\\\&").replace("'", "''") + "}}"
         sql(m, f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}', '{{\"journal\": \"{journal}\","
             f" \"year\": {year}, \"file\": \"f\", \"bib\": \"{bib}\"}}')")
-    sql(m, "INSERT INTO corpus_block SELECT journal, year, COUNT(*), 1 FROM paperinfo"
+    sql(m, "INSERT INTO corpus_block (journal, year, papers, digest)"
+        " SELECT journal, year, COUNT(*), 1 FROM paperinfo"
         " WHERE DOI LIKE '10.5555/r%' GROUP BY 1, 2")
     papers.append(("10.5555/r99", papers[0][1], papers[0][2], None))  # left the corpus meanwhile
     qid, path = "0123456789abcdef" * 2, "/api/queries/" + "0123456789abcdef" * 2
@@ -470,7 +471,7 @@ def _(m):
                 {"error": "no verdict"}]
     want = [{"doi": d, "title": t, "journal": j, "year": y, "relevant": v.get("relevant"),
              "reason": v.get("reason"), "error": v.get("error"),
-             "not_judged": False, "simulated": False}
+             "not_judged": False, "withdrawn": False, "simulated": False}
                  for (d, j, y, t), v in zip(papers, verdicts * 4)]
     sql(m, "INSERT INTO query_log (query_id, uid, search_params, status, total_papers)"
         f" VALUES ('{qid}', 1, '{{}}', 'PAUSED', 12)")

@@ -95,7 +95,8 @@ def add_hostile(server):
             paper["strings"] = STRINGS
         text = json.dumps(paper, ensure_ascii=False).replace("\\", "\\\\").replace("'", "''")
         sql(server, f"INSERT INTO paperinfo (DOI, Bib) VALUES ('{doi}', '{text}')")
-    sql(server, f"INSERT INTO corpus_block VALUES ('HOSTILE', 2024, {len(HOSTILE)}, 1)")
+    sql(server, "INSERT INTO corpus_block (journal, year, papers, digest)"
+        f" VALUES ('HOSTILE', 2024, {len(HOSTILE)}, 1)")
 
 
 def rows_of(reply):

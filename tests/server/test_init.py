@@ -16,7 +16,9 @@ from harness import (BIN, Millrace, environment, equal, folder, note, ok, run, r
 REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
 TABLES = {
     "contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
-    "info_tag": "*", "info_paper_with_tag": "*", "corpus_file": "*", "corpus_block": "*",
+    "info_tag": "*", "info_paper_with_tag": "*",
+    "corpus_file": "journal, file, bytes, changed_ns, digest",
+    "corpus_block": "journal, year, papers, digest",
     "corpus_bare": "*",
     "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
 
@@ -213,7 +215,7 @@ def _(server):
     _, report = other.init(late)
     equal(other.ask("SELECT journal, year FROM paperinfo"), want,
           "the first takes over when it comes")
-    equal(other.ask("SELECT journal, year, papers, digest FROM corpus_block"),
+    equal(other.ask("SELECT journal, year, papers, digest FROM corpus_block WHERE papers > 0"),
           db.ask("SELECT journal, year, papers, digest FROM corpus_block"), "and the blocks follow")
     equal(other.ask("SELECT * FROM contentlist_year_number"), [["A", '{"2001":1}']],
           "and the numbers")
@@ -389,6 +391,115 @@ def _(server):
     ok(0 in statuses, "at least one of them completes", statuses)
     db.init(top)
     same_tables(db.dump(), one.dump(), "and the tables are right")
+    db = Database(server)
+    first = db.launch(top)
+    wait_for(lambda: db.ask("SHOW TABLES LIKE 'corpus_load'") and
+             db.ask("SELECT COUNT(*) FROM corpus_load") == [["1"]])
+    os.kill(first.pid, signal.SIGSTOP)
+    second = run("db", "init", "--data", str(top), env=db.env, timeout=60)
+    ok(second.returncode == 1 and "another \"millrace db init\" is loading papers" in second.stderr,
+       "a second one is refused", second.stderr)
+    equal(db.ask("SELECT COUNT(*) FROM corpus_load"), [["1"]], "and takes no number")
+    # As if the connection of the lock alone were lost: the first one does not know.
+    for id, in db.ask("SELECT id FROM information_schema.processlist WHERE command = 'Sleep'"
+                      f" AND db = '{db.name}'"):
+        if db.ask("SELECT IS_USED_LOCK(CONCAT('millrace.load.', LEFT(SHA2(DATABASE(), 256), 32)))"
+                  ) == [[id]]:
+            db.ask(f"KILL {id}")
+    db.init(top)
+    equal(db.ask("SELECT load_no, ended_at IS NOT NULL FROM corpus_load"), [["1", "0"], ["2", "1"]],
+          "the next one has the next number")
+    os.kill(first.pid, signal.SIGCONT)
+    ok(first.wait(60) == 1, "the first one finds that it was overtaken")
+    equal(db.ask("SELECT ended_at IS NOT NULL FROM corpus_load"), [["0"], ["1"]], "it does not end")
+    same_tables(db.dump(), one.dump(), "and has changed nothing after that")
+
+
+CHANGES = "SELECT journal, year, load_no, doi, kind, net FROM corpus_change ORDER BY 1, 2, 3, 4"
+BLOCKS = "SELECT journal, year, papers, load_no, since FROM corpus_block ORDER BY 1, 2"
+LOADS = "SELECT load_no, ended_at IS NOT NULL, added, changed, withdrawn FROM corpus_load"
+
+
+@with_server("loads")
+def _(server):
+    one, two, three = (entry(f"a{i}", f"10.5555/a{i}", 2001) for i in (1, 2, 3))
+    other = entry("b", "10.5555/b", 2005)
+    top = tree({"Data/A/1.bib": one + "\n" + two, "Data/B/1.bib": other})
+    file, db = top / "Data/A/1.bib", Database(server)
+    db.init(top)
+    equal(db.ask(LOADS), [["1", "1", "3", "0", "0"]], "the first load")
+    equal(db.ask(BLOCKS), [["A", "2001", "2", "1", "1"], ["B", "2005", "1", "1", "1"]],
+          "its blocks")
+    equal(db.ask(CHANGES), [], "it notes no paper: it made the blocks")
+    file.write_text(
+        "\n".join([one.replace("A title", "Another"), two.replace("2001", "2002"), three]))
+    _, report = db.init(top)
+    equal(db.ask(LOADS)[1], ["2", "1", "1", "2", "0"], "added, changed, moved to another year")
+    equal(db.ask(CHANGES), [["A", "2001", "2", "10.5555/a2", "withdrawn", "-1"],
+                            ["A", "2001", "2", "10.5555/a3", "added", "1"]],
+          "those that came and left are noted, but not in the block that is new")
+    equal(db.ask(BLOCKS), [["A", "2001", "2", "2", "1"], ["A", "2002", "1", "2", "2"],
+                           ["B", "2005", "1", "1", "1"]], "blocks have the load that changed them")
+    equal((report["load"], report["papers_left"]), (2, 0), "the report has its number")
+    noted, blocks = db.ask(CHANGES), db.ask(BLOCKS)
+    file.write_text(file.read_text().replace("Another", "A third"))
+    db.init(top)
+    db.init(top)
+    equal((db.ask(CHANGES), db.ask(BLOCKS)), (noted, blocks), "another text is no other paper")
+    equal(db.ask(LOADS)[2:], [["3", "1", "0", "1", "0"], ["4", "1", "0", "0", "0"]],
+          "every load has a number")
+
+
+@with_server("papers that left the folder")
+def _(server):
+    papers = {i: entry(i, f"10.5555/{i}", 2001, more="x = {1}") for i in "abcdef"}
+    top = tree({"Data/A/1.bib": papers["a"] + papers["b"] + papers["c"],
+                "Data/B/1.bib": papers["b"] + papers["d"], "Data/C/1.bib": papers["e"],
+                "Data/C/2.bib": papers["f"]})
+    db = Database(server)
+    db.init(top)
+    kept = lambda: [row[0][8:] for row in db.ask("SELECT DOI FROM paperinfo ORDER BY 1")]
+    (top / "Data/A/1.bib").write_text(papers["a"])
+    (top / "Data/C/2.bib").rename(top / "2.bib")
+    said, report = db.init(top)
+    equal((report["papers_left"], kept()), (3, list("abcdef")), "they stay, and are counted")
+    ok("3 papers are not in the folder any more" in said and "--prune" in said, "it is said", said)
+    _, report = db.init(top)
+    equal(report["papers_left"], 3, "the next load knows the number, and reads no file again")
+    equal(report["files"]["read"], 0, "none")
+    said, report = db.init(top, "--prune")
+    equal((report["papers_withdrawn"], report["papers_left"]), (2, 0), "with --prune they go")
+    equal(kept(), list("abde"), "but for one that another file has")
+    equal(db.ask("SELECT journal FROM paperinfo WHERE DOI = '10.5555/b'"), [["B"]],
+          "whose it is now")
+    equal(db.ask(CHANGES), [["A", "2001", "4", "10.5555/b", "withdrawn", "-1"],
+                            ["A", "2001", "4", "10.5555/c", "withdrawn", "-1"],
+                            ["B", "2001", "4", "10.5555/b", "added", "1"],
+                            ["C", "2001", "4", "10.5555/f", "withdrawn", "-1"]], "all is noted")
+    equal(db.ask(LOADS)[3], ["4", "1", "0", "1", "2"], "and counted")
+    equal(dict(db.ask("SELECT Name, YearNumberJson FROM contentlist_year_number")),
+          {"A": '{"2001":1}', "B": '{"2001":2}', "C": '{"2001":1}'}, "and the catalog shows it")
+    digest = lambda d: d.ask(
+        "SELECT journal, year, papers, digest FROM corpus_block WHERE papers > 0 ORDER BY 1, 2")
+    fresh = Database(server)
+    fresh.init(top)
+    equal(digest(db), digest(fresh), "the blocks are those of a fresh load")
+    equal(db.ask("SELECT * FROM corpus_bare"), fresh.ask("SELECT * FROM corpus_bare"),
+          "and the papers without an abstract")
+    (top / "2.bib").rename(top / "Data/C/2.bib")
+    (top / "Data/C/1.bib").rename(top / "1.bib")
+    db.init(top, "--prune")
+    equal(kept(), list("abdf"), "a file that comes back is read, one that is gone is not")
+    shutil.rmtree(top / "Data/C")
+    db.init(top, "--prune")
+    equal(db.ask(BLOCKS + " LIMIT 2, 1"), [["C", "2001", "0", "6", "1"]],
+          "a block without papers is remembered")
+    ok(["C"] not in db.ask("SELECT Name FROM contentlist_year_number"), "but not in the catalog")
+    shutil.rmtree(top / "Data/A"), shutil.rmtree(top / "Data/B")
+    done = run("db", "init", "--prune", "--data", str(top), env=db.env)
+    ok(done.returncode == 1 and "would withdraw all papers" in done.stderr,
+       "a folder without papers is taken for a mistake", done.stderr)
+    equal(kept(), list("abd"), "and nothing is withdrawn")
 
 
 if REAL.is_dir():

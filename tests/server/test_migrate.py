@@ -16,7 +16,7 @@ TABLES = {"user_info", "admin_info", "contentlist", "contentlist_year_number", "
           "setting", "admin_audit", "billing_log", "zstd_dictionary", "corpus_file",
           "corpus_block", "ledger_request", "ledger_outbox", "cache_stale",
           "ledger_reversal", "archive_outbox", "distill_paper", "distillation",
-          "prompt_text", "query_judge", "corpus_bare"}
+          "prompt_text", "query_judge", "corpus_bare", "corpus_load", "corpus_change"}
 APPLIED = "".join(f"applied {name}\n" for name in FILES)
 NOTHING = f"Nothing to do: the database is at migration {NEWEST:04} already.\n"
 

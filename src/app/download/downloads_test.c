@@ -55,8 +55,9 @@ static void fill_corpus(struct task *t, struct node *n)
                    "\"@article{k', seq, ',\\\\n title={Paper ', seq, '},\\\\n abstract={',"
                    " REPEAT('A word about it. ', 250), '}\\\\n}\"}')"
                    " FROM seq_1_to_1200") == 0);
-    check(sql_call(t, n->sql, NULL, "REPLACE INTO corpus_block VALUES ('NATURE', 2024, 1200, 7)") ==
-          0);
+    check(sql_call(t, n->sql, NULL,
+                   "REPLACE INTO corpus_block (journal, year, papers, digest) VALUES ('NATURE', "
+                   "2024, 1200, 7)") == 0);
 }
 
 static struct run_id add_archived(struct task *t, struct node *n, int64_t uid)

@@ -69,7 +69,7 @@ static struct str verdict(const struct result *r)
     case OUTCOME_MISS:
         return STR("not relevant");
     default:
-        return r->not_judged ? STR("not judged") : STR("failed");
+        return r->not_judged ? STR("not judged") : r->withdrawn ? STR("withdrawn") : STR("failed");
     }
 }
 

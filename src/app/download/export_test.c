@@ -7,7 +7,7 @@ static struct arena arena;
 
 struct paper_row {
     const char *doi, *bibtex, *reason; /* bibtex NULL: gone */
-    bool relevant, failed, simulated, not_judged;
+    bool relevant, failed, simulated, not_judged, withdrawn;
 };
 
 static struct str file_of(enum export_format f, const struct paper_row *papers, size_t count)
@@ -24,6 +24,7 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
                                                 : OUTCOME_MISS,
                        .simulated = p->simulated,
                        .not_judged = p->not_judged,
+                       .withdrawn = p->withdrawn,
                        .reason = p->reason ? str_of(p->reason) : STR("")},
             .journal = STR("NATURE"),
             .year = 2024,
@@ -40,14 +41,14 @@ static struct str file_of(enum export_format f, const struct paper_row *papers, 
 
 static const struct paper_row hostile[] = {
     {"10.1/a", "@article{a, title = {=cmd|' /C calc'!A0}, author = {+Eve and -Bob}, year = 2024}",
-     "\n\t =HYPERLINK(\"http://x\")", true, false, false, false},
+     "\n\t =HYPERLINK(\"http://x\")", true, false, false, false, false},
     {"10.1/b",
      "@article{b, title = \"Say {\"}hello{\"}, \n world\",\n abstract={二氧化碳，😀\r\n50\\%}}",
-     "he said \"no\",\r\nthen left", false, false, false, false},
+     "he said \"no\",\r\nthen left", false, false, false, false, false},
     {"10.1/c",
      "@article{c, title = {Unbalanced \\textbf{x and $\\frac{1}{}, @}}, journal={中文期刊}}",
-     "timeout", false, true, false, false},
-    {"made-up/0123456789abcdef0123456789abcdef", NULL, "@SUM(1)", true, false, false, false},
+     "timeout", false, true, false, false, false},
+    {"made-up/0123456789abcdef0123456789abcdef", NULL, "@SUM(1)", true, false, false, false, false},
 };
 
 static void csv_cells(void)
@@ -87,7 +88,8 @@ static void csv_long(void)
     for (int i = 0; i < 5000; i++)
         buf_printf(&b, "%sAuthor %d", i ? " and " : "", i);
     buf_add_lit(&b, "}}");
-    struct paper_row p = {"10.1/long", str_z(&arena, buf_str(&b)), "", true, false, false, false};
+    struct paper_row p = {"10.1/long", str_z(&arena, buf_str(&b)), "", true, false, false, false,
+                          false};
     struct csv c;
     struct csv_row row;
     check(csv_open(&c, &arena, file_of(EXPORT_CSV, &p, 1)) == 0);
@@ -150,13 +152,14 @@ static void simulated(void)
         {.doi = "10.1/s", .bibtex = N1 "\n" E1, .relevant = true, .simulated = true},
         {.doi = "10.1/r", .bibtex = N1 "\n" E1, .relevant = true},
         {.doi = "10.1/n", .bibtex = E2, .failed = true, .not_judged = true, .reason = "blank"},
+        {.doi = "10.1/w", .failed = true, .withdrawn = true, .reason = "left"},
     };
-    static const char *const cells[3][2] = {
-        {"relevant", "yes"}, {"relevant", "no"}, {"not judged", ""}};
+    static const char *const cells[4][2] = {
+        {"relevant", "yes"}, {"relevant", "no"}, {"not judged", ""}, {"withdrawn", ""}};
     struct csv c;
     struct csv_row row;
     check(csv_open(&c, &arena, FILE_OF(EXPORT_CSV, papers)) == 0);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         check(csv_next(&c, &arena, &row) == 0);
         is_str(row.cells[5], str_of(cells[i][0]), "verdict of row %zu", i);
         is_str(row.cells[8], str_of(cells[i][1]), "whether it is simulated");
@@ -165,7 +168,7 @@ static void simulated(void)
     ok(str_starts(text, STR("% the verdict on the next entry is simulated: ")), "a comment");
     struct str rest = text;
     (void)str_cut(&rest, '\n');
-    is_str(rest, STR(N1 "\n" E1 "\n\n" E1 "\n\n" E2 "\n\n"),
+    is_str(rest, STR(N1 "\n" E1 "\n\n" E1 "\n\n" E2 "\n\n% not in the corpus any more: 10.1/w\n\n"),
            "before its entry only, and the entries stay as they are");
     text = FILE_OF(EXPORT_RIS, papers);
     ptrdiff_t note = str_find(text, STR("N1  - The verdict is simulated: "));

@@ -1,8 +1,9 @@
 /* How a screening run is split, and which papers a unit has (SCR-3).
  *
  * A unit is a block, "meta:<Journal>:<Year>", or for larger ones a slice of about APP_UNIT_PAPERS
- * papers, "meta:<Journal>:<Year>#<n>/<of>". The slice of a paper follows from its DOI alone: papers
- * that are loaded while a run goes on do not move others from slice to slice. */
+ * papers, "meta:<Journal>:<Year>#<n>/<of>". The slice of a paper follows from its DOI and from how
+ * many papers the block had at the load that the run is frozen at: whenever the run is split, it is
+ * split in the same way. */
 #include "app/screen/application.h"
 
 #include "base/map.h"
@@ -13,26 +14,28 @@
 
 #define POINT_CENTS 100
 
-struct order { /* what search_params say */
-    struct str *journals;
-    size_t count;
-    int64_t year_from, year_to;
-};
+/* A run that was submitted before loads were numbered is over what there is. */
+static int64_t load_of(const struct app_run *run)
+{
+    int64_t load;
+    return json_int(json_get(run->params, "load"), &load) ? load : BLOCK_NOW;
+}
 
-static int read_order(struct task *t, const struct app_run *run, struct order *out)
+static int read_choice(struct task *t, const struct app_run *run, struct blocks_choice *out)
 {
     const struct json *journals = json_get(run->params, "journals");
-    struct order o = {.count = 0};
-    o.journals = ARENA_ARRAY(task_arena(t), struct str, (journals ? journals->count : 0) + 1);
+    struct str *names =
+        ARENA_ARRAY(task_arena(t), struct str, (journals ? journals->count : 0) + 1);
+    struct blocks_choice c = {.journals = names, .load = load_of(run)};
     json_each (j, journals) {
         struct str name = json_str(json_get(j, "name"));
         if (name.p)
-            o.journals[o.count++] = name;
+            names[c.journal_count++] = name;
     }
-    if (o.count == 0 || !json_int(json_get(run->params, "year_from"), &o.year_from) ||
-        !json_int(json_get(run->params, "year_to"), &o.year_to))
+    if (c.journal_count == 0 || !json_int(json_get(run->params, "year_from"), &c.year_from) ||
+        !json_int(json_get(run->params, "year_to"), &c.year_to))
         return task_fail(t, ERR_INVALID, "its journals and years cannot be read");
-    *out = o;
+    *out = c;
     return 0;
 }
 
@@ -47,13 +50,12 @@ static int split(struct task *t, const struct node *n, const struct app_run *run
                  struct str **units, size_t *count)
 {
     struct arena *a = task_arena(t);
-    struct order o = {.count = 0};
+    struct blocks_choice c = {.journal_count = 0};
     struct block_name *blocks;
     size_t block_count, total = 0;
-    int err = read_order(t, run, &o);
+    int err = read_choice(t, run, &c);
     if (!err)
-        err = blocks_list(t, n->blocks, o.journals, o.count, o.year_from, o.year_to, &blocks,
-                          &block_count);
+        err = blocks_list(t, n->blocks, &c, &blocks, &block_count);
     if (err)
         return err;
     for (size_t i = 0; i < block_count; i++)
@@ -95,7 +97,7 @@ static int papers(struct task *t, const struct node *n, const struct app_run *ru
     int64_t price = app_price(run, journal);
     if (price < 0)
         return task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(journal));
-    int err = block_dois(t, n->blocks, journal, year, &dois, &doi_count);
+    int err = block_dois(t, n->blocks, journal, year, load_of(run), &dois, &doi_count);
     if (err && err != ERR_NOT_FOUND)
         return err;
     *out = ARENA_ARRAY(task_arena(t), struct app_paper, doi_count + 1);

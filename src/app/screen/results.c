@@ -50,6 +50,7 @@ void screen_put_result(struct json_writer *w, const struct result_row *row, stru
     jw_put_str(w, "reason", failed ? STR_NULL : row->result.reason);
     jw_put_str(w, "error", failed ? row->result.reason : STR_NULL);
     jw_put_bool(w, "not_judged", row->result.not_judged);
+    jw_put_bool(w, "withdrawn", row->result.withdrawn);
     jw_put_bool(w, "simulated", row->result.simulated);
 }
 
@@ -119,7 +120,9 @@ int screen_results(struct task *t, struct api_call *c, struct json_writer *w)
 
 const struct api_field screen_results_query[] = {
     {"verdict", API_TEXT, .optional = true, .choices = "relevant|irrelevant|failed",
-     .about = "only papers of this verdict; failed: papers without one, and those not judged"},
+     .about =
+         "only papers of this verdict; failed: papers without one, those not judged, and those "
+         "withdrawn"},
     {"relevant", API_BOOL, .optional = true, .about = "1: the same as verdict=relevant"},
     {"limit", API_INT, .optional = true, .least = 1, .most = RESULTS_LIMIT_MAX,
      .about = "results on a page; 50 if absent"},

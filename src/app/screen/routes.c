@@ -107,7 +107,7 @@ static int retry_failed(struct task *t, struct api_call *c, struct json_writer *
     int err = run_view(t, c->node->runs, id_of(c), &v);
     if (!err && v.degraded)
         err = task_fail(t, ERR_UNAVAILABLE, "a store does not answer now");
-    if (!err && v.state == RUN_DONE && v.failed == v.not_judged)
+    if (!err && v.state == RUN_DONE && v.failed == v.unjudged.not_judged)
         err = task_fail(t, ERR_CONFLICT, "no paper of this run has failed");
     if (!err)
         err = run_check_funds(t, c->node->runs, id_of(c), RUN_RETRY_FAILED);

@@ -22,6 +22,8 @@ MUST_CHECK int screen_pick(struct task *t, struct api_call *c, struct block_pick
 #define SCREEN_RESULT_MARKS                                                                        \
     {"not_judged", API_BOOL,                                                                       \
      .about = "the paper has neither title nor abstract, and the AI was not asked"},               \
+        {"withdrawn", API_BOOL,                                                                    \
+         .about = "the paper had left the corpus, and the AI was not asked"},                      \
     {                                                                                              \
         "simulated", API_BOOL, .about = "a verdict of the simulated AI, which means nothing"       \
     }

@@ -113,8 +113,9 @@ void api_put_progress(struct task *t, struct json_writer *w, const struct run_vi
     jw_put_int(w, "papers", v->papers);
     jw_put_int(w, "finished", v->finished);
     jw_put_int(w, "relevant", v->relevant);
-    jw_put_int(w, "failed", v->failed - v->not_judged);
-    jw_put_int(w, "not_judged", v->not_judged);
+    jw_put_int(w, "failed", v->failed - v->unjudged.not_judged - v->unjudged.withdrawn);
+    jw_put_int(w, "not_judged", v->unjudged.not_judged);
+    jw_put_int(w, "withdrawn", v->unjudged.withdrawn);
     jw_put_str(w, "cost", amount_decimal(task_arena(t), v->cents));
     jw_put_str(w, "reserved", amount_decimal(task_arena(t), reserved_of(v)));
     jw_put_int(w, "workers", v->workers);
@@ -202,13 +203,16 @@ const struct api_field api_run_fields[] = {
                       "recharge; queued and rate_limit: nothing is wrong"),
     {"question", API_TEXT, .most = INT32_MAX, .about = "what the AI was asked"},
     {"papers", API_INT, COUNT, .about = "in the run"},
-    {"finished", API_INT, COUNT, .about = "judged, failed or not judged so far"},
+    {"finished", API_INT, COUNT, .about = "judged, failed, not judged or withdrawn so far"},
     {"relevant", API_INT, COUNT, .about = "of those"},
     {"failed", API_INT, COUNT,
      .about = "of those: the AI gave no verdict, and nothing was charged"},
     {"not_judged", API_INT, COUNT,
      .about = "of those: they have neither title nor abstract, the AI was not asked, and nothing "
               "was charged"},
+    {"withdrawn", API_INT, COUNT,
+     .about = "of those: they had left the corpus when their turn came, the AI was not asked, and "
+              "nothing was charged"},
     {"cost", API_MONEY, .about = "charged so far"},
     {"estimate", API_MONEY, .about = "what it costs at most, as it was when it was submitted"},
     {"reserved", API_MONEY,

@@ -121,6 +121,12 @@ int judged_paper(struct task *t, const struct node *n, const void *opened,
 {
     const struct judged *j = opened;
     struct verdict v;
+    if (!packed.p) {
+        out->outcome = OUTCOME_FAILED;
+        out->withdrawn = true;
+        out->reason = STR("the paper is not in the corpus any more");
+        return 0;
+    }
     int err = j->state->question ? 0 : await_question(t, n, j);
     if (!err)
         err = judge_paper(t, n->judge, j->state->question, paper->doi, packed, hand, &v);

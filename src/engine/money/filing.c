@@ -46,7 +46,8 @@ static void take(struct arena *a, struct arena *scratch, const struct redis_repl
                                                  ? last_block
                                                  : str_dup(a, r.block_key),
                                 .outcome = r.outcome,
-                                .not_judged = r.not_judged};
+                                .not_judged = r.not_judged,
+                                .withdrawn = r.withdrawn};
 }
 
 static int take_all(struct task *t, const struct redis_reply *const *replies,
@@ -100,7 +101,7 @@ int filing_read(struct task *t, struct redis *r, int64_t uid, struct filing_pape
 static struct str class_of(const struct result *r)
 {
     if (r->outcome == OUTCOME_FAILED)
-        return r->not_judged ? STR("not_judged") : STR("failed");
+        return r->not_judged ? STR("not_judged") : r->withdrawn ? STR("withdrawn") : STR("failed");
     return r->outcome == OUTCOME_HIT ? STR("relevant") : STR("irrelevant");
 }
 

@@ -4,13 +4,21 @@
 
 #include "base/json.h"
 
+/* The member that has the words. */
+static const char *reason_name(const struct result *r)
+{
+    return r->outcome != OUTCOME_FAILED ? "reason"
+           : r->not_judged              ? "not_judged"
+           : r->withdrawn               ? "withdrawn"
+                                        : "error";
+}
+
 static void write_verdict(struct json_writer *w, const struct result *r)
 {
     jw_object(w);
-    bool failed = r->outcome == OUTCOME_FAILED;
-    if (!failed)
+    if (r->outcome != OUTCOME_FAILED)
         jw_put_bool(w, "relevant", r->outcome == OUTCOME_HIT);
-    jw_key(w, !failed ? STR("reason") : r->not_judged ? STR("not_judged") : STR("error"));
+    jw_key(w, str_of(reason_name(r)));
     jw_str(w, r->reason);
     if (r->simulated)
         jw_put_bool(w, "simulated", true);
@@ -43,10 +51,9 @@ static struct result of_json(struct str block_key, const struct json *verdict)
         r.outcome = relevant ? OUTCOME_HIT : OUTCOME_MISS;
     bool failed = r.outcome == OUTCOME_FAILED;
     r.not_judged = failed && json_get(verdict, "not_judged");
+    r.withdrawn = failed && !r.not_judged && json_get(verdict, "withdrawn");
     r.simulated = json_bool(json_get(verdict, "simulated"), &r.simulated) && r.simulated;
-    r.reason = json_str(json_get(verdict, !failed        ? "reason"
-                                          : r.not_judged ? "not_judged"
-                                                         : "error"));
+    r.reason = json_str(json_get(verdict, reason_name(&r)));
     if (!r.reason.p)
         r.reason = STR("");
     return r;

@@ -3,6 +3,7 @@
  *     {"ai_result": {"relevant": true, "reason": "…"}, "block_key": "meta:<Journal>:<Year>"}
  *     {"ai_result": {"error": "…"}, "block_key": "meta:<Journal>:<Year>"}
  *     {"ai_result": {"not_judged": "…"}, "block_key": "meta:<Journal>:<Year>"}
+ *     {"ai_result": {"withdrawn": "…"}, "block_key": "meta:<Journal>:<Year>"}
  *
  * A verdict of the simulated AI has a member "simulated": true beside its reason.
  *
@@ -19,8 +20,10 @@ struct result {
     struct str block_key;
     enum outcome outcome; /* a hit is "relevant" */
     bool simulated;       /* the verdict is of the simulated AI */
-    bool not_judged;      /* OUTCOME_FAILED, because there was nothing to judge (SCR-18) */
-    struct str reason;    /* or why it failed */
+    /* OUTCOME_FAILED, because there was nothing to judge (SCR-18), or because the paper had left
+     * the corpus when its turn came (SCR-1); not both: */
+    bool not_judged, withdrawn;
+    struct str reason; /* or why it failed */
 };
 
 void result_write(struct buf *out, const struct result *r);

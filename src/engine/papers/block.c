@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "engine/papers/block_private.h"
+#include "engine/papers/catalog_private.h"
 #include "engine/store/keys.h"
+#include "engine/store/scripts.h"
 #include "loop/backoff.h"
 
 #define POLL_MS       50  /* a task looks this often whether another node's build has ended */
@@ -64,15 +66,20 @@ static int settled(int err)
 
 struct str block_header(struct arena *a, struct block_version v)
 {
-    return str_printf(a, "%lld %lld", (long long)v.papers, (long long)v.digest);
+    return str_printf(a, "%lld %lld %lld %lld", (long long)v.papers, (long long)v.digest,
+                      (long long)v.as_of, (long long)v.changed);
 }
 
 bool block_header_read(struct str header, int64_t fields, struct block_version *out)
 {
     struct str rest = header;
-    struct block_version v;
+    struct block_version v = {.as_of = -1};
     if (!rest.p || !str_to_i64(str_cut(&rest, ' '), &v.papers) || !rest.p ||
-        !str_to_i64(rest, &v.digest))
+        !str_to_i64(str_cut(&rest, ' '), &v.digest))
+        return false;
+    /* One that was built before loads were numbered ends here. */
+    if (rest.p &&
+        (!str_to_i64(str_cut(&rest, ' '), &v.as_of) || !rest.p || !str_to_i64(rest, &v.changed)))
         return false;
     if (v.papers < 1 || v.papers != fields - 1)
         return false;
@@ -80,9 +87,18 @@ bool block_header_read(struct str header, int64_t fields, struct block_version *
     return true;
 }
 
-static bool same_version(struct block_version a, struct block_version b)
+bool block_same(struct block_version a, struct block_version b)
 {
     return a.papers == b.papers && a.digest == b.digest;
+}
+
+int block_confirm(struct task *t, struct blocks *b, struct str key, struct block_version v)
+{
+    struct arena *a = task_arena(t);
+    int64_t done; /* 0: it has been replaced or has gone meanwhile */
+    return settled(SCRIPT_NUMBER(t, b->redis, block_confirm, &done, .block = key,
+                                 .field = STR(BLOCK_HEADER), .papers = str_int(a, v.papers),
+                                 .digest = str_int(a, v.digest), .header = block_header(a, v)));
 }
 
 int block_read_problem(struct task *t, const struct redis_reply *r)
@@ -121,27 +137,33 @@ int blocks_look(struct task *t, struct blocks *b, const struct block_name *names
         look_add(&batch, key_block(task_arena(t), names[i].journal, names[i].year));
     int err = count ? redis_batch_run(&batch, &replies) : 0;
     for (size_t i = 0; !err && i < count; i++) {
-        struct block_version v;
+        struct block_version v, now = names[i].version;
         bool whole = false;
         err = look_read(t, replies + 2 * i, &whole, &v);
-        fresh[i] = whole && same_version(v, names[i].version);
+        fresh[i] = now.papers
+                       ? whole && block_same(v, now)
+                       : replies[2 * i + 1]->type == REDIS_INT && replies[2 * i + 1]->integer == 0;
+        if (!err && whole && fresh[i] && v.as_of < now.as_of)
+            err =
+                block_confirm(t, b, key_block(task_arena(t), names[i].journal, names[i].year), now);
     }
     return settled(err);
 }
 
 /* --- having one built --- */
 
-/* The row of corpus_block; zeros when there is none. */
-static int read_version(struct task *t, struct blocks *b, const struct block_job *j,
-                        struct block_version *out)
+int block_read_version(struct task *t, struct blocks *b, struct str journal, int64_t year,
+                       struct block_version *out)
 {
     struct sql_rows r;
     int err = sql_call(t, b->sql, &r,
-                       "SELECT papers, digest FROM corpus_block WHERE journal = ? AND year = ?",
-                       sql_text(j->journal), sql_int(j->year));
+                       "SELECT papers, digest, " CATALOG_LOAD ", load_no FROM corpus_block"
+                       " WHERE journal = ? AND year = ?",
+                       sql_text(journal), sql_int(year));
     if (!err)
-        *out = r.count ? (struct block_version){r.cells[0].i, r.cells[1].i}
-                       : (struct block_version){0};
+        *out = r.count
+                   ? (struct block_version){r.cells[0].i, r.cells[1].i, r.cells[2].i, r.cells[3].i}
+                   : (struct block_version){0};
     return err;
 }
 
@@ -151,7 +173,7 @@ static int look_again(struct task *t, struct blocks *b, const struct block_job *
 {
     if (j->want == BLOCK_ANEW)
         return 0;
-    int err = j->want == BLOCK_FRESH ? read_version(t, b, j, wanted) : 0;
+    int err = j->want == BLOCK_FRESH ? block_read_version(t, b, j->journal, j->year, wanted) : 0;
     if (err)
         return err;
     struct redis_batch batch;
@@ -164,7 +186,9 @@ static int look_again(struct task *t, struct blocks *b, const struct block_job *
     if (!err)
         err = look_read(t, replies, &whole, &found);
     if (!err)
-        *there = whole && (j->want == BLOCK_WHOLE || same_version(found, *wanted));
+        *there = whole && (j->want == BLOCK_WHOLE || block_same(found, *wanted));
+    if (!err && *there && j->want == BLOCK_FRESH && found.as_of < wanted->as_of)
+        err = block_confirm(t, b, j->key, *wanted);
     return err;
 }
 
@@ -176,7 +200,7 @@ static int build_locked(struct task *t, struct blocks *b, struct block_job *j, c
     if (err || there)
         return err;
     if (j->want != BLOCK_FRESH) /* for which look_again has read it, before the papers too */
-        err = read_version(t, b, j, &v);
+        err = block_read_version(t, b, j->journal, j->year, &v);
     if (!err)
         err = block_build(t, b, j, l, v);
     if (!err) {

@@ -10,6 +10,7 @@
 
 #define BATCH_PAPERS_MAX 256
 #define BATCH_BYTES_MAX  (1024 * 1024) /* one paper above it makes a batch of its own */
+#define NO_DIGEST        (-1)          /* of a block that changed while it was read */
 
 struct batch_paper {
     struct str doi, json, packed;
@@ -33,13 +34,12 @@ struct build {
 
 /* --- on a helper thread --- */
 
-static int pack_one(struct build *d, struct batch_paper *p)
+int block_pack(struct block_packer *p, struct arena *a, struct arena *scratch, struct str doi,
+               struct str json, struct str *packed)
 {
     struct paper paper;
-    int err = paper_read_json(&d->scratch, p->doi, p->json, &paper);
-    if (!err)
-        err = pack_put(d->packer->pack, &d->kept, paper_bibtex(&d->scratch, &paper), &p->packed);
-    return err;
+    int err = paper_read_json(scratch, doi, json, &paper);
+    return err ? err : pack_put(p->pack, a, paper_bibtex(scratch, &paper), packed);
 }
 
 /* Stops at the first paper that cannot be packed; d->count becomes its place. */
@@ -49,7 +49,8 @@ static void pack_batch(void *arg)
     struct arena_mark mark = arena_mark(&d->scratch);
     size_t i = 0;
     for (d->err = 0; i < d->count && !d->err; i++) {
-        d->err = pack_one(d, &d->batch[i]);
+        struct batch_paper *p = &d->batch[i];
+        d->err = block_pack(d->packer, &d->kept, &d->scratch, p->doi, p->json, &p->packed);
         arena_reset(&d->scratch, mark);
     }
     if (d->err)
@@ -157,7 +158,8 @@ static int commit(struct task *t, struct build *d, int64_t fields)
 }
 
 /* The header has the number of papers found, so the block is whole. corpus_block may differ while
- * papers are being loaded: then the block is out of date and the next refresh rebuilds it. */
+ * papers are being loaded: then the block is out of date, whatever corpus_block will say, and the
+ * next refresh rebuilds it. */
 static int finish(struct task *t, struct build *d, struct block_version v)
 {
     if (d->papers == 0) {
@@ -172,10 +174,17 @@ static int finish(struct task *t, struct build *d, struct block_version v)
             "%.*s was built with %lld papers, but table corpus_block says %lld: expected during "
             "\"millrace db init\", otherwise the tables were changed by hand",
             STR_ARG(d->job->key), (long long)d->papers, (long long)v.papers);
+    struct block_version now;
+    int err = block_read_version(t, d->blocks, d->job->journal, d->job->year, &now);
+    if (err)
+        return err;
+    if (!block_same(v, now))
+        v.digest = NO_DIGEST;
     v.papers = d->papers;
+    v.changed = now.changed;
     const struct str argv[] = {STR("HSET"), d->aside, STR(BLOCK_HEADER),
                                block_header(task_arena(t), v)};
-    int err = put_aside(t, d, 4, argv);
+    err = put_aside(t, d, 4, argv);
     return err ? err : commit(t, d, d->papers + 1);
 }
 

@@ -53,8 +53,9 @@ static inline void open_empty(struct task *t, struct node *n)
     open_node(t, n);
     check(redis_call(t, n->redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
     static const char *const tables[] = {"DELETE FROM paperinfo", "DELETE FROM corpus_block",
+                                         "DELETE FROM corpus_change", "DELETE FROM corpus_load",
                                          "DELETE FROM zstd_dictionary"};
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         check(sql_call(t, n->sql, NULL, tables[i]) == 0);
 }
 
@@ -87,7 +88,9 @@ static inline void add_paper(struct task *t, struct node *n, struct paper p)
 static inline void set_version(struct task *t, struct node *n, int64_t year, int64_t papers,
                                int64_t digest)
 {
-    check(sql_call(t, n->sql, NULL, "REPLACE INTO corpus_block VALUES (?, ?, ?, ?)",
+    check(sql_call(t, n->sql, NULL,
+                   "REPLACE INTO corpus_block (journal, year, papers, digest)"
+                   " VALUES (?, ?, ?, ?)",
                    sql_text(nature), sql_int(year), sql_int(papers), sql_int(digest)) == 0);
 }
 

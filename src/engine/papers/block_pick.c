@@ -8,6 +8,9 @@
 #define PICKED_AT_ONCE 2000 /* papers: more would fill the pipeline that all tasks share */
 #define ASKS_MAX       3    /* of a block that is damaged each time after it was built */
 
+#define MARKS_16       "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define LOOKED_AT_ONCE 64 /* papers, in one statement */
+
 enum { COMMANDS = 3 }; /* for each block */
 
 /* The papers wanted of one block: a run of an array that is sorted by block. */
@@ -132,6 +135,61 @@ static int pick(struct task *t, struct blocks *b, struct block_pick *wants, size
                    : 0;
 }
 
+/* --- papers that their blocks do not have --- */
+
+/* A row that cannot be packed is as good as none: the build of its block reports it. */
+static void take_row(struct task *t, struct block_packer *packer, const struct sql_value *row,
+                     struct block_pick *const *missing, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct arena *a = task_arena(t);
+        struct str packed;
+        if (str_eq(missing[i]->doi, row[0].s) &&
+            !block_pack(packer, a, a, row[0].s, row[1].s, &packed))
+            missing[i]->packed = packed;
+    }
+}
+
+/* count: at most LOOKED_AT_ONCE. */
+static int look_in_mysql(struct task *t, struct blocks *b, struct block_pick *const *missing,
+                         size_t count)
+{
+    struct sql_value argv[LOOKED_AT_ONCE];
+    struct sql_rows r;
+    for (size_t i = 0; i < LOOKED_AT_ONCE; i++)
+        argv[i] = i < count ? sql_text(missing[i]->doi) : sql_null(); /* which equals nothing */
+    _Static_assert(LOOKED_AT_ONCE == 64, "as many marks as papers");
+    int err = sql_argv(t, b->sql,
+                       "SELECT DOI, Bib FROM paperinfo WHERE DOI IN (" MARKS_16 "," MARKS_16
+                       "," MARKS_16 "," MARKS_16 ")",
+                       LOOKED_AT_ONCE, argv, &r);
+    if (!err && r.count && !b->dictionaries.answered)
+        err = blocks_learn(t, b);
+    if (err || !r.count)
+        return err;
+    struct block_packer *packer = block_packer_get(b);
+    for (size_t i = 0; i < r.count; i++)
+        take_row(t, packer, sql_row(&r, i), missing, count);
+    block_packer_put(b, packer);
+    return 0;
+}
+
+static int pick_missing(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
+{
+    struct block_pick *missing[LOOKED_AT_ONCE];
+    size_t n = 0;
+    int err = 0;
+    for (size_t i = 0; !err && i < count; i++) {
+        if (!wants[i].packed.p)
+            missing[n++] = &wants[i];
+        if (n == LOOKED_AT_ONCE || (n && i + 1 == count)) {
+            err = look_in_mysql(t, b, missing, n);
+            n = 0;
+        }
+    }
+    return err;
+}
+
 int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
 {
     int err = 0;
@@ -139,16 +197,16 @@ int blocks_pick_packed(struct task *t, struct blocks *b, struct block_pick *want
         wants[i].packed = STR_NULL;
     for (size_t at = 0; !err && at < count; at += PICKED_AT_ONCE)
         err = pick(t, b, wants + at, count - at < PICKED_AT_ONCE ? count - at : PICKED_AT_ONCE);
-    return err;
+    return err ? err : pick_missing(t, b, wants, count);
 }
 
 int blocks_pick(struct task *t, struct blocks *b, struct block_pick *wants, size_t count)
 {
-    int err = blocks_pick_packed(t, b, wants, count);
+    int err = blocks_pick_packed(t, b, wants, count), bad = 0;
     for (size_t i = 0; i < count; i++) {
         wants[i].bibtex = STR_NULL;
-        if (!err && wants[i].packed.p)
-            err = block_unpack(t, b, task_arena(t), wants[i].packed, &wants[i].bibtex);
+        if (!bad && wants[i].packed.p)
+            bad = block_unpack(t, b, task_arena(t), wants[i].packed, &wants[i].bibtex);
     }
-    return err;
+    return err ? err : bad;
 }

@@ -72,14 +72,29 @@ int64_t block_ttl_ms(struct loop *l);
 struct str block_header(struct arena *a, struct block_version v);
 /* fields: of the hash, with the header. False: the block is not whole. */
 bool block_header_read(struct str header, int64_t fields, struct block_version *out);
+/* Whether the papers are the same; if so, both tell of the same block. */
+bool block_same(struct block_version a, struct block_version b);
+/* The row of corpus_block, with the last load that has ended; zeros when there is none. */
+MUST_CHECK int block_read_version(struct task *t, struct blocks *b, struct str journal,
+                                  int64_t year, struct block_version *out);
+/* The header in Redis says what v does, if it is of the same papers. */
+MUST_CHECK int block_confirm(struct task *t, struct blocks *b, struct str key,
+                             struct block_version v);
 /* redis_verdict for reads: a key of another type is no block, so the block is missing. */
 MUST_CHECK int block_read_problem(struct task *t, const struct redis_reply *r);
+
+struct block_packer;
 
 /* block_build.c: reads, packs, fills the key aside and moves it into place. ERR_CONFLICT: the lock
  * was lost or the key aside is not whole, and nothing has changed. The caller removes the key
  * aside. ERR_NOT_FOUND: there are no papers, and no block any more. */
 MUST_CHECK int block_build(struct task *t, struct blocks *b, const struct block_job *j,
                            const struct lock *l, struct block_version v);
+
+/* Packs the paper of a row of paperinfo, in a. ERR_LIMIT: it is too large. ERR_PROTO: the JSON is
+ * none of a paper. */
+MUST_CHECK int block_pack(struct block_packer *p, struct arena *a, struct arena *scratch,
+                          struct str doi, struct str json, struct str *packed);
 
 /* block_dictionary.c. A packer is used by one thread at a time: every build has its own. */
 struct block_packer {

@@ -56,7 +56,8 @@ static void test_list(struct task *t, void *arg)
     set_version(t, &n, 2020, 5, 77);
     set_version(t, &n, 2021, 9, 78);
     bool all[5] = {false};
-    is_int(block_dois(t, n.blocks, nature, 2020, &dois, &count), 0, "the DOIs of a block");
+    is_int(block_dois(t, n.blocks, nature, 2020, BLOCK_NOW, &dois, &count), 0,
+           "the DOIs of a block");
     for (size_t i = 0; i < count; i++)
         if (dois[i].n == 6)
             all[dois[i].p[5] - '0'] = true;
@@ -64,18 +65,20 @@ static void test_list(struct task *t, void *arg)
        "it is built first, and has no others");
     struct str key = key_block(task_arena(t), nature, 2020);
     check(redis_call(t, n.redis, key, NULL, STR("HDEL"), key, STR("10.1/3")) == 0);
-    ok(block_dois(t, n.blocks, nature, 2020, &dois, &count) == 0 && count == 5,
+    ok(block_dois(t, n.blocks, nature, 2020, BLOCK_NOW, &dois, &count) == 0 && count == 5,
        "one that is damaged is built again");
-    is_int(block_dois(t, n.blocks, nature, 1999, &dois, &count), ERR_NOT_FOUND, "no such block");
+    is_int(block_dois(t, n.blocks, nature, 1999, BLOCK_NOW, &dois, &count), ERR_NOT_FOUND,
+           "no such block");
     struct str journals[450];
     for (size_t i = 0; i < 450; i++)
         journals[i] = i == 449 ? nature : str_printf(task_arena(t), "J%zu", i);
-    ok(blocks_list(t, n.blocks, journals, 450, 2020, 2020, &blocks, &count) == 0 && count == 1 &&
-           blocks[0].year == 2020 && blocks[0].version.papers == 5 &&
-           str_eq(blocks[0].journal, nature),
+    struct blocks_choice c = {journals, 450, 2020, 2020, BLOCK_NOW};
+    ok(blocks_list(t, n.blocks, &c, &blocks, &count) == 0 && count == 1 && blocks[0].year == 2020 &&
+           blocks[0].version.papers == 5 && str_eq(blocks[0].journal, nature),
        "blocks of many journals in some years");
-    ok(blocks_list(t, n.blocks, journals, 450, 1900, 2100, &blocks, &count) == 0 && count == 2,
-       "in more years");
+    c.year_from = 1900;
+    c.year_to = 2100;
+    ok(blocks_list(t, n.blocks, &c, &blocks, &count) == 0 && count == 2, "in more years");
     close_node(t, &n);
 }
 
@@ -270,8 +273,8 @@ static void test_look(struct task *t, void *arg)
     struct block_name *names = ARENA_ARRAY(task_arena(t), struct block_name, NAMES);
     bool *fresh = ARENA_ARRAY(task_arena(t), bool, NAMES);
     for (int i = 0; i < NAMES; i++) {
-        names[i] = (struct block_name){nature, 1000 + i, {1, i}};
-        struct str header = str_printf(task_arena(t), "1 %d", i);
+        names[i] = (struct block_name){nature, 1000 + i, {1, i, 0, 0}};
+        struct str header = str_printf(task_arena(t), "1 %d 0 0", i);
         if (i % 5 == 1) /* another digest */
             header = STR("1 5000");
         if (i % 5 == 2) /* not whole */

@@ -1,4 +1,4 @@
-#include "engine/papers/catalog.h"
+#include "engine/papers/catalog_private.h"
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -132,14 +132,24 @@ static int add_years_of(struct loading *l, struct str journal, struct str text)
     return 0;
 }
 
+/* With the load that they are of. One statement, so that the two agree; without any years it has
+ * one row, of NULLs and the load. */
 static int add_years(struct loading *l)
 {
     struct sql_rows r;
     int err = sql_call(l->task, l->sql, &r,
-                       "SELECT y.Name, y.YearNumberJson FROM contentlist_year_number y"
-                       " JOIN contentlist c ON c.Name = y.Name");
+                       "SELECT y.Name, y.YearNumberJson, l.load_no FROM"
+                       " (SELECT " CATALOG_LOAD " AS load_no) l LEFT JOIN"
+                       " (contentlist_year_number y JOIN contentlist c ON c.Name = y.Name)"
+                       " ON l.load_no IS NOT NULL");
+    if (err)
+        return err;
+    add_key(l, key_catalog, STR("hash"), 2);
+    add(&l->values, STR("load"));
+    add(&l->values, str_int(task_arena(l->task), r.cells[2].i));
     for (size_t i = 0; !err && i < r.count; i++)
-        err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s);
+        if (sql_row(&r, i)[0].s.p)
+            err = add_years_of(l, sql_row(&r, i)[0].s, sql_row(&r, i)[1].s);
     return err;
 }
 

@@ -1,8 +1,8 @@
 /* catalog.h -- what there is to choose from: tags, journals, prices, papers per year.
  *
- * Owns sys:tags:info, sys:tag_journals:*, sys:journals:* and contentlist_year_number:*. They have
- * no TTL. Loading replaces all of them in one step, so that a reader sees the old catalog or the
- * new one, and drops keys of tags and journals that are gone. */
+ * Owns sys:tags:info, sys:tag_journals:*, sys:journals:*, sys:catalog and
+ * contentlist_year_number:*. They have no TTL. Loading replaces all of them in one step, so that a
+ * reader sees the old catalog or the new one, and drops keys of tags and journals that are gone. */
 #ifndef ENGINE_PAPERS_CATALOG_H
 #define ENGINE_PAPERS_CATALOG_H
 
@@ -70,6 +70,8 @@ struct catalog_estimate_row {
 struct catalog_estimate {
     int64_t papers, cents;
     int64_t bare;                      /* likewise, of all */
+    int64_t load;                      /* the papers are those at the end of this load; 0: before
+                                        * loads were numbered (schema/0013_loads.sql) */
     struct catalog_estimate_row *rows; /* one for each journal, in the order of the choice */
 };
 /* What the chosen papers cost: one round trip for any number of journals. ERR_NOT_FOUND with

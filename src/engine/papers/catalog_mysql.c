@@ -10,10 +10,11 @@
 #define MARKS_64      MARKS_16 "," MARKS_16 "," MARKS_16 "," MARKS_16
 #define MARKS_256     MARKS_64 "," MARKS_64 "," MARKS_64 "," MARKS_64
 #define NAMES_AT_ONCE 256
+#define TRIES_MAX     3 /* while loads end between two statements */
 
 #define JOURNALS                                                                                   \
-    "SELECT c.Name, c.FullName, c.DataRange, c.UpdateDate, c.Price, y.YearNumberJson"              \
-    " FROM contentlist c LEFT JOIN contentlist_year_number y ON y.Name = c.Name"
+    "SELECT c.Name, c.FullName, c.DataRange, c.UpdateDate, c.Price, y.YearNumberJson,"             \
+    " " CATALOG_LOAD " FROM contentlist c LEFT JOIN contentlist_year_number y ON y.Name = c.Name"
 
 int catalog_mysql_tags(struct task *t, struct sql_pool *sql, struct catalog_tag **out,
                        size_t *count)
@@ -118,11 +119,12 @@ int catalog_mysql_journals(struct task *t, struct sql_pool *sql, const struct st
     return 0;
 }
 
-/* Puts the chosen journals into by_name. */
+/* Puts the chosen journals into by_name. ERR_CONFLICT: they are not all of one load. */
 static int read_chosen(struct task *t, struct sql_pool *sql, const struct catalog_choice *c,
-                       struct map *by_name)
+                       struct map *by_name, int64_t *load)
 {
     struct sql_value *argv = ARENA_ARRAY(task_arena(t), struct sql_value, NAMES_AT_ONCE);
+    *load = -1;
     for (size_t at = 0; at < c->journal_count; at += NAMES_AT_ONCE) {
         struct sql_rows r;
         put_names(argv, NAMES_AT_ONCE, c->journals + at, c->journal_count - at);
@@ -135,8 +137,21 @@ static int read_chosen(struct task *t, struct sql_pool *sql, const struct catalo
         }
         if (err)
             return err;
+        int64_t now = r.count ? r.cells[6].i : *load;
+        if (*load >= 0 && now != *load)
+            return task_fail(t, ERR_CONFLICT, "papers are being loaded: try again");
+        *load = now;
     }
     return 0;
+}
+
+static int read_one_load(struct task *t, struct sql_pool *sql, const struct catalog_choice *c,
+                         struct map *by_name, int64_t *load)
+{
+    int err = ERR_CONFLICT;
+    for (int i = 0; err == ERR_CONFLICT && i < TRIES_MAX; i++)
+        err = read_chosen(t, sql, c, by_name, load);
+    return err == ERR_CONFLICT ? ERR_UNAVAILABLE : err;
 }
 
 static int price_journal(struct task *t, const struct catalog_choice *c,
@@ -158,7 +173,7 @@ int catalog_mysql_price(struct task *t, struct sql_pool *sql, const struct catal
     struct map *by_name = map_new();
     struct catalog_estimate e = {0};
     e.rows = ARENA_ARRAY(task_arena(t), struct catalog_estimate_row, c->journal_count);
-    int err = read_chosen(t, sql, c, by_name);
+    int err = read_one_load(t, sql, c, by_name, &e.load);
     for (size_t i = 0; !err && i < c->journal_count; i++) {
         const struct catalog_journal *j = map_get(by_name, c->journals[i]);
         if (j) {

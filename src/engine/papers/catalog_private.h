@@ -7,6 +7,10 @@
 
 #include "engine/papers/catalog.h"
 
+/* The last load that ended, in any statement: it changes in one step with the numbers of years. */
+#define CATALOG_LOAD                                                                               \
+    "(SELECT COALESCE(MAX(load_no), 0) FROM corpus_load WHERE ended_at IS NOT NULL)"
+
 #define CATALOG_YEAR_MIN 1000
 #define CATALOG_YEAR_MAX 9999
 

@@ -8,8 +8,10 @@
 /* A range of more years than this is read with HGETALL, which is cheaper then. */
 #define YEARS_BY_NAME_MAX 20
 
-/* Not an error: Redis answers, but the catalog has not been loaded yet. */
+/* Not an error: Redis answers, but the catalog has not been loaded yet, or is replaced again and
+ * again. */
 #define NOT_LOADED 1
+#define TRIES_MAX  3 /* while the catalog is replaced between two commands */
 
 /* --- what both stores share --- */
 
@@ -276,11 +278,14 @@ static int64_t bare_of(const struct catalog_choice *c, const struct redis_reply 
     return years == 0 ? sum : -1;
 }
 
+/* Replies: the load, prices, whether there are any, papers without an abstract, the years of each
+ * journal, the load once more. */
 static int ask_for_price(struct task *t, struct redis *r, const struct catalog_choice *c,
                          bool *by_name, const struct redis_reply *const **replies)
 {
     struct redis_batch b;
     redis_batch_init(&b, t, r);
+    redis_batch_add(&b, key_catalog, STR("HGET"), key_catalog, STR("load"));
     hmget(&b, key_prices, c->journals, c->journal_count);
     redis_batch_add(&b, key_prices, STR("EXISTS"), key_prices);
     hmget(&b, key_bare, c->journals, c->journal_count);
@@ -291,25 +296,44 @@ static int ask_for_price(struct task *t, struct redis *r, const struct catalog_c
         argv[1] = key_year_numbers(task_arena(t), c->journals[i]);
         redis_batch_argv(&b, argv[1], years + 2, argv);
     }
+    redis_batch_add(&b, key_catalog, STR("HGET"), key_catalog, STR("load"));
     *by_name = years > 0;
     return run(&b, replies);
+}
+
+/* The commands are no transaction: between two of them the catalog may be replaced. All are of one
+ * load if the first says the same as the last. */
+static int ask_at_once(struct task *t, struct redis *r, const struct catalog_choice *c,
+                       bool *by_name, const struct redis_reply *const **replies, int64_t *load)
+{
+    for (int i = 0; i < TRIES_MAX; i++) {
+        int err = ask_for_price(t, r, c, by_name, replies);
+        if (err)
+            return err;
+        const struct redis_reply *first = (*replies)[0], *last = (*replies)[4 + c->journal_count];
+        if (first->type == REDIS_NIL || last->type == REDIS_NIL || !(*replies)[2]->integer)
+            return NOT_LOADED;
+        if (!str_to_i64(first->str, load))
+            return damaged(t, key_catalog);
+        if (str_eq(first->str, last->str))
+            return 0;
+    }
+    return NOT_LOADED;
 }
 
 static int redis_price(struct task *t, struct redis *r, const struct catalog_choice *c,
                        struct catalog_estimate *out, struct str *unknown)
 {
     const struct redis_reply *const *replies;
+    struct catalog_estimate e = {0};
     bool by_name;
-    int err = ask_for_price(t, r, c, &by_name, &replies);
+    int err = ask_at_once(t, r, c, &by_name, &replies, &e.load);
     if (err)
         return err;
-    if (!replies[1]->integer)
-        return NOT_LOADED;
-    struct catalog_estimate e = {0};
     e.rows = ARENA_ARRAY(task_arena(t), struct catalog_estimate_row, c->journal_count);
     for (size_t i = 0; !err && i < c->journal_count; i++) {
         struct catalog_estimate_row *row = &e.rows[i];
-        const struct redis_reply *price = replies[0]->items[i];
+        const struct redis_reply *price = replies[1]->items[i];
         int years = 0;
         row->journal = c->journals[i];
         if (price->type == REDIS_NIL) {
@@ -318,8 +342,8 @@ static int redis_price(struct task *t, struct redis *r, const struct catalog_cho
         }
         err = read_price(t, row->journal, price->str, &row->price);
         if (!err)
-            err = papers_of(t, c, by_name, replies[i + 3], &row->papers, &years);
-        row->bare = bare_of(c, replies[2]->items[i], years);
+            err = papers_of(t, c, by_name, replies[i + 4], &row->papers, &years);
+        row->bare = bare_of(c, replies[3]->items[i], years);
         if (!err)
             err = catalog_add_up(t, &e, row);
     }

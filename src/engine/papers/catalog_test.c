@@ -405,14 +405,41 @@ static void test_round_trips(struct task *t, struct world *w)
     int64_t commands = redis_count("millrace_redis_commands_total");
     price_text(t, &w->hot, (struct catalog_choice){names, ODD, 2010, 2025}, &degraded);
     is_int(redis_count("millrace_redis_writes_total") - writes, 1, "one round trip for a price");
-    is_int(redis_count("millrace_redis_commands_total") - commands, ODD + 3,
-           "a command a journal, and three for all");
+    is_int(redis_count("millrace_redis_commands_total") - commands, ODD + 5,
+           "a command a journal, and five for all");
     writes = redis_count("millrace_redis_writes_total");
     journals_text(t, &w->hot, (struct question){0}, false, &degraded);
     is_int(redis_count("millrace_redis_writes_total") - writes, 2, "two for journals");
     writes = redis_count("millrace_redis_writes_total");
     tags_text(t, &w->hot, &degraded);
     is_int(redis_count("millrace_redis_writes_total") - writes, 2, "two for tags");
+}
+
+static int64_t load_of(struct task *t, const struct catalog *c)
+{
+    struct str name = str_of(odd[0]), unknown;
+    struct catalog_estimate e;
+    bool degraded;
+    check(catalog_price(t, c, &(struct catalog_choice){&name, 1, 2010, 2025}, &e, &unknown,
+                        &degraded) == 0);
+    return e.load;
+}
+
+/* A price says which load it is of. */
+static void test_load(struct task *t, struct world *w)
+{
+    ok(load_of(t, &w->hot) == 0 && load_of(t, &w->cold) == 0, "before loads were numbered");
+    sql(t, w,
+        "INSERT INTO corpus_load (load_no, begun_at, ended_at)"
+        " VALUES (6, NOW(), NOW()), (7, NOW(), NOW()), (8, NOW(), NULL)");
+    is_int(load_of(t, &w->cold), 7, "MySQL: the last that has ended");
+    is_int(load_of(t, &w->hot), 0, "Redis: that of its numbers of papers");
+    load(t, w);
+    is_int(load_of(t, &w->hot), 7, "until it is loaded again");
+    sql(t, w, "UPDATE corpus_load SET ended_at = NOW() WHERE load_no = 8");
+    say(t, w, STR("DEL"), key_catalog);
+    is_int(load_of(t, &w->hot), 8, "a catalog that says nothing of it is none");
+    sql(t, w, "DELETE FROM corpus_load");
 }
 
 static void test_many(struct task *t, struct world *w)
@@ -591,9 +618,9 @@ static void test_trust(struct task *t, struct world *w)
 static void run(struct task *t, void *arg)
 {
     static void (*const tests[])(struct task * t, struct world * w) = {
-        test_tags,        test_all_journals, test_match,        test_price,    test_overflow,
-        test_round_trips, test_many,         test_not_loaded,   test_vanished, test_removed_tag,
-        test_damage,      test_trust,        test_without_redis};
+        test_tags,        test_all_journals, test_match, test_price,        test_overflow,
+        test_round_trips, test_load,         test_many,  test_not_loaded,   test_vanished,
+        test_removed_tag, test_damage,       test_trust, test_without_redis};
     (void)arg;
     struct world w;
     struct schema_report r;

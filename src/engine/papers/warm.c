@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "engine/papers/catalog_private.h"
 #include "loop/loop.h"
 
 #define LOOK_AT_ONCE 500 /* blocks in one round trip */
@@ -39,7 +40,7 @@ static void fill_one(struct task *t, struct filling *f, size_t i)
         remember(f, t, err);
         return;
     }
-    p->blocks_ready++;
+    p->blocks_ready += n->version.papers > 0;
     p->papers_ready += n->version.papers;
     p->blocks_built += built;
     p->papers_built += built ? n->version.papers : 0;
@@ -58,22 +59,25 @@ static void fill_some(struct task *t, void *arg)
     }
 }
 
+/* Also those that have no papers any more: Redis may still have them. */
 static int list_blocks(struct task *t, const struct warm_options *o, struct warm_progress *p,
-                       struct block_name **out)
+                       struct block_name **out, size_t *count)
 {
     struct sql_rows r;
     int err = sql_call(t, o->sql, &r,
-                       "SELECT journal, year, papers, digest FROM corpus_block WHERE papers > 0"
-                       " ORDER BY journal, year");
+                       "SELECT journal, year, papers, digest, " CATALOG_LOAD ", load_no"
+                       " FROM corpus_block ORDER BY journal, year");
     if (err)
         return err;
     struct block_name *names = ARENA_ARRAY(task_arena(t), struct block_name, r.count);
     for (size_t i = 0; i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
-        names[i] = (struct block_name){row[0].s, row[1].i, {row[2].i, row[3].i}};
+        names[i] =
+            (struct block_name){row[0].s, row[1].i, {row[2].i, row[3].i, row[4].i, row[5].i}};
         p->papers += row[2].i;
+        p->blocks += row[2].i > 0;
     }
-    p->blocks = (int64_t)r.count;
+    *count = r.count;
     *out = names;
     return 0;
 }
@@ -88,7 +92,7 @@ static int find_stale(struct task *t, struct filling *f, bool *fresh)
         if (err)
             return err;
         for (size_t j = i; j < i + n; j++) {
-            f->progress->blocks_ready += fresh[j];
+            f->progress->blocks_ready += fresh[j] && f->names[j].version.papers > 0;
             f->progress->papers_ready += fresh[j] ? f->names[j].version.papers : 0;
         }
     }
@@ -98,10 +102,11 @@ static int find_stale(struct task *t, struct filling *f, bool *fresh)
 static int fill_blocks(struct task *t, const struct warm_options *o, struct warm_progress *p)
 {
     struct block_name *names;
-    int err = list_blocks(t, o, p, &names);
+    size_t count;
+    int err = list_blocks(t, o, p, &names, &count);
     if (err)
         return err;
-    struct filling f = {.options = o, .progress = p, .names = names, .count = (size_t)p->blocks};
+    struct filling f = {.options = o, .progress = p, .names = names, .count = count};
     bool *fresh = ARENA_ARRAY(task_arena(t), bool, f.count + 1);
     f.fresh = fresh;
     if (!o->rebuild_all)

@@ -215,13 +215,13 @@ static int read_away(struct task *t, const struct history *h, int64_t uid, const
     return err;
 }
 
-static int count_not_judged(struct task *t, const struct history *h, struct history_page *page)
+static int count_unjudged(struct task *t, const struct history *h, struct history_page *page)
 {
     int err = 0;
     for (size_t i = 0; !err && i < page->count; i++) {
         struct run_row *row = &page->runs[i];
-        err = run_count_not_judged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
-                                   row->archived, row->failed, &row->not_judged);
+        err = run_count_unjudged(t, h->redis, h->sql, (struct run_id){row->uid, row->qid},
+                                 row->archived, row->failed, &row->unjudged);
     }
     return err;
 }
@@ -240,7 +240,7 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
     if (!err)
         err = run_live(t, h->redis, out->runs, out->count);
     if (!err)
-        err = count_not_judged(t, h, out);
+        err = count_unjudged(t, h, out);
     if (!err_may_pass(err))
         return err;
     *out = (struct history_page){.degraded = true};
@@ -248,5 +248,5 @@ int history_list(struct task *t, const struct history *h, int64_t uid, struct st
     if (!err_may_pass(err) || !cache_trusts_redis(h->cache))
         return err;
     err = read_away(t, h, uid, start, limit, out);
-    return err ? err : count_not_judged(t, h, out);
+    return err ? err : count_unjudged(t, h, out);
 }

@@ -12,7 +12,7 @@
 
 static struct runs runs_of(struct node *n)
 {
-    return (struct runs){n->redis, n->sql, n->cache, n->ledger, NULL};
+    return (struct runs){n->redis, n->sql, n->cache, n->ledger, NULL, NULL};
 }
 
 static int64_t now_ms(struct task *t)

@@ -86,7 +86,7 @@ struct run_view run_row_view(struct task *t, const struct run_row *row)
                              .finished = row->finished,
                              .relevant = row->relevant,
                              .failed = row->failed,
-                             .not_judged = row->not_judged,
+                             .unjudged = row->unjudged,
                              .simulated = row->simulated,
                              .cents = row->cents,
                              .ceiling = run_row_ceiling(t, row),

@@ -13,8 +13,8 @@ struct run_row {
     struct str original_query_id;
     bool is_distillation;
     int64_t papers, finished, relevant, failed, cents;
-    int64_t ceiling;    /* cents; -1: the row has none, see run_row_ceiling */
-    int64_t not_judged; /* of those that failed; where run_count_not_judged was asked */
+    int64_t ceiling;              /* cents; -1: the row has none, see run_row_ceiling */
+    struct run_unjudged unjudged; /* of those that failed; where run_count_unjudged was asked */
     bool archived;
     bool simulated; /* some verdicts are */
 };
@@ -47,9 +47,10 @@ MUST_CHECK int run_row_find(struct task *t, struct sql_pool *sql, struct run_id 
 /* The same with its lock, in a transaction. */
 MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
 
-/* not_judged.c: how many of the failed papers there was nothing to judge of. */
-MUST_CHECK int run_count_not_judged(struct task *t, struct redis *redis, struct sql_pool *sql,
-                                    struct run_id id, bool archived, int64_t failed, int64_t *out);
+/* not_judged.c: how many of the failed papers the AI was not asked about. */
+MUST_CHECK int run_count_unjudged(struct task *t, struct redis *redis, struct sql_pool *sql,
+                                  struct run_id id, bool archived, int64_t failed,
+                                  struct run_unjudged *out);
 
 /* The run waits for workers in the queue, unless it has them; not works: it leaves the queue.
  * created: as the status has it, ms. Idempotent. */

@@ -256,7 +256,7 @@ int run_progress(struct task *t, const struct runs *r, struct run_id id, struct 
     v->workers = count_workers(replies[1], id.qid);
     if (v->counted == v->failed)
         return 0;
-    err = run_count_not_judged(t, r->redis, r->sql, id, false, v->failed, &v->not_judged);
+    err = run_count_unjudged(t, r->redis, r->sql, id, false, v->failed, &v->unjudged);
     if (!err)
         v->counted = v->failed;
     return err;
@@ -268,7 +268,7 @@ static int read_row(struct task *t, const struct runs *r, struct run_id id, stru
 {
     int err = run_row_find(t, r->sql, id, row);
     if (!err && row->archived)
-        err = run_count_not_judged(t, r->redis, r->sql, id, true, row->failed, &row->not_judged);
+        err = run_count_unjudged(t, r->redis, r->sql, id, true, row->failed, &row->unjudged);
     *away = err_may_pass(err) && cache_trusts_redis(r->cache);
     return *away ? run_row_away(t, r->redis, id, row) : err;
 }

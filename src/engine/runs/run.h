@@ -102,17 +102,23 @@ MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_i
 MUST_CHECK int run_check_funds(struct task *t, const struct runs *r, struct run_id id,
                                enum run_event e);
 
+/* Papers that are failures to money and progress, but were not asked about. */
+struct run_unjudged {
+    int64_t not_judged; /* there was nothing to judge */
+    int64_t withdrawn;  /* they had left the corpus */
+};
+
 struct run_view {
     enum run_state state;
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
     bool owed; /* state is ahead of the row: owed.h */
     int64_t papers, finished, relevant, failed, cents;
-    int64_t ceiling;    /* cents that it costs at most */
-    int64_t not_judged; /* of those that failed: there was nothing to judge */
-    int64_t counted;    /* what failed was when not_judged was counted */
-    bool simulated;     /* some of its verdicts are of the simulated AI */
-    int64_t workers;    /* now, over all nodes */
+    int64_t ceiling;              /* cents that it costs at most */
+    struct run_unjudged unjudged; /* of those that failed */
+    int64_t counted;              /* what failed was when unjudged was counted */
+    bool simulated;               /* some of its verdicts are of the simulated AI */
+    int64_t workers;              /* now, over all nodes */
     int64_t created_ms, started_ms, ended_ms;
     /* engine/watch/standing.h fills these in: */
     struct reason why; /* it does not move, or paused itself */

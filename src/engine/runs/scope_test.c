@@ -65,12 +65,13 @@ static void test_judges(struct task *t, void *arg)
 }
 
 /* A failure to money, and no verdict. */
-static void skip(struct task *t, struct node *n, struct run_id id, int i)
+static void skip(struct task *t, struct node *n, struct run_id id, int i, bool withdrawn)
 {
     struct charge c = verdict_of(t, id, i, 'f');
     struct result r = {.block_key = key_block(task_arena(t), STR("Zoo"), 2000),
                        .outcome = OUTCOME_FAILED,
-                       .not_judged = true,
+                       .not_judged = !withdrawn,
+                       .withdrawn = withdrawn,
                        .reason = STR("nothing there")};
     struct buf json;
     buf_init(&json);
@@ -80,11 +81,16 @@ static void skip(struct task *t, struct node *n, struct run_id id, int i)
     check(pay(t, n, c) == CHARGE_DONE);
 }
 
+static struct run_unjudged unjudged(struct task *t, struct node *n, struct run_id id, bool archived)
+{
+    struct run_unjudged count;
+    check(run_count_unjudged(t, n->redis, n->sql, id, archived, 1000, &count) == 0);
+    return count;
+}
+
 static int64_t not_judged(struct task *t, struct node *n, struct run_id id, bool archived)
 {
-    int64_t count;
-    check(run_count_not_judged(t, n->redis, n->sql, id, archived, 1000, &count) == 0);
-    return count;
+    return unjudged(t, n, id, archived).not_judged;
 }
 
 static void test_not_judged(struct task *t, void *arg)
@@ -96,7 +102,7 @@ static void test_not_judged(struct task *t, void *arg)
     judge_all(t, &n, id, 1, "nrfrf");
     is_int(not_judged(t, &n, id, false), 0, "failures are no such papers");
     for (int i = 100; i < 750; i++)
-        skip(t, &n, id, i);
+        skip(t, &n, id, i, false);
     is_int(not_judged(t, &n, id, false), 650, "those with nothing to judge are counted");
     judge(t, &n, id, 100, 'r');
     is_int(not_judged(t, &n, id, false), 649, "until one has a verdict");
@@ -106,13 +112,23 @@ static void test_not_judged(struct task *t, void *arg)
     check(results_find(t, &r, id, doi_of(t, 101), &row, &degraded) == 0);
     ok(row.result.not_judged && row.result.outcome == OUTCOME_FAILED, "its result says so");
     is_str(row.result.reason, STR("nothing there"), "and why");
+    skip(t, &n, id, 902, true);
+    struct run_unjudged now = unjudged(t, &n, id, false);
+    ok(now.not_judged == 649 && now.withdrawn == 1, "papers that left the corpus are others");
+    check(results_find(t, &r, id, doi_of(t, 902), &row, &degraded) == 0);
+    ok(row.result.withdrawn && !row.result.not_judged && row.result.outcome == OUTCOME_FAILED,
+       "their results say so");
     check(sql_call(t, n.sql, NULL,
                    "INSERT INTO search_result (uid, query_id, doi, block_key, relevant, ai_result)"
                    " VALUES (1, ?, 'a', 'meta:Zoo:2000', NULL, '{\"not_judged\":\"x\"}'),"
                    " (1, ?, 'b', 'meta:Zoo:2000', NULL, '{\"error\":\"not_judged\"}'),"
-                   " (1, ?, 'c', 'meta:Zoo:2000', NULL, NULL)",
-                   sql_text(id.qid), sql_text(id.qid), sql_text(id.qid)) == 0);
-    is_int(not_judged(t, &n, id, true), 1, "also in the archive");
+                   " (1, ?, 'c', 'meta:Zoo:2000', NULL, NULL),"
+                   " (1, ?, 'd', 'meta:Zoo:2000', NULL, '{\"withdrawn\":\"x\"}')",
+                   sql_text(id.qid), sql_text(id.qid), sql_text(id.qid), sql_text(id.qid)) == 0);
+    now = unjudged(t, &n, id, true);
+    ok(now.not_judged == 1 && now.withdrawn == 1, "both also in the archive");
+    check(run_count_unjudged(t, n.redis, n.sql, id, true, 1, &now) == 0);
+    ok(now.not_judged == 1 && now.withdrawn == 0, "never more than have failed");
     close_node(t, &n);
 }
 

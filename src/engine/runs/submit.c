@@ -280,6 +280,7 @@ static struct str params_of(struct task *t, const struct run_wish *w,
     jw_put_int(&j, "year_to", w->choice.year_to);
     if (e->bare >= 0)
         jw_put_int(&j, "without_abstract", e->bare);
+    jw_put_int(&j, "load", e->load);
     scope_put_judge(&j, judge);
     run_put_journals(&j, e->rows, w->choice.journal_count);
     return jw_finish(&j, task_arena(t));

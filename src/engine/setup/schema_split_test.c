@@ -81,6 +81,7 @@ static bool is_repeatable(struct str statement)
     return schema_created_table(statement).p ||
            str_starts(statement, STR("DROP TABLE IF EXISTS ")) ||
            str_starts(statement, STR("INSERT IGNORE INTO ")) ||
+           str_starts(statement, STR("REPLACE INTO ")) ||
            str_starts(statement, STR("RENAME TABLE ")) ||
            /* schema.c passes over an index or a column that exists */
            str_starts(statement, STR("CREATE INDEX ")) ||

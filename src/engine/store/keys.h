@@ -12,6 +12,7 @@
 extern const struct str key_tags;     /* hash: tag -> type */
 extern const struct str key_journals; /* hash: journal -> {"FullName", "DataRange", "UpdateDate"} */
 extern const struct str key_prices;   /* hash: journal -> points */
+extern const struct str key_catalog;  /* hash: "load" -> the load whose years it shows */
 extern const struct str key_catalog_lock; /* string: token of its loader, 10 s */
 struct str key_tag_journals(struct arena *a, struct str tag);     /* set: journals */
 struct str key_year_numbers(struct arena *a, struct str journal); /* hash: year -> papers */

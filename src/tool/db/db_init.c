@@ -21,15 +21,18 @@ static const char about[] =
     "  DIR/APIKey/*.txt                                one key per line\n"
     "\n"
     "Run it again whenever the folder has changed, or after an interruption: unchanged files\n"
-    "are not read, and only differences are written. Papers that are no longer in the folder\n"
-    "stay, because results refer to them. For a running server, run \"millrace db warm\"\n"
-    "afterwards.\n"
+    "are not read, and only differences are written. For a running server, run \"millrace db\n"
+    "warm\" afterwards. Runs that were submitted before go on over the papers that there were.\n"
+    "\n"
+    "Papers that are no longer in the folder stay, and are counted. With --prune they leave the\n"
+    "corpus: later runs do not find them, runs that were submitted before record them as\n"
+    "withdrawn, free of charge, and results that there are stay, without title and text.\n"
     "\n"
     "Exit status: 0 all files were read; 1 some were not, or the command failed.";
 
 struct options {
     const char *data, *config, *report;
-    bool all;
+    bool all, prune;
 };
 
 struct step {
@@ -40,7 +43,11 @@ struct step {
 static int make_tables(struct task *t, struct init *in)
 {
     struct schema_report r;
-    return schema_migrate(t, in->db->sql, &r);
+    int err = schema_migrate(t, in->db->sql, &r);
+    if (!err)
+        err = init_load_begin(t, in);
+    in->report->totals.load = in->load;
+    return err;
 }
 
 static const struct step steps[] = {
@@ -87,13 +94,18 @@ static int init(struct task *t, struct db *d)
     struct arena a;
     const char *why;
     arena_init(&a);
-    struct init in = {.db = d, .report = init_report_new()};
+    struct init in = {.db = d, .report = init_report_new(), .prune = o->prune};
     int64_t begun = loop_now_us(task_loop(t));
     int status = 1;
     if (init_folder_read(&a, o->data, in.report, &in.folder, &why))
         fprintf(stderr, "millrace db init: %s\n", why);
+    else if (o->prune && in.folder.file_count == 0)
+        fprintf(stderr,
+                "millrace db init: %s/Data has no .bib file, so --prune would withdraw all papers; "
+                "nothing was changed\n",
+                o->data);
     else
-        status = run_steps(t, &in);
+        status = init_load_alone(t, &in, run_steps);
     in.report->totals.seconds = (double)(loop_now_us(task_loop(t)) - begun) / 1e6;
     if (status == 0)
         status = finish(&in, o);
@@ -108,6 +120,7 @@ int db_init_main(int argc, char **argv)
     const struct opt opts[] = {
         {"data", "DIR", "the folder to load", .text = &o.data, .needed = true},
         {"report", "FILE", "also write the report to FILE, as JSON", .text = &o.report},
+        {"prune", NULL, "withdraw papers that are not in the folder any more", .flag = &o.prune},
         {"all", NULL, "list every journal, not only the first", .flag = &o.all},
         OPT_CONFIG(&o.config),
     };

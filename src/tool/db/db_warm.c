@@ -147,7 +147,7 @@ static int verify_all(struct task *t, struct sql_pool *sql, struct verifying *v)
                        " ORDER BY journal, year");
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
-        struct block_name n = {row[0].s, row[1].i, {row[2].i, row[3].i}};
+        struct block_name n = {row[0].s, row[1].i, {.papers = row[2].i, .digest = row[3].i}};
         struct task_scope s = task_scope(t);
         err = verify_block(t, v, &n);
         task_scope_end(t, s);

@@ -1,14 +1,16 @@
 /* init.h -- `millrace db init --data DIR`, in the order it happens.
  *
  *   0. check: folder, tables of journals and tags, and keys are read; nothing is changed
- *   1. schema: engine/setup/schema.h
+ *   1. schema: engine/setup/schema.h; then the load gets its number (init_load.c)
  *   2. keys: every .txt of APIKey/ into api_list
  *   3. journals and papers: InfoList.Paper.csv into contentlist, every .bib of Data/<Journal>/ into
- *      paperinfo, corpus_block, corpus_file; then contentlist_year_number and a dictionary
+ *      paperinfo, corpus_block, corpus_change, corpus_file; papers that left the folder are
+ *      counted, or withdrawn (init_left.c); then contentlist_year_number, which ends the load, and
+ *      a dictionary
  *   4. tags: InfoList.Tag.csv and InfoList.PaperWithTag.csv into info_tag, info_paper_with_tag
  *
  * Every step is idempotent: existing rows are left alone, and rows that are no longer in the folder
- * stay, because results refer to them. Tags alone are synchronised. */
+ * stay, unless --prune is given. Tags alone are synchronised. */
 #ifndef TOOL_DB_INIT_H
 #define TOOL_DB_INIT_H
 
@@ -81,6 +83,8 @@ MUST_CHECK int init_to_utf8(struct arena *a, struct init_report *r, const char *
 
 struct init {
     struct db *db;
+    int64_t load; /* its number */
+    bool prune;   /* papers that are not in the folder any more leave the corpus */
     struct init_folder folder;
     struct init_report *report;
     struct progress progress;
@@ -91,6 +95,14 @@ bool init_is_bare(struct arena *a, struct bibtex *reader, const struct paper *p)
 
 /* Adds to out what a statement with one column of text selects. */
 MUST_CHECK int init_read_set(struct task *t, struct sql *c, const char *select, struct map *out);
+
+/* Runs body while no other load goes on. Its exit status, or 1 after reporting why not. */
+int init_load_alone(struct task *t, struct init *in, int (*body)(struct task *t, struct init *in));
+MUST_CHECK int init_load_begin(struct task *t, struct init *in); /* takes the next number */
+/* In every transaction of a load, first. ERR_BUSY: a later one has begun. */
+MUST_CHECK int init_load_check(struct task *t, struct sql *c, int64_t load);
+/* In the transaction that writes contentlist_year_number: the catalog and its load agree. */
+MUST_CHECK int init_load_end(struct task *t, struct sql *c, int64_t load);
 
 MUST_CHECK int init_keys(struct task *t, struct init *in);
 MUST_CHECK int init_journals(struct task *t, struct init *in); /* contentlist */

@@ -27,16 +27,10 @@ struct str init_file_key(struct arena *a, struct str journal, struct str name)
     return str_printf(a, "%.*s/%.*s", STR_ARG(journal), STR_ARG(name)); /* no name has a '/' */
 }
 
-/* How the numbers of a block change. */
-struct change {
-    struct str journal;
-    int64_t year, papers, digest, bare;
-};
-
 struct storing {
     struct init_batch *batch;
-    const struct map *files;
-    struct map *changes; /* block -> struct change */
+    const struct init_store *store;
+    struct init_changes changes;
     struct bibtex *reader;
 };
 
@@ -61,26 +55,30 @@ static enum init_outcome judge(struct task *t, const struct storing *s, struct i
     if (same_place(&mine->paper, stored))
         return paper_digest(stored) == mine->digest ? INIT_UNCHANGED : INIT_UPDATED;
     struct str owner = init_file_key(task_arena(t), stored->journal, stored->file);
-    if (map_get(s->files, owner) && comes_first(stored, &mine->paper))
-        return INIT_DUPLICATE;
-    return INIT_UPDATED;
+    const struct str *left = s->store->left ? map_get(s->store->left, stored->doi) : NULL;
+    bool has_it = map_get(s->store->files, owner) && !(left && str_eq(*left, owner));
+    return has_it && comes_first(stored, &mine->paper) ? INIT_DUPLICATE : INIT_UPDATED;
 }
 
-static void note_change(struct task *t, struct storing *s, const struct paper *p, int64_t papers,
-                        int64_t digest, int64_t bare)
+static bool same_block(const struct paper *a, const struct paper *b)
 {
-    struct arena *a = task_arena(t);
-    struct str name = str_printf(a, "%.*s/%lld", STR_ARG(p->journal), (long long)p->year);
-    struct change *c = map_get(s->changes, name);
-    if (!c) {
-        c = ARENA_NEW(a, struct change);
-        c->journal = p->journal;
-        c->year = p->year;
-        map_set(s->changes, name, c);
-    }
-    c->papers += papers;
-    c->digest ^= digest;
-    c->bare += bare;
+    return a->year == b->year && str_eq(a->journal, b->journal);
+}
+
+static struct init_fact fact_of(const struct init_paper *p)
+{
+    return (struct init_fact){p->paper.doi, p->paper.journal, p->paper.year, p->digest, p->bare};
+}
+
+/* What replacing one paper by the other changes. */
+static void note_update(struct task *t, struct storing *s, const struct paper *stored,
+                        const struct init_paper *mine)
+{
+    struct init_fact old = init_fact_of(task_arena(t), s->reader, stored), new = fact_of(mine);
+    bool stays = same_block(stored, &mine->paper);
+    (stays ? init_changes_text : init_changes_add)(t, &s->changes, &old, -1);
+    (stays ? init_changes_text : init_changes_add)(t, &s->changes, &new, 1);
+    s->changes.changed++;
 }
 
 /* --- the steps of the transaction --- */
@@ -141,8 +139,7 @@ static int judge_all(struct task *t, struct sql *c, struct storing *s)
         check(p);
         p->outcome = judge(t, s, p, &stored);
         if (p->outcome == INIT_UPDATED)
-            note_change(t, s, &stored, -1, paper_digest(&stored),
-                        -(int64_t)init_is_bare(task_arena(t), s->reader, &stored));
+            note_update(t, s, &stored, p);
     }
     map_free(mine);
     return err;
@@ -160,93 +157,66 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
         cells[n * 2] = sql_text(p->paper.doi);
         cells[n * 2 + 1] = sql_text(p->json);
         n++;
-        note_change(t, s, &p->paper, 1, p->digest, p->bare);
+        if (p->outcome == INIT_STORED) {
+            struct init_fact fact = fact_of(p);
+            init_changes_add(t, &s->changes, &fact, 1);
+            s->changes.added++;
+        }
     }
     return sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES",
                     "ON DUPLICATE KEY UPDATE Bib = VALUES(Bib)", 2, n, cells, NULL);
 }
 
-static int write_changes(struct task *t, struct sql *c, struct storing *s)
+/* How many papers have left a file is not known until all of it has been compared (init_left.c);
+ * but if its journal is new, none can have. */
+static int write_done(struct task *t, struct sql *c, const struct storing *s)
 {
-    size_t n = 0, at = 0;
-    struct str name;
-    void *v;
-    bool shrunk = false;
-    size_t most = map_count(s->changes) + 1;
-    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, most * 4);
-    struct sql_value *bare = ARENA_ARRAY(task_arena(t), struct sql_value, most * 5);
-    while (map_next(s->changes, &at, &name, &v)) {
-        const struct change *d = v;
-        if (!d->papers && !d->digest)
-            continue; /* the same papers, now in another file */
-        shrunk = shrunk || d->papers < 0;
-        const struct sql_value row[] = {sql_text(d->journal), sql_int(d->year), sql_int(d->papers),
-                                        sql_int(d->digest)};
-        memcpy(bare + n * 5, row, sizeof row);
-        bare[n * 5 + 4] = sql_int(d->bare);
-        memcpy(cells + n++ * 4, row, sizeof row);
-    }
-    /* The same changes as below: a row that was of the block as it is stays so, and one of a block
-     * that was never counted does not become one. */
-    int err = sql_bulk(t, c, "INSERT INTO corpus_bare (journal, year, papers, digest, bare) VALUES",
-                       "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
-                       " digest = digest ^ VALUES(digest), bare = bare + VALUES(bare)",
-                       5, n, bare, NULL);
-    if (!err && shrunk)
-        err = sql_on(t, c, NULL, "DELETE FROM corpus_bare WHERE papers = 0");
-    if (!err)
-        err = sql_bulk(t, c, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES",
-                       "ON DUPLICATE KEY UPDATE papers = papers + VALUES(papers),"
-                       " digest = digest ^ VALUES(digest)",
-                       4, n, cells, NULL);
-    return err || !shrunk ? err : sql_on(t, c, NULL, "DELETE FROM corpus_block WHERE papers = 0");
-}
-
-static int write_done(struct task *t, struct sql *c, const struct init_batch *b)
-{
-    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, b->done_count * 5 + 1);
+    const struct init_batch *b = s->batch;
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, b->done_count * 6 + 1);
     for (size_t i = 0; i < b->done_count; i++) {
         const struct init_file *f = b->done[i].file;
-        const struct sql_value row[] = {sql_text(f->journal), sql_text(f->name), sql_int(f->bytes),
-                                        sql_int(f->changed_ns), sql_int(b->done[i].digest)};
-        memcpy(cells + i * 5, row, sizeof row);
+        bool is_new = !map_get(s->store->journals_before, f->journal);
+        const struct sql_value row[] = {
+            sql_text(f->journal),   sql_text(f->name),          sql_int(f->bytes),
+            sql_int(f->changed_ns), sql_int(b->done[i].digest), is_new ? sql_int(0) : sql_null()};
+        memcpy(cells + i * 6, row, sizeof row);
     }
-    return sql_bulk(t, c,
-                    "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest) VALUES",
-                    "ON DUPLICATE KEY UPDATE bytes = VALUES(bytes),"
-                    " changed_ns = VALUES(changed_ns), digest = VALUES(digest)",
-                    5, b->done_count, cells, NULL);
+    return sql_bulk(
+        t, c,
+        "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest, left_papers)"
+        " VALUES",
+        "ON DUPLICATE KEY UPDATE left_papers = CASE WHEN digest = VALUES(digest)"
+        " AND bytes = VALUES(bytes) THEN left_papers ELSE VALUES(left_papers) END,"
+        " bytes = VALUES(bytes), changed_ns = VALUES(changed_ns),"
+        " digest = VALUES(digest)",
+        6, b->done_count, cells, NULL);
 }
 
 /* Runs again after a deadlock, so it resets what it collects. */
 static int store(struct task *t, struct sql *c, void *arg)
 {
     struct storing *s = arg;
-    map_free(s->changes);
-    s->changes = map_new();
-    int err = s->batch->count ? judge_all(t, c, s) : 0;
+    init_changes_release(&s->changes);
+    init_changes_init(&s->changes);
+    int err = init_load_check(t, c, s->store->load);
+    if (!err && s->batch->count)
+        err = judge_all(t, c, s);
     if (!err)
         err = write_papers(t, c, s);
     if (!err)
-        err = write_changes(t, c, s);
-    return err ? err : write_done(t, c, s->batch);
+        err = init_changes_write(t, c, &s->changes, s->store->load);
+    return err ? err : write_done(t, c, s);
 }
 
 int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
-                     const struct map *files, struct map *blocks_changed)
+                     const struct init_store *o)
 {
-    struct storing s = {
-        .batch = b, .files = files, .changes = map_new(), .reader = bibtex_new(NULL, NULL)};
+    struct storing s = {.batch = b, .store = o, .reader = bibtex_new(NULL, NULL)};
+    init_changes_init(&s.changes);
     int err = sql_tx(t, sql, store, &s);
-    size_t at = 0;
-    struct str name;
-    void *v;
-    while (!err && map_next(s.changes, &at, &name, &v)) {
-        const struct change *d = v;
-        if (d->papers || d->digest)
-            map_add(blocks_changed, name);
-    }
-    map_free(s.changes);
+    if (!err)
+        init_changes_name(&s.changes, o->blocks_changed);
+    init_changes_release(&s.changes);
     bibtex_free(s.reader);
     return err;
 }

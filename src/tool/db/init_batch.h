@@ -5,7 +5,7 @@
 #ifndef TOOL_DB_INIT_BATCH_H
 #define TOOL_DB_INIT_BATCH_H
 
-#include "tool/db/init.h"
+#include "tool/db/init_change.h"
 
 #define INIT_BATCH_PAPERS 2000
 #define INIT_BATCH_BYTES  (8 << 20) /* of entries; one may be larger */
@@ -43,11 +43,20 @@ struct init_batch *init_batch_new(void);
 void init_batch_free(struct init_batch *b);
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest);
 
-/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done. Sets
- * every outcome. Adds the names of changed blocks to blocks_changed. */
-MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
-                                const struct map *files, struct map *blocks_changed);
+/* What is the same for all batches of a load. */
+struct init_store {
+    int64_t load;
+    const struct map *files;           /* keys of all files that are in the folder now */
+    const struct map *journals_before; /* names of those that had papers before this load */
+    const struct map
+        *left; /* DOI -> struct str, key of the file that owned it and has it no more */
+    struct map *blocks_changed; /* their names are added */
+};
 
-/* The key of a file in `files`: all that are in the folder now. */
+/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done. Sets
+ * every outcome. */
+MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
+                                const struct init_store *o);
+
 struct str init_file_key(struct arena *a, struct str journal, struct str name);
 #endif

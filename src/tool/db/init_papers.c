@@ -6,22 +6,21 @@
 
 #include "corpus/doi.h"
 #include "loop/sync.h"
-#include "tool/db/init_batch.h"
-#include "tool/db/init_seen.h"
+#include "tool/db/init_left.h"
 #include "tool/db/init_source.h"
 
 #define BATCHES_AHEAD 2
 #define YIELD_EACH    64 /* papers: the task that stores must get its turn */
 
-struct known_file { /* a row of corpus_file */
-    int64_t bytes, changed_ns, digest;
-};
-
 struct papers {
     struct init *init;
-    struct map *known;  /* file key -> struct known_file */
-    struct map *files;  /* file keys: all in the folder */
-    struct map *blocks; /* that were changed */
+    struct map *known;      /* file key -> struct init_known */
+    struct map *files;      /* file keys: all in the folder */
+    struct map *before;     /* journals that had papers before this load */
+    struct map *blocks;     /* that were changed */
+    struct init_read *read; /* NULL: nothing is compared */
+    struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
+    bool incomplete;        /* a file could not be read, or changed meanwhile */
     struct chan batches;
     struct init_batch *batch; /* being filled */
     struct init_seen seen;    /* DOIs of the file being read */
@@ -37,28 +36,40 @@ static int read_known(struct task *t, struct papers *p)
     struct sql_rows r;
     struct arena *a = task_arena(t);
     int err = sql_call(t, p->init->db->sql, &r,
-                       "SELECT journal, file, bytes, changed_ns, digest FROM corpus_file");
+                       "SELECT journal, file, bytes, changed_ns, digest, COALESCE(left_papers, -1)"
+                       " FROM corpus_file");
     for (size_t i = 0; !err && i < r.count; i++) {
         const struct sql_value *row = sql_row(&r, i);
-        struct known_file *k = ARENA_NEW(a, struct known_file);
-        *k = (struct known_file){row[2].i, row[3].i, row[4].i};
+        struct init_known *k = ARENA_NEW(a, struct init_known);
+        *k = (struct init_known){row[0].s, row[1].s, row[2].i, row[3].i, row[4].i, row[5].i};
         map_set(p->known, init_file_key(a, row[0].s, row[1].s), k);
     }
+    if (!err)
+        err = sql_call(t, p->init->db->sql, &r,
+                       "SELECT DISTINCT journal FROM corpus_block WHERE papers > 0");
+    for (size_t i = 0; !err && i < r.count; i++)
+        map_add(p->before, sql_row(&r, i)[0].s);
     return err;
 }
 
-static const struct known_file *known(struct task *t, struct papers *p, const struct init_file *f)
+static const struct init_known *known(struct task *t, struct papers *p, const struct init_file *f)
 {
     struct task_scope s = task_scope(t);
-    const struct known_file *k =
+    const struct init_known *k =
         map_get(p->known, init_file_key(task_arena(t), f->journal, f->name));
     task_scope_end(t, s);
     return k;
 }
 
-static bool looks_the_same(const struct known_file *k, const struct init_file *f)
+static bool looks_the_same(const struct init_known *k, const struct init_file *f)
 {
     return k && k->bytes == f->bytes && k->changed_ns == f->changed_ns;
+}
+
+/* Also if it has not changed. */
+static bool must_be_read(const struct papers *p, const struct init_known *k)
+{
+    return p->only || (k && p->init->prune && k->left != 0);
 }
 
 /* Collects all names and sums up the bytes to read. */
@@ -69,7 +80,8 @@ static void survey(struct task *t, struct papers *p)
     for (size_t i = 0; i < folder->file_count; i++) {
         const struct init_file *f = &folder->files[i];
         map_add(p->files, init_file_key(task_arena(t), f->journal, f->name));
-        if (!looks_the_same(known(t, p, f), f))
+        const struct init_known *k = known(t, p, f);
+        if (!looks_the_same(k, f) || must_be_read(p, k))
             bytes += f->bytes;
     }
     progress_init(&p->init->progress, task_loop(t), "db init", "papers", bytes);
@@ -122,12 +134,18 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
     if (paper_of_entry(task_arena(t), reader, e, f->journal, f->name, &paper, &why)) {
         counts->rejected++;
         init_report_problem(p->init->report, f->shown, (int64_t)e->line, true, why, e->key);
+    } else if (p->only && !map_get(p->only, paper.doi)) {
+        counts->unchanged++;
     } else if (!init_seen_add(&p->seen, paper.doi)) {
         counts->duplicate++;
         init_report_problem(p->init->report, f->shown, (int64_t)e->line, false,
                             "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
+        if (p->read && map_get(p->before, f->journal)) {
+            struct str key = init_file_key(task_arena(t), f->journal, f->name);
+            init_seen_add(&p->read->entries, init_pair_key(task_arena(t), key, paper.doi));
+        }
     }
     task_scope_end(t, s);
 }
@@ -157,6 +175,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
 
 static void lose_file(struct papers *p, const struct init_file *f, int err)
 {
+    p->incomplete = true;
     p->init->report->totals.files_failed++;
     init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
                         str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
@@ -171,19 +190,34 @@ static bool still_the_same(const struct init_file *f)
            init_changed_ns(&st) == f->changed_ns;
 }
 
+/* All of its entries were read, or it has changed meanwhile. */
+static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest)
+{
+    if (!still_the_same(f)) {
+        p->incomplete = true;
+        init_report_problem(p->init->report, f->shown, 0, true,
+                            "changed while it was read; run db init again", STR(""));
+    } else if (!p->only) {
+        init_batch_add_done(p->batch, f, digest);
+        if (map_get(p->before, f->journal))
+            map_add(p->read->whole, init_file_key(task_arena(t), f->journal, f->name));
+    }
+}
+
 /* Errors of this file are reported, and reading goes on; a returned error ends the command. */
 static int read_file(struct task *t, struct papers *p, const struct init_file *f)
 {
     struct init_totals *totals = &p->init->report->totals;
-    const struct known_file *k = known(t, p, f);
+    const struct init_known *k = known(t, p, f);
+    bool must = must_be_read(p, k);
     struct init_look look;
     struct init_source *source;
-    if (looks_the_same(k, f)) {
+    if (looks_the_same(k, f) && !must) {
         totals->files_unchanged++;
         return 0;
     }
     int err = init_source_look(f->path, &look);
-    if (!err && k && k->digest == look.digest && k->bytes == f->bytes) {
+    if (!err && k && k->digest == look.digest && k->bytes == f->bytes && !must) {
         totals->files_unchanged++;
         p->bytes_read += f->bytes;
         init_batch_add_done(p->batch, f, look.digest); /* only its time has changed */
@@ -203,11 +237,7 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
     init_source_close(source);
     if (err)
         return err == ERR_IO ? 0 : err;
-    if (still_the_same(f))
-        init_batch_add_done(p->batch, f, look.digest);
-    else
-        init_report_problem(p->init->report, f->shown, 0, true,
-                            "changed while it was read; run db init again", STR(""));
+    end_file(t, p, f, look.digest);
     return 0;
 }
 
@@ -242,12 +272,17 @@ static void count_outcome(struct task *t, struct papers *p, const struct init_pa
 
 static int store_batches(struct task *t, struct papers *p)
 {
+    const struct init_store o = {.load = p->init->load,
+                                 .files = p->files,
+                                 .journals_before = p->before,
+                                 .left = p->only,
+                                 .blocks_changed = p->blocks};
     void *v;
     int err = 0;
     while (!err && chan_recv(t, &p->batches, &v) == 0) {
         struct init_batch *b = v;
         struct task_scope s = task_scope(t);
-        err = init_batch_store(t, p->init->db->sql, b, p->files, p->blocks);
+        err = init_batch_store(t, p->init->db->sql, b, &o);
         for (size_t i = 0; i < b->count && !err; i++)
             count_outcome(t, p, &b->papers[i]);
         task_scope_end(t, s);
@@ -256,32 +291,81 @@ static int store_batches(struct task *t, struct papers *p)
     return err;
 }
 
-static int load(struct task *t, struct papers *p)
+static int read_and_store(struct task *t, struct papers *p)
 {
-    int err = read_known(t, p);
-    if (err)
-        return err;
     survey(t, p);
     struct group g;
     group_init(&g, task_loop(t));
-    err = task_go(&g, "read", read_files, p);
+    chan_init(&p->batches, BATCHES_AHEAD);
+    p->batch = init_batch_new();
+    int err = task_go(&g, "read", read_files, p);
     if (!err)
         err = store_batches(t, p);
     if (err)
         group_cancel(&g);
     int joined = group_join(t, &g);
     progress_end(&p->init->progress);
-    p->init->report->totals.blocks_changed = (int64_t)map_count(p->blocks);
-    return err ? err : joined ? joined : p->err;
-}
-
-static void drop_batches(struct task *t, struct papers *p)
-{
     void *v;
     chan_close(&p->batches);
     while (chan_recv(t, &p->batches, &v) == 0)
         init_batch_free(v);
     init_batch_free(p->batch);
+    chan_release(&p->batches);
+    init_seen_release(&p->seen);
+    return err ? err : joined ? joined : p->err;
+}
+
+/* --- papers that have left --- */
+
+/* Reads the whole folder for papers that have left their files: another file may have them, and was
+ * not stored because it came second. What the first pass has reported is not reported again. */
+static int look_elsewhere(struct task *t, struct papers *p, struct map *left)
+{
+    struct init quiet = *p->init;
+    struct papers again = *p;
+    quiet.report = init_report_new();
+    again.init = &quiet;
+    again.only = left;
+    again.read = NULL;
+    again.seen = (struct init_seen){0};
+    buf_init(&again.json);
+    again.bytes_read = again.papers_read = 0;
+    int err = map_count(left) ? read_and_store(t, &again) : 0;
+    p->incomplete = p->incomplete || again.incomplete;
+    buf_release(&again.json);
+    init_report_free(quiet.report);
+    return err;
+}
+
+static int see_to_left(struct task *t, struct papers *p)
+{
+    struct init *in = p->init;
+    struct arena a;
+    arena_init(&a);
+    struct map *left = in->prune ? map_new() : NULL;
+    int err = init_left_find(t, in, p->read, &a, left);
+    if (!err && left && !p->incomplete)
+        err = look_elsewhere(t, p, left);
+    if (!err && left && !p->incomplete)
+        err = init_left_withdraw(t, in, p->read, left, p->blocks);
+    in->report->totals.prune_skipped = left && p->incomplete;
+    if (!err)
+        err = init_left_count(t, in->db->sql, &in->report->totals.papers_left);
+    if (left)
+        map_free(left);
+    arena_release(&a);
+    return err;
+}
+
+static int load(struct task *t, struct papers *p)
+{
+    int err = read_known(t, p);
+    if (!err)
+        err = read_and_store(t, p);
+    if (!err)
+        err = see_to_left(t, p);
+    p->init->report->totals.blocks_changed = (int64_t)map_count(p->blocks);
+    return err;
 }
 
 int init_papers(struct task *t, struct init *in)
@@ -289,16 +373,17 @@ int init_papers(struct task *t, struct init *in)
     struct papers p = {.init = in,
                        .known = map_new(),
                        .files = map_new(),
-                       .blocks = map_new(),
-                       .batch = init_batch_new()};
-    chan_init(&p.batches, BATCHES_AHEAD);
+                       .before = map_new(),
+                       .blocks = map_new()};
+    struct init_read read = {.files = p.files, .known = p.known, .whole = map_new()};
+    p.read = &read;
     buf_init(&p.json);
     int err = load(t, &p);
-    drop_batches(t, &p);
-    init_seen_release(&p.seen);
+    init_seen_release(&read.entries);
     buf_release(&p.json);
-    chan_release(&p.batches);
+    map_free(read.whole);
     map_free(p.blocks);
+    map_free(p.before);
     map_free(p.files);
     map_free(p.known);
     return err;

@@ -67,10 +67,25 @@ static void put_papers(const struct init_report *r)
                (long long)c.made_up, (long long)c.bare);
 }
 
+static void put_left(const struct init_totals *s)
+{
+    if (s->papers_withdrawn)
+        printf("withdrawn   %lld papers that are not in the folder any more\n",
+               (long long)s->papers_withdrawn);
+    if (s->prune_skipped)
+        printf("withdrawn   none: not all files could be read\n");
+    if (s->papers_left)
+        printf("left        %lld papers are not in the folder any more; they stay, unless db init "
+               "is run with --prune\n",
+               (long long)s->papers_left);
+}
+
 static void put_totals(const struct init_report *r)
 {
     const struct init_totals *s = &r->totals;
+    printf("load        %lld\n", (long long)s->load);
     put_papers(r);
+    put_left(s);
     printf("files       %lld read, %lld unchanged, %lld failed\n", (long long)s->files_read,
            (long long)s->files_unchanged, (long long)s->files_failed);
     printf("blocks      %lld changed\n", (long long)s->blocks_changed);

@@ -47,6 +47,10 @@ static void put_totals(struct json_writer *w, const struct init_report *r)
     jw_put_int(w, "pairs", s->pairs);
     jw_put_int(w, "pairs_changed", s->pairs_changed);
     jw_end_object(w);
+    jw_put_int(w, "load", s->load);
+    jw_put_int(w, "papers_left", s->papers_left);
+    jw_put_int(w, "papers_withdrawn", s->papers_withdrawn);
+    jw_put_bool(w, "prune_skipped", s->prune_skipped);
     jw_put_int(w, "blocks_changed", s->blocks_changed);
     jw_put_int(w, "dictionary", s->dictionary);
     jw_key(w, STR("seconds"));

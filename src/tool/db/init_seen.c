@@ -34,11 +34,27 @@ static void grow(struct init_seen *s)
     *s = larger;
 }
 
-bool init_seen_add(struct init_seen *s, struct str doi)
+static uint64_t hash_of(struct str doi)
 {
     static const uint8_t key[16] = "DOIs of one file";
     uint64_t hash = siphash(key, doi);
+    return hash ? hash : 1;
+}
+
+bool init_seen_add(struct init_seen *s, struct str doi)
+{
     if ((s->count + 1) * 4 > s->cap * 3)
         grow(s);
-    return put(s, hash ? hash : 1);
+    return put(s, hash_of(doi));
+}
+
+bool init_seen_has(const struct init_seen *s, struct str doi)
+{
+    uint64_t hash = hash_of(doi);
+    if (!s->cap)
+        return false;
+    size_t i = hash & (s->cap - 1);
+    while (s->slots[i] && s->slots[i] != hash)
+        i = (i + 1) & (s->cap - 1);
+    return s->slots[i] != 0;
 }

@@ -14,4 +14,5 @@ struct init_seen {   /* begins as all zero */
 
 void init_seen_release(struct init_seen *s);             /* it can be filled again */
 bool init_seen_add(struct init_seen *s, struct str doi); /* false: it was there */
+bool init_seen_has(const struct init_seen *s, struct str doi);
 #endif

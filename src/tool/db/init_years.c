@@ -1,8 +1,9 @@
-/* Step 3, the end: contentlist_year_number is derived from corpus_block. */
+/* Step 3, the end: contentlist_year_number is derived from corpus_block, and the load ends. */
 #include "base/json.h"
 #include "tool/db/init.h"
 
 struct years {
+    int64_t load;
     struct map *old;     /* journal -> YearNumberJson */
     struct sql_value *v; /* rows to write: name, JSON */
     size_t n;
@@ -97,7 +98,9 @@ static int update(struct task *t, struct sql *c, void *arg)
     struct years *y = arg;
     map_free(y->old);
     y->old = map_new();
-    int err = read_old(t, c, y);
+    int err = init_load_end(t, c, y->load);
+    if (!err)
+        err = read_old(t, c, y);
     if (!err)
         err = compare(t, c, y);
     if (!err)
@@ -109,7 +112,7 @@ static int update(struct task *t, struct sql *c, void *arg)
 
 int init_years(struct task *t, struct init *in)
 {
-    struct years y = {.old = map_new()};
+    struct years y = {.load = in->load, .old = map_new()};
     struct task_scope s = task_scope(t);
     int err = sql_tx(t, in->db->sql, update, &y);
     task_scope_end(t, s);

@@ -10,6 +10,7 @@ export interface RowWords {
     irrelevant: string;
     failed: string;
     notJudged: string;
+    withdrawn: string;
     simulated: string;
     untitled: string;
     madeUp: string;
@@ -74,9 +75,11 @@ class RowElement {
               ? "relevant"
               : r.not_judged
                 ? "notJudged"
-                : r.relevant == null
-                  ? "failed"
-                  : "irrelevant";
+                : r.withdrawn
+                  ? "withdrawn"
+                  : r.relevant == null
+                    ? "failed"
+                    : "irrelevant";
         if (kind !== this.kind || anew) {
             this.kind = kind;
             this.el.className = `line ${kind}`;
@@ -88,6 +91,7 @@ class RowElement {
                     irrelevant: PATHS.cross,
                     failed: PATHS.warn,
                     notJudged: PATHS.warn,
+                    withdrawn: PATHS.warn,
                 }[kind],
             );
             this.word.textContent = kind === "waiting" ? "" : words[kind];

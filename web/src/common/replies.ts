@@ -179,6 +179,7 @@ export interface Replies {
             relevant: number;
             failed: number;
             not_judged: number;
+            withdrawn: number;
             cost: string;
             estimate: string;
             reserved: string;
@@ -241,6 +242,7 @@ export interface Replies {
         relevant: number;
         failed: number;
         not_judged: number;
+        withdrawn: number;
         cost: string;
         estimate: string;
         reserved: string;
@@ -309,6 +311,7 @@ export interface Replies {
             reason?: string | null;
             error?: string | null;
             not_judged: boolean;
+            withdrawn: boolean;
             simulated: boolean;
         }[];
         next?: string | null;
@@ -323,6 +326,7 @@ export interface Replies {
         reason?: string | null;
         error?: string | null;
         not_judged: boolean;
+        withdrawn: boolean;
         simulated: boolean;
         authors?: string | null;
         printed_in?: string | null;
@@ -483,6 +487,7 @@ export interface Replies {
             relevant: number;
             failed: number;
             not_judged: number;
+            withdrawn: number;
             cost: string;
             estimate: string;
             reserved: string;
