@@ -186,12 +186,14 @@ int keeper_role(struct task *t, void *arg, struct role_turn *turn)
 {
     const struct runs *r = arg;
     int64_t mended, swept;
-    (void)turn;                     /* rounds are short */
-    int err = run_settle_all(t, r); /* before rows are compared that are behind */
-    if (!err)
-        err = run_reconcile(t, r, &mended);
+    (void)turn; /* rounds are short */
+    /* Rows that are behind come first; a MySQL that is read-only leaves them so. */
+    int settled = run_settle_all(t, r);
+    int err = settled == ERR_CANCELED ? settled : run_reconcile(t, r, &mended);
     if (!err && mended) /* includes runs whose row was written just now */
         log_debug("run", "keeper: %lld runs differed between MySQL and Redis, reconciled",
                   (long long)mended);
-    return err ? err : run_sweep(t, r, &swept);
+    if (!err)
+        err = run_sweep(t, r, &swept);
+    return err ? err : settled;
 }

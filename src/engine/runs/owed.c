@@ -10,7 +10,7 @@
 #include "loop/backoff.h"
 
 #define HALT_MS      600 /* that a pause waits for MySQL before it goes to Redis */
-#define HEARD_MS     100 /* after which all crews have read the stream of changes */
+#define HEARD_MS     150 /* after which all crews have read the stream of changes */
 #define ANNOUNCED_MS 60000
 #define TOKEN_BYTES  8
 #define AT_ONCE      500
@@ -87,16 +87,16 @@ static int halt(struct task *t, const struct runs *r, struct run_id id, enum run
     struct arena *a = task_arena(t);
     struct str found = STR(""), name = run_name(a, id);
     struct run_row row;
-    int err = redis_call(t, r->redis, key_owed, NULL, STR("ZADD"), key_owed,
+    int err = run_row_away(t, r->redis, id, &row); /* what is no run is not announced */
+    if (!err)
+        err = redis_call(t, r->redis, key_owed, NULL, STR("ZADD"), key_owed,
                          str_int(a, loop_wall_ms(task_loop(t))), name);
     if (!err)
         err = run_script(t, r, id, wanted, &found);
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-    if (!run_state_parse(found, state)) {
-        err = run_row_away(t, r->redis, id, &row);
-        return err ? err : task_fail(t, ERR_UNAVAILABLE, "the run is gone from Redis");
-    }
+    if (!run_state_parse(found, state))
+        return task_fail(t, ERR_UNAVAILABLE, "the run is gone from Redis");
     if (*state != wanted)
         return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(*state));
     tell_workers(t, r, name);
