@@ -22,6 +22,7 @@ from sim import Sim
 SCHEDULES, ROUNDS, USERS = 50, 10, 5
 YEARS = (2001, 2002, 2003)
 RUNS_MAX = 4  # of a schedule, distillations apart
+RETRIES_MAX = 2  # of a run
 THREADS = 5
 BREATH = 0.03  # seconds between two steps of a thread: the server shares its cores with the loads
 PRICE = 3
@@ -35,6 +36,7 @@ class Corpus:
     def __init__(self, server):
         self.server, self.env = server, {"MILLRACE_DATA_DIR": server.data}
         self.top, self.at, self.wrong = pathlib.Path(folder()), {}, []
+        self.before = {}  # the same at the beginning: a load that was cut off has changed some
         (self.top / "APIKey").mkdir()
         (self.top / "APIKey/k.txt").write_text("sk-of-a-test\n")
         (self.top / "PaperAndTagInfo").mkdir()
@@ -60,6 +62,8 @@ class Corpus:
 
     def load(self, prune=True, kill_after=None):
         """db init, or as much of it as there is time for."""
+        if self.at:
+            self.before[max(self.at) + 1] = self.papers()
         args = [BIN, "db", "init", "--data", str(self.top)] + ["--prune"] * prune
         p = subprocess.Popen(args, env=environment(self.env), cwd=folder(), text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -73,14 +77,26 @@ class Corpus:
             self.wrong.append(said)
         (load,), = sql(self.server,
                        "SELECT MAX(load_no) FROM corpus_load WHERE ended_at IS NOT NULL")
-        self.at[int(load)] = {
-            d: (j, int(y)) for d, j, y in
-            sql(self.server, "SELECT DOI, journal, year FROM paperinfo")}
+        self.at[int(load)] = self.papers()
+
+    def papers(self):
+        return {d: (j, int(y)) for d, j, y in
+                sql(self.server, "SELECT DOI, journal, year FROM paperinfo")}
 
     def warm(self):
         done = cli(self.server, "db", "warm")
         if done.returncode:
             self.wrong.append(done.stderr)
+
+    def warm_catalog(self, link):
+        """db warm that is killed before it comes to the blocks, or soon after."""
+        newest = str(max(self.at)).encode()
+        p = subprocess.Popen([BIN, "db", "warm"], env=environment(self.env), cwd=folder(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while p.poll() is None and link("HGET", "sys:catalog", "load") != newest:
+            time.sleep(0.001)
+        p.kill()
+        p.wait()
 
 
 class Schedule:
@@ -92,7 +108,7 @@ class Schedule:
         self.journals = [f"S{number}A", f"S{number}B"]
         self.papers, self.gone, self.made = {}, {}, 0
         self.runs, self.distilled, self.did = [], [], collections.Counter()
-        self.runs_max = 1
+        self.runs_max, self.tried = 1, collections.Counter()
         self.busy = threading.Lock()
         for _ in range(self.chance.randrange(15, 45)):
             self.add()
@@ -162,8 +178,8 @@ class Schedule:
             self.did["resumed"] += act(self.api, qid, "resume").status == 200
         elif state == "DONE" and len(self.distilled) < 2 and c.random() < 0.5:
             self.did["distilled"] += self.distil(qid)
-        elif state == "DONE":
-            self.did["tried again"] += act(self.api, qid, "retry_failed").status == 200
+        elif state == "DONE" and self.tried[qid] < RETRIES_MAX:
+            self.tried[qid] += act(self.api, qid, "retry_failed").status == 200
 
     def ended(self):
         """Resumes what is paused."""
@@ -217,7 +233,8 @@ def problems_of_screening(corpus, params, run, found):
               if j in names and params["year_from"] <= y <= params["year_to"]]
     wrong = problems_of(run, found, papers, PRICE * 100)
     for doi, r in found.items():
-        left = any(doi not in held for load, held in corpus.at.items() if load > params["load"])
+        later = [*corpus.at.items(), *corpus.before.items()]
+        left = any(doi not in held for load, held in later if load > params["load"])
         if "withdrawn" in r["ai_result"] and not left:
             wrong.append(f"{doi} is withdrawn, but was always there")
     return [(params["load"], w, run) for w in wrong]
@@ -251,9 +268,9 @@ def load_in_rounds(corpus, schedules, chance, link):
         for key in link("KEYS", "meta:*"):
             if chance.random() < 0.1:
                 link("DEL", key)
-        if i % 2 == 0:
+        if i % 3 != 1:
             time.sleep(chance.random())
-            corpus.warm()
+            corpus.warm() if i % 3 == 0 else corpus.warm_catalog(link)
 
 
 def act_until(over, schedules):
@@ -293,6 +310,7 @@ def _():
         left = wait_for(lambda: not [s for s in schedules if not s.ended()], 60)
         ok(left, "all runs come to their end", [s.number for s in schedules if not s.ended()])
         did = sum((s.did for s in schedules), collections.Counter())
+        did["tried again"] = sum(s.tried.total() for s in schedules)
         note(f"{len(corpus.at)} loads ended; {dict(did)}")
         kinds = ("submitted", "paused", "resumed", "tried again", "distilled")
         ok(all(did[k] > 0 for k in kinds), "everything was done at some time", did)

@@ -35,20 +35,26 @@ static struct init_change *block_of(struct task *t, struct init_changes *c,
     return b;
 }
 
-void init_changes_text(struct task *t, struct init_changes *c, const struct init_fact *p,
-                       int64_t net)
+static struct init_change *count(struct task *t, struct init_changes *c, const struct init_fact *p,
+                                 int64_t net)
 {
     struct init_change *b = block_of(t, c, p);
     b->papers += net;
     b->digest ^= p->digest;
     b->bare += p->bare ? net : 0;
+    return b;
+}
+
+void init_changes_text(struct task *t, struct init_changes *c, const struct init_fact *p,
+                       int64_t net)
+{
+    (void)count(t, c, p, net);
 }
 
 void init_changes_add(struct task *t, struct init_changes *c, const struct init_fact *p,
                       int64_t net)
 {
-    init_changes_text(t, c, p, net);
-    struct init_change *b = block_of(t, c, p);
+    struct init_change *b = count(t, c, p, net);
     b->members = true;
     c->moves = init_room(task_arena(t), c->moves, c->move_count, sizeof *c->moves);
     c->moves[c->move_count++] = (struct init_move){b, p->doi, net};
@@ -204,7 +210,7 @@ int init_changes_write(struct task *t, struct sql *c, const struct init_changes 
         err = write_blocks(t, c, x, load);
     if (!err)
         err = find_old_blocks(t, c, x, load, old);
-    if (!err)
+    if (!err && map_count(old))
         err = write_moves(t, c, x, load, old);
     map_free(old);
     if (!err && (x->added || x->changed || x->withdrawn))
