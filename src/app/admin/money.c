@@ -4,7 +4,7 @@
 
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
-#include "engine/runs/admin_acts.h"
+#include "engine/watch/admin_acts.h"
 #include "engine/store/amount.h"
 
 /* --- moving it --- */

@@ -5,7 +5,7 @@
 #include "app/admin/routes.h"
 #include "engine/api/run.h"
 #include "engine/runs/account.h"
-#include "engine/runs/admin_acts.h"
+#include "engine/watch/admin_acts.h"
 #include "engine/setup/config.h"
 #include "engine/store/record.h"
 

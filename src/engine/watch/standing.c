@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/people/user.h"
-#include "engine/runs/pace.h"
+#include "engine/watch/pace.h"
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
 #include "engine/watch/standing_private.h"

@@ -1,5 +1,5 @@
 /* standing.h -- which runs stand still, and why (SCR-13): collects the facts that the table in
- * engine/runs/reason.c decides by, and those that the time left is told from (runs/pace.h).
+ * engine/runs/reason.c decides by, and those that the time left is told from (pace.h).
  *
  * Facts of the whole (keys, nodes, the AI service, the queue) are read from Redis when a task asks,
  * at most twice a second for all of them; those of a run and its user each time. What is not known

@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "engine/money/ledger.h"
 #include "engine/people/session.h"
-#include "engine/runs/admin_acts.h"
+#include "engine/watch/admin_acts.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
 #include "tool/menu.h"

@@ -1,4 +1,4 @@
-#include "engine/runs/admin_acts.h"
+#include "engine/watch/admin_acts.h"
 
 #include "engine/money/ledger.h"
 #include "engine/people/session.h"

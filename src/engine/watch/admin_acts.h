@@ -1,7 +1,7 @@
 /* admin_acts.h -- acts on users that change more than a row: by an admin over HTTP, or by the
  * operator at the command line. Each is noted in the audit log (admin_log.h). */
-#ifndef ENGINE_RUNS_ADMIN_ACTS_H
-#define ENGINE_RUNS_ADMIN_ACTS_H
+#ifndef ENGINE_WATCH_ADMIN_ACTS_H
+#define ENGINE_WATCH_ADMIN_ACTS_H
 
 #include "engine/people/admin_log.h"
 #include "engine/runs/run.h"

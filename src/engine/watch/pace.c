@@ -1,4 +1,4 @@
-#include "engine/runs/pace.h"
+#include "engine/watch/pace.h"
 
 #define SECOND_US   1000000.0
 #define UNIT_PAPERS 100   /* about: the last unit has one worker */

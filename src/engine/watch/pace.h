@@ -1,7 +1,7 @@
 /* pace.h -- how long a run will take, as a range: from workers, latency and permits, not from how
  * an earlier run went. */
-#ifndef ENGINE_RUNS_PACE_H
-#define ENGINE_RUNS_PACE_H
+#ifndef ENGINE_WATCH_PACE_H
+#define ENGINE_WATCH_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

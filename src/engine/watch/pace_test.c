@@ -1,4 +1,4 @@
-#include "engine/runs/pace.h"
+#include "engine/watch/pace.h"
 
 #include "tests/tap.h"
 
