@@ -43,6 +43,7 @@ class Person(threading.Thread):
         self.accepted, self.terminated = set(), set()
         self.screened = set()  # no distillations
         self.papers = 0  # of all that was submitted
+        self.unanswered = None  # what was submitted last, until it is known what became of it
         self.moved = {"recharge": 0, "deduct": 0}  # cents that surely were
         self.requests = {}  # request id: (kind, cents) that may have been; cents 0: it is clear
         self.archived = set()  # surely, and not tried again since
@@ -107,8 +108,15 @@ class Person(threading.Thread):
         return [q for q in self.runs if q not in self.ended]
 
     def submit(self, most=2000):
-        choice, count = self.plan.choose(self.random, most)
+        """A request that has no answer yet is repeated: it makes one run, whatever was lost."""
+        if not self.unanswered:
+            choice, count = self.plan.choose(self.random, most)
+            choice["request_id"] = f"{self.random.getrandbits(64):016x}"
+            self.unanswered = choice, count
+        choice, count = self.unanswered
         r = self.ask("POST", "/api/queries", choice)
+        if r and r.status < 500:
+            self.unanswered = None
         if r and r.status == 202:
             qid = r.body["query_id"]
             self.runs[qid] = OPEN
@@ -117,7 +125,7 @@ class Person(threading.Thread):
             self.papers += count
             self.events(self.name, f"submitted {qid}, {count} papers")
         elif r and r.status == 402:
-            self.move("recharge", self.random.choice((500, 2000, 8000)))
+            self.pay(r, self.random.choice((0, 500, 2000)))
 
     def distil(self, qid):
         self.originals.add(qid)
@@ -129,7 +137,7 @@ class Person(threading.Thread):
             self.accepted.add(r.body["query_id"])
             self.events(self.name, f"distils {qid} as {r.body['query_id']}")
         elif r and r.status == 402:
-            self.move("recharge", 500)
+            self.pay(r, 0)
 
     def is_archived(self, qid):
         if qid not in self.archived and qid in self.ended:
@@ -209,6 +217,11 @@ class Person(threading.Thread):
         self.requests[request] = kind, amount * 100
         self.move_again(request)
 
+    def pay(self, refusal, more):
+        """What is missing for a run that was refused, and some more."""
+        amounts = re.findall(r"\d+\.\d\d", refusal.body["error"]["message"])
+        self.move("recharge", int(float(amounts[0]) - float(amounts[-1])) + 1 + more)
+
     def move_again(self, request):
         """The same request until it is clear: it counts once."""
         kind, cents = self.requests[request]
@@ -286,8 +299,9 @@ class Person(threading.Thread):
         elif self.unclear():
             self.move_again(self.random.choice(self.unclear()))
         elif dice > 0.96:
+            # A deduction may take what is reserved: then a run is out of money part-way.
             self.move(*self.random.choice((("recharge", 100), ("recharge", 2000), ("deduct", 50),
-                                           ("deduct", 700))))
+                                           ("deduct", 700), ("deduct", 3000), ("deduct", 8000))))
 
     # --- the end ---
 

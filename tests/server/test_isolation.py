@@ -16,7 +16,7 @@ IDS = {"id": "run", "query_id": "run", "original_query_id": "run", "task_id": "d
 NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
-    "charges"}
+    "charges", "request_id"}  # the same request_id of two users is two requests (test_reserve.py)
 # For admins every user's id is fine, but nobody else may so much as ask.
 ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid": "session"}
 SAMPLES = {}  # what a route needs besides ids, once there is some
@@ -121,7 +121,9 @@ def state_of(m, uid):
         f"SELECT balance, permission, banned, password, move_no FROM user_info WHERE uid = {uid}")
     for table in ("query_log", "search_result", "distill_paper", "distillation"):
         rows["all of " + table] = sql(m, f"SELECT COUNT(*) FROM {table}")
-    for key in sorted(k for k in link("KEYS", f"*:{uid}:*") if not k.startswith(b"admin:")):
+    fleeting = f"user:{uid}:unfinished".encode()  # lives two seconds
+    for key in sorted(k for k in link("KEYS", f"*:{uid}:*")
+                      if not k.startswith(b"admin:") and k != fleeting):
         rows[key] = link("DUMP", key)
     return rows
 
