@@ -1,4 +1,4 @@
-/* The papers of a distillation, a hundred at a time. */
+/* The papers of a distillation, up to a hundred at a time. */
 #include "app/distill/distill.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -11,13 +11,21 @@ static bool paper_count(const struct app_run *run, int64_t *out)
     return json_int(json_get(run->params, "papers"), out) && *out > 0;
 }
 
+/* As frozen at the submission; before that was done, all had a hundred. */
+static int64_t chunk_papers(const struct app_run *run)
+{
+    int64_t n;
+    bool known = json_int(json_get(run->params, "chunk"), &n) && n > 0 && n < DISTILL_CHUNK_PAPERS;
+    return known ? n : DISTILL_CHUNK_PAPERS;
+}
+
 int distill_chunks(struct task *t, const struct app_run *run, struct str **names, size_t *count)
 {
     struct arena *a = task_arena(t);
-    int64_t papers;
+    int64_t papers, each = chunk_papers(run);
     if (!paper_count(run, &papers))
         return task_fail(t, ERR_INVALID, "its papers are not known");
-    *count = (size_t)((papers + DISTILL_CHUNK_PAPERS - 1) / DISTILL_CHUNK_PAPERS);
+    *count = (size_t)((papers + each - 1) / each);
     *names = ARENA_ARRAY(a, struct str, *count);
     for (size_t i = 0; i < *count; i++)
         (*names)[i] = key_chunk(a, run->id.uid, run->id.qid, (int64_t)i);
@@ -35,17 +43,16 @@ struct chunk {
 static int chunk_of(struct task *t, const struct app_run *run, struct str name, struct chunk *out)
 {
     size_t digits = 0;
-    int64_t number = -1, papers = 0;
+    int64_t number = -1, papers = 0, each = chunk_papers(run);
     while (digits < name.n && name.p[name.n - digits - 1] != ':')
         digits++;
     struct str tail = str_from(name.p + name.n - digits, digits);
     if (!paper_count(run, &papers) || !str_to_i64(tail, &number) || number < 0 ||
-        number > (papers - 1) / DISTILL_CHUNK_PAPERS ||
+        number > (papers - 1) / each ||
         !str_eq(name, key_chunk(task_arena(t), run->id.uid, run->id.qid, number)))
         return task_fail(t, ERR_PROTO, "%.*s is no unit", STR_ARG(name));
-    int64_t first = number * DISTILL_CHUNK_PAPERS, left = papers - first;
-    *out = (struct chunk){run, name, first,
-                          (size_t)(left < DISTILL_CHUNK_PAPERS ? left : DISTILL_CHUNK_PAPERS)};
+    int64_t first = number * each, left = papers - first;
+    *out = (struct chunk){run, name, first, (size_t)(left < each ? left : each)};
     return 0;
 }
 

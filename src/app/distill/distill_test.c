@@ -74,7 +74,7 @@ static struct run_id add_usual(struct task *t, struct node *n, int64_t uid)
 static int64_t new_user(struct task *t, struct node *n, int64_t cents)
 {
     int64_t uid = add_user(t, n, cents);
-    sql_do(t, n, "UPDATE user_info SET permission = 2 WHERE uid = ?", uid);
+    sql_do(t, n, "UPDATE user_info SET permission = 1 WHERE uid = ?", uid);
     return uid;
 }
 
@@ -322,6 +322,20 @@ static void test_chunks(struct task *t, void *arg)
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
         is_int(distill_chunk_read(t, n.redis, n.sql, &run, strange[i], &papers, &size), ERR_PROTO,
                "'%.*s' is no unit of it", STR_ARG(strange[i]));
+    sql_do(t, &n, "UPDATE user_info SET permission = 40 WHERE uid = ?", uid);
+    check(submit(t, &n, original, &id) == 0);
+    run = run_of(t, &n, id);
+    check(distill_chunks(t, &run, &names, &count) == 0);
+    check(distill_chunk_read(t, n.redis, n.sql, &run, names[count - 1], &papers, &size) == 0);
+    ok(count == 43 && size == 7, "forty workers have chunks of seven");
+    sql_do(t, &n, "UPDATE user_info SET permission = 1000 WHERE uid = ?", uid);
+    run = run_of(t, &n, id);
+    check(distill_chunks(t, &run, &names, &count) == 0);
+    is_int((int64_t)count, 43, "which stay as they are");
+    check(submit(t, &n, original, &id) == 0);
+    run = run_of(t, &n, id);
+    check(distill_chunks(t, &run, &names, &count) == 0);
+    is_int((int64_t)count, 301, "a thousand have one paper each");
     struct app_run screening = run_of(t, &n, original);
     is_int(distill_chunks(t, &screening, &names, &count), ERR_INVALID,
            "a run without papers of its own has none");

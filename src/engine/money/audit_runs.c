@@ -97,6 +97,30 @@ static int64_t wrong_cost(const struct costs *c, size_t from)
     return -1;
 }
 
+/* A record that was written off gave its money back, and the run does not know which it was. */
+static int was_written_off(struct task *t, const struct audit *a, int64_t uid, bool *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, a->sql, &r,
+                       "SELECT 1 FROM ledger_request WHERE uid = ? AND request_id LIKE 'aside-%'"
+                       " LIMIT 1",
+                       sql_int(uid));
+    *out = !err && r.count > 0;
+    return err;
+}
+
+static void report_costs(struct task *t, struct audit_state *s, int64_t uid, const struct costs *c,
+                         bool written_off)
+{
+    for (int64_t i = -1; (i = wrong_cost(c, (size_t)(i + 1))) >= 0;) {
+        int64_t due = sql_row(&c->rows, (size_t)i)[1].i + c->redis->items[2 + 2 * i]->integer;
+        int64_t cost = c->redis->items[1 + 2 * i]->integer;
+        if (cost < due || !written_off)
+            report(t, s, uid, "reserved", sql_row(&c->rows, (size_t)i)[0].s,
+                   "its cost so far in Redis, by MySQL and what is not synced", due, cost, true);
+    }
+}
+
 static int check_costs(struct task *t, struct audit_state *s, const struct audit_row *row,
                        const struct generation *g, bool *settled)
 {
@@ -113,11 +137,12 @@ static int check_costs(struct task *t, struct audit_state *s, const struct audit
         stood = wrong_cost(&c, 0) < 0 || c.redis->items[0]->integer <= c.rows.cells[2].i;
     }
     *settled = !err && stood && generation_lasts(s->audit->redis, g);
-    for (int64_t i = -1; *settled && (i = wrong_cost(&c, (size_t)(i + 1))) >= 0;)
-        report(t, s, row->uid, "reserved", sql_row(&c.rows, (size_t)i)[0].s,
-               "its cost so far in Redis, by MySQL and what is not synced",
-               sql_row(&c.rows, (size_t)i)[1].i + c.redis->items[2 + 2 * i]->integer,
-               c.redis->items[1 + 2 * i]->integer, true);
+    bool written_off = false;
+    if (!*settled || wrong_cost(&c, 0) < 0)
+        return err;
+    err = was_written_off(t, s->audit, row->uid, &written_off);
+    if (!err)
+        report_costs(t, s, row->uid, &c, written_off);
     return err;
 }
 

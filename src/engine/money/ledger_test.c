@@ -339,6 +339,9 @@ static void charge(struct task *t, struct node *n, int64_t uid, int64_t seq)
                     "\"qid\":\"q1\",\"doi\":\"10.1/%lld\",\"cost\":2}",
                     (long long)seq, (long long)seq)
              .p);
+    say(t, n, STR("HSET"), key_result(a, uid, STR("q1")),
+        str_printf(a, "10.1/%lld", (long long)seq),
+        STR("{\"ai_result\":{\"relevant\":true,\"reason\":\"\"},\"block_key\":\"meta:J:2020\"}"));
     say(t, n, STR("DECRBY"), key_balance(a, uid), STR("2"));
     say(t, n, STR("HINCRBY"), key_ledger(a, uid), STR("seq"), STR("1"));
 }
