@@ -101,7 +101,8 @@ static int look(struct task *t, struct http_exchange *x, const struct node *n, s
         return err;
     standing_tell(t, n->standing, &w->id, &now, 1);
     w->view = now;
-    bool explained = note_reason(w) | note_degraded(w, n);
+    bool explained = note_reason(w);
+    explained = note_degraded(w, n) || explained;
     int64_t rate = rate_of(w, loop_now_ms(task_loop(t)));
     if (now.state != before.state)
         return send(t, x, w, "state", rate);
