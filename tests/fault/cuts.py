@@ -95,8 +95,8 @@ class Scene:
 
         def change(kind):
             seen["flight"] = self.sim.stats()["in_flight"]
+            time.sleep(0.3)  # a transaction under way ends, and workers that are one paper ahead
             seen["asked"] = self.asked()
-            time.sleep(0.3)  # a transaction under way ends
             seen["synced"] = self.synced()
         fault = Fault(0, "older" if seconds else "empty", 0.2, (seconds or 0) / 3)
         kill = self.stores.kill
