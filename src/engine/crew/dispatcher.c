@@ -7,6 +7,7 @@
 #include "engine/ai/permits.h"
 #include "engine/crew/application.h"
 #include "engine/crew/members.h"
+#include "engine/money/charge.h"
 #include "engine/people/switches.h"
 #include "engine/people/user.h"
 #include "engine/runs/keeper.h"
@@ -319,6 +320,13 @@ static int list_run(struct task *t, struct dispatcher *d, const struct entry *e,
                             STR("1000"), STR("*"), STR("run"), e->name);
 }
 
+/* A user whose money cannot be loaded is told by the first charge, which pauses the run. */
+static int repair_first(struct task *t, struct dispatcher *d, const struct entry *e)
+{
+    int err = ledger_ready(t, d->node->ledger, e->id.uid);
+    return err == ERR_CANCELED || err_is_outage(err) ? err : 0;
+}
+
 /* The row first, so that its user sees that it runs. Each step is idempotent: a start that fails
  * half way is repeated in the next round. */
 static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t workers)
@@ -330,6 +338,8 @@ static int start(struct task *t, struct dispatcher *d, struct entry *e, int64_t 
     int err = e->split ? 0 : split(t, d, e, &units, &count);
     if (!err)
         err = run_control(t, n->runs, e->id, RUN_START, "", &state);
+    if (!err)
+        err = repair_first(t, d, e);
     if (!err && !e->split)
         err = units_put(t, n->redis, e->id, units, count);
     map_del(d->sizes, e->name);

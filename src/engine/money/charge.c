@@ -253,3 +253,9 @@ int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct c
         l->pace.waiting += (int64_t)count;
     return err;
 }
+
+int ledger_ready(struct task *t, struct ledger *l, int64_t uid)
+{
+    int64_t cents;
+    return ledger_load(t, l, uid, &cents);
+}
