@@ -32,7 +32,7 @@ def options():
     p.add_argument("--empty", type=int, default=int(os.environ.get("MILLRACE_EMPTY", "1")))
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     p.add_argument("--longest", type=float,
-                   default=float(os.environ.get("MILLRACE_CUT_LONGEST", "2")), help="cut, s")
+                   default=float(os.environ.get("MILLRACE_CUT_LONGEST", "1")), help="cut, s")
     opts = p.parse_args()
     sys.argv[1:] = []
     return opts

@@ -44,7 +44,7 @@ const char *charge_problem(const struct charge *c); /* NULL: none */
  * money; the user is not charged until the operator has resolved it. */
 MUST_CHECK int ledger_charge(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                              enum charge_outcome *out);
-/* Before workers begin with a run: what a restarted Redis has lost of the user's results is back, so
- * that no paper is asked about again. Errors as above. */
+/* Before workers begin with a run: what a restarted Redis has lost of the user's results is back,
+ * so that no paper is asked about again. Errors as above. */
 MUST_CHECK int ledger_ready(struct task *t, struct ledger *l, int64_t uid);
 #endif
