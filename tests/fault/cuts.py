@@ -28,8 +28,8 @@ MARGIN_S = 1.5  # of work before the first second that is lost
 
 def options():
     p = argparse.ArgumentParser(usage=__doc__)
-    p.add_argument("--cuts", type=int, default=int(os.environ.get("MILLRACE_CUTS", "1")))
-    p.add_argument("--empty", type=int, default=int(os.environ.get("MILLRACE_EMPTY", "1")))
+    p.add_argument("--cuts", type=int, default=int(os.environ.get("MILLRACE_CUTS", "2")))
+    p.add_argument("--empty", type=int, default=int(os.environ.get("MILLRACE_EMPTY", "0")))
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     p.add_argument("--longest", type=float,
                    default=float(os.environ.get("MILLRACE_CUT_LONGEST", "1")), help="cut, s")
