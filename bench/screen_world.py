@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+from resp import Redis
+
 BIN = os.path.abspath(os.environ["MILLRACE_BIN"])
 HERTZ = os.sysconf("SC_CLK_TCK")
 FIRST_YEAR, LAST_YEAR = 2011, 2025
@@ -232,6 +234,8 @@ class Server:
             wait_for(lambda: read(self.log).count("Redis is filled") >= self.nodes, 120,
                      "Redis is filled", 0.1)
             wait_for(lambda: len(self.node_pids()) == self.nodes, 10, "nodes")
+            self.redis_link = self.stack.enter_context(
+                Redis(f"{self.data}/run/redis.sock", read(f"{self.data}/secret/redis").strip()))
         except BaseException:
             self.stack.close()
             raise

@@ -288,6 +288,10 @@ test("what unfinished screenings may cost is not free", async ({ m, browser }) =
     await state(page, "RUNNING");
     await page.click(at("pause"));
     await state(page, "PAUSED");
+    ok(
+        (await page.textContent(at("at-most"))).includes(cost.toFixed(2).slice(-6)),
+        "its page says what it costs at most",
+    );
     const runs = await page.evaluate(() => fetch("/api/queries").then((r) => r.json()));
     equal(runs.queries.length, 1, "and one run was made");
     m.cli("user", "deduct", "thrifty", (Number((await me()).free) - cost).toFixed(2));

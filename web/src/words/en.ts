@@ -177,6 +177,7 @@ const words = {
         withdrawn: "Withdrawn",
         withdrawnHint: "They had left the corpus when their turn came. They cost nothing.",
         cost: "Charged",
+        atMost: "of at most {cost}",
         workers: "Judged at once",
         pause: "Pause",
         resume: "Resume",

@@ -155,6 +155,7 @@ const words: Words = {
         withdrawn: "已撤出",
         withdrawnHint: "轮到这些论文时，它们已不在文献库中，不扣费。",
         cost: "已扣费",
+        atMost: "最多 {cost}",
         workers: "并行数",
         pause: "暂停",
         resume: "继续",
