@@ -110,7 +110,7 @@ def one(scene, number, seconds, totals):
     flight, unsynced, said = scene.lose(seconds)
     if seconds is None:  # after that all keys rest for a minute, which is not looked at here
         assert wait_for(lambda: all(s.ready() for s in scene.world.servers), 30)
-        scene.stores.new_keys(f"sk-{number}")
+        scene.stores.new_keys(f"sk-{number}", 8)
     again = scene.finish()
     name = f"loss {number}, {'all' if seconds is None else f'{seconds:.1f} s'}"
     counted = f"{again} asked again, {flight} in flight, {unsynced} not synced"

@@ -35,17 +35,18 @@ class Stores:
                            str(permission), env={"MILLRACE_DATA_DIR": self.data},
                            stdin=PASSWORD + "\n")
                 assert done.returncode == 0, done.stderr
-            self.new_keys("sk")
+            self.new_keys("sk", KEYS)
             for name in self.locks:
                 self.commands[name] = self._command(first.pid_of(name), name)
         self.disks = ({name: disk.Disk(f"{self.data}/{name}") for name in self.locks}
                       if small_disks else {})
 
-    def new_keys(self, prefix):
-        """In place of those that are there. They have no minute behind them (permits.h)."""
+    def new_keys(self, prefix, count):
+        """In place of those that are there. They have no minute behind them (permits.h). Nodes keep
+        deleted ones for an hour, and have room for 100."""
         sql(self,
             "DELETE FROM api_list; INSERT INTO api_list (api_key, rpm_limit, tpm_limit) VALUES "
-            + ", ".join(f"('{prefix}-{i}', 60000, 100000000)" for i in range(KEYS)))
+            + ", ".join(f"('{prefix}-{i}', 60000, 100000000)" for i in range(count)))
 
     def _command(self, pid, name):
         argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
