@@ -4,8 +4,7 @@
 
 #include "engine/store/keys.h"
 
-#define ASKED_MAX  1000 /* results in one command */
-#define SLICE_ROWS 2500 /* as in sync.c */
+#define ASKED_MAX 1000 /* results in one command */
 
 /* --- reading --- */
 
@@ -110,8 +109,8 @@ static struct str class_of(const struct result *r)
 #define UNLESS_VERDICT(column)                                                                     \
     " " column " = IF(" KEEPS_VERDICT ", " column ", VALUES(" column ")),"
 
-static int write_slice(struct task *t, struct sql *c, int64_t uid, const struct filing_paper *p,
-                       size_t count)
+int filing_write(struct task *t, struct sql *c, int64_t uid, const struct filing_paper *p,
+                 size_t count)
 {
     enum { COLUMNS = 8 };
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, count * COLUMNS);
@@ -139,19 +138,6 @@ static int write_slice(struct task *t, struct sql *c, int64_t uid, const struct 
                         UNLESS_VERDICT("outcome") UNLESS_VERDICT(
                             "ai_result") " relevant = COALESCE(VALUES(relevant), relevant)",
                     COLUMNS, n, cells, NULL);
-}
-
-int filing_write(struct task *t, struct sql *c, int64_t uid, const struct filing_paper *p,
-                 size_t count)
-{
-    int err = 0;
-    for (size_t done = 0; !err && done < count; done += SLICE_ROWS) {
-        struct arena_mark mark = arena_mark(task_arena(t));
-        size_t n = count - done < SLICE_ROWS ? count - done : SLICE_ROWS;
-        err = write_slice(t, c, uid, p + done, n);
-        arena_reset(task_arena(t), mark);
-    }
-    return err;
 }
 
 /* --- counting --- */

@@ -196,14 +196,17 @@ static int write_slice(struct task *t, struct sql *c, int64_t uid, const struct 
                     "", COLUMNS, count, cells, NULL);
 }
 
-static int write_log(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
-                     size_t count)
+/* The charges, and the verdicts that were charged for. */
+static int write_records(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
+                         const struct filing_paper *p, size_t count)
 {
     int err = 0;
     for (size_t done = 0; !err && done < count; done += SLICE_ROWS) {
         struct arena_mark mark = arena_mark(task_arena(t));
         size_t n = count - done < SLICE_ROWS ? count - done : SLICE_ROWS;
         err = write_slice(t, c, uid, r + done, n);
+        if (!err)
+            err = filing_write(t, c, uid, p + done, n);
         arena_reset(task_arena(t), mark);
     }
     return err;
@@ -262,9 +265,7 @@ static int write_body(struct task *t, struct sql *c, void *arg)
     b->resultless = count_resultless(b->papers + first, count);
     if (count == 0)
         return 0;
-    err = write_log(t, c, b->uid, b->records + first, count);
-    if (!err)
-        err = filing_write(t, c, b->uid, b->papers + first, count);
+    err = write_records(t, c, b->uid, b->records + first, b->papers + first, count);
     if (!err)
         err = filing_count(t, c, b->uid, b->papers + first, count);
     if (!err)
