@@ -31,9 +31,11 @@ int lock_keep(struct task *t, const struct lock *l, int64_t ms)
     return 0;
 }
 
-void lock_drop(struct task *t, const struct lock *l)
+bool lock_drop(struct task *t, const struct lock *l)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
-    if (SCRIPT(t, l->redis, lock_drop, NULL, .lock = l->key, .token = lock_token(l)))
-        (void)task_fail(t, 0, "%s", text); /* keep the caller's error: the lock expires anyway */
+    int err = SCRIPT(t, l->redis, lock_drop, NULL, .lock = l->key, .token = lock_token(l));
+    if (err)
+        (void)task_fail(t, 0, "%s", text);
+    return !err;
 }

@@ -21,8 +21,9 @@ MUST_CHECK int lock_take(struct task *t, struct redis *r, struct str key, int64_
                          struct lock *out);
 /* Renews the lease: ms from now. ERR_CONFLICT: it has expired and may have another holder. */
 MUST_CHECK int lock_keep(struct task *t, const struct lock *l, int64_t ms);
-/* Releases it. If Redis does not answer, the lock expires by itself. Idempotent. */
-void lock_drop(struct task *t, const struct lock *l);
+/* Releases it. False: Redis has not answered; the lock expires by itself, or its holder may go on
+ * with lock_keep. Idempotent; the task's error text stays. */
+bool lock_drop(struct task *t, const struct lock *l);
 static inline struct str lock_token(const struct lock *l)
 {
     return str_of(l->token);

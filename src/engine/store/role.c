@@ -53,8 +53,10 @@ static void let_go(struct task *t, struct role_state *s)
 {
     if (!s->turn.locked)
         return;
-    lock_drop(t, &s->turn.lock); /* in vain if t is cancelled: then roles_part does it */
-    s->turn.locked = task_canceled(t);
+    /* Without an answer (Redis is away, t is cancelled) it may still be held: a Redis that comes
+     * back has it, and the next round renews it instead of waiting for its end. */
+    s->turn.locked = !lock_drop(t, &s->turn.lock);
+    s->turn.kept_ms -= s->turn.ms;
 }
 
 /* Before each round. ERR_BUSY: another node has the lock, and this one has nothing to do. */

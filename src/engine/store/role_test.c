@@ -173,6 +173,36 @@ static void test_end(struct task *t, void *arg)
     close_two(t, &one, &two);
 }
 
+/* Redis dies, and comes back with the lock that it had. */
+static void test_restart(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side one;
+    const struct redis_reply *token;
+    char answer[8];
+    open_side(t, &one);
+    clear(t, &one);
+    start(&one);
+    check(wait_rounds(t, &one, 2));
+    check(redis_call(t, one.redis, lock_key, &token, STR("GET"), lock_key) == 0);
+    const char *line =
+        arena_printf(task_arena(t), "SET %s %.*s PX %d", lock_key.p, STR_ARG(token->str), LOCK_MS);
+    store_redis_kill(&store);
+    one.result = ERR_UNAVAILABLE;
+    check(wait_rounds(t, &one, one.rounds + 1));
+    check(task_sleep(t, 3 * EACH_MS) == 0);
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    check(store_redis_say(&store, line, answer, sizeof answer)); /* the loop does not run yet */
+    one.result = 0;
+    int before = one.rounds;
+    ok(wait_rounds(t, &one, before + 2), "its holder goes on, and does not wait for its end");
+    end(t, &one);
+    ok(store_redis_say(&store, "EXISTS the:role", answer, sizeof answer) && answer[1] == '0',
+       "and lets it go in the end");
+    close_side(t, &one);
+}
+
 static void test_more(struct task *t, void *arg)
 {
     (void)arg;
@@ -198,6 +228,7 @@ int main(void)
     tap_task(test_failure, NULL, true);
     tap_task(test_drain, NULL, true);
     tap_task(test_end, NULL, true);
+    tap_task(test_restart, NULL, true);
     tap_task(test_more, NULL, true);
     store_redis_stop(&store);
     return tap_done();

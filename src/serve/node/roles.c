@@ -86,9 +86,9 @@ static void start_work(struct node_engine *e)
          .round = archive_role,
          .arg = &e->archive,
          .each_ms = 250, /* a run that has ended can be distilled within a second */
-         .each_ms_max = 5000,
+         .each_ms_max = 1000,
          .lock = &key_archive_lock,
-         .lock_ms = 30000,
+         .lock_ms = 5000,
          .complaint = "runs that have ended are not archived: they cannot be distilled",
          .elsewhere = archive_elsewhere},
         {.name = "sweeper",
