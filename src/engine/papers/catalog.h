@@ -71,7 +71,7 @@ struct catalog_estimate {
     int64_t papers, cents;
     int64_t bare;                      /* likewise, of all */
     int64_t load;                      /* the papers are those at the end of this load; 0: before
-                                        * loads were numbered (schema/0013_loads.sql) */
+                                        * loads were numbered (schema/0014_loads.sql) */
     struct catalog_estimate_row *rows; /* one for each journal, in the order of the choice */
 };
 /* What the chosen papers cost: one round trip for any number of journals. ERR_NOT_FOUND with
