@@ -66,6 +66,8 @@ if works then
 end
 if state == 'CANCELLED' then
     redis.call('SET', KEYS.terminate, '1')
-    redis.call('UNLINK', KEYS.pending, KEYS.inflight, KEYS.vain)
+end
+if not works then
+    redis.call('UNLINK', KEYS.pending, KEYS.inflight, KEYS.vain) -- an older Redis may have some
 end
 return {1, state}
