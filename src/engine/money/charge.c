@@ -153,16 +153,19 @@ static bool read_status(const struct redis_reply *r, enum charge_outcome *out)
     return true;
 }
 
-/* *loaded stays true unless there is no balance; nothing was done then. */
+/* Other than CALL_DONE: nothing was done. */
+enum call { CALL_DONE, CALL_NO_BALANCE, CALL_NO_RUN };
+
 static int call_script(struct task *t, struct ledger *l, size_t count, const struct charge *c,
-                       bool *loaded, enum charge_outcome *out)
+                       enum call *call, enum charge_outcome *out)
 {
     const struct redis_reply *r;
     int err = run_script(t, l, count, c, &r);
     if (err)
         return err;
-    if (r->type == REDIS_INT && r->integer == -1) {
-        *loaded = false;
+    *call = CALL_DONE;
+    if (r->type == REDIS_INT && (r->integer == -1 || r->integer == -3)) {
+        *call = r->integer == -1 ? CALL_NO_BALANCE : CALL_NO_RUN;
         return 0;
     }
     bool all = r->type == REDIS_INT && (r->integer == 1 || r->integer == -2);
@@ -194,17 +197,28 @@ static int announce(struct task *t, struct ledger *l, int64_t uid)
 }
 
 static int charge_once(struct task *t, struct ledger *l, size_t count, const struct charge *c,
-                       bool *done, enum charge_outcome *out)
+                       enum call *call, enum charge_outcome *out)
 {
-    bool loaded = true;
     int64_t cents;
     int err = announce(t, l, c->uid);
     if (!err)
-        err = call_script(t, l, count, c, &loaded, out);
-    if (!err && !loaded)
-        return ledger_load(t, l, c->uid, &cents);
-    *done = !err;
+        err = call_script(t, l, count, c, call, out);
+    if (!err && *call == CALL_NO_BALANCE)
+        err = ledger_load(t, l, c->uid, &cents);
     return err;
+}
+
+/* A Redis that has lost everything learns of its runs again within a second (keeper.h). The
+ * verdicts were paid for: they wait for that. Later the run is one that has left Redis. */
+static int wait_for_run(struct task *t, struct ledger *l, int64_t until_ms, size_t count,
+                        enum call *call, enum charge_outcome *out)
+{
+    if (loop_now_ms(task_loop(t)) < until_ms)
+        return backoff_wait(t, &(struct backoff){.ms = l->unknown_ms / 100});
+    for (size_t i = 0; i < count; i++)
+        out[i] = CHARGE_STOPPED;
+    *call = CALL_DONE;
+    return 0;
 }
 
 /* Back pressure: the AI may be faster than MySQL, but what MySQL lacks would have to be asked again
@@ -223,14 +237,20 @@ static int wait_for_mysql(struct task *t, const struct ledger *l)
 static int charge_all(struct task *t, struct ledger *l, size_t count, const struct charge *c,
                       enum charge_outcome *out)
 {
+    int64_t until_ms = loop_now_ms(task_loop(t)) + l->unknown_ms;
     cache_touch(t, l->cache, c->uid); /* first: a balance without a deadline is never swept */
-    for (int i = 0; i < TRIES_MAX; i++) {
-        bool done = false;
+    for (int tries = 0; tries < TRIES_MAX;) {
+        enum call call = CALL_NO_BALANCE;
         struct arena_mark mark = arena_mark(task_arena(t));
-        int err = charge_once(t, l, count, c, &done, out);
+        int err = charge_once(t, l, count, c, &call, out);
+        if (!err && call == CALL_NO_RUN)
+            err = wait_for_run(t, l, until_ms, count, &call, out);
         arena_reset(task_arena(t), mark);
-        if (done || (err && err != ERR_UNCERTAIN)) /* uncertain: repeat, the script is idempotent */
+        if (call == CALL_DONE && !err)
+            return 0;
+        if (err && err != ERR_UNCERTAIN) /* uncertain: repeat, the script is idempotent */
             return err;
+        tries += err || call != CALL_NO_RUN;
     }
     return task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
 }

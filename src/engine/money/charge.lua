@@ -20,7 +20,7 @@
 -- keys to one run of that user. Papers are taken in order, as if each had come alone. All is
 -- decided before anything is written, so that no half of it can be left behind.
 -- Returns 1: all are done. -1: there is no balance of this generation. -2: the run is neither
--- RUNNING nor PAUSED. Or a list, for each paper: 1: done. 2: it has a result already, which stays;
+-- RUNNING nor PAUSED. -3: there is no such run. Or a list, for each paper: 1: done. 2: it has a result already, which stays;
 -- only a failure is replaced, by a verdict. 0: too little money is left for it. Idempotent: what
 -- was done before is 2 then.
 --
@@ -31,7 +31,7 @@ local RELEVANT, FAILED = 114, 102 -- letters
 local HEAD = FIRST.papers - 1     -- arguments before the first DOI
 local state = redis.call('HGET', KEYS.status, 'state')
 if state ~= 'RUNNING' and state ~= 'PAUSED' then
-    return -2
+    return state and -2 or -3
 end
 local balance = redis.call('GET', KEYS.balance)
 if not balance or redis.call('HGET', KEYS.ledger, 'run') ~= GENERATION then

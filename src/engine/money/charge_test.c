@@ -59,6 +59,40 @@ static void test_outcomes(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+struct returning {
+    struct node *n;
+    int64_t uid;
+    struct str qid;
+};
+
+static void tell_late(struct task *t, void *arg)
+{
+    const struct returning *l = arg;
+    check(task_sleep(t, 100) == 0);
+    set_state(t, l->n, l->uid, l->qid, STR("RUNNING"));
+}
+
+/* Redis has lost everything, and a verdict comes before the run is told to it again. */
+static void test_unknown_run(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct group g;
+    open_node(t, &n);
+    int64_t uid = add_user(t, &n, 1000);
+    struct returning late = {&n, uid, add_run(t, &n, uid)};
+    struct str status = key_query_status(task_arena(t), uid, late.qid);
+    check(pay(t, &n, paper_of(t, uid, late.qid, 1, 100)) == CHARGE_DONE);
+    say(t, &n, STR("DEL"), status);
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "late", tell_late, &late) == 0);
+    is_int(pay(t, &n, paper_of(t, uid, late.qid, 2, 100)), CHARGE_DONE,
+           "a verdict waits until Redis knows its run again");
+    check(group_join(t, &g) == 0);
+    is_int(in_redis(t, &n, uid), 800, "and is charged");
+    close_node(t, &n);
+}
+
 static void test_states(struct task *t, void *arg)
 {
     (void)arg;
@@ -75,6 +109,7 @@ static void test_states(struct task *t, void *arg)
         is_int(pay(t, &n, paper_of(t, uid, qid, 2, 100)), CHARGE_STOPPED, "not a run that is %s",
                closed[i].p);
     }
+    n.ledger->unknown_ms = 100;
     is_int(pay(t, &n, paper_of(t, uid, STR("none"), 2, 100)), CHARGE_STOPPED, "nor one unknown");
     ok(in_redis(t, &n, uid) == 900 && queued(t, &n, uid) == 1, "nothing was charged");
     close_node(t, &n);
@@ -558,6 +593,7 @@ int main(int argc, char **argv)
     start_stores();
     tap_task(test_outcomes, NULL, true);
     tap_task(test_states, NULL, true);
+    tap_task(test_unknown_run, NULL, true);
     tap_task(test_failed, NULL, true);
     tap_task(test_invalid, NULL, true);
     tap_task(test_together, NULL, true);

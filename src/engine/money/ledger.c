@@ -24,6 +24,7 @@ struct ledger *ledger_new(const struct ledger_options *o)
     l->redis = o->redis;
     l->sql = o->sql;
     l->cache = o->cache;
+    l->unknown_ms = LEDGER_UNKNOWN_MS;
     l->records_waiting = slot(l, m, METRIC_GAUGE, "millrace_ledger_records_waiting",
                               "Records of Redis that are not in MySQL yet, when last looked.");
     l->moves_waiting = slot(l, m, METRIC_GAUGE, "millrace_ledger_moves_waiting",

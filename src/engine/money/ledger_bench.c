@@ -9,6 +9,7 @@ struct ledger *ledger_bench_new(struct redis *r, struct cache *c)
     struct ledger *l = check_memory(calloc(1, sizeof *l));
     l->redis = r;
     l->cache = c;
+    l->unknown_ms = LEDGER_UNKNOWN_MS;
     return l;
 }
 

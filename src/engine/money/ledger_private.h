@@ -20,6 +20,8 @@ struct ledger_announced {
     struct generation generation; /* in which it was announced */
 };
 
+#define LEDGER_UNKNOWN_MS 10000
+
 struct ledger {
     struct redis *redis;
     struct sql_pool *sql;
@@ -37,6 +39,7 @@ struct ledger {
         int64_t record_ns; /* that the syncer takes for one */
         int64_t at_ms;     /* when it last wrote some */
     } pace;
+    int64_t unknown_ms; /* that charges wait for a run to come back to Redis */
     /* Users in backoff after a failed ledger_round: uid -> struct trouble, owned. */
     struct map *troubled;
 };
