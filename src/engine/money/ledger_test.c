@@ -346,6 +346,18 @@ static void charge(struct task *t, struct node *n, int64_t uid, int64_t seq)
     say(t, n, STR("HINCRBY"), key_ledger(a, uid), STR("seq"), STR("1"));
 }
 
+struct syncing {
+    struct node *n;
+    int64_t uid, left; /* when it is over */
+};
+
+static void sync_all(struct task *t, void *arg)
+{
+    struct syncing *s = arg;
+    check(ledger_sync(t, s->n->ledger, s->uid) == 0);
+    s->left = queued(t, s->n, s->uid);
+}
+
 static void test_many_records(struct task *t, void *arg)
 {
     (void)arg;
@@ -367,13 +379,15 @@ static void test_many_records(struct task *t, void *arg)
     is_int(waiting, RECORDS, "all of them wait");
     struct group g;
     group_init(&g, task_loop(t));
-    for (int i = 0; i < 2; i++)
-        role_in(&g, ledger_role, n[i].ledger, 200);
-    for (int i = 0; i < 500 && queued(t, &n[0], uid); i++)
-        pause_ms(t, 10);
-    group_cancel(&g);
+    struct syncing both[2];
+    for (int i = 0; i < 2; i++) {
+        both[i] = (struct syncing){&n[i], uid, -1};
+        check(task_go(&g, "sync", sync_all, &both[i]) == 0);
+    }
     check(group_join(t, &g) == 0);
-    is_int(queued(t, &n[0], uid), 0, "two nodes sync them");
+    ok(both[0].left == 0 && both[1].left == 0,
+       "two nodes sync them, and each goes on until none is left: %lld, %lld",
+       (long long)both[0].left, (long long)both[1].left);
     check(ledger_backlog(t, n[0].ledger, &waiting) == 0);
     is_int(waiting, 0, "none waits any more");
     is_int(in_mysql(t, &n[0], uid), CENTS - 2 * RECORDS, "each once");

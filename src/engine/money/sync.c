@@ -339,7 +339,7 @@ static int sync_once(struct task *t, struct ledger *l, int64_t uid, bool *taken,
     if (b.count && b.fenced && b.new_records > 0)
         note_pace(t, l, &b, begun_us);
     *taken = b.count == 0 || b.fenced;
-    *more = b.count == LEDGER_BATCH && b.new_records > 0; /* else another node is syncing */
+    *more = b.count == LEDGER_BATCH; /* also if another node was faster: the caller wants all */
     return b.count && b.fenced ? ledger_trim(t, l, uid, b.billed_seq) : 0;
 }
 
