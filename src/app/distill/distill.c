@@ -166,8 +166,7 @@ struct freezing {
     const struct distill_estimate *estimate;
 };
 
-/* The original's row is locked and unchanged since its papers were counted, so the same papers are
- * frozen: results of an archived run change only when it goes on, which changes its row first. */
+/* The original's row is locked, and unchanged since its papers were counted. */
 static int freeze(struct task *t, struct sql *c, struct str qid, void *arg)
 {
     const struct freezing *f = arg;
@@ -184,8 +183,8 @@ static int freeze(struct task *t, struct sql *c, struct str qid, void *arg)
                      " SELECT ?, ROW_NUMBER() OVER (ORDER BY block_key, doi) - 1, doi, block_key"
                      " FROM search_result WHERE query_id = ? AND relevant = 1",
                      sql_text(qid), sql_text(f->original.qid));
-    if (!err)
-        check((int64_t)done.affected == f->estimate->papers);
+    if (!err && (int64_t)done.affected != f->estimate->papers)
+        err = task_fail(t, ERR_CONFLICT, "results of the run have come meanwhile: try again");
     return err;
 }
 

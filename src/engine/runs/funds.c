@@ -19,8 +19,24 @@ static int64_t least(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
+/* What trying its failed papers again costs at most. */
+static int64_t retry_cents(const struct run_prices *n, int64_t cost, int64_t failed)
+{
+    return least(n->all > cost ? n->all - cost : 0, failed * n->dearest);
+}
+
+int run_reserve_retry(struct task *t, const struct runs *r, struct sql *c,
+                      const struct run_row *row, bool *loaded)
+{
+    struct run_prices n;
+    *loaded = true;
+    if (!run_row_prices(t, row, &n))
+        return 0;
+    return reserve_check(t, r, c, row->uid, retry_cents(&n, row->cents, row->failed), loaded);
+}
+
 /* Which papers are left is not known here: to resume, the balance must do for any paper, or for all
- * that is left, which is reserved already. To retry, what is free must do for the cheapest one: a
+ * that is left, which is reserved already. To retry, what is free must do for all that failed: a
  * run that is DONE has nothing reserved. */
 static int compare(struct task *t, const struct runs *r, const struct run_row *row,
                    const struct run_view *v, enum run_event e)
@@ -29,10 +45,9 @@ static int compare(struct task *t, const struct runs *r, const struct run_row *r
     struct reserve have;
     if (!run_row_prices(t, row, &n))
         return 0;
-    int64_t all = n.all > v->cents ? n.all - v->cents : 0;
-    int64_t needed = e == RUN_RESUME ? least(n.dearest, all) : n.cheapest;
-    all = e == RUN_RESUME ? all : least(all, v->failed * n.dearest);
-    all = all > needed ? all : needed;
+    int64_t all = e == RUN_RESUME ? n.all > v->cents ? n.all - v->cents : 0
+                                  : retry_cents(&n, v->cents, v->failed);
+    int64_t needed = e == RUN_RESUME ? least(n.dearest, all) : all;
     int err = reserve_look(t, r, row->uid, &have);
     if (err || have.degraded) /* not known: what the run meets then, it says itself */
         return err == ERR_CANCELED ? err : 0;
@@ -42,7 +57,9 @@ static int compare(struct task *t, const struct runs *r, const struct run_row *r
                                    amount_decimal(task_arena(t), have.balance).p),
                       have.balance);
     if (e == RUN_RETRY_FAILED && have.free < needed)
-        return refuse(t, needed, all, reserve_text(t, &have), have.free);
+        return task_fail(t, ERR_FUNDS, "%s, and the papers that failed may cost %s: %s is missing",
+                         reserve_text(t, &have), amount_decimal(task_arena(t), needed).p,
+                         amount_decimal(task_arena(t), needed - have.free).p);
     return 0;
 }
 

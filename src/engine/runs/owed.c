@@ -151,8 +151,10 @@ static int settle_page(struct task *t, const struct runs *r, int64_t from, size_
     *count = err || reply->type != REDIS_ARRAY ? 0 : reply->count / 2;
     for (size_t i = 0; !err && i < *count; i++) {
         int64_t at_ms = 0;
+        struct arena_mark mark = arena_mark(a); /* rows have long parameters */
         (void)str_to_i64(reply->items[2 * i + 1]->str, &at_ms);
         err = settle_one(t, r, reply->items[2 * i]->str, at_ms);
+        arena_reset(a, mark);
     }
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }

@@ -19,7 +19,7 @@
 MUST_CHECK int run_halt(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                         enum run_state *state, bool *degraded);
 
-/* Of one run; 0 also if there is no note, or Redis does not answer. */
+/* Of one run; 0 also if there is no note. */
 MUST_CHECK int run_settle(struct task *t, const struct runs *r, struct run_id id);
 /* Of all runs. */
 MUST_CHECK int run_settle_all(struct task *t, const struct runs *r);

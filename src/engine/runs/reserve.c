@@ -195,7 +195,7 @@ int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t u
     err = ledger_spendable(t, r->ledger, uid, w.list, w.count, &s);
     task_deadline_restore(t, old);
     if (err_may_pass(err))
-        return task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
+        return task_fail(t, ERR_UNAVAILABLE, "nothing can be reserved while Redis is away");
     *loaded = !err && s.loaded;
     if (err || !*loaded)
         return err;

@@ -32,6 +32,12 @@ MUST_CHECK int reserve_look(struct task *t, const struct runs *r, int64_t uid, s
 MUST_CHECK int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t uid,
                              int64_t cents, bool *loaded);
 
+#define RESERVE_LOADS_MAX 5 /* of a balance that leaves Redis before it is looked at */
+/* The same before a run that is DONE tries its failed papers again: what they cost at most. */
+struct run_row;
+MUST_CHECK int run_reserve_retry(struct task *t, const struct runs *r, struct sql *c,
+                                 const struct run_row *row, bool *loaded);
+
 /* "balance 60.00, reserved 30.00, free 30.00" as a clause of a sentence, in the task's arena. */
 const char *reserve_text(struct task *t, const struct reserve *r);
 #endif

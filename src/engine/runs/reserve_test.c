@@ -199,6 +199,36 @@ static void test_at_once(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* Papers that failed, of two runs that are done, and money for those of one. */
+static void test_retry(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_empty(t, &n);
+    int64_t uid = new_user(t, &n, 6000);
+    struct run_id ids[] = {enter_new(t, &n, uid), enter_new(t, &n, uid)};
+    struct runs r = runs_of(&n);
+    enum run_state state;
+    for (int i = 0; i < 2; i++) {
+        control(t, &n, ids[i], RUN_START);
+        control(t, &n, ids[i], RUN_FINISH);
+    }
+    sql_do(t, &n, "UPDATE query_log SET failed_papers = 20, archived = 1 WHERE uid = ?", uid);
+    check(deduct(t, &n, uid, 1000, "less", &(int64_t){0}) == 0);
+    control(t, &n, ids[0], RUN_RETRY_FAILED);
+    is_int(run_control(t, &r, ids[1], RUN_RETRY_FAILED, "", &state), ERR_FUNDS,
+           "a retry needs money that is free");
+    is_str(str_of(task_error(t)),
+           STR("the run costs 30.00: the balance is 50.00, 30.00 of it reserved for unfinished "
+               "runs, 20.00 free"),
+           "as a submission does");
+    say(t, &n, STR("DEL"), key_balance(task_arena(t), uid));
+    sql_do(t, &n, "UPDATE query_log SET failed_papers = 10 WHERE uid = ?", uid);
+    is_int(run_control(t, &r, ids[1], RUN_RETRY_FAILED, "", &state), 0,
+           "for what failed; the balance is loaded if need be");
+    close_node(t, &n);
+}
+
 static void test_request(struct task *t, void *arg)
 {
     (void)arg;
@@ -288,6 +318,7 @@ int main(void)
     tap_task(test_done, NULL, true);
     tap_task(test_old_rows, NULL, true);
     tap_task(test_at_once, NULL, true);
+    tap_task(test_retry, NULL, true);
     tap_task(test_request, NULL, true);
     tap_task(test_away, NULL, true);
     return stop_stores();

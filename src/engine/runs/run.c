@@ -5,6 +5,7 @@
 #include "engine/people/switches.h"
 #include "engine/runs/live.h"
 #include "engine/runs/owed.h"
+#include "engine/runs/reserve.h"
 #include "engine/runs/row.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
@@ -82,7 +83,8 @@ struct controlling {
     enum run_event event;
     const char *reason;
     const struct admin_deed *by; /* NULL: not noted */
-    struct redis *redis;
+    const struct runs *runs;
+    bool loaded;     /* false: the balance has left Redis, nothing was done */
     struct str owed; /* the note that is settled; p == NULL: none is */
     bool moot;       /* that note is gone, or another one by now */
     struct run_row row;
@@ -90,11 +92,14 @@ struct controlling {
 
 /* A ban may be written at the same time. The row lock orders the two: either the ban sees this run
  * active and pauses it, or the ban is seen here. */
-static int refuse_banned(struct task *t, struct sql *c, int64_t uid)
+static int refuse_banned(struct task *t, struct sql *c, const struct controlling *k)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r, "SELECT banned FROM user_info WHERE uid = ? LOCK IN SHARE MODE",
-                     sql_int(uid));
+    int err = sql_on(t, c, &r,
+                     k->event == RUN_RETRY_FAILED /* which reserves: reserve_check */
+                         ? "SELECT banned FROM user_info WHERE uid = ? FOR UPDATE"
+                         : "SELECT banned FROM user_info WHERE uid = ? LOCK IN SHARE MODE",
+                     sql_int(k->id.uid));
     if (!err && r.count && r.cells[0].i != 0)
         err = task_fail(t, ERR_FORBIDDEN, "this account is banned");
     return err;
@@ -127,7 +132,7 @@ static int note(struct task *t, struct sql *c, const struct controlling *k, enum
 static int look_owed(struct task *t, struct controlling *k)
 {
     struct str note;
-    int err = k->owed.p ? run_owed(t, k->redis, k->id, &note) : 0;
+    int err = k->owed.p ? run_owed(t, k->runs->redis, k->id, &note) : 0;
     if (!err && k->owed.p)
         k->moot = !note.p || !str_eq(note, k->owed);
     return err;
@@ -139,7 +144,8 @@ static int write_state(struct task *t, struct sql *c, void *arg)
     struct controlling *k = arg;
     enum run_state to;
     bool works_again = k->event == RUN_RESUME || k->event == RUN_RETRY_FAILED;
-    int err = works_again ? refuse_banned(t, c, k->id.uid) : 0;
+    int err = works_again ? refuse_banned(t, c, k) : 0;
+    k->loaded = true;
     if (!err)
         err = run_row_lock(t, c, k->id, &k->row);
     if (!err && k->event == RUN_START && k->row.state == RUN_QUEUED)
@@ -151,8 +157,11 @@ static int write_state(struct task *t, struct sql *c, void *arg)
     bool fresh = k->event == RUN_RESUME && !k->row.started_ms;
     if (!run_state_after(k->row.state, fresh ? RUN_REQUEUE : k->event, &to))
         return task_fail(t, ERR_CONFLICT, "the run is %s", run_state_name(k->row.state));
-    err = k->by ? note(t, c, k, to) : 0;
-    if (err || to == k->row.state)
+    if (k->event == RUN_RETRY_FAILED && to != k->row.state)
+        err = run_reserve_retry(t, k->runs, c, &k->row, &k->loaded);
+    if (!err && k->loaded && k->by)
+        err = note(t, c, k, to);
+    if (err || !k->loaded || to == k->row.state)
         return err;
     err = sql_on(
         t, c, NULL,
@@ -176,18 +185,34 @@ static bool is_asked_for(enum run_event e)
 
 int run_settle(struct task *t, const struct runs *r, struct run_id id)
 {
-    struct controlling k = {.id = id, .reason = "", .redis = r->redis};
+    struct controlling k = {.id = id, .reason = "", .runs = r};
     int err = run_owed(t, r->redis, id, &k.owed);
     if (err || !k.owed.p)
-        return err == ERR_CANCELED ? err : 0;
+        return err;
     k.event = run_owed_event(k.owed);
     err = sql_tx(t, r->sql, write_state, &k);
     if (err == ERR_NOT_FOUND)
         return run_owed_drop(t, r->redis, id, k.owed);
-    if (err && err != ERR_CONFLICT) /* it has ended */
-        return err;
+    bool ended = err == ERR_CONFLICT && run_state_final(k.row.state);
+    if (err && !ended)
+        return err == ERR_CONFLICT ? ERR_BUSY : err; /* the row is much in demand */
     err = k.moot ? 0 : run_announce(t, r, &k.row);
     return err || k.moot ? err : run_owed_drop(t, r->redis, id, k.owed);
+}
+
+static int write_loaded(struct task *t, struct controlling *k)
+{
+    for (int i = 0; i < RESERVE_LOADS_MAX; i++) {
+        int64_t cents;
+        bool degraded;
+        int err = sql_tx(t, k->runs->sql, write_state, k);
+        if (err || k->loaded)
+            return err;
+        err = ledger_balance(t, k->runs->ledger, k->id.uid, &cents, &degraded);
+        if (err)
+            return err;
+    }
+    return task_fail(t, ERR_UNAVAILABLE, "the balance leaves Redis again and again");
 }
 
 int run_control(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
@@ -199,10 +224,12 @@ int run_control(struct task *t, const struct runs *r, struct run_id id, enum run
 int run_control_by(struct task *t, const struct runs *r, struct run_id id, enum run_event e,
                    const char *reason, const struct admin_deed *by, enum run_state *state)
 {
-    struct controlling k = {.id = id, .event = e, .reason = reason, .by = by};
+    struct controlling k = {.id = id, .event = e, .reason = reason, .by = by, .runs = r};
     int err = is_asked_for(e) ? run_settle(t, r, id) : 0;
+    if (err_may_pass(err) && (e == RUN_PAUSE || e == RUN_TERMINATE))
+        err = 0; /* no note can say more than this one */
     if (!err)
-        err = sql_tx(t, r->sql, write_state, &k);
+        err = write_loaded(t, &k);
     if (err)
         return err;
     *state = k.row.state;

@@ -558,14 +558,13 @@ static void test_funds(struct task *t, void *arg)
     is_int(check_funds(t, &n, id, 199, RUN_RETRY_FAILED), 0, "to try again: of a run that is done");
     check(control(t, &n, id, RUN_FINISH, "DONE") == 0);
     say(t, &n, STR("HSET"), progress, STR("failed"), STR("2"));
-    is_int(check_funds(t, &n, id, 199, RUN_RETRY_FAILED), ERR_FUNDS,
-           "less than its cheapest paper costs");
+    is_int(check_funds(t, &n, id, 599, RUN_RETRY_FAILED), ERR_FUNDS,
+           "less than the papers that failed may cost");
     is_str(str_of(task_error(t)),
-           STR("the balance is 1.99, 0.00 of it reserved for unfinished runs, 1.99 free, the next "
-               "paper may cost 2.00 and all that is left 6.00: at least 0.01 is missing, 4.01 for "
-               "all of it"),
+           STR("the balance is 5.99, 0.00 of it reserved for unfinished runs, 5.99 free, and the "
+               "papers that failed may cost 6.00: 0.01 is missing"),
            "two papers have failed");
-    is_int(check_funds(t, &n, id, 200, RUN_RETRY_FAILED), 0, "enough for that");
+    is_int(check_funds(t, &n, id, 600, RUN_RETRY_FAILED), 0, "enough for that");
     close_node(t, &n);
 }
 

@@ -10,7 +10,6 @@
 #include "engine/runs/run.h"
 #include "engine/runs/scope.h"
 
-#define LOADS_MAX 5 /* of a balance that leaves Redis before it is looked at */
 
 /* --- the question --- */
 
@@ -224,7 +223,7 @@ static int load_balance(struct task *t, const struct runs *r, int64_t uid)
 
 static int enter(struct task *t, struct entering *x)
 {
-    for (int i = 0; i < LOADS_MAX; i++) {
+    for (int i = 0; i < RESERVE_LOADS_MAX; i++) {
         int err = load_balance(t, x->runs, x->entry->request->uid);
         if (!err)
             err = sql_tx(t, x->runs->sql, write_run, x);
