@@ -46,22 +46,16 @@ static int expire_run(struct task *t, struct archive *a, struct run_id id, int64
 {
     struct arena *m = task_arena(t);
     const struct str others[] = {
-        key_query_info(m, id.uid, id.qid),
-        key_result(m, id.uid, id.qid),
-        key_arrivals(m, id.uid, id.qid),
-        key_relevant(m, id.uid, id.qid),
-        key_failed(m, id.uid, id.qid),
-        key_progress(m, id.uid, id.qid),
-        key_pending(m, id.uid, id.qid),
-        key_inflight(m, id.uid, id.qid),
-        key_vain(m, id.uid, id.qid),
-        key_pause_signal(m, id.uid, id.qid),
-        key_terminate_signal(m, id.uid, id.qid),
+        key_query_info(m, id.uid, id.qid),   key_result(m, id.uid, id.qid),
+        key_arrivals(m, id.uid, id.qid),     key_relevant(m, id.uid, id.qid),
+        key_failed(m, id.uid, id.qid),       key_progress(m, id.uid, id.qid),
+        key_pause_signal(m, id.uid, id.qid), key_terminate_signal(m, id.uid, id.qid),
     };
-    int err =
-        SCRIPT_NUMBER(t, a->redis, run_expire, keys, .status = key_query_status(m, id.uid, id.qid),
-                      .others = {others, sizeof others / sizeof *others},
-                      .changed = str_int(m, changed_ms), .ms = str_int(m, ARCHIVE_TTL_MS));
+    int err = SCRIPT_NUMBER(
+        t, a->redis, run_expire, keys, .status = key_query_status(m, id.uid, id.qid),
+        .pending = key_pending(m, id.uid, id.qid), .inflight = key_inflight(m, id.uid, id.qid),
+        .vain = key_vain(m, id.uid, id.qid), .others = {others, sizeof others / sizeof *others},
+        .changed = str_int(m, changed_ms), .ms = str_int(m, ARCHIVE_TTL_MS));
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
 }
 

@@ -55,11 +55,14 @@ static bool stays(struct task *t, struct node *n, struct run_id id)
     return with == 0 && without > 0;
 }
 
+/* Its units are gone at once, the rest later. */
 static bool leaves(struct task *t, struct node *n, struct run_id id)
 {
     int64_t with, without;
     count_keys(t, n, id, &with, &without);
-    return with > 0 && without == 0;
+    return with > 0 && without == 0 &&
+           ask_int(t, n, STR("EXISTS"), key_pending(task_arena(t), id.uid, id.qid),
+                   key_inflight(task_arena(t), id.uid, id.qid)) == 0;
 }
 
 /* All keys that a run can have. */
