@@ -20,7 +20,8 @@ struct ledger_announced {
     struct generation generation; /* in which it was announced */
 };
 
-#define LEDGER_UNKNOWN_MS 10000
+#define LEDGER_UNKNOWN_MS  10000
+#define LEDGER_REPAIRS_MAX 64
 
 struct ledger {
     struct redis *redis;
@@ -39,6 +40,11 @@ struct ledger {
         int64_t record_ns; /* that the syncer takes for one */
         int64_t at_ms;     /* when it last wrote some */
     } pace;
+    /* How far the repair of users has come, by uid, modulo: one that was interrupted goes on there. */
+    struct ledger_repaired {
+        int64_t uid, after;
+        struct generation generation;
+    } repairs[LEDGER_REPAIRS_MAX];
     int64_t unknown_ms; /* that charges wait for a run to come back to Redis */
     /* Users in backoff after a failed ledger_round: uid -> struct trouble, owned. */
     struct map *troubled;

@@ -16,7 +16,9 @@
  *      reversal, which is a move like a recharge, and a row of ledger_reversal, which makes it
  *      happen once.
  *   3. In batches, each a transaction. The repair is idempotent: if a node dies between two
- *      of them, the next begins anew at seq, and skips what is reversed or restored. */
+ *      of them, the next begins anew at seq, and skips what is reversed or restored. On the same
+ *      node a repair that was interrupted goes on where it was: a caller with little time is
+ *      enough, if it comes again. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -46,6 +48,8 @@ struct repair {
     size_t count;
     struct lost *lost;
     int64_t reversed, reversed_cents;
+    /* of all: */
+    int64_t all, all_reversed, all_reversed_cents;
 };
 
 /* --- what is lost --- */
@@ -271,31 +275,53 @@ static int repair_batch(struct task *t, struct repair *x)
     int err = ledger_tx(t, x->l, repair_body, x);
     if (err || !x->same)
         return err;
-    if (x->count)
-        log_warn(
-            "ledger",
-            "user %lld: Redis lost %zu paid results in a restart: %lld charges of %s are reversed, "
-            "the other results restored from MySQL; no action needed",
-            (long long)x->uid, x->count, (long long)x->reversed,
-            amount_decimal(task_arena(t), x->reversed_cents).p);
     metric_add(x->l->reversed, x->reversed);
     metric_add(x->l->restored, (int64_t)x->count - x->reversed);
+    x->all += (int64_t)x->count;
+    x->all_reversed += x->reversed;
+    x->all_reversed_cents += x->reversed_cents;
     err = restore(t, x);
-    if (!err && x->count)
+    if (!err && x->same && x->count)
         x->after = x->lost[x->count - 1].number;
     return err;
+}
+
+static struct ledger_repaired *progress(struct ledger *l, int64_t uid)
+{
+    return &l->repairs[(uint64_t)uid % LEDGER_REPAIRS_MAX];
+}
+
+static int64_t done_before(struct ledger *l, int64_t uid, const struct generation *g)
+{
+    const struct ledger_repaired *p = progress(l, uid);
+    bool same = p->uid == uid && str_eq(generation_str(&p->generation), generation_str(g));
+    return same ? p->after : 0;
+}
+
+static void report(struct task *t, const struct repair *x)
+{
+    if (x->all)
+        log_warn("ledger",
+                 "user %lld: Redis lost %lld paid results in a restart: %lld charges of %s are "
+                 "reversed, the other results restored from MySQL; no action needed",
+                 (long long)x->uid, (long long)x->all, (long long)x->all_reversed,
+                 amount_decimal(task_arena(t), x->all_reversed_cents).p);
 }
 
 int ledger_repair(struct task *t, struct ledger *l, int64_t uid, const struct generation *g,
                   int64_t *repaired)
 {
-    struct repair x = {.l = l, .uid = uid, .generation = g, .upto = -1};
+    struct repair x = {
+        .l = l, .uid = uid, .generation = g, .upto = -1, .after = done_before(l, uid, g)};
     int err;
     do {
         struct arena_mark mark = arena_mark(task_arena(t));
         err = repair_batch(t, &x);
         arena_reset(task_arena(t), mark);
+        if (!err && x.same)
+            *progress(l, uid) = (struct ledger_repaired){uid, x.after, *g};
     } while (!err && x.same && x.count == LEDGER_REPAIR_BATCH);
+    report(t, &x);
     if (!err && x.same)
         *repaired = x.upto;
     return err;

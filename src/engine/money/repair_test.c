@@ -400,6 +400,12 @@ static void test_large(struct task *t, void *arg)
     restart_with(t, &n, 0);
     ok(balance(t, &n, uid) == 0 && results(t, &n, uid, qid) == MANY, "%d verdicts are put back",
        MANY);
+    struct ledger_repaired *at = &n.ledger->repairs[uid % LEDGER_REPAIRS_MAX];
+    ok(at->uid == uid && at->after == MANY, "how far it came is known");
+    restart_with(t, &n, 0);
+    *at = (struct ledger_repaired){uid, LEDGER_REPAIR_BATCH, generation_now(n.redis)};
+    ok(balance(t, &n, uid) == 0 && results(t, &n, uid, qid) == MANY - LEDGER_REPAIR_BATCH,
+       "and one that was interrupted goes on there");
     forget_verdicts(t, &n, uid, 0);
     restart_with(t, &n, 0);
     is_int(balance(t, &n, uid), MANY, "%d charges are given back", MANY);
