@@ -23,6 +23,7 @@
 #define TOKENS_DEFAULT     1000
 #define MINUTE_US          60000000
 #define PATIENCE_MS        30000 /* a larger run waits for the rate before it starts with less */
+#define READY_MS           500   /* of a round, for the results of one user to be put back */
 
 /* A run that has workers, or may get some. */
 struct entry {
@@ -39,6 +40,7 @@ struct dispatcher {
     struct node *node;
     struct map *sizes; /* name -> units of runs that wait, as counted when first seen */
     /* Of one round: */
+    struct role_turn *turn;
     struct map *permissions; /* uid -> permission + 1: many runs of one user may wait */
     struct entry *running;
     size_t running_count;
@@ -320,11 +322,16 @@ static int list_run(struct task *t, struct dispatcher *d, const struct entry *e,
                             STR("1000"), STR("*"), STR("run"), e->name);
 }
 
-/* A user whose money cannot be loaded is told by the first charge, which pauses the run. */
+/* A user whose money cannot be loaded is told by the first charge, which pauses the run. ERR_BUSY:
+ * it takes long, and goes on in the next round (repair.c); others do not wait for it. */
 static int repair_first(struct task *t, struct dispatcher *d, const struct entry *e)
 {
+    int64_t old = task_deadline(t, READY_MS);
     int err = ledger_ready(t, d->node->ledger, e->id.uid);
-    return err == ERR_CANCELED || err_is_outage(err) ? err : 0;
+    task_deadline_restore(t, old);
+    if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
+        return ERR_BUSY;
+    return err_is_outage(err) ? err : 0;
 }
 
 /* The row first, so that its user sees that it runs. Each step is idempotent: a start that fails
@@ -397,6 +404,8 @@ static int consider(struct task *t, struct dispatcher *d, struct entry *e, bool 
     }
     if (!err && workers > 0)
         err = start(t, d, e, workers);
+    if (err == ERR_BUSY)
+        return role_keep(t, d->turn);
     if (err == ERR_CLOSED)
         return 0; /* an admin has just switched new runs off */
     if (err == ERR_INVALID)
@@ -492,8 +501,9 @@ static int dispatch(struct task *t, struct dispatcher *d)
 
 int dispatcher_role(struct task *t, void *arg, struct role_turn *turn)
 {
-    (void)turn; /* rounds are short */
-    return dispatch(t, arg);
+    struct dispatcher *d = arg;
+    d->turn = turn;
+    return dispatch(t, d);
 }
 
 struct dispatcher *dispatcher_new(struct node *n)

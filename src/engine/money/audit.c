@@ -14,6 +14,7 @@
 #define USERS_MAX 1000    /* of one page */
 #define TRIES_MAX 100     /* reads of a user whose money keeps changing */
 #define TRY_MS    20
+#define RECENT    100000 /* charges whose verdicts are looked for after a start, in the background */
 #define RECORDS_PER_MS                                                                             \
     100 /* unsynced records that lengthen the pause between two tries by a millisecond */
 #define EACH_MS 60000
@@ -258,9 +259,13 @@ static int check_results(struct task *t, struct audit_state *s, const struct aud
 {
     int64_t findings = s->report.findings;
     bool same = str_eq(generation_str(&known->generation), generation_str(&k->generation));
+    int64_t recent = row->billed_seq > RECENT ? row->billed_seq - RECENT : 0;
     int err = audit_results(t, s, row, same ? known->results : 0, &k->generation, settled);
     if (!err && *settled)
-        err = audit_verdicts(t, s, row, s->audit->deep ? 0 : known->results);
+        err = audit_verdicts(t, s, row,
+                             s->audit->deep            ? 0
+                             : known->results > recent ? known->results
+                                                       : recent);
     if (!err && *settled)
         err = audit_runs(t, s, row, &k->generation, k->open, settled);
     if (!err && *settled && s->report.findings == findings) {

@@ -19,7 +19,8 @@
  *
  * billing_log is append-only. So the background role sums only the rows added since a user's last
  * clean check, and looks for results of new charges only, until Redis restarts. Everything is read
- * again after a restart of the node, and by an audit without memory. */
+ * again after a restart of the node, and by an audit without memory; but verdicts in MySQL of all
+ * but a user's last hundred thousand charges only by a deep audit. */
 #ifndef ENGINE_MONEY_AUDIT_H
 #define ENGINE_MONEY_AUDIT_H
 

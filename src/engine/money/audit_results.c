@@ -2,7 +2,8 @@
 #include "engine/money/audit_private.h"
 #include "engine/store/keys.h"
 
-#define CHARGES_MAX 1000 /* looked at in one go */
+#define CHARGES_MAX  1000  /* looked at in one go, in Redis */
+#define VERDICTS_MAX 10000 /* in MySQL */
 
 static void report_missing(struct task *t, struct audit_state *s, int64_t uid,
                            const struct sql_value *cell, const char *where)
@@ -88,12 +89,13 @@ int audit_results(struct task *t, struct audit_state *s, const struct audit_row 
     return err;
 }
 
+/* A part at a time: a user may have millions of charges, and a statement has a time limit. */
 int audit_verdicts(struct task *t, struct audit_state *s, const struct audit_row *row,
                    int64_t after)
 {
-    struct sql_rows r;
-    int err;
-    do {
+    int err = 0;
+    for (; !err && after < row->billed_seq; after += VERDICTS_MAX) {
+        struct sql_rows r;
         struct arena_mark mark = arena_mark(task_arena(t));
         err = sql_call(t, s->audit->sql, &r,
                        "SELECT b.number, b.qid, b.doi, b.cents FROM billing_log b"
@@ -102,15 +104,13 @@ int audit_verdicts(struct task *t, struct audit_state *s, const struct audit_row
                        " LEFT JOIN search_result s ON s.query_id = b.qid AND s.doi = b.doi"
                        " AND s.relevant IS NOT NULL"
                        " WHERE b.uid = ? AND b.source = 'redis' AND b.number > ?"
-                       " AND b.number <= ? AND b.kind = 'charge' AND v.number IS NULL"
-                       " AND s.id IS NULL ORDER BY b.number LIMIT ?",
-                       sql_int(row->uid), sql_int(after), sql_int(row->billed_seq),
-                       sql_int(CHARGES_MAX));
-        for (size_t i = 0; !err && i < r.count; i++) {
-            after = sql_row(&r, i)[0].i;
+                       " AND b.number <= LEAST(?, ?) AND b.kind = 'charge' AND v.number IS NULL"
+                       " AND s.id IS NULL ORDER BY b.number",
+                       sql_int(row->uid), sql_int(after), sql_int(after + VERDICTS_MAX),
+                       sql_int(row->billed_seq));
+        for (size_t i = 0; !err && i < r.count; i++)
             report_missing(t, s, row->uid, sql_row(&r, i), "search_result");
-        }
         arena_reset(task_arena(t), mark);
-    } while (!err && r.count == CHARGES_MAX);
+    }
     return err;
 }
