@@ -46,7 +46,7 @@ struct http_route {
     const char *method;  /* "GET" also answers HEAD */
     const char *pattern; /* "/api/queries/:id/events" */
     http_handler *handler;
-    size_t body_max; /* 0: no body is allowed */
+    size_t body_max; /* 0: a body of up to 64 KB is ignored, a longer one refused */
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o);

@@ -475,6 +475,7 @@ static void deadlines(struct task *t, void *arg)
     struct client c;
     waits_until(t, &s, STR(""), 0, l->idle_ms, "nothing was sent");
     waits_until(t, &s, STR("G"), 408, l->header_ms, "a header without end");
+    waits_until(t, &s, STR("\r\n"), 0, l->header_ms, "an empty line, and no request");
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     waits_until(t, &s, GET("/slow"), 504, l->handler_ms, "a slow handler");
 

@@ -32,6 +32,9 @@
 
 /* Output beyond this leaves at once. */
 #define HTTP_OUT_BYTES_MAX (64 * 1024)
+/* A request body that the handler has not read is read after the reply, to keep the connection; a
+ * longer one ends it. */
+#define HTTP_SKIP_BYTES_MAX (64 * 1024)
 /* Bodies up to this are copied behind their head, so that both leave in one write. */
 #define HTTP_COPY_BYTES_MAX (16 * 1024)
 
@@ -46,7 +49,7 @@ struct http_server {
     struct loop *loop;
     struct http_options options;
     struct http_router *router;
-    size_t body_max;         /* the largest of all routes */
+    size_t body_max;         /* the largest of all routes, and what is ignored */
     struct group *group;     /* of connections and streams, while http_server_run is under way */
     struct task *acceptor;   /* NULL unless http_server_run is under way */
     struct watch *listening; /* its own */
