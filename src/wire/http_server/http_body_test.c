@@ -239,6 +239,40 @@ static void limits(struct task *t, struct fixture *f)
             200, "ignored", "an empty body is none");
 }
 
+static void codings(struct task *t, struct fixture *f)
+{
+    static const struct {
+        const char *headers;
+        int status;
+    } cases[] = {
+        {"Content-Encoding: gzip\r\n", 415},
+        {"Content-Encoding: identity, br\r\n", 415},
+        {"Content-Encoding: identity\r\nContent-Encoding: deflate\r\n", 415},
+        {"Content-Encoding: Identity\r\n", 200},
+        {"Content-Encoding:\r\n", 200},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str form = str_of(cases[i].headers);
+        client_send(t, &f->client,
+                    str_printf(task_arena(t),
+                               "POST /take HTTP/1.1\r\n" HOST "%.*sContent-Length: 5\r\n\r\nhello",
+                               STR_ARG(form)));
+        struct reply r = client_reply(t, &f->client);
+        is_int(r.status, cases[i].status, "coding %zu", i);
+        if (r.status == 415)
+            ok(reply_has(&r, "unsupported_coding") && !reply_header(&r, "connection").p &&
+                   str_eq(reply_header(&r, "accept-encoding"), STR("identity")),
+               "what would be taken is told, and the connection goes on");
+    }
+    client_send(t, &f->client,
+                STR("POST /take HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+                    "GET /hidden HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\n"
+                    "Content-Length: 5\r\n\r\nhello"));
+    is_int(client_reply(t, &f->client).status, 415, "chunked");
+    is_int(client_reply(t, &f->client).status, 200, "not where the body is ignored");
+}
+
 static void timeouts(struct task *t, struct fixture *f)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -390,6 +424,7 @@ int main(void)
     RUN(tight_heads);
     RUN(json);
     RUN(limits);
+    RUN(codings);
     RUN(timeouts);
     RUN(expectations);
     RUN(unread);

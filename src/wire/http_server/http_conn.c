@@ -177,6 +177,17 @@ static struct http_problem problem(enum http_refusal why, const char *message)
     return (struct http_problem){why, message};
 }
 
+static bool is_coded(const struct http_exchange *x)
+{
+    struct str codings = http_header_list(x, "content-encoding");
+    while (codings.p) {
+        struct str coding = str_trim(str_cut(&codings, ','));
+        if (coding.n > 0 && !str_ieq(coding, STR("identity")))
+            return true;
+    }
+    return false;
+}
+
 /* A route without a body ignores one (RFC 9110, 9.3.1): to its handler it is empty. */
 static struct http_problem check_body(struct http_exchange *x)
 {
@@ -189,6 +200,9 @@ static struct http_problem check_body(struct http_exchange *x)
     if (h->framing == HTTP_SIZED && h->body_bytes > x->body_max)
         return problem(HTTP_TOO_LARGE, ignored ? "a body that is ignored here is too large"
                                                : "the body is too large");
+    if (!ignored && !x->body_ended && is_coded(x))
+        return problem(HTTP_UNSUPPORTED_CODING, "the body must not be compressed: the only "
+                                                "Content-Encoding taken is identity");
     return problem(0, NULL);
 }
 

@@ -227,6 +227,8 @@ int http_reply_problem(struct task *t, struct http_exchange *x, struct http_prob
         http_match_allow(&x->match, &allow);
         http_set_header(x, "Allow", buf_str(&allow));
         buf_release(&allow);
+    } else if (p.why == HTTP_UNSUPPORTED_CODING) {
+        http_set_header(x, "Accept-Encoding", STR("identity")); /* RFC 9110, 15.5.16 */
     } else if (p.why != HTTP_NOT_FOUND) {
         x->close = true; /* where the next request begins is no longer certain */
     }
