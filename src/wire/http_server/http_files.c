@@ -150,10 +150,11 @@ static bool older(const struct stat *a, const struct stat *b)
 
 /* Replaces the file by its compressed form if there is one at least as new. */
 static bool use_coding(struct task *t, const struct http_files *f, struct str path,
-                       const char *ending, const char *coding, struct file *file)
+                       enum http_coding coding, struct file *file)
 {
+    static const char *const endings[] = {".br", ".gz"}, *const names[] = {"br", "gzip"};
     struct file packed;
-    struct str name = str_printf(task_arena(t), "%.*s%s", STR_ARG(path), ending);
+    struct str name = str_printf(task_arena(t), "%.*s%s", STR_ARG(path), endings[coding]);
     if (open_file(t, f, name, &packed) != 0)
         return false;
     if (!S_ISREG(packed.st.st_mode) || older(&packed.st, &file->st)) {
@@ -162,18 +163,24 @@ static bool use_coding(struct task *t, const struct http_files *f, struct str pa
     }
     close(file->fd);
     *file = packed;
-    file->coding = coding;
+    file->coding = names[coding];
     return true;
 }
 
+/* What the client wants most; of equals the shortest. A client that takes nothing there is gets the
+ * file as it is. */
 static void negotiate(struct task *t, const struct http_exchange *x, const struct http_files *f,
                       struct str path, struct file *file)
 {
-    int accepted = http_codings_accepted(http_header(x, "accept-encoding"));
-    if ((accepted & HTTP_BROTLI) && use_coding(t, f, path, ".br", "br", file))
-        return;
-    if (accepted & HTTP_GZIP)
-        (void)use_coding(t, f, path, ".gz", "gzip", file);
+    struct http_weights w = http_weights_parse(http_header_list(x, "accept-encoding"));
+    bool gzip_first = w.of[HTTP_GZIP] > w.of[HTTP_BROTLI];
+    enum http_coding order[] = {gzip_first ? HTTP_GZIP : HTTP_BROTLI,
+                                gzip_first ? HTTP_BROTLI : HTTP_GZIP};
+    for (size_t i = 0; i < 2; i++) {
+        int weight = w.of[order[i]];
+        if (weight > 0 && weight >= w.of[HTTP_IDENTITY] && use_coding(t, f, path, order[i], file))
+            return;
+    }
 }
 
 static struct str etag_of(struct arena *a, const struct file *file)

@@ -268,6 +268,25 @@ static void compressed(struct task *t, struct fixture *f)
            "an old compressed form is passed over");
     is_str(get(t, f, "/app.js", "Accept-Encoding: br;q=0\r\n").body, STR("plain script"),
            "refused");
+    static const struct {
+        const char *accepted, *body;
+    } cases[] = {
+        {"br;q=0.5, gzip;q=1", "GZIPED"},
+        {"br;q=0.5\r\nAccept-Encoding: gzip;q=0.6", "GZIPED"},
+        {"gzip;q=0.5, br;q=0.6", "BROTLI"},
+        {"identity, gzip;q=0.5", "plain script"},
+        {"identity;q=0.5, gzip;q=0.5", "GZIPED"},
+        {"identity;q=0, gzip;q=0.1", "GZIPED"},
+        {"identity;q=0", "plain script"},
+        {"*", "BROTLI"},
+        {"*;q=0", "plain script"},
+        {"*;q=0.5, br;q=0.4", "GZIPED"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        is_str(get(t, f, "/app.js",
+                   arena_printf(task_arena(t), "Accept-Encoding: %s\r\n", cases[i].accepted))
+                   .body,
+               str_of(cases[i].body), "%s", cases[i].accepted);
     char header[160];
     snprintf(header, sizeof(header), "Accept-Encoding: br\r\nIf-None-Match: %.*s\r\n",
              STR_ARG(reply_header(&r, "etag")));
