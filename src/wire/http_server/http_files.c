@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/time.h"
 #include "wire/http_server/http_exchange.h"
 #include "wire/http_server/http_field.h"
@@ -242,6 +243,29 @@ static int send_file(struct task *t, struct http_exchange *x, const char *type,
     }
 }
 
+#define HASH_CHARS 8
+
+/* "assets/index-BfK1s2xZ.js", as Vite names what it builds: another content has another name. Eight
+ * lower-case letters may be a word, so a hash has a digit or a capital; one that has neither, of a
+ * thousand, is only revalidated. */
+static bool is_hashed(struct str path)
+{
+    if (!str_starts(path, STR("assets/")))
+        return false;
+    size_t n = path.n;
+    while (n > 0 && path.p[n - 1] != '.' && path.p[n - 1] != '/')
+        n--;
+    if (n <= HASH_CHARS + 2 || path.p[n - 1] != '.' || path.p[n - HASH_CHARS - 2] != '-')
+        return false;
+    bool telling = false;
+    for (const char *p = path.p + n - HASH_CHARS - 1; p < path.p + n - 1; p++) {
+        if (!ascii_is_word(*p) && *p != '-' && *p != '_')
+            return false;
+        telling |= ascii_is_digit(*p) || (*p >= 'A' && *p <= 'Z');
+    }
+    return telling;
+}
+
 static int reply_open(struct task *t, struct http_exchange *x, struct str path,
                       const struct file *file)
 {
@@ -252,7 +276,9 @@ static int reply_open(struct task *t, struct http_exchange *x, struct str path,
     http_set_header(x, "Last-Modified", str_of(modified));
     http_set_header(x, "Vary", STR("Accept-Encoding"));
     if (!http_is_set(x, "cache-control"))
-        http_set_header(x, "Cache-Control", STR("no-cache")); /* cached, but revalidated */
+        http_set_header(x, "Cache-Control",
+                        is_hashed(path) ? STR("public, max-age=31536000, immutable")
+                                        : STR("no-cache")); /* cached, but revalidated */
     if (unchanged(x, file, etag))
         return http_reply(t, x, 304, NULL, STR(""));
     http_set_header(x, "Accept-Ranges", STR("bytes"));

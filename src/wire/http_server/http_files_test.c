@@ -54,12 +54,25 @@ static void make_link(const char *name, const char *target)
     check(symlink(target, path) == 0);
 }
 
+static const struct {
+    const char *name;
+    bool hashed;
+} assets[] = {
+    {"assets/index-BfK1s2xZ.js", true},      {"assets/RunCharts-bs-lQyJW.css", true},
+    {"assets/fonts/a-0_abcdef.woff2", true}, {"assets/some-document.js", false}, /* a word */
+    {"assets/index-BfK1s2x.js", false},      {"assets/index-BfK1s2xZZ.js", false},
+    {"assets/index.BfK1s2xZ.js", false},     {"assets/index-BfK1s2xZ", false},
+    {"assets/index-BfK1.2xZ.js", false},     {"index-BfK1s2xZ.js", false}, /* not built by Vite */
+};
+
 static void make_files(void)
 {
     snprintf(root, sizeof(root), "/tmp/http_files_test.XXXXXX");
     check(mkdtemp(root));
     make_dir("web");
     make_dir("web/docs");
+    make_dir("web/assets");
+    make_dir("web/assets/fonts");
     make_dir("web/empty");
     make_dir("web/.git");
     put_text("secret.txt", "secret");
@@ -74,6 +87,11 @@ static void make_files(void)
     put_text("web/stale.js.br", "OLD");
     put_text("web/digits.txt", "0123456789");
     put_text("web/nothing.txt", "");
+    for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++) {
+        char name[100];
+        snprintf(name, sizeof(name), "web/%s", assets[i].name);
+        put_text(name, "asset");
+    }
     put_text("web/.hidden", "hidden");
     put_text("web/.git/config", "hidden");
     put_text("web/a b+c.txt", "spaced");
@@ -293,6 +311,19 @@ static void compressed(struct task *t, struct fixture *f)
     is_int(get(t, f, "/app.js", header).status, 304, "its tag is known");
 }
 
+static void lasting(struct task *t, struct fixture *f)
+{
+    for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++) {
+        struct reply r = get(t, f, arena_printf(task_arena(t), "/%s", assets[i].name), "");
+        is_str(reply_header(&r, "cache-control"),
+               assets[i].hashed ? STR("public, max-age=31536000, immutable") : STR("no-cache"),
+               "%s", assets[i].name);
+        ok(r.status == 200 && reply_header(&r, "etag").p, "with a tag");
+    }
+    struct reply r = get(t, f, "/", "");
+    is_str(reply_header(&r, "cache-control"), STR("no-cache"), "a page is revalidated");
+}
+
 static void ranges(struct task *t, struct fixture *f)
 {
     struct reply r = get(t, f, "/digits.txt", "Range: bytes=2-4\r\n");
@@ -343,6 +374,7 @@ int main(void)
     RUN(nowhere);
     RUN(conditions);
     RUN(compressed);
+    RUN(lasting);
     RUN(ranges);
     forbid_openat2();
     RUN(step_by_step);
