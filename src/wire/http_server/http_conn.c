@@ -286,6 +286,7 @@ void http_answer(struct task *t, struct http_exchange *x)
     http_body_begin(x);
     struct http_problem p = route(t, x);
     int err = p.message ? http_reply_problem(t, x, p) : settle(t, x, run_handler(t, x));
+    http_gzip_end(x);
     http_count(x);
     if (err)
         c->broken = true;

@@ -201,46 +201,19 @@ static bool unchanged(const struct http_exchange *x, const struct file *file, st
     return date.p && http_date_parse(date, &since) && file->st.st_mtim.tv_sec <= since;
 }
 
-/* If-Range: a part is wanted only if the file is still the one the client has parts of. */
-static bool range_holds(const struct http_exchange *x, struct str etag, struct str modified)
-{
-    struct str condition = http_header(x, "if-range");
-    return !condition.p || str_eq(condition, etag) || str_eq(condition, modified);
-}
-
-static int send_part(struct task *t, struct http_exchange *x, int status, const char *type,
-                     const struct file *file, uint64_t first, uint64_t count)
+static int send_part(struct task *t, struct http_exchange *x, const char *type,
+                     const struct file *file, const struct http_part *p)
 {
     struct buf *b = &x->conn->kit->json;
-    if (count > HTTP_COPY_BYTES_MAX) {
-        http_add_head(x, status, type, true, count);
-        return x->headless ? 0 : http_send_file(t, x->conn, file->fd, first, count);
+    if (p->count > HTTP_COPY_BYTES_MAX) {
+        http_add_head(x, p->status, type, true, p->count);
+        return x->headless ? 0 : http_send_file(t, x->conn, file->fd, p->first, p->count);
     }
     buf_clear(b);
-    ssize_t n = pread(file->fd, buf_reserve(b, count + 1), count, (off_t)first);
-    if (n != (ssize_t)count)
+    ssize_t n = pread(file->fd, buf_reserve(b, p->count + 1), p->count, (off_t)p->first);
+    if (n != (ssize_t)p->count)
         return task_fail(t, ERR_IO, "a file became shorter while it was read");
-    return http_reply(t, x, status, type, str_from(b->p, (size_t)count));
-}
-
-static int send_file(struct task *t, struct http_exchange *x, const char *type,
-                     const struct file *file, bool whole)
-{
-    uint64_t size = (uint64_t)file->st.st_size, first = 0, count = size;
-    struct str range = whole ? STR_NULL : http_header(x, "range");
-    struct arena *a = task_arena(t);
-    switch (range.p ? http_range_parse(range, size, &first, &count) : HTTP_RANGE_NONE) {
-    case HTTP_RANGE_UNSATISFIABLE:
-        http_set_header(x, "Content-Range", str_printf(a, "bytes */%" PRIu64, size));
-        return http_reply(t, x, 416, NULL, STR(""));
-    case HTTP_RANGE_OK:
-        http_set_header(x, "Content-Range",
-                        str_printf(a, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
-                                   first + count - 1, size));
-        return send_part(t, x, 206, type, file, first, count);
-    default:
-        return send_part(t, x, 200, type, file, 0, size);
-    }
+    return http_reply(t, x, p->status, type, str_from(b->p, (size_t)p->count));
 }
 
 #define HASH_CHARS 8
@@ -281,11 +254,13 @@ static int reply_open(struct task *t, struct http_exchange *x, struct str path,
                                         : STR("no-cache")); /* cached, but revalidated */
     if (unchanged(x, file, etag))
         return http_reply(t, x, 304, NULL, STR(""));
-    http_set_header(x, "Accept-Ranges", STR("bytes"));
+    struct http_part part = http_part_range(x, etag, str_of(modified), (uint64_t)file->st.st_size);
+    http_part_announce(x, &part);
+    if (part.status == 416)
+        return http_reply(t, x, 416, NULL, STR(""));
     if (file->coding)
         http_set_header(x, "Content-Encoding", str_of(file->coding));
-    bool whole = x->headless || !range_holds(x, etag, str_of(modified));
-    return send_file(t, x, http_type_of(path), file, whole);
+    return send_part(t, x, http_type_of(path), file, &part);
 }
 
 int http_reply_file(struct task *t, struct http_exchange *x, const struct http_files *f,

@@ -163,6 +163,7 @@ int http_reply(struct task *t, struct http_exchange *x, int status, const char *
 {
     bool bodiless = status == 204 || status == 304;
     check(!bodiless || body.n == 0);
+    http_gzip_body(t, x, &body);
     http_add_head(x, status, type, !bodiless, body.n);
     struct http_conn *c = x->conn;
     if (x->headless)
