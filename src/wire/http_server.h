@@ -155,7 +155,8 @@ MUST_CHECK int sse_ping(struct task *t, struct http_exchange *x);
 void http_abort(struct http_exchange *x);
 
 /* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types
- * by ending, single ranges. Nothing outside root, no hidden files, no links that lead out. */
+ * by ending, single ranges. Those with a hash in their name are immutable. Nothing outside root, no
+ * hidden files, no links that lead out. */
 struct http_files;
 struct http_files *http_files_new(const char *root); /* NULL: no such folder */
 void http_files_free(struct http_files *f);

@@ -70,7 +70,7 @@ def accepted(m):
 
 
 def refused(m):
-    """Two programs could read each of these in two ways: 400, and nothing of what follows is read."""
+    """Two programs could read each of these in two ways: 400, and what follows is not read."""
     coded = b"Transfer-Encoding: chunked\r\n"
     cases = {
         "a length and chunks": post(coded + b"Content-Length: 5\r\n", b"0\r\n\r\n"),

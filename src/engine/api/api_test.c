@@ -204,42 +204,6 @@ static const struct api_route thing_routes[] = {
     {"GET", "/api/file", API_PUBLIC, file, "A file", .media = "text/csv"},
     {.method = NULL},
 };
-static int many(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)t, (void)c;
-    jw_put_array(w, "keys");
-    for (int i = 0; i < 100; i++) {
-        jw_object(w);
-        jw_put_str(w, "key", STR("the ends of a key"));
-        jw_end_object(w);
-    }
-    jw_end_array(w);
-    return 0;
-}
-
-static int many_lines(struct task *t, struct api_call *c, struct json_writer *w)
-{
-    (void)w;
-    char text[5000];
-    memset(text, 'x', sizeof text);
-    c->replied = true;
-    return http_reply(t, c->x, 200, "text/csv", str_from(text, sizeof text));
-}
-
-static const struct api_field word_fields[] = {{"key", API_TEXT, .about = "a word"}, API_END};
-static const struct api_field key_fields[] = {{"key", API_TEXT, .secret = true}, API_END};
-static const struct api_field words_reply[] = {{"keys", API_OBJECTS, .fields = word_fields},
-                                               API_END};
-static const struct api_field keys_reply[] = {{"keys", API_OBJECTS, .fields = key_fields}, API_END};
-
-static const struct api_route long_routes[] = {
-    {"GET", "/api/words", API_PUBLIC, many, "Many words", .reply = words_reply},
-    {"GET", "/api/keys", API_PUBLIC, many, "Many keys", .reply = keys_reply},
-    {"GET", "/api/words.csv", API_PUBLIC, many_lines, "Many lines", .media = "text/csv"},
-    {"GET", "/api/keys.csv", API_PUBLIC, many_lines, "Many keys", .media = "text/csv",
-     .secret = true},
-    {.method = NULL},
-};
 static const struct api_route other_routes[] = {
     {"POST", "/api/fail", API_PUBLIC, fail, "Fail", .body = fail_body, .body_bytes_max = 100},
     {"POST", "/api/nothing", API_PUBLIC, nothing, "Do nothing", .status = 200},
@@ -253,7 +217,6 @@ static const struct api_route other_routes[] = {
 static const struct api_application applications[] = {
     {"things", thing_routes},
     {"others", other_routes},
-    {"long", long_routes},
 };
 
 /* --- asking --- */
@@ -718,27 +681,6 @@ static void answers(struct task *t, void *arg)
     world_close(t, &w);
 }
 
-/* Only where no token and no key is in the reply. */
-static void compressed(struct task *t, void *arg)
-{
-    (void)arg;
-    static const struct {
-        const char *line;
-        bool packed;
-    } cases[] = {
-        {"GET /api/words", true},     {"GET /api/keys", false},    {"GET /api/words.csv", true},
-        {"GET /api/keys.csv", false}, {"GET /openapi.json", true}, {"GET /api/events", false},
-    };
-    struct world w;
-    world_open(t, &w);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct reply r = request(t, &w, cases[i].line, "Accept-Encoding: gzip\r\n", STR_NULL);
-        ok(r.status == 200 && (reply_header(&r, "content-encoding").p != NULL) == cases[i].packed,
-           "%s is %scompressed", cases[i].line, cases[i].packed ? "" : "not ");
-    }
-    world_close(t, &w);
-}
-
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "api_test");
@@ -748,6 +690,5 @@ int main(void)
     tap_task(queries, NULL, false);
     tap_task(access_rules, NULL, false);
     tap_task(answers, NULL, false);
-    tap_task(compressed, NULL, false);
     return tap_done();
 }

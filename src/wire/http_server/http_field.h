@@ -24,8 +24,8 @@ bool http_host_valid(struct str host);
 /* Cookie: the value of the first cookie of that name; p == NULL if none. */
 struct str http_cookie_find(struct str cookies, struct str name);
 
-/* Accept-Encoding: how much the client wants each coding, in thousandths; 0: not at all. What is
- * not said of identity is 1, the least there is: any coding that the client takes goes before it. */
+/* Accept-Encoding: how much the client wants each coding, in thousandths; 0: not at all. Identity
+ * has 1, the least there is, unless it is named: any coding the client takes goes before it. */
 enum http_coding { HTTP_BROTLI, HTTP_GZIP, HTTP_IDENTITY, HTTP_CODINGS };
 struct http_weights {
     int of[HTTP_CODINGS];

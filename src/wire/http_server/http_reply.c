@@ -16,7 +16,7 @@
 /* What the pages do not use is closed to every script that gets into them. They write to the
  * clipboard. */
 #define PAGE_PERMISSIONS                                                                           \
-    "accelerometer=(), autoplay=(), bluetooth=(), camera=(), clipboard-read=(), "                  \
+    "accelerometer=(), autoplay=(), camera=(), clipboard-read=(), "                                \
     "display-capture=(), encrypted-media=(), fullscreen=(), gamepad=(), geolocation=(), "          \
     "gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), microphone=(), "    \
     "midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), "                   \
