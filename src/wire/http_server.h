@@ -46,7 +46,7 @@ struct http_route {
     const char *method;  /* "GET" also answers HEAD */
     const char *pattern; /* "/api/queries/:id/events" */
     http_handler *handler;
-    size_t body_max; /* 0: no body is allowed */
+    size_t body_max; /* 0: a body of up to 64 KB is ignored, a longer one refused */
 };
 
 struct http_server *http_server_new(struct loop *l, const struct http_options *o);
@@ -97,6 +97,21 @@ bool http_draining(const struct http_exchange *x);
 void http_set_header(struct http_exchange *x, const char *name, struct str value);
 MUST_CHECK int http_reply(struct task *t, struct http_exchange *x, int status, const char *type,
                           struct str body);
+/* Before the reply, whole or a stream: it is compressed if the client takes gzip, it is long enough
+ * to gain, and it is no event stream. Not where the reply carries a token or a key: what else the
+ * reply says, and its length, would tell them (BREACH). */
+void http_allow_gzip(struct http_exchange *x);
+
+/* What a request wants of a body of known size, by Range, If-Range and If-None-Match. tag is of
+ * these bytes alone, without quotes. */
+struct http_part {
+    int status; /* 200: all of it; 206: a part; 304, 416: nothing, by http_reply without a body */
+    uint64_t first, count, size;
+    struct str etag;
+};
+struct http_part http_part_choose(const struct http_exchange *x, struct str tag, uint64_t size);
+/* Sets ETag, Accept-Ranges and Content-Range; before the reply. */
+void http_part_announce(struct http_exchange *x, const struct http_part *p);
 /* Replies delay_ms from now, without headers of the handler's own, and lets the handler return at
  * once: a stream of HTTP/2 then holds little more than the body, of which this takes a copy. done
  * is called once, on any stack, when the reply leaves (0) or when it is known that none will. */
@@ -140,7 +155,8 @@ MUST_CHECK int sse_ping(struct task *t, struct http_exchange *x);
 void http_abort(struct http_exchange *x);
 
 /* Files below root: ETag, Last-Modified, conditional requests, `.br`/`.gz` beside the file, types
- * by ending, single ranges. Nothing outside root, no hidden files, no links that lead out. */
+ * by ending, single ranges. Those with a hash in their name are immutable. Nothing outside root, no
+ * hidden files, no links that lead out. */
 struct http_files;
 struct http_files *http_files_new(const char *root); /* NULL: no such folder */
 void http_files_free(struct http_files *f);

@@ -3,6 +3,7 @@ the old routes."""
 import base64
 import concurrent.futures
 import csv
+import gzip
 import http.client
 import io
 import json
@@ -37,10 +38,11 @@ class User(Api):
         assert added.returncode == 0, added
         self.uid = self.login(name).body["uid"]
 
-    def call(self, method, path, body=None):
-        """A reply that need not be JSON, and may be chunked."""
+    def call(self, method, path, body=None, **more):
+        """A reply that need not be JSON, and may be chunked. more: headers."""
         c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
-        headers = {"Authorization": "Bearer " + self.token}
+        headers = {"Authorization": "Bearer " + self.token,
+                   **{name.replace("_", "-"): value for name, value in more.items()}}
         if body is not None:
             headers["Content-Type"] = "application/json"
         c.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -127,7 +129,45 @@ def pybtex(data):
 @with_server("files that other programs read")
 def _(m):
     real(m)
+    parts(m)
     hostile(m)
+
+
+def parts(m):
+    """A file that is held can be had in parts, or compressed, but a part is not compressed."""
+    u = User(m, "patient")
+    archive(m, u.uid, "p1")
+    task = u.create("p1", "bib", "all")
+    u.ready(task)
+    path = f"/api/download/file?task_id={task}"
+    whole = u.call("GET", path)
+    size, tag = len(whole.content), whole.headers["ETag"]
+    equal((whole.headers["Accept-Ranges"], whole.headers["Vary"]), ("bytes", "Accept-Encoding"),
+          "parts are offered")
+    half = size // 2
+    r = u.call("GET", path, Range=f"bytes={half}-", If_Range=tag, Accept_Encoding="gzip")
+    equal((r.status, r.headers["Content-Range"], r.headers["Content-Encoding"], r.headers["ETag"]),
+          (206, f"bytes {half}-{size - 1}/{size}", None, tag), "the second half")
+    equal(r.content, whole.content[half:], "is the second half")
+    equal(u.call("GET", path, Range="bytes=-7").content, whole.content[-7:], "the end")
+    equal(u.call("GET", path, Range="bytes=0-1,5-6").content, whole.content, "several are all")
+    equal(u.call("GET", path, Range="bytes=0-1", If_Range='"other"').content, whole.content,
+          "of another file all")
+    r = u.call("GET", path, Range=f"bytes={size}-")
+    equal((r.status, r.headers["Content-Range"]), (416, f"bytes */{size}"), "beyond the end")
+    equal(u.call("GET", path, If_None_Match=tag).status, 304, "the same as before")
+    r = u.call("GET", path, Accept_Encoding="gzip")
+    equal(gzip.decompress(r.content), whole.content, "compressed")
+    ok(r.headers["Content-Encoding"] == "gzip" and r.headers["ETag"] not in (None, tag)
+       and not r.headers["Accept-Ranges"] and len(r.content) < size / 2, "which has no parts",
+       r.headers)
+    r = u.call("HEAD", path, Range="bytes=0-1")
+    equal((r.status, int(r.headers["Content-Length"])), (200, size), "HEAD has no parts")
+    r = u.call("GET", "/api/download_bib?query_id=p1&scope=all", Range="bytes=0-1")
+    equal((r.status, r.headers["Accept-Ranges"], r.content), (200, None, whole.content),
+          "a file that each request builds anew has none")
+    r = u.call("GET", "/api/download_bib?query_id=p1&scope=all", Accept_Encoding="gzip")
+    equal(gzip.decompress(r.content), whole.content, "but is compressed")
 
 
 def real(m):

@@ -43,7 +43,7 @@ static const struct api_field state_fields[] = {
     {"prompt", API_TEXT, .optional = true},
     {"active", API_BOOL, .optional = true},
     {"name", API_TEXT, .optional = true},
-    {"key", API_TEXT, .optional = true},
+    {"key", API_TEXT, .optional = true, .secret = true},
     {"service", API_TEXT, .optional = true},
     {"rpm_limit", API_INT, .optional = true},
     {"tpm_limit", API_INT, .optional = true},
@@ -227,6 +227,6 @@ const struct api_route admin_audit_routes[] = {
     {"GET", "/api/admin/audit", API_ADMIN, list, "What admins did", .query = list_query,
      .reply = list_reply},
     {"GET", "/api/admin/audit.csv", API_ADMIN, export, "The same for spreadsheets",
-     .query = export_query, .media = "text/csv"},
+     .query = export_query, .media = "text/csv", .secret = true},
     {.method = NULL},
 };

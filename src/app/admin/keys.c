@@ -32,7 +32,7 @@ struct ai_key {
 #define SHOWN(member) API_AT(struct ai_key, member)
 static const struct api_field key_fields[] = {
     {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
-    {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
+    {"key", API_TEXT, .most = KEY_CHARS_MAX, .secret = true, .about = "its ends"},
     {"name", API_TEXT, SHOWN(name), .most = NAME_CHARS_MAX, .about = "for people"},
     {"service", API_TEXT, SHOWN(service), .choices = SERVICES, .about = "that the key is for"},
     {"rpm_limit", API_INT, SHOWN(rpm), .about = "requests in any 60 s"},
@@ -393,7 +393,7 @@ static const struct api_field add_body[] = {
 static const struct api_field change_body[] = {LIMITS, {ADMIN_REASON_FIELD}, API_END};
 static const struct api_field act_body[] = {{ADMIN_REASON_FIELD}, API_END};
 static const struct api_field try_reply[] = {
-    {"key", API_TEXT, .most = KEY_CHARS_MAX, .about = "its ends"},
+    {"key", API_TEXT, .most = KEY_CHARS_MAX, .secret = true, .about = "its ends"},
     {"outcome", API_TEXT, .choices = AI_TRIAL_OUTCOMES,
      .about = "no_money: 402 or a used-up quota; limited: 429; failed: any other reply"},
     {"words", API_TEXT, .optional = true,

@@ -114,7 +114,7 @@ static const struct api_field cap_fields[] = {
 };
 static const struct api_field key_fields[] = {
     {COUNT("id", KEY(id), "number of the key")},
-    {"key", API_TEXT, KEY(shown), .about = "its ends"},
+    {"key", API_TEXT, KEY(shown), .secret = true, .about = "its ends"},
     {"name", API_TEXT, KEY(name), .about = "for people"},
     {"state", API_TEXT, .choices = PERMITS_WORDS, .about = ADMIN_KEY_STATE_ABOUT},
     {COUNT("rests_ms", KEY(rests_ms), "so much longer")},

@@ -46,7 +46,7 @@ static int change_password(struct task *t, struct api_call *c, struct json_write
 static const struct api_field login_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the admin"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as it was given"},
-    {"token", API_TEXT, .most = SESSION_TOKEN_BYTES,
+    {"token", API_TEXT, .most = SESSION_TOKEN_BYTES, .secret = true,
      .about = "of the session, for Authorization: Bearer; also set as a cookie"},
     {ROLE},
     API_END,

@@ -231,6 +231,11 @@ int download_await(struct task *t, struct downloads *d, int64_t uid, struct str 
 
 /* --- sending it --- */
 
+static int not_ready(struct task *t, const struct download *file)
+{
+    return task_fail(t, ERR_CONFLICT, "the download is %s", states[file->state]);
+}
+
 /* Renews the TTL of the pieces that follow: a slow client may take longer for this one than they
  * would live. */
 static int fetch_piece(struct task *t, struct downloads *d, const struct download *file, int64_t n,
@@ -253,20 +258,39 @@ static int fetch_piece(struct task *t, struct downloads *d, const struct downloa
     return err ? err : download_unpack(t, replies[0]->str, out);
 }
 
-static int send_pieces(struct task *t, struct downloads *d, const struct download *file,
-                       download_begin_fn *begin, download_fn *fn, void *arg)
+static int64_t least(int64_t a, int64_t b)
 {
+    return a < b ? a : b;
+}
+
+/* An empty file has a piece, too. */
+int download_send_part(struct task *t, struct downloads *d, const struct download *file,
+                       int64_t first, int64_t count, download_begin_fn *begin, download_fn *fn,
+                       void *arg)
+{
+    if (file->state != DOWNLOAD_READY)
+        return not_ready(t, file);
+    int64_t at = first / DOWNLOAD_PIECE_BYTES * DOWNLOAD_PIECE_BYTES, end = first + count;
+    check(!file->streamed && first >= 0 && count >= 0 && end <= file->bytes);
     int err = 0;
-    for (int64_t n = 0; !err && n < file->pieces; n++) {
+    do {
         struct arena_mark mark = arena_mark(task_arena(t));
         struct str piece;
-        err = fetch_piece(t, d, file, n, &piece);
-        if (!err && n == 0 && begin)
+        err = fetch_piece(t, d, file, at / DOWNLOAD_PIECE_BYTES, &piece);
+        if (!err && (int64_t)piece.n != least(file->bytes - at, DOWNLOAD_PIECE_BYTES))
+            err = task_fail(t, ERR_PROTO, "a piece of download %.*s is not as long as it was",
+                            STR_ARG(file->id));
+        if (!err && begin)
             err = begin(t, arg);
-        if (!err)
-            err = fn(t, piece, arg);
+        begin = NULL;
+        size_t skipped = first > at ? (size_t)(first - at) : 0;
+        if (!err) {
+            piece.n = (size_t)least((int64_t)piece.n, end - at);
+            err = fn(t, str_skip(piece, skipped), arg);
+        }
         arena_reset(task_arena(t), mark);
-    }
+        at += DOWNLOAD_PIECE_BYTES;
+    } while (!err && at < end);
     return err;
 }
 
@@ -287,9 +311,9 @@ int download_send(struct task *t, struct downloads *d, const struct download *fi
                   download_begin_fn *begin, download_fn *fn, void *arg)
 {
     if (file->state != DOWNLOAD_READY)
-        return task_fail(t, ERR_CONFLICT, "the download is %s", states[file->state]);
+        return not_ready(t, file);
     if (!file->streamed)
-        return send_pieces(t, d, file, begin, fn, arg);
+        return download_send_part(t, d, file, 0, file->bytes, begin, fn, arg);
     int64_t *place = find_place(d, file->uid);
     if (!place)
         return task_fail(t, ERR_BUSY, "too many large files are being sent");

@@ -100,6 +100,10 @@ typedef int download_fn(struct task *t, struct str piece, void *arg);
 typedef int download_begin_fn(struct task *t, void *arg);
 MUST_CHECK int download_send(struct task *t, struct downloads *d, const struct download *file,
                              download_begin_fn *begin, download_fn *fn, void *arg);
+/* The same for count bytes of a file that is held, from first on. */
+MUST_CHECK int download_send_part(struct task *t, struct downloads *d, const struct download *file,
+                                  int64_t first, int64_t count, download_begin_fn *begin,
+                                  download_fn *fn, void *arg);
 
 /* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is
  * special to a file system or a shell, or changes the direction of text. */

@@ -506,6 +506,67 @@ static void test_much(struct task *t, void *arg)
     close_site(t, &s);
 }
 
+/* --- parts --- */
+
+/* A file of two whole pieces and a short one, as a worker would have saved it. */
+static struct download hold_pieces(struct task *t, struct site *s, struct str bytes)
+{
+    struct arena *a = task_arena(t);
+    struct download d = {.uid = 1,
+                         .id = STR("0123456789abcdef0123456789abcdef"),
+                         .state = DOWNLOAD_READY,
+                         .bytes = (int64_t)bytes.n};
+    while (bytes.n > 0) {
+        struct str packed;
+        size_t n = bytes.n < DOWNLOAD_PIECE_BYTES ? bytes.n : DOWNLOAD_PIECE_BYTES;
+        check(download_pack(t, str_from(bytes.p, n), &packed) == 0);
+        say(t, &s->node, STR("SET"), key_download_piece(a, d.uid, d.id, d.pieces++), packed);
+        bytes = str_skip(bytes, n);
+    }
+    return d;
+}
+
+static bool part_is(struct task *t, struct site *s, const struct download *d, struct str bytes,
+                    int64_t first, int64_t count)
+{
+    struct buf got;
+    buf_init(&got);
+    int err = download_send_part(t, s->downloads, d, first, count, NULL, add_piece, &got);
+    bool same = !err && str_eq(buf_str(&got), str_from(bytes.p + first, (size_t)count));
+    buf_release(&got);
+    return same;
+}
+
+static void test_parts(struct task *t, void *arg)
+{
+    (void)arg;
+    const int64_t piece = DOWNLOAD_PIECE_BYTES;
+    struct site s;
+    open_site(t, &s);
+    size_t n = 2 * DOWNLOAD_PIECE_BYTES + 1000;
+    char *p = arena_alloc(task_arena(t), n);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (char)('a' + i / 1000 % 26);
+    struct str bytes = str_from(p, n);
+    struct download d = hold_pieces(t, &s, bytes);
+    const int64_t parts[][2] = {
+        {0, d.bytes}, {0, 1},         {10, 100},         {piece - 1, 2},   {piece, 1},
+        {piece, 10},  {5, 2 * piece}, {d.bytes - 1, 1},  {2 * piece, 999}, {0, 0},
+        {0, piece},   {1, piece},     {piece, 2 * 1000},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ok(part_is(t, &s, &d, bytes, parts[i][0], parts[i][1]), "a part: %lld bytes from %lld on",
+           (long long)parts[i][1], (long long)parts[i][0]);
+    say(t, &s.node, STR("DEL"), key_download_piece(task_arena(t), d.uid, d.id, 0));
+    ok(part_is(t, &s, &d, bytes, piece, 10), "of a part only its own pieces are fetched");
+    is_str(file_of(t, &s, &d), STR("not_found"), "but the whole has expired");
+    struct str packed;
+    check(download_pack(t, STR("short"), &packed) == 0);
+    say(t, &s.node, STR("SET"), key_download_piece(task_arena(t), d.uid, d.id, 0), packed);
+    is_str(file_of(t, &s, &d), STR("proto"), "a piece that is too short is not sent");
+    close_site(t, &s);
+}
+
 /* --- names --- */
 
 static void test_names(void)
@@ -545,7 +606,7 @@ int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
         test_drain, test_whole, test_others, test_limits, test_dead, test_older,
-        test_lost,  test_slow,  test_tries,  test_large,  test_much,
+        test_lost,  test_slow,  test_tries,  test_large,  test_much, test_parts,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

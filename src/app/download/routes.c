@@ -1,5 +1,7 @@
 #include "app/download/routes.h"
 
+#include <inttypes.h>
+
 #include "app/download/downloads.h"
 
 static struct download_wish wish_of(const struct api_call *c, enum export_format f)
@@ -61,6 +63,7 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
 struct sending {
     struct api_call *call;
     const struct download *file;
+    const struct http_part *part; /* NULL: all of it, by a request that builds its own file */
 };
 
 static int begin(struct task *t, void *arg)
@@ -70,8 +73,12 @@ static int begin(struct task *t, void *arg)
     const char *media = export_media(s->file->wish.format);
     http_set_header(x, "Content-Disposition", download_disposition(task_arena(t), s->file->name));
     s->call->replied = true;
-    return s->file->streamed ? http_stream_begin(t, x, 200, media)
-                             : http_stream_begin_sized(t, x, 200, media, (uint64_t)s->file->bytes);
+    if (s->file->streamed)
+        return http_stream_begin(t, x, 200, media);
+    if (!s->part)
+        return http_stream_begin_sized(t, x, 200, media, (uint64_t)s->file->bytes);
+    http_part_announce(x, s->part);
+    return http_stream_begin_sized(t, x, s->part->status, media, s->part->count);
 }
 
 static int write_piece(struct task *t, struct str piece, void *arg)
@@ -80,14 +87,37 @@ static int write_piece(struct task *t, struct str piece, void *arg)
     return http_stream_write(t, s->call->x, piece);
 }
 
-static int send_file(struct task *t, struct api_call *c, const struct download *d)
+static int send_file(struct task *t, struct api_call *c, const struct download *d,
+                     const struct http_part *part)
 {
-    struct sending s = {c, d};
+    struct sending s = {c, d, part};
+    struct downloads *from = c->node->downloads;
     bool head = str_eq(http_method(c->x), STR("HEAD"));
-    int err = head && d->state == DOWNLOAD_READY
-                  ? begin(t, &s)
-                  : download_send(t, c->node->downloads, d, begin, write_piece, &s);
+    int err;
+    if (head && d->state == DOWNLOAD_READY)
+        err = begin(t, &s);
+    else if (part)
+        err = download_send_part(t, from, d, (int64_t)part->first, (int64_t)part->count, begin,
+                                 write_piece, &s);
+    else
+        err = download_send(t, from, d, begin, write_piece, &s);
     return err ? err : http_stream_end(t, c->x);
+}
+
+/* The end of its life tells a file from one that a Redis which came back older had built again. */
+static struct str tag_of(struct task *t, const struct download *d)
+{
+    return str_printf(task_arena(t), "%.*s-%" PRIx64, STR_ARG(d->id), d->expires_ms);
+}
+
+static int send_held(struct task *t, struct api_call *c, const struct download *d)
+{
+    struct http_part p = http_part_choose(c->x, tag_of(t, d), (uint64_t)d->bytes);
+    if (p.status != 304 && p.status != 416)
+        return send_file(t, c, d, &p);
+    http_part_announce(c->x, &p);
+    c->replied = true;
+    return http_reply(t, c->x, p.status, NULL, STR(""));
 }
 
 static int get_file(struct task *t, struct api_call *c, struct json_writer *w)
@@ -95,7 +125,10 @@ static int get_file(struct task *t, struct api_call *c, struct json_writer *w)
     (void)w;
     struct download d;
     int err = download_look(t, c->node->downloads, c->session.uid, api_text(c, "task_id"), &d);
-    return err ? err : send_file(t, c, &d);
+    if (err)
+        return err;
+    bool held = d.state == DOWNLOAD_READY && !d.streamed;
+    return held ? send_held(t, c, &d) : send_file(t, c, &d, NULL);
 }
 
 /* The old way: one request that asks, waits and answers. */
@@ -110,7 +143,7 @@ static int get_at_once(struct task *t, struct api_call *c, struct json_writer *w
         err = download_await(t, c->node->downloads, c->session.uid, str_of(id), &d);
     if (!err && d.state == DOWNLOAD_FAILED)
         err = task_fail(t, ERR_UNAVAILABLE, "download %s: %.*s", id, STR_ARG(d.error));
-    return err ? err : send_file(t, c, &d);
+    return err ? err : send_file(t, c, &d, NULL);
 }
 
 /* --- the tables --- */

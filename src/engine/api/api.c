@@ -15,6 +15,7 @@ struct served {
     struct api *api;
     const struct api_route *route;
     struct http_route http;
+    bool secret; /* the reply carries a token or a key */
 };
 
 struct api {
@@ -234,6 +235,8 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
     const struct served *s = ctx;
     struct api_call c = {.node = s->api->node, .x = x, .route = s->route};
     http_set_header(x, "Cache-Control", STR("no-store"));
+    if (!s->secret)
+        http_allow_gzip(x);
     c.address = address_of_client(task_arena(t), c.node->proxies, http_peer(x),
                                   http_header_list(x, "x-forwarded-for"));
     int err = admit(t, &c);
@@ -327,6 +330,14 @@ size_t api_texts(struct task *t, const struct api_call *c, const char *name, con
 
 /* --- all routes --- */
 
+static bool has_secret(const struct api_field *fields)
+{
+    for (const struct api_field *f = fields; f && f->name; f++)
+        if (f->secret || has_secret(f->fields))
+            return true;
+    return false;
+}
+
 static struct http_route http_route_of(const struct api_route *r)
 {
     bool get = strcmp(r->method, "GET") == 0;
@@ -346,7 +357,7 @@ struct api *api_new(struct node *n, const struct api_application *applications, 
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++) {
             api_check_route(r);
-            *s++ = (struct served){a, r, http_route_of(r)};
+            *s++ = (struct served){a, r, http_route_of(r), r->secret || has_secret(r->reply)};
         }
     buf_init(&a->openapi);
     api_openapi(&a->openapi, applications, count);
@@ -365,6 +376,7 @@ void api_free(struct api *a)
 static int get_openapi(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct api *a = ctx;
+    http_allow_gzip(x);
     return http_reply(t, x, 200, "application/json", buf_str(&a->openapi));
 }
 

@@ -53,8 +53,8 @@ struct api_field {
     const char *choices;            /* of a text, or of each of them: "all|any"; no other limits */
     const char *about;              /* half a sentence */
     const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
-    bool secret;                    /* never noted */
-    size_t at, bytes;               /* API_AT: its place in the struct of a reply */
+    bool secret;      /* a token, a key: never noted; a reply that has one is never compressed */
+    size_t at, bytes; /* API_AT: its place in the struct of a reply */
 };
 
 /* Where api_put_fields finds a value, which has the type of the field: struct str, bool, int64_t
@@ -86,6 +86,7 @@ struct api_route {
     int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
     const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
+    bool secret;       /* the reply carries a token or a key that is in no field of the table */
     int option;        /* of a handler that serves several routes */
 };
 

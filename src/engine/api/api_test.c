@@ -449,7 +449,7 @@ static void refused_forms(struct task *t, void *arg)
                           "                                                  }");
     is_int(r.status, 413, "larger than the route allows");
     r = request(t, &w, "GET /api/where", JSON_TYPE, STR("{}"));
-    is_int(r.status, 413, "a body where none can be");
+    is_int(r.status, 200, "a body where none is read");
     world_close(t, &w);
 }
 

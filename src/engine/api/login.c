@@ -255,7 +255,7 @@ const struct api_field api_login_body[] = {
 const struct api_field api_login_reply[] = {
     {"uid", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the account"},
     {"username", API_TEXT, .most = USER_NAME_CHARS_MAX, .about = "as registered"},
-    {"token", API_TEXT, .most = SESSION_TOKEN_BYTES,
+    {"token", API_TEXT, .most = SESSION_TOKEN_BYTES, .secret = true,
      .about = "of the session, for Authorization: Bearer; also set as a cookie"},
     API_END,
 };

@@ -127,6 +127,7 @@ static int get_metrics(struct task *t, struct http_exchange *x, void *ctx)
     const struct node_pages *p = ctx;
     struct buf b;
     buf_init(&b);
+    http_allow_gzip(x);
     vitals_update(p->vitals);
     metrics_render(p->node->metrics, &b);
     int err = http_reply(t, x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&b));

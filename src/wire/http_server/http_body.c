@@ -1,8 +1,8 @@
 #include "base/json.h"
 #include "wire/http_server/http_exchange.h"
 
-/* An unread body up to this is read after the reply, to keep the connection. */
-#define SKIP_BYTES_MAX (64 * 1024)
+/* Extensions of chunks and trailers, in one body. */
+#define EXTRA_BYTES_MAX (8 * 1024)
 /* Memory follows the bytes received, not the length announced. */
 #define FIRST_BYTES_MAX (64 * 1024)
 
@@ -11,7 +11,8 @@ void http_body_begin(struct http_exchange *x)
     const struct http_head *h = x->head;
     x->at = x->conn->kit->parser.used;
     x->body_left = h->body_bytes;
-    x->body_max = SKIP_BYTES_MAX;
+    x->body_max = HTTP_SKIP_BYTES_MAX;
+    x->chunks.extra_max = EXTRA_BYTES_MAX;
     x->body_ended = h->framing == HTTP_NO_BODY || (h->framing == HTTP_SIZED && h->body_bytes == 0);
     x->continue_due = h->expects_continue && !x->body_ended;
 }
@@ -177,7 +178,7 @@ bool http_body_skippable(const struct http_exchange *x)
 {
     if (x->body_ended)
         return true;
-    return !x->problem.message && !x->continue_due && x->body_left <= SKIP_BYTES_MAX;
+    return !x->problem.message && !x->continue_due && x->body_left <= HTTP_SKIP_BYTES_MAX;
 }
 
 int http_body_skip(struct task *t, struct http_exchange *x)
@@ -189,7 +190,7 @@ int http_body_skip(struct task *t, struct http_exchange *x)
         if (err)
             return err;
         total += got;
-        if (total > SKIP_BYTES_MAX)
+        if (total > HTTP_SKIP_BYTES_MAX)
             return ERR_LIMIT;
     }
     return 0;

@@ -77,7 +77,7 @@ static const struct http_route routes[] = {
     {"POST", "/take", take, BODY_MAX},     {"POST", "/pieces", take_pieces, BODY_MAX},
     {"POST", "/json", take_json, 1000},    {"POST", "/ignore", ignore, 10 * BODY_MAX},
     {"POST", "/none", ignore, 0},          {"POST", "/late", late, BODY_MAX},
-    {"POST", "/sleepy", sleepy, BODY_MAX},
+    {"POST", "/sleepy", sleepy, BODY_MAX}, {"GET", "/hidden", take, 0},
 };
 #define COUNT (sizeof(routes) / sizeof(routes[0]))
 #define HOST  "Host: h\r\n"
@@ -212,11 +212,8 @@ static void limits(struct task *t, struct fixture *f)
     struct site *s = &f->site;
     refused(t, s, STR("POST /take HTTP/1.1\r\n" HOST "Content-Length: 307201\r\n\r\n"), 413,
             "too_large", "too large, before any of it was read");
-    refused(t, s, STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"), 413,
-            "too_large", "a body where none is allowed");
-    refused(t, s,
-            STR("POST /none HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"), 413,
-            "too_large", "a chunked one");
+    refused(t, s, STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 65537\r\n\r\nx"), 413,
+            "too_large", "a large body where none is read");
     struct buf b;
     buf_init(&b);
     add_chunked(&b, "/take", BODY_MAX + 1, 5000);
@@ -229,12 +226,51 @@ static void limits(struct task *t, struct fixture *f)
             "bad_request", "bad chunks");
     refused(
         t, s,
-        STR("POST /take HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n\r\n"),
-        400, "bad_request", "a trailer");
+        STR("POST /take HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\nX : y\r\n\r\n"),
+        400, "bad_request", "a bad trailer");
+    refused(t, s,
+            str_printf(task_arena(t),
+                       "POST /take HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1;%08192d",
+                       0),
+            400, "bad_request", "an extension without end");
     refused(t, s,
             STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 0\r\n"
                 "Connection: close\r\n\r\n"),
             200, "ignored", "an empty body is none");
+}
+
+static void codings(struct task *t, struct fixture *f)
+{
+    static const struct {
+        const char *headers;
+        int status;
+    } cases[] = {
+        {"Content-Encoding: gzip\r\n", 415},
+        {"Content-Encoding: identity, br\r\n", 415},
+        {"Content-Encoding: identity\r\nContent-Encoding: deflate\r\n", 415},
+        {"Content-Encoding: Identity\r\n", 200},
+        {"Content-Encoding:\r\n", 200},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str form = str_of(cases[i].headers);
+        client_send(t, &f->client,
+                    str_printf(task_arena(t),
+                               "POST /take HTTP/1.1\r\n" HOST "%.*sContent-Length: 5\r\n\r\nhello",
+                               STR_ARG(form)));
+        struct reply r = client_reply(t, &f->client);
+        is_int(r.status, cases[i].status, "coding %zu", i);
+        if (r.status == 415)
+            ok(reply_has(&r, "unsupported_coding") && !reply_header(&r, "connection").p &&
+                   str_eq(reply_header(&r, "accept-encoding"), STR("identity")),
+               "what would be taken is told, and the connection goes on");
+    }
+    client_send(t, &f->client,
+                STR("POST /take HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+                    "GET /hidden HTTP/1.1\r\n" HOST "Content-Encoding: gzip\r\n"
+                    "Content-Length: 5\r\n\r\nhello"));
+    is_int(client_reply(t, &f->client).status, 415, "chunked");
+    is_int(client_reply(t, &f->client).status, 200, "not where the body is ignored");
 }
 
 static void timeouts(struct task *t, struct fixture *f)
@@ -291,7 +327,39 @@ static void expectations(struct task *t, struct fixture *f)
     refused(t, &f->site,
             STR("POST /none HTTP/1.1\r\n" HOST "Content-Length: 5\r\n"
                 "Expect: 100-continue\r\n\r\n"),
-            413, "too_large", "a body that is not allowed is not asked for");
+            200, "ignored", "a body that is ignored is not asked for");
+}
+
+/* What is dropped is dropped whole: the next request begins where it ends. */
+static void dropped(struct task *t, struct fixture *f)
+{
+    static const char *const requests[] = {
+        "GET /hidden HTTP/1.1\r\n" HOST "Content-Length: 35\r\n\r\n"
+        "POST /take HTTP/1.1\r\nHost: evil\r\n\r\n",
+        "GET /hidden HTTP/1.1\r\n" HOST "Transfer-Encoding: Chunked\r\n\r\n"
+        "23;a=b\r\nPOST /take HTTP/1.1\r\nHost: evil\r\n\r\n\r\n0\r\nX: y\r\n\r\n",
+        "HEAD /hidden HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello",
+    };
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        struct buf b;
+        buf_init(&b);
+        buf_add_str(&b, str_of(requests[i]));
+        add_sized(&b, "/take", 3);
+        send_slowly(t, &f->client, buf_str(&b), i ? 9 : b.len);
+        struct reply r = requests[i][0] == 'H' ? client_reply_to_head(t, &f->client)
+                                               : client_reply(t, &f->client);
+        is_int(r.status, 200, "a body of a request without one, %zu", i);
+        if (requests[i][0] != 'H')
+            is_str(r.body, STR("0:"), "to its handler it is empty");
+        is_str(client_reply(t, &f->client).body, STR("3:abc"), "the next request is found");
+        buf_release(&b);
+    }
+    client_send(t, &f->client,
+                STR("POST /take HTTP/1.1\r\n" HOST "Transfer-Encoding: CHUNKED\r\n\r\n"
+                    "3;name=\"value\"\r\nabc\r\n0;last\r\nContent-Length: 9\r\nX-Sum: 1\r\n\r\n"
+                    "\r\nPOST /take HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"));
+    is_str(client_reply(t, &f->client).body, STR("3:abc"), "extensions and trailers are dropped");
+    is_str(client_reply(t, &f->client).body, STR("1:x"), "and an empty line behind them");
 }
 
 static void unread(struct task *t, struct fixture *f)
@@ -356,9 +424,11 @@ int main(void)
     RUN(tight_heads);
     RUN(json);
     RUN(limits);
+    RUN(codings);
     RUN(timeouts);
     RUN(expectations);
     RUN(unread);
+    RUN(dropped);
     RUN(gone);
     return tap_done();
 }

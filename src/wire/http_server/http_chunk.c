@@ -1,17 +1,69 @@
 #include "wire/http_server/http_chunk.h"
 
 #include "base/ascii.h"
+#include "wire/http_server/http_field.h"
 
 /* Four gigabytes in one chunk are enough, and cannot overflow. */
 #define SIZE_DIGITS_MAX 8
 
-/* "5 CR LF hello CR LF 0 CR LF CR LF", one state per step. */
-enum { SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF, LAST_CR, LAST_LF, END, BAD };
+/* "5;name=value CR LF hello CR LF 0 CR LF Name: value CR LF CR LF", one state per step. */
+enum {
+    SIZE,
+    SIZE_BLANK, /* between the size and its extensions */
+    EXTENSION,
+    SIZE_LF,
+    DATA,
+    DATA_CR,
+    DATA_LF,
+    LAST, /* the start of a trailer, or of the empty line */
+    TRAILER_NAME,
+    TRAILER_VALUE,
+    TRAILER_LF,
+    LAST_LF,
+    END,
+    BAD
+};
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* A byte of an extension or a trailer. */
+static int extra(struct http_chunks *c, int next)
+{
+    if (c->extra_max == 0)
+        return BAD;
+    c->extra_max--;
+    return next;
+}
+
+/* The text of an extension or a trailer, up to its end of line. */
+static int text_step(struct http_chunks *c, char byte, int feed)
+{
+    if (byte == '\r')
+        return feed;
+    return http_value_valid(str_from(&byte, 1)) ? extra(c, c->state) : BAD;
+}
+
+static int blank_step(struct http_chunks *c, char byte)
+{
+    return is_blank(byte) ? extra(c, SIZE_BLANK) : byte == ';' ? extra(c, EXTENSION) : BAD;
+}
+
+static int name_step(struct http_chunks *c, char byte)
+{
+    if (http_token_valid(str_from(&byte, 1)))
+        return extra(c, TRAILER_NAME);
+    return byte == ':' && c->state == TRAILER_NAME ? extra(c, TRAILER_VALUE) : BAD;
+}
 
 static int size_step(struct http_chunks *c, char byte)
 {
-    if (byte == '\r' && c->digits > 0)
+    if (c->digits > 0 && byte == '\r')
         return SIZE_LF;
+    if (c->digits > 0 && (is_blank(byte) || byte == ';'))
+        return blank_step(c, byte);
     int v = ascii_hex(byte);
     if (v < 0 || c->digits == SIZE_DIGITS_MAX)
         return BAD;
@@ -30,15 +82,25 @@ static int step(struct http_chunks *c, char byte)
     switch (c->state) {
     case SIZE:
         return size_step(c, byte);
+    case SIZE_BLANK:
+        return blank_step(c, byte);
+    case EXTENSION:
+        return text_step(c, byte, SIZE_LF);
     case SIZE_LF:
         c->digits = 0;
-        return expect(byte, '\n', c->left ? DATA : LAST_CR);
+        return expect(byte, '\n', c->left ? DATA : LAST);
     case DATA_CR:
         return expect(byte, '\r', DATA_LF);
     case DATA_LF:
         return expect(byte, '\n', SIZE);
-    case LAST_CR:
-        return expect(byte, '\r', LAST_LF);
+    case LAST:
+        return byte == '\r' ? LAST_LF : name_step(c, byte);
+    case TRAILER_NAME:
+        return name_step(c, byte);
+    case TRAILER_VALUE:
+        return text_step(c, byte, TRAILER_LF);
+    case TRAILER_LF:
+        return expect(byte, '\n', LAST);
     case LAST_LF:
         return expect(byte, '\n', END);
     default:

@@ -177,14 +177,32 @@ static struct http_problem problem(enum http_refusal why, const char *message)
     return (struct http_problem){why, message};
 }
 
+static bool is_coded(const struct http_exchange *x)
+{
+    struct str codings = http_header_list(x, "content-encoding");
+    while (codings.p) {
+        struct str coding = str_trim(str_cut(&codings, ','));
+        if (coding.n > 0 && !str_ieq(coding, STR("identity")))
+            return true;
+    }
+    return false;
+}
+
+/* A route without a body ignores one (RFC 9110, 9.3.1): to its handler it is empty. */
 static struct http_problem check_body(struct http_exchange *x)
 {
     const struct http_head *h = x->head;
-    x->body_max = x->match.route->body_max;
-    bool too_large = h->framing == HTTP_CHUNKED ? x->body_max == 0 : h->body_bytes > x->body_max;
-    if (too_large)
-        return problem(HTTP_TOO_LARGE,
-                       x->body_max ? "the body is too large" : "a body is not allowed here");
+    bool ignored = x->match.route->body_max == 0;
+    if (ignored)
+        x->body = STR("");
+    else
+        x->body_max = x->match.route->body_max;
+    if (h->framing == HTTP_SIZED && h->body_bytes > x->body_max)
+        return problem(HTTP_TOO_LARGE, ignored ? "a body that is ignored here is too large"
+                                               : "the body is too large");
+    if (!ignored && !x->body_ended && is_coded(x))
+        return problem(HTTP_UNSUPPORTED_CODING, "the body must not be compressed: the only "
+                                                "Content-Encoding taken is identity");
     return problem(0, NULL);
 }
 
@@ -268,6 +286,7 @@ void http_answer(struct task *t, struct http_exchange *x)
     http_body_begin(x);
     struct http_problem p = route(t, x);
     int err = p.message ? http_reply_problem(t, x, p) : settle(t, x, run_handler(t, x));
+    http_gzip_end(x);
     http_count(x);
     if (err)
         c->broken = true;
@@ -305,7 +324,8 @@ static bool serve(struct task *t, struct http_conn *c)
         http_refuse(t, x, c->kit->parser.problem);
         break;
     case HTTP_MORE:
-        if (err == ERR_TIMEOUT && !c->broken)
+        /* Empty lines alone are no request: such a connection was idle. */
+        if (err == ERR_TIMEOUT && !c->broken && c->kit->in.len > c->kit->parser.used)
             http_refuse(t, x, problem(HTTP_REQUEST_TIMEOUT, "the headers did not come in time"));
         else
             c->broken = true;

@@ -133,6 +133,9 @@ static void request_and_reply(struct task *t, void *arg)
     is_str(reply_header(&r, "server"), STR_NULL, "Server is not sent");
     is_str(reply_header(&r, "connection"), STR_NULL, "the connection stays");
     is_str(reply_header(&r, "content-security-policy"), STR_NULL, "JSON needs no policy");
+    ok(!reply_header(&r, "permissions-policy").p &&
+           !reply_header(&r, "cross-origin-opener-policy").p,
+       "nor what a page needs");
     is_str(reply_header(&r, "strict-transport-security"), STR_NULL, "no TLS, no HSTS");
     check(task_sleep(t, 1500) == 0);
     r = ask(t, &s, GET("/page"));
@@ -142,6 +145,12 @@ static void request_and_reply(struct task *t, void *arg)
            str_find(policy, STR("frame-ancestors 'none'")) >= 0 &&
            str_find(policy, STR("script-src 'self';")) >= 0,
        "pages have a policy");
+    struct str permissions = reply_header(&r, "permissions-policy");
+    ok(str_find(permissions, STR("camera=()")) >= 0 &&
+           str_find(permissions, STR("geolocation=()")) >= 0 &&
+           str_find(permissions, STR("clipboard-write")) < 0,
+       "pages may do what they need");
+    is_str(reply_header(&r, "cross-origin-opener-policy"), STR("same-origin"), "alone in a window");
     r = ask(t, &s, GET("/nothing"));
     ok(r.status == 204 && !reply_header(&r, "content-length").p, "204 has no length");
     r = ask(t, &s, GET("/large"));
@@ -475,6 +484,7 @@ static void deadlines(struct task *t, void *arg)
     struct client c;
     waits_until(t, &s, STR(""), 0, l->idle_ms, "nothing was sent");
     waits_until(t, &s, STR("G"), 408, l->header_ms, "a header without end");
+    waits_until(t, &s, STR("\r\n"), 0, l->header_ms, "an empty line, and no request");
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     waits_until(t, &s, GET("/slow"), 504, l->handler_ms, "a slow handler");
 

@@ -32,6 +32,9 @@
 
 /* Output beyond this leaves at once. */
 #define HTTP_OUT_BYTES_MAX (64 * 1024)
+/* A request body that the handler has not read is read after the reply, to keep the connection; a
+ * longer one ends it. */
+#define HTTP_SKIP_BYTES_MAX (64 * 1024)
 /* Bodies up to this are copied behind their head, so that both leave in one write. */
 #define HTTP_COPY_BYTES_MAX (16 * 1024)
 
@@ -46,7 +49,7 @@ struct http_server {
     struct loop *loop;
     struct http_options options;
     struct http_router *router;
-    size_t body_max;         /* the largest of all routes */
+    size_t body_max;         /* the largest of all routes, and what is ignored */
     struct group *group;     /* of connections and streams, while http_server_run is under way */
     struct task *acceptor;   /* NULL unless http_server_run is under way */
     struct watch *listening; /* its own */
@@ -100,8 +103,10 @@ struct http_exchange {
     bool close;         /* the connection ends after this one */
     bool headless;      /* a HEAD request: no body is sent */
     bool chunked, events;
-    bool sized;           /* a stream of known length */
-    uint64_t stream_left; /* of it */
+    bool sized;             /* a stream of known length */
+    uint64_t stream_left;   /* of it, before it is compressed */
+    bool gzip_allowed;      /* by http_allow_gzip */
+    struct http_gzip *gzip; /* a stream that is compressed; else NULL */
 };
 
 struct http_conn {
@@ -144,6 +149,7 @@ struct http_kit {
     struct buf fields;  /* header lines of the reply that the handler has set */
     struct buf body;    /* a request body that does not fit into `in` */
     struct buf json;    /* where http_json writes */
+    struct buf packed;  /* compressed bytes of the reply */
     struct arena arena; /* the memory of a task's arena, while not lent */
     struct http_parser parser;
     struct http_field *head_fields; /* of the request: room for limits.headers_max */
@@ -203,6 +209,23 @@ MUST_CHECK int http_reply_problem(struct task *t, struct http_exchange *x, struc
 void http_add_head(struct http_exchange *x, int status, const char *type, bool has_length,
                    uint64_t length);
 bool http_is_set(const struct http_exchange *x, const char *name); /* by http_set_header */
+
+/* http_gzip.c. Whether a reply of so many bytes is compressed, as far as it is known by now. */
+bool http_gzip_applies(const struct http_exchange *x, uint64_t bytes);
+/* Replaces the body by its compressed form if that is allowed, wanted and shorter. */
+void http_gzip_body(struct task *t, struct http_exchange *x, struct str *body);
+/* Before the head of a stream of so many bytes; true: each piece goes through http_gzip_piece, and
+ * the length is not known. */
+bool http_gzip_begin(struct http_exchange *x, uint64_t bytes);
+/* Replaces the piece; what is left over comes with later ones, or with the last. */
+MUST_CHECK int http_gzip_piece(struct task *t, struct http_exchange *x, struct str *piece,
+                               bool last);
+void http_gzip_end(struct http_exchange *x); /* no-op without a stream */
+
+/* http_part.c. Like http_part_choose, but of a body that has its own tag for each coding; modified
+ * may have p == NULL. */
+struct http_part http_part_range(const struct http_exchange *x, struct str etag,
+                                 struct str modified, uint64_t size);
 
 /* http_server.c. The Date header's value; valid until the next turn of the loop. */
 struct str http_date(struct http_server *s);

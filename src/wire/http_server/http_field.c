@@ -102,37 +102,55 @@ struct str http_cookie_find(struct str cookies, struct str name)
     return STR_NULL;
 }
 
-/* "q=0", "q=0.000": not acceptable. Other weights are ignored. */
-static bool weight_is_zero(struct str weight)
+#define WEIGHT_MOST 1000
+
+/* ";q=0.5" behind a coding, in thousandths; -1: malformed. */
+static int weight_of(struct str q)
 {
-    weight = str_trim(weight);
-    if (!str_starts(weight, STR("q=0")) && !str_starts(weight, STR("Q=0")))
-        return false;
-    for (size_t i = 3; i < weight.n; i++)
-        if (weight.p[i] != (i == 3 ? '.' : '0'))
-            return false;
-    return true;
+    if (!q.p)
+        return WEIGHT_MOST;
+    struct str value = str_trim(q), name = str_cut(&value, '=');
+    if (!str_ieq(name, STR("q")) || value.n == 0 || value.n > 5 ||
+        (value.n > 1 && value.p[1] != '.'))
+        return -1;
+    int weight = 0, unit = WEIGHT_MOST;
+    for (size_t i = 0; i < value.n; i++) {
+        if (i == 1)
+            continue;
+        if (!ascii_is_digit(value.p[i]))
+            return -1;
+        weight += (value.p[i] - '0') * unit;
+        unit /= 10;
+    }
+    return weight <= WEIGHT_MOST ? weight : -1;
 }
 
-int http_codings_accepted(struct str accept_encoding)
+static int coding_of(struct str name)
 {
-    int taken = 0, refused = 0;
-    bool others = false;
+    static const char *const names[] = {"br", "gzip", "identity"};
+    for (int i = 0; i < HTTP_CODINGS; i++)
+        if (str_ieq(name, str_of(names[i])))
+            return i;
+    return str_ieq(name, STR("x-gzip")) ? HTTP_GZIP : -1;
+}
+
+struct http_weights http_weights_parse(struct str accept_encoding)
+{
+    struct http_weights w = {{-1, -1, -1}}; /* not said */
+    int others = -1;
     while (accept_encoding.p) {
-        struct str weight = str_cut(&accept_encoding, ',');
-        struct str name = str_trim(str_cut(&weight, ';'));
-        bool no = weight.p && weight_is_zero(weight);
-        int coding = str_ieq(name, STR("br"))     ? HTTP_BROTLI
-                     : str_ieq(name, STR("gzip")) ? HTTP_GZIP
-                                                  : 0;
-        if (no)
-            refused |= coding;
-        else
-            taken |= coding;
-        if (!no && str_eq(name, STR("*")))
-            others = true;
+        struct str q = str_cut(&accept_encoding, ',');
+        struct str name = str_trim(str_cut(&q, ';'));
+        int weight = weight_of(q), coding = coding_of(name);
+        if (weight >= 0 && coding >= 0)
+            w.of[coding] = weight;
+        else if (weight >= 0 && str_eq(name, STR("*")))
+            others = weight;
     }
-    return (others ? HTTP_GZIP | HTTP_BROTLI : taken) & ~refused;
+    for (int i = 0; i < HTTP_CODINGS; i++)
+        if (w.of[i] < 0)
+            w.of[i] = others >= 0 ? others : i == HTTP_IDENTITY ? 1 : 0;
+    return w;
 }
 
 static struct str strong_part(struct str tag)

@@ -24,9 +24,13 @@ bool http_host_valid(struct str host);
 /* Cookie: the value of the first cookie of that name; p == NULL if none. */
 struct str http_cookie_find(struct str cookies, struct str name);
 
-/* Accept-Encoding: those of the codings below that the client takes. */
-enum { HTTP_GZIP = 1, HTTP_BROTLI = 2 };
-int http_codings_accepted(struct str accept_encoding);
+/* Accept-Encoding: how much the client wants each coding, in thousandths; 0: not at all. Identity
+ * has 1, the least there is, unless it is named: any coding the client takes goes before it. */
+enum http_coding { HTTP_BROTLI, HTTP_GZIP, HTTP_IDENTITY, HTTP_CODINGS };
+struct http_weights {
+    int of[HTTP_CODINGS];
+};
+struct http_weights http_weights_parse(struct str accept_encoding);
 
 /* If-None-Match: "*", or a list with this tag in it. Weak comparison. */
 bool http_etag_matches(struct str list, struct str etag);

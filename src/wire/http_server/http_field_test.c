@@ -36,17 +36,35 @@ static void cookies(void)
     is_str(http_cookie_find(STR_NULL, STR("a")), STR_NULL, "no cookies");
 }
 
+static void weights_are(struct str list, int brotli, int gzip, int identity)
+{
+    struct http_weights w = http_weights_parse(list);
+    ok(w.of[HTTP_BROTLI] == brotli && w.of[HTTP_GZIP] == gzip && w.of[HTTP_IDENTITY] == identity,
+       "Accept-Encoding: %.*s", STR_ARG(list));
+}
+
 static void codings(void)
 {
-    is_int(http_codings_accepted(STR("gzip, deflate, br")), HTTP_GZIP | HTTP_BROTLI, "a browser");
-    is_int(http_codings_accepted(STR("br;q=0, GZIP;q=0.5")), HTTP_GZIP, "weights");
-    is_int(http_codings_accepted(STR("gzip; q=0.000")), 0, "a zero with fractions");
-    is_int(http_codings_accepted(STR("gzip;q=0.001")), HTTP_GZIP, "little is not nothing");
-    is_int(http_codings_accepted(STR("*")), HTTP_GZIP | HTTP_BROTLI, "anything");
-    is_int(http_codings_accepted(STR("*, br;q=0")), HTTP_GZIP, "anything but");
-    is_int(http_codings_accepted(STR("*;q=0, gzip")), HTTP_GZIP, "nothing but");
-    is_int(http_codings_accepted(STR("identity")), 0, "none of them");
-    is_int(http_codings_accepted(STR_NULL), 0, "not said");
+    weights_are(STR("gzip, deflate, br"), 1000, 1000, 1);
+    weights_are(STR("br;q=0, GZIP;q=0.5"), 0, 500, 1);
+    weights_are(STR("br;q=0.5, gzip;q=1"), 500, 1000, 1);
+    weights_are(STR("gzip; q=0.000"), 0, 0, 1);
+    weights_are(STR("gzip ;\tQ=0.001"), 0, 1, 1);
+    weights_are(STR("x-gzip;q=1.000"), 0, 1000, 1);
+    weights_are(STR("*"), 1000, 1000, 1000);
+    weights_are(STR("*, br;q=0"), 0, 1000, 1000);
+    weights_are(STR("*;q=0, gzip"), 0, 1000, 0);
+    weights_are(STR("*;q=0.2, gzip;q=0.1"), 200, 100, 200);
+    weights_are(STR("identity"), 0, 0, 1000);
+    weights_are(STR("identity;q=0"), 0, 0, 0);
+    weights_are(STR("identity;q=0, gzip;q=0.5"), 0, 500, 0);
+    weights_are(STR(""), 0, 0, 1);
+    weights_are(STR_NULL, 0, 0, 1);
+    static const char *const bad[] = {"gzip;q=1.001",  "gzip;q=2",  "gzip;q=",    "gzip;q=a",
+                                      "gzip;q=0.1234", "gzip;q=-1", "gzip;q=0,5", "gzip;w=1",
+                                      "gzip;q=1;a=b",  "gzip q=1",  "gzip;",      "gzipped"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        weights_are(str_of(bad[i]), 0, 0, 1);
 }
 
 static void etags(void)

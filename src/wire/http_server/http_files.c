@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/time.h"
 #include "wire/http_server/http_exchange.h"
 #include "wire/http_server/http_field.h"
@@ -150,10 +151,11 @@ static bool older(const struct stat *a, const struct stat *b)
 
 /* Replaces the file by its compressed form if there is one at least as new. */
 static bool use_coding(struct task *t, const struct http_files *f, struct str path,
-                       const char *ending, const char *coding, struct file *file)
+                       enum http_coding coding, struct file *file)
 {
+    static const char *const endings[] = {".br", ".gz"}, *const names[] = {"br", "gzip"};
     struct file packed;
-    struct str name = str_printf(task_arena(t), "%.*s%s", STR_ARG(path), ending);
+    struct str name = str_printf(task_arena(t), "%.*s%s", STR_ARG(path), endings[coding]);
     if (open_file(t, f, name, &packed) != 0)
         return false;
     if (!S_ISREG(packed.st.st_mode) || older(&packed.st, &file->st)) {
@@ -162,18 +164,24 @@ static bool use_coding(struct task *t, const struct http_files *f, struct str pa
     }
     close(file->fd);
     *file = packed;
-    file->coding = coding;
+    file->coding = names[coding];
     return true;
 }
 
+/* What the client wants most; of equals the shortest. A client that takes nothing there is gets the
+ * file as it is. */
 static void negotiate(struct task *t, const struct http_exchange *x, const struct http_files *f,
                       struct str path, struct file *file)
 {
-    int accepted = http_codings_accepted(http_header(x, "accept-encoding"));
-    if ((accepted & HTTP_BROTLI) && use_coding(t, f, path, ".br", "br", file))
-        return;
-    if (accepted & HTTP_GZIP)
-        (void)use_coding(t, f, path, ".gz", "gzip", file);
+    struct http_weights w = http_weights_parse(http_header_list(x, "accept-encoding"));
+    bool gzip_first = w.of[HTTP_GZIP] > w.of[HTTP_BROTLI];
+    enum http_coding order[] = {gzip_first ? HTTP_GZIP : HTTP_BROTLI,
+                                gzip_first ? HTTP_BROTLI : HTTP_GZIP};
+    for (size_t i = 0; i < 2; i++) {
+        int weight = w.of[order[i]];
+        if (weight > 0 && weight >= w.of[HTTP_IDENTITY] && use_coding(t, f, path, order[i], file))
+            return;
+    }
 }
 
 static struct str etag_of(struct arena *a, const struct file *file)
@@ -193,46 +201,42 @@ static bool unchanged(const struct http_exchange *x, const struct file *file, st
     return date.p && http_date_parse(date, &since) && file->st.st_mtim.tv_sec <= since;
 }
 
-/* If-Range: a part is wanted only if the file is still the one the client has parts of. */
-static bool range_holds(const struct http_exchange *x, struct str etag, struct str modified)
-{
-    struct str condition = http_header(x, "if-range");
-    return !condition.p || str_eq(condition, etag) || str_eq(condition, modified);
-}
-
-static int send_part(struct task *t, struct http_exchange *x, int status, const char *type,
-                     const struct file *file, uint64_t first, uint64_t count)
+static int send_part(struct task *t, struct http_exchange *x, const char *type,
+                     const struct file *file, const struct http_part *p)
 {
     struct buf *b = &x->conn->kit->json;
-    if (count > HTTP_COPY_BYTES_MAX) {
-        http_add_head(x, status, type, true, count);
-        return x->headless ? 0 : http_send_file(t, x->conn, file->fd, first, count);
+    if (p->count > HTTP_COPY_BYTES_MAX) {
+        http_add_head(x, p->status, type, true, p->count);
+        return x->headless ? 0 : http_send_file(t, x->conn, file->fd, p->first, p->count);
     }
     buf_clear(b);
-    ssize_t n = pread(file->fd, buf_reserve(b, count + 1), count, (off_t)first);
-    if (n != (ssize_t)count)
+    ssize_t n = pread(file->fd, buf_reserve(b, p->count + 1), p->count, (off_t)p->first);
+    if (n != (ssize_t)p->count)
         return task_fail(t, ERR_IO, "a file became shorter while it was read");
-    return http_reply(t, x, status, type, str_from(b->p, (size_t)count));
+    return http_reply(t, x, p->status, type, str_from(b->p, (size_t)p->count));
 }
 
-static int send_file(struct task *t, struct http_exchange *x, const char *type,
-                     const struct file *file, bool whole)
+#define HASH_CHARS 8
+
+/* "assets/index-BfK1s2xZ.js", as Vite names what it builds: another content has another name. Eight
+ * lower-case letters may be a word, so a hash has a digit or a capital; one that has neither, of a
+ * thousand, is only revalidated. */
+static bool is_hashed(struct str path)
 {
-    uint64_t size = (uint64_t)file->st.st_size, first = 0, count = size;
-    struct str range = whole ? STR_NULL : http_header(x, "range");
-    struct arena *a = task_arena(t);
-    switch (range.p ? http_range_parse(range, size, &first, &count) : HTTP_RANGE_NONE) {
-    case HTTP_RANGE_UNSATISFIABLE:
-        http_set_header(x, "Content-Range", str_printf(a, "bytes */%" PRIu64, size));
-        return http_reply(t, x, 416, NULL, STR(""));
-    case HTTP_RANGE_OK:
-        http_set_header(x, "Content-Range",
-                        str_printf(a, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
-                                   first + count - 1, size));
-        return send_part(t, x, 206, type, file, first, count);
-    default:
-        return send_part(t, x, 200, type, file, 0, size);
+    if (!str_starts(path, STR("assets/")))
+        return false;
+    size_t n = path.n;
+    while (n > 0 && path.p[n - 1] != '.' && path.p[n - 1] != '/')
+        n--;
+    if (n <= HASH_CHARS + 2 || path.p[n - 1] != '.' || path.p[n - HASH_CHARS - 2] != '-')
+        return false;
+    bool telling = false;
+    for (const char *p = path.p + n - HASH_CHARS - 1; p < path.p + n - 1; p++) {
+        if (!ascii_is_word(*p) && *p != '-' && *p != '_')
+            return false;
+        telling |= ascii_is_digit(*p) || (*p >= 'A' && *p <= 'Z');
     }
+    return telling;
 }
 
 static int reply_open(struct task *t, struct http_exchange *x, struct str path,
@@ -245,14 +249,18 @@ static int reply_open(struct task *t, struct http_exchange *x, struct str path,
     http_set_header(x, "Last-Modified", str_of(modified));
     http_set_header(x, "Vary", STR("Accept-Encoding"));
     if (!http_is_set(x, "cache-control"))
-        http_set_header(x, "Cache-Control", STR("no-cache")); /* cached, but revalidated */
+        http_set_header(x, "Cache-Control",
+                        is_hashed(path) ? STR("public, max-age=31536000, immutable")
+                                        : STR("no-cache")); /* cached, but revalidated */
     if (unchanged(x, file, etag))
         return http_reply(t, x, 304, NULL, STR(""));
-    http_set_header(x, "Accept-Ranges", STR("bytes"));
+    struct http_part part = http_part_range(x, etag, str_of(modified), (uint64_t)file->st.st_size);
+    http_part_announce(x, &part);
+    if (part.status == 416)
+        return http_reply(t, x, 416, NULL, STR(""));
     if (file->coding)
         http_set_header(x, "Content-Encoding", str_of(file->coding));
-    bool whole = x->headless || !range_holds(x, etag, str_of(modified));
-    return send_file(t, x, http_type_of(path), file, whole);
+    return send_part(t, x, http_type_of(path), file, &part);
 }
 
 int http_reply_file(struct task *t, struct http_exchange *x, const struct http_files *f,

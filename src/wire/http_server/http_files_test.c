@@ -54,12 +54,25 @@ static void make_link(const char *name, const char *target)
     check(symlink(target, path) == 0);
 }
 
+static const struct {
+    const char *name;
+    bool hashed;
+} assets[] = {
+    {"assets/index-BfK1s2xZ.js", true},      {"assets/RunCharts-bs-lQyJW.css", true},
+    {"assets/fonts/a-0_abcdef.woff2", true}, {"assets/some-document.js", false}, /* a word */
+    {"assets/index-BfK1s2x.js", false},      {"assets/index-BfK1s2xZZ.js", false},
+    {"assets/index.BfK1s2xZ.js", false},     {"assets/index-BfK1s2xZ", false},
+    {"assets/index-BfK1.2xZ.js", false},     {"index-BfK1s2xZ.js", false}, /* not built by Vite */
+};
+
 static void make_files(void)
 {
     snprintf(root, sizeof(root), "/tmp/http_files_test.XXXXXX");
     check(mkdtemp(root));
     make_dir("web");
     make_dir("web/docs");
+    make_dir("web/assets");
+    make_dir("web/assets/fonts");
     make_dir("web/empty");
     make_dir("web/.git");
     put_text("secret.txt", "secret");
@@ -74,6 +87,11 @@ static void make_files(void)
     put_text("web/stale.js.br", "OLD");
     put_text("web/digits.txt", "0123456789");
     put_text("web/nothing.txt", "");
+    for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++) {
+        char name[100];
+        snprintf(name, sizeof(name), "web/%s", assets[i].name);
+        put_text(name, "asset");
+    }
     put_text("web/.hidden", "hidden");
     put_text("web/.git/config", "hidden");
     put_text("web/a b+c.txt", "spaced");
@@ -268,10 +286,42 @@ static void compressed(struct task *t, struct fixture *f)
            "an old compressed form is passed over");
     is_str(get(t, f, "/app.js", "Accept-Encoding: br;q=0\r\n").body, STR("plain script"),
            "refused");
+    static const struct {
+        const char *accepted, *body;
+    } cases[] = {
+        {"br;q=0.5, gzip;q=1", "GZIPED"},
+        {"br;q=0.5\r\nAccept-Encoding: gzip;q=0.6", "GZIPED"},
+        {"gzip;q=0.5, br;q=0.6", "BROTLI"},
+        {"identity, gzip;q=0.5", "plain script"},
+        {"identity;q=0.5, gzip;q=0.5", "GZIPED"},
+        {"identity;q=0, gzip;q=0.1", "GZIPED"},
+        {"identity;q=0", "plain script"},
+        {"*", "BROTLI"},
+        {"*;q=0", "plain script"},
+        {"*;q=0.5, br;q=0.4", "GZIPED"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        is_str(get(t, f, "/app.js",
+                   arena_printf(task_arena(t), "Accept-Encoding: %s\r\n", cases[i].accepted))
+                   .body,
+               str_of(cases[i].body), "%s", cases[i].accepted);
     char header[160];
     snprintf(header, sizeof(header), "Accept-Encoding: br\r\nIf-None-Match: %.*s\r\n",
              STR_ARG(reply_header(&r, "etag")));
     is_int(get(t, f, "/app.js", header).status, 304, "its tag is known");
+}
+
+static void lasting(struct task *t, struct fixture *f)
+{
+    for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++) {
+        struct reply r = get(t, f, arena_printf(task_arena(t), "/%s", assets[i].name), "");
+        is_str(reply_header(&r, "cache-control"),
+               assets[i].hashed ? STR("public, max-age=31536000, immutable") : STR("no-cache"),
+               "%s", assets[i].name);
+        ok(r.status == 200 && reply_header(&r, "etag").p, "with a tag");
+    }
+    struct reply r = get(t, f, "/", "");
+    is_str(reply_header(&r, "cache-control"), STR("no-cache"), "a page is revalidated");
 }
 
 static void ranges(struct task *t, struct fixture *f)
@@ -324,6 +374,7 @@ int main(void)
     RUN(nowhere);
     RUN(conditions);
     RUN(compressed);
+    RUN(lasting);
     RUN(ranges);
     forbid_openat2();
     RUN(step_by_step);

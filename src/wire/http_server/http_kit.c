@@ -43,7 +43,7 @@ void http_kit_get(struct http_conn *c)
 
 static void shrink(struct http_kit *k, size_t keep)
 {
-    struct buf *all[] = {&k->in, &k->out, &k->fields, &k->body, &k->json};
+    struct buf *all[] = {&k->in, &k->out, &k->fields, &k->body, &k->json, &k->packed};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         buf_clear(all[i]);
         buf_shrink(all[i], keep);

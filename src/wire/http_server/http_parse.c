@@ -4,6 +4,8 @@
 #include "wire/http_server/http_field.h"
 
 #define METHOD_BYTES_MAX 20
+/* Before the request line; old clients send one after a body (RFC 9112, 2.2). */
+#define EMPTY_LINES_MAX 4
 
 static const bool is_path[256] = {
     ['!'] = 1, ['$' ... ';'] = 1, ['='] = 1, ['@' ... 'Z'] = 1,
@@ -65,19 +67,39 @@ static enum http_verdict take_version(struct http_parser *p, struct str version)
     return HTTP_MORE;
 }
 
+/* "http://host/path?query": the host counts, and what follows is the target proper. */
+static enum http_verdict cut_authority(struct http_parser *p, struct str *target)
+{
+    struct str rest = *target, scheme = str_cut(&rest, ':');
+    bool absolute = str_ieq(scheme, STR("http")) || str_ieq(scheme, STR("https"));
+    if (!absolute || !rest.p || !str_starts(rest, STR("//")))
+        return HTTP_MORE;
+    rest = str_skip(rest, 2);
+    size_t n = 0;
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+        n++;
+    p->authority = str_from(rest.p, n);
+    *target = str_skip(rest, n);
+    if (!http_host_valid(p->authority))
+        return bad_request(p, "bad host in the request target");
+    return HTTP_MORE;
+}
+
 static enum http_verdict take_target(struct http_parser *p, struct str target)
 {
     struct http_head *h = &p->head;
     if (target.n > p->limits.target_bytes)
         return bad(p, HTTP_URI_TOO_LONG, "the request target is too long");
+    h->target = h->query = target;
+    h->path = str_cut(&h->query, '?');
+    if (p->authority.p && h->path.n == 0)
+        h->path = STR("/");
     if (str_eq(target, STR("*"))) {
         if (!str_eq(h->method, STR("OPTIONS")))
             return bad_request(p, "the target * is for OPTIONS only");
-    } else if (target.n == 0 || target.p[0] != '/') {
+    } else if (h->path.n == 0 || h->path.p[0] != '/') {
         return bad_request(p, "the request target must begin with a slash");
     }
-    h->target = h->query = target;
-    h->path = str_cut(&h->query, '?');
     if (!all(is_path, h->path) || (h->query.p && !all(is_query, h->query)))
         return bad_request(p, "the request target has a character that must be percent-encoded");
     return HTTP_MORE;
@@ -95,6 +117,8 @@ static enum http_verdict take_request_line(struct http_parser *p, struct str lin
     if (!version.p)
         return bad_request(p, "the request line has no HTTP version");
     enum http_verdict v = take_version(p, version);
+    if (v == HTTP_MORE && target.n <= p->limits.target_bytes)
+        v = cut_authority(p, &target);
     return v == HTTP_MORE ? take_target(p, target) : v;
 }
 
@@ -118,7 +142,7 @@ static const char *take_length(struct http_head *h, struct str value)
 
 static const char *take_coding(struct http_head *h, struct str value)
 {
-    if (!str_eq(value, STR("chunked")))
+    if (!str_ieq(value, STR("chunked")))
         return "the only Transfer-Encoding taken is chunked";
     if (h->framing == HTTP_SIZED)
         return "both Content-Length and Transfer-Encoding";
@@ -188,6 +212,20 @@ static enum http_verdict take_field(struct http_parser *p, struct str line)
     return add_field(p, str_from(line.p, n), str_trim(str_from(line.p + n + 1, line.n - n - 1)));
 }
 
+/* A host in the target counts instead of the header (RFC 9112, 3.2.2). */
+static enum http_verdict settle_host(struct http_parser *p)
+{
+    struct http_head *h = &p->head;
+    for (size_t i = 0; i < h->field_count; i++)
+        if (str_ieq(h->fields[i].name, STR("host"))) {
+            h->fields[i].value = p->authority;
+            return HTTP_MORE;
+        }
+    if (h->field_count == p->limits.fields)
+        return bad(p, HTTP_HEADERS_TOO_LARGE, "too many headers");
+    return add_field(p, STR("host"), p->authority);
+}
+
 static enum http_verdict finish(struct http_parser *p)
 {
     struct http_head *h = &p->head;
@@ -195,6 +233,8 @@ static enum http_verdict finish(struct http_parser *p)
         h->close = true;
     else if (!(p->seen & SEEN_HOST))
         return bad_request(p, "no Host");
+    if (p->authority.p && settle_host(p) == HTTP_BAD)
+        return HTTP_BAD;
     struct str expect = http_head_field(h, STR("expect"));
     if (expect.p && h->minor > 0) { /* HTTP/1.0 does not know it: ignored */
         if (!str_ieq(expect, STR("100-continue")))
@@ -204,10 +244,15 @@ static enum http_verdict finish(struct http_parser *p)
     return HTTP_DONE;
 }
 
+static enum http_verdict skip_line(struct http_parser *p)
+{
+    return p->empty_lines++ < EMPTY_LINES_MAX ? HTTP_MORE : bad_request(p, "too many empty lines");
+}
+
 static enum http_verdict take_line(struct http_parser *p, struct str line)
 {
     if (!p->head.method.p)
-        return take_request_line(p, line);
+        return line.n == 0 ? skip_line(p) : take_request_line(p, line);
     return line.n == 0 ? finish(p) : take_field(p, line);
 }
 
@@ -216,7 +261,8 @@ static enum http_verdict take_line(struct http_parser *p, struct str line)
 static size_t line_limit(const struct http_parser *p)
 {
     size_t head = p->limits.head_bytes;
-    size_t first = p->limits.target_bytes + METHOD_BYTES_MAX + sizeof("  HTTP/1.1\r\n") - 1;
+    size_t first =
+        p->used + p->limits.target_bytes + METHOD_BYTES_MAX + sizeof("  HTTP/1.1\r\n") - 1;
     return p->head.method.p || first > head ? head : first;
 }
 
@@ -227,12 +273,21 @@ static enum http_verdict too_long(struct http_parser *p)
     return bad(p, HTTP_URI_TOO_LONG, "the request line is too long");
 }
 
+/* What cannot be a method is often not HTTP (TLS, for one) and may never send a line feed. */
+static bool begins_badly(const struct http_parser *p, struct str in)
+{
+    if (p->head.method.p || in.n == p->used)
+        return false;
+    char c = in.p[p->used];
+    bool empty = c == '\r' && (in.n == p->used + 1 || in.p[p->used + 1] == '\n');
+    return !empty && (c < 'A' || c > 'Z');
+}
+
 enum http_verdict http_parse(struct http_parser *p, struct str in)
 {
-    /* What cannot be a method is often not HTTP (TLS, for one) and may never send a line feed. */
-    if (in.n > 0 && (in.p[0] < 'A' || in.p[0] > 'Z'))
-        return bad_request(p, "bad method");
     for (;;) {
+        if (begins_badly(p, in))
+            return bad_request(p, "bad method");
         size_t limit = line_limit(p), end = in.n < limit ? in.n : limit;
         const char *feed =
             end > p->scanned ? memchr(in.p + p->scanned, '\n', end - p->scanned) : NULL;

@@ -18,9 +18,9 @@ struct http_field {
 enum http_framing { HTTP_NO_BODY, HTTP_SIZED, HTTP_CHUNKED };
 
 struct http_head {
-    struct str method, target;
-    struct str path, query; /* parts of the target, still encoded; query.p == NULL if none */
-    int minor;              /* of HTTP/1.x */
+    struct str method, target; /* without "http://host" */
+    struct str path, query;    /* parts of the target, still encoded; query.p == NULL if none */
+    int minor;                 /* of HTTP/1.x */
     struct http_field *fields;
     size_t field_count;
     enum http_framing framing;
@@ -39,6 +39,8 @@ struct http_parser {
     struct http_parse_limits limits;
     struct http_head head;       /* whole after HTTP_DONE */
     struct http_problem problem; /* after HTTP_BAD */
+    struct str authority;        /* of a target "http://host/path"; else p == NULL */
+    int empty_lines;             /* before the request line */
     size_t used;                 /* bytes of complete lines; after HTTP_DONE those of the head */
     size_t scanned;              /* up to here no line feed was found after used; bytes of fields */
     unsigned seen;               /* headers that may come only once */

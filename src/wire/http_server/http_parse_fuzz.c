@@ -25,12 +25,18 @@ static void check_head(const struct http_parser *p, struct str in)
     const struct http_head *h = &p->head;
     check(p->used <= in.n && p->used <= limits.head_bytes);
     check(memcmp(in.p + p->used - 4, "\r\n\r\n", 4) == 0);
-    check(inside(h->method, in) && h->method.n > 0 && inside(h->path, in) && h->path.n > 0);
+    check(inside(h->method, in) && h->method.n > 0);
+    check(p->authority.p ? inside(p->authority, in) && p->authority.n > 0 : inside(h->path, in));
+    check(h->path.p[0] == '/' || str_eq(h->path, STR("*")));
     check(h->target.n <= limits.target_bytes && h->field_count <= FIELDS);
     int lengths = 0, codings = 0, hosts = 0;
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http_field *f = &h->fields[i];
-        check(inside(f->name, in) && inside(f->value, in) && f->name.n > 0);
+        bool host = str_ieq(f->name, STR("host"));
+        check((inside(f->name, in) || (host && p->authority.p)) && f->name.n > 0);
+        check(inside(f->value, in));
+        if (host && p->authority.p)
+            check(str_eq(f->value, p->authority));
         for (size_t j = 0; j < f->value.n; j++)
             check(f->value.p[j] == '\t' || (unsigned char)f->value.p[j] >= 0x20);
         lengths += str_ieq(f->name, STR("content-length"));
@@ -38,6 +44,7 @@ static void check_head(const struct http_parser *p, struct str in)
         hosts += str_ieq(f->name, STR("host"));
     }
     check(lengths + codings <= 1 && hosts <= 1 && hosts >= h->minor);
+    check(hosts == 1 || !p->authority.p);
     check((h->framing == HTTP_SIZED) == (lengths == 1));
     check((h->framing == HTTP_CHUNKED) == (codings == 1));
 }
@@ -52,6 +59,7 @@ static void check_same(const struct http_parser *a, enum http_verdict va,
         return;
     check(a->used == b->used && a->head.field_count == b->head.field_count);
     check(str_eq(a->head.path, b->head.path) && a->head.framing == b->head.framing);
+    check(str_eq(a->authority, b->authority) && a->empty_lines == b->empty_lines);
     check(a->head.body_bytes == b->head.body_bytes && a->head.close == b->head.close);
 }
 

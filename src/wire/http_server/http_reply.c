@@ -13,12 +13,28 @@
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "                 \
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
-#define OURS_MAX 10 /* fields of a reply */
+/* What the pages do not use is closed to every script that gets into them. They write to the
+ * clipboard. */
+#define PAGE_PERMISSIONS                                                                           \
+    "accelerometer=(), autoplay=(), camera=(), clipboard-read=(), "                                \
+    "display-capture=(), encrypted-media=(), fullscreen=(), gamepad=(), geolocation=(), "          \
+    "gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), microphone=(), "    \
+    "midi=(), payment=(), picture-in-picture=(), publickey-credentials-get=(), "                   \
+    "screen-wake-lock=(), serial=(), usb=(), xr-spatial-tracking=()"
+
+#define OURS_MAX 12 /* fields of a reply */
 
 /* Set by the server: from a handler they would break the framing or be sent twice. */
 static const char *const reserved[] = {
-    "content-length", "transfer-encoding",      "connection",      "date",
-    "content-type",   "x-content-type-options", "referrer-policy",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "date",
+    "content-type",
+    "x-content-type-options",
+    "referrer-policy",
+    "permissions-policy",
+    "cross-origin-opener-policy",
 };
 
 static bool is_reserved(const char *name)
@@ -95,6 +111,10 @@ static void add_type(struct http_exchange *x, struct ours *o, struct str type)
     bool page = str_starts(type, STR("text/html"));
     if (page && !http_is_set(x, "content-security-policy"))
         add(o, STR("Content-Security-Policy"), STR(PAGE_POLICY));
+    if (page) {
+        add(o, STR("Permissions-Policy"), STR(PAGE_PERMISSIONS));
+        add(o, STR("Cross-Origin-Opener-Policy"), STR("same-origin"));
+    }
 }
 
 static void write_head(struct http_exchange *x, const struct ours *o)
@@ -143,6 +163,7 @@ int http_reply(struct task *t, struct http_exchange *x, int status, const char *
 {
     bool bodiless = status == 204 || status == 304;
     check(!bodiless || body.n == 0);
+    http_gzip_body(t, x, &body);
     http_add_head(x, status, type, !bodiless, body.n);
     struct http_conn *c = x->conn;
     if (x->headless)
@@ -227,6 +248,8 @@ int http_reply_problem(struct task *t, struct http_exchange *x, struct http_prob
         http_match_allow(&x->match, &allow);
         http_set_header(x, "Allow", buf_str(&allow));
         buf_release(&allow);
+    } else if (p.why == HTTP_UNSUPPORTED_CODING) {
+        http_set_header(x, "Accept-Encoding", STR("identity")); /* RFC 9110, 15.5.16 */
     } else if (p.why != HTTP_NOT_FOUND) {
         x->close = true; /* where the next request begins is no longer certain */
     }

@@ -58,6 +58,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_options *o
     s->loop = l;
     s->options = *o;
     s->router = http_router_new();
+    s->body_max = HTTP_SKIP_BYTES_MAX;
     list_init(&s->conns);
     list_init(&s->wakes);
     register_counts(s);

@@ -11,6 +11,7 @@ const struct http_refused http_refused[HTTP_REFUSALS] = {
     [HTTP_REQUEST_TIMEOUT] = {408, "request_timeout"},
     [HTTP_TOO_LARGE] = {413, "too_large"},
     [HTTP_URI_TOO_LONG] = {414, "uri_too_long"},
+    [HTTP_UNSUPPORTED_CODING] = {415, "unsupported_coding"},
     [HTTP_EXPECTATION_FAILED] = {417, "expectation_failed"},
     [HTTP_HEADERS_TOO_LARGE] = {431, "headers_too_large"},
     [HTTP_VERSION_NOT_SUPPORTED] = {505, "version_not_supported"},

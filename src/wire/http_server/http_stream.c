@@ -17,7 +17,7 @@ static int begin(struct task *t, struct http_exchange *x)
     return http_send(t, x->conn, STR(""));
 }
 
-int http_stream_begin(struct task *t, struct http_exchange *x, int status, const char *type)
+static int begin_unsized(struct task *t, struct http_exchange *x, int status, const char *type)
 {
     /* Without chunks the body ends with the connection, or with the HTTP/2 stream. */
     x->chunked = x->head->minor > 0 && !x->conn->stream;
@@ -25,27 +25,28 @@ int http_stream_begin(struct task *t, struct http_exchange *x, int status, const
     return begin(t, x);
 }
 
+int http_stream_begin(struct task *t, struct http_exchange *x, int status, const char *type)
+{
+    (void)http_gzip_begin(x, UINT64_MAX);
+    return begin_unsized(t, x, status, type);
+}
+
 int http_stream_begin_sized(struct task *t, struct http_exchange *x, int status, const char *type,
                             uint64_t length)
 {
-    http_add_head(x, status, type, true, length);
     x->sized = true;
     x->stream_left = x->headless ? 0 : length;
+    if (http_gzip_begin(x, length))
+        return begin_unsized(t, x, status, type);
+    http_add_head(x, status, type, true, length);
     return begin(t, x);
 }
 
-int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
+static int write_piece(struct task *t, struct http_exchange *x, struct str piece)
 {
     struct http_conn *c = x->conn;
-    if (c->broken)
-        return ERR_CLOSED;
-    check(x->state == HTTP_STREAMING);
-    if (x->headless || piece.n == 0) /* an empty chunk would be the end */
+    if (piece.n == 0) /* an empty chunk would be the end */
         return 0;
-    if (x->sized) {
-        check(piece.n <= x->stream_left);
-        x->stream_left -= piece.n;
-    }
     if (x->chunked)
         buf_printf(&c->kit->out, "%zx\r\n", piece.n);
     if (piece.n > HTTP_COPY_BYTES_MAX) {
@@ -60,13 +61,33 @@ int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
     return http_send(t, c, STR(""));
 }
 
+int http_stream_write(struct task *t, struct http_exchange *x, struct str piece)
+{
+    if (x->conn->broken)
+        return ERR_CLOSED;
+    check(x->state == HTTP_STREAMING);
+    if (x->headless)
+        return 0;
+    if (x->sized) {
+        check(piece.n <= x->stream_left);
+        x->stream_left -= piece.n;
+    }
+    int err = x->gzip ? http_gzip_piece(t, x, &piece, false) : 0;
+    return err ? err : write_piece(t, x, piece);
+}
+
 int http_stream_end(struct task *t, struct http_exchange *x)
 {
-    (void)t;
     struct http_conn *c = x->conn;
     if (c->broken)
         return ERR_CLOSED;
     check(x->state == HTTP_STREAMING && x->stream_left == 0);
+    struct str rest = STR("");
+    int err = x->gzip ? http_gzip_piece(t, x, &rest, true) : 0;
+    if (!err)
+        err = write_piece(t, x, rest);
+    if (err)
+        return err;
     x->state = HTTP_ANSWERED;
     if (x->chunked && !x->headless)
         buf_add_lit(&c->kit->out, "0\r\n\r\n");
