@@ -383,8 +383,8 @@ def queued(world, options):
             " ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
-BENCHES = {"zero": zero, "latency": latency, "brisk": brisk, "crowd": crowd, "many": many, "rate": rate_limit,
-           "pause": pause, "queued": queued}
+BENCHES = {"zero": zero, "latency": latency, "brisk": brisk, "crowd": crowd, "many": many,
+           "rate": rate_limit, "pause": pause, "queued": queued}
 
 
 def main():

@@ -14,7 +14,7 @@
 #define USERS_MAX 1000    /* of one page */
 #define TRIES_MAX 100     /* reads of a user whose money keeps changing */
 #define TRY_MS    20
-#define RECENT    100000 /* charges whose verdicts are looked for after a start, in the background */
+#define RECENT    100000 /* charges whose verdicts the background looks for after a start */
 #define RECORDS_PER_MS                                                                             \
     100 /* unsynced records that lengthen the pause between two tries by a millisecond */
 #define EACH_MS 60000

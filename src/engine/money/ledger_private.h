@@ -40,7 +40,7 @@ struct ledger {
         int64_t record_ns; /* that the syncer takes for one */
         int64_t at_ms;     /* when it last wrote some */
     } pace;
-    /* How far the repair of users has come, by uid, modulo: one that was interrupted goes on there. */
+    /* How far the repair of users has come, by uid, modulo: one that was interrupted goes on. */
     struct ledger_repaired {
         int64_t uid, after;
         struct generation generation;

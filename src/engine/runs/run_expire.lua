@@ -1,5 +1,5 @@
--- Gives the keys of a run that is archived a time to live, where they have none (ARC-1), and drops its
--- units: an older Redis may have brought some back.
+-- Gives the keys of a run that is archived a time to live, where they have none (ARC-1), and drops
+-- its units: an older Redis may have brought some back.
 --   key status
 --   key pending
 --   key inflight

@@ -10,7 +10,6 @@
 #include "engine/runs/run.h"
 #include "engine/runs/scope.h"
 
-
 /* --- the question --- */
 
 static const struct str spaces[] = {STR(" "),  STR("\t"),     STR("\n"),
