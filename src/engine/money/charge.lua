@@ -21,8 +21,8 @@
 -- decided before anything is written, so that no half of it can be left behind.
 -- Returns 1: all are done. -1: there is no balance of this generation. -2: the run is neither
 -- RUNNING nor PAUSED. -3: there is no such run. Or a list, for each paper: 1: done. 2: it has a
--- result already, which stays; only a failure is replaced, by a verdict. 0: too little money is left
--- for it. Idempotent: what was done before is 2 then.
+-- result already, which stays; only a failure is replaced, by a verdict. 0: too little money is
+-- left for it. Idempotent: what was done before is 2 then.
 --
 -- Redis hashes each byte that becomes a string of Lua, and makes an object of it again for every
 -- command. So what papers share comes once; and where they are all new, cost the same and can be

@@ -98,7 +98,8 @@ MUST_CHECK int run_control_by(struct task *t, const struct runs *r, struct run_i
                               enum run_state *state);
 
 /* Before a resume or a retry: ERR_FUNDS with what is missing, if not one more paper, or not all
- * that failed, could be paid for. 0 also where that cannot be known, or the event will be refused. */
+ * that failed, could be paid for. 0 also where that cannot be known, or the event will be
+ * refused. */
 MUST_CHECK int run_check_funds(struct task *t, const struct runs *r, struct run_id id,
                                enum run_event e);
 
