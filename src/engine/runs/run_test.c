@@ -195,6 +195,27 @@ static void test_control(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* It ended in its row, and an older Redis still has a unit of it. */
+static void test_ended_units(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    char qid[RUN_ID_BYTES];
+    open_node(t, &n);
+    forget_runs(t, &n);
+    fill_catalog(t, &n);
+    int64_t uid = new_user(t, &n, 100000);
+    check(submit(t, &n, uid, wish(2020, 2021), qid) == 0);
+    struct run_id id = {uid, str_of(qid)};
+    struct str unit = STR("meta:A:2020"), pending = key_pending(task_arena(t), uid, id.qid);
+    check(control(t, &n, id, RUN_START, "RUNNING") == 0);
+    check(units_put(t, n.redis, id, &unit, 1) == 0);
+    check(ask_int(t, &n, STR("EXISTS"), pending, STR_NULL) == 1);
+    is_int(control(t, &n, id, RUN_FINISH, "DONE"), 0, "done");
+    is_int(ask_int(t, &n, STR("EXISTS"), pending, STR_NULL), 0, "a run that ended has no units");
+    close_node(t, &n);
+}
+
 /* An admin's deed and its note are one: neither is there without the other. */
 static void test_by_admin(struct task *t, void *arg)
 {
@@ -589,6 +610,7 @@ int main(void)
     tap_task(test_control, NULL, true);
     tap_task(test_requeue, NULL, true);
     tap_task(test_funds, NULL, true);
+    tap_task(test_ended_units, NULL, true);
     tap_task(test_by_admin, NULL, true);
     tap_task(test_done_meets_pause, NULL, true);
     tap_task(test_reconcile, NULL, true);
