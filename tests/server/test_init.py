@@ -37,12 +37,13 @@ class Database:
     def ask(self, statement):
         return sql(self.server, statement, self.name)
 
-    def init(self, top, *args, timeout=120):
+    def init(self, top, *args, timeout=120, status=0):
         """Runs it and gives (what was printed, its report)."""
         report = os.path.join(folder(), "report.json")
         done = run("db", "init", "--data", str(top), "--report", report, *args, env=self.env,
                    timeout=timeout)
-        ok(done.returncode == 0, "db init succeeds", done.stdout[-2000:], done.stderr[-2000:])
+        ok(done.returncode == status, "db init succeeds" if status == 0 else "db init fails",
+           done.stdout[-2000:], done.stderr[-2000:])
         with open(report, encoding="utf-8") as f:
             return done.stdout + done.stderr, json.load(f)
 
@@ -500,6 +501,46 @@ def _(server):
     ok(done.returncode == 1 and "would withdraw all papers" in done.stderr,
        "a folder without papers is taken for a mistake", done.stderr)
     equal(kept(), list("abd"), "and nothing is withdrawn")
+
+
+@with_server("what cannot be read has not left")
+def _(server):
+    papers = {i: entry(i, f"10.5555/{i}", 2001) for i in "abcdef"}
+    top = tree({"Data/A/1.bib": papers["a"], "Data/A/2.bib": papers["b"] + papers["c"],
+                "Data/B/1.bib": papers["d"], "Data/C/1.bib": papers["e"]})
+    db = Database(server)
+    db.init(top)
+    kept = lambda: "".join(row[0][8:] for row in db.ask("SELECT DOI FROM paperinfo ORDER BY 1"))
+    shutil.rmtree(top / "Data/C")
+    for what, path in ("file", "Data/A/2.bib"), ("journal", "Data/B"):
+        (top / path).rename(top / "away")
+        (top / path).symlink_to("/nonexistent/volume")
+        said, report = db.init(top, "--prune", status=1)
+        equal((kept(), report["papers_withdrawn"]), ("abcde", 0),
+              f"a {what} that cannot be accessed: nothing is withdrawn")
+        equal((report["prune_skipped"], report["files"]["failed"]), (True, 1), "and it is said",
+              said)
+        (top / path).unlink()
+        (top / "away").rename(top / path)
+    (top / "Data/A/notes").symlink_to("/nonexistent")
+    (top / "Data/A/2.bib").write_text(papers["b"] + papers["c"][:-1])
+    said, report = db.init(top, "--prune")
+    equal((kept(), report["papers_withdrawn"]), ("abcd", 1),
+          "a file that ends too soon loses no paper, one that is gone does")
+    equal((report["papers_kept"], report["papers_left"]), (1, 0), "which is counted")
+    ok("1 papers that files with damaged entries lack" in said and
+       "Data/A/2.bib: entries were left out, so papers that it lacks stay (1 papers)" in said,
+       "and said", said)
+    (top / "Data/A/2.bib").write_text(papers["b"] + papers["f"].replace("2001", "soon"))
+    db.init(top)
+    equal(db.ask("SELECT file, left_papers FROM corpus_file WHERE journal = 'A' ORDER BY 1"),
+          [["1.bib", "0"], ["2.bib", "NULL"]], "how many have left it is not known")
+    _, report = db.init(top, "--prune")
+    equal((kept(), report["papers_kept"]), ("abcd", 1), "an entry without a year may be any paper")
+    (top / "Data/A/2.bib").write_text(papers["b"])
+    _, report = db.init(top, "--prune")
+    equal((kept(), report["papers_kept"], report["papers_withdrawn"]), ("abd", 0, 1),
+          "a file that is mended loses what it lacks")
 
 
 if REAL.is_dir():

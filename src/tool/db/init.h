@@ -48,6 +48,7 @@ struct init_folder {
     size_t file_count;
     struct str *journals; /* folders in Data/, in order; also those without .bib files */
     size_t journal_count;
+    bool incomplete; /* something in Data/ cannot be accessed */
     struct init_journal_row *rows;
     size_t row_count;
     struct init_pair *tags, *pairs;

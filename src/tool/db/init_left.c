@@ -24,7 +24,7 @@ static int take_paper(struct task *t, const struct sql_value *row, void *arg)
     int64_t n = 0;
     (void)map_get_int(f->counts, key, &n);
     map_set_int(f->counts, key, n + 1);
-    if (f->left) {
+    if (f->left && !map_get(f->read->damaged, key)) {
         struct str *kept = ARENA_NEW(f->arena, struct str);
         *kept = str_dup(f->arena, key);
         map_set(f->left, row[0].s, kept);
@@ -60,12 +60,15 @@ static int note_file(struct task *t, struct sql *c, const struct finding *f, str
                      struct str name, bool gone)
 {
     int64_t n = 0;
-    (void)map_get_int(f->counts, init_file_key(task_arena(t), journal, name), &n);
+    struct str key = init_file_key(task_arena(t), journal, name);
+    (void)map_get_int(f->counts, key, &n);
+    bool unknown = n > 0 && map_get(f->read->damaged, key);
     return sql_on(
         t, c, NULL,
         "UPDATE corpus_file SET left_papers = ?, bytes = CASE WHEN ? THEN ? ELSE bytes END"
         " WHERE journal = ? AND file = ?",
-        sql_int(n), sql_int(gone), sql_int(INIT_GONE), sql_text(journal), sql_text(name));
+        unknown ? sql_null() : sql_int(n), sql_int(gone), sql_int(INIT_GONE), sql_text(journal),
+        sql_text(name));
 }
 
 static int note_counts(struct task *t, struct sql *c, void *arg)
@@ -88,6 +91,22 @@ static int note_counts(struct task *t, struct sql *c, void *arg)
             err = note_file(t, c, f, k->journal, k->name, true);
     }
     return err;
+}
+
+/* Papers that may be among the damaged entries of their files. */
+static void report_kept(struct task *t, struct init *in, const struct finding *f)
+{
+    for (size_t i = 0; i < in->folder.file_count; i++) {
+        const struct init_file *file = &in->folder.files[i];
+        struct str key = init_file_key(task_arena(t), file->journal, file->name);
+        int64_t n = 0;
+        if (!map_get(f->read->damaged, key) || !map_get_int(f->counts, key, &n))
+            continue;
+        in->report->totals.papers_kept += n;
+        init_report_problem(in->report, file->shown, 0, false,
+                            "entries were left out, so papers that it lacks stay",
+                            str_printf(task_arena(t), "%lld papers", (long long)n));
+    }
 }
 
 /* Journals that have a file to compare. */
@@ -123,6 +142,8 @@ int init_left_find(struct task *t, struct init *in, const struct init_read *r, s
         err = compare_journal(t, in->db->sql, &f, journal);
     if (!err && map_count(journals))
         err = sql_tx(t, in->db->sql, note_counts, &(struct noting){in, &f});
+    if (!err)
+        report_kept(t, in, &f);
     map_free(journals);
     map_free(f.counts);
     return err;

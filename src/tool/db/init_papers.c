@@ -20,7 +20,7 @@ struct papers {
     struct map *blocks;     /* that were changed */
     struct init_read *read; /* NULL: nothing is compared */
     struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
-    bool incomplete;        /* a file could not be read, or changed meanwhile */
+    bool incomplete;        /* a file or folder could not be read, or changed meanwhile */
     struct chan batches;
     struct init_batch *batch; /* being filled */
     struct init_seen seen;    /* DOIs of the file being read */
@@ -191,7 +191,8 @@ static bool still_the_same(const struct init_file *f)
 }
 
 /* All of its entries were read, or it has changed meanwhile. */
-static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest)
+static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest,
+                     bool damaged)
 {
     if (!still_the_same(f)) {
         p->incomplete = true;
@@ -199,8 +200,11 @@ static void end_file(struct task *t, struct papers *p, const struct init_file *f
                             "changed while it was read; run db init again", STR(""));
     } else if (!p->only) {
         init_batch_add_done(p->batch, f, digest);
+        struct str key = init_file_key(task_arena(t), f->journal, f->name);
         if (map_get(p->before, f->journal))
-            map_add(p->read->whole, init_file_key(task_arena(t), f->journal, f->name));
+            map_add(p->read->whole, key);
+        if (damaged)
+            map_add(p->read->damaged, key);
     }
 }
 
@@ -231,13 +235,14 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
         return 0;
     }
     totals->files_read++;
+    int64_t rejected = counts->rejected;
     err = read_entries(t, p, f, source, counts);
     if (err == ERR_IO)
         lose_file(p, f, err);
     init_source_close(source);
     if (err)
         return err == ERR_IO ? 0 : err;
-    end_file(t, p, f, look.digest);
+    end_file(t, p, f, look.digest, counts->rejected > rejected);
     return 0;
 }
 
@@ -371,17 +376,20 @@ static int load(struct task *t, struct papers *p)
 int init_papers(struct task *t, struct init *in)
 {
     struct papers p = {.init = in,
+                       .incomplete = in->folder.incomplete,
                        .known = map_new(),
                        .files = map_new(),
                        .before = map_new(),
                        .blocks = map_new()};
-    struct init_read read = {.files = p.files, .known = p.known, .whole = map_new()};
+    struct init_read read = {
+        .files = p.files, .known = p.known, .whole = map_new(), .damaged = map_new()};
     p.read = &read;
     buf_init(&p.json);
     int err = load(t, &p);
     init_seen_release(&read.entries);
     buf_release(&p.json);
     map_free(read.whole);
+    map_free(read.damaged);
     map_free(p.blocks);
     map_free(p.before);
     map_free(p.files);

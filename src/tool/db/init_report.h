@@ -36,6 +36,7 @@ struct init_totals {
     int64_t blocks_changed; /* journal and year */
     int64_t load;           /* its number */
     int64_t papers_left;    /* not in the folder any more, and still in the corpus */
+    int64_t papers_kept;    /* missing, but from files with damaged entries */
     int64_t papers_withdrawn;
     bool prune_skipped; /* because not all files could be read */
     int64_t dictionary; /* number of one that was trained; 0: none was */

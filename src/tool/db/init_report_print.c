@@ -74,6 +74,9 @@ static void put_left(const struct init_totals *s)
                (long long)s->papers_withdrawn);
     if (s->prune_skipped)
         printf("withdrawn   none: not all files could be read\n");
+    if (s->papers_kept)
+        printf("kept        %lld papers that files with damaged entries lack: mend those files\n",
+               (long long)s->papers_kept);
     if (s->papers_left)
         printf("left        %lld papers are not in the folder any more; they stay, unless db init "
                "is run with --prune\n",
