@@ -543,6 +543,29 @@ def _(server):
           "a file that is mended loses what it lacks")
 
 
+@with_server("a file that was never read to its end")
+def _(server):
+    top = tree({"Data/J/big.bib": "\n".join(entry(f"k{i}", f"10.5555/{i}") for i in range(20000)),
+                "Data/K/1.bib": entry("k", "10.5555/k")})
+    db = Database(server)
+    p = db.launch(top)
+    wait_for(lambda: p.poll() is not None or db.stored() >= 2000)
+    p.kill()
+    p.wait()
+    stored = db.stored()
+    ok(0 < stored < 20000, "killed in the middle of a file", stored)
+    equal(db.ask("SELECT file, left_papers FROM corpus_file"), [["big.bib", "NULL"]], "it is known")
+    (top / "Data/J/big.bib").rename(top / "big.bib")
+    _, report = db.init(top)
+    equal(report["papers_left"], stored, "the file is gone: its papers are counted")
+    (top / "big.bib").rename(top / "Data/J/big.bib")
+    _, report = db.init(top)
+    equal((db.stored(), report["papers_left"]), (20001, 0), "it is back: it is read again")
+    (top / "Data/J/big.bib").unlink()
+    _, report = db.init(top, "--prune")
+    equal((db.stored(), report["papers_withdrawn"]), (1, 20000), "and withdrawn")
+
+
 if REAL.is_dir():
     @with_server("real papers")
     def _(server):

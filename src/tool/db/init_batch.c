@@ -19,7 +19,13 @@ void init_batch_free(struct init_batch *b)
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest)
 {
     b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
-    b->done[b->done_count++] = (struct init_done){f, digest};
+    b->done[b->done_count++] = (struct init_done){f, true, digest};
+}
+
+void init_batch_add_begun(struct init_batch *b, const struct init_file *f)
+{
+    b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
+    b->done[b->done_count++] = (struct init_done){f, false, 0};
 }
 
 struct str init_file_key(struct arena *a, struct str journal, struct str name)
@@ -174,11 +180,12 @@ static int write_done(struct task *t, struct sql *c, const struct storing *s)
     const struct init_batch *b = s->batch;
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, b->done_count * 6 + 1);
     for (size_t i = 0; i < b->done_count; i++) {
-        const struct init_file *f = b->done[i].file;
-        bool is_new = !map_get(s->store->journals_before, f->journal);
+        const struct init_done *d = &b->done[i];
+        const struct init_file *f = d->file;
+        bool none_left = d->whole && !map_get(s->store->journals_before, f->journal);
         const struct sql_value row[] = {
-            sql_text(f->journal),   sql_text(f->name),          sql_int(f->bytes),
-            sql_int(f->changed_ns), sql_int(b->done[i].digest), is_new ? sql_int(0) : sql_null()};
+            sql_text(f->journal),   sql_text(f->name),  sql_int(d->whole ? f->bytes : INIT_BEGUN),
+            sql_int(f->changed_ns), sql_int(d->digest), none_left ? sql_int(0) : sql_null()};
         memcpy(cells + i * 6, row, sizeof row);
     }
     return sql_bulk(

@@ -26,8 +26,13 @@ struct init_paper {
         owner_file; /* INIT_DUPLICATE, INIT_UPDATED; in the arena of the task */
 };
 
-struct init_done { /* a file whose last paper is in this batch or an earlier one */
+/* What corpus_file.bytes says of files that are not in the database whole. */
+#define INIT_GONE  (-1) /* not in the folder any more */
+#define INIT_BEGUN (-2) /* not read to its end: the next load reads it again */
+
+struct init_done { /* a file with papers in this batch or an earlier one */
     const struct init_file *file;
+    bool whole; /* its last one is among them */
     int64_t digest;
 };
 
@@ -42,6 +47,8 @@ struct init_batch {
 struct init_batch *init_batch_new(void);
 void init_batch_free(struct init_batch *b);
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest);
+/* Papers of f that are stored belong to a file that later loads know, whatever becomes of it. */
+void init_batch_add_begun(struct init_batch *b, const struct init_file *f);
 
 /* What is the same for all batches of a load. */
 struct init_store {
@@ -53,8 +60,8 @@ struct init_store {
     struct map *blocks_changed; /* their names are added */
 };
 
-/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done. Sets
- * every outcome. */
+/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done or
+ * begun. Sets every outcome. */
 MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                                 const struct init_store *o);
 

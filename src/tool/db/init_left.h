@@ -13,8 +13,6 @@
 #include "tool/db/init_batch.h"
 #include "tool/db/init_seen.h"
 
-#define INIT_GONE (-1) /* bytes of a file that is not in the folder any more */
-
 struct init_known { /* a row of corpus_file */
     struct str journal, name;
     int64_t bytes, changed_ns, digest;

@@ -18,7 +18,7 @@ struct papers {
     struct map *files;      /* file keys: all in the folder */
     struct map *before;     /* journals that had papers before this load */
     struct map *blocks;     /* that were changed */
-    struct init_read *read; /* NULL: nothing is compared */
+    struct init_read *read; /* NULL: nothing is compared, and all files are known already */
     struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
     bool incomplete;        /* a file or folder could not be read, or changed meanwhile */
     struct chan batches;
@@ -150,6 +150,14 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
     task_scope_end(t, s);
 }
 
+/* More entries of f may follow. */
+static int send_part(struct task *t, struct papers *p, const struct init_file *f)
+{
+    if (p->read)
+        init_batch_add_begun(p->batch, f);
+    return send_batch(t, p);
+}
+
 static int read_entries(struct task *t, struct papers *p, const struct init_file *f,
                         struct init_source *source, struct init_counts *counts)
 {
@@ -162,7 +170,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
         p->papers_read++;
         p->bytes_read += (int64_t)e.raw.n;
         int err = p->batch->count == INIT_BATCH_PAPERS || p->batch->bytes >= INIT_BATCH_BYTES
-                      ? send_batch(t, p)
+                      ? send_part(t, p, f)
                   : p->papers_read % YIELD_EACH == 0 ? task_yield(t)
                                                      : 0;
         if (err)
@@ -190,12 +198,20 @@ static bool still_the_same(const struct init_file *f)
            init_changed_ns(&st) == f->changed_ns;
 }
 
+/* Its entries were read, but not all, or not all of the same version. */
+static void leave_file(struct papers *p, const struct init_file *f)
+{
+    p->incomplete = true;
+    if (p->read)
+        init_batch_add_begun(p->batch, f);
+}
+
 /* All of its entries were read, or it has changed meanwhile. */
 static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest,
                      bool damaged)
 {
     if (!still_the_same(f)) {
-        p->incomplete = true;
+        leave_file(p, f);
         init_report_problem(p->init->report, f->shown, 0, true,
                             "changed while it was read; run db init again", STR(""));
     } else if (!p->only) {
@@ -237,8 +253,10 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
     totals->files_read++;
     int64_t rejected = counts->rejected;
     err = read_entries(t, p, f, source, counts);
-    if (err == ERR_IO)
+    if (err == ERR_IO) {
         lose_file(p, f, err);
+        leave_file(p, f);
+    }
     init_source_close(source);
     if (err)
         return err == ERR_IO ? 0 : err;
