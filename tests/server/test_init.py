@@ -543,6 +543,26 @@ def _(server):
           "a file that is mended loses what it lacks")
 
 
+@with_server("a new file compares nothing")
+def _(server):
+    files = {f"Data/{j}/1.bib": entry(j, f"10.5555/{j}1") for j in "ABC"}
+    top, db = tree(files), Database(server)
+    db.init(top)
+    compared = lambda: int(db.ask("SELECT COUNT(*) FROM mysql.general_log WHERE command_type ="
+                                  " 'Execute' AND argument LIKE '%$.file%'")[0][0])
+    db.ask("SET GLOBAL log_output = 'TABLE', GLOBAL general_log = 1")
+    for j in "ABC":
+        (top / f"Data/{j}/2.bib").write_text(entry(j, f"10.5555/{j}2"))
+    db.init(top)
+    equal((db.stored(), compared()), (6, 0), "a new file in each journal: none is compared")
+    equal(db.ask("SELECT DISTINCT left_papers FROM corpus_file"), [["0"]], "no paper left them")
+    (top / "Data/A/2.bib").write_text(entry("a", "10.5555/a3"))
+    (top / "Data/B/2.bib").unlink()
+    _, report = db.init(top)
+    equal((report["papers_left"], compared()), (2, 2), "only journals of files that changed")
+    db.ask("SET GLOBAL general_log = 0")
+
+
 @with_server("a file that was never read to its end")
 def _(server):
     top = tree({"Data/J/big.bib": "\n".join(entry(f"k{i}", f"10.5555/{i}") for i in range(20000)),

@@ -174,7 +174,7 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
 }
 
 /* How many papers have left a file is not known until all of it has been compared (init_left.c);
- * but if its journal is new, none can have. */
+ * but none can have if it is new. */
 static int write_done(struct task *t, struct sql *c, const struct storing *s)
 {
     const struct init_batch *b = s->batch;
@@ -182,7 +182,8 @@ static int write_done(struct task *t, struct sql *c, const struct storing *s)
     for (size_t i = 0; i < b->done_count; i++) {
         const struct init_done *d = &b->done[i];
         const struct init_file *f = d->file;
-        bool none_left = d->whole && !map_get(s->store->journals_before, f->journal);
+        struct str key = init_file_key(task_arena(t), f->journal, f->name);
+        bool none_left = d->whole && !map_get(s->store->known, key);
         const struct sql_value row[] = {
             sql_text(f->journal),   sql_text(f->name),  sql_int(d->whole ? f->bytes : INIT_BEGUN),
             sql_int(f->changed_ns), sql_int(d->digest), none_left ? sql_int(0) : sql_null()};

@@ -53,8 +53,8 @@ void init_batch_add_begun(struct init_batch *b, const struct init_file *f);
 /* What is the same for all batches of a load. */
 struct init_store {
     int64_t load;
-    const struct map *files;           /* keys of all files that are in the folder now */
-    const struct map *journals_before; /* names of those that had papers before this load */
+    const struct map *files; /* keys of all files that are in the folder now */
+    const struct map *known; /* keys of files that had papers before this load */
     const struct map
         *left; /* DOI -> struct str, key of the file that owned it and has it no more */
     struct map *blocks_changed; /* their names are added */

@@ -1,12 +1,12 @@
 /* init_left.h -- papers of the corpus that are not in the folder any more.
  *
  * A paper has left if its file is gone, or was read again and does not have it. A load compares the
- * journals whose files it has read, or misses, and corpus_file.left_papers keeps the numbers, so
- * that a later load knows them without reading those files. With --prune files are read again that
- * papers have left, and files that were never compared; a paper that another file has becomes that
- * file's, and the others are withdrawn. Papers that are missing from a file with damaged entries
- * may be those entries: they are never withdrawn, and how many have left such a file is not known.
- */
+ * journals of files that it has read again, or misses, not those that merely got a new file; and
+ * corpus_file.left_papers keeps the numbers, so that a later load knows them without reading those
+ * files. With --prune files are read again that papers have left, and files that were never
+ * compared; a paper that another file has becomes that file's, and the others are withdrawn. Papers
+ * that are missing from a file with damaged entries may be those entries: they are never withdrawn,
+ * and how many have left such a file is not known. */
 #ifndef TOOL_DB_INIT_LEFT_H
 #define TOOL_DB_INIT_LEFT_H
 
@@ -22,7 +22,7 @@ struct init_known { /* a row of corpus_file */
 struct init_read {            /* by this load */
     const struct map *files;  /* keys of all that are in the folder */
     const struct map *known;  /* key -> struct init_known, as before this load */
-    struct map *whole;        /* keys of those that were read to their end */
+    struct map *whole;        /* keys of those that were known, and read to their end */
     struct map *damaged;      /* keys of those with entries that had to be left out */
     struct init_seen entries; /* init_pair_key of file and DOI, of those */
 };

@@ -16,7 +16,6 @@ struct papers {
     struct init *init;
     struct map *known;      /* file key -> struct init_known */
     struct map *files;      /* file keys: all in the folder */
-    struct map *before;     /* journals that had papers before this load */
     struct map *blocks;     /* that were changed */
     struct init_read *read; /* NULL: nothing is compared, and all files are known already */
     struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
@@ -44,11 +43,6 @@ static int read_known(struct task *t, struct papers *p)
         *k = (struct init_known){row[0].s, row[1].s, row[2].i, row[3].i, row[4].i, row[5].i};
         map_set(p->known, init_file_key(a, row[0].s, row[1].s), k);
     }
-    if (!err)
-        err = sql_call(t, p->init->db->sql, &r,
-                       "SELECT DISTINCT journal FROM corpus_block WHERE papers > 0");
-    for (size_t i = 0; !err && i < r.count; i++)
-        map_add(p->before, sql_row(&r, i)[0].s);
     return err;
 }
 
@@ -142,10 +136,9 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
                             "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
-        if (p->read && map_get(p->before, f->journal)) {
-            struct str key = init_file_key(task_arena(t), f->journal, f->name);
+        struct str key = init_file_key(task_arena(t), f->journal, f->name);
+        if (p->read && map_get(p->known, key))
             init_seen_add(&p->read->entries, init_pair_key(task_arena(t), key, paper.doi));
-        }
     }
     task_scope_end(t, s);
 }
@@ -217,7 +210,7 @@ static void end_file(struct task *t, struct papers *p, const struct init_file *f
     } else if (!p->only) {
         init_batch_add_done(p->batch, f, digest);
         struct str key = init_file_key(task_arena(t), f->journal, f->name);
-        if (map_get(p->before, f->journal))
+        if (map_get(p->known, key))
             map_add(p->read->whole, key);
         if (damaged)
             map_add(p->read->damaged, key);
@@ -297,7 +290,7 @@ static int store_batches(struct task *t, struct papers *p)
 {
     const struct init_store o = {.load = p->init->load,
                                  .files = p->files,
-                                 .journals_before = p->before,
+                                 .known = p->known,
                                  .left = p->only,
                                  .blocks_changed = p->blocks};
     void *v;
@@ -397,7 +390,6 @@ int init_papers(struct task *t, struct init *in)
                        .incomplete = in->folder.incomplete,
                        .known = map_new(),
                        .files = map_new(),
-                       .before = map_new(),
                        .blocks = map_new()};
     struct init_read read = {
         .files = p.files, .known = p.known, .whole = map_new(), .damaged = map_new()};
@@ -409,7 +401,6 @@ int init_papers(struct task *t, struct init *in)
     map_free(read.whole);
     map_free(read.damaged);
     map_free(p.blocks);
-    map_free(p.before);
     map_free(p.files);
     map_free(p.known);
     return err;
