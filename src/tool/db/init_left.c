@@ -231,13 +231,19 @@ static int withdraw_all(struct task *t, struct withdrawing *w, struct map *block
     return err ? err : withdraw_some(t, w, blocks_changed);
 }
 
+struct forgetting {
+    const struct init *init;
+    const struct init_read *read;
+};
+
 static int forget_gone(struct task *t, struct sql *c, void *arg)
 {
-    const struct init_read *r = arg;
+    const struct forgetting *f = arg;
+    const struct init_read *r = f->read;
     size_t at = 0;
     struct str key;
     void *v;
-    int err = 0;
+    int err = init_load_check(t, c, f->init->load);
     while (!err && map_next(r->known, &at, &key, &v)) {
         const struct init_known *k = v;
         if (!map_get(r->files, key))
@@ -259,5 +265,5 @@ int init_left_withdraw(struct task *t, struct init *in, const struct init_read *
     int err = withdraw_all(t, w, blocks_changed);
     init_changes_release(&w->changes);
     bibtex_free(w->reader);
-    return err ? err : sql_tx(t, in->db->sql, forget_gone, (void *)(uintptr_t)r);
+    return err ? err : sql_tx(t, in->db->sql, forget_gone, &(struct forgetting){in, r});
 }
