@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from harness import (BIN, Millrace, environment, equal, folder, note, ok, run, run_tests, sql, test,
@@ -541,6 +542,40 @@ def _(server):
     _, report = db.init(top, "--prune")
     equal((kept(), report["papers_kept"], report["papers_withdrawn"]), ("abd", 0, 1),
           "a file that is mended loses what it lacks")
+
+
+@with_server("a --prune that is skipped")
+def _(server):
+    blanks, latest = b"\n" * (65 << 20), entry("b", "10.5555/b").encode()
+    top = tree({"Data/A/1.bib": entry("a", "10.5555/a"), "Data/B/1.bib": latest + blanks,
+                "Data/C/1.bib": entry("c", "10.5555/c")})
+    large, db = top / "Data/B/1.bib", Database(server)
+    db.init(top)
+    (top / "Data/C/1.bib").unlink()
+    over = threading.Event()
+
+    def touch():
+        while not over.wait(0.002):
+            os.utime(top / "Data/A/1.bib")
+    toucher = threading.Thread(target=touch)
+    toucher.start()
+    (top / "Data/A/1.bib").write_text(entry("a", "10.5555/a", 2002))
+    said, report = db.init(top, "--prune", status=1)
+    over.set()
+    toucher.join()
+    equal((report["prune_skipped"], report["files"]["failed"], db.stored()), (True, 0, 3),
+          "a file changes meanwhile: nothing is withdrawn, and the exit status tells")
+    ok("none: a file could not be read, or changed meanwhile" in said and
+       "Data/A/1.bib: changed while it was read" in said, "which file is said", said)
+    # It looks as it did, so only the search for papers that have left opens it: no UTF-8 any more,
+    # and too large to be converted.
+    times = large.stat()
+    large.write_bytes(latest + blanks[:-1] + b"\xff")
+    os.utime(large, ns=(times.st_atime_ns, times.st_mtime_ns))
+    said, report = db.init(top, "--prune", status=1)
+    equal((report["prune_skipped"], report["files"]["failed"], db.stored()), (True, 1, 3),
+          "a file that cannot be read when papers are looked for elsewhere: the same")
+    ok("Data/B/1.bib: this file could not be read (too large" in said, "it is named", said)
 
 
 @with_server("a new file compares nothing")

@@ -28,7 +28,8 @@ static const char about[] =
     "corpus: later runs do not find them, runs that were submitted before record them as\n"
     "withdrawn, free of charge, and results that there are stay, without title and text.\n"
     "\n"
-    "Exit status: 0 all files were read; 1 some were not, or the command failed.";
+    "Exit status: 0 all files were read; 1 some were not, or the command failed, or --prune was\n"
+    "skipped because of a file that could not be read or changed meanwhile.";
 
 struct options {
     const char *data, *config, *report;
@@ -85,7 +86,7 @@ static int finish(struct init *in, const struct options *o)
         fprintf(stderr, "millrace db init: %s: %s\n", o->report, strerror(errno));
         return 1;
     }
-    return fflush(stdout) == 0 && totals->files_failed == 0 ? 0 : 1;
+    return fflush(stdout) == 0 && totals->files_failed == 0 && !totals->prune_skipped ? 0 : 1;
 }
 
 static int init(struct task *t, struct db *d)

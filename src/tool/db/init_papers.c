@@ -14,12 +14,13 @@
 
 struct papers {
     struct init *init;
-    struct map *known;      /* file key -> struct init_known */
-    struct map *files;      /* file keys: all in the folder */
-    struct map *blocks;     /* that were changed */
-    struct init_read *read; /* NULL: nothing is compared, and all files are known already */
-    struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
-    bool incomplete;        /* a file or folder could not be read, or changed meanwhile */
+    struct init_report *failures; /* where files that cannot be read are named */
+    struct map *known;            /* file key -> struct init_known */
+    struct map *files;            /* file keys: all in the folder */
+    struct map *blocks;           /* that were changed */
+    struct init_read *read;       /* NULL: nothing is compared, and all files are known already */
+    struct map *only; /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
+    bool incomplete;  /* a file or folder could not be read, or changed meanwhile */
     struct chan batches;
     struct init_batch *batch; /* being filled */
     struct init_seen seen;    /* DOIs of the file being read */
@@ -177,8 +178,8 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
 static void lose_file(struct papers *p, const struct init_file *f, int err)
 {
     p->incomplete = true;
-    p->init->report->totals.files_failed++;
-    init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
+    p->failures->totals.files_failed++;
+    init_report_problem(p->failures, f->shown, 0, true, "this file could not be read",
                         str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
                                : err == ERR_IO  ? strerror(errno)
                                                 : err_name(err)));
@@ -205,7 +206,7 @@ static void end_file(struct task *t, struct papers *p, const struct init_file *f
 {
     if (!still_the_same(f)) {
         leave_file(p, f);
-        init_report_problem(p->init->report, f->shown, 0, true,
+        init_report_problem(p->failures, f->shown, 0, true,
                             "changed while it was read; run db init again", STR(""));
     } else if (!p->only) {
         init_batch_add_done(p->batch, f, digest);
@@ -334,7 +335,8 @@ static int read_and_store(struct task *t, struct papers *p)
 /* --- papers that have left --- */
 
 /* Reads the whole folder for papers that have left their files: another file may have them, and was
- * not stored because it came second. What the first pass has reported is not reported again. */
+ * not stored because it came second. What the first pass has reported is not reported again, but
+ * files that only this one could not read are. */
 static int look_elsewhere(struct task *t, struct papers *p, struct map *left)
 {
     struct init quiet = *p->init;
@@ -387,6 +389,7 @@ static int load(struct task *t, struct papers *p)
 int init_papers(struct task *t, struct init *in)
 {
     struct papers p = {.init = in,
+                       .failures = in->report,
                        .incomplete = in->folder.incomplete,
                        .known = map_new(),
                        .files = map_new(),

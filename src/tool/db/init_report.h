@@ -38,7 +38,7 @@ struct init_totals {
     int64_t papers_left;    /* not in the folder any more, and still in the corpus */
     int64_t papers_kept;    /* missing, but from files with damaged entries */
     int64_t papers_withdrawn;
-    bool prune_skipped; /* because not all files could be read */
+    bool prune_skipped; /* a file could not be read, or changed meanwhile */
     int64_t dictionary; /* number of one that was trained; 0: none was */
     double seconds;
 };

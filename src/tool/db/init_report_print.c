@@ -73,7 +73,7 @@ static void put_left(const struct init_totals *s)
         printf("withdrawn   %lld papers that are not in the folder any more\n",
                (long long)s->papers_withdrawn);
     if (s->prune_skipped)
-        printf("withdrawn   none: not all files could be read\n");
+        printf("withdrawn   none: a file could not be read, or changed meanwhile (see below)\n");
     if (s->papers_kept)
         printf("kept        %lld papers that files with damaged entries lack: mend those files\n",
                (long long)s->papers_kept);
