@@ -465,7 +465,8 @@ def _(server):
     (top / "Data/C/2.bib").rename(top / "2.bib")
     said, report = db.init(top)
     equal((report["papers_left"], kept()), (3, list("abcdef")), "they stay, and are counted")
-    ok("3 papers are not in the folder any more" in said and "--prune" in said, "it is said", said)
+    ok("3 papers are not in the files any more that they came from" in said and "--prune" in said,
+       "it is said", said)
     _, report = db.init(top)
     equal(report["papers_left"], 3, "the next load knows the number, and reads no file again")
     equal(report["files"]["read"], 0, "none")
@@ -542,6 +543,47 @@ def _(server):
     _, report = db.init(top, "--prune")
     equal((kept(), report["papers_kept"], report["papers_withdrawn"]), ("abd", 0, 1),
           "a file that is mended loses what it lacks")
+
+
+@with_server("papers that move to another file")
+def _(server):
+    papers = {i: entry(i, f"10.5555/{i}", 2001) for i in "abcdef"}
+    top = tree({"Data/A/1.bib": papers["a"] + papers["b"] + papers["c"],
+                "Data/A/2.bib": papers["d"], "Data/B/1.bib": papers["e"] + papers["f"]})
+    first, db = top / "Data/A/1.bib", Database(server)
+    db.init(top)
+    place = lambda doi: db.ask("SELECT journal, JSON_VALUE(Bib, '$.file') FROM paperinfo"
+                               f" WHERE DOI = '10.5555/{doi}'")[0]
+    first.write_text(papers["a"])
+    (top / "Data/A/2.bib").write_text(papers["d"] + papers["b"].replace("A title", "Moved"))
+    (top / "Data/C").mkdir()
+    (top / "Data/C/new.bib").write_text(papers["c"].replace("A title", "Moved"))
+    _, report = db.init(top)
+    equal((counts(report), report["papers_left"]),
+          ({"read": 4, "updated": 2, "unchanged": 2}, 0),
+          "a later file has them now: no duplicates, and none has left")
+    equal((place("b"), place("c")), (["A", "2.bib"], ["C", "new.bib"]), "they are those files'")
+    ok(all("Moved" in db.papers()[f"10.5555/{i}"]["bib"] for i in "bc"), "with their new text")
+    first.write_text(papers["a"].replace("2001", "soon"))
+    (top / "Data/A/2.bib").write_text(papers["d"] + papers["b"] + papers["a"])
+    _, report = db.init(top)
+    equal((place("a"), report["papers_kept"]), (["A", "1.bib"], 1),
+          "a file with a damaged entry may still have it")
+    first.write_text(papers["a"])
+    (top / "Data/B/1.bib").unlink()
+    _, report = db.init(top)
+    equal(report["papers_left"], 2, "a file is gone, with two papers")
+    (top / "Data/C/more.bib").write_text(papers["e"])
+    said, report = db.init(top)
+    equal((place("e"), report["papers_left"]), (["C", "more.bib"], 1), "one of them comes back")
+    ok("not been compared yet" not in said and report["files_unknown"] == 0, "all is known", said)
+    db.ask("UPDATE corpus_file SET left_papers = NULL WHERE journal = 'A'")
+    said, report = db.init(top)
+    equal((report["papers_left"], report["files_unknown"]), (1, 2), "as an earlier version left it")
+    ok("2 files have not been compared yet" in said, "which is said", said)
+    _, report = db.init(top, "--prune")
+    equal((report["papers_withdrawn"], report["papers_left"], report["files_unknown"]), (1, 0, 0),
+          "--prune compares all")
 
 
 @with_server("a --prune that is skipped")

@@ -1,11 +1,13 @@
 /* init_batch.h -- up to INIT_BATCH_PAPERS papers that are stored in one transaction.
  *
  * When several files hold a DOI, the owner does not depend on the order of loading: it is the first
- * by journal, then file, of those in the folder now. */
+ * by journal, then file, of those in the folder now. Files are read in that order, so a file that
+ * has lost the paper and was read by this load is known to lack it. */
 #ifndef TOOL_DB_INIT_BATCH_H
 #define TOOL_DB_INIT_BATCH_H
 
 #include "tool/db/init_change.h"
+#include "tool/db/init_read.h"
 
 #define INIT_BATCH_PAPERS 2000
 #define INIT_BATCH_BYTES  (8 << 20) /* of entries; one may be larger */
@@ -25,10 +27,6 @@ struct init_paper {
     struct str owner_journal,
         owner_file; /* INIT_DUPLICATE, INIT_UPDATED; in the arena of the task */
 };
-
-/* What corpus_file.bytes says of files that are not in the database whole. */
-#define INIT_GONE  (-1) /* not in the folder any more */
-#define INIT_BEGUN (-2) /* not read to its end: the next load reads it again */
 
 struct init_done { /* a file with papers in this batch or an earlier one */
     const struct init_file *file;
@@ -53,10 +51,7 @@ void init_batch_add_begun(struct init_batch *b, const struct init_file *f);
 /* What is the same for all batches of a load. */
 struct init_store {
     int64_t load;
-    const struct map *files; /* keys of all files that are in the folder now */
-    const struct map *known; /* keys of files that had papers before this load */
-    const struct map
-        *left; /* DOI -> struct str, key of the file that owned it and has it no more */
+    const struct init_read *read;
     struct map *blocks_changed; /* their names are added */
 };
 
@@ -64,6 +59,4 @@ struct init_store {
  * begun. Sets every outcome. */
 MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                                 const struct init_store *o);
-
-struct str init_file_key(struct arena *a, struct str journal, struct str name);
 #endif

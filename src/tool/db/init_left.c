@@ -17,9 +17,7 @@ static int take_paper(struct task *t, const struct sql_value *row, void *arg)
 {
     struct finding *f = arg;
     struct str key = init_file_key(task_arena(t), f->journal, row[1].s);
-    bool there = map_get(f->read->files, key);
-    if (there && (!map_get(f->read->whole, key) ||
-                  init_seen_has(&f->read->entries, init_pair_key(task_arena(t), key, row[0].s))))
+    if (map_get(f->read->files, key) && !init_read_misses(f->read, task_arena(t), key, row[0].s))
         return 0;
     int64_t n = 0;
     (void)map_get_int(f->counts, key, &n);
@@ -103,6 +101,7 @@ static void report_kept(struct task *t, struct init *in, const struct finding *f
         if (!map_get(f->read->damaged, key) || !map_get_int(f->counts, key, &n))
             continue;
         in->report->totals.papers_kept += n;
+        in->report->totals.files_kept++;
         init_report_problem(in->report, file->shown, 0, false,
                             "entries were left out, so papers that it lacks stay",
                             str_printf(task_arena(t), "%lld papers", (long long)n));
@@ -149,13 +148,16 @@ int init_left_find(struct task *t, struct init *in, const struct init_read *r, s
     return err;
 }
 
-int init_left_count(struct task *t, struct sql_pool *sql, int64_t *out)
+int init_left_count(struct task *t, struct init *in)
 {
     struct sql_rows r;
-    int err = sql_call(t, sql, &r,
-                       "SELECT CAST(COALESCE(SUM(left_papers), 0) AS SIGNED) FROM corpus_file");
-    if (!err)
-        *out = r.cells[0].i;
+    int err = sql_call(t, in->db->sql, &r,
+                       "SELECT CAST(COALESCE(SUM(left_papers), 0) AS SIGNED),"
+                       " COUNT(*) - COUNT(left_papers) FROM corpus_file");
+    if (!err) {
+        in->report->totals.papers_left = r.cells[0].i;
+        in->report->totals.files_unknown = r.cells[1].i;
+    }
     return err;
 }
 

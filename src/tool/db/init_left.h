@@ -11,21 +11,6 @@
 #define TOOL_DB_INIT_LEFT_H
 
 #include "tool/db/init_batch.h"
-#include "tool/db/init_seen.h"
-
-struct init_known { /* a row of corpus_file */
-    struct str journal, name;
-    int64_t bytes, changed_ns, digest;
-    int64_t left; /* papers; -1: not known */
-};
-
-struct init_read {            /* by this load */
-    const struct map *files;  /* keys of all that are in the folder */
-    const struct map *known;  /* key -> struct init_known, as before this load */
-    struct map *whole;        /* keys of those that were known, and read to their end */
-    struct map *damaged;      /* keys of those with entries that had to be left out */
-    struct init_seen entries; /* init_pair_key of file and DOI, of those */
-};
 
 /* Counts papers that have left, by file. Those of files that are gone are counted once, and again
  * with --prune. *left: DOI -> struct str, the key of its file, in a; NULL without --prune. */
@@ -34,6 +19,6 @@ MUST_CHECK int init_left_find(struct task *t, struct init *in, const struct init
 /* Takes them out of the corpus, unless they have become another file's meanwhile. */
 MUST_CHECK int init_left_withdraw(struct task *t, struct init *in, const struct init_read *r,
                                   const struct map *left, struct map *blocks_changed);
-/* How many papers have left and are in the corpus. */
-MUST_CHECK int init_left_count(struct task *t, struct sql_pool *sql, int64_t *out);
+/* Reports how many papers have left and are in the corpus. */
+MUST_CHECK int init_left_count(struct task *t, struct init *in);
 #endif

@@ -302,9 +302,10 @@ static void test_overtaken(struct task *t, void *arg)
     (void)arg;
     struct load l;
     struct init_known gone = {STR("J"), STR("1.bib"), INIT_GONE, 0, 0, 3};
-    struct map *files = map_new(), *known = map_new(), *left = map_new(), *blocks = map_new();
-    struct init_read read = {.files = files, .known = known};
-    map_set(known, STR("J/1.bib"), &gone);
+    struct map *left = map_new(), *blocks = map_new();
+    struct init_read read;
+    init_read_init(&read);
+    map_set(read.known, STR("J/1.bib"), &gone);
     begin(t, &l);
     run(t, &l,
         "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest, left_papers) VALUES"
@@ -318,8 +319,7 @@ static void test_overtaken(struct task *t, void *arg)
     is_int(init_left_withdraw(t, &l.in, &read, left, blocks), 0, "the last load may");
     is_str(rows(t, &l, FILE_ROWS), STR("2.bib|0"), "forget them");
     end(&l);
-    map_free(files);
-    map_free(known);
+    init_read_release(&read);
     map_free(left);
     map_free(blocks);
 }

@@ -15,11 +15,9 @@
 struct papers {
     struct init *init;
     struct init_report *failures; /* where files that cannot be read are named */
-    struct map *known;            /* file key -> struct init_known */
-    struct map *files;            /* file keys: all in the folder */
     struct map *blocks;           /* that were changed */
-    struct init_read *read;       /* NULL: nothing is compared, and all files are known already */
-    struct map *only; /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
+    struct init_read *read;
+    struct map *only; /* DOIs of papers that have left their files; NULL: all papers are read */
     bool incomplete;  /* a file or folder could not be read, or changed meanwhile */
     struct chan batches;
     struct init_batch *batch; /* being filled */
@@ -42,7 +40,7 @@ static int read_known(struct task *t, struct papers *p)
         const struct sql_value *row = sql_row(&r, i);
         struct init_known *k = ARENA_NEW(a, struct init_known);
         *k = (struct init_known){row[0].s, row[1].s, row[2].i, row[3].i, row[4].i, row[5].i};
-        map_set(p->known, init_file_key(a, row[0].s, row[1].s), k);
+        map_set(p->read->known, init_file_key(a, row[0].s, row[1].s), k);
     }
     return err;
 }
@@ -51,7 +49,7 @@ static const struct init_known *known(struct task *t, struct papers *p, const st
 {
     struct task_scope s = task_scope(t);
     const struct init_known *k =
-        map_get(p->known, init_file_key(task_arena(t), f->journal, f->name));
+        map_get(p->read->known, init_file_key(task_arena(t), f->journal, f->name));
     task_scope_end(t, s);
     return k;
 }
@@ -74,7 +72,7 @@ static void survey(struct task *t, struct papers *p)
     int64_t bytes = 0;
     for (size_t i = 0; i < folder->file_count; i++) {
         const struct init_file *f = &folder->files[i];
-        map_add(p->files, init_file_key(task_arena(t), f->journal, f->name));
+        map_add(p->read->files, init_file_key(task_arena(t), f->journal, f->name));
         const struct init_known *k = known(t, p, f);
         if (!looks_the_same(k, f) || must_be_read(p, k))
             bytes += f->bytes;
@@ -137,9 +135,9 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
                             "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
-        struct str key = init_file_key(task_arena(t), f->journal, f->name);
-        if (p->read && map_get(p->known, key))
-            init_seen_add(&p->read->entries, init_pair_key(task_arena(t), key, paper.doi));
+        if (!p->only)
+            init_read_note(p->read, task_arena(t),
+                           init_file_key(task_arena(t), f->journal, f->name), paper.doi);
     }
     task_scope_end(t, s);
 }
@@ -147,7 +145,7 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
 /* More entries of f may follow. */
 static int send_part(struct task *t, struct papers *p, const struct init_file *f)
 {
-    if (p->read)
+    if (!p->only)
         init_batch_add_begun(p->batch, f);
     return send_batch(t, p);
 }
@@ -196,7 +194,7 @@ static bool still_the_same(const struct init_file *f)
 static void leave_file(struct papers *p, const struct init_file *f)
 {
     p->incomplete = true;
-    if (p->read)
+    if (!p->only)
         init_batch_add_begun(p->batch, f);
 }
 
@@ -211,7 +209,7 @@ static void end_file(struct task *t, struct papers *p, const struct init_file *f
     } else if (!p->only) {
         init_batch_add_done(p->batch, f, digest);
         struct str key = init_file_key(task_arena(t), f->journal, f->name);
-        if (map_get(p->known, key))
+        if (map_get(p->read->known, key))
             map_add(p->read->whole, key);
         if (damaged)
             map_add(p->read->damaged, key);
@@ -289,11 +287,8 @@ static void count_outcome(struct task *t, struct papers *p, const struct init_pa
 
 static int store_batches(struct task *t, struct papers *p)
 {
-    const struct init_store o = {.load = p->init->load,
-                                 .files = p->files,
-                                 .known = p->known,
-                                 .left = p->only,
-                                 .blocks_changed = p->blocks};
+    const struct init_store o = {
+        .load = p->init->load, .read = p->read, .blocks_changed = p->blocks};
     void *v;
     int err = 0;
     while (!err && chan_recv(t, &p->batches, &v) == 0) {
@@ -344,7 +339,6 @@ static int look_elsewhere(struct task *t, struct papers *p, struct map *left)
     quiet.report = init_report_new();
     again.init = &quiet;
     again.only = left;
-    again.read = NULL;
     again.seen = (struct init_seen){0};
     buf_init(&again.json);
     again.bytes_read = again.papers_read = 0;
@@ -368,7 +362,7 @@ static int see_to_left(struct task *t, struct papers *p)
         err = init_left_withdraw(t, in, p->read, left, p->blocks);
     in->report->totals.prune_skipped = left && p->incomplete;
     if (!err)
-        err = init_left_count(t, in->db->sql, &in->report->totals.papers_left);
+        err = init_left_count(t, in);
     if (left)
         map_free(left);
     arena_release(&a);
@@ -388,23 +382,17 @@ static int load(struct task *t, struct papers *p)
 
 int init_papers(struct task *t, struct init *in)
 {
+    struct init_read read;
     struct papers p = {.init = in,
                        .failures = in->report,
                        .incomplete = in->folder.incomplete,
-                       .known = map_new(),
-                       .files = map_new(),
-                       .blocks = map_new()};
-    struct init_read read = {
-        .files = p.files, .known = p.known, .whole = map_new(), .damaged = map_new()};
-    p.read = &read;
+                       .blocks = map_new(),
+                       .read = &read};
+    init_read_init(&read);
     buf_init(&p.json);
     int err = load(t, &p);
-    init_seen_release(&read.entries);
+    init_read_release(&read);
     buf_release(&p.json);
-    map_free(read.whole);
-    map_free(read.damaged);
     map_free(p.blocks);
-    map_free(p.files);
-    map_free(p.known);
     return err;
 }

@@ -35,8 +35,10 @@ struct init_totals {
     int64_t tags, tags_changed, pairs, pairs_changed;
     int64_t blocks_changed; /* journal and year */
     int64_t load;           /* its number */
-    int64_t papers_left;    /* not in the folder any more, and still in the corpus */
+    int64_t papers_left;    /* not in their files any more, and still in the corpus */
+    int64_t files_unknown;  /* that papers may have left, but how many is not known */
     int64_t papers_kept;    /* missing, but from files with damaged entries */
+    int64_t files_kept;     /* those files */
     int64_t papers_withdrawn;
     bool prune_skipped; /* a file could not be read, or changed meanwhile */
     int64_t dictionary; /* number of one that was trained; 0: none was */
