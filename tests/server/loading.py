@@ -1,4 +1,5 @@
 """Folders of papers, and databases that `millrace db init` loads them into."""
+import contextlib
 import json
 import os
 import pathlib
@@ -43,6 +44,22 @@ class Database:
         return subprocess.Popen([BIN, "db", "init", "--data", str(top)], env=environment(self.env),
                                 cwd=folder(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                 start_new_session=True)
+
+    @contextlib.contextmanager
+    def locked(self, table):
+        """While it lasts, whatever needs this table waits."""
+        client = subprocess.Popen(
+            ["mariadb", "--no-defaults", "-uroot", "-S", f"{self.server.data}/run/mariadb.sock",
+             "-N", "--unbuffered", self.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True)
+        client.stdin.write(f"LOCK TABLES {table} WRITE; SELECT 'locked';\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "locked\n"
+        try:
+            yield
+        finally:
+            client.stdin.close()
+            client.wait(10)
 
     def dump(self):
         """Everything that was loaded, in the order of the primary keys."""

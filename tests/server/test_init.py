@@ -287,6 +287,25 @@ def _(server):
     same_tables(db.dump(), want, "and the next run completes it")
 
 
+@with_server("when Redis is out of date")
+def _(server):
+    top, db = tree({"Data/A/1.bib": entry("a", "10.5555/a")}), Database(server)
+    hint = "Redis is not up to date yet"
+    ok(hint in db.init(top)[0], "papers are new: it is said")
+    ok(hint not in db.init(top)[0], "nothing is: it is not")
+    for title in "Another", "A title":  # of the same papers, so the catalog stays as it is
+        (top / "Data/A/1.bib").write_text(entry("a", "10.5555/a", title=title))
+        with db.locked("contentlist_year_number"):
+            p = db.launch(top)
+            ok(wait_for(lambda: title in str(db.papers())), "all is stored")
+            p.kill()
+            p.wait()
+        ok(hint in db.init(top)[0], "by a load that was killed then: the next one says it")
+        ok(hint not in db.init(top)[0], "once")
+    db.ask("DELETE FROM contentlist_year_number")
+    ok(hint in db.init(top)[0], "only the catalog changes: it is said")
+
+
 @with_server("two at once")
 def _(server):
     top, db, one = sample(4000, 9), Database(server), Database(server)

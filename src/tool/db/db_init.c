@@ -79,8 +79,8 @@ static int finish(struct init *in, const struct options *o)
 {
     const struct init_totals *totals = &in->report->totals;
     init_report_print(in->report, o->all);
-    if (totals->blocks_changed || totals->journals_changed || totals->tags_changed ||
-        totals->pairs_changed)
+    if (totals->cut_off_before || totals->blocks_changed || totals->years_changed ||
+        totals->journals_changed || totals->tags_changed || totals->pairs_changed)
         printf("\nRedis is not up to date yet: run \"millrace db warm\", or start the server.\n");
     if (o->report && init_report_save(in->report, o->report)) {
         fprintf(stderr, "millrace db init: %s: %s\n", o->report, strerror(errno));

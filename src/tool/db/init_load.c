@@ -50,11 +50,14 @@ static int begin(struct task *t, struct sql *c, void *arg)
 {
     struct init *in = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
-                     "SELECT load_no FROM corpus_load ORDER BY load_no DESC LIMIT 1 FOR UPDATE");
+    int err =
+        sql_on(t, c, &r,
+               "SELECT load_no, ended_at IS NULL FROM corpus_load ORDER BY load_no DESC LIMIT 1"
+               " FOR UPDATE");
     if (err)
         return err;
     in->load = (r.count ? r.cells[0].i : 0) + 1;
+    in->report->totals.cut_off_before = r.count && r.cells[1].i;
     return sql_on(t, c, NULL,
                   "INSERT INTO corpus_load (load_no, begun_at) VALUES (?, UTC_TIMESTAMP(3))",
                   sql_int(in->load));
