@@ -15,6 +15,25 @@ struct holding {
     int status;
 };
 
+/* The holder may be lost without its connection being closed, and MySQL waits a week for it. */
+static int refuse(struct task *t, struct sql *c)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT IS_USED_LOCK(" LOCK_NAME ")");
+    if (err)
+        return err;
+    if (r.cells[0].type != SQL_INT)
+        return task_fail(t, ERR_BUSY,
+                         "another \"millrace db init\" was loading papers into this database until "
+                         "now; nothing was changed. Try again");
+    long long id = (long long)r.cells[0].i;
+    return task_fail(t, ERR_BUSY,
+                     "another \"millrace db init\" is loading papers into this database; nothing "
+                     "was changed. Try again when it has ended. Connection %lld of MySQL holds its "
+                     "lock: if its machine is gone, KILL %lld ends it",
+                     id, id);
+}
+
 /* Runs inside sql_tx, because the lock belongs to one connection. */
 static int hold(struct task *t, struct sql *c, void *arg)
 {
@@ -22,9 +41,7 @@ static int hold(struct task *t, struct sql *c, void *arg)
     struct sql_rows r;
     int err = sql_on(t, c, &r, "SELECT GET_LOCK(" LOCK_NAME ", 0)");
     if (!err && (r.cells[0].type != SQL_INT || r.cells[0].i != 1))
-        err = task_fail(t, ERR_BUSY,
-                        "another \"millrace db init\" is loading papers into this database; "
-                        "nothing was changed. Try again when it has ended");
+        err = refuse(t, c);
     if (!err) /* while the load goes on this connection is idle */
         err = sql_on(t, c, NULL, "SET SESSION wait_timeout = 604800");
     if (err)
