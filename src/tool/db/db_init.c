@@ -26,7 +26,9 @@ static const char about[] =
     "\n"
     "Papers that are no longer in the folder stay, and are counted. With --prune they leave the\n"
     "corpus: later runs do not find them, runs that were submitted before record them as\n"
-    "withdrawn, free of charge, and results that there are stay, without title and text.\n"
+    "withdrawn, free of charge, and results that there are stay, without title and text. If a\n"
+    "file or folder cannot be accessed or read, or changes meanwhile, none is withdrawn; papers\n"
+    "that a file with damaged entries lacks stay until it is mended.\n"
     "\n"
     "Exit status: 0 all files were read; 1 some were not, or the command failed, or --prune was\n"
     "skipped because of a file that could not be read or changed meanwhile.";

@@ -104,7 +104,7 @@ static int write_bare(struct task *t, struct sql *c, const struct init_changes *
     return err || !shrunk ? err : sql_on(t, c, NULL, "DELETE FROM corpus_bare WHERE papers = 0");
 }
 
-/* A block that has lost its last paper keeps its row: see schema/0013_loads.sql. */
+/* A block that has lost its last paper keeps its row: see schema/0014_loads.sql. */
 static int write_blocks(struct task *t, struct sql *c, const struct init_changes *x, int64_t load)
 {
     struct sql_value *cells =
