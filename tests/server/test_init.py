@@ -7,108 +7,13 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 
-from harness import (BIN, Millrace, environment, equal, folder, note, ok, run, run_tests, sql, test,
-                     wait_for)
+from harness import equal, folder, note, ok, run, run_tests, test, wait_for
+from loading import (BLOCKS, CHANGES, LOADS, Database, counts, entry, sample, same_tables, tree,
+                     with_server)
 
 REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
-TABLES = {
-    "contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
-    "info_tag": "*", "info_paper_with_tag": "*",
-    "corpus_file": "journal, file, bytes, changed_ns, digest",
-    "corpus_block": "journal, year, papers, digest",
-    "corpus_bare": "*",
-    "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
-
-
-class Database:
-    """One of many on the MariaDB of a server."""
-    count = 0
-
-    def __init__(self, server):
-        Database.count += 1
-        self.server, self.name = server, f"db{Database.count}"
-        sql(server, f"CREATE DATABASE {self.name}", "mysql")
-        self.env = {"MILLRACE_MYSQL_URL": f"unix:{server.data}/run/mariadb.sock?user=root"
-                                          f"&database={self.name}"}
-
-    def ask(self, statement):
-        return sql(self.server, statement, self.name)
-
-    def init(self, top, *args, timeout=120):
-        """Runs it and gives (what was printed, its report)."""
-        report = os.path.join(folder(), "report.json")
-        done = run("db", "init", "--data", str(top), "--report", report, *args, env=self.env,
-                   timeout=timeout)
-        ok(done.returncode == 0, "db init succeeds", done.stdout[-2000:], done.stderr[-2000:])
-        with open(report, encoding="utf-8") as f:
-            return done.stdout + done.stderr, json.load(f)
-
-    def launch(self, top):
-        return subprocess.Popen([BIN, "db", "init", "--data", str(top)], env=environment(self.env),
-                                cwd=folder(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                start_new_session=True)
-
-    def dump(self):
-        """Everything that was loaded, in the order of the primary keys."""
-        return {name: self.ask(f"SELECT {columns} FROM {name} ORDER BY 1, 2")
-                for name, columns in TABLES.items()}
-
-    def stored(self):
-        if not self.ask("SHOW TABLES LIKE 'paperinfo'"):
-            return 0
-        return int(self.ask("SELECT COUNT(*) FROM paperinfo")[0][0])
-
-    def papers(self):
-        return {doi: json.loads(bib.replace("\\\\", "\\")) for doi, bib in
-                self.ask("SELECT DOI, Bib FROM paperinfo")}
-
-
-def with_server(name):
-    def wrap(fn):
-        @test(name)
-        def _():
-            with Millrace(env={"MILLRACE_NODES": "1"}) as m:
-                fn(m)
-    return wrap
-
-
-def sample(papers=3000, seed=1):
-    top = pathlib.Path(folder())
-    done = run("sample", "--papers", str(papers), "--seed", str(seed), str(top / "s"))
-    assert done.returncode == 0, done.stderr
-    return top / "s"
-
-
-def entry(key, doi=None, year=2020, title="A title", abstract="An abstract.", more=""):
-    fields = [f"title = {{{title}}}", f"year = {{{year}}}", f"abstract = {{{abstract}}}"]
-    fields += [f"doi = {{{doi}}}"] if doi else []
-    fields += [more] if more else []
-    return f"@article{{{key},\n  " + ",\n  ".join(fields) + "\n}"
-
-
-def tree(files):
-    """A data folder from {path: text or bytes}."""
-    top = pathlib.Path(folder())
-    for path, content in files.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return top
-
-
-def counts(report):
-    return {k: v for k, v in report["papers"].items() if v and k not in ("bare", "made_up")}
-
-
-def same_tables(got, want, name):
-    """Says which table differs, and where first."""
-    for table in TABLES:
-        if got[table] != want[table]:
-            pairs = [(a, b) for a, b in zip(got[table], want[table]) if a != b][:2]
-            return ok(False, f"{name}: {table}", len(got[table]), len(want[table]), *pairs)
-    return ok(True, name)
 
 
 @test("command line")
@@ -382,6 +287,25 @@ def _(server):
     same_tables(db.dump(), want, "and the next run completes it")
 
 
+@with_server("when Redis is out of date")
+def _(server):
+    top, db = tree({"Data/A/1.bib": entry("a", "10.5555/a")}), Database(server)
+    hint = "Redis is not up to date yet"
+    ok(hint in db.init(top)[0], "papers are new: it is said")
+    ok(hint not in db.init(top)[0], "nothing is: it is not")
+    for title in "Another", "A title":  # of the same papers, so the catalog stays as it is
+        (top / "Data/A/1.bib").write_text(entry("a", "10.5555/a", title=title))
+        with db.locked("contentlist_year_number"):
+            p = db.launch(top)
+            ok(wait_for(lambda: title in str(db.papers())), "all is stored")
+            p.kill()
+            p.wait()
+        ok(hint in db.init(top)[0], "by a load that was killed then: the next one says it")
+        ok(hint not in db.init(top)[0], "once")
+    db.ask("DELETE FROM contentlist_year_number")
+    ok(hint in db.init(top)[0], "only the catalog changes: it is said")
+
+
 @with_server("two at once")
 def _(server):
     top, db, one = sample(4000, 9), Database(server), Database(server)
@@ -401,11 +325,10 @@ def _(server):
        "a second one is refused", second.stderr)
     equal(db.ask("SELECT COUNT(*) FROM corpus_load"), [["1"]], "and takes no number")
     # As if the connection of the lock alone were lost: the first one does not know.
-    for id, in db.ask("SELECT id FROM information_schema.processlist WHERE command = 'Sleep'"
-                      f" AND db = '{db.name}'"):
-        if db.ask("SELECT IS_USED_LOCK(CONCAT('millrace.load.', LEFT(SHA2(DATABASE(), 256), 32)))"
-                  ) == [[id]]:
-            db.ask(f"KILL {id}")
+    kill = re.search(r"Connection (\d+) of MySQL holds its lock: if .* (KILL \1) ends it",
+                     second.stderr)
+    ok(kill, "which connection holds the lock is said", second.stderr)
+    db.ask(kill[2])
     db.init(top)
     equal(db.ask("SELECT load_no, ended_at IS NOT NULL FROM corpus_load"), [["1", "0"], ["2", "1"]],
           "the next one has the next number")
@@ -413,11 +336,6 @@ def _(server):
     ok(first.wait(60) == 1, "the first one finds that it was overtaken")
     equal(db.ask("SELECT ended_at IS NOT NULL FROM corpus_load"), [["0"], ["1"]], "it does not end")
     same_tables(db.dump(), one.dump(), "and has changed nothing after that")
-
-
-CHANGES = "SELECT journal, year, load_no, doi, kind, net FROM corpus_change ORDER BY 1, 2, 3, 4"
-BLOCKS = "SELECT journal, year, papers, load_no, since FROM corpus_block ORDER BY 1, 2"
-LOADS = "SELECT load_no, ended_at IS NOT NULL, added, changed, withdrawn FROM corpus_load"
 
 
 @with_server("loads")
@@ -448,58 +366,6 @@ def _(server):
     equal((db.ask(CHANGES), db.ask(BLOCKS)), (noted, blocks), "another text is no other paper")
     equal(db.ask(LOADS)[2:], [["3", "1", "0", "1", "0"], ["4", "1", "0", "0", "0"]],
           "every load has a number")
-
-
-@with_server("papers that left the folder")
-def _(server):
-    papers = {i: entry(i, f"10.5555/{i}", 2001, more="x = {1}") for i in "abcdef"}
-    top = tree({"Data/A/1.bib": papers["a"] + papers["b"] + papers["c"],
-                "Data/B/1.bib": papers["b"] + papers["d"], "Data/C/1.bib": papers["e"],
-                "Data/C/2.bib": papers["f"]})
-    db = Database(server)
-    db.init(top)
-    kept = lambda: [row[0][8:] for row in db.ask("SELECT DOI FROM paperinfo ORDER BY 1")]
-    (top / "Data/A/1.bib").write_text(papers["a"])
-    (top / "Data/C/2.bib").rename(top / "2.bib")
-    said, report = db.init(top)
-    equal((report["papers_left"], kept()), (3, list("abcdef")), "they stay, and are counted")
-    ok("3 papers are not in the folder any more" in said and "--prune" in said, "it is said", said)
-    _, report = db.init(top)
-    equal(report["papers_left"], 3, "the next load knows the number, and reads no file again")
-    equal(report["files"]["read"], 0, "none")
-    said, report = db.init(top, "--prune")
-    equal((report["papers_withdrawn"], report["papers_left"]), (2, 0), "with --prune they go")
-    equal(kept(), list("abde"), "but for one that another file has")
-    equal(db.ask("SELECT journal FROM paperinfo WHERE DOI = '10.5555/b'"), [["B"]],
-          "whose it is now")
-    equal(db.ask(CHANGES), [["A", "2001", "4", "10.5555/b", "withdrawn", "-1"],
-                            ["A", "2001", "4", "10.5555/c", "withdrawn", "-1"],
-                            ["B", "2001", "4", "10.5555/b", "added", "1"],
-                            ["C", "2001", "4", "10.5555/f", "withdrawn", "-1"]], "all is noted")
-    equal(db.ask(LOADS)[3], ["4", "1", "0", "1", "2"], "and counted")
-    equal(dict(db.ask("SELECT Name, YearNumberJson FROM contentlist_year_number")),
-          {"A": '{"2001":1}', "B": '{"2001":2}', "C": '{"2001":1}'}, "and the catalog shows it")
-    digest = lambda d: d.ask(
-        "SELECT journal, year, papers, digest FROM corpus_block WHERE papers > 0 ORDER BY 1, 2")
-    fresh = Database(server)
-    fresh.init(top)
-    equal(digest(db), digest(fresh), "the blocks are those of a fresh load")
-    equal(db.ask("SELECT * FROM corpus_bare"), fresh.ask("SELECT * FROM corpus_bare"),
-          "and the papers without an abstract")
-    (top / "2.bib").rename(top / "Data/C/2.bib")
-    (top / "Data/C/1.bib").rename(top / "1.bib")
-    db.init(top, "--prune")
-    equal(kept(), list("abdf"), "a file that comes back is read, one that is gone is not")
-    shutil.rmtree(top / "Data/C")
-    db.init(top, "--prune")
-    equal(db.ask(BLOCKS + " LIMIT 2, 1"), [["C", "2001", "0", "6", "1"]],
-          "a block without papers is remembered")
-    ok(["C"] not in db.ask("SELECT Name FROM contentlist_year_number"), "but not in the catalog")
-    shutil.rmtree(top / "Data/A"), shutil.rmtree(top / "Data/B")
-    done = run("db", "init", "--prune", "--data", str(top), env=db.env)
-    ok(done.returncode == 1 and "would withdraw all papers" in done.stderr,
-       "a folder without papers is taken for a mistake", done.stderr)
-    equal(kept(), list("abd"), "and nothing is withdrawn")
 
 
 if REAL.is_dir():

@@ -231,6 +231,23 @@ def _(db, _server):
     ok("1062" in db.ask(audit.format("'r1'")), "a request is carried out once")
 
 
+@with_database("a catalog with journals that have no papers")
+def _(db, _server):
+    db.migrate()
+    rows = ("INSERT INTO contentlist_year_number VALUES"
+            " ('A', '{\"2001\": 3}'), ('a', '{}'), ('A ', '{}'), ('B', '{}'), ('C', '{}')")
+    again = "DELETE FROM schema_migration WHERE number >= 15; "
+    db.ask(again + rows)
+    db.ask("INSERT INTO corpus_block (journal, year, papers, digest) VALUES ('A', 2001, 3, 0),"
+           " ('A', 2002, 0, 0), ('B', 2001, 0, 0)")
+    equal(db.migrate().returncode, 0, "migrated")
+    equal(db.ask("SELECT * FROM contentlist_year_number"), [["A", '{"2001": 3}']],
+          "those whose name, byte by byte, no block with papers has are gone")
+    db.ask(again + "DELETE FROM corpus_block")
+    equal(db.migrate().returncode, 0, "an empty corpus")
+    equal(db.ask("SELECT * FROM contentlist_year_number"), [], "has an empty catalog")
+
+
 @with_database("refused")
 def _(db, server):
     db.migrate()

@@ -26,9 +26,12 @@ static const char about[] =
     "\n"
     "Papers that are no longer in the folder stay, and are counted. With --prune they leave the\n"
     "corpus: later runs do not find them, runs that were submitted before record them as\n"
-    "withdrawn, free of charge, and results that there are stay, without title and text.\n"
+    "withdrawn, free of charge, and results that there are stay, without title and text. If a\n"
+    "file or folder cannot be accessed or read, or changes meanwhile, none is withdrawn; papers\n"
+    "that a file with damaged entries lacks stay until it is mended.\n"
     "\n"
-    "Exit status: 0 all files were read; 1 some were not, or the command failed.";
+    "Exit status: 0 all files were read; 1 some were not, or the command failed, or --prune was\n"
+    "skipped because of a file that could not be read or changed meanwhile.";
 
 struct options {
     const char *data, *config, *report;
@@ -78,14 +81,14 @@ static int finish(struct init *in, const struct options *o)
 {
     const struct init_totals *totals = &in->report->totals;
     init_report_print(in->report, o->all);
-    if (totals->blocks_changed || totals->journals_changed || totals->tags_changed ||
-        totals->pairs_changed)
+    if (totals->cut_off_before || totals->blocks_changed || totals->years_changed ||
+        totals->journals_changed || totals->tags_changed || totals->pairs_changed)
         printf("\nRedis is not up to date yet: run \"millrace db warm\", or start the server.\n");
     if (o->report && init_report_save(in->report, o->report)) {
         fprintf(stderr, "millrace db init: %s: %s\n", o->report, strerror(errno));
         return 1;
     }
-    return fflush(stdout) == 0 && totals->files_failed == 0 ? 0 : 1;
+    return fflush(stdout) == 0 && totals->files_failed == 0 && !totals->prune_skipped ? 0 : 1;
 }
 
 static int init(struct task *t, struct db *d)

@@ -48,6 +48,7 @@ struct init_folder {
     size_t file_count;
     struct str *journals; /* folders in Data/, in order; also those without .bib files */
     size_t journal_count;
+    bool incomplete; /* something in Data/ cannot be accessed */
     struct init_journal_row *rows;
     size_t row_count;
     struct init_pair *tags, *pairs;
@@ -99,7 +100,8 @@ MUST_CHECK int init_read_set(struct task *t, struct sql *c, const char *select, 
 /* Runs body while no other load goes on. Its exit status, or 1 after reporting why not. */
 int init_load_alone(struct task *t, struct init *in, int (*body)(struct task *t, struct init *in));
 MUST_CHECK int init_load_begin(struct task *t, struct init *in); /* takes the next number */
-/* In every transaction of a load, first. ERR_BUSY: a later one has begun. */
+/* First in every transaction that changes papers, their blocks or files. ERR_BUSY: a later load has
+ * begun. */
 MUST_CHECK int init_load_check(struct task *t, struct sql *c, int64_t load);
 /* In the transaction that writes contentlist_year_number: the catalog and its load agree. */
 MUST_CHECK int init_load_end(struct task *t, struct sql *c, int64_t load);

@@ -19,18 +19,20 @@ void init_batch_free(struct init_batch *b)
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest)
 {
     b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
-    b->done[b->done_count++] = (struct init_done){f, digest};
+    b->done[b->done_count++] = (struct init_done){f, true, digest};
 }
 
-struct str init_file_key(struct arena *a, struct str journal, struct str name)
+void init_batch_add_begun(struct init_batch *b, const struct init_file *f)
 {
-    return str_printf(a, "%.*s/%.*s", STR_ARG(journal), STR_ARG(name)); /* no name has a '/' */
+    b->done = init_room(&b->arena, b->done, b->done_count, sizeof *b->done);
+    b->done[b->done_count++] = (struct init_done){f, false, 0};
 }
 
 struct storing {
     struct init_batch *batch;
     const struct init_store *store;
     struct init_changes changes;
+    struct map *regained; /* key of a file that is gone -> papers that had left with it */
     struct bibtex *reader;
 };
 
@@ -55,8 +57,9 @@ static enum init_outcome judge(struct task *t, const struct storing *s, struct i
     if (same_place(&mine->paper, stored))
         return paper_digest(stored) == mine->digest ? INIT_UNCHANGED : INIT_UPDATED;
     struct str owner = init_file_key(task_arena(t), stored->journal, stored->file);
-    const struct str *left = s->store->left ? map_get(s->store->left, stored->doi) : NULL;
-    bool has_it = map_get(s->store->files, owner) && !(left && str_eq(*left, owner));
+    const struct init_read *r = s->store->read;
+    bool has_it =
+        map_get(r->files, owner) && !init_read_lacks(r, task_arena(t), owner, stored->doi);
     return has_it && comes_first(stored, &mine->paper) ? INIT_DUPLICATE : INIT_UPDATED;
 }
 
@@ -79,6 +82,12 @@ static void note_update(struct task *t, struct storing *s, const struct paper *s
     (stays ? init_changes_text : init_changes_add)(t, &s->changes, &old, -1);
     (stays ? init_changes_text : init_changes_add)(t, &s->changes, &new, 1);
     s->changes.changed++;
+    struct str owner = init_file_key(task_arena(t), stored->journal, stored->file);
+    int64_t n = 0;
+    if (!map_get(s->store->read->files, owner)) {
+        (void)map_get_int(s->regained, owner, &n);
+        map_set_int(s->regained, owner, n + 1);
+    }
 }
 
 /* --- the steps of the transaction --- */
@@ -168,17 +177,19 @@ static int write_papers(struct task *t, struct sql *c, struct storing *s)
 }
 
 /* How many papers have left a file is not known until all of it has been compared (init_left.c);
- * but if its journal is new, none can have. */
+ * but none can have if it is new. */
 static int write_done(struct task *t, struct sql *c, const struct storing *s)
 {
     const struct init_batch *b = s->batch;
     struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, b->done_count * 6 + 1);
     for (size_t i = 0; i < b->done_count; i++) {
-        const struct init_file *f = b->done[i].file;
-        bool is_new = !map_get(s->store->journals_before, f->journal);
+        const struct init_done *d = &b->done[i];
+        const struct init_file *f = d->file;
+        struct str key = init_file_key(task_arena(t), f->journal, f->name);
+        bool none_left = d->whole && !map_get(s->store->read->known, key);
         const struct sql_value row[] = {
-            sql_text(f->journal),   sql_text(f->name),          sql_int(f->bytes),
-            sql_int(f->changed_ns), sql_int(b->done[i].digest), is_new ? sql_int(0) : sql_null()};
+            sql_text(f->journal),   sql_text(f->name),  sql_int(d->whole ? f->bytes : INIT_BEGUN),
+            sql_int(f->changed_ns), sql_int(d->digest), none_left ? sql_int(0) : sql_null()};
         memcpy(cells + i * 6, row, sizeof row);
     }
     return sql_bulk(
@@ -192,12 +203,33 @@ static int write_done(struct task *t, struct sql *c, const struct storing *s)
         6, b->done_count, cells, NULL);
 }
 
+/* Papers of files that are gone were counted once, and some have come back in other files. */
+static int write_regained(struct task *t, struct sql *c, const struct storing *s)
+{
+    size_t at = 0;
+    struct str name;
+    void *v;
+    int err = 0;
+    while (!err && map_next(s->regained, &at, &name, &v)) {
+        int64_t n = 0;
+        (void)map_get_int(s->regained, name, &n);
+        struct str journal = str_cut(&name, '/');
+        err = sql_on(t, c, NULL,
+                     "UPDATE corpus_file SET left_papers = GREATEST(left_papers - ?, 0)"
+                     " WHERE journal = ? AND file = ? AND bytes = ?",
+                     sql_int(n), sql_text(journal), sql_text(name), sql_int(INIT_GONE));
+    }
+    return err;
+}
+
 /* Runs again after a deadlock, so it resets what it collects. */
 static int store(struct task *t, struct sql *c, void *arg)
 {
     struct storing *s = arg;
     init_changes_release(&s->changes);
     init_changes_init(&s->changes);
+    map_free(s->regained);
+    s->regained = map_new();
     int err = init_load_check(t, c, s->store->load);
     if (!err && s->batch->count)
         err = judge_all(t, c, s);
@@ -205,18 +237,22 @@ static int store(struct task *t, struct sql *c, void *arg)
         err = write_papers(t, c, s);
     if (!err)
         err = init_changes_write(t, c, &s->changes, s->store->load);
+    if (!err)
+        err = write_regained(t, c, s);
     return err ? err : write_done(t, c, s);
 }
 
 int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                      const struct init_store *o)
 {
-    struct storing s = {.batch = b, .store = o, .reader = bibtex_new(NULL, NULL)};
+    struct storing s = {
+        .batch = b, .store = o, .regained = map_new(), .reader = bibtex_new(NULL, NULL)};
     init_changes_init(&s.changes);
     int err = sql_tx(t, sql, store, &s);
     if (!err)
         init_changes_name(&s.changes, o->blocks_changed);
     init_changes_release(&s.changes);
+    map_free(s.regained);
     bibtex_free(s.reader);
     return err;
 }

@@ -1,11 +1,13 @@
 /* init_batch.h -- up to INIT_BATCH_PAPERS papers that are stored in one transaction.
  *
  * When several files hold a DOI, the owner does not depend on the order of loading: it is the first
- * by journal, then file, of those in the folder now. */
+ * by journal, then file, of those in the folder now. Files are read in that order, so a file that
+ * has lost the paper and was read by this load is known to lack it. */
 #ifndef TOOL_DB_INIT_BATCH_H
 #define TOOL_DB_INIT_BATCH_H
 
 #include "tool/db/init_change.h"
+#include "tool/db/init_read.h"
 
 #define INIT_BATCH_PAPERS 2000
 #define INIT_BATCH_BYTES  (8 << 20) /* of entries; one may be larger */
@@ -26,8 +28,9 @@ struct init_paper {
         owner_file; /* INIT_DUPLICATE, INIT_UPDATED; in the arena of the task */
 };
 
-struct init_done { /* a file whose last paper is in this batch or an earlier one */
+struct init_done { /* a file with papers in this batch or an earlier one */
     const struct init_file *file;
+    bool whole; /* its last one is among them */
     int64_t digest;
 };
 
@@ -42,21 +45,18 @@ struct init_batch {
 struct init_batch *init_batch_new(void);
 void init_batch_free(struct init_batch *b);
 void init_batch_add_done(struct init_batch *b, const struct init_file *f, int64_t digest);
+/* Papers of f that are stored belong to a file that later loads know, whatever becomes of it. */
+void init_batch_add_begun(struct init_batch *b, const struct init_file *f);
 
 /* What is the same for all batches of a load. */
 struct init_store {
     int64_t load;
-    const struct map *files;           /* keys of all files that are in the folder now */
-    const struct map *journals_before; /* names of those that had papers before this load */
-    const struct map
-        *left; /* DOI -> struct str, key of the file that owned it and has it no more */
+    const struct init_read *read;
     struct map *blocks_changed; /* their names are added */
 };
 
-/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done. Sets
- * every outcome. */
+/* Stores new and changed papers, updates the numbers of their blocks, and marks files as done or
+ * begun. Sets every outcome. */
 MUST_CHECK int init_batch_store(struct task *t, struct sql_pool *sql, struct init_batch *b,
                                 const struct init_store *o);
-
-struct str init_file_key(struct arena *a, struct str journal, struct str name);
 #endif

@@ -136,6 +136,16 @@ static bool look(struct folder_reading *f, const char *name, struct stat *st)
     return false;
 }
 
+/* The same where papers may be: it may hold any of those that the rest of the folder lacks. */
+static bool look_for_papers(struct folder_reading *f, const char *name, struct stat *st)
+{
+    if (look(f, name, st))
+        return true;
+    f->out->incomplete = true;
+    f->report->totals.files_failed++;
+    return false;
+}
+
 /* --- Data/ --- */
 
 int64_t init_changed_ns(const struct stat *st)
@@ -167,7 +177,7 @@ static int look_at_file(struct folder_reading *f, struct str journal, const char
     const char *shown = arena_printf(f->arena, "Data/%.*s/%s", STR_ARG(journal), name);
     bool bib = has_extension(str_of(name), STR(".bib"));
     struct stat st;
-    if (!look(f, shown, &st))
+    if (!(bib ? look_for_papers : look)(f, shown, &st))
         return 0;
     if (S_ISDIR(st.st_mode))
         lost(f, shown, "a folder inside a journal's folder is not read");
@@ -205,7 +215,7 @@ static int read_data(struct folder_reading *f)
     for (size_t i = 0; !err && i < names.count; i++) {
         const char *shown = arena_printf(f->arena, "Data/%s", names.names[i]);
         struct stat st;
-        if (!look(f, shown, &st))
+        if (!look_for_papers(f, shown, &st))
             continue;
         if (S_ISDIR(st.st_mode))
             err = read_journal(f, names.names[i]);

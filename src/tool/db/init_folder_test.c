@@ -169,6 +169,8 @@ static void test_odd_files(void)
     ok(lost("Data/ J", 0, "a name with a space at its end or beginning"), "a leading space");
     ok(lost("Data/J/dangling.bib", 0, "cannot be accessed"), "a link to nothing");
     ok(lost("Data/L", 0, "cannot be accessed"), "one in place of a journal");
+    ok(in.incomplete && report->totals.files_failed == 3, "they may hold papers: %lld",
+       (long long)report->totals.files_failed);
     ok(lost("Data/J/pipe.bib", 0, "not a regular file"), "a pipe");
     is_int((int64_t)in.file_count, 2, "what is left: a link to a file, in a folder and its link");
     ok(str_eq(in.files[0].name, STR("linked.bib")) && in.files[0].bytes == 7, "with its true size");

@@ -17,14 +17,12 @@ static int take_paper(struct task *t, const struct sql_value *row, void *arg)
 {
     struct finding *f = arg;
     struct str key = init_file_key(task_arena(t), f->journal, row[1].s);
-    bool there = map_get(f->read->files, key);
-    if (there && (!map_get(f->read->whole, key) ||
-                  init_seen_has(&f->read->entries, init_pair_key(task_arena(t), key, row[0].s))))
+    if (map_get(f->read->files, key) && !init_read_misses(f->read, task_arena(t), key, row[0].s))
         return 0;
     int64_t n = 0;
     (void)map_get_int(f->counts, key, &n);
     map_set_int(f->counts, key, n + 1);
-    if (f->left) {
+    if (f->left && !map_get(f->read->damaged, key)) {
         struct str *kept = ARENA_NEW(f->arena, struct str);
         *kept = str_dup(f->arena, key);
         map_set(f->left, row[0].s, kept);
@@ -60,12 +58,15 @@ static int note_file(struct task *t, struct sql *c, const struct finding *f, str
                      struct str name, bool gone)
 {
     int64_t n = 0;
-    (void)map_get_int(f->counts, init_file_key(task_arena(t), journal, name), &n);
+    struct str key = init_file_key(task_arena(t), journal, name);
+    (void)map_get_int(f->counts, key, &n);
+    bool unknown = n > 0 && map_get(f->read->damaged, key);
     return sql_on(
         t, c, NULL,
         "UPDATE corpus_file SET left_papers = ?, bytes = CASE WHEN ? THEN ? ELSE bytes END"
         " WHERE journal = ? AND file = ?",
-        sql_int(n), sql_int(gone), sql_int(INIT_GONE), sql_text(journal), sql_text(name));
+        unknown ? sql_null() : sql_int(n), sql_int(gone), sql_int(INIT_GONE), sql_text(journal),
+        sql_text(name));
 }
 
 static int note_counts(struct task *t, struct sql *c, void *arg)
@@ -88,6 +89,23 @@ static int note_counts(struct task *t, struct sql *c, void *arg)
             err = note_file(t, c, f, k->journal, k->name, true);
     }
     return err;
+}
+
+/* Papers that may be among the damaged entries of their files. */
+static void report_kept(struct task *t, struct init *in, const struct finding *f)
+{
+    for (size_t i = 0; i < in->folder.file_count; i++) {
+        const struct init_file *file = &in->folder.files[i];
+        struct str key = init_file_key(task_arena(t), file->journal, file->name);
+        int64_t n = 0;
+        if (!map_get(f->read->damaged, key) || !map_get_int(f->counts, key, &n))
+            continue;
+        in->report->totals.papers_kept += n;
+        in->report->totals.files_kept++;
+        init_report_problem(in->report, file->shown, 0, false,
+                            "entries were left out, so papers that it lacks stay",
+                            str_printf(task_arena(t), "%lld papers", (long long)n));
+    }
 }
 
 /* Journals that have a file to compare. */
@@ -123,18 +141,23 @@ int init_left_find(struct task *t, struct init *in, const struct init_read *r, s
         err = compare_journal(t, in->db->sql, &f, journal);
     if (!err && map_count(journals))
         err = sql_tx(t, in->db->sql, note_counts, &(struct noting){in, &f});
+    if (!err)
+        report_kept(t, in, &f);
     map_free(journals);
     map_free(f.counts);
     return err;
 }
 
-int init_left_count(struct task *t, struct sql_pool *sql, int64_t *out)
+int init_left_count(struct task *t, struct init *in)
 {
     struct sql_rows r;
-    int err = sql_call(t, sql, &r,
-                       "SELECT CAST(COALESCE(SUM(left_papers), 0) AS SIGNED) FROM corpus_file");
-    if (!err)
-        *out = r.cells[0].i;
+    int err = sql_call(t, in->db->sql, &r,
+                       "SELECT CAST(COALESCE(SUM(left_papers), 0) AS SIGNED),"
+                       " COUNT(*) - COUNT(left_papers) FROM corpus_file");
+    if (!err) {
+        in->report->totals.papers_left = r.cells[0].i;
+        in->report->totals.files_unknown = r.cells[1].i;
+    }
     return err;
 }
 
@@ -210,13 +233,19 @@ static int withdraw_all(struct task *t, struct withdrawing *w, struct map *block
     return err ? err : withdraw_some(t, w, blocks_changed);
 }
 
+struct forgetting {
+    const struct init *init;
+    const struct init_read *read;
+};
+
 static int forget_gone(struct task *t, struct sql *c, void *arg)
 {
-    const struct init_read *r = arg;
+    const struct forgetting *f = arg;
+    const struct init_read *r = f->read;
     size_t at = 0;
     struct str key;
     void *v;
-    int err = 0;
+    int err = init_load_check(t, c, f->init->load);
     while (!err && map_next(r->known, &at, &key, &v)) {
         const struct init_known *k = v;
         if (!map_get(r->files, key))
@@ -238,5 +267,5 @@ int init_left_withdraw(struct task *t, struct init *in, const struct init_read *
     int err = withdraw_all(t, w, blocks_changed);
     init_changes_release(&w->changes);
     bibtex_free(w->reader);
-    return err ? err : sql_tx(t, in->db->sql, forget_gone, (void *)(uintptr_t)r);
+    return err ? err : sql_tx(t, in->db->sql, forget_gone, &(struct forgetting){in, r});
 }

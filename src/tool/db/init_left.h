@@ -1,30 +1,16 @@
 /* init_left.h -- papers of the corpus that are not in the folder any more.
  *
  * A paper has left if its file is gone, or was read again and does not have it. A load compares the
- * journals whose files it has read, or misses, and corpus_file.left_papers keeps the numbers, so
- * that a later load knows them without reading those files. With --prune files are read again that
- * papers have left, and files that were never compared; a paper that another file has becomes that
- * file's, and the others are withdrawn. */
+ * journals of files that it has read again, or misses, not those that merely got a new file; and
+ * corpus_file.left_papers keeps the numbers, so that a later load knows them without reading those
+ * files. With --prune files are read again that papers have left, and files that were never
+ * compared; a paper that another file has becomes that file's, and the others are withdrawn. Papers
+ * that are missing from a file with damaged entries may be those entries: they are never withdrawn,
+ * and how many have left such a file is not known. */
 #ifndef TOOL_DB_INIT_LEFT_H
 #define TOOL_DB_INIT_LEFT_H
 
 #include "tool/db/init_batch.h"
-#include "tool/db/init_seen.h"
-
-#define INIT_GONE (-1) /* bytes of a file that is not in the folder any more */
-
-struct init_known { /* a row of corpus_file */
-    struct str journal, name;
-    int64_t bytes, changed_ns, digest;
-    int64_t left; /* papers; -1: not known */
-};
-
-struct init_read {            /* by this load */
-    const struct map *files;  /* keys of all that are in the folder */
-    const struct map *known;  /* key -> struct init_known, as before this load */
-    struct map *whole;        /* keys of those that were read to their end */
-    struct init_seen entries; /* init_pair_key of file and DOI, of those */
-};
 
 /* Counts papers that have left, by file. Those of files that are gone are counted once, and again
  * with --prune. *left: DOI -> struct str, the key of its file, in a; NULL without --prune. */
@@ -33,6 +19,6 @@ MUST_CHECK int init_left_find(struct task *t, struct init *in, const struct init
 /* Takes them out of the corpus, unless they have become another file's meanwhile. */
 MUST_CHECK int init_left_withdraw(struct task *t, struct init *in, const struct init_read *r,
                                   const struct map *left, struct map *blocks_changed);
-/* How many papers have left and are in the corpus. */
-MUST_CHECK int init_left_count(struct task *t, struct sql_pool *sql, int64_t *out);
+/* Reports how many papers have left and are in the corpus. */
+MUST_CHECK int init_left_count(struct task *t, struct init *in);
 #endif

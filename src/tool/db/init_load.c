@@ -15,6 +15,25 @@ struct holding {
     int status;
 };
 
+/* The holder may be lost without its connection being closed, and MySQL waits a week for it. */
+static int refuse(struct task *t, struct sql *c)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, "SELECT IS_USED_LOCK(" LOCK_NAME ")");
+    if (err)
+        return err;
+    if (r.cells[0].type != SQL_INT)
+        return task_fail(t, ERR_BUSY,
+                         "another \"millrace db init\" was loading papers into this database until "
+                         "now; nothing was changed. Try again");
+    long long id = (long long)r.cells[0].i;
+    return task_fail(t, ERR_BUSY,
+                     "another \"millrace db init\" is loading papers into this database; nothing "
+                     "was changed. Try again when it has ended. Connection %lld of MySQL holds its "
+                     "lock: if its machine is gone, KILL %lld ends it",
+                     id, id);
+}
+
 /* Runs inside sql_tx, because the lock belongs to one connection. */
 static int hold(struct task *t, struct sql *c, void *arg)
 {
@@ -22,9 +41,7 @@ static int hold(struct task *t, struct sql *c, void *arg)
     struct sql_rows r;
     int err = sql_on(t, c, &r, "SELECT GET_LOCK(" LOCK_NAME ", 0)");
     if (!err && (r.cells[0].type != SQL_INT || r.cells[0].i != 1))
-        err = task_fail(t, ERR_BUSY,
-                        "another \"millrace db init\" is loading papers into this database; "
-                        "nothing was changed. Try again when it has ended");
+        err = refuse(t, c);
     if (!err) /* while the load goes on this connection is idle */
         err = sql_on(t, c, NULL, "SET SESSION wait_timeout = 604800");
     if (err)
@@ -50,11 +67,14 @@ static int begin(struct task *t, struct sql *c, void *arg)
 {
     struct init *in = arg;
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
-                     "SELECT load_no FROM corpus_load ORDER BY load_no DESC LIMIT 1 FOR UPDATE");
+    int err =
+        sql_on(t, c, &r,
+               "SELECT load_no, ended_at IS NULL FROM corpus_load ORDER BY load_no DESC LIMIT 1"
+               " FOR UPDATE");
     if (err)
         return err;
     in->load = (r.count ? r.cells[0].i : 0) + 1;
+    in->report->totals.cut_off_before = r.count && r.cells[1].i;
     return sql_on(t, c, NULL,
                   "INSERT INTO corpus_load (load_no, begun_at) VALUES (?, UTC_TIMESTAMP(3))",
                   sql_int(in->load));

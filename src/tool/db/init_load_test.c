@@ -1,11 +1,12 @@
-/* What init_keys, init_journals and init_tags make of a folder, in a real database. */
+/* What init_keys, init_journals and init_tags make of a folder, in a real database; and what a load
+ * does that was overtaken. */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "engine/setup/schema.h"
 #include "tests/mariadb.h"
 #include "tests/tap.h"
-#include "tool/db/init.h"
+#include "tool/db/init_left.h"
 #include "tool/db/init_test_folder.h"
 
 #define PAPER_CSV "PaperAndTagInfo/InfoList.Paper.csv"
@@ -292,6 +293,37 @@ static void test_many(struct task *t, void *arg)
     end(&l);
 }
 
+/* --- papers that have left --- */
+
+#define FILE_ROWS "SELECT file, left_papers FROM corpus_file ORDER BY file"
+
+static void test_overtaken(struct task *t, void *arg)
+{
+    (void)arg;
+    struct load l;
+    struct init_known gone = {STR("J"), STR("1.bib"), INIT_GONE, 0, 0, 3};
+    struct map *left = map_new(), *blocks = map_new();
+    struct init_read read;
+    init_read_init(&read);
+    map_set(read.known, STR("J/1.bib"), &gone);
+    begin(t, &l);
+    run(t, &l,
+        "INSERT INTO corpus_file (journal, file, bytes, changed_ns, digest, left_papers) VALUES"
+        " ('J', '1.bib', -1, 0, 0, 3), ('J', '2.bib', 10, 0, 0, 4)");
+    check(init_load_begin(t, &l.in) == 0);
+    run(t, &l, "INSERT INTO corpus_load (load_no, begun_at) VALUES (1000, UTC_TIMESTAMP(3))");
+    is_int(init_left_withdraw(t, &l.in, &read, left, blocks), ERR_BUSY,
+           "a later load has begun: files that are gone are not forgotten");
+    is_str(rows(t, &l, FILE_ROWS), STR("1.bib|3  2.bib|4"), "and numbers stay");
+    run(t, &l, "DELETE FROM corpus_load WHERE load_no = 1000");
+    is_int(init_left_withdraw(t, &l.in, &read, left, blocks), 0, "the last load may");
+    is_str(rows(t, &l, FILE_ROWS), STR("2.bib|0"), "forget them");
+    end(&l);
+    init_read_release(&read);
+    map_free(left);
+    map_free(blocks);
+}
+
 static void migrate(struct task *t, void *arg)
 {
     (void)arg;
@@ -313,6 +345,7 @@ int main(void)
     tap_task(test_tags, NULL, true);
     tap_task(test_tags_missing, NULL, true);
     tap_task(test_many, NULL, true);
+    tap_task(test_overtaken, NULL, true);
     mariadb_release(&server);
     test_folder_remove(&folder);
     return tap_done();

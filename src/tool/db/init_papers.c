@@ -14,13 +14,11 @@
 
 struct papers {
     struct init *init;
-    struct map *known;      /* file key -> struct init_known */
-    struct map *files;      /* file keys: all in the folder */
-    struct map *before;     /* journals that had papers before this load */
-    struct map *blocks;     /* that were changed */
-    struct init_read *read; /* NULL: nothing is compared */
-    struct map *only;       /* NULL: all; else DOI -> the file that it has left, see init_batch.h */
-    bool incomplete;        /* a file could not be read, or changed meanwhile */
+    struct init_report *failures; /* where files that cannot be read are named */
+    struct map *blocks;           /* that were changed */
+    struct init_read *read;
+    struct map *only; /* DOIs of papers that have left their files; NULL: all papers are read */
+    bool incomplete;  /* a file or folder could not be read, or changed meanwhile */
     struct chan batches;
     struct init_batch *batch; /* being filled */
     struct init_seen seen;    /* DOIs of the file being read */
@@ -42,13 +40,8 @@ static int read_known(struct task *t, struct papers *p)
         const struct sql_value *row = sql_row(&r, i);
         struct init_known *k = ARENA_NEW(a, struct init_known);
         *k = (struct init_known){row[0].s, row[1].s, row[2].i, row[3].i, row[4].i, row[5].i};
-        map_set(p->known, init_file_key(a, row[0].s, row[1].s), k);
+        map_set(p->read->known, init_file_key(a, row[0].s, row[1].s), k);
     }
-    if (!err)
-        err = sql_call(t, p->init->db->sql, &r,
-                       "SELECT DISTINCT journal FROM corpus_block WHERE papers > 0");
-    for (size_t i = 0; !err && i < r.count; i++)
-        map_add(p->before, sql_row(&r, i)[0].s);
     return err;
 }
 
@@ -56,7 +49,7 @@ static const struct init_known *known(struct task *t, struct papers *p, const st
 {
     struct task_scope s = task_scope(t);
     const struct init_known *k =
-        map_get(p->known, init_file_key(task_arena(t), f->journal, f->name));
+        map_get(p->read->known, init_file_key(task_arena(t), f->journal, f->name));
     task_scope_end(t, s);
     return k;
 }
@@ -79,7 +72,7 @@ static void survey(struct task *t, struct papers *p)
     int64_t bytes = 0;
     for (size_t i = 0; i < folder->file_count; i++) {
         const struct init_file *f = &folder->files[i];
-        map_add(p->files, init_file_key(task_arena(t), f->journal, f->name));
+        map_add(p->read->files, init_file_key(task_arena(t), f->journal, f->name));
         const struct init_known *k = known(t, p, f);
         if (!looks_the_same(k, f) || must_be_read(p, k))
             bytes += f->bytes;
@@ -142,12 +135,19 @@ static void take_entry(struct task *t, struct papers *p, const struct init_file 
                             "this DOI is in the same file, earlier", paper.doi);
     } else {
         put_paper(p, f, &paper, e, counts);
-        if (p->read && map_get(p->before, f->journal)) {
-            struct str key = init_file_key(task_arena(t), f->journal, f->name);
-            init_seen_add(&p->read->entries, init_pair_key(task_arena(t), key, paper.doi));
-        }
+        if (!p->only)
+            init_read_note(p->read, task_arena(t),
+                           init_file_key(task_arena(t), f->journal, f->name), paper.doi);
     }
     task_scope_end(t, s);
+}
+
+/* More entries of f may follow. */
+static int send_part(struct task *t, struct papers *p, const struct init_file *f)
+{
+    if (!p->only)
+        init_batch_add_begun(p->batch, f);
+    return send_batch(t, p);
 }
 
 static int read_entries(struct task *t, struct papers *p, const struct init_file *f,
@@ -162,7 +162,7 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
         p->papers_read++;
         p->bytes_read += (int64_t)e.raw.n;
         int err = p->batch->count == INIT_BATCH_PAPERS || p->batch->bytes >= INIT_BATCH_BYTES
-                      ? send_batch(t, p)
+                      ? send_part(t, p, f)
                   : p->papers_read % YIELD_EACH == 0 ? task_yield(t)
                                                      : 0;
         if (err)
@@ -176,8 +176,8 @@ static int read_entries(struct task *t, struct papers *p, const struct init_file
 static void lose_file(struct papers *p, const struct init_file *f, int err)
 {
     p->incomplete = true;
-    p->init->report->totals.files_failed++;
-    init_report_problem(p->init->report, f->shown, 0, true, "this file could not be read",
+    p->failures->totals.files_failed++;
+    init_report_problem(p->failures, f->shown, 0, true, "this file could not be read",
                         str_of(err == ERR_LIMIT ? "too large to be converted; make it UTF-8"
                                : err == ERR_IO  ? strerror(errno)
                                                 : err_name(err)));
@@ -190,17 +190,29 @@ static bool still_the_same(const struct init_file *f)
            init_changed_ns(&st) == f->changed_ns;
 }
 
+/* Its entries were read, but not all, or not all of the same version. */
+static void leave_file(struct papers *p, const struct init_file *f)
+{
+    p->incomplete = true;
+    if (!p->only)
+        init_batch_add_begun(p->batch, f);
+}
+
 /* All of its entries were read, or it has changed meanwhile. */
-static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest)
+static void end_file(struct task *t, struct papers *p, const struct init_file *f, int64_t digest,
+                     bool damaged)
 {
     if (!still_the_same(f)) {
-        p->incomplete = true;
-        init_report_problem(p->init->report, f->shown, 0, true,
+        leave_file(p, f);
+        init_report_problem(p->failures, f->shown, 0, true,
                             "changed while it was read; run db init again", STR(""));
     } else if (!p->only) {
         init_batch_add_done(p->batch, f, digest);
-        if (map_get(p->before, f->journal))
-            map_add(p->read->whole, init_file_key(task_arena(t), f->journal, f->name));
+        struct str key = init_file_key(task_arena(t), f->journal, f->name);
+        if (map_get(p->read->known, key))
+            map_add(p->read->whole, key);
+        if (damaged)
+            map_add(p->read->damaged, key);
     }
 }
 
@@ -231,13 +243,16 @@ static int read_file(struct task *t, struct papers *p, const struct init_file *f
         return 0;
     }
     totals->files_read++;
+    int64_t rejected = counts->rejected;
     err = read_entries(t, p, f, source, counts);
-    if (err == ERR_IO)
+    if (err == ERR_IO) {
         lose_file(p, f, err);
+        leave_file(p, f);
+    }
     init_source_close(source);
     if (err)
         return err == ERR_IO ? 0 : err;
-    end_file(t, p, f, look.digest);
+    end_file(t, p, f, look.digest, counts->rejected > rejected);
     return 0;
 }
 
@@ -272,11 +287,8 @@ static void count_outcome(struct task *t, struct papers *p, const struct init_pa
 
 static int store_batches(struct task *t, struct papers *p)
 {
-    const struct init_store o = {.load = p->init->load,
-                                 .files = p->files,
-                                 .journals_before = p->before,
-                                 .left = p->only,
-                                 .blocks_changed = p->blocks};
+    const struct init_store o = {
+        .load = p->init->load, .read = p->read, .blocks_changed = p->blocks};
     void *v;
     int err = 0;
     while (!err && chan_recv(t, &p->batches, &v) == 0) {
@@ -318,7 +330,8 @@ static int read_and_store(struct task *t, struct papers *p)
 /* --- papers that have left --- */
 
 /* Reads the whole folder for papers that have left their files: another file may have them, and was
- * not stored because it came second. What the first pass has reported is not reported again. */
+ * not stored because it came second. What the first pass has reported is not reported again, but
+ * files that only this one could not read are. */
 static int look_elsewhere(struct task *t, struct papers *p, struct map *left)
 {
     struct init quiet = *p->init;
@@ -326,7 +339,6 @@ static int look_elsewhere(struct task *t, struct papers *p, struct map *left)
     quiet.report = init_report_new();
     again.init = &quiet;
     again.only = left;
-    again.read = NULL;
     again.seen = (struct init_seen){0};
     buf_init(&again.json);
     again.bytes_read = again.papers_read = 0;
@@ -350,7 +362,7 @@ static int see_to_left(struct task *t, struct papers *p)
         err = init_left_withdraw(t, in, p->read, left, p->blocks);
     in->report->totals.prune_skipped = left && p->incomplete;
     if (!err)
-        err = init_left_count(t, in->db->sql, &in->report->totals.papers_left);
+        err = init_left_count(t, in);
     if (left)
         map_free(left);
     arena_release(&a);
@@ -370,21 +382,17 @@ static int load(struct task *t, struct papers *p)
 
 int init_papers(struct task *t, struct init *in)
 {
+    struct init_read read;
     struct papers p = {.init = in,
-                       .known = map_new(),
-                       .files = map_new(),
-                       .before = map_new(),
-                       .blocks = map_new()};
-    struct init_read read = {.files = p.files, .known = p.known, .whole = map_new()};
-    p.read = &read;
+                       .failures = in->report,
+                       .incomplete = in->folder.incomplete,
+                       .blocks = map_new(),
+                       .read = &read};
+    init_read_init(&read);
     buf_init(&p.json);
     int err = load(t, &p);
-    init_seen_release(&read.entries);
+    init_read_release(&read);
     buf_release(&p.json);
-    map_free(read.whole);
     map_free(p.blocks);
-    map_free(p.before);
-    map_free(p.files);
-    map_free(p.known);
     return err;
 }

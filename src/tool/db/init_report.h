@@ -34,10 +34,15 @@ struct init_totals {
     int64_t journals_found, journals_changed; /* rows of InfoList.Paper.csv */
     int64_t tags, tags_changed, pairs, pairs_changed;
     int64_t blocks_changed; /* journal and year */
+    int64_t years_changed;  /* journals with other numbers of papers in the catalog */
     int64_t load;           /* its number */
-    int64_t papers_left;    /* not in the folder any more, and still in the corpus */
+    bool cut_off_before;    /* the load before has not ended: what it changed, it has not said */
+    int64_t papers_left;    /* not in their files any more, and still in the corpus */
+    int64_t files_unknown;  /* that papers may have left, but how many is not known */
+    int64_t papers_kept;    /* missing, but from files with damaged entries */
+    int64_t files_kept;     /* those files */
     int64_t papers_withdrawn;
-    bool prune_skipped; /* because not all files could be read */
+    bool prune_skipped; /* a file could not be read, or changed meanwhile */
     int64_t dictionary; /* number of one that was trained; 0: none was */
     double seconds;
 };

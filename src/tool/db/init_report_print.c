@@ -73,11 +73,19 @@ static void put_left(const struct init_totals *s)
         printf("withdrawn   %lld papers that are not in the folder any more\n",
                (long long)s->papers_withdrawn);
     if (s->prune_skipped)
-        printf("withdrawn   none: not all files could be read\n");
+        printf("withdrawn   none: a file could not be read, or changed meanwhile (see below)\n");
+    if (s->papers_kept)
+        printf("kept        %lld papers that files with damaged entries lack: mend those files\n",
+               (long long)s->papers_kept);
     if (s->papers_left)
-        printf("left        %lld papers are not in the folder any more; they stay, unless db init "
-               "is run with --prune\n",
+        printf("left        %lld papers are not in the files any more that they came from; they "
+               "stay. db init --prune\n"
+               "            withdraws those that no other file has\n",
                (long long)s->papers_left);
+    if (s->files_unknown > s->files_kept)
+        printf("            %lld files have not been compared yet: papers that left them are not "
+               "counted; --prune compares them\n",
+               (long long)(s->files_unknown - s->files_kept));
 }
 
 static void put_totals(const struct init_report *r)

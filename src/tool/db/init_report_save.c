@@ -49,6 +49,8 @@ static void put_totals(struct json_writer *w, const struct init_report *r)
     jw_end_object(w);
     jw_put_int(w, "load", s->load);
     jw_put_int(w, "papers_left", s->papers_left);
+    jw_put_int(w, "files_unknown", s->files_unknown);
+    jw_put_int(w, "papers_kept", s->papers_kept);
     jw_put_int(w, "papers_withdrawn", s->papers_withdrawn);
     jw_put_bool(w, "prune_skipped", s->prune_skipped);
     jw_put_int(w, "blocks_changed", s->blocks_changed);

@@ -115,6 +115,8 @@ int init_years(struct task *t, struct init *in)
     struct years y = {.load = in->load, .old = map_new()};
     struct task_scope s = task_scope(t);
     int err = sql_tx(t, in->db->sql, update, &y);
+    if (!err)
+        in->report->totals.years_changed = (int64_t)(y.n + map_count(y.old));
     task_scope_end(t, s);
     map_free(y.old);
     return err;
