@@ -49,7 +49,8 @@ static struct run_id queued_run(struct task *t, struct node *n, int64_t uid)
     struct runs r = runs_of(n);
     check(sql_call(t, n->sql, NULL,
                    "INSERT INTO query_log (query_id, uid, status, search_params, total_papers)"
-                   " VALUES (?, ?, 'QUEUED', '{\"question\":\"Is it wet?\"}', 4)",
+                   " VALUES (?, ?, 'QUEUED', '{\"question\":\"Is it wet?\",\"journals\":"
+                   "[{\"name\":\"Zoo\",\"price\":2,\"papers\":4}]}', 4)",
                    sql_text(id.qid), sql_int(uid)) == 0);
     check(run_row_find(t, n->sql, id, &row) == 0 && run_announce(t, &r, &row) == 0);
     return id;
@@ -389,6 +390,7 @@ static void test_reading(struct task *t, void *arg)
            str_eq(w.question, STR("Is it wet?")) && w.created_ms == v.created_ms &&
            w.started_ms == v.started_ms && w.started_ms > 0,
        "as its row has it");
+    ok(w.ceiling == 800 && v.ceiling == 800, "with what it costs at most");
     since = now_ms(t);
     is_int(history_list(t, &h, id.uid, STR_NULL, 10, &page), 0, "the history");
     ok(page.degraded && page.count == 1 && str_eq(page.runs[0].qid, id.qid) &&
