@@ -13,10 +13,11 @@ import subprocess
 import threading
 import time
 
+from admins import admin
 from client import cli
 from harness import (BIN, Millrace, environment, equal, folder, note, ok, redis_link, run_tests,
                      sql, test, wait_for)
-from screening import act, audited, person, results, view
+from screening import act, audited, person, reaches, results, view
 from sim import Sim
 
 SCHEDULES, ROUNDS, USERS = 50, 10, 5
@@ -320,6 +321,57 @@ def _():
            *wrong[:10])
         ok(found["withdrawn"] > 0, "some papers left before their turn came", found)
         audited(m)
+
+
+def unnumber(m, link):
+    """The database as migration 0014 leaves one that has papers, and a Redis without blocks."""
+    sql(m, "UPDATE corpus_block SET load_no = 0, since = 0; DELETE FROM corpus_change;"
+           " DELETE FROM corpus_load")
+    for key in link("KEYS", "meta:*"):
+        link("DEL", key)
+
+
+def forget_load(m, link, api, qid):
+    """The run as it would have been submitted before loads were numbered."""
+    sql(m, "UPDATE query_log SET search_params = JSON_REMOVE(search_params, '$.load')")
+    key = f"query:{api.uid}:{qid}:info"
+    params = json.loads(link("HGET", key, "search_params"))
+    equal(params.pop("load"), 0, "papers that were there before are load 0")
+    link("HSET", key, "search_params", json.dumps(params))
+
+
+@test("a run that was submitted before loads were numbered")
+def _():
+    with Sim("--http1") as sim, Millrace(env={"MILLRACE_AI_URL": sim.url}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        api, corpus, link = person(m, "early"), Corpus(m), redis_link(m)
+        s = Schedule(0, api)
+        corpus.write(s)
+        corpus.load()
+        sql(m, "UPDATE api_list SET rpm_limit = 1000000, tpm_limit = 1000000000")
+        unnumber(m, link)
+        corpus.warm()
+        root = admin(m, "root")
+        root("POST", "/api/admin/switches", {"name": "new_runs", "on": False})
+        then = sorted(s.papers)
+        r = api("POST", "/api/queries", {"question": QUESTION, "year_from": 1900,
+                                         "year_to": 2100, "journals": s.journals})
+        qid = r.body["query_id"]
+        forget_load(m, link, api, qid)
+        for _ in range(20):
+            s.add()
+        s.add(year=2009)  # which makes a block
+        del s.papers[then[0]]
+        corpus.write(s)
+        corpus.load()
+        corpus.warm()
+        equal(corpus.wrong, [], "papers come, and one leaves")
+        root("POST", "/api/admin/switches", {"name": "new_runs", "on": True})
+        ok(reaches(api, qid, "DONE"), "the run is done")
+        run = view(api, qid)
+        equal(problems_of(run, results(m, api, qid), then, PRICE * 100), [],
+              "it is over the papers that there were", run)
+        equal(run["withdrawn"], 1, "the one that left is withdrawn")
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@
 
 #define POINT_CENTS 100
 
-/* A run that was submitted before loads were numbered is over what there is. */
+/* A run that was submitted before loads were numbered is over what there was when numbering began,
+ * which is load 0 (schema/0014). */
 static int64_t load_of(const struct app_run *run)
 {
     int64_t load;
-    return json_int(json_get(run->params, "load"), &load) ? load : BLOCK_NOW;
+    return json_int(json_get(run->params, "load"), &load) ? load : 0;
 }
 
 static int read_choice(struct task *t, const struct app_run *run, struct blocks_choice *out)
@@ -98,7 +99,7 @@ static int papers(struct task *t, const struct node *n, const struct app_run *ru
     if (price < 0)
         return task_fail(t, ERR_PROTO, "%.*s is not in the run", STR_ARG(journal));
     int err = block_dois(t, n->blocks, journal, year, load_of(run), &dois, &doi_count);
-    if (err && err != ERR_NOT_FOUND)
+    if (err)
         return err;
     *out = ARENA_ARRAY(task_arena(t), struct app_paper, doi_count + 1);
     *count = 0;

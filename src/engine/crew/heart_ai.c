@@ -72,7 +72,13 @@ int heart_judge(struct task *t, const struct node *n, const void *opened,
 {
     (void)opened, (void)packed;
     struct heart_world *w = n->ai->world;
-    static const uint8_t key[16];
+    static const uint8_t key[16], left[16] = {1};
+    if ((int64_t)(siphash(left, paper->doi) % 10000) < w->withdrawn) { /* as judged.c */
+        out->outcome = OUTCOME_FAILED;
+        out->withdrawn = true;
+        out->reason = STR("withdrawn");
+        return 0;
+    }
     int err = task_sleep(t, heart_random(w, 0, NO_PERMIT_MS));
     if (err)
         return err;

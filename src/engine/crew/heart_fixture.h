@@ -122,6 +122,7 @@ struct heart_world {
     /* Of 10,000 calls, how many go wrong; what calls to the AI take. */
     int64_t redis_faults, sql_faults;
     int64_t ai_faults, ai_outages, ai_refusals; /* of the paper, the service, the request */
+    int64_t withdrawn;                          /* of 10,000 papers, how many left the corpus */
     int64_t ai_ms_min, ai_ms_max;
     int64_t requests_limit;   /* of a minute, over all keys */
     int64_t no_keys_until_ms; /* no key of the AI service can be used */

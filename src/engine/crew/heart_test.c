@@ -421,6 +421,24 @@ static void refused(struct task *t, struct heart_world *w)
        "few papers that are refused fail: that the run is the cause cannot be known");
 }
 
+static void refused_between_withdrawn(struct task *t, struct heart_world *w)
+{
+    w->ai_refusals = 10000;
+    w->withdrawn = 7000;
+    struct heart_run *r = heart_submit(t, w, 0, 4, 10, 10);
+    for (int i = 0; i < 1000 && r->state != RUN_PAUSED; i++)
+        until(t, w, 10);
+    ok(r->state == RUN_PAUSED, "papers that left the corpus are no verdicts: the run is paused");
+    w->ai_refusals = 0;
+    is_int(heart_control(t, w, r, RUN_RESUME), 0, "the setting is mended, the run resumed");
+    ok(heart_settle(t, w, 10000) && r->state == RUN_DONE && results_of(r) == 40, "and is done");
+    int64_t there = 0;
+    for (int i = 0; i < 40; i++)
+        there += r->asked[i] > 0;
+    ok(there > CREW_REFUSED_MAX && there < 40, "some papers were there (%lld)", (long long)there);
+    is_int(w->users[0].spent, 10 * there, "and each of them has its verdict");
+}
+
 /* --- schedules --- */
 
 #define SECONDS        20   /* of schedules, unless HEART_SCHEDULES says how many */
@@ -562,6 +580,7 @@ int main(void)
         {failures, "AI failures"},
         {outage, "outage"},
         {refused, "refused"},
+        {refused_between_withdrawn, "refused, withdrawn"},
     };
     log_setup(getenv("HEART_LOG") ? LOG_DEBUG : LOG_ERROR, LOG_TEXT, "test");
     model = redis_model_new();

@@ -76,7 +76,7 @@ static int judge(struct task *t, struct worker *w, struct lot_paper *p, struct r
         return 0;
     }
     int err = r->app->judge(t, r->crew->node, r->opened, &p->paper, p->packed, &w->hand, out);
-    r->verdicts += !err;
+    r->verdicts += !err && out->outcome != OUTCOME_FAILED;
     if (err != ERR_REFUSED && err != ERR_PROTO && err != ERR_UNAVAILABLE)
         return err;
     err = without_verdict(t, w, p, err);

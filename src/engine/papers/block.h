@@ -56,7 +56,6 @@ struct block_version {
  * follow from those of any later moment. What is read before those changes, and is as of L or
  * later, has no paper whose coming is not among them. While nothing has changed since L, the header
  * says so, and MySQL is not asked. */
-#define BLOCK_NOW INT64_MAX /* instead of a load: as the block is, in whatever version */
 
 struct block_paper {
     struct str doi;
@@ -74,8 +73,8 @@ struct block {
 MUST_CHECK int block_fetch(struct task *t, struct blocks *b, struct str journal, int64_t year,
                            struct block *out);
 
-/* The DOIs that a block has, or had at the end of that load, in no order; otherwise as block_fetch,
- * but a block that had no papers then has no DOIs. */
+/* The DOIs that a block had at the end of that load, in no order, none if it had no papers. A block
+ * that a later load has made must not be asked for: blocks_list does not name it. */
 MUST_CHECK int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t year,
                           int64_t load, struct str **dois, size_t *count);
 /* BibTeX of a paper, in a. Waits only for a dictionary it has not seen.
@@ -121,7 +120,7 @@ struct blocks_choice {
     const struct str *journals;
     size_t journal_count;
     int64_t year_from, year_to;
-    int64_t load; /* or BLOCK_NOW */
+    int64_t load;
 };
 /* All blocks of these journals and years that had papers at the end of that load, from MySQL, in
  * the task's arena. Of version only papers is filled in: how many they were. */

@@ -1,4 +1,4 @@
-/* The DOIs of a block: as it is, or as it was at the end of a load (block.h, frozen sets). */
+/* The DOIs of a block as it was at the end of a load (block.h, frozen sets). */
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/papers/block_private.h"
@@ -133,7 +133,7 @@ int block_dois(struct task *t, struct blocks *b, struct str journal, int64_t yea
 {
     struct dois d = {
         .journal = journal, .year = year, .key = key_block(task_arena(t), journal, year)};
-    int err = load == BLOCK_NOW ? read_now(t, b, &d) : read_then(t, b, &d, load);
+    int err = read_then(t, b, &d, load);
     if (err)
         return err;
     *dois = d.v;

@@ -92,6 +92,7 @@ static bool read_row(int64_t uid, struct str qid, const struct redis_reply *cons
         .relevant = redis_number(status[STATUS_RELEVANT], 0),
         .failed = redis_number(status[STATUS_FAILED], 0),
         .cents = redis_number(status[STATUS_COST], 0),
+        .ceiling = -1, /* params has the prices */
     };
     return out->created_ms && run_state_parse(text(status[STATUS_STATE], STR("")), &out->state);
 }

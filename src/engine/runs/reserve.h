@@ -38,6 +38,7 @@ struct run_row;
 MUST_CHECK int run_reserve_retry(struct task *t, const struct runs *r, struct sql *c,
                                  const struct run_row *row, bool *loaded);
 
-/* "balance 60.00, reserved 30.00, free 30.00" as a clause of a sentence, in the task's arena. */
+/* "the balance is 60.00, 30.00 of it reserved for unfinished runs, 30.00 free": a clause of a
+ * sentence, in the task's arena. */
 const char *reserve_text(struct task *t, const struct reserve *r);
 #endif
