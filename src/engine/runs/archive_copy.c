@@ -71,19 +71,16 @@ struct batch {
     const struct archive_run *run;
     struct filing_paper *papers;
     size_t count;
-    bool counts; /* verdicts that are not in the counts of the run */
     bool fenced; /* false: MySQL has another generation; nothing was done */
 };
 
 static int write_batch(struct task *t, struct sql *c, void *arg)
 {
     struct batch *b = arg;
-    int64_t uid = b->run->id.uid;
     int err = ledger_fence_holds(t, c, &b->run->generation, &b->fenced);
     if (err || !b->fenced)
         return err;
-    err = filing_write(t, c, uid, b->papers, b->count);
-    return err || !b->counts ? err : filing_count(t, c, uid, b->papers, b->count);
+    return filing_write(t, c, b->run->id.uid, b->papers, b->count);
 }
 
 static int file_batch(struct task *t, struct archive *a, struct batch *b)
@@ -143,7 +140,7 @@ static int file_verdicts(struct task *t, struct archive *a, struct archive_run *
                        sql_int(ARCHIVE_BATCH));
     if (err)
         return err;
-    struct batch b = {.run = run, .count = *count = r.count, .counts = true};
+    struct batch b = {.run = run, .count = *count = r.count};
     b.papers = ARENA_ARRAY(task_arena(t), struct filing_paper, b.count + 1);
     for (size_t i = 0; i < b.count; i++) {
         *after = sql_row(&r, i)[0].i;
@@ -169,6 +166,7 @@ int archive_copy(struct task *t, struct archive *a, struct archive_run *run)
     size_t count = ARCHIVE_BATCH;
     bool lacks = false, more = run->failed > 0;
     int err = compare(t, a, run, &lacks);
+    run->recount = lacks;
     while (!err && (more || (lacks && count == ARCHIVE_BATCH))) {
         struct arena_mark mark = arena_mark(task_arena(t));
         err = more ? file_failures(t, a, run, cursor) : file_verdicts(t, a, run, &after, &count);
@@ -187,11 +185,21 @@ struct closing {
     bool fenced, closed;
 };
 
-/* Verdicts, hits and cost have been counted by filing_count. */
+/* Verdicts, hits and cost have been counted by filing_count; but not verdicts that were filed here,
+ * perhaps by two nodes. */
 static int write_row(struct task *t, struct sql *c, const struct archive_run *run)
 {
     struct sql_rows r;
-    int err = sql_on(t, c, &r,
+    int err = 0;
+    if (run->recount)
+        err = sql_on(t, c, NULL,
+                     "UPDATE query_log SET judged_papers = (SELECT COUNT(relevant)"
+                     " FROM search_result WHERE query_id = ?), relevant_papers ="
+                     " (SELECT COUNT(*) FROM search_result WHERE query_id = ? AND relevant = 1)"
+                     " WHERE query_id = ?",
+                     sql_text(run->id.qid), sql_text(run->id.qid), sql_text(run->id.qid));
+    if (!err)
+        err = sql_on(t, c, &r,
                      "SELECT COUNT(*) FROM search_result WHERE query_id = ? AND relevant IS NULL",
                      sql_text(run->id.qid));
     if (!err)
