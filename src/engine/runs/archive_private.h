@@ -16,7 +16,7 @@ struct archive_run {
     /* since step 1: */
     struct generation generation; /* that its results are read from */
     int64_t results, failed;      /* in Redis; failed: of those */
-    bool recount;                 /* verdicts were filed that no charge brought */
+    bool recount;                 /* Redis has more verdicts than were counted with charges */
 };
 
 /* Step 1. *ready stays false: the end of the run has not reached Redis, or Redis has lost part of
