@@ -15,7 +15,9 @@
 #define TRIES_MAX   8     /* of a call: after lost replies and evicted balances */
 #define ANNOUNCE_MS 20000 /* renew well before ledger_round drops it, at 60 s */
 
-#define LATE_MS      2000 /* that the syncer will take for the records that wait */
+/* That the syncer will take for the records that wait. It sees to one user after the other, so the
+ * oldest of a crowd is up to three times as old. */
+#define LATE_MS      1200
 #define LATE_WAIT_MS 20
 #define PACE_MS      5000 /* what is known of the syncer holds for so long */
 
