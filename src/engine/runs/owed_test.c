@@ -426,6 +426,59 @@ static void test_reading(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* Papers of a run that had left the corpus, written as a charge would. */
+static void withdraw(struct task *t, struct node *n, struct run_id id, int64_t count)
+{
+    struct arena *a = task_arena(t);
+    struct str results = key_result(a, id.uid, id.qid), failed = key_failed(a, id.uid, id.qid);
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    struct buf json;
+    buf_init(&json);
+    result_write(&json, &(struct result){.block_key = STR("meta:Zoo:2000"),
+                                         .outcome = OUTCOME_FAILED,
+                                         .withdrawn = true,
+                                         .reason = STR("it has left")});
+    redis_batch_init(&b, t, n->redis);
+    for (int i = 0; i < count; i++) {
+        redis_batch_add(&b, results, STR("HSET"), results, doi_of(t, i), buf_str(&json));
+        redis_batch_add(&b, failed, STR("SADD"), failed, doi_of(t, i));
+    }
+    check(redis_batch_run(&b, &replies) == 0);
+    buf_release(&json);
+    say(t, n, STR("HSET"), key_query_status(a, id.uid, id.qid), STR("failed"), str_int(a, count));
+}
+
+/* Which runs are archived is not known then. */
+static void test_withdrawn(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct history_page page;
+    open_watched(t, &n);
+    struct history h = {n.redis, n.sql, n.cache};
+    int64_t uid = add_user(t, &n, MONEY);
+    struct run_id id[4];
+    static const int64_t failed[] = {3, 501, 500, 501}, counted[] = {3, 0, 500, 501};
+    for (int i = 0; i < 4; i++) {
+        id[i] = queued_run(t, &n, uid);
+        if (i < 3)
+            check(control(t, &n, id[i], RUN_TERMINATE) == RUN_CANCELLED);
+        withdraw(t, &n, id[i], failed[i]);
+    }
+    ok(history_list(t, &h, uid, STR_NULL, 10, &page) == 0 && !page.degraded, "a history");
+    freeze(t);
+    ok(history_list(t, &h, uid, STR_NULL, 10, &page) == 0 && page.degraded && page.count == 4,
+       "which is asked for while MySQL does not answer");
+    for (size_t i = 0; i < page.count; i++)
+        for (int k = 0; k < 4; k++)
+            if (str_eq(page.runs[i].qid, id[k].qid))
+                is_int(page.runs[i].unjudged.withdrawn, counted[k], "of %d papers of a run that %s",
+                       (int)failed[k], k < 3 ? "has ended" : "goes on");
+    thaw(t, &n);
+    close_node(t, &n);
+}
+
 int main(void)
 {
     start_stores();
@@ -436,5 +489,6 @@ int main(void)
     tap_task(test_last_unit, NULL, true);
     tap_task(test_keeper, NULL, true);
     tap_task(test_reading, NULL, true);
+    tap_task(test_withdrawn, NULL, true);
     return stop_stores();
 }
