@@ -1,11 +1,14 @@
 """What unfinished runs may still cost is reserved (SCR-1): no money is promised twice, a request
 that is repeated makes one run, and what is shown adds up."""
+import json
+import random
 import threading
 
 from client import cli
-from harness import equal, ok, run_tests, wait_for
-from screening import (QUESTION, act, audited, journals, person, reaches, submit, view,
+from harness import equal, ok, run_tests, test, wait_for
+from screening import (QUESTION, act, audited, journals, person, reaches, server, submit, view,
                        with_screening)
+from unwell import Service, words
 
 AT_ONCE = 6
 
@@ -194,9 +197,25 @@ def _(m, sim):
     distillation(m, person(m, "alice", balance="0.00"))
 
 
-@with_screening("papers that fail free what they would have cost; to retry them needs it again",
-                "--fail", "0.75", "--fail-kinds", "unreadable,500")
-def _(m, sim):
+def refuses_half(chance):
+    """An AI service that refuses every other call on average, each time in other words: then it is
+    the paper, and one that is refused twice has failed."""
+    def answer(_headers):
+        if chance.random() < 0.5:
+            return 400, words(f"not with number {chance.random()}")
+        verdict = json.dumps({"relevant": True, "reason": "it splits water"})
+        return 200, json.dumps({"choices": [{"message": {"content": verdict}}],
+                                "usage": {"total_tokens": 100}}).encode()
+    return answer
+
+
+@test("papers that fail free what they would have cost; to retry them needs it again")
+def _():
+    with Service(refuses_half(random.Random(7))) as service, server(service) as m:
+        failures(m)
+
+
+def failures(m):
     api = person(m, "alice", balance="0.00", permission=100)
     wish, cost = wish_of(api, 50)
     pay_in(m, "alice", cost)
