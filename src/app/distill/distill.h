@@ -3,8 +3,8 @@
  *
  * Its papers are frozen when it is submitted: in distill_paper, in the transaction that writes its
  * row, from search_result of a run that has ended and is archived. So they stay the same whatever
- * happens to that run, or to Redis. A unit is a chunk of a hundred of them; a chunk in Redis is a
- * copy that may expire any time.
+ * happens to that run, or to Redis. A unit is a chunk of them: a hundred, or fewer, so that each of
+ * the user's workers has one. A chunk in Redis is a copy that may expire any time.
  *
  * Prices are frozen in search_params, as those of any run: a distillation copies them from the run
  * that it distils, so that a paper costs the same at every level. */

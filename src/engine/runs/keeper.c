@@ -88,9 +88,11 @@ static int mend(struct task *t, const struct runs *r, const struct brief *b, con
     bool again = b->state == RUN_RUNNING && b->was_done && !k->told;
     ++*mended;
     if (b->state == RUN_DONE && !k->whole) {
-        log_warn("run",
-                 "run %.*s is reopened: Redis lost results of it; lost papers are judged again",
-                 STR_ARG(b->id.qid));
+        log_warn(
+            "run",
+            "run %.*s is reopened: Redis lost results of it; those in MySQL are put back, only "
+            "the others are judged again",
+            STR_ARG(b->id.qid));
         return change(t, r, b->id, RUN_REOPEN, "");
     }
     if (k->state == RUN_DONE && !run_state_final(b->state) && !again)

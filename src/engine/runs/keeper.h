@@ -6,7 +6,7 @@
  *   - a run that is DONE in Redis, but whose worker died before it wrote the row, becomes DONE in
  *     its row;
  *   - a run that is DONE in its row but not in Redis, because Redis came back older, is reopened:
- *     the papers it lacks are judged again, and their charges were reversed (BIL-4);
+ *     results that MySQL has are put back, and only papers that it lacks are judged (BIL-7);
  *   - a run that should have workers, but is neither queued nor running, is queued again;
  *   - a run that was paused or terminated while MySQL was away is so in its row (owed.h).
  * And a run that was paused for seven days is terminated (PAU-4). */

@@ -32,6 +32,7 @@ MUST_CHECK int reserve_look(struct task *t, const struct runs *r, int64_t uid, s
 MUST_CHECK int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t uid,
                              int64_t cents, bool *loaded);
 
-/* "balance 60.00, reserved 30.00, free 30.00" as a clause of a sentence, in the task's arena. */
+/* "the balance is 60.00, 30.00 of it reserved for unfinished runs, 30.00 free": a clause of a
+ * sentence, in the task's arena. */
 const char *reserve_text(struct task *t, const struct reserve *r);
 #endif

@@ -1,14 +1,15 @@
 /* run.h -- runs as their users see them: submitted, controlled, shown.
  *
  * A row of query_log is the source of truth, Redis is where the work happens. A change is committed
- * to the row before a caller gets its success (SYS-6), and the row's changed_at only ever grows: it
- * is the version of the row, called a promise in scripts. A script writes the newest version to
- * Redis and ignores older ones that come late. If a version does not reach Redis, or Redis loses
- * it, the reconciler (keeper.h) writes it again.
+ * to the row before a caller gets its success (SYS-6), but for those below, and the row's
+ * changed_at only ever grows: it is the version of the row, called a promise in scripts. A script
+ * writes the newest version to Redis and ignores older ones that come late. If a version does not
+ * reach Redis, or Redis loses it, the reconciler (keeper.h) writes it again.
  *
- * Two things happen in Redis first: the last unit is finished, or the money is gone. The worker
+ * Three things happen in Redis first. The last unit is finished, or the money is gone: the worker
  * that sees it writes the row with run_control, which is idempotent; if the worker dies before, the
- * reconciler does it. */
+ * reconciler does it. And a pause or a termination while MySQL is away: Redis notes that the row is
+ * owed it, and the reconciler writes it when MySQL is back (owed.h). */
 #ifndef ENGINE_RUNS_RUN_H
 #define ENGINE_RUNS_RUN_H
 
