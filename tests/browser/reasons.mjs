@@ -61,6 +61,8 @@ const run = (number, [[reason_code, reason_facts], , , more = {}]) => ({
     withdrawn: 0,
     simulated: true,
     cost: "10.00",
+    estimate: "40.00",
+    reserved: "30.00",
     workers: 0,
     seconds_left_min: null,
     seconds_left_max: null,

@@ -4,6 +4,7 @@ import { launch } from "./flow.mjs";
 import { Millrace } from "./millrace.mjs";
 import { done, ok, tests } from "./tap.mjs";
 import "./researchers.mjs";
+import "./withdrawn.mjs";
 import "./admins.mjs";
 import "./figures.mjs";
 import "./reasons.mjs";

@@ -42,7 +42,8 @@ const struct api_field screen_paper_query[] = {
 const struct api_field screen_paper_reply[] = {
     {"doi", API_TEXT, .most = 255, .about = "names the paper"},
     {"title", API_TEXT, .optional = true, LONG,
-     .about = "null, as the four below: the paper has none, or its entry cannot be read now"},
+     .about = "null, as the four below: the paper has none, has left the corpus, or cannot be read "
+              "now"},
     {"journal", API_TEXT, .most = 255, .about = "it was found in"},
     {"year", API_INT, .least = INT32_MIN, .most = INT32_MAX, .about = "of the paper"},
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},

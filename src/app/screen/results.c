@@ -133,7 +133,7 @@ const struct api_field screen_results_query[] = {
 static const struct api_field result_fields[] = {
     {"doi", API_TEXT, .most = 255, .about = "names the paper"},
     {"title", API_TEXT, .optional = true, .most = INT32_MAX,
-     .about = "null: the paper has none, or its entry cannot be read now"},
+     .about = "null: the paper has none, has left the corpus, or cannot be read now"},
     {"journal", API_TEXT, .most = 255, .about = "it was found in"},
     {"year", API_INT, .least = INT32_MIN, .most = INT32_MAX, .about = "of the paper"},
     {"relevant", API_BOOL, .optional = true, .about = "what the AI said; null: it gave no verdict"},

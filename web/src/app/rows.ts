@@ -11,8 +11,11 @@ export interface RowWords {
     failed: string;
     notJudged: string;
     withdrawn: string;
+    notJudgedWhy: string;
+    withdrawnWhy: string;
     simulated: string;
     untitled: string;
+    gone: string;
     madeUp: string;
 }
 export interface RowSource {
@@ -25,6 +28,13 @@ export interface RowSource {
 const AROUND = 6; /* rows above and below those in sight */
 const SETTLED_MS = 200;
 const TEXT_MAX = 400; /* characters of a cell: one line shows fewer, but all would be measured */
+/* Why there is a verdict, or none. Reasons that the server gives itself are words of the page. */
+export const whyOf = (r: Result, words: Pick<RowWords, "notJudgedWhy" | "withdrawnWhy">) =>
+    r.not_judged
+        ? words.notJudgedWhy
+        : r.withdrawn
+          ? words.withdrawnWhy
+          : (r.reason ?? r.error ?? "");
 const cut = (s: string) => (s.length > TEXT_MAX ? s.slice(0, TEXT_MAX) : s);
 
 const mold = document.createElement("template");
@@ -96,8 +106,9 @@ class RowElement {
             );
             this.word.textContent = kind === "waiting" ? "" : words[kind];
         }
-        this.title.textContent = r ? cut(r.title ?? words.untitled) : "";
-        const reason = r ? cut(r.reason ?? r.error ?? "") : "";
+        const untitled = r?.withdrawn ? words.gone : words.untitled;
+        this.title.textContent = r ? cut(r.title ?? untitled) : "";
+        const reason = r ? cut(whyOf(r, words)) : "";
         this.reason.textContent = r?.simulated ? `${words.simulated} · ${reason}` : reason;
         this.journal.textContent = r?.journal ?? "";
         this.year.textContent = r ? String(r.year) : "";

@@ -24,7 +24,7 @@ const words = {
         offline: "The server cannot be reached. Nothing you entered is lost; trying again…",
         degraded:
             "Part of the server does not answer. What you see may be some seconds old, and " +
-            "runs may wait. They can be paused and terminated; all else once it is back.",
+            "runs may wait. They can be paused and terminated; try anything else once it is back.",
     },
     error: {
         network: "The server cannot be reached. Check your connection and try again.",
@@ -270,6 +270,7 @@ const words = {
         paused:
             "Paused. Nothing is charged meanwhile; after 7 days a paused screening is terminated.",
         retryFailed: "Retry {n} failed",
+        retryWithdrawn: "Look again for {n} withdrawn",
         results: "Results",
         charts: "Charts",
         flow: "Flow diagram",
@@ -312,7 +313,12 @@ const words = {
         search: "Search titles, reasons, journals, DOIs",
         loading: "Loading {n} of {all}…",
         shown: "{n} papers",
+        notJudgedWhy: "It has neither title nor abstract.",
+        withdrawnWhy: "It had left the corpus when its turn came.",
         untitled: "(no title known)",
+        gone: "(not in the corpus any more)",
+        goneHint: "The paper is not in the corpus any more.",
+        unread: "The paper cannot be read at the moment.",
         none: "No papers yet",
         noneHint: "Papers appear here as soon as they are judged.",
         noMatch: "No paper matches",
