@@ -176,10 +176,11 @@ static void learn_key(struct permits *k, const struct sql_value *row, int64_t no
     struct permits_key *key = known_key(k, row[0].i, now_us);
     if (!key) {
         if (!k->crowded)
-            log_warn("keyring",
-                     "api_list has more than %d keys of one service: the others are not used, "
-                     "switch some off and delete them",
-                     PERMITS_KEYS_MAX);
+            log_warn(
+                "keyring",
+                "api_list has more than %d keys of one service, with those deleted in the last "
+                "hour: the others are not used; delete some, and wait for that hour",
+                PERMITS_KEYS_MAX);
         k->crowded = true;
         return;
     }
