@@ -130,7 +130,7 @@ int distill_chunk_read(struct task *t, struct redis *redis, struct sql_pool *sql
                        const struct app_run *run, struct str name, struct app_paper **papers,
                        size_t *count)
 {
-    struct chunk c;
+    struct chunk c = {0};
     struct sql_rows rows;
     bool found;
     int err = chunk_of(t, run, name, &c);
