@@ -188,7 +188,7 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     size_t n = f.n;
     f.n = 0;
     add(&f, STR(":method"), str_of(ask->call->method), NAME_LASTS);
-    add(&f, STR(":scheme"), STR("http"), BOTH_LAST);
+    add(&f, STR(":scheme"), ask->host->tls ? STR("https") : STR("http"), BOTH_LAST);
     add(&f, STR(":authority"), host.p ? host : str_of(ask->host->authority),
         host.p ? NAME_LASTS : BOTH_LAST);
     add(&f, STR(":path"), path(t, ask->target), NAME_LASTS);

@@ -1,8 +1,10 @@
-/* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
+/* The connections of HTTP/2 to a host: opened one at a time, shared by many calls.
  *
- * A connection begins with the preface of HTTP/2 and settings. A server that answers with its own
- * settings gets HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
- * has replied in HTTP/2 before. No request has left by then. */
+ * Over TLS the server chooses HTTP/2 or HTTP/1.1 in the handshake. A plain connection begins with
+ * the preface of HTTP/2 and settings: a server that answers with its own settings gets HTTP/2; any
+ * other answer means HTTP/1.1, and so does silence unless the host has replied in HTTP/2 before.
+ * Either way no request has left before the server's settings have come, which say how many calls
+ * it takes at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,7 @@ static void give_place_back(struct httpc_h2 *k)
         return;
     k->idle_since_ms = loop_now_ms(c->loop);
     if (c->sweep.pos == 0)
-        timer_set(&c->sweep, k->idle_since_ms + SHARD_IDLE_MS);
+        timer_set(&c->sweep, k->idle_since_ms + IDLE_MS);
 }
 
 void httpc_h2_leave(struct httpc_h2_call *x)
@@ -183,7 +185,7 @@ void httpc_h2_sweep(struct httpc_host *h)
     int64_t now_ms = loop_now_ms(h->client->loop);
     list_each_safe (it, &h->h2) {
         struct httpc_h2 *k = list_entry(it, struct httpc_h2, link);
-        if (k->leaving || k->places_used > 0 || now_ms - k->idle_since_ms < SHARD_IDLE_MS)
+        if (k->leaving || k->places_used > 0 || now_ms - k->idle_since_ms < IDLE_MS)
             continue;
         k->leaving = true;
         find_place_in_list(k);
@@ -228,7 +230,7 @@ static int send_greeting(struct task *t, struct httpc_conn *raw, nghttp2_session
     ssize_t n;
     while ((n = nghttp2_session_mem_send(s, &p)) > 0)
         buf_add(&out, p, (size_t)n);
-    int err = watch_write(t, &raw->watch, buf_str(&out).p, out.len);
+    int err = httpc_conn_write(t, raw, buf_str(&out));
     buf_release(&out);
     return err;
 }
@@ -251,11 +253,13 @@ static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2
     size_t have = 0, whole = HTTP2_FRAME_HEAD_BYTES;
     while (have < whole) {
         size_t got;
-        int err = watch_read(t, &raw->watch, in + have, whole - have, &got);
+        int err = httpc_conn_read(t, raw, in + have, whole - have, &got);
         if (err)
             return err;
         have += got;
-        if (got == 0 || !may_be_settings(in, have))
+        if (got == 0)
+            return task_fail(t, ERR_CLOSED, "the connection was closed");
+        if (!may_be_settings(in, have))
             return ERR_PROTO;
         if (have >= HTTP2_FRAME_HEAD_BYTES)
             whole = HTTP2_FRAME_HEAD_BYTES + ((size_t)in[1] << 8 | in[2]);
@@ -274,6 +278,13 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     task_deadline_restore(t, old);
     /* A server of HTTP/1.1 may close before it has read everything, or may never answer. */
     bool silent = err == ERR_TIMEOUT && task_time_left_ms(t) > 0;
+    if (raw->tls && (silent || err == ERR_CLOSED || err == ERR_PROTO)) {
+        const char *why = err == ERR_CLOSED ? arena_strdup(task_arena(t), task_error(t))
+                          : silent          ? "no HTTP/2 settings in time"
+                                            : "its HTTP/2 settings are not valid";
+        httpc_host_back_off(k->host);
+        return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", k->host->origin, why);
+    }
     if (silent && k->host->h2_spoken) {
         httpc_host_back_off(k->host);
         return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: no HTTP/2 settings in time",
@@ -282,12 +293,32 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     return silent || err == ERR_CLOSED ? ERR_PROTO : err;
 }
 
+static void speaks_h1(struct httpc_host *h)
+{
+    h->h1_until_ms = loop_now_ms(h->client->loop) + H1_MS;
+}
+
+/* A server that has chosen HTTP/1.1 in the handshake: the connection is for the next call, if there
+ * may be one more. */
+static void keep_for_h1(struct httpc_host *h, struct httpc_conn *raw)
+{
+    speaks_h1(h);
+    if (list_empty(&h->idle) && h->permits.free > 0)
+        httpc_conn_keep(raw);
+    else
+        httpc_conn_close(raw);
+}
+
 static int open_conn(struct task *t, struct httpc_host *h)
 {
     struct httpc_conn *raw;
-    int err = httpc_conn_open(t, h, &raw);
+    int err = httpc_conn_open(t, h, true, &raw);
     if (err)
         return err;
+    if (raw->tls && !tls_is_h2(raw->tls)) {
+        keep_for_h1(h, raw);
+        return 0;
+    }
     struct httpc_h2 *k = check_memory(calloc(1, sizeof *k));
     k->host = h;
     list_init(&k->link);
@@ -301,13 +332,16 @@ static int open_conn(struct task *t, struct httpc_host *h)
         httpc_conn_close(raw);
         free(k);
     } else {
+        struct tls *tls = raw->tls;
         http2_link_init(&k->wire, h->client->loop, httpc_conn_detach(raw), s, on_end, k);
+        if (tls)
+            http2_link_secure(&k->wire, tls);
         h->h2_count++;
         http2_link_pack(&k->wire); /* the acknowledgement of its settings */
     }
     if (err != ERR_PROTO)
         return err;
-    h->h1_until_ms = loop_now_ms(h->client->loop) + H1_MS;
+    speaks_h1(h);
     return 0;
 }
 

@@ -1,26 +1,41 @@
-/* Calls over HTTP/2. */
+/* Calls over HTTP/2, plain and over TLS. */
 #include "tests/tap.h"
 #include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_h2.h"
-#include "wire/http_client/http_client_test_peer.h"
+#include "wire/http_client/http_client_test_front.h"
 
 /* --- the fixture --- */
 
 struct fixture {
     struct h2_server server;
+    struct front front;
     struct http_client *client;
 };
 
-static void fixture_open(struct fixture *f, struct task *t)
+static bool over_tls;
+
+static void fixture_open_with(struct fixture *f, struct task *t, struct http_client_options o)
 {
     h2_server_open(&f->server, task_loop(t));
-    f->client = http_client_new(task_loop(t), &(struct http_client_options){.plain_h2 = true});
+    o.plain_h2 = true;
+    if (over_tls) {
+        front_open(&f->front, task_loop(t), f->server.port, "h2");
+        o.ca_file = f->front.ca_file;
+    }
+    f->client = http_client_new(task_loop(t), &o);
+}
+
+static void fixture_open(struct fixture *f, struct task *t)
+{
+    fixture_open_with(f, t, (struct http_client_options){.connect_ms = 0});
 }
 
 static void fixture_close(struct fixture *f, struct task *t)
 {
     is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
+    if (over_tls)
+        front_close(t, &f->front);
     h2_server_close(t, &f->server);
 }
 
@@ -42,7 +57,8 @@ static void with_fixture(struct task *t, void *arg)
 static int call_with(struct fixture *f, struct task *t, const char *path, struct http_call c,
                      struct http_response *r)
 {
-    c.url = arena_printf(task_arena(t), "http://127.0.0.1:%d%s", f->server.port, path);
+    c.url = arena_printf(task_arena(t), "%s://127.0.0.1:%d%s", over_tls ? "https" : "http",
+                         over_tls ? f->front.port : f->server.port, path);
     return http_call(t, f->client, &c, r);
 }
 
@@ -178,9 +194,7 @@ static void test_crowded(struct task *t, void *arg)
 {
     (void)arg;
     struct many m = {.path = "/slow", .f.server.streams_max = 2};
-    h2_server_open(&m.f.server, task_loop(t));
-    m.f.client = http_client_new(
-        task_loop(t), &(struct http_client_options){.plain_h2 = true, .h2_connections_max = 2});
+    fixture_open_with(&m.f, t, (struct http_client_options){.h2_connections_max = 2});
     crowd(t, 20, one_of_many, &m);
     is_int((int64_t)m.good, 20, "20 calls where four find room");
     is_int((int64_t)m.f.server.busiest, 4, "take turns");
@@ -454,7 +468,7 @@ static void test_idle(struct task *t, struct fixture *f)
     is_int((int64_t)f->server.accepted, 2, "the second");
 }
 
-int main(void)
+static void run_all(void)
 {
     RUN(test_replies, true);
     tap_task(test_windows, NULL, true);
@@ -471,8 +485,17 @@ int main(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
-    tap_task(test_h1, NULL, true);
-    tap_task(test_no_server, NULL, true);
+    if (!over_tls) {
+        tap_task(test_h1, NULL, true);
+        tap_task(test_no_server, NULL, true);
+    }
     RUN(test_idle, false);
+}
+
+int main(void)
+{
+    run_all();
+    over_tls = true;
+    run_all();
     return tap_done();
 }
