@@ -53,8 +53,9 @@ struct http_call {
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
     /* Instead of body: makes it just before it is sent, valid until the task waits again, so that
-     * calls waiting for their replies hold no bodies. Called again if the request is sent again.
-     * Other than 0 ends the call with that error. */
+     * calls waiting for their replies hold no bodies. Called when the connection is ready, TLS and
+     * all, and again if the request is sent again. Other than 0 ends the call with that error; the
+     * connection is kept. */
     int (*body_fn)(struct task *t, void *arg, struct str *out);
     /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
      * caller's: must not wait. Other than 0 ends the call with that error. */

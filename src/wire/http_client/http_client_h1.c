@@ -270,11 +270,13 @@ static int exchange(struct task *t, struct h1_call *x, struct httpc_conn *k)
     int err = call->body_fn ? call->body_fn(t, call->arg, &x->sent_body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
-    if (!err) {
-        begin_reply(t, x);
-        write_request(x, k->tls != NULL);
-        err = talk(t, x, k);
+    if (err) { /* nothing was sent */
+        httpc_conn_keep(k);
+        return err;
     }
+    begin_reply(t, x);
+    write_request(x, k->tls != NULL);
+    err = talk(t, x, k);
     if (!err && all_sent(x) && !x->reply.close)
         httpc_conn_keep(k);
     else

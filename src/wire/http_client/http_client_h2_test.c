@@ -160,6 +160,31 @@ static void test_limits(struct task *t, struct fixture *f)
     is_int((int64_t)f->server.busy, 0, "and nothing is left on it");
 }
 
+/* --- when the body is made --- */
+
+static int note_time(struct task *t, void *arg, struct str *out)
+{
+    *(int64_t *)arg = loop_now_ms(task_loop(t));
+    *out = STR("x");
+    return 0;
+}
+
+/* Permits to send are asked for there: not before the connection is ready. */
+static void test_body_time(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct http_response r;
+    int64_t made_ms = 0, start_ms = loop_now_ms(task_loop(t));
+    fixture_open(&f, t);
+    f.front.delay_ms = 4600;
+    struct http_call c = {.body_fn = note_time, .arg = &made_ms};
+    is_int(call_with(&f, t, "/echo", c, &r), 0, "a handshake of 4.6 s");
+    ok(made_ms - start_ms >= 4600, "the body is made after it: %lld ms",
+       (long long)(made_ms - start_ms));
+    fixture_close(&f, t);
+}
+
 /* --- many --- */
 
 struct many {
@@ -485,6 +510,8 @@ static void run_all(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
+    if (over_tls)
+        tap_task(test_body_time, NULL, false);
     if (!over_tls) {
         tap_task(test_h1, NULL, true);
         tap_task(test_no_server, NULL, true);
