@@ -13,9 +13,12 @@
  *     repeat may cost money, and only the caller can decide;
  *   - but a request of any method that the server has surely not handled is sent again on HTTP/2, a
  *     few times: it was refused (REFUSED_STREAM), left out (GOAWAY), or had not left this machine;
- *   - an HTTP/2 connection on which two calls in a row time out in silence is closed: its other
- *     calls end as on a lost connection. After a connection that brought no reply the next one to
- *     that host waits: exponential backoff, 50 ms to 5 s, until a reply;
+ *   - an HTTP/2 connection that is silent while calls are under way, for ping_ms and after a PING
+ *     for ping_wait_ms more, is closed, and so is one on which two calls in a row time out in
+ *     silence: its other calls end as on a lost connection. After a connection that brought no
+ *     reply, or ended with ENHANCE_YOUR_CALM, the next one to that host waits: exponential backoff,
+ *     100 ms to 5 s, until a reply. For 200 ms after a connection could not be made, calls that
+ *     need one fail with the same error;
  *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */
@@ -33,6 +36,9 @@ struct http_client_options {
     size_t h1_connections_max; /* per host, HTTP/1.1; 0: 12000 */
     int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
     size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
+    int64_t ping_ms;           /* HTTP/2, silent for so long: a PING; 0: 10000 */
+    int64_t ping_wait_ms;      /* and for so much longer: it is closed; 0: 5000 */
+    int64_t idle_ms;           /* unused for so long is closed; 0: 30000, most servers wait 60 s */
     const char *ca_file;       /* NULL: the system's */
     /* For servers that ask for a certificate; see tls.h. NULL: none. */
     const char *cert_file, *key_file;

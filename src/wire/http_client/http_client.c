@@ -10,6 +10,9 @@
 #define H1_CONNECTIONS_MAX 12000
 #define CONNECT_MS         5000
 #define REPLY_BYTES_MAX    (16 << 20)
+#define PING_MS            10000
+#define PING_WAIT_MS       5000
+#define IDLE_MS            30000
 
 /* --- metrics --- */
 
@@ -57,7 +60,7 @@ static void sweep(void *arg)
         some_left = some_left || !list_empty(&h->idle) || h->h2_count > 0;
     }
     if (some_left)
-        timer_set(&c->sweep, loop_now_ms(c->loop) + IDLE_MS / 4);
+        timer_set(&c->sweep, loop_now_ms(c->loop) + c->options.idle_ms / 4);
 }
 
 static struct http_client_options with_defaults(const struct http_client_options *given)
@@ -71,6 +74,12 @@ static struct http_client_options with_defaults(const struct http_client_options
         o.connect_ms = CONNECT_MS;
     if (!o.reply_bytes_max)
         o.reply_bytes_max = REPLY_BYTES_MAX;
+    if (!o.ping_ms)
+        o.ping_ms = PING_MS;
+    if (!o.ping_wait_ms)
+        o.ping_wait_ms = PING_WAIT_MS;
+    if (!o.idle_ms)
+        o.idle_ms = IDLE_MS;
     return o;
 }
 

@@ -47,6 +47,10 @@ static void take_place(struct httpc_h2 *k)
     k->places_used++;
     if (!has_room(k))
         find_place_in_list(k);
+    if (k->health.pos == 0) {
+        k->quiet_since_ms = loop_now_ms(k->wire.loop);
+        timer_set(&k->health, k->quiet_since_ms + k->host->client->options.ping_ms);
+    }
 }
 
 static void give_place_back(struct httpc_h2 *k)
@@ -59,9 +63,11 @@ static void give_place_back(struct httpc_h2 *k)
     waitq_wake_one(&k->host->h2_room);
     if (k->places_used > 0)
         return;
+    timer_clear(&k->health);
+    k->pinged = false;
     k->idle_since_ms = loop_now_ms(c->loop);
     if (c->sweep.pos == 0)
-        timer_set(&c->sweep, k->idle_since_ms + IDLE_MS);
+        timer_set(&c->sweep, k->idle_since_ms + c->options.idle_ms);
 }
 
 void httpc_h2_leave(struct httpc_h2_call *x)
@@ -84,14 +90,49 @@ void httpc_h2_leave(struct httpc_h2_call *x)
     http2_link_pack(&k->wire);
 }
 
+/* --- silence --- */
+
+static void give_up(struct httpc_h2 *k, const char *why)
+{
+    k->leaving = true;
+    find_place_in_list(k);
+    http2_link_end(&k->wire, why);
+}
+
 void httpc_h2_timeout(struct httpc_h2_call *x)
 {
     struct httpc_h2 *k = x->conn;
-    if (!httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+    if (httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+        give_up(k, "no reply in time, twice in a row");
+}
+
+/* A slow server still answers a PING; a connection that leads nowhere does not. */
+static void check_health(void *arg)
+{
+    struct httpc_h2 *k = arg;
+    const struct http_client_options *o = &k->host->client->options;
+    int64_t now_ms = loop_now_ms(k->wire.loop);
+    int64_t next_ms = k->quiet_since_ms + o->ping_ms;
+    if (k->wire.why)
         return;
-    k->leaving = true;
-    find_place_in_list(k);
-    http2_link_end(&k->wire, "no reply in time, twice in a row");
+    if (k->pinged) {
+        give_up(k, "no answer to a PING");
+        return;
+    }
+    if (next_ms <= now_ms) {
+        k->pinged = true;
+        nghttp2_submit_ping(k->wire.session, NGHTTP2_FLAG_NONE, NULL);
+        http2_link_pack(&k->wire);
+        next_ms = now_ms + o->ping_wait_ms;
+    }
+    timer_set(&k->health, next_ms);
+}
+
+/* Any frame shows that the connection works. */
+static void heard(struct httpc_h2 *k)
+{
+    k->quiet_since_ms = loop_now_ms(k->wire.loop);
+    k->pinged = false;
 }
 
 /* --- callbacks of the session --- */
@@ -101,12 +142,15 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
 {
     (void)s;
     struct httpc_h2 *k = conn;
+    if (k->wire.loop) /* else these are the first settings */
+        heard(k);
     if (f->type != NGHTTP2_HEADERS && f->type != NGHTTP2_DATA)
         return 0;
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
     k->host->h2_spoken = true;
-    httpc_host_replied(k->host);
+    if (!k->calmed)
+        httpc_host_replied(k->host);
     return 0;
 }
 
@@ -146,6 +190,9 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
     } else if (f->hd.type == NGHTTP2_GOAWAY) {
         k->leaving = true;
         fruitless(k);
+        k->calmed = f->goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM;
+        if (k->calmed)
+            httpc_host_back_off(k->host);
     } else {
         return httpc_h2_on_frame(s, f);
     }
@@ -159,6 +206,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
 static void conn_free(struct httpc_h2 *k)
 {
     k->host->h2_count--;
+    timer_clear(&k->health);
     list_del(&k->link);
     http2_link_release(&k->wire);
     free(k);
@@ -185,7 +233,8 @@ void httpc_h2_sweep(struct httpc_host *h)
     int64_t now_ms = loop_now_ms(h->client->loop);
     list_each_safe (it, &h->h2) {
         struct httpc_h2 *k = list_entry(it, struct httpc_h2, link);
-        if (k->leaving || k->places_used > 0 || now_ms - k->idle_since_ms < IDLE_MS)
+        if (k->leaving || k->places_used > 0 ||
+            now_ms - k->idle_since_ms < h->client->options.idle_ms)
             continue;
         k->leaving = true;
         find_place_in_list(k);
@@ -324,6 +373,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     list_init(&k->link);
     list_init(&k->calls);
     k->idle_since_ms = k->silence.heard_ms = loop_now_ms(h->client->loop);
+    timer_init(&k->health, h->client->loop, check_health, k);
     nghttp2_session *s = new_session(k);
     err = greet(t, raw, k, s);
     if (err) {

@@ -448,6 +448,98 @@ static void test_goaway_at_once(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* A server that answers, and wants fewer connections. */
+static void test_calm(struct task *t, struct fixture *f)
+{
+    struct http_response r;
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    int good = 0;
+    while (loop_now_ms(task_loop(t)) - start_ms < 3000)
+        good += post(f, t, "/calm", STR("x"), &r) == 0;
+    ok(good >= 4 && f->server.accepted <= 15, "ENHANCE_YOUR_CALM: %zu connections in 3 s, %d calls",
+       f->server.accepted, good);
+}
+
+/* A certificate that is never accepted: calls fail at once, but connect seldom. */
+static void test_connects_after_failures(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct front other;
+    struct http_response r;
+    front_open(&other, task_loop(t), 1, NULL);
+    fixture_open(&f, t);
+    http_client_free(f.client);
+    f.client =
+        http_client_new(task_loop(t), &(struct http_client_options){.ca_file = other.ca_file});
+    int refused = 0;
+    for (int i = 0; i < 200; i++) {
+        refused += post(&f, t, "/ok", STR("x"), &r) == ERR_UNAVAILABLE &&
+                   strstr(task_error(t), ": TLS: its certificate");
+        check(task_sleep(t, 10) == 0);
+    }
+    is_int(refused, 200, "200 calls in two seconds say why");
+    ok(f.front.accepted >= 5 && f.front.accepted <= 11, "%zu have connected", f.front.accepted);
+    front_close(t, &other);
+    fixture_close(&f, t);
+}
+
+/* --- silence --- */
+
+#define PING_MS      1000
+#define PING_WAIT_MS 500
+
+static const struct http_client_options quick = {.ping_ms = PING_MS, .ping_wait_ms = PING_WAIT_MS};
+
+/* A slow server answers a PING: its calls go on. */
+static void test_ping_answered(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    fixture_open_with(&f, t, quick);
+    is_int(post_within(&f, t, "/stall", 10 * PING_MS), ERR_TIMEOUT, "a call that takes long");
+    is_int(post_within(&f, t, "/ok", 1000), 0, "another");
+    is_int((int64_t)f.server.accepted, 1, "over the same connection");
+    fixture_close(&f, t);
+}
+
+/* A connection that leads nowhere: closed after a PING, and the next call has another. */
+static void test_black_hole(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct http_response r;
+    fixture_open_with(&f, t, quick);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the connection stands");
+    check(task_sleep(t, 10 * PING_MS) == 0);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "and is not disturbed while it idles");
+    is_int((int64_t)f.server.accepted, 1, "for so long");
+    struct h2_server_conn *c = list_entry(f.server.conns.next, struct h2_server_conn, link);
+    poller_set(&c->wire.poller, 0); /* reads nothing from now on */
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    is_int(post(&f, t, "/ok", STR("x"), &r), ERR_UNCERTAIN, "a call into a black hole");
+    int64_t ms = loop_now_ms(task_loop(t)) - start_ms;
+    ok(ms >= PING_MS + PING_WAIT_MS && ms < PING_MS + PING_WAIT_MS + 100, "is given up: %lld ms",
+       (long long)ms);
+    poller_set(&c->wire.poller, 0);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the next call");
+    is_int((int64_t)f.server.accepted, 2, "has a new connection");
+    fixture_close(&f, t);
+}
+
+/* With the times that a node has. */
+static void test_black_hole_defaults(struct task *t, struct fixture *f)
+{
+    struct http_response r;
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "the connection stands");
+    struct h2_server_conn *c = list_entry(f->server.conns.next, struct h2_server_conn, link);
+    poller_set(&c->wire.poller, 0);
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    is_int(get(f, t, "/ok", &r), 0, "a GET into a black hole is answered over another connection");
+    int64_t ms = loop_now_ms(task_loop(t)) - start_ms;
+    ok(ms >= 10000 && ms <= 16000, "within 16 s: %lld ms", (long long)ms);
+}
+
 /* --- HTTP/1.1, no server, idle --- */
 
 static void test_h1(struct task *t, void *arg)
@@ -510,8 +602,14 @@ static void run_all(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
-    if (over_tls)
+    RUN(test_calm, false);
+    tap_task(test_ping_answered, NULL, false);
+    tap_task(test_black_hole, NULL, false);
+    RUN(test_black_hole_defaults, false);
+    if (over_tls) {
         tap_task(test_body_time, NULL, false);
+        tap_task(test_connects_after_failures, NULL, false);
+    }
     if (!over_tls) {
         tap_task(test_h1, NULL, true);
         tap_task(test_no_server, NULL, true);

@@ -2,7 +2,7 @@
 
 #include "wire/http_client/http_client_private.h"
 
-#define BACKOFF_MS_MIN 50
+#define BACKOFF_MS_MIN 100
 #define BACKOFF_MS_MAX 5000
 
 static struct httpc_host *host_new(struct http_client *c, bool tls, const char *name,

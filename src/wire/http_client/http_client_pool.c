@@ -5,11 +5,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "wire/http_client/http_client_private.h"
+
+#define UNREACHABLE_MS 200 /* at most five attempts a second */
 
 void httpc_conn_close(struct httpc_conn *k)
 {
@@ -122,6 +125,8 @@ static void prefer(struct net_addresses *known, const char *address)
 
 int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_conn **out)
 {
+    if (loop_now_ms(h->client->loop) < h->unreachable_until_ms)
+        return task_fail(t, ERR_UNAVAILABLE, "%s", h->unreachable);
     struct net_addresses to = h->names.found; /* a lookup may replace them during a wait */
     struct loop *l = h->client->loop;
     /* One more, because the loop's milliseconds are truncated. */
@@ -133,8 +138,11 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_
         if (!err)
             prefer(&h->names.found, to.text[i]);
     }
-    if (err == ERR_UNAVAILABLE)
+    if (err == ERR_UNAVAILABLE) {
         h->names.suspect = true;
+        h->unreachable_until_ms = loop_now_ms(l) + UNREACHABLE_MS;
+        snprintf(h->unreachable, sizeof h->unreachable, "%s", task_error(t));
+    }
     return err;
 }
 
@@ -159,12 +167,13 @@ void httpc_conn_keep(struct httpc_conn *k)
     k->watch.arg = k;
     list_push_front(&h->idle, &k->link);
     if (c->sweep.pos == 0)
-        timer_set(&c->sweep, loop_now_ms(c->loop) + IDLE_MS);
+        timer_set(&c->sweep, loop_now_ms(c->loop) + c->options.idle_ms);
 }
 
 static bool too_old(const struct httpc_conn *k)
 {
-    return loop_now_ms(k->host->client->loop) - k->idle_since_ms >= IDLE_MS;
+    const struct http_client *c = k->host->client;
+    return loop_now_ms(c->loop) - k->idle_since_ms >= c->options.idle_ms;
 }
 
 /* Neither closed nor with unasked input. The loop would notice both only when it polls again, and

@@ -30,7 +30,6 @@
 #include "wire/tls.h"
 
 #define HOSTS_MAX      256
-#define IDLE_MS        30000 /* idle for longer is closed; most servers keep them 60 s */
 #define URL_BYTES_MAX  8192
 #define URL_KEPT_BYTES 256   /* longer ones are split for every call */
 #define HEAD_BYTES_MAX 65536 /* of a reply */
@@ -72,6 +71,9 @@ struct httpc_host {
     struct httpc_names names;
     int64_t backoff_ms;    /* connections end without a reply; 0: the last one brought one */
     int64_t dial_after_ms; /* no new connection before this */
+
+    int64_t unreachable_until_ms; /* the last attempt to connect failed: no other before this */
+    char unreachable[400];        /* why */
 
     struct sem permits; /* of calls of HTTP/1.1 under way, one to a connection */
     struct list idle;   /* their connections, last used first */
@@ -195,8 +197,12 @@ struct httpc_h2 {
     size_t places;      /* the smaller of the server's limit and HTTP2_STREAMS_MAX */
     bool greeted;       /* its settings have come */
     bool leaving;       /* it takes no new calls */
+    bool calmed;        /* the server said ENHANCE_YOUR_CALM: its replies end no backoff */
     bool replied;       /* at least once, or counted as fruitless */
     struct httpc_silence silence;
+    struct timer health;    /* set while calls are under way */
+    int64_t quiet_since_ms; /* no frame has come since, or no call was under way before */
+    bool pinged;            /* since then */
     int64_t idle_since_ms;
 };
 
