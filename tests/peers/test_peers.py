@@ -106,8 +106,9 @@ NODE = """const fs = require('fs');
 const [, , kind, port, pem, key] = process.argv;
 const files = {cert: fs.readFileSync(pem), key: fs.readFileSync(key)};
 const answer = (q, r) => { q.resume(); q.on('end', () => r.end('REPLY')); };
-const s = kind === 'http2' ? require('http2').createSecureServer({...files, allowHTTP1: true}, answer)
-                           : require('https').createServer(files, answer);
+const s = kind === 'http2'
+    ? require('http2').createSecureServer({...files, allowHTTP1: true}, answer)
+    : require('https').createServer(files, answer);
 s.listen(Number(port), '127.0.0.1');
 """.replace("REPLY", REPLY)
 
@@ -157,13 +158,13 @@ def _():
     # Name of the host; the certificate; what the error says, None: it is right.
     cases = [
         ("localhost", leaf(root, "right"), None),
-        ("a.localhost", leaf(root, "wildcard", names="DNS:*.localhost"), None),
+        ("b.a.localhost", leaf(root, "wildcard", names="DNS:*.a.localhost"), None),
         ("127.0.0.1", leaf(root, "address", names="IP:127.0.0.1"), None),
         ("localhost", leaf(middle, "chain", chain=[middle]), None),
         ("localhost", leaf(root, "expired", last="20210101000000Z"), "expired"),
         ("localhost", leaf(root, "early", first="20390101000000Z"), "not valid"),
         ("localhost", leaf(root, "elsewhere", names="DNS:elsewhere.example"), "elsewhere.example"),
-        ("b.a.localhost", leaf(root, "deep", names="DNS:*.localhost"), "*.localhost"),
+        ("c.b.a.localhost", leaf(root, "deep", names="DNS:*.a.localhost"), "*.a.localhost"),
         ("127.0.0.1", leaf(root, "named"), "127.0.0.1"),
         ("localhost", leaf(other, "stranger", names=both), "other"),
         ("localhost", leaf(middle, "short", names=both), "middle"),

@@ -256,9 +256,12 @@ static bool may_repeat(const struct httpc_h2_call *x)
                                         httpc_method_repeatable(x->ask->call->method)));
 }
 
+/* Tries count while no call to the host is answered: a server that ends each connection after some
+ * calls refuses the others again and again, and all are answered in the end. */
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
 {
     for (int tries = 1;; tries++) {
+        uint64_t replies = ask->host->h2_replies;
         struct httpc_h2_call x = {.ask = ask, .task = t, .ahead = UINT64_MAX};
         list_init(&x.link);
         http_reply_head_init(&x.head);
@@ -267,6 +270,8 @@ int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *o
         if (err || !x.conn)
             return err;
         err = attempt(t, &x);
+        if (replies != ask->host->h2_replies)
+            tries = 0;
         if (err && tries < TRIES_MAX && may_repeat(&x))
             continue;
         *answered = !err;

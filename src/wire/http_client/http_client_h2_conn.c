@@ -149,6 +149,7 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
     k->host->h2_spoken = true;
+    k->host->h2_replies++;
     if (!k->calmed)
         httpc_host_replied(k->host);
     return 0;

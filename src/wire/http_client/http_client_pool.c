@@ -68,11 +68,16 @@ static int no_connection(struct task *t, const struct httpc_host *h, const char 
     return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", h->origin, why);
 }
 
-/* *step: what was not done in time, if that is the error. */
+/* One address. */
+struct opening {
+    const char *step; /* what was not done in time, if that is the error */
+    bool reached;     /* a server was there, and TLS has failed */
+};
+
 static int open_to(struct task *t, struct httpc_host *h, const char *address, bool h2,
-                   const char **step, struct httpc_conn **out)
+                   struct opening *o, struct httpc_conn **out)
 {
-    *step = "no answer in time";
+    o->step = "no answer in time";
     struct sockaddr_storage a;
     socklen_t n = make_address(address, h->port, &a);
     if (n == 0)
@@ -88,7 +93,8 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
     k->host = h;
     list_init(&k->link);
     set_options(k->watch.fd);
-    *step = "the TLS handshake was not done in time";
+    o->step = "the TLS handshake was not done in time";
+    o->reached = true;
     err = h->tls ? httpc_conn_secure(t, k, h2) : 0;
     if (err)
         httpc_conn_close(k);
@@ -99,14 +105,13 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
 
 /* The address's share of the time there is for all of them. */
 static int open_within(struct task *t, struct httpc_host *h, const char *address, bool h2,
-                       int64_t ms, struct httpc_conn **out)
+                       int64_t ms, struct opening *o, struct httpc_conn **out)
 {
-    const char *step;
     int64_t old = task_deadline(t, ms);
-    int err = open_to(t, h, address, h2, &step, out);
+    int err = open_to(t, h, address, h2, o, out);
     task_deadline_restore(t, old);
     if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
-        return no_connection(t, h, step);
+        return no_connection(t, h, o->step);
     return err;
 }
 
@@ -132,12 +137,19 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_
     /* One more, because the loop's milliseconds are truncated. */
     int64_t until_ms = loop_now_ms(l) + h->client->options.connect_ms + 1;
     int err = ERR_UNAVAILABLE;
+    const char *why =
+        NULL; /* TLS has failed with one address: says more than that none is at others */
     for (size_t i = 0; i < to.count && err == ERR_UNAVAILABLE; i++) {
         int64_t left_ms = until_ms - loop_now_ms(l);
-        err = open_within(t, h, to.text[i], h2, left_ms / (int64_t)(to.count - i), out);
+        struct opening o = {.reached = false};
+        err = open_within(t, h, to.text[i], h2, left_ms / (int64_t)(to.count - i), &o, out);
         if (!err)
             prefer(&h->names.found, to.text[i]);
+        else if (o.reached && !why)
+            why = arena_strdup(task_arena(t), task_error(t));
     }
+    if (err == ERR_UNAVAILABLE && why)
+        (void)task_fail(t, err, "%s", why);
     if (err == ERR_UNAVAILABLE) {
         h->names.suspect = true;
         h->unreachable_until_ms = loop_now_ms(l) + UNREACHABLE_MS;

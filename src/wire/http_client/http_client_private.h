@@ -38,7 +38,7 @@
 #define H2_FIELDS_OURS 7     /* of them */
 #define KEEPALIVE_S    20
 #define DEAD_PEER_MS   30000 /* unacknowledged for so long: the connection is lost */
-#define TRIES_MAX      4     /* of a call that servers refuse before they handle it */
+#define TRIES_MAX      4     /* of a call that servers refuse before they handle it, in a row */
 
 /* Whether a connection shared by HTTP/2 calls still brings replies. A time-out counts when no byte
  * of any reply came for at least half of the call's wait: one slow call among answered ones proves
@@ -86,6 +86,7 @@ struct httpc_host {
     size_t h2_failures;   /* to open one */
     char h2_problem[160]; /* of the last failure */
     size_t h2_fruitless;  /* connections that ended without a reply */
+    uint64_t h2_replies;  /* frames of replies */
     int64_t h1_until_ms;  /* it speaks HTTP/1.1: HTTP/2 is not tried before this */
 };
 
