@@ -149,6 +149,19 @@ def _():
         equal(got["answered"], 20, "openssl s_server: every call", got)
 
 
+@test("a hundred thousand calls")
+def _():
+    """Sanitizers would end the program if it used memory wrongly, or left some behind."""
+    d = folder()
+    root = Authority(d, "root")
+    files = leaf(root, "good")
+    for version, how in (("h2", {"requests": 5000}), ("h1", {"h2": False, "requests": 100})):
+        port = free_port()
+        with nginx(port, files, **how):
+            got = calls("POST", f"https://localhost:{port}/v1", root.pem, 50000, 100)
+            equal((got["answered"], got[version]), (50000, 50000), f"{version}: every call", got)
+
+
 @test("certificates")
 def _():
     d = folder()
