@@ -198,7 +198,9 @@ struct httpc_h2 {
     bool greeted;       /* its settings have come */
     bool leaving;       /* it takes no new calls */
     bool calmed;        /* the server said ENHANCE_YOUR_CALM: its replies end no backoff */
-    bool replied;       /* at least once, or counted as fruitless */
+    bool replied;       /* at least once */
+    bool fruitless;     /* it takes no more calls, and never replied: counted as such */
+    bool handles;       /* its GOAWAY says that it handles some of the calls */
     struct httpc_silence silence;
     struct timer health;    /* set while calls are under way */
     int64_t quiet_since_ms; /* no frame has come since, or no call was under way before */
@@ -222,6 +224,7 @@ struct httpc_h2_call {
     struct http_reply_body body;
     bool done;
     bool untouched; /* the server has surely not handled it: it may be sent again */
+    bool left_out;  /* the same, because a connection that handles others takes no more */
     int err;        /* once done */
 };
 
