@@ -256,12 +256,10 @@ static bool may_repeat(const struct httpc_h2_call *x)
                                         httpc_method_repeatable(x->ask->call->method)));
 }
 
-/* Tries count while no call to the host is answered: a server that ends each connection after some
- * calls refuses the others again and again, and all are answered in the end. */
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
 {
-    for (int tries = 1;; tries++) {
-        uint64_t replies = ask->host->h2_replies;
+    int tries = 0;
+    for (;;) {
         struct httpc_h2_call x = {.ask = ask, .task = t, .ahead = UINT64_MAX};
         list_init(&x.link);
         http_reply_head_init(&x.head);
@@ -270,8 +268,7 @@ int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *o
         if (err || !x.conn)
             return err;
         err = attempt(t, &x);
-        if (replies != ask->host->h2_replies)
-            tries = 0;
+        tries += !x.left_out; /* servers end connections after so many calls: that is progress */
         if (err && tries < TRIES_MAX && may_repeat(&x))
             continue;
         *answered = !err;

@@ -149,7 +149,6 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
     k->host->h2_spoken = true;
-    k->host->h2_replies++;
     if (!k->calmed)
         httpc_host_replied(k->host);
     return 0;
@@ -165,6 +164,7 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
     list_del(&x->link);
     x->conn = NULL;
     x->untouched = !x->done && code == NGHTTP2_REFUSED_STREAM;
+    x->left_out = x->untouched && k->leaving && (k->replied || k->handles);
     httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN,
                     x->untouched ? "the server refuses the call" : HTTPC_LOST);
     return 0;
@@ -173,9 +173,9 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
 /* A connection that takes no more calls and has brought no reply delays the next one. */
 static void fruitless(struct httpc_h2 *k)
 {
-    if (k->replied)
+    if (k->replied || k->fruitless)
         return;
-    k->replied = true;
+    k->fruitless = true;
     k->host->h2_fruitless++;
     httpc_host_back_off(k->host);
 }
@@ -190,7 +190,9 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
         k->greeted = true;
     } else if (f->hd.type == NGHTTP2_GOAWAY) {
         k->leaving = true;
-        fruitless(k);
+        k->handles = f->goaway.last_stream_id > 0;
+        if (!k->handles)
+            fruitless(k);
         k->calmed = f->goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM;
         if (k->calmed)
             httpc_host_back_off(k->host);
@@ -223,6 +225,7 @@ static void on_end(void *arg)
         list_del(&x->link);
         x->conn = NULL;
         x->untouched = !x->done && (x->stream == 0 || k->wire.sent <= x->sent_at);
+        x->left_out = x->untouched && (k->replied || k->handles);
         httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN, HTTPC_LOST);
     }
     conn_free(k);

@@ -251,6 +251,20 @@ static void test_leaving(struct task *t, struct fixture *f)
     is_int((int64_t)f->server.requests, 4, "and nothing is sent twice that was handled");
 }
 
+/* As servers do after so many requests: what a connection leaves out is for the next one, however
+ * often. */
+static void test_leaving_always(struct task *t, void *arg)
+{
+    (void)arg;
+    struct many m = {.path = "/ok", .f.server.single = true};
+    fixture_open(&m.f, t);
+    crowd(t, 20, one_of_many, &m);
+    is_int((int64_t)m.good, 20, "20 calls, one to a connection");
+    is_int((int64_t)m.f.server.accepted, 20, "over 20 connections");
+    is_int((int64_t)m.f.server.requests, 20, "each was handled once");
+    fixture_close(&m.f, t);
+}
+
 static void test_lost(struct task *t, struct fixture *f)
 {
     struct http_response r;
@@ -594,6 +608,7 @@ static void run_all(void)
     tap_task(test_crowded, NULL, false);
     RUN(test_refused, true);
     RUN(test_leaving, true);
+    tap_task(test_leaving_always, NULL, true);
     RUN(test_lost, true);
     RUN(test_given_up, true);
     tap_task(test_not_begun, NULL, true);

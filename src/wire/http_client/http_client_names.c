@@ -86,6 +86,8 @@ static void run(struct task *t, void *arg)
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (k->host)
         learn(&k->host->names, err ? NULL : &found, task_error(t), now_ms);
+    if (k->host && !err)
+        k->host->unreachable_until_ms = 0;
     timer_set(&k->reaper, now_ms);
 }
 

@@ -38,7 +38,7 @@
 #define H2_FIELDS_OURS 7     /* of them */
 #define KEEPALIVE_S    20
 #define DEAD_PEER_MS   30000 /* unacknowledged for so long: the connection is lost */
-#define TRIES_MAX      4     /* of a call that servers refuse before they handle it, in a row */
+#define TRIES_MAX      4     /* of a call that servers refuse before they handle it */
 
 /* Whether a connection shared by HTTP/2 calls still brings replies. A time-out counts when no byte
  * of any reply came for at least half of the call's wait: one slow call among answered ones proves
@@ -86,7 +86,6 @@ struct httpc_host {
     size_t h2_failures;   /* to open one */
     char h2_problem[160]; /* of the last failure */
     size_t h2_fruitless;  /* connections that ended without a reply */
-    uint64_t h2_replies;  /* frames of replies */
     int64_t h1_until_ms;  /* it speaks HTTP/1.1: HTTP/2 is not tried before this */
 };
 
@@ -199,7 +198,9 @@ struct httpc_h2 {
     bool greeted;       /* its settings have come */
     bool leaving;       /* it takes no new calls */
     bool calmed;        /* the server said ENHANCE_YOUR_CALM: its replies end no backoff */
-    bool replied;       /* at least once, or counted as fruitless */
+    bool replied;       /* at least once */
+    bool fruitless;     /* it takes no more calls, and never replied: counted as such */
+    bool handles;       /* its GOAWAY says that it handles some of the calls */
     struct httpc_silence silence;
     struct timer health;    /* set while calls are under way */
     int64_t quiet_since_ms; /* no frame has come since, or no call was under way before */
@@ -223,6 +224,7 @@ struct httpc_h2_call {
     struct http_reply_body body;
     bool done;
     bool untouched; /* the server has surely not handled it: it may be sent again */
+    bool left_out;  /* the same, because a connection that handles others takes no more */
     int err;        /* once done */
 };
 

@@ -67,9 +67,14 @@ static void answer(struct stream *x)
     struct h2_server *v = x->conn->server;
     nghttp2_session *s = x->conn->wire.session;
     static char big[300000];
+    if (x->conn->left)
+        return; /* came before the GOAWAY could leave, which excludes it */
     v->requests++;
     if (v->swallows)
         return;
+    if (v->single)
+        nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, x->id, NGHTTP2_NO_ERROR, NULL, 0);
+    x->conn->left = v->single;
     if (is(x, "/ok")) {
         timer_set(&x->timer, 0);
     } else if (is(x, "/slow")) {
