@@ -4,8 +4,8 @@
 # mariadb-server-core hold the server programs without installing a system service; what sets up a
 # new MariaDB needs my_print_defaults of mariadb-client-core.
 PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev libmariadb-dev"
-PACKAGES_BUILD="$PACKAGES_BUILD libcurl4-openssl-dev libnghttp2-dev libzstd-dev libcrypt-dev"
-PACKAGES_BUILD="$PACKAGES_BUILD libunistring-dev zlib1g-dev"
+PACKAGES_BUILD="$PACKAGES_BUILD libssl-dev libnghttp2-dev libzstd-dev"
+PACKAGES_BUILD="$PACKAGES_BUILD libcrypt-dev libunistring-dev zlib1g-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
 # The pages are built by Node, 18 as Debian has it or later.
 PACKAGES_WEB="nodejs npm"

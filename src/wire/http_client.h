@@ -1,9 +1,9 @@
 /* http_client.h -- calls to other servers.
  *
- * One client per node, many calls at once. Over TLS, on libcurl, it verifies the
- * peer and speaks HTTP/2 where offered, many calls on few connections. Over plain
- * HTTP it keeps connections alive, one call each at a time, or speaks HTTP/2 where option
- * plain_h2 is set and the server does. The task's deadline and cancellation end a call at once.
+ * One client per node, many calls at once, to http:// and https:// alike. Where the server speaks
+ * HTTP/2, many calls share few connections; else connections of HTTP/1.1 are kept alive, one call
+ * each at a time. Over TLS (tls.h) the peer is verified, and the server chooses the protocol; over
+ * plain HTTP see option plain_h2. The task's deadline and cancellation end a call at once.
  *
  * Always true:
  *   - a call is at most one request on the wire if its method may not be repeated
@@ -11,9 +11,14 @@
  *     connection turns out to be dead, the request is sent again on a fresh one, also if the
  *     server has read it and died over it. Other methods end with ERR_UNCERTAIN instead: a
  *     repeat may cost money, and only the caller can decide;
- *   - an HTTP/2 connection on which two calls in a row time out in silence is closed: its other
- *     calls end as on a lost connection. After a connection that brought no reply the next one to
- *     that host waits: exponential backoff, 50 ms to 5 s, until a reply;
+ *   - but a request of any method that the server has surely not handled is sent again on HTTP/2, a
+ *     few times: it was refused (REFUSED_STREAM), left out (GOAWAY), or had not left this machine;
+ *   - an HTTP/2 connection that is silent while calls are under way, for ping_ms and after a PING
+ *     for ping_wait_ms more, is closed, and so is one on which two calls in a row time out in
+ *     silence: its other calls end as on a lost connection. After a connection that brought no
+ *     reply, or ended with ENHANCE_YOUR_CALM, the next one to that host waits: exponential backoff,
+ *     100 ms to 5 s, until a reply. For 200 ms after a connection could not be made, calls that
+ *     need one fail with the same error;
  *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */
@@ -31,7 +36,12 @@ struct http_client_options {
     size_t h1_connections_max; /* per host, HTTP/1.1; 0: 12000 */
     int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
     size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
+    int64_t ping_ms;           /* HTTP/2, silent for so long: a PING; 0: 10000 */
+    int64_t ping_wait_ms;      /* and for so much longer: it is closed; 0: 5000 */
+    int64_t idle_ms;           /* unused for so long is closed; 0: 30000, most servers wait 60 s */
     const char *ca_file;       /* NULL: the system's */
+    /* For servers that ask for a certificate; see tls.h. NULL: none. */
+    const char *cert_file, *key_file;
     /* Tries HTTP/2 with prior knowledge on http:// servers: the first connection begins with the
      * preface, which is no request; a server that answers anything but settings gets HTTP/1.1. */
     bool plain_h2;
@@ -49,8 +59,9 @@ struct http_call {
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
     /* Instead of body: makes it just before it is sent, valid until the task waits again, so that
-     * calls waiting for their replies hold no bodies. Called again if the request is sent again.
-     * Other than 0 ends the call with that error. */
+     * calls waiting for their replies hold no bodies. Called when the connection is ready, TLS and
+     * all, and again if the request is sent again. Other than 0 ends the call with that error; the
+     * connection is kept. */
     int (*body_fn)(struct task *t, void *arg, struct str *out);
     /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
      * caller's: must not wait. Other than 0 ends the call with that error. */
@@ -69,10 +80,9 @@ struct http_response {
 };
 
 /* 0 for every reply, whatever its status. The message names the host, never credentials.
- * ERR_UNAVAILABLE: surely nothing was sent: no address, no connection, a refused certificate.
- * ERR_UNCERTAIN: cut after sending began; the server may have done it. This includes HTTP/2
- *   streams that the server reset or refused, because libcurl does not tell which. A server that
- *   takes fewer than 100 calls per connection refuses some of the first on a new connection.
+ * ERR_UNAVAILABLE: surely not handled: no address, no connection, a refused certificate, or the
+ *   server refused the request each time.
+ * ERR_UNCERTAIN: cut after sending began, or reset by the server; it may have been done.
  * ERR_PROTO: the reply was not HTTP. ERR_LIMIT: it was too long. Both: it may have been done.
  * ERR_INVALID: url, method or headers; nothing was sent. ERR_BUSY: calls to too many hosts at once;
  *   nothing was sent.

@@ -120,6 +120,9 @@ struct asking {
     int keys_refused;
     uint64_t successes; /* of the service, when the last attempt but one had failed */
     struct ai_hand *hand;
+    const struct permit *permit;
+    bool sent; /* with it, once at least */
+    bool late; /* it had expired when the connection was ready */
 };
 
 /* Ends the permit with the tokens that were used, and counts them. */
@@ -282,12 +285,20 @@ static int write_page(struct task *t, struct asking *q)
     return err;
 }
 
+/* The request is about to be sent: connecting may have taken longer than the permit is valid. */
 static int make_body(struct task *t, void *arg, struct str *out)
 {
     struct asking *q = arg;
     int err = write_page(t, q);
+    if (err)
+        return err;
     *out = buf_str(&q->ai->page);
-    return err;
+    bool valid = permit_valid(q->permit, task_loop(t));
+    if (!valid && q->sent)
+        return task_fail(t, ERR_UNAVAILABLE, "it refuses the call");
+    q->late = !valid;
+    q->sent = true;
+    return valid ? 0 : task_fail(t, ERR_BUSY, "the permit has expired");
 }
 
 int ai_call(struct task *t, const struct ai *ai, struct str api_key,
@@ -339,17 +350,36 @@ static int take_permit(struct task *t, struct asking *q, struct permit *p)
     }
 }
 
+/* A call with a permit that is valid when it is sent. Returns as http_call; *taken: there is a
+ * permit, which must be settled. */
+static int call_in_time(struct task *t, struct asking *q, struct permit *p, bool *taken,
+                        struct http_response *r)
+{
+    for (;;) {
+        *taken = q->late = q->sent = false;
+        int err = write_page(t, q);
+        if (!err)
+            err = take_permit(t, q, p);
+        if (err)
+            return err;
+        *taken = q->hand->busy = true;
+        q->permit = p;
+        err = call(t, q, p, r);
+        if (!q->late)
+            return err;
+        q->hand->busy = false;
+        permits_unused(t, q->ai->permits, p); /* the connection stays, and is ready next time */
+    }
+}
+
 static int attempt(struct task *t, struct asking *q, enum fate *fate)
 {
     struct permit p;
     struct http_response r;
-    int err = write_page(t, q);
-    if (!err)
-        err = take_permit(t, q, &p);
-    if (err)
+    bool taken;
+    int err = call_in_time(t, q, &p, &taken, &r);
+    if (!taken)
         return err;
-    q->hand->busy = true;
-    err = call(t, q, &p, &r);
     if (err)
         err = read_error(t, q, &p, err, fate);
     else

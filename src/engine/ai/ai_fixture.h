@@ -10,6 +10,7 @@
 struct permits {
     int64_t keys;       /* 1 to keys can be had, one after the other; refused ones are gone */
     const char *prefix; /* of the keys; NULL: "sk-secret-" */
+    int64_t valid_ms;   /* of permits; 0: for ever */
     int64_t next;
     int taken, settled, unused, cooled, refused, refused_status;
     int64_t tokens_reserved, tokens_used, cool_ms; /* the first of the last permit */
@@ -23,6 +24,8 @@ int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permi
     k->tokens_reserved = tokens;
     int64_t id = 1 + k->refused + k->next++ % (k->keys - k->refused);
     *out = (struct permit){.key_id = id, .tokens = tokens, .until_us = INT64_MAX};
+    if (k->valid_ms)
+        out->until_us = loop_now_us(task_loop(t)) + k->valid_ms * 1000;
     out->api_key =
         str_printf(task_arena(t), "%s%lld", k->prefix ? k->prefix : "sk-secret-", (long long)id);
     return 0;

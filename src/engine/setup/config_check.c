@@ -10,7 +10,7 @@
 
 #define CA_FILE_BYTES_MAX (64 * 1024 * 1024)
 
-/* libcurl reads a CA file at the first call, and would then fail every one of them. */
+/* A CA file is read at the first call: without this every one of them would fail. */
 static const char *ca_file_problem(struct arena *a, const char *path)
 {
     struct str text;

@@ -1,6 +1,6 @@
 #include "engine/setup/endpoint.h"
 
-#include "wire/http_client/http_plain_url.h"
+#include "wire/http_client/http_url.h"
 #include "wire/http_server/http_field.h"
 
 /* --- the address --- */
@@ -24,7 +24,7 @@ static struct str authority_of(struct str rest)
 
 const char *endpoint_url_problem(struct arena *a, const char *url)
 {
-    struct http_plain_url parts;
+    struct http_url parts;
     struct str rest = after_scheme(str_of(url));
     struct str authority = rest.p ? authority_of(rest) : STR("");
     if (authority.n == 0)
@@ -34,7 +34,7 @@ const char *endpoint_url_problem(struct arena *a, const char *url)
     if (memchr(rest.p, '#', rest.n))
         return "leave \"#\" and what follows it out: it would not be sent";
     /* Both schemes have the same form behind the colon. */
-    if (!http_plain_url_split(str_printf(a, "http://%.*s", STR_ARG(rest)), &parts))
+    if (!http_url_split(str_printf(a, "http://%.*s", STR_ARG(rest)), &parts))
         return "its host, port or path cannot be read";
     return NULL;
 }

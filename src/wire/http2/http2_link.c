@@ -8,9 +8,10 @@
 #include "base/check.h"
 #include "wire/http2/http2_memory.h"
 
-#define READ_BYTES 65536
-#define SEND_BYTES 65536  /* so many are sent before the turn ends, while in the CPU cache */
-#define KEPT_BYTES 262144 /* by an empty buffer */
+#define READ_BYTES          65536
+#define SEND_BYTES          65536  /* are sent before the turn ends, while in the CPU cache */
+#define KEPT_BYTES          262144 /* by an empty buffer */
+#define RECORDS_IN_ONE_TURN 64     /* of TLS, of 16 KB at most */
 
 /* One buffer for all links: no task waits while it is in use. */
 static char received[READ_BYTES];
@@ -33,12 +34,26 @@ static void end(struct http2_link *k)
 
 /* --- out --- */
 
+static ssize_t write_some(struct http2_link *k, struct str s)
+{
+    if (k->tls)
+        return tls_send(k->tls, s.p, s.n);
+    return send(k->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* TLS may have to write before it can read on. */
+static void watch_on(struct http2_link *k)
+{
+    bool writes = k->out.len > 0 || (k->tls && tls_wants(k->tls) == WATCH_WRITE);
+    if (!k->why)
+        poller_set(&k->poller, WATCH_READ | (writes ? WATCH_WRITE : 0));
+}
+
 /* Sends what the kernel takes; the poller calls again for the rest. */
 static void send_out(struct http2_link *k)
 {
     while (k->out.len > 0) {
-        struct str s = buf_str(&k->out);
-        ssize_t n = send(k->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = write_some(k, buf_str(&k->out));
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0 && errno != EINTR) {
@@ -52,8 +67,7 @@ static void send_out(struct http2_link *k)
         }
     }
     buf_shrink(&k->out, KEPT_BYTES);
-    if (!k->why)
-        poller_set(&k->poller, WATCH_READ | (k->out.len > 0 ? WATCH_WRITE : 0));
+    watch_on(k);
 }
 
 void http2_link_pack(struct http2_link *k)
@@ -72,22 +86,10 @@ void http2_link_pack(struct http2_link *k)
     }
     if (k->out.len == 0 || (k->poller.events & WATCH_WRITE))
         return;
-    if (k->out.len >= SEND_BYTES)
+    if (k->out.len >= SEND_BYTES && !k->tls) /* which needs the loop's stack */
         send_out(k);
     else
         timer_set(&k->flush, loop_now_ms(k->loop));
-}
-
-static void on_flush(void *arg)
-{
-    struct http2_link *k = arg;
-    http2_link_pack(k);
-    send_out(k); /* also before an end: it may be a GOAWAY that says why */
-    if (k->why)
-        end(k);
-    else if (k->out.len == 0 && !nghttp2_session_want_read(k->session) &&
-             !nghttp2_session_want_write(k->session))
-        http2_link_end(k, "the connection was closed");
 }
 
 /* --- in --- */
@@ -100,22 +102,56 @@ static void feed(struct http2_link *k, size_t n)
     timer_set(&k->flush, loop_now_ms(k->loop)); /* acknowledgements, windows */
 }
 
+/* What TLS has read ahead makes no event: all of it is read, now or in the next turn. */
+static void receive(struct http2_link *k)
+{
+    k->unread = k->tls != NULL;
+    for (int i = 0; !k->why && i < (k->tls ? RECORDS_IN_ONE_TURN : 1); i++) {
+        ssize_t n = k->tls ? tls_recv(k->tls, received, sizeof received)
+                           : recv(k->fd, received, sizeof received, MSG_DONTWAIT);
+        if (n > 0) {
+            feed(k, (size_t)n);
+            continue;
+        }
+        k->unread = false;
+        if (n == 0)
+            http2_link_end(k, "the connection was closed");
+        else if (errno != EAGAIN && errno != EINTR)
+            http2_link_end(k, strerror(errno));
+        break;
+    }
+    if (k->tls)
+        watch_on(k);
+}
+
+static void on_flush(void *arg)
+{
+    struct http2_link *k = arg;
+    if (k->unread && !k->why)
+        receive(k);
+    http2_link_pack(k);
+    send_out(k); /* also before an end: it may be a GOAWAY that says why */
+    if (k->why)
+        end(k);
+    else if (k->out.len == 0 && !nghttp2_session_want_read(k->session) &&
+             !nghttp2_session_want_write(k->session))
+        http2_link_end(k, "the connection was closed");
+    else if (k->unread)
+        timer_set(&k->flush, loop_now_ms(k->loop));
+}
+
 static void on_ready(void *arg, int fd, int events)
 {
+    (void)fd;
     struct http2_link *k = arg;
     if (events & WATCH_WRITE) {
         send_out(k);
         timer_set(&k->flush, loop_now_ms(k->loop)); /* there may be more, or the end */
     }
-    if (!(events & WATCH_READ) || k->why)
-        return;
-    ssize_t n = recv(fd, received, sizeof received, MSG_DONTWAIT);
-    if (n > 0)
-        feed(k, (size_t)n);
-    else if (n == 0)
-        http2_link_end(k, "the connection was closed");
-    else if (errno != EAGAIN && errno != EINTR)
-        http2_link_end(k, strerror(errno));
+    if (!k->why && ((events & WATCH_READ) || k->tls))
+        receive(k);
+    if (k->unread)
+        timer_set(&k->flush, loop_now_ms(k->loop));
 }
 
 /* --- life --- */
@@ -145,6 +181,13 @@ void http2_link_init(struct http2_link *k, struct loop *l, int fd, nghttp2_sessi
     poller_set(&k->poller, WATCH_READ);
 }
 
+void http2_link_secure(struct http2_link *k, struct tls *tls)
+{
+    k->tls = tls;
+    k->unread = true; /* it may have read ahead before */
+    timer_set(&k->flush, loop_now_ms(k->loop));
+}
+
 void http2_link_release(struct http2_link *k)
 {
     poller_release(&k->poller);
@@ -152,5 +195,7 @@ void http2_link_release(struct http2_link *k)
     nghttp2_session_del(k->session);
     http2_memory_trim();
     buf_release(&k->out);
+    if (k->tls)
+        tls_end(k->tls);
     close(k->fd);
 }

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "loop/timer.h"
 #include "loop/watch.h"
+#include "wire/tls.h"
 
 #define HTTP2_FRAME_HEAD_BYTES  9
 #define HTTP2_STREAMS_MAX       1000 /* on one connection */
@@ -24,6 +25,8 @@
 struct http2_link {
     struct loop *loop;
     int fd;
+    struct tls *tls; /* NULL: plain */
+    bool unread;     /* TLS may hold input that the poller does not see */
     nghttp2_session *session;
     struct poller poller;
     struct timer flush;
@@ -46,6 +49,8 @@ static inline nghttp2_nv http2_field(struct str name, struct str value, uint8_t 
 /* Takes over fd, which is connected and non-blocking, and the session. Reads from the next turn. */
 void http2_link_init(struct http2_link *k, struct loop *l, int fd, nghttp2_session *session,
                      void (*on_end)(void *arg), void *arg);
+/* Takes over the TLS of a connection right after http2_link_init. */
+void http2_link_secure(struct http2_link *k, struct tls *tls);
 void http2_link_release(struct http2_link *k); /* closes the socket, frees the session */
 
 /* Turns submitted frames into bytes, which leave at the end of the turn, or when they are many. */

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 
 #include "wire/http_client/http_client_private.h"
-#include "wire/http_client/http_plain_url.h"
+#include "wire/http_client/http_url.h"
 
 #define H2_CONNECTIONS_MAX 100
 #define H1_CONNECTIONS_MAX 12000
 #define CONNECT_MS         5000
 #define REPLY_BYTES_MAX    (16 << 20)
+#define PING_MS            10000
+#define PING_WAIT_MS       5000
+#define IDLE_MS            30000
 
 /* --- metrics --- */
 
@@ -47,29 +50,6 @@ static void count_end(struct http_client *c, int err, int status, int64_t us)
 
 /* --- life --- */
 
-/* Begins submitted transfers and removes abandoned ones, on the loop's stack like all of curl. */
-static void pump(void *arg)
-{
-    struct http_client *c = arg;
-    struct list *it;
-    while ((it = list_pop(&c->abandoned))) {
-        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
-        struct httpc_host *h = x->host;
-        struct httpc_shard *s = x->shard;
-        bool timed_out = x->stopped_by == ERR_TIMEOUT && x->begun && httpc_host_multiplexes(h);
-        httpc_shard_remove(x);
-        httpc_transfer_end(x, x->stopped_by);
-        if (timed_out && httpc_silence_timeout(&s->silence, c->loop, x->begun_ms))
-            httpc_host_retire(s);
-        httpc_host_start_waiting(h);
-    }
-    while ((it = list_pop(&c->submitted))) {
-        struct httpc_host *h = list_entry(it, struct httpc_transfer, link)->host;
-        list_push(&h->waiting, it);
-        httpc_host_start_waiting(h);
-    }
-}
-
 static void sweep(void *arg)
 {
     struct http_client *c = arg;
@@ -77,11 +57,10 @@ static void sweep(void *arg)
     list_each (it, &c->hosts) {
         struct httpc_host *h = list_entry(it, struct httpc_host, link);
         httpc_host_sweep(h);
-        some_left =
-            some_left || !list_empty(&h->shards) || !list_empty(&h->idle) || h->h2_count > 0;
+        some_left = some_left || !list_empty(&h->idle) || h->h2_count > 0;
     }
     if (some_left)
-        timer_set(&c->sweep, loop_now_ms(c->loop) + SHARD_IDLE_MS / 4);
+        timer_set(&c->sweep, loop_now_ms(c->loop) + c->options.idle_ms / 4);
 }
 
 static struct http_client_options with_defaults(const struct http_client_options *given)
@@ -95,24 +74,26 @@ static struct http_client_options with_defaults(const struct http_client_options
         o.connect_ms = CONNECT_MS;
     if (!o.reply_bytes_max)
         o.reply_bytes_max = REPLY_BYTES_MAX;
+    if (!o.ping_ms)
+        o.ping_ms = PING_MS;
+    if (!o.ping_wait_ms)
+        o.ping_wait_ms = PING_WAIT_MS;
+    if (!o.idle_ms)
+        o.idle_ms = IDLE_MS;
     return o;
 }
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
 {
-    check(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); /* counts its users */
     struct http_client *c = check_memory(calloc(1, sizeof *c));
     c->loop = l;
     c->options = with_defaults(o);
-    if (o->ca_file)
-        c->ca_file = check_memory(strdup(o->ca_file));
-    c->receive = check_memory(malloc(PLAIN_RECEIVE_BYTES));
+    c->tls = tls_context_new(&(struct tls_options){
+        .ca_file = o->ca_file, .cert_file = o->cert_file, .key_file = o->key_file});
+    c->receive = check_memory(malloc(RECEIVE_BYTES));
     buf_init(&c->request);
     c->host_by_origin = map_new();
     list_init(&c->hosts);
-    list_init(&c->submitted);
-    list_init(&c->abandoned);
-    timer_init(&c->pump, l, pump, c);
     timer_init(&c->sweep, l, sweep, c);
     open_metrics(c);
     return c;
@@ -123,68 +104,16 @@ void http_client_free(struct http_client *c)
     check(c->in_flight == 0);
     list_each_safe (it, &c->hosts)
         httpc_host_free(list_entry(it, struct httpc_host, link));
-    while (c->spare_count > 0)
-        curl_easy_cleanup(c->spare[--c->spare_count]);
-    timer_clear(&c->pump);
+    tls_context_free(c->tls);
     timer_clear(&c->sweep);
     map_free(c->host_by_origin);
     histogram_free(c->metrics.seconds);
-    free(c->ca_file);
     free(c->receive);
     buf_release(&c->request);
     free(c);
-    curl_global_cleanup();
 }
 
 /* --- a call --- */
-
-/* After a deadline or a cancellation. Waits until curl no longer uses the transfer's memory. */
-static int give_up(struct task *t, struct httpc_transfer *x, int err)
-{
-    list_del(&x->link);
-    if (!x->shard)
-        return err;
-    x->stopped_by = err;
-    list_push(&x->client->abandoned, &x->link);
-    timer_set(&x->client->pump, loop_now_ms(x->client->loop));
-    while (!x->done)
-        task_wait_always(t);
-    return x->err;
-}
-
-static int run(struct task *t, struct httpc_transfer *x)
-{
-    struct http_client *c = x->client;
-    int err = httpc_names_get(t, x->host);
-    int64_t wait_ms;
-    while (!err && (wait_ms = httpc_host_backoff_left_ms(x->host)) > 0)
-        err = task_sleep(t, wait_ms);
-    if (err)
-        return err;
-    if (x->host->names.entry)
-        x->resolve.data = arena_strdup(task_arena(t), x->host->names.entry);
-    list_push(&c->submitted, &x->link);
-    timer_set(&c->pump, loop_now_ms(c->loop));
-    while (!x->done && !err)
-        err = task_wait(t);
-    return x->done ? x->err : give_up(t, x, err);
-}
-
-/* The error text: curl's, unless that describes its internals. */
-static void explain(struct task *t, const struct httpc_transfer *x, int err)
-{
-    const char *why = x->problem;
-    if (err == ERR_TIMEOUT)
-        why = "no reply in time";
-    else if (err == ERR_LIMIT)
-        why = "the reply is too long";
-    else if (err == ERR_UNCERTAIN && (x->stopped_by || !why[0]))
-        why = HTTPC_LOST;
-    else if (err != ERR_UNAVAILABLE && err != ERR_UNCERTAIN && err != ERR_PROTO)
-        return; /* the callback that returned it has set the text */
-    if (why[0])
-        task_fail(t, err, "%s: %s", x->host->origin, why);
-}
 
 struct http_response httpc_response(const struct http_reply_head *h,
                                     const struct http_reply_body *b)
@@ -199,28 +128,64 @@ struct http_response httpc_response(const struct http_reply_head *h,
     };
 }
 
-/* Not inlined: its frame would be on the stacks of thousands of plain calls. */
-NOINLINE static int call_by_curl(struct task *t, struct http_client *c, struct http_call *call,
-                                 struct http_response *out)
+static void remember(struct httpc_last *last, const struct httpc_ask *ask, struct str url)
 {
-    if (call->body_fn) {
-        int err = call->body_fn(t, call->arg, &call->body);
-        if (err)
-            return err;
-        call->body = str_dup(task_arena(t), call->body);
+    last->host = NULL;
+    if (url.n >= sizeof last->url)
+        return;
+    memcpy(last->url, url.p, url.n + 1);
+    last->target_at = (size_t)(ask->target.p - url.p);
+    last->target_n = ask->target.n;
+    last->host = ask->host;
+}
+
+static int find_host(struct task *t, struct httpc_ask *ask)
+{
+    const char *text = ask->call->url;
+    struct httpc_last *last = &ask->client->last;
+    if (last->host && strcmp(text, last->url) == 0) {
+        ask->target = str_from(text + last->target_at, last->target_n);
+        ask->host = last->host;
+        httpc_host_use(ask->host);
+        return 0;
     }
-    struct httpc_transfer x = {.client = c, .task = t, .call = call};
-    list_init(&x.link);
-    http_reply_head_init(&x.head);
-    int err = httpc_request_prepare(t, &x);
+    struct http_url parts;
+    struct str url = str_from(text, strnlen(text, URL_BYTES_MAX + 1));
+    if (url.n > URL_BYTES_MAX || !http_url_split(url, &parts))
+        return task_fail(t, ERR_INVALID, "not a URL to call");
+    ask->target = parts.target;
+    ask->host = httpc_host_get(ask->client, parts.tls, parts.name, parts.port);
+    if (!ask->host)
+        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
+    remember(last, ask, url);
+    return 0;
+}
+
+static int run(struct task *t, struct httpc_ask *ask, struct http_response *out)
+{
+    bool answered = false, tls = ask->host->tls;
+    int err = httpc_names_get(t, ask->host);
+    if (!err && tls && (err = tls_context_ready(t, ask->client->tls)) == ERR_UNAVAILABLE)
+        ask->problem = arena_strdup(task_arena(t), task_error(t));
+    if (!err && (tls || ask->client->options.plain_h2))
+        err = httpc_h2_call(t, ask, out, &answered);
+    return err || answered ? err : httpc_h1_call(t, ask, out);
+}
+
+static int call_host(struct task *t, struct http_client *c, const struct http_call *call,
+                     struct http_response *out)
+{
+    struct httpc_ask ask = {.client = c, .call = call};
+    int err = find_host(t, &ask);
     if (err)
         return err;
-    err = run(t, &x);
-    if (err)
-        explain(t, &x, err);
-    else
-        *out = httpc_response(&x.head, &x.body);
-    httpc_host_put(x.host);
+    err = run(t, &ask, out);
+    if (err == ERR_TIMEOUT)
+        task_fail(t, err, "%s: no reply in time", ask.host->origin);
+    else if (err && ask.problem)
+        task_fail(t, err, "%s: %s%s", ask.host->origin,
+                  err == ERR_PROTO ? "the reply is not HTTP: " : "", ask.problem);
+    httpc_host_put(ask.host);
     return err;
 }
 
@@ -229,11 +194,10 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
 {
     int64_t start_us = loop_now_us(c->loop);
     metric_set(c->metrics.in_flight, (int64_t)++c->in_flight);
-    bool plain = http_plain_url_is(call->url) && !c->plain_by_curl;
     struct http_call whole = *call;
     int err = httpc_call_complete(t, c, &whole);
     if (!err)
-        err = plain ? httpc_plain_call(t, c, &whole, out) : call_by_curl(t, c, &whole, out);
+        err = call_host(t, c, &whole, out);
     count_end(c, err, err ? 0 : out->status, loop_now_us(c->loop) - start_us);
     return err;
 }

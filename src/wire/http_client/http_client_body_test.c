@@ -1,26 +1,35 @@
 /* Requests larger than the socket buffer, so that they wait with a part unsent. */
 #include "tests/tap.h"
 #include "wire/http_client/http_client_private.h"
-#include "wire/http_client/http_client_test_peer.h"
+#include "wire/http_client/http_client_test_front.h"
 
 struct site {
     struct peer peer;
+    struct front front;
+    bool tls;
     struct http_client *client;
     size_t begun; /* calls */
 };
 
-static void open_site(struct site *f, struct task *t)
+static void open_site(struct site *f, struct task *t, bool tls)
 {
+    struct http_client_options o = {.reply_bytes_max = 30 << 20};
     f->begun = 0;
+    f->tls = tls;
     peer_open(&f->peer, task_loop(t));
-    f->client =
-        http_client_new(task_loop(t), &(struct http_client_options){.reply_bytes_max = 30 << 20});
+    if (tls) {
+        front_open_for_peer(&f->front, task_loop(t), &f->peer);
+        o.ca_file = f->front.ca_file;
+    }
+    f->client = http_client_new(task_loop(t), &o);
 }
 
 static void close_site(struct site *f, struct task *t)
 {
     is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
+    if (f->tls)
+        front_close(t, &f->front);
     peer_close(t, &f->peer);
 }
 
@@ -50,9 +59,8 @@ static void call_large(struct task *t, void *arg)
 
 static void test_large_requests(struct task *t, void *arg)
 {
-    (void)arg;
     struct site f;
-    open_site(&f, t);
+    open_site(&f, t, arg != NULL);
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 3; i++)
@@ -93,8 +101,7 @@ static void call_made(struct task *t, void *arg)
 static void test_made_bodies(struct task *t, void *arg)
 {
     struct site f;
-    open_site(&f, t);
-    f.client->plain_by_curl = arg != NULL;
+    open_site(&f, t, arg != NULL);
     struct group g;
     group_init(&g, task_loop(t));
     for (int i = 0; i < 3; i++)
@@ -113,6 +120,7 @@ static void test_made_bodies(struct task *t, void *arg)
 int main(void)
 {
     tap_task(test_large_requests, NULL, true);
+    tap_task(test_large_requests, made, true);
     tap_task(test_made_bodies, NULL, true);
     tap_task(test_made_bodies, made, true);
     return tap_done();

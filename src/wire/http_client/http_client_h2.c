@@ -188,7 +188,7 @@ static int submit(struct task *t, struct httpc_h2_call *x, struct str body)
     size_t n = f.n;
     f.n = 0;
     add(&f, STR(":method"), str_of(ask->call->method), NAME_LASTS);
-    add(&f, STR(":scheme"), STR("http"), BOTH_LAST);
+    add(&f, STR(":scheme"), ask->host->tls ? STR("https") : STR("http"), BOTH_LAST);
     add(&f, STR(":authority"), host.p ? host : str_of(ask->host->authority),
         host.p ? NAME_LASTS : BOTH_LAST);
     add(&f, STR(":path"), path(t, ask->target), NAME_LASTS);
@@ -258,7 +258,8 @@ static bool may_repeat(const struct httpc_h2_call *x)
 
 int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *out, bool *answered)
 {
-    for (int tries = 1;; tries++) {
+    int tries = 0;
+    for (;;) {
         struct httpc_h2_call x = {.ask = ask, .task = t, .ahead = UINT64_MAX};
         list_init(&x.link);
         http_reply_head_init(&x.head);
@@ -267,6 +268,7 @@ int httpc_h2_call(struct task *t, struct httpc_ask *ask, struct http_response *o
         if (err || !x.conn)
             return err;
         err = attempt(t, &x);
+        tries += !x.left_out; /* servers end connections after so many calls: that is progress */
         if (err && tries < TRIES_MAX && may_repeat(&x))
             continue;
         *answered = !err;

@@ -1,8 +1,10 @@
-/* The plain connections of HTTP/2 to a host: opened one at a time, shared by many calls.
+/* The connections of HTTP/2 to a host: opened one at a time, shared by many calls.
  *
- * A connection begins with the preface of HTTP/2 and settings. A server that answers with its own
- * settings gets HTTP/2; any other answer means HTTP/1.1, and so does silence unless the host
- * has replied in HTTP/2 before. No request has left by then. */
+ * Over TLS the server chooses HTTP/2 or HTTP/1.1 in the handshake. A plain connection begins with
+ * the preface of HTTP/2 and settings: a server that answers with its own settings gets HTTP/2; any
+ * other answer means HTTP/1.1, and so does silence unless the host has replied in HTTP/2 before.
+ * Either way no request has left before the server's settings have come, which say how many calls
+ * it takes at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +47,10 @@ static void take_place(struct httpc_h2 *k)
     k->places_used++;
     if (!has_room(k))
         find_place_in_list(k);
+    if (k->health.pos == 0) {
+        k->quiet_since_ms = loop_now_ms(k->wire.loop);
+        timer_set(&k->health, k->quiet_since_ms + k->host->client->options.ping_ms);
+    }
 }
 
 static void give_place_back(struct httpc_h2 *k)
@@ -57,9 +63,11 @@ static void give_place_back(struct httpc_h2 *k)
     waitq_wake_one(&k->host->h2_room);
     if (k->places_used > 0)
         return;
+    timer_clear(&k->health);
+    k->pinged = false;
     k->idle_since_ms = loop_now_ms(c->loop);
     if (c->sweep.pos == 0)
-        timer_set(&c->sweep, k->idle_since_ms + SHARD_IDLE_MS);
+        timer_set(&c->sweep, k->idle_since_ms + c->options.idle_ms);
 }
 
 void httpc_h2_leave(struct httpc_h2_call *x)
@@ -82,14 +90,49 @@ void httpc_h2_leave(struct httpc_h2_call *x)
     http2_link_pack(&k->wire);
 }
 
+/* --- silence --- */
+
+static void give_up(struct httpc_h2 *k, const char *why)
+{
+    k->leaving = true;
+    find_place_in_list(k);
+    http2_link_end(&k->wire, why);
+}
+
 void httpc_h2_timeout(struct httpc_h2_call *x)
 {
     struct httpc_h2 *k = x->conn;
-    if (!httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+    if (httpc_silence_timeout(&k->silence, k->wire.loop, x->sent_ms))
+        give_up(k, "no reply in time, twice in a row");
+}
+
+/* A slow server still answers a PING; a connection that leads nowhere does not. */
+static void check_health(void *arg)
+{
+    struct httpc_h2 *k = arg;
+    const struct http_client_options *o = &k->host->client->options;
+    int64_t now_ms = loop_now_ms(k->wire.loop);
+    int64_t next_ms = k->quiet_since_ms + o->ping_ms;
+    if (k->wire.why)
         return;
-    k->leaving = true;
-    find_place_in_list(k);
-    http2_link_end(&k->wire, "no reply in time, twice in a row");
+    if (k->pinged) {
+        give_up(k, "no answer to a PING");
+        return;
+    }
+    if (next_ms <= now_ms) {
+        k->pinged = true;
+        nghttp2_submit_ping(k->wire.session, NGHTTP2_FLAG_NONE, NULL);
+        http2_link_pack(&k->wire);
+        next_ms = now_ms + o->ping_wait_ms;
+    }
+    timer_set(&k->health, next_ms);
+}
+
+/* Any frame shows that the connection works. */
+static void heard(struct httpc_h2 *k)
+{
+    k->quiet_since_ms = loop_now_ms(k->wire.loop);
+    k->pinged = false;
 }
 
 /* --- callbacks of the session --- */
@@ -99,12 +142,15 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
 {
     (void)s;
     struct httpc_h2 *k = conn;
+    if (k->wire.loop) /* else these are the first settings */
+        heard(k);
     if (f->type != NGHTTP2_HEADERS && f->type != NGHTTP2_DATA)
         return 0;
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
     k->host->h2_spoken = true;
-    httpc_host_replied(k->host);
+    if (!k->calmed)
+        httpc_host_replied(k->host);
     return 0;
 }
 
@@ -118,6 +164,7 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
     list_del(&x->link);
     x->conn = NULL;
     x->untouched = !x->done && code == NGHTTP2_REFUSED_STREAM;
+    x->left_out = x->untouched && k->leaving && (k->replied || k->handles);
     httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN,
                     x->untouched ? "the server refuses the call" : HTTPC_LOST);
     return 0;
@@ -126,9 +173,9 @@ static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, vo
 /* A connection that takes no more calls and has brought no reply delays the next one. */
 static void fruitless(struct httpc_h2 *k)
 {
-    if (k->replied)
+    if (k->replied || k->fruitless)
         return;
-    k->replied = true;
+    k->fruitless = true;
     k->host->h2_fruitless++;
     httpc_host_back_off(k->host);
 }
@@ -143,7 +190,12 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
         k->greeted = true;
     } else if (f->hd.type == NGHTTP2_GOAWAY) {
         k->leaving = true;
-        fruitless(k);
+        k->handles = f->goaway.last_stream_id > 0;
+        if (!k->handles)
+            fruitless(k);
+        k->calmed = f->goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM;
+        if (k->calmed)
+            httpc_host_back_off(k->host);
     } else {
         return httpc_h2_on_frame(s, f);
     }
@@ -157,6 +209,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
 static void conn_free(struct httpc_h2 *k)
 {
     k->host->h2_count--;
+    timer_clear(&k->health);
     list_del(&k->link);
     http2_link_release(&k->wire);
     free(k);
@@ -172,6 +225,7 @@ static void on_end(void *arg)
         list_del(&x->link);
         x->conn = NULL;
         x->untouched = !x->done && (x->stream == 0 || k->wire.sent <= x->sent_at);
+        x->left_out = x->untouched && (k->replied || k->handles);
         httpc_h2_finish(x, x->untouched ? ERR_UNAVAILABLE : ERR_UNCERTAIN, HTTPC_LOST);
     }
     conn_free(k);
@@ -183,7 +237,8 @@ void httpc_h2_sweep(struct httpc_host *h)
     int64_t now_ms = loop_now_ms(h->client->loop);
     list_each_safe (it, &h->h2) {
         struct httpc_h2 *k = list_entry(it, struct httpc_h2, link);
-        if (k->leaving || k->places_used > 0 || now_ms - k->idle_since_ms < SHARD_IDLE_MS)
+        if (k->leaving || k->places_used > 0 ||
+            now_ms - k->idle_since_ms < h->client->options.idle_ms)
             continue;
         k->leaving = true;
         find_place_in_list(k);
@@ -228,7 +283,7 @@ static int send_greeting(struct task *t, struct httpc_conn *raw, nghttp2_session
     ssize_t n;
     while ((n = nghttp2_session_mem_send(s, &p)) > 0)
         buf_add(&out, p, (size_t)n);
-    int err = watch_write(t, &raw->watch, buf_str(&out).p, out.len);
+    int err = httpc_conn_write(t, raw, buf_str(&out));
     buf_release(&out);
     return err;
 }
@@ -251,11 +306,13 @@ static int read_greeting(struct task *t, struct httpc_conn *raw, struct httpc_h2
     size_t have = 0, whole = HTTP2_FRAME_HEAD_BYTES;
     while (have < whole) {
         size_t got;
-        int err = watch_read(t, &raw->watch, in + have, whole - have, &got);
+        int err = httpc_conn_read(t, raw, in + have, whole - have, &got);
         if (err)
             return err;
         have += got;
-        if (got == 0 || !may_be_settings(in, have))
+        if (got == 0)
+            return task_fail(t, ERR_CLOSED, "the connection was closed");
+        if (!may_be_settings(in, have))
             return ERR_PROTO;
         if (have >= HTTP2_FRAME_HEAD_BYTES)
             whole = HTTP2_FRAME_HEAD_BYTES + ((size_t)in[1] << 8 | in[2]);
@@ -274,6 +331,13 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     task_deadline_restore(t, old);
     /* A server of HTTP/1.1 may close before it has read everything, or may never answer. */
     bool silent = err == ERR_TIMEOUT && task_time_left_ms(t) > 0;
+    if (raw->tls && (silent || err == ERR_CLOSED || err == ERR_PROTO)) {
+        const char *why = err == ERR_CLOSED ? arena_strdup(task_arena(t), task_error(t))
+                          : silent          ? "no HTTP/2 settings in time"
+                                            : "its HTTP/2 settings are not valid";
+        httpc_host_back_off(k->host);
+        return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", k->host->origin, why);
+    }
     if (silent && k->host->h2_spoken) {
         httpc_host_back_off(k->host);
         return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: no HTTP/2 settings in time",
@@ -282,17 +346,38 @@ static int greet(struct task *t, struct httpc_conn *raw, struct httpc_h2 *k, ngh
     return silent || err == ERR_CLOSED ? ERR_PROTO : err;
 }
 
+static void speaks_h1(struct httpc_host *h)
+{
+    h->h1_until_ms = loop_now_ms(h->client->loop) + H1_MS;
+}
+
+/* A server that has chosen HTTP/1.1 in the handshake: the connection is for the next call, if there
+ * may be one more. */
+static void keep_for_h1(struct httpc_host *h, struct httpc_conn *raw)
+{
+    speaks_h1(h);
+    if (list_empty(&h->idle) && h->permits.free > 0)
+        httpc_conn_keep(raw);
+    else
+        httpc_conn_close(raw);
+}
+
 static int open_conn(struct task *t, struct httpc_host *h)
 {
     struct httpc_conn *raw;
-    int err = httpc_conn_open(t, h, &raw);
+    int err = httpc_conn_open(t, h, true, &raw);
     if (err)
         return err;
+    if (raw->tls && !tls_is_h2(raw->tls)) {
+        keep_for_h1(h, raw);
+        return 0;
+    }
     struct httpc_h2 *k = check_memory(calloc(1, sizeof *k));
     k->host = h;
     list_init(&k->link);
     list_init(&k->calls);
     k->idle_since_ms = k->silence.heard_ms = loop_now_ms(h->client->loop);
+    timer_init(&k->health, h->client->loop, check_health, k);
     nghttp2_session *s = new_session(k);
     err = greet(t, raw, k, s);
     if (err) {
@@ -301,13 +386,16 @@ static int open_conn(struct task *t, struct httpc_host *h)
         httpc_conn_close(raw);
         free(k);
     } else {
+        struct tls *tls = raw->tls;
         http2_link_init(&k->wire, h->client->loop, httpc_conn_detach(raw), s, on_end, k);
+        if (tls)
+            http2_link_secure(&k->wire, tls);
         h->h2_count++;
         http2_link_pack(&k->wire); /* the acknowledgement of its settings */
     }
     if (err != ERR_PROTO)
         return err;
-    h->h1_until_ms = loop_now_ms(h->client->loop) + H1_MS;
+    speaks_h1(h);
     return 0;
 }
 

@@ -1,26 +1,41 @@
-/* Calls over HTTP/2. */
+/* Calls over HTTP/2, plain and over TLS. */
 #include "tests/tap.h"
 #include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_client_test_h2.h"
-#include "wire/http_client/http_client_test_peer.h"
+#include "wire/http_client/http_client_test_front.h"
 
 /* --- the fixture --- */
 
 struct fixture {
     struct h2_server server;
+    struct front front;
     struct http_client *client;
 };
 
-static void fixture_open(struct fixture *f, struct task *t)
+static bool over_tls;
+
+static void fixture_open_with(struct fixture *f, struct task *t, struct http_client_options o)
 {
     h2_server_open(&f->server, task_loop(t));
-    f->client = http_client_new(task_loop(t), &(struct http_client_options){.plain_h2 = true});
+    o.plain_h2 = true;
+    if (over_tls) {
+        front_open(&f->front, task_loop(t), f->server.port, "h2");
+        o.ca_file = f->front.ca_file;
+    }
+    f->client = http_client_new(task_loop(t), &o);
+}
+
+static void fixture_open(struct fixture *f, struct task *t)
+{
+    fixture_open_with(f, t, (struct http_client_options){.connect_ms = 0});
 }
 
 static void fixture_close(struct fixture *f, struct task *t)
 {
     is_int((int64_t)f->client->in_flight, 0, "no call is left");
     http_client_free(f->client);
+    if (over_tls)
+        front_close(t, &f->front);
     h2_server_close(t, &f->server);
 }
 
@@ -42,7 +57,8 @@ static void with_fixture(struct task *t, void *arg)
 static int call_with(struct fixture *f, struct task *t, const char *path, struct http_call c,
                      struct http_response *r)
 {
-    c.url = arena_printf(task_arena(t), "http://127.0.0.1:%d%s", f->server.port, path);
+    c.url = arena_printf(task_arena(t), "%s://127.0.0.1:%d%s", over_tls ? "https" : "http",
+                         over_tls ? f->front.port : f->server.port, path);
     return http_call(t, f->client, &c, r);
 }
 
@@ -144,6 +160,31 @@ static void test_limits(struct task *t, struct fixture *f)
     is_int((int64_t)f->server.busy, 0, "and nothing is left on it");
 }
 
+/* --- when the body is made --- */
+
+static int note_time(struct task *t, void *arg, struct str *out)
+{
+    *(int64_t *)arg = loop_now_ms(task_loop(t));
+    *out = STR("x");
+    return 0;
+}
+
+/* Permits to send are asked for there: not before the connection is ready. */
+static void test_body_time(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct http_response r;
+    int64_t made_ms = 0, start_ms = loop_now_ms(task_loop(t));
+    fixture_open(&f, t);
+    f.front.delay_ms = 4600;
+    struct http_call c = {.body_fn = note_time, .arg = &made_ms};
+    is_int(call_with(&f, t, "/echo", c, &r), 0, "a handshake of 4.6 s");
+    ok(made_ms - start_ms >= 4600, "the body is made after it: %lld ms",
+       (long long)(made_ms - start_ms));
+    fixture_close(&f, t);
+}
+
 /* --- many --- */
 
 struct many {
@@ -178,9 +219,7 @@ static void test_crowded(struct task *t, void *arg)
 {
     (void)arg;
     struct many m = {.path = "/slow", .f.server.streams_max = 2};
-    h2_server_open(&m.f.server, task_loop(t));
-    m.f.client = http_client_new(
-        task_loop(t), &(struct http_client_options){.plain_h2 = true, .h2_connections_max = 2});
+    fixture_open_with(&m.f, t, (struct http_client_options){.h2_connections_max = 2});
     crowd(t, 20, one_of_many, &m);
     is_int((int64_t)m.good, 20, "20 calls where four find room");
     is_int((int64_t)m.f.server.busiest, 4, "take turns");
@@ -210,6 +249,20 @@ static void test_leaving(struct task *t, struct fixture *f)
     is_int(post(f, t, "/ok", STR("x"), &r), 0, "and the next");
     is_int((int64_t)f->server.accepted, 3, "are on two");
     is_int((int64_t)f->server.requests, 4, "and nothing is sent twice that was handled");
+}
+
+/* As servers do after so many requests: what a connection leaves out is for the next one, however
+ * often. */
+static void test_leaving_always(struct task *t, void *arg)
+{
+    (void)arg;
+    struct many m = {.path = "/ok", .f.server.single = true};
+    fixture_open(&m.f, t);
+    crowd(t, 20, one_of_many, &m);
+    is_int((int64_t)m.good, 20, "20 calls, one to a connection");
+    is_int((int64_t)m.f.server.accepted, 20, "over 20 connections");
+    is_int((int64_t)m.f.server.requests, 20, "each was handled once");
+    fixture_close(&m.f, t);
 }
 
 static void test_lost(struct task *t, struct fixture *f)
@@ -409,6 +462,98 @@ static void test_goaway_at_once(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+/* A server that answers, and wants fewer connections. */
+static void test_calm(struct task *t, struct fixture *f)
+{
+    struct http_response r;
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    int good = 0;
+    while (loop_now_ms(task_loop(t)) - start_ms < 3000)
+        good += post(f, t, "/calm", STR("x"), &r) == 0;
+    ok(good >= 4 && f->server.accepted <= 15, "ENHANCE_YOUR_CALM: %zu connections in 3 s, %d calls",
+       f->server.accepted, good);
+}
+
+/* A certificate that is never accepted: calls fail at once, but connect seldom. */
+static void test_connects_after_failures(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct front other;
+    struct http_response r;
+    front_open(&other, task_loop(t), 1, NULL);
+    fixture_open(&f, t);
+    http_client_free(f.client);
+    f.client =
+        http_client_new(task_loop(t), &(struct http_client_options){.ca_file = other.ca_file});
+    int refused = 0;
+    for (int i = 0; i < 200; i++) {
+        refused += post(&f, t, "/ok", STR("x"), &r) == ERR_UNAVAILABLE &&
+                   strstr(task_error(t), ": TLS: its certificate");
+        check(task_sleep(t, 10) == 0);
+    }
+    is_int(refused, 200, "200 calls in two seconds say why");
+    ok(f.front.accepted >= 5 && f.front.accepted <= 11, "%zu have connected", f.front.accepted);
+    front_close(t, &other);
+    fixture_close(&f, t);
+}
+
+/* --- silence --- */
+
+#define PING_MS      1000
+#define PING_WAIT_MS 500
+
+static const struct http_client_options quick = {.ping_ms = PING_MS, .ping_wait_ms = PING_WAIT_MS};
+
+/* A slow server answers a PING: its calls go on. */
+static void test_ping_answered(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    fixture_open_with(&f, t, quick);
+    is_int(post_within(&f, t, "/stall", 10 * PING_MS), ERR_TIMEOUT, "a call that takes long");
+    is_int(post_within(&f, t, "/ok", 1000), 0, "another");
+    is_int((int64_t)f.server.accepted, 1, "over the same connection");
+    fixture_close(&f, t);
+}
+
+/* A connection that leads nowhere: closed after a PING, and the next call has another. */
+static void test_black_hole(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.client = NULL};
+    struct http_response r;
+    fixture_open_with(&f, t, quick);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the connection stands");
+    check(task_sleep(t, 10 * PING_MS) == 0);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "and is not disturbed while it idles");
+    is_int((int64_t)f.server.accepted, 1, "for so long");
+    struct h2_server_conn *c = list_entry(f.server.conns.next, struct h2_server_conn, link);
+    poller_set(&c->wire.poller, 0); /* reads nothing from now on */
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    is_int(post(&f, t, "/ok", STR("x"), &r), ERR_UNCERTAIN, "a call into a black hole");
+    int64_t ms = loop_now_ms(task_loop(t)) - start_ms;
+    ok(ms >= PING_MS + PING_WAIT_MS && ms < PING_MS + PING_WAIT_MS + 100, "is given up: %lld ms",
+       (long long)ms);
+    poller_set(&c->wire.poller, 0);
+    is_int(post(&f, t, "/ok", STR("x"), &r), 0, "the next call");
+    is_int((int64_t)f.server.accepted, 2, "has a new connection");
+    fixture_close(&f, t);
+}
+
+/* With the times that a node has. */
+static void test_black_hole_defaults(struct task *t, struct fixture *f)
+{
+    struct http_response r;
+    is_int(post(f, t, "/ok", STR("x"), &r), 0, "the connection stands");
+    struct h2_server_conn *c = list_entry(f->server.conns.next, struct h2_server_conn, link);
+    poller_set(&c->wire.poller, 0);
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    is_int(get(f, t, "/ok", &r), 0, "a GET into a black hole is answered over another connection");
+    int64_t ms = loop_now_ms(task_loop(t)) - start_ms;
+    ok(ms >= 10000 && ms <= 16000, "within 16 s: %lld ms", (long long)ms);
+}
+
 /* --- HTTP/1.1, no server, idle --- */
 
 static void test_h1(struct task *t, void *arg)
@@ -454,7 +599,7 @@ static void test_idle(struct task *t, struct fixture *f)
     is_int((int64_t)f->server.accepted, 2, "the second");
 }
 
-int main(void)
+static void run_all(void)
 {
     RUN(test_replies, true);
     tap_task(test_windows, NULL, true);
@@ -463,6 +608,7 @@ int main(void)
     tap_task(test_crowded, NULL, false);
     RUN(test_refused, true);
     RUN(test_leaving, true);
+    tap_task(test_leaving_always, NULL, true);
     RUN(test_lost, true);
     RUN(test_given_up, true);
     tap_task(test_not_begun, NULL, true);
@@ -471,8 +617,25 @@ int main(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
-    tap_task(test_h1, NULL, true);
-    tap_task(test_no_server, NULL, true);
+    RUN(test_calm, false);
+    tap_task(test_ping_answered, NULL, false);
+    tap_task(test_black_hole, NULL, false);
+    RUN(test_black_hole_defaults, false);
+    if (over_tls) {
+        tap_task(test_body_time, NULL, false);
+        tap_task(test_connects_after_failures, NULL, false);
+    }
+    if (!over_tls) {
+        tap_task(test_h1, NULL, true);
+        tap_task(test_no_server, NULL, true);
+    }
     RUN(test_idle, false);
+}
+
+int main(void)
+{
+    run_all();
+    over_tls = true;
+    run_all();
     return tap_done();
 }

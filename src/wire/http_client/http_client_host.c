@@ -2,7 +2,7 @@
 
 #include "wire/http_client/http_client_private.h"
 
-#define BACKOFF_MS_MIN 50
+#define BACKOFF_MS_MIN 100
 #define BACKOFF_MS_MAX 5000
 
 static struct httpc_host *host_new(struct http_client *c, bool tls, const char *name,
@@ -13,10 +13,8 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
     h->origin = check_memory(strdup(origin.p));
     h->name = check_memory(strdup(name));
     h->port = check_memory(strdup(port));
-    h->authority = strcmp(port, "80") == 0 ? h->name : strstr(h->origin, "//") + 2;
+    h->authority = strcmp(port, tls ? "443" : "80") == 0 ? h->name : strstr(h->origin, "//") + 2;
     h->tls = tls;
-    list_init(&h->waiting);
-    list_init(&h->shards);
     list_init(&h->idle);
     list_init(&h->h2);
     waitq_init(&h->h2_room);
@@ -32,11 +30,9 @@ void httpc_host_free(struct httpc_host *h)
     check(h->users == 0);
     if (h->client->last.host == h)
         h->client->last.host = NULL;
-    struct list *it;
-    while ((it = list_pop(&h->shards)))
-        httpc_shard_free(list_entry(it, struct httpc_shard, link));
     httpc_pool_release(h);
     httpc_h2_release(h);
+    tls_resume_release(&h->resume);
     map_del(h->client->host_by_origin, str_of(h->origin));
     list_del(&h->link);
     httpc_names_release(&h->names);
@@ -94,106 +90,10 @@ void httpc_host_put(struct httpc_host *h)
     h->users--;
 }
 
-bool httpc_host_multiplexes(const struct httpc_host *h)
-{
-    return h->tls && !h->h1_only;
-}
-
-static size_t connections_left(const struct httpc_host *h)
-{
-    const struct http_client_options *o = &h->client->options;
-    bool h2 = httpc_host_multiplexes(h);
-    size_t most = h2 ? o->h2_connections_max : o->h1_connections_max;
-    size_t per_shard = h2 ? SHARD_H2_CONNECTIONS : SHARD_H1_CONNECTIONS;
-    size_t left = most > h->connections ? most - h->connections : 0;
-    return left < per_shard ? left : per_shard;
-}
-
-static bool has_room(const struct httpc_shard *s)
-{
-    size_t calls_per_connection = httpc_host_multiplexes(s->host) ? STREAMS_MAX : 1;
-    return s->count < s->connections * calls_per_connection;
-}
-
-/* NULL: all are full. */
-static struct httpc_shard *shard_with_room(struct httpc_host *h)
-{
-    list_each (it, &h->shards) {
-        struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
-        if (has_room(s))
-            return s;
-    }
-    size_t connections = connections_left(h);
-    if (connections == 0)
-        return NULL;
-    h->connections += connections;
-    struct httpc_shard *s = httpc_shard_new(h, connections);
-    list_push(&h->shards, &s->link);
-    return s;
-}
-
-void httpc_host_start_waiting(struct httpc_host *h)
-{
-    while (!list_empty(&h->waiting)) {
-        struct httpc_shard *s = shard_with_room(h);
-        if (!s)
-            return;
-        httpc_shard_add(s, list_entry(list_pop(&h->waiting), struct httpc_transfer, link));
-    }
-}
-
-/* Moves transfers that have not been sent yet back to the front of the host's queue. */
-static void take_back(struct httpc_shard *s)
-{
-    for (struct list *it = s->transfers.prev, *before; it != &s->transfers; it = before) {
-        before = it->prev;
-        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
-        if (x->begun)
-            continue;
-        httpc_shard_remove(x);
-        list_push_front(&s->host->waiting, &x->link);
-    }
-}
-
-/* Existing shards keep their few connections; waiting transfers go to new, larger ones. */
-void httpc_host_change_to_h1(struct httpc_host *h)
-{
-    if (h->h1_only)
-        return;
-    for (struct list *it = h->shards.prev; it != &h->shards; it = it->prev)
-        take_back(list_entry(it, struct httpc_shard, link));
-    h->h1_only = true;
-    httpc_host_start_waiting(h);
-}
-
-void httpc_host_retire(struct httpc_shard *s)
-{
-    struct httpc_host *h = s->host;
-    h->connections -= s->connections;
-    s->connections = 0;
-    take_back(s);
-    list_each_safe (it, &s->transfers) {
-        struct httpc_transfer *x = list_entry(it, struct httpc_transfer, link);
-        x->stopped_by = ERR_UNCERTAIN;
-        httpc_shard_remove(x);
-        httpc_transfer_end(x, ERR_UNCERTAIN);
-    }
-}
-
 void httpc_host_sweep(struct httpc_host *h)
 {
-    int64_t now_ms = loop_now_ms(h->client->loop);
     httpc_pool_sweep(h);
     httpc_h2_sweep(h);
-    list_each_safe (it, &h->shards) {
-        struct httpc_shard *s = list_entry(it, struct httpc_shard, link);
-        bool retired = s->connections == 0;
-        if (s->count > 0 || (!retired && now_ms - s->idle_since_ms < SHARD_IDLE_MS))
-            continue;
-        h->connections -= s->connections;
-        list_del(&s->link);
-        httpc_shard_free(s);
-    }
 }
 
 /* --- unwell servers --- */

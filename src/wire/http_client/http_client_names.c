@@ -1,6 +1,5 @@
-/* Names to addresses. libcurl would start a thread for each call that finds no address in its
- * cache, ten thousand for ten thousand first calls. So curl never looks up a name here: one task
- * per host does (singleflight), on a helper thread, and curl gets the outcome. */
+/* Names to addresses: looked up by one task per host, for all its calls (singleflight), on a helper
+ * thread. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ struct httpc_lookup {
     struct group group;
     struct timer reaper;
     struct httpc_host *host; /* NULL: gone */
-    char *name, *port;
+    char *name;
 };
 
 static void add(struct net_addresses *a, struct str address)
@@ -32,7 +31,7 @@ static void find_literal(struct str host, struct net_addresses *out)
 {
     unsigned char ignored[sizeof(struct in6_addr)];
     if (str_ieq(host, STR("localhost")) || str_ends(host, STR(".localhost"))) {
-        add(out, STR("127.0.0.1")); /* libcurl, too, answers this by itself */
+        add(out, STR("127.0.0.1")); /* never asked of a name server (RFC 6761) */
         add(out, STR("::1"));
     } else if (host.p[0] == '[' && host.n - 2 < sizeof out->text[0]) {
         add(out, str_from(host.p + 1, host.n - 2));
@@ -55,7 +54,6 @@ void httpc_names_release(struct httpc_names *n)
 {
     if (n->lookup)
         n->lookup->host = NULL;
-    free(n->entry);
 }
 
 static void lookup_free(void *arg)
@@ -64,37 +62,19 @@ static void lookup_free(void *arg)
     check(k->group.count == 0);
     timer_clear(&k->reaper);
     free(k->name);
-    free(k->port);
     free(k);
 }
 
-/* For CURLOPT_RESOLVE: name:port:address,[address] */
-static char *make_entry(const struct httpc_lookup *k, const struct net_addresses *found)
-{
-    struct buf b;
-    buf_init(&b);
-    buf_printf(&b, "%s:%s:", k->name, k->port);
-    for (size_t i = 0; i < found->count; i++)
-        buf_printf(&b, strchr(found->text[i], ':') ? "%s[%s]" : "%s%s", i ? "," : "",
-                   found->text[i]);
-    char *entry = check_memory(strndup(buf_str(&b).p, b.len));
-    buf_release(&b);
-    return entry;
-}
-
-/* Without an entry, the problem says why; an old address is better than none. */
-static void learn(struct httpc_names *n, const struct net_addresses *found, char *entry,
-                  const char *problem, int64_t now_ms)
+/* An old address is better than none; found == NULL: the problem says why. */
+static void learn(struct httpc_names *n, const struct net_addresses *found, const char *problem,
+                  int64_t now_ms)
 {
     n->lookup = NULL;
     n->looked_ms = now_ms;
     n->suspect = false;
-    snprintf(n->problem, sizeof n->problem, "%s", entry ? "" : problem);
-    if (entry) {
-        free(n->entry);
-        n->entry = entry;
+    snprintf(n->problem, sizeof n->problem, "%s", found ? "" : problem);
+    if (found)
         n->found = *found;
-    }
     waitq_wake_all(&n->waiters);
 }
 
@@ -105,7 +85,9 @@ static void run(struct task *t, void *arg)
     int err = net_look_up(t, k->name, &found);
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (k->host)
-        learn(&k->host->names, &found, err ? NULL : make_entry(k, &found), task_error(t), now_ms);
+        learn(&k->host->names, err ? NULL : &found, task_error(t), now_ms);
+    if (k->host && !err)
+        k->host->unreachable_until_ms = 0;
     timer_set(&k->reaper, now_ms);
 }
 
@@ -116,7 +98,6 @@ static int start(struct task *t, struct httpc_host *h)
     timer_init(&k->reaper, task_loop(t), lookup_free, k);
     k->host = h;
     k->name = check_memory(strdup(h->name));
-    k->port = check_memory(strdup(h->port));
     int err = task_go(&k->group, "http name", run, k);
     if (err) {
         lookup_free(k);
@@ -132,7 +113,7 @@ int httpc_names_get(struct task *t, struct httpc_host *h)
     if (n->literal)
         return 0;
     int64_t age_ms = n->looked_ms ? loop_now_ms(h->client->loop) - n->looked_ms : INT64_MAX;
-    bool usable = n->entry && !n->suspect;
+    bool usable = n->found.count > 0 && !n->suspect;
     if (usable && age_ms < NAMES_REFRESH_MS)
         return 0;
     int err = 0;
@@ -144,7 +125,7 @@ int httpc_names_get(struct task *t, struct httpc_host *h)
         err = waitq_wait(t, &n->waiters);
     if (err)
         return err;
-    if (!n->entry)
+    if (n->found.count == 0)
         return task_fail(t, ERR_UNAVAILABLE, "%s: %s", h->origin, n->problem);
     return 0;
 }

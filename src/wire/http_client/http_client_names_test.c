@@ -1,4 +1,4 @@
-/* Looking up names, with a fake getaddrinfo that libcurl would call too if it tried. */
+/* Looking up names, with a fake getaddrinfo. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netdb.h>

@@ -67,9 +67,14 @@ static void answer(struct stream *x)
     struct h2_server *v = x->conn->server;
     nghttp2_session *s = x->conn->wire.session;
     static char big[300000];
+    if (x->conn->left)
+        return; /* came before the GOAWAY could leave, which excludes it */
     v->requests++;
     if (v->swallows)
         return;
+    if (v->single)
+        nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, x->id, NGHTTP2_NO_ERROR, NULL, 0);
+    x->conn->left = v->single;
     if (is(x, "/ok")) {
         timer_set(&x->timer, 0);
     } else if (is(x, "/slow")) {
@@ -105,9 +110,10 @@ static void answer(struct stream *x)
         timer_set(&x->timer, 0);
     } else if (is(x, "/leave-before") && v->accepted == 1) { /* this one was not handled */
         nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
-    } else if (is(x, "/leave-before") || is(x, "/leave-after")) {
-        if (is(x, "/leave-after")) /* this one is the last */
-            nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, x->id, NGHTTP2_NO_ERROR, NULL, 0);
+    } else if (is(x, "/leave-before") || is(x, "/leave-after") || is(x, "/calm")) {
+        uint32_t code = is(x, "/calm") ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_NO_ERROR;
+        if (!is(x, "/leave-before")) /* this one is the last */
+            nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, x->id, code, NULL, 0);
         timer_set(&x->timer, 0);
     } else {
         check(is(x, "/stall"));

@@ -10,7 +10,8 @@
  *   /reset          INTERNAL_ERROR
  *   /cut            ends the connection; /cut-once: the first connection, then /ok
  *   /leave-before   on the first connection GOAWAY that excludes this stream; then /ok
- *   /leave-after    GOAWAY that includes this stream, and /ok */
+ *   /leave-after    GOAWAY that includes this stream, and /ok
+ *   /calm           the same, with ENHANCE_YOUR_CALM */
 #ifndef WIRE_HTTP_CLIENT_TEST_H2_H
 #define WIRE_HTTP_CLIENT_TEST_H2_H
 
@@ -23,6 +24,7 @@ struct h2_server {
     uint32_t streams_max, window; /* its settings; 0: the usual */
     bool swallows;                /* every request */
     bool leaves;                  /* sends GOAWAY with its settings */
+    bool single;                  /* a connection takes one request, then GOAWAY */
     bool mute;                    /* accepts, and neither reads nor writes */
     size_t accepted, requests, busy, busiest, refusals, closed;
     struct list conns;
@@ -32,6 +34,7 @@ struct h2_server_conn {
     struct list link;
     struct h2_server *server;
     struct http2_link wire;
+    bool left; /* after single */
     struct list streams;
 };
 

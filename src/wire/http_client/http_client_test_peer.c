@@ -321,6 +321,8 @@ void peer_close(struct task *t, struct peer *p)
 
 const char *peer_url(struct task *t, const struct peer *p, const char *path)
 {
+    if (p->front_port)
+        return arena_printf(task_arena(t), "https://127.0.0.1:%d%s", p->front_port, path);
     return arena_printf(task_arena(t), "http://127.0.0.1:%d%s", p->port, path);
 }
 

@@ -30,6 +30,7 @@
 struct peer {
     struct group group;
     int fd, port;
+    int front_port; /* of TLS before it; 0: none */
     struct watch watch;
     size_t accepted, open, requests, busy, busiest;
     struct buf last; /* the last request, head and body */

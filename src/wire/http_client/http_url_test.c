@@ -1,11 +1,11 @@
-#include "wire/http_client/http_plain_url.h"
+#include "wire/http_client/http_url.h"
 
 #include "tests/tap.h"
 
 static void splits(const char *url, const char *name, const char *port, const char *target)
 {
-    struct http_plain_url u;
-    ok(http_plain_url_is(url) && http_plain_url_split(str_of(url), &u), "%s is taken", url);
+    struct http_url u;
+    ok(http_url_split(str_of(url), &u), "%s is taken", url);
     is_str(str_of(u.name), str_of(name), "its name");
     is_str(str_of(u.port), str_of(port), "its port");
     is_str(u.target, str_of(target), "its target");
@@ -13,8 +13,8 @@ static void splits(const char *url, const char *name, const char *port, const ch
 
 static void refuses(const char *url)
 {
-    struct http_plain_url u;
-    ok(!http_plain_url_split(str_of(url), &u), "\"%s\" is refused", url);
+    struct http_url u;
+    ok(!http_url_split(str_of(url), &u), "\"%s\" is refused", url);
 }
 
 int main(void)
@@ -29,6 +29,9 @@ int main(void)
     splits("http://a#z", "a", "80", "");
     splits("http://127.0.0.1:65535/x@y:z", "127.0.0.1", "65535", "/x@y:z");
     splits("http://[2001:DB8::1]:90/", "[2001:db8::1]", "90", "/");
+    splits("https://a", "a", "443", "");
+    splits("HTTPS://A:/x?y", "a", "443", "/x?y");
+    splits("https://a:80/", "a", "80", "/");
 
     static const char *const wrong[] = {
         "",
@@ -36,7 +39,9 @@ int main(void)
         "http://",
         "http:///x",
         "http:/a/x",
-        "https://a/",
+        "https:///a",
+        "https:/a/",
+        "httpss://a/",
         "ftp://a/",
         "a/x",
         "http://:80/",
@@ -65,11 +70,11 @@ int main(void)
         refuses(wrong[i]);
     char name[400] = "http://";
     memset(name + 7, 'x', 255);
-    struct http_plain_url u;
-    ok(http_plain_url_split(str_of(name), &u), "a name of 255 bytes is taken");
+    struct http_url u;
+    ok(http_url_split(str_of(name), &u), "a name of 255 bytes is taken");
     name[7 + 255] = 'x';
     refuses(name);
-    ok(!http_plain_url_is("https://a") && !http_plain_url_is("htt") && http_plain_url_is("http:x"),
-       "what is one is known by its scheme");
+    ok(http_url_split(STR("https://a"), &u) && u.tls, "https is over TLS");
+    ok(http_url_split(STR("http://a"), &u) && !u.tls, "http is not");
     return tap_done();
 }

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "wire/http_client/http_plain_url.h"
+#include "wire/http_client/http_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,8 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = malloc(size + 1); /* of its own, so that reading past the end is seen */
     check(copy);
     memcpy(copy, size ? (const char *)data : "", size);
-    struct http_plain_url u;
-    if (http_plain_url_split(str_from(copy, size), &u)) {
+    struct http_url u;
+    if (http_url_split(str_from(copy, size), &u)) {
         struct str name = str_of(u.name);
         int64_t port;
         check(name.n > 0 && name.n < HTTP_NAME_BYTES);

@@ -1,20 +1,24 @@
-#include "wire/http_client/http_plain_url.h"
+#include "wire/http_client/http_url.h"
 
 #include <arpa/inet.h>
-#include <strings.h>
 
 #include "base/ascii.h"
-
-#define SCHEME "http://"
 
 static const bool is_name[256] = {
     ['-'] = 1, ['.'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,
     ['_'] = 1, ['~'] = 1, ['a' ... 'z'] = 1,
 };
 
-bool http_plain_url_is(const char *url)
+/* Bytes of the scheme; 0: another one. */
+static size_t take_scheme(struct str s, bool *tls)
 {
-    return strncasecmp(url, SCHEME, 5) == 0; /* up to the colon */
+    static const struct str schemes[] = {STR("http://"), STR("https://")};
+    for (size_t i = 0; i < 2; i++) {
+        *tls = i == 1;
+        if (s.n >= schemes[i].n && str_ieq(str_from(s.p, schemes[i].n), schemes[i]))
+            return schemes[i].n;
+    }
+    return 0;
 }
 
 /* A name, or an IPv6 address in brackets; returns the bytes of it, 0 if there is none. */
@@ -43,10 +47,11 @@ static size_t take_name(struct str s, char out[HTTP_NAME_BYTES])
     return valid ? n : 0;
 }
 
-/* "" and ":" mean 80. Always the shortest spelling, for it becomes a part of the host's key. */
-static bool take_port(struct str s, char out[HTTP_PORT_BYTES])
+/* "" and ":" mean the scheme's own. Always the shortest spelling, for it becomes a part of the
+ * host's key. */
+static bool take_port(struct str s, bool tls, char out[HTTP_PORT_BYTES])
 {
-    int64_t port = 80;
+    int64_t port = tls ? 443 : 80;
     if (s.n > 0 && s.p[0] != ':')
         return false;
     if (s.n > 1 && (!ascii_is_digit(s.p[1]) || !str_to_i64(str_skip(s, 1), &port)))
@@ -60,14 +65,14 @@ static bool take_port(struct str s, char out[HTTP_PORT_BYTES])
     return true;
 }
 
-bool http_plain_url_split(struct str url, struct http_plain_url *out)
+bool http_url_split(struct str url, struct http_url *out)
 {
     for (size_t i = 0; i < url.n; i++) {
         if (url.p[i] <= ' ' || url.p[i] >= 0x7f)
             return false;
     }
-    size_t at = sizeof SCHEME - 1;
-    if (url.n < at || strncasecmp(url.p, SCHEME, at) != 0)
+    size_t at = take_scheme(url, &out->tls);
+    if (at == 0)
         return false;
     struct str rest = str_from(url.p + at, url.n - at);
     size_t n = take_name(rest, out->name);
@@ -77,7 +82,7 @@ bool http_plain_url_split(struct str url, struct http_plain_url *out)
     n = 0;
     while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#')
         n++;
-    if (!take_port(str_from(rest.p, n), out->port))
+    if (!take_port(str_from(rest.p, n), out->tls, out->port))
         return false;
     rest = str_from(rest.p + n, rest.n - n);
     out->target = str_cut(&rest, '#');

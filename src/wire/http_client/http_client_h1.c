@@ -1,7 +1,6 @@
-/* A call over a plain connection, on the calling task's own stack:
+/* A call by HTTP/1.1, plain or over TLS, on the calling task's own stack:
  *
- *   1. find the host of the call; a host that speaks HTTP/2 is http_client_h2.c's. Else
- *      wait for one of the host's permits;
+ *   1. wait for one of the host's permits;
  *   2. take the connection that was used last, or open one;
  *   3. send head and body, and read until the reply is whole. A server may answer before it has
  *      read everything, so both go on at the same time;
@@ -10,16 +9,15 @@
  * A call that waits owns nothing but its connection: requests are written in a buffer of the
  * client's, replies are read into another, and both are free again before the next wait. */
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "wire/http_client/http_client_private.h"
 #include "wire/http_client/http_plain_parse.h"
-#include "wire/http_client/http_plain_url.h"
 
-#define HEAD_KEPT_BYTES   65536 /* of the buffer for requests */
-#define READS_IN_ONE_TURN 16    /* of a server that is faster than the client */
+#define HEAD_KEPT_BYTES    65536 /* of the buffer for requests */
+#define READS_IN_ONE_TURN  16    /* of a server that is faster than the client */
+#define WRITES_IN_ONE_TURN 16    /* likewise */
 
-struct plain_call {
+struct h1_call {
     struct httpc_ask *ask;
     struct str sent_body;
     struct iovec unsent[2]; /* of head and body */
@@ -42,7 +40,7 @@ static int known_header(struct str line)
                                               : 0;
 }
 
-static void write_headers(struct buf *b, const struct plain_call *x)
+static void write_headers(struct buf *b, const struct h1_call *x)
 {
     const struct http_call *call = x->ask->call;
     int has = 0;
@@ -69,7 +67,8 @@ static void write_headers(struct buf *b, const struct plain_call *x)
     buf_add_lit(b, "\r\n");
 }
 
-static void write_request(struct plain_call *x)
+/* Over TLS the body is copied behind the head: it leaves in the same record. */
+static void write_request(struct h1_call *x, bool tls)
 {
     struct buf *b = &x->ask->client->request;
     buf_clear(b);
@@ -81,11 +80,15 @@ static void write_request(struct plain_call *x)
     buf_add_str(b, x->ask->target);
     buf_add_lit(b, " HTTP/1.1\r\n");
     write_headers(b, x);
-    x->unsent[0] = (struct iovec){b->p + b->head, b->len};
     x->unsent[1] = (struct iovec){(void *)(uintptr_t)x->sent_body.p, x->sent_body.n};
+    if (tls) {
+        buf_add_str(b, x->sent_body);
+        x->unsent[1].iov_len = 0;
+    }
+    x->unsent[0] = (struct iovec){b->p + b->head, b->len};
 }
 
-static bool all_sent(const struct plain_call *x)
+static bool all_sent(const struct h1_call *x)
 {
     return x->unsent[0].iov_len + x->unsent[1].iov_len == 0;
 }
@@ -101,30 +104,28 @@ static void use_up(struct iovec *v, size_t *n)
 
 /* Sends what the kernel takes. After a failure there may still be a reply to read: a server that
  * refuses the rest of the body answers and closes. False: failed before anything was sent. */
-static bool send_some(struct plain_call *x, struct httpc_conn *k)
+static bool send_some(struct task *t, struct h1_call *x, struct httpc_conn *k)
 {
-    struct msghdr m = {.msg_iov = x->unsent, .msg_iovlen = 2};
-    ssize_t r = sendmsg(k->watch.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (r >= 0) {
-        size_t n = (size_t)r;
-        x->begun = true;
-        use_up(&x->unsent[0], &n);
-        use_up(&x->unsent[1], &n);
-        if (!all_sent(x)) /* fewer than asked for: the kernel's buffer is full */
-            watch_drained(&k->watch, WATCH_WRITE);
-        return true;
+    for (int i = 0; i < WRITES_IN_ONE_TURN && !all_sent(x); i++) {
+        ssize_t r = httpc_conn_send(t, k, x->unsent);
+        if (r >= 0) {
+            size_t n = (size_t)r;
+            x->begun = true;
+            use_up(&x->unsent[0], &n);
+            use_up(&x->unsent[1], &n);
+        } else if (errno == EAGAIN) {
+            return true;
+        } else {
+            x->reply.close = true;
+            x->unsent[0].iov_len = x->unsent[1].iov_len = 0;
+            return x->begun;
+        }
     }
-    if (errno == EAGAIN)
-        watch_drained(&k->watch, WATCH_WRITE);
-    if (errno == EAGAIN || errno == EINTR)
-        return true;
-    x->reply.close = true;
-    x->unsent[0].iov_len = x->unsent[1].iov_len = 0;
-    return x->begun;
+    return true;
 }
 
 /* Copies what is unsent: the client's buffer and body_fn's are valid only until the next wait. */
-static void keep_unsent(struct task *t, struct plain_call *x)
+static void keep_unsent(struct task *t, struct h1_call *x)
 {
     for (int i = 0; i < (x->ask->call->body_fn ? 2 : 1); i++) {
         struct iovec *v = &x->unsent[i];
@@ -136,13 +137,21 @@ static void keep_unsent(struct task *t, struct plain_call *x)
 
 /* --- the reply --- */
 
-static int lost(struct plain_call *x)
+static int lost(struct h1_call *x)
 {
     x->ask->problem = x->begun ? HTTPC_LOST : "the connection was closed before anything was sent";
     return x->begun ? ERR_UNCERTAIN : ERR_UNAVAILABLE;
 }
 
-static int take(struct task *t, struct plain_call *x, struct str piece)
+/* A server may end TLS with words: that it wants a certificate from the client, for one. */
+static int refused(struct task *t, struct h1_call *x, const struct httpc_conn *k)
+{
+    int err = lost(x);
+    x->ask->problem = arena_printf(task_arena(t), "TLS: %s", tls_problem(k->tls));
+    return err;
+}
+
+static int take(struct task *t, struct h1_call *x, struct str piece)
 {
     if (x->ask->call->on_piece && x->reply.head.status / 100 == 2)
         return x->ask->call->on_piece(x->ask->call->arg, piece);
@@ -151,7 +160,7 @@ static int take(struct task *t, struct plain_call *x, struct str piece)
     return 0;
 }
 
-static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
+static int feed(struct task *t, struct h1_call *x, struct str in, bool *done)
 {
     for (;;) {
         size_t used;
@@ -183,26 +192,25 @@ static int feed(struct task *t, struct plain_call *x, struct str in, bool *done)
 }
 
 /* Reads what has come, without waiting. */
-static int receive(struct task *t, struct plain_call *x, struct httpc_conn *k, bool *done)
+static int receive(struct task *t, struct h1_call *x, struct httpc_conn *k, bool *done)
 {
     char *p = x->ask->client->receive;
     check(!x->ask->client->receive_taken); /* else an on_piece has waited */
-    ssize_t r = recv(k->watch.fd, p, PLAIN_RECEIVE_BYTES, MSG_DONTWAIT);
-    if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
-        if (errno == EAGAIN)
-            watch_drained(&k->watch, WATCH_READ);
+    ssize_t r = httpc_conn_recv(t, k, p, RECEIVE_BYTES);
+    if (r < 0 && errno == EAGAIN)
         return 0;
-    }
     if (r == 0 && http_plain_ended(&x->reply)) {
         *done = true;
         return 0;
     }
+    if (r < 0 && k->tls && errno == EPROTO)
+        return refused(t, x, k);
     if (r <= 0)
         return lost(x);
     x->answered = true;
     /* A short read has emptied the socket, and the next byte brings a new edge; but an end that
      * came with the last one does not. */
-    if (r < PLAIN_RECEIVE_BYTES && !k->watch.gone)
+    if (r < RECEIVE_BYTES && !k->tls && !k->watch.gone)
         watch_drained(&k->watch, WATCH_READ);
     x->ask->client->receive_taken = true;
     int err = feed(t, x, str_from(p, (size_t)r), done);
@@ -220,26 +228,28 @@ static int give_way(struct task *t)
     return !err && task_time_left_ms(t) == 0 ? ERR_TIMEOUT : err;
 }
 
-static int talk(struct task *t, struct plain_call *x, struct httpc_conn *k)
+static int talk(struct task *t, struct h1_call *x, struct httpc_conn *k)
 {
     bool done = false;
-    if (!send_some(x, k))
+    if (!send_some(t, x, k))
         return lost(x);
     keep_unsent(t, x);
     for (unsigned turn = 1;; turn++) {
-        int err = watch_wait(t, &k->watch, WATCH_READ | (all_sent(x) ? 0 : WATCH_WRITE));
-        if (!err && (k->watch.ready & WATCH_READ))
+        /* TLS may have to write before it can read on. */
+        int in = WATCH_READ | (k->tls ? tls_wants(k->tls) : 0);
+        int err = watch_wait(t, &k->watch, in | (all_sent(x) ? 0 : WATCH_WRITE));
+        if (!err && (k->watch.ready & in))
             err = receive(t, x, k, &done);
         if (err || done)
             return err;
-        if (!all_sent(x) && (k->watch.ready & WATCH_WRITE) && !send_some(x, k))
+        if (!all_sent(x) && (k->watch.ready & WATCH_WRITE) && !send_some(t, x, k))
             return lost(x);
         if (turn % READS_IN_ONE_TURN == 0 && (err = give_way(t)))
             return err;
     }
 }
 
-static void begin_reply(struct task *t, struct plain_call *x)
+static void begin_reply(struct task *t, struct h1_call *x)
 {
     struct http_plain_limits limits = {HEAD_BYTES_MAX, x->ask->call->reply_bytes_max};
     http_plain_init(&x->reply, task_arena(t), limits, strcmp(x->ask->call->method, "HEAD") == 0,
@@ -254,17 +264,19 @@ int httpc_still_wanted(struct task *t)
     return task_time_left_ms(t) == 0 ? ERR_TIMEOUT : 0;
 }
 
-static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
+static int exchange(struct task *t, struct h1_call *x, struct httpc_conn *k)
 {
     const struct http_call *call = x->ask->call;
     int err = call->body_fn ? call->body_fn(t, call->arg, &x->sent_body) : 0;
     if (!err)
         err = httpc_still_wanted(t);
-    if (!err) {
-        begin_reply(t, x);
-        write_request(x);
-        err = talk(t, x, k);
+    if (err) { /* nothing was sent */
+        httpc_conn_keep(k);
+        return err;
     }
+    begin_reply(t, x);
+    write_request(x, k->tls != NULL);
+    err = talk(t, x, k);
     if (!err && all_sent(x) && !x->reply.close)
         httpc_conn_keep(k);
     else
@@ -273,7 +285,7 @@ static int exchange(struct task *t, struct plain_call *x, struct httpc_conn *k)
 }
 
 /* Whether the request may be sent again after a kept connection turned out dead. */
-static bool may_repeat(const struct plain_call *x, int err)
+static bool may_repeat(const struct h1_call *x, int err)
 {
     if (x->answered)
         return false;
@@ -281,16 +293,16 @@ static bool may_repeat(const struct plain_call *x, int err)
            (err == ERR_UNCERTAIN && httpc_method_repeatable(x->ask->call->method));
 }
 
-static int run(struct task *t, struct plain_call *x)
+static int run(struct task *t, struct h1_call *x)
 {
-    struct httpc_conn *k = httpc_conn_reuse(x->ask->host);
+    struct httpc_conn *k = httpc_conn_reuse(t, x->ask->host);
     if (k) {
         int err = exchange(t, x, k);
         if (!err || !may_repeat(x, err))
             return err;
         x->ask->problem = NULL;
     }
-    int err = httpc_conn_open(t, x->ask->host, &k);
+    int err = httpc_conn_open(t, x->ask->host, false, &k);
     if (!err)
         return exchange(t, x, k);
     if (err == ERR_UNAVAILABLE && x->begun) /* over the kept connection */
@@ -300,9 +312,9 @@ static int run(struct task *t, struct plain_call *x)
 
 /* --- the call --- */
 
-static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_response *out)
+int httpc_h1_call(struct task *t, struct httpc_ask *ask, struct http_response *out)
 {
-    struct plain_call x = {.ask = ask, .sent_body = ask->call->body};
+    struct h1_call x = {.ask = ask, .sent_body = ask->call->body};
     int err = sem_get(t, &ask->host->permits);
     if (err)
         return err;
@@ -310,64 +322,5 @@ static int call_by_h1(struct task *t, struct httpc_ask *ask, struct http_respons
     sem_put(&ask->host->permits);
     if (!err)
         *out = httpc_response(&x.reply.head, &x.body);
-    return err;
-}
-
-static void remember(struct httpc_last *last, const struct httpc_ask *ask, struct str url)
-{
-    last->host = NULL;
-    if (url.n >= sizeof last->url)
-        return;
-    memcpy(last->url, url.p, url.n + 1);
-    last->target_at = (size_t)(ask->target.p - url.p);
-    last->target_n = ask->target.n;
-    last->host = ask->host;
-}
-
-static int find_host(struct task *t, struct httpc_ask *ask)
-{
-    const char *text = ask->call->url;
-    struct httpc_last *last = &ask->client->last;
-    if (last->host && strcmp(text, last->url) == 0) {
-        ask->target = str_from(text + last->target_at, last->target_n);
-        ask->host = last->host;
-        httpc_host_use(ask->host);
-        return 0;
-    }
-    struct http_plain_url parts;
-    struct str url = str_from(text, strnlen(text, URL_BYTES_MAX + 1));
-    if (url.n > URL_BYTES_MAX || !http_plain_url_split(url, &parts))
-        return task_fail(t, ERR_INVALID, "not a URL to call");
-    ask->target = parts.target;
-    ask->host = httpc_host_get(ask->client, false, parts.name, parts.port);
-    if (!ask->host)
-        return task_fail(t, ERR_BUSY, "calls to %d hosts are under way", HOSTS_MAX);
-    remember(last, ask, url);
-    return 0;
-}
-
-static int run_ask(struct task *t, struct httpc_ask *ask, struct http_response *out)
-{
-    bool answered = false;
-    int err = httpc_names_get(t, ask->host);
-    if (!err && ask->client->options.plain_h2)
-        err = httpc_h2_call(t, ask, out, &answered);
-    return err || answered ? err : call_by_h1(t, ask, out);
-}
-
-int httpc_plain_call(struct task *t, struct http_client *c, const struct http_call *call,
-                     struct http_response *out)
-{
-    struct httpc_ask ask = {.client = c, .call = call};
-    int err = find_host(t, &ask);
-    if (err)
-        return err;
-    err = run_ask(t, &ask, out);
-    if (err == ERR_TIMEOUT)
-        task_fail(t, err, "%s: no reply in time", ask.host->origin);
-    else if (err && ask.problem)
-        task_fail(t, err, "%s: %s%s", ask.host->origin,
-                  err == ERR_PROTO ? "the reply is not HTTP: " : "", ask.problem);
-    httpc_host_put(ask.host);
     return err;
 }

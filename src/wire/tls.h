@@ -1,0 +1,69 @@
+/* tls.h -- TLS over connected sockets, the client's side, by OpenSSL 3.
+ *
+ * TLS 1.2 and up. The peer's certificate is always verified: its chain against the CA file or the
+ * system's store, its validity, and the host's name or address against its subjectAltName (a
+ * common name does not count). Revocation is not checked. Names are sent as SNI, addresses are
+ * not. No renegotiation, no compression, no early data.
+ *
+ * No step waits, and none raises SIGPIPE. OpenSSL's calls are deep: handshake, recv and send run on
+ * the loop's own stack, from pollers and timers or by task_aside.
+ *
+ * No text of this room has a byte of a key in it, or of what was sent. */
+#ifndef WIRE_TLS_H
+#define WIRE_TLS_H
+
+#include <sys/types.h>
+
+#include "loop/task.h"
+
+struct tls_options {
+    const char *ca_file; /* PEM; NULL: the system's, or SSL_CERT_FILE and SSL_CERT_DIR */
+    /* PEM: the certificate that is shown to servers that ask for one, its chain, and the key.
+     * NULL: none. */
+    const char *cert_file, *key_file;
+};
+
+/* What the connections of one client share: settings and trusted certificates. */
+struct tls_context;
+struct tls_context *tls_context_new(const struct tls_options *o); /* reads no file */
+void tls_context_free(struct tls_context *c); /* no connection is left, no task waits */
+/* Reads the files, once, on a helper thread: the system's store takes 20 ms. Must have returned 0
+ * before tls_new. ERR_UNAVAILABLE: a file cannot be used, and the message names it; the next call
+ * reads again. */
+MUST_CHECK int tls_context_ready(struct task *t, struct tls_context *c);
+
+/* The last session with a host, which makes the next handshake cheap. All zero: none. */
+struct tls_resume {
+    struct ssl_session_st *session;
+};
+void tls_resume_release(struct tls_resume *r);
+
+struct tls;
+
+struct tls_peer {
+    const char *host;          /* a name, or an address; of IPv6 with or without brackets */
+    bool h2;                   /* offers HTTP/2 before HTTP/1.1, else HTTP/1.1 alone */
+    struct tls_resume *resume; /* outlives the connection; may be NULL */
+};
+/* Does not own fd, which does not block. */
+struct tls *tls_new(struct tls_context *c, int fd, const struct tls_peer *peer);
+/* Tells the peer, without waiting, and frees. The socket can then be closed. */
+void tls_end(struct tls *s);
+
+enum tls_step { TLS_DONE, TLS_WAITS, TLS_FAILED };
+enum tls_step tls_handshake(struct tls *s);
+bool tls_is_h2(const struct tls *s); /* after the handshake */
+bool tls_resumed(const struct tls *s);
+
+/* As recv and send on a socket that does not block, with EAGAIN. tls_recv returns 0 only if the
+ * peer has said that it ends: a cut connection is ECONNRESET. A short read does not mean that there
+ * is no more: only EAGAIN does. What tls_send did not take must be sent again, from any address,
+ * before anything else. Of what it did not take no byte can be read by the peer. */
+ssize_t tls_recv(struct tls *s, void *p, size_t n);
+ssize_t tls_send(struct tls *s, const void *p, size_t n);
+/* After TLS_WAITS or EAGAIN: the WATCH_ bit to wait for. */
+int tls_wants(const struct tls *s);
+
+/* After TLS_FAILED, or -1 without EAGAIN: one sentence that names the cause. */
+const char *tls_problem(const struct tls *s);
+#endif

@@ -1,0 +1,226 @@
+/* Settings and trusted certificates, read on a helper thread (singleflight). */
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "loop/offload.h"
+#include "loop/sync.h"
+#include "wire/tls/tls_private.h"
+
+/* One read of the socket takes so much: several small records. Freed when it is empty. */
+#define READ_AHEAD_BYTES 32768
+
+struct tls_context {
+    char *ca_file, *cert_file, *key_file; /* NULL: none named */
+    SSL_CTX *ssl;                         /* NULL: not read yet */
+    bool reading;
+    struct waitq waiters;
+    size_t failures; /* to read */
+    char problem[TLS_PROBLEM_BYTES];
+};
+
+/* On a helper thread: touches nothing else. */
+struct reading {
+    const struct tls_context *context;
+    SSL_CTX *ssl; /* NULL: failed */
+    char problem[TLS_PROBLEM_BYTES];
+};
+
+static char *copy(const char *text)
+{
+    return text ? check_memory(strdup(text)) : NULL;
+}
+
+struct tls_context *tls_context_new(const struct tls_options *o)
+{
+    struct tls_context *c = check_memory(calloc(1, sizeof *c));
+    c->ca_file = copy(o->ca_file);
+    c->cert_file = copy(o->cert_file);
+    c->key_file = copy(o->key_file);
+    waitq_init(&c->waiters);
+    return c;
+}
+
+void tls_context_free(struct tls_context *c)
+{
+    check(!c->reading);
+    SSL_CTX_free(c->ssl);
+    free(c->ca_file);
+    free(c->cert_file);
+    free(c->key_file);
+    free(c);
+}
+
+SSL_CTX *tls_context_ssl(struct tls_context *c)
+{
+    check(c->ssl); /* else tls_context_ready was not called */
+    return c->ssl;
+}
+
+int tls_ssl_index(void)
+{
+    static int index = -1;
+    if (index < 0)
+        index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    check(index >= 0);
+    return index;
+}
+
+/* --- files --- */
+
+/* OpenSSL's own words for a missing file are of no help. */
+static bool readable(struct reading *r, const char *what, const char *path)
+{
+    char byte;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, &byte, 1);
+    if (n < 0)
+        snprintf(r->problem, sizeof r->problem, "%s %s cannot be read: %s", what, path,
+                 strerror(errno));
+    else if (n == 0)
+        snprintf(r->problem, sizeof r->problem, "%s %s is empty", what, path);
+    if (fd >= 0)
+        close(fd);
+    return n > 0;
+}
+
+static bool trust_file(struct reading *r, X509_STORE *store, const char *path)
+{
+    if (!readable(r, "the CA file", path))
+        return false;
+    ERR_clear_error();
+    if (X509_STORE_load_file(store, path))
+        return true;
+    snprintf(r->problem, sizeof r->problem, "the CA file %s has no usable certificate in it: %s",
+             path, tls_last_error());
+    return false;
+}
+
+/* What SSL_CTX_set_default_verify_paths does; but that is silent when there is nothing. */
+static bool trust_system(struct reading *r, X509_STORE *store)
+{
+    const char *file = secure_getenv(X509_get_default_cert_file_env());
+    const char *dir = secure_getenv(X509_get_default_cert_dir_env());
+    if (file && !trust_file(r, store, file))
+        return false;
+    bool some = file || (access(X509_get_default_cert_file(), R_OK) == 0 &&
+                         trust_file(r, store, X509_get_default_cert_file()));
+    if (!dir)
+        dir = X509_get_default_cert_dir();
+    /* Certificates in it are looked up by their hash when they are needed. */
+    if (access(dir, R_OK | X_OK) == 0 && X509_STORE_load_path(store, dir))
+        some = true;
+    if (!some)
+        snprintf(r->problem, sizeof r->problem,
+                 "this machine has no CA certificates: neither %s nor %s can be read",
+                 X509_get_default_cert_file(), dir);
+    return some;
+}
+
+/* A key with a password is refused: OpenSSL would ask for it on the terminal. */
+static int no_password(char *out, int size, int writing, void *arg)
+{
+    (void)out, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+static bool use_client_cert(struct reading *r)
+{
+    const struct tls_context *c = r->context;
+    if (!c->cert_file)
+        return true;
+    const char *key = c->key_file ? c->key_file : c->cert_file;
+    if (!readable(r, "the client certificate", c->cert_file) ||
+        !readable(r, "the client's key file", key))
+        return false;
+    SSL_CTX_set_default_passwd_cb(r->ssl, no_password);
+    const char *bad = NULL;
+    ERR_clear_error();
+    if (SSL_CTX_use_certificate_chain_file(r->ssl, c->cert_file) != 1)
+        bad = c->cert_file;
+    else if (SSL_CTX_use_PrivateKey_file(r->ssl, key, SSL_FILETYPE_PEM) != 1 ||
+             SSL_CTX_check_private_key(r->ssl) != 1)
+        bad = key;
+    if (bad)
+        snprintf(r->problem, sizeof r->problem, "the client certificate: %s cannot be used: %s",
+                 bad, tls_last_error());
+    return !bad;
+}
+
+/* --- settings --- */
+
+/* TLS 1.3 brings sessions after the handshake, any number: the last one counts. */
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct tls *s = SSL_get_ex_data(ssl, tls_ssl_index());
+    if (!s->resume)
+        return 0;
+    SSL_SESSION_free(s->resume->session);
+    s->resume->session = session;
+    return 1; /* kept */
+}
+
+static void set_up(SSL_CTX *c)
+{
+    check(SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1);
+    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                            SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(c, 1);
+    SSL_CTX_set_default_read_buffer_len(c, READ_AHEAD_BYTES);
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(c, on_session);
+    SSL_CTX_set_verify(c, SSL_VERIFY_PEER, tls_on_verify);
+    /* An intermediate authority in the CA file is trusted like a root. */
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c), X509_V_FLAG_PARTIAL_CHAIN);
+}
+
+/* On a helper thread. */
+static void read_files(void *arg)
+{
+    struct reading *r = arg;
+    r->ssl = check_memory(SSL_CTX_new(TLS_client_method()));
+    set_up(r->ssl);
+    X509_STORE *store = SSL_CTX_get_cert_store(r->ssl);
+    const char *file = r->context->ca_file;
+    bool fine = (file ? trust_file(r, store, file) : trust_system(r, store)) && use_client_cert(r);
+    ERR_clear_error(); /* nothing of it is for the next job of this thread */
+    if (fine)
+        return;
+    SSL_CTX_free(r->ssl);
+    r->ssl = NULL;
+}
+
+static int read_for_all(struct task *t, struct tls_context *c)
+{
+    struct reading r = {.context = c};
+    c->reading = true;
+    int err = offload(t, read_files, &r);
+    c->reading = false;
+    c->ssl = r.ssl;
+    if (!err && !c->ssl) {
+        c->failures++;
+        memcpy(c->problem, r.problem, sizeof c->problem);
+        err = task_fail(t, ERR_UNAVAILABLE, "TLS: %s", c->problem);
+    }
+    waitq_wake_all(&c->waiters);
+    return err;
+}
+
+int tls_context_ready(struct task *t, struct tls_context *c)
+{
+    while (!c->ssl) {
+        size_t failures = c->failures;
+        int err = c->reading ? waitq_wait(t, &c->waiters) : read_for_all(t, c);
+        if (err)
+            return err;
+        if (failures != c->failures)
+            return task_fail(t, ERR_UNAVAILABLE, "TLS: %s", c->problem);
+    }
+    return 0;
+}
