@@ -6,6 +6,8 @@ zero     no AI latency, one node, 1,000 workers: papers per second from the firs
          HTTP/1.1 only, and with other numbers of workers
 latency  200 ms, 1,000 workers, one node: share of 5,000 papers/s between 20 % and 80 % of the run,
          and the node's memory
+tls      the same over TLS, with HTTP/2 and then with HTTP/1.1 (tls1), each in turn with plain
+         HTTP/2: ratio is the node's CPU time per paper to that of plain HTTP/2
 brisk    100 ms, 1,000 workers, one node: share of 10,000 papers/s likewise, and lag_s
 crowd    200 ms, ten users with 1,000 workers each, one node: papers per second likewise, ideal
          50,000; archived_s until all that was charged is in MySQL and the runs are archived, which
@@ -191,11 +193,11 @@ def zero(world, options):
          sweep=" ".join(f"{w}:{v:.0f}" for w, v in sweep.items()))
 
 
-def measure_latency(world, users, nodes, latency_ms, papers, each=1000):
+def measure_latency(world, users, nodes, latency_ms, papers, each=1000, tls=False, sim=()):
     """So many users with so many workers each, all at work on the same papers."""
     workers = each * users
     ideal = workers * 1000 / latency_ms
-    with world.run(nodes=nodes, sim=["--latency-ms", str(latency_ms)]) as s:
+    with world.run(nodes=nodes, sim=["--latency-ms", str(latency_ms), *sim], tls=tls) as s:
         people = [s.user(f"bench{i}", each) for i in range(users)]
         began = time.monotonic()
         runs = [p.submit(papers) for p in people]
@@ -232,6 +234,25 @@ def latency(world, options):
     with_latency(world, "latency", options.rounds,
                  {"share": ">= 0.98", "node_us": "<= 25", "rss_mb": "<= 40"}, users=1, nodes=1,
                  latency_ms=200, papers=min(options.papers, 200000))
+
+
+def tls(world, options):
+    what = {"users": 1, "nodes": 1, "latency_ms": 200, "papers": min(options.papers, 200000)}
+    secure, http1 = [], []
+    for _ in range(options.rounds):
+        plain = measure_latency(world, **what)
+        say(f"  plain HTTP/2: node_us {plain['node_us']:.4g}")
+        for rounds, sim in ((secure, []), (http1, ["--http1"])):
+            r = measure_latency(world, **what, tls=True, sim=sim)
+            r["ratio"] = r["node_us"] / plain["node_us"]
+            say("  " + ", ".join(f"{k} {v:.4g}" for k, v in r.items()))
+            rounds.append(r)
+    units = {"share": "", "node_us": "µs", "ratio": "", "sim_us": "µs", "rss_mb": "MB"}
+    for name, rounds, goals in (
+            ("tls", secure, {"share": ">= 0.98", "node_us": "<= 25", "ratio": "<= 1.5"}),
+            ("tls1", http1, {"share": ">= 0.98", "node_us": "<= 60"})):
+        keep(name, rounds, units, goals)
+        tell(name, **{k: median(r[k] for r in rounds) for k in rounds[0]})
 
 
 def brisk(world, options):
@@ -383,18 +404,18 @@ def queued(world, options):
             " ".join(f"{r['per_s']:.0f}" for r in rounds) for rounds in (alone, crowded)))
 
 
-BENCHES = {"zero": zero, "latency": latency, "brisk": brisk, "crowd": crowd, "many": many,
-           "rate": rate_limit, "pause": pause, "queued": queued}
+BENCHES = {"zero": zero, "latency": latency, "tls": tls, "brisk": brisk, "crowd": crowd,
+           "many": many, "rate": rate_limit, "pause": pause, "queued": queued}
 
 
 def main():
     p = argparse.ArgumentParser(prog="bench/screen", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("benches", nargs="*", metavar="NAME",
-                   help="zero, latency, brisk, crowd, many, rate, pause, queued; default: all")
+                   help="zero, latency, tls, brisk, crowd, many, rate, pause, queued; default: all")
     p.add_argument("--papers", type=int, default=300000, help="made up and loaded (default 300000)")
     p.add_argument("--rounds", type=int, default=3,
-                   help="of zero, latency, brisk, crowd, many and queued (default 3)")
+                   help="of zero, latency, tls, brisk, crowd, many and queued (default 3)")
     p.add_argument("--rate-minutes", type=float, default=3,
                    help="of rate, after the first one (default 3)")
     p.add_argument("--pauses", type=int, default=20, help="(default 20)")

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -165,17 +166,32 @@ class World:
         os.mkdir(path)
         return path
 
+    def certificate(self):
+        """Of the AI, for 127.0.0.1, and its key; ECDSA P-256."""
+        cert, key = f"{self.dir}/sim.crt", f"{self.dir}/sim.key"
+        if not os.path.exists(cert):
+            subprocess.run([
+                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=sim", "-addext",
+                "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key], check=True,
+                           capture_output=True)
+        return cert, key
+
     @contextlib.contextmanager
-    def run(self, nodes=1, limits=UNLIMITED, sim=()):
-        """A server on a copy of the loaded stores, with one key, and its AI."""
+    def run(self, nodes=1, limits=UNLIMITED, sim=(), tls=False):
+        """A server on a copy of the loaded stores, with one key, and its AI, which may speak TLS
+        with a certificate that the server trusts."""
+        cert, key = self.certificate() if tls else (None, None)
+        if tls:
+            sim = [*sim, "--tls-cert", cert, "--tls-key", key]
         data, log = self.folder(), f"{self.dir}/sim{self.count}.log"
         subprocess.run(["cp", "-a", "--sparse=always", f"{self.loaded}/.", data], check=True)
         try:
             with process(log, BIN, "sim", "--listen", "127.0.0.1:0", *sim) as p:
-                url = wait_for(lambda: re.search(r"listens at (http://\S+?)/?\n", read(log)), 10,
+                url = wait_for(lambda: re.search(r"listens at (https?://\S+?)/?\n", read(log)), 10,
                                "the simulator")[1]
-                with Server(self, data, nodes=nodes, ai=url + "/v1") as s:
-                    s.sim = Sim(p.pid, url)
+                with Server(self, data, nodes=nodes, ai=url + "/v1", ai_ca=cert) as s:
+                    s.sim = Sim(p.pid, url, ca=cert)
                     s.add_key(*limits)
                     yield s
         finally:
@@ -185,9 +201,14 @@ class World:
 # --- processes of a server ---
 
 class Http:
-    def __init__(self, url, token=None):
-        self.address, self.token = url.removeprefix("http://"), token
-        self.connection = http.client.HTTPConnection(self.address, timeout=60)
+    def __init__(self, url, token=None, ca=None):
+        scheme, self.address = url.split("://")
+        self.token = token
+        if scheme == "https":
+            trust = ssl.create_default_context(cafile=ca)
+            self.connection = http.client.HTTPSConnection(self.address, timeout=60, context=trust)
+        else:
+            self.connection = http.client.HTTPConnection(self.address, timeout=60)
         self.used = time.monotonic()
 
     def ask(self, method, path, body=None):
@@ -206,8 +227,8 @@ class Http:
 
 
 class Sim(Http):
-    def __init__(self, pid, url):
-        super().__init__(url)
+    def __init__(self, pid, url, ca=None):
+        super().__init__(url, ca=ca)
         self.pid = pid
 
     def stats(self):
@@ -215,12 +236,14 @@ class Sim(Http):
 
 
 class Server:
-    def __init__(self, world, data, nodes, ai):
+    def __init__(self, world, data, nodes, ai, ai_ca=None):
         self.world, self.data, self.nodes = world, data, nodes
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("MILLRACE_")}
         self.env |= {"MILLRACE_DATA_DIR": data, "MILLRACE_SAMPLE_PAPERS": "0",
                      "MILLRACE_DEMO_ACCOUNTS": "false", "MILLRACE_AI_URL": ai,
                      "MILLRACE_LISTEN": "127.0.0.1:0", "MILLRACE_NODES": str(nodes)}
+        if ai_ca:
+            self.env["MILLRACE_AI_CA_FILE"] = ai_ca
         self.log = data + ".log"
 
     def __enter__(self):

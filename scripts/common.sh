@@ -10,7 +10,7 @@ PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificate
 # The pages are built by Node, 18 as Debian has it or later.
 PACKAGES_WEB="nodejs npm"
 PACKAGES_BROWSER="chromium fonts-noto-cjk"
-PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl procps nodejs"
+PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl curl procps nodejs"
 PACKAGES_TEST="$PACKAGES_TEST liblua5.1-0-dev bibutils python3-pybtex"
 
 # How the program that people run is built; ./test has its own options.

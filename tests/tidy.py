@@ -39,12 +39,12 @@ CLOCK = r"\b(clock_gettime|gettimeofday|time|ftime)\s*\("
 CLOCK_HOMES = {"src/base/time.c"}
 # What a node does again and again is a row of serve/node/roles.c; retries are loop/backoff.h's.
 # These sleep once: while connections end, for the lateness of the loop, until Redis has written its
-# file, as the made-up AI, before a stream is reset.
+# file, as the made-up AI, also in its TLS handshakes, before a stream is reset.
 SLEEP = r"\btask_sleep\s*\("
 SLEEP_HOMES = {
     "src/engine/store/role.c", "src/serve/node/process.c", "src/serve/node/health.c",
     "src/engine/runs/archive_restore.c", "src/tool/sim/sim_call.c",
-    "src/wire/http_server/http2_later.c"}
+    "src/wire/http_server/http2_later.c", "src/wire/http_server/http_tls.c"}
 # The first parts of the Redis keys in the specification.
 KEY = re.compile(r'"(user|session|admin|sys|meta|query|task|progress|result|distill_chunk|'
                  r'billing_queue|download|api_limit|template|training_plan|nutrition_plan|'

@@ -1,5 +1,5 @@
 /* http_server.h -- HTTP/1.1 for the API and the pages: one task per connection.
- * HTTP/2 with prior knowledge, over plain TCP: one task per stream.
+ * HTTP/2, with prior knowledge over plain TCP or by ALPN over TLS: one task per stream.
  *
  * The parser takes nothing ambiguous: a request that two programs could read in
  * two ways is answered 400 and the connection is closed. Every connection is
@@ -15,6 +15,7 @@
 #include "loop/task.h"
 
 struct http_server;
+struct tls_server;
 struct http_exchange; /* one request and its reply */
 
 struct http_limits {
@@ -23,7 +24,7 @@ struct http_limits {
     size_t headers_max;
     size_t target_bytes_max;
     int64_t idle_ms;    /* between requests */
-    int64_t header_ms;  /* first byte to the end of the headers */
+    int64_t header_ms;  /* first byte to the end of the headers; a TLS handshake from its accept */
     int64_t body_ms;    /* the whole body */
     int64_t handler_ms; /* the handler, without the times of its body and reply; no streams */
     int64_t write_ms;   /* progress must be made within this */
@@ -35,6 +36,10 @@ struct http_options {
     struct metrics *metrics; /* may be NULL */
     bool behind_tls;         /* adds Strict-Transport-Security */
     bool http2;              /* also HTTP/2, for clients that begin with its preface */
+    /* Borrowed; NULL: plain. Over TLS its ALPN decides about HTTP/2. A client that speaks plain
+     * HTTP is answered 400; one over connections_max is closed without a reply. */
+    struct tls_server *tls;
+    int64_t tls_delay_ms; /* each handshake takes so much longer; for the simulator */
 };
 
 typedef int http_handler(struct task *t, struct http_exchange *x, void *ctx);

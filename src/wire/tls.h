@@ -1,9 +1,9 @@
-/* tls.h -- TLS over connected sockets, the client's side, by OpenSSL 3.
+/* tls.h -- TLS over connected sockets, by OpenSSL 3.
  *
- * TLS 1.2 and up. The peer's certificate is always verified: its chain against the CA file or the
- * system's store, its validity, and the host's name or address against its subjectAltName (a
+ * TLS 1.2 and up. A client always verifies the server's certificate: its chain against the CA file
+ * or the system's store, its validity, and the host's name or address against its subjectAltName (a
  * common name does not count). Revocation is not checked. Names are sent as SNI, addresses are
- * not. No renegotiation, no compression, no early data.
+ * not. A server asks for no certificate. No renegotiation, no compression, no early data.
  *
  * No step waits, and none raises SIGPIPE. OpenSSL's calls are deep: handshake, recv and send run on
  * the loop's own stack, from pollers and timers or by task_aside.
@@ -15,6 +15,10 @@
 #include <sys/types.h>
 
 #include "loop/task.h"
+
+#define TLS_PROBLEM_BYTES 400 /* room for a text */
+
+/* --- the client's side --- */
 
 struct tls_options {
     const char *ca_file; /* PEM; NULL: the system's, or SSL_CERT_FILE and SSL_CERT_DIR */
@@ -38,7 +42,7 @@ struct tls_resume {
 };
 void tls_resume_release(struct tls_resume *r);
 
-struct tls;
+struct tls; /* of a client or a server */
 
 struct tls_peer {
     const char *host;          /* a name, or an address; of IPv6 with or without brackets */
@@ -47,6 +51,27 @@ struct tls_peer {
 };
 /* Does not own fd, which does not block. */
 struct tls *tls_new(struct tls_context *c, int fd, const struct tls_peer *peer);
+
+/* --- the server's side --- */
+
+struct tls_server_options {
+    const char *cert_file; /* PEM: the certificate, then the chain above it */
+    const char *key_file;  /* PEM, without a password */
+    bool h2;               /* HTTP/2 before HTTP/1.1, else HTTP/1.1 alone */
+};
+
+/* Settings, certificate and the keys of session tickets, which are made here: only tickets of this
+ * process are resumed. */
+struct tls_server;
+/* Reads the files, on the caller's thread: for a start. NULL: a file cannot be used, and problem,
+ * of TLS_PROBLEM_BYTES, names it. A certificate that has expired is used, with a warning. */
+struct tls_server *tls_server_new(const struct tls_server_options *o, char *problem);
+void tls_server_free(struct tls_server *s); /* no connection is left; NULL is fine */
+/* Of an accepted socket, which does not block; does not own fd. */
+struct tls *tls_accept(struct tls_server *s, int fd);
+
+/* --- both --- */
+
 /* Tells the peer, without waiting, and frees. The socket can then be closed. */
 void tls_end(struct tls *s);
 

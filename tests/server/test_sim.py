@@ -10,14 +10,17 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 
-from harness import BIN, equal as same, finish, ok
+from harness import BIN, equal as same, folder, ok, run_tests, test
+from screening import person, reaches, server, submit, view
 
 PAPER = "Question: Which catalysts split water?\nTitle: %s\nAbstract: %s\nDOI: %s"
 
@@ -25,11 +28,12 @@ PAPER = "Question: Which catalysts split water?\nTitle: %s\nAbstract: %s\nDOI: %
 class Sim:
     """A running simulator; ends with the `with` block."""
 
-    def __init__(self, *args, listen="127.0.0.1:0"):
+    def __init__(self, *args, listen="127.0.0.1:0", ca=None):
+        self.tls = ca and ssl.create_default_context(cafile=ca)
         self.process = subprocess.Popen([BIN, "sim", "--listen", listen, *map(str, args)],
                                         stdout=subprocess.PIPE, text=True)
         self.line = self.process.stdout.readline()
-        self.url = self.line.split(" at http://")[-1].strip()
+        self.url = self.line.split("://")[-1].strip()
         self.host, port = self.url.rsplit(":", 1)
         self.port = int(port)
 
@@ -47,6 +51,8 @@ class Sim:
         return status
 
     def connect(self):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=30, context=self.tls)
         return http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=30)
 
     def send(self, method, path, body=None, key="test", connection=None):
@@ -285,6 +291,8 @@ def outcome(s, text=PAPER % ("Water", "", "10.1/x")):
         got = "cut before"
     except http.client.IncompleteRead:
         got = "cut within"
+    except ssl.SSLEOFError:
+        got = "ssl"
     except ValueError:
         got = "garbage"
     return got, time.monotonic() - began
@@ -399,6 +407,107 @@ def test_http2():
         same(greeting(s), b"HTTP/1.1 ", "with --http1 it gets an answer in HTTP/1.1")
 
 
+def certificate(name="sim"):
+    """Paths of a certificate for 127.0.0.1, and its key."""
+    path = f"{folder('certs')}/{name}"
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-out",
+        path + ".crt", "-keyout", path + ".key"], check=True, capture_output=True)
+    return path + ".crt", path + ".key"
+
+
+def curl(s, ca, *more, path="/healthz", scheme="https"):
+    """(version, status, exit status) of a client that is not ours."""
+    r = subprocess.run([
+        "curl", "-sS", "--noproxy", "*", "--cacert", ca, "-o", "/dev/null", "-w",
+        "%{http_version} %{http_code}", *more, f"{scheme}://{s.url}{path}"], capture_output=True,
+                       text=True, timeout=30)
+    return (*r.stdout.split(), r.returncode)
+
+
+def test_tls():
+    cert, key = certificate()
+    with Sim("--tls-cert", cert, "--tls-key", key, ca=cert) as s:
+        same(s.line, f"millrace sim listens at https://127.0.0.1:{s.port}\n",
+             "it says that it speaks TLS")
+        same(curl(s, cert, "--http1.1"), ("1.1", "200", 0), "curl over HTTP/1.1")
+        same(curl(s, cert, "--http2"), ("2", "200", 0), "curl over HTTP/2, by ALPN")
+        same(curl(s, cert, "--http1.1", "--tls-max", "1.2"), ("1.1", "200", 0), "TLS 1.2")
+        same(curl(s, cert, "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0")[2], 35,
+             "but not TLS 1.1")
+        same(curl(s, cert, scheme="http"), ("1.1", "400", 0), "plain HTTP is told so")
+        c = s.connect()
+        same([s.chat("x" * 200000, connection=c)[0] for _ in range(3)], [200] * 3,
+             "large requests on one connection")
+        c.close()
+        body = f"{folder('certs')}/body"
+        with open(body, "w") as f:
+            json.dump({"model": "m", "messages": [{"role": "user", "content": "x" * 500000}]}, f)
+        same(curl(s, cert, "--http2", "-H", "Authorization: Bearer k", "-d", "@" + body,
+                  path="/v1/chat/completions"), ("2", "200", 0), "and over HTTP/2")
+        same(s.settled("in_flight", 0)["requests"], 4, "all are counted")
+    with Sim("--http1", "--tls-cert", cert, "--tls-key", key) as s:
+        same(curl(s, cert, "--http2"), ("1.1", "200", 0), "with --http1 ALPN has only that")
+    with Sim("--fail", 1, "--fail-kinds", "cut", "--seed", 7, "--tls-cert", cert, "--tls-key", key,
+             ca=cert) as s:
+        got = {outcome(s)[0] for _ in range(12)}
+        ok(got <= {"cut before", "cut within", "ssl"} and len(got) > 1, "cut over TLS", got)
+
+
+def test_tls_handshakes():
+    """Slow ones, and those that never end."""
+    cert, key = certificate()
+    with Sim("--tls-cert", cert, "--tls-key", key, "--tls-handshake-ms", 700, ca=cert) as s:
+        idle = [socket.create_connection((s.host, s.port)) for _ in range(20)]
+        for c in idle[:10]:
+            c.sendall(bytes([22, 3, 1, 2, 0, 1, 0, 1, 252]))
+        began = time.monotonic()
+        same(curl(s, cert), ("2", "200", 0), "a slow handshake succeeds")
+        took = time.monotonic() - began
+        ok(0.7 <= took < 10, f"and is slow ({took:.2f} s)")
+        for c in idle[5:]:
+            c.close()
+        began = time.monotonic()
+        same(s.stop(), 0, "clients in a handshake do not keep it from ending")
+        ok(time.monotonic() - began < 20, "for ever")
+        for c in idle[:5]:
+            c.close()
+
+
+def test_tls_files():
+    cert, key = certificate()
+    other = certificate("other")[1]
+    listen = ("--listen", "127.0.0.1:0")
+    for args, part in [(("--tls-cert", cert), "belong together"),
+                       (("--tls-key", key), "belong together"),
+                       (("--tls-handshake-ms", "5"), "no handshake")]:
+        r = run(*listen, *args)
+        ok(r.returncode == 2 and part in r.stderr, f"wrong command line: {said(r)}", r)
+    for files, part in [((cert + ".no", key), "sim.crt.no cannot be read: No such file"),
+                        ((cert, key + ".no"), "sim.key.no cannot be read: No such file"),
+                        ((key, key), "the certificate"),
+                        ((cert, cert), "sim.crt cannot be used: it must hold a private key"),
+                        ((cert, other), "other.key cannot be used: its key is not that of")]:
+        r = run(*listen, "--tls-cert", files[0], "--tls-key", files[1])
+        ok(r.returncode == 1 and part in r.stderr, f"wrong files: {part}", r)
+
+
+def test_tls_screening():
+    """The whole way: papers are screened by an AI whose certificate ai.ca_file vouches for."""
+    cert, key = certificate()
+    for http1 in ((), ("--http1",)):
+        with Sim("--tls-cert", cert, "--tls-key", key, *http1, ca=cert) as s:
+            ai = SimpleNamespace(url=f"https://{s.url}/v1")
+            with server(ai, papers=300, MILLRACE_NODES="1", MILLRACE_AI_CA_FILE=cert) as m:
+                api = person(m, "reader")
+                qid, total = submit(api)
+                ok(reaches(api, qid, "DONE"), f"a run over TLS {http1} is done")
+                seen = view(api, qid)
+                same((seen["finished"], seen["failed"]), (total, 0), "with all its papers")
+                same(s.stats()["outcomes"]["ok"], total, "the AI has answered each once")
+
+
 def test_drain():
     s = Sim("--latency-ms", 800)
     got = []
@@ -424,16 +533,12 @@ def test_drain():
 def main():
     if not os.access(BIN, os.X_OK):
         sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
-    for test in [
+    for fn in [
             test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings,
             test_files, test_limits, test_faults, test_seed, test_latency, test_crowd, test_http2,
-            test_drain]:
-        print(f"# {test.__name__}", flush=True)
-        try:
-            test()
-        except Exception as e:  # a crash of one test must not hide the others
-            ok(False, f"{test.__name__} raised {e!r}")
-    finish()
+            test_tls, test_tls_handshakes, test_tls_files, test_tls_screening, test_drain]:
+        test(fn.__name__)(fn)
+    run_tests()
 
 
 if __name__ == "__main__":

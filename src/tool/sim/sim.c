@@ -15,6 +15,7 @@
 #include "tool/sim/sim_labels.h"
 #include "tool/tool.h"
 #include "wire/http_server.h"
+#include "wire/tls.h"
 
 #define CONNECTIONS_MAX   30000 /* a stack each, with two mappings; the kernel allows 65,530 */
 #define IDLE_MS           600000
@@ -30,13 +31,15 @@ static const char about[] =
     "  POST /v1/embeddings         256 dimensions         POST /stats/reset  resets them\n"
     "  GET  /v1/models                                    GET  /healthz\n"
     "\n"
-    "Speaks HTTP/1.1, and HTTP/2 with prior knowledge (curl --http2-prior-knowledge).\n"
+    "Speaks HTTP/1.1, and HTTP/2 with prior knowledge (curl --http2-prior-knowledge). With a\n"
+    "certificate it speaks both over TLS, as the client chooses (ALPN), and nothing else.\n"
     "\n"
     "Examples:\n"
     "  millrace sim --listen 127.0.0.1:9100\n"
     "  millrace sim --listen 127.0.0.1:0 --latency-ms 800 --jitter-ms 400 --fail 0.05 --seed 7\n"
     "  millrace sim --listen [::1]:9100 --rate-limit 600 --tokens-limit 200000 --keys keys.txt\n"
-    "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000";
+    "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000\n"
+    "  millrace sim --listen 127.0.0.1:9443 --tls-cert sim.crt --tls-key sim.key";
 
 struct setup { /* the command line */
     struct sim_options options;
@@ -79,6 +82,11 @@ static int read_options(int argc, char **argv, struct setup *u)
          .text = &u->labels_file},
         {"keys", "FILE", "one key per line; all others get 401", .text = &u->keys_file},
         {"http1", NULL, "do not speak HTTP/2", .flag = &o->http1},
+        {"tls-cert", "FILE", "speak TLS with this certificate: PEM, with its chain",
+         .text = &o->tls_cert},
+        {"tls-key", "FILE", "the certificate's key: PEM, without a password", .text = &o->tls_key},
+        {"tls-handshake-ms", "N", "how much longer each TLS handshake takes (default 0)",
+         .number = &o->tls_handshake_ms, .most = 3600000},
         {"seed", "N", "for failures and jitter (default 0: a new one each time)",
          .number = &u->seed, .most = INT64_MAX},
     };
@@ -94,6 +102,11 @@ static int check_options(struct setup *u)
     socklen_t n;
     if (!config_address(str_of(address), &at, &n))
         return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
+    if (!u->options.tls_cert != !u->options.tls_key)
+        return complain(u->options.tls_cert ? "--tls-cert" : "--tls-key",
+                        "--tls-cert and --tls-key belong together");
+    if (u->options.tls_handshake_ms && !u->options.tls_cert)
+        return complain("--tls-handshake-ms", "there is no handshake without --tls-cert");
     struct str bad;
     if (!u->fail_kinds || sim_fault_kinds(str_of(u->fail_kinds), &u->options.faults.kinds, &bad))
         return 0;
@@ -168,7 +181,8 @@ static void serve(struct task *t, void *arg)
         return;
     }
     /* A supervisor reads the port from this line. */
-    printf("millrace sim listens at %s\n", listener_url(task_arena(t), fd));
+    const char *host = strchr(listener_url(task_arena(t), fd), ':'); /* "://…" */
+    printf("millrace sim listens at %s%s\n", r->sim->options.tls_cert ? "https" : "http", host);
     fflush(stdout);
     int err = http_server_run(t, r->server, fd);
     close(fd);
@@ -188,18 +202,21 @@ static void on_signal(void *arg)
     waitq_wake_all(&r->sim->quit);
 }
 
-static struct http_options server_options(const struct sim_options *o)
+static struct http_options server_options(const struct sim_options *o, struct tls_server *tls)
 {
-    struct http_options h = {.limits = http_limits_default, .http2 = !o->http1};
+    struct http_options h = {.limits = http_limits_default,
+                             .http2 = !o->http1,
+                             .tls = tls,
+                             .tls_delay_ms = o->tls_handshake_ms};
     h.limits.connections_max = CONNECTIONS_MAX;
     h.limits.idle_ms = IDLE_MS;
     h.limits.handler_ms = o->latency_ms + o->jitter_ms + o->stall_ms + HANDLER_MARGIN_MS;
     return h;
 }
 
-static int run(struct sim *s, struct loop *l)
+static int run(struct sim *s, struct loop *l, struct tls_server *tls)
 {
-    struct http_options h = server_options(&s->options);
+    struct http_options h = server_options(&s->options, tls);
     struct run r = {.sim = s, .server = http_server_new(l, &h)};
     sim_routes(r.server, s);
     group_init(&r.group, l);
@@ -228,19 +245,34 @@ static void sim_release(struct sim *s)
     buf_release(&s->content);
 }
 
+static int load_tls(const struct sim_options *o, struct tls_server **out)
+{
+    char problem[TLS_PROBLEM_BYTES];
+    *out = NULL;
+    if (!o->tls_cert)
+        return 0;
+    *out =
+        tls_server_new(&(struct tls_server_options){o->tls_cert, o->tls_key, !o->http1}, problem);
+    return *out ? 0 : complain("--tls-cert", problem);
+}
+
 static int start(const struct setup *u)
 {
     struct sim s;
+    struct tls_server *tls = NULL;
     sim_init(&s);
     int err = load_files(u, &s);
+    if (!err)
+        err = load_tls(&u->options, &tls);
     if (!err) {
         machine_raise_file_limit();
         struct loop *l = loop_new(&(struct loop_options){.seed = (uint64_t)u->seed});
         s.options = u->options;
         s.options.faults.seed = loop_random(l);
-        err = run(&s, l);
+        err = run(&s, l, tls);
         loop_free(l);
     }
+    tls_server_free(tls);
     sim_release(&s);
     return err;
 }

@@ -50,7 +50,9 @@ struct sim_options {
     int64_t retry_after_s; /* what FAULT_LIMITED asks for */
     struct sim_limit limit;
     struct sim_faults faults;
-    bool http1; /* only */
+    bool http1;                     /* only */
+    const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
+    int64_t tls_handshake_ms;       /* how much longer each handshake takes */
 };
 
 struct sim {

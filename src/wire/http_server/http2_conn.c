@@ -265,6 +265,15 @@ static void on_end(void *arg)
     task_wake(h->conn->task);
 }
 
+static void take_preface(struct http2_conn *h)
+{
+    struct str in = buf_str(&h->conn->kit->in);
+    ssize_t used = nghttp2_session_mem_recv(h->link.session, (const uint8_t *)in.p, in.n);
+    if (used < 0)
+        http2_link_end(&h->link, nghttp2_strerror((int)used));
+    http_kit_put(h->conn);
+}
+
 static void begin(struct http2_conn *h)
 {
     struct http_conn *c = h->conn;
@@ -277,11 +286,12 @@ static void begin(struct http2_conn *h)
     h->idle_since_ms = loop_now_ms(l);
     timer_init(&h->tick, l, on_tick, h);
     http2_link_init(&h->link, l, fd, session_new(h), on_end, h);
-    struct str in = buf_str(&c->kit->in);
-    ssize_t used = nghttp2_session_mem_recv(h->link.session, (const uint8_t *)in.p, in.n);
-    if (used < 0)
-        http2_link_end(&h->link, nghttp2_strerror((int)used));
-    http_kit_put(c);
+    if (c->tls) {
+        http2_link_secure(&h->link, c->tls);
+        c->tls = NULL;
+    } else {
+        take_preface(h);
+    }
     if (c->server->draining)
         leave(h);
     http2_link_pack(&h->link);

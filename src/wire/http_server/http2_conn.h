@@ -35,7 +35,8 @@ struct http2_conn {
 
 /* http2_conn.c. Whether in, shorter or longer than a preface, begins like one. */
 bool http2_preface_begins(struct str in);
-/* kit.in holds the preface, and what came with it. Returns when the connection has ended. */
+/* kit.in holds the preface, and what came with it; over TLS nothing has been read yet. Returns when
+ * the connection has ended. */
 void http2_conn_serve(struct task *t, struct http_conn *c);
 void http2_conn_drain(struct http2_conn *h);
 

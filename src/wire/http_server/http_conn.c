@@ -56,11 +56,11 @@ static int try_receive(struct http_conn *c)
 {
     char *at = buf_reserve(&c->kit->in, c->read_filled ? READ_BYTES_MANY : READ_BYTES);
     size_t room = buf_room(&c->kit->in);
-    ssize_t n = recv(c->watch.fd, at, room, 0);
+    ssize_t n = c->tls ? http_tls_recv(c->task, c, at, room) : recv(c->watch.fd, at, room, 0);
     c->read_filled = n == (ssize_t)room;
     if (n > 0) {
         buf_added(&c->kit->in, (size_t)n);
-        if ((size_t)n < room && !c->watch.gone)
+        if ((size_t)n < room && !c->watch.gone && !c->tls) /* which may hold more */
             watch_drained(&c->watch, WATCH_READ);
         return 1;
     }
@@ -362,7 +362,8 @@ static void serve_all(struct task *t, struct http_conn *c)
             c->broken = true; /* no reply to a partial preface */
             return;
         }
-        if (c->served_count == 0 && c->server->options.http2 && greets_http2(t, c)) {
+        bool may_greet = c->served_count == 0 && c->server->options.http2 && !c->tls;
+        if (may_greet && greets_http2(t, c)) {
             http2_conn_serve(t, c);
             return;
         }
@@ -371,6 +372,7 @@ static void serve_all(struct task *t, struct http_conn *c)
 
 static void linger(struct task *t, struct http_conn *c)
 {
+    http_tls_end(t, c); /* input is not looked at any more */
     if (shutdown(c->watch.fd, SHUT_WR) != 0)
         return;
     buf_clear(&c->kit->in);
@@ -382,12 +384,24 @@ static void linger(struct task *t, struct http_conn *c)
         total += got;
 }
 
-static void turn_away(struct task *t, struct http_conn *c)
+static void turn_away(struct task *t, struct http_conn *c, struct http_problem p)
 {
     http_kit_get(c);
     c->kit->parser.head = (struct http_head){.method = STR("GET"), .minor = 1};
-    http_refuse(t, http_exchange_begin(t, c),
-                problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
+    http_refuse(t, http_exchange_begin(t, c), p);
+}
+
+static void serve_secure(struct task *t, struct http_conn *c)
+{
+    int err = http_tls_begin(t, c);
+    if (err == ERR_INVALID)
+        turn_away(t, c, problem(HTTP_BAD_REQUEST, "this port speaks TLS only: use https"));
+    else if (err)
+        c->broken = true;
+    else if (tls_is_h2(c->tls))
+        http2_conn_serve(t, c);
+    else
+        serve_all(t, c);
 }
 
 void http_conn_task(struct task *t, void *conn)
@@ -396,11 +410,14 @@ void http_conn_task(struct task *t, void *conn)
     struct http_server *s = c->server;
     c->task = t;
     if (c->refused)
-        turn_away(t, c);
+        turn_away(t, c, problem(HTTP_TOO_MANY_CONNECTIONS, "too many connections, try again"));
+    else if (s->options.tls)
+        serve_secure(t, c);
     else
         serve_all(t, c);
     if (!c->broken && http_send(t, c, STR("")) == 0)
         linger(t, c);
+    http_tls_end(t, c);
     http_kit_put(c);
     if (c->refused)
         s->refusing_count--;

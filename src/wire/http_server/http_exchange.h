@@ -29,6 +29,7 @@
 #include "wire/http_server/http_parse.h"
 #include "wire/http_server/http_route.h"
 #include "wire/http_server/http_status.h"
+#include "wire/tls.h"
 
 /* Output beyond this leaves at once. */
 #define HTTP_OUT_BYTES_MAX (64 * 1024)
@@ -113,6 +114,7 @@ struct http_conn {
     struct http_server *server;
     struct task *task;
     struct watch watch; /* of a stream: only gone is used */
+    struct tls *tls;    /* NULL: plain, or HTTP/2, whose link has it */
     struct list link;
     bool refused;     /* over the limit: answered 503 */
     bool waiting;     /* for a first byte */
@@ -195,6 +197,15 @@ MUST_CHECK int http_take_turns(struct task *t, struct http_conn *c, size_t bytes
 /* Reads what has come, at least one byte. ERR_CLOSED at the end, ERR_TIMEOUT at until_ms. */
 MUST_CHECK int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
                             size_t n, size_t *got);
+
+/* http_tls.c. The handshake, within its time. ERR_INVALID: the client speaks no TLS, and nothing of
+ * what it has sent has been read. */
+MUST_CHECK int http_tls_begin(struct task *t, struct http_conn *c);
+void http_tls_end(struct task *t, struct http_conn *c); /* the socket is plain then; or it was */
+/* As tls_recv, tls_send, and watch_read. */
+ssize_t http_tls_recv(struct task *t, struct http_conn *c, void *p, size_t n);
+ssize_t http_tls_send(struct task *t, struct http_conn *c, struct str s);
+MUST_CHECK int http_tls_read(struct task *t, struct http_conn *c, void *p, size_t n, size_t *got);
 
 /* http_body.c */
 void http_body_begin(struct http_exchange *x);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "wire/http_server/http2_conn.h"
 #include "wire/http_server/http_exchange.h"
@@ -42,7 +43,7 @@ int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
                  size_t *got)
 {
     struct http_pause pause = http_pause(t, until_ms);
-    int err = watch_read(t, &c->watch, p, n, got);
+    int err = c->tls ? http_tls_read(t, c, p, n, got) : watch_read(t, &c->watch, p, n, got);
     http_resume(t, &c->kit->x, pause);
     if (err || *got == 0)
         return err ? err : ERR_CLOSED;
@@ -63,10 +64,11 @@ static int wait_writable(struct task *t, struct http_conn *c)
         return 0;
     if (errno != EAGAIN)
         return ERR_CLOSED;
-    watch_drained(&c->watch, WATCH_WRITE);
+    int wants = c->tls ? tls_wants(c->tls) : WATCH_WRITE;
+    watch_drained(&c->watch, wants);
     int64_t write_ms = c->server->options.limits.write_ms;
     struct http_pause pause = http_pause(t, loop_now_ms(task_loop(t)) + write_ms);
-    int err = watch_wait(t, &c->watch, WATCH_WRITE);
+    int err = watch_wait(t, &c->watch, wants);
     http_resume(t, &c->kit->x, pause);
     return err;
 }
@@ -86,7 +88,8 @@ static int send_all(struct task *t, struct http_conn *c, struct str body, int fl
 {
     struct str out = buf_str(&c->kit->out);
     while (out.n + body.n > 0) {
-        ssize_t n = send_both(c->watch.fd, out, body, flags);
+        ssize_t n = c->tls ? http_tls_send(t, c, out.n ? out : body)
+                           : send_both(c->watch.fd, out, body, flags);
         int err = n < 0 ? wait_writable(t, c) : http_take_turns(t, c, (size_t)n);
         if (err)
             return fail(c, err);
@@ -107,12 +110,32 @@ int http_send(struct task *t, struct http_conn *c, struct str body)
     return c->stream ? http2_stream_send(t, c->stream, body) : send_all(t, c, body, 0);
 }
 
+/* The kernel has no key to encrypt with. */
+static int send_file_secure(struct task *t, struct http_conn *c, int fd, uint64_t offset,
+                            uint64_t count)
+{
+    int err = send_all(t, c, STR(""), 0);
+    while (count > 0 && !err) {
+        size_t step = count < HTTP_OUT_BYTES_MAX ? (size_t)count : HTTP_OUT_BYTES_MAX;
+        ssize_t n = pread(fd, buf_reserve(&c->kit->out, step), step, (off_t)offset);
+        if (n <= 0)
+            return fail(c, ERR_IO); /* it has become shorter than its Content-Length */
+        buf_added(&c->kit->out, (size_t)n);
+        err = send_all(t, c, STR(""), 0);
+        offset += (uint64_t)n;
+        count -= (uint64_t)n;
+    }
+    return err;
+}
+
 int http_send_file(struct task *t, struct http_conn *c, int fd, uint64_t offset, uint64_t count)
 {
     if (c->broken)
         return ERR_CLOSED;
     if (c->stream)
         return http2_stream_send_file(t, c->stream, fd, offset, count);
+    if (c->tls)
+        return send_file_secure(t, c, fd, offset, count);
     int err = send_all(t, c, STR(""), MSG_MORE);
     off_t at = (off_t)offset;
     while (count > 0 && !err) {

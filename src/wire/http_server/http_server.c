@@ -119,7 +119,7 @@ static void name_peer(struct http_conn *c, const struct sockaddr_in6 *a)
 static void start(struct http_server *s, struct group *g, int fd, const struct sockaddr_in6 *peer)
 {
     bool over = s->conn_count >= s->options.limits.connections_max;
-    if (over && s->refusing_count >= REFUSING_COUNT_MAX) {
+    if (over && (s->options.tls || s->refusing_count >= REFUSING_COUNT_MAX)) {
         close(fd);
         return;
     }

@@ -109,17 +109,23 @@ static void set_protocols(struct tls *s, bool h2)
     check(SSL_set_alpn_protos(s->ssl, both + from, (unsigned)(sizeof both - 1 - from)) == 0);
 }
 
-struct tls *tls_new(struct tls_context *c, int fd, const struct tls_peer *peer)
+struct tls *tls_on_socket(SSL_CTX *c, int fd)
 {
     struct tls *s = check_memory(calloc(1, sizeof *s));
     s->fd = fd;
-    s->resume = peer->resume;
-    s->ssl = check_memory(SSL_new(tls_context_ssl(c)));
+    s->ssl = check_memory(SSL_new(c));
     check(SSL_set_ex_data(s->ssl, tls_ssl_index(), s) == 1);
     BIO *b = check_memory(BIO_new(socket_method()));
     BIO_set_data(b, s);
     BIO_set_init(b, 1);
     SSL_set_bio(s->ssl, b, b);
+    return s;
+}
+
+struct tls *tls_new(struct tls_context *c, int fd, const struct tls_peer *peer)
+{
+    struct tls *s = tls_on_socket(tls_context_ssl(c), fd);
+    s->resume = peer->resume;
     SSL_set_connect_state(s->ssl);
     set_host(s, peer->host);
     set_peer(s);

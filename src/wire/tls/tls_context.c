@@ -1,6 +1,4 @@
 /* Settings and trusted certificates, read on a helper thread (singleflight). */
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,25 +71,9 @@ int tls_ssl_index(void)
 
 /* --- files --- */
 
-/* OpenSSL's own words for a missing file are of no help. */
-static bool readable(struct reading *r, const char *what, const char *path)
-{
-    char byte;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, &byte, 1);
-    if (n < 0)
-        snprintf(r->problem, sizeof r->problem, "%s %s cannot be read: %s", what, path,
-                 strerror(errno));
-    else if (n == 0)
-        snprintf(r->problem, sizeof r->problem, "%s %s is empty", what, path);
-    if (fd >= 0)
-        close(fd);
-    return n > 0;
-}
-
 static bool trust_file(struct reading *r, X509_STORE *store, const char *path)
 {
-    if (!readable(r, "the CA file", path))
+    if (!tls_readable("the CA file", path, r->problem))
         return false;
     ERR_clear_error();
     if (X509_STORE_load_file(store, path))
@@ -122,36 +104,6 @@ static bool trust_system(struct reading *r, X509_STORE *store)
     return some;
 }
 
-/* A key with a password is refused: OpenSSL would ask for it on the terminal. */
-static int no_password(char *out, int size, int writing, void *arg)
-{
-    (void)out, (void)size, (void)writing, (void)arg;
-    return -1;
-}
-
-static bool use_client_cert(struct reading *r)
-{
-    const struct tls_context *c = r->context;
-    if (!c->cert_file)
-        return true;
-    const char *key = c->key_file ? c->key_file : c->cert_file;
-    if (!readable(r, "the client certificate", c->cert_file) ||
-        !readable(r, "the client's key file", key))
-        return false;
-    SSL_CTX_set_default_passwd_cb(r->ssl, no_password);
-    const char *bad = NULL;
-    ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(r->ssl, c->cert_file) != 1)
-        bad = c->cert_file;
-    else if (SSL_CTX_use_PrivateKey_file(r->ssl, key, SSL_FILETYPE_PEM) != 1 ||
-             SSL_CTX_check_private_key(r->ssl) != 1)
-        bad = key;
-    if (bad)
-        snprintf(r->problem, sizeof r->problem, "the client certificate: %s cannot be used: %s",
-                 bad, tls_last_error());
-    return !bad;
-}
-
 /* --- settings --- */
 
 /* TLS 1.3 brings sessions after the handshake, any number: the last one counts. */
@@ -165,7 +117,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
     return 1; /* kept */
 }
 
-static void set_up(SSL_CTX *c)
+void tls_set_up(SSL_CTX *c)
 {
     check(SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION) == 1);
     SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -173,6 +125,11 @@ static void set_up(SSL_CTX *c)
                             SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(c, 1);
     SSL_CTX_set_default_read_buffer_len(c, READ_AHEAD_BYTES);
+}
+
+static void set_up(SSL_CTX *c)
+{
+    tls_set_up(c);
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(c, on_session);
     SSL_CTX_set_verify(c, SSL_VERIFY_PEER, tls_on_verify);
@@ -188,7 +145,9 @@ static void read_files(void *arg)
     set_up(r->ssl);
     X509_STORE *store = SSL_CTX_get_cert_store(r->ssl);
     const char *file = r->context->ca_file;
-    bool fine = (file ? trust_file(r, store, file) : trust_system(r, store)) && use_client_cert(r);
+    const char *cert = r->context->cert_file, *key = r->context->key_file;
+    bool fine = (file ? trust_file(r, store, file) : trust_system(r, store)) &&
+                (!cert || tls_use_cert(r->ssl, cert, key, r->problem));
     ERR_clear_error(); /* nothing of it is for the next job of this thread */
     if (fine)
         return;

@@ -6,8 +6,7 @@
 
 #include "wire/tls.h"
 
-#define TLS_PROBLEM_BYTES 400
-#define TLS_HOST_BYTES    256
+#define TLS_HOST_BYTES 256
 
 struct tls {
     SSL *ssl;
@@ -22,7 +21,15 @@ struct tls {
     char problem[TLS_PROBLEM_BYTES];
 };
 
+/* tls.c. Neither side's yet. */
+struct tls *tls_on_socket(SSL_CTX *c, int fd);
+
+/* tls_cert.c. A problem has room for TLS_PROBLEM_BYTES. key_file NULL: it is in cert_file. */
+bool tls_readable(const char *what, const char *path, char *problem);
+bool tls_use_cert(SSL_CTX *c, const char *cert_file, const char *key_file, char *problem);
+
 /* tls_context.c */
+void tls_set_up(SSL_CTX *c); /* what both sides share */
 SSL_CTX *tls_context_ssl(struct tls_context *c);
 int tls_ssl_index(void); /* of the struct tls of an SSL */
 

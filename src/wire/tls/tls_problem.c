@@ -164,10 +164,13 @@ int tls_on_verify(int fine, X509_STORE_CTX *store)
 
 /* --- all else --- */
 
-static const struct {
+struct reason {
     int reason;
     const char *words;
-} reasons[] = {
+};
+
+/* To a client. */
+static const struct reason reasons[] = {
     {SSL_R_WRONG_VERSION_NUMBER, "the server speaks no TLS on this port"},
     {SSL_R_PACKET_LENGTH_TOO_LONG, "the server speaks no TLS on this port"},
     {SSL_R_HTTP_REQUEST, "the server speaks no TLS on this port"},
@@ -183,11 +186,30 @@ static const struct {
     {SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL, "the server speaks neither HTTP/2 nor HTTP/1.1"},
 };
 
-static const char *words_of(unsigned long e)
+/* To a server. */
+static const struct reason server_reasons[] = {
+    {SSL_R_WRONG_VERSION_NUMBER, "the client speaks no TLS"},
+    {SSL_R_HTTP_REQUEST, "the client speaks no TLS"},
+    {SSL_R_UNSUPPORTED_PROTOCOL, "the client speaks only TLS below 1.2"},
+    {SSL_R_NO_SHARED_CIPHER, "client and server have no common cipher"},
+    {SSL_R_TLSV1_ALERT_UNKNOWN_CA, "the client does not know the certificate's issuer"},
+    {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, "the client refuses the certificate"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, "the client refuses the certificate"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, "the client refuses the certificate: it has expired"},
+    {SSL_R_NO_APPLICATION_PROTOCOL, "the client offers no protocol that this server speaks"},
+};
+
+static const char *words_of(const struct tls *s, unsigned long e)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (ERR_GET_LIB(e) == ERR_LIB_SSL && ERR_GET_REASON(e) == reasons[i].reason)
-            return reasons[i].words;
+    const struct reason *all = reasons;
+    size_t n = sizeof reasons / sizeof *reasons;
+    if (SSL_is_server(s->ssl)) {
+        all = server_reasons;
+        n = sizeof server_reasons / sizeof *server_reasons;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (ERR_GET_LIB(e) == ERR_LIB_SSL && ERR_GET_REASON(e) == all[i].reason)
+            return all[i].words;
     return NULL;
 }
 
@@ -200,8 +222,8 @@ void tls_explain(struct tls *s)
         snprintf(text, sizeof text, "the connection was closed%s", during);
     else if (s->os_error)
         snprintf(text, sizeof text, "the connection was lost%s: %s", during, strerror(s->os_error));
-    else if (words_of(e))
-        snprintf(text, sizeof text, "%s", words_of(e));
+    else if (words_of(s, e))
+        snprintf(text, sizeof text, "%s", words_of(s, e));
     else
         snprintf(text, sizeof text, "the connection failed%s: %s", during, tls_last_error());
     set_problem(s, str_of(text));
