@@ -39,8 +39,8 @@ struct http_client_options {
     int64_t ping_ms;           /* HTTP/2, silent for so long: a PING; 0: 10000 */
     int64_t ping_wait_ms;      /* and for so much longer: it is closed; 0: 5000 */
     int64_t idle_ms;           /* unused for so long is closed; 0: 30000, most servers wait 60 s */
-    const char *ca_file;       /* NULL: the system's */
-    /* For servers that ask for a certificate; see tls.h. NULL: none. */
+    const char *ca_file;       /* see tls.h */
+    /* For servers that ask for a certificate; see tls.h. */
     const char *cert_file, *key_file;
     /* Tries HTTP/2 with prior knowledge on http:// servers: the first connection begins with the
      * preface, which is no request; a server that answers anything but settings gets HTTP/1.1. */

@@ -20,10 +20,11 @@
 
 /* --- the client's side --- */
 
+/* Each may be NULL or empty: none. */
 struct tls_options {
-    const char *ca_file; /* PEM; NULL: the system's, or SSL_CERT_FILE and SSL_CERT_DIR */
+    const char *ca_file; /* PEM; none: the system's, or SSL_CERT_FILE and SSL_CERT_DIR */
     /* PEM: the certificate that is shown to servers that ask for one, its chain, and the key.
-     * NULL: none. */
+     * Without a key_file the key is in cert_file, too. */
     const char *cert_file, *key_file;
 };
 

@@ -178,6 +178,7 @@ def _():
 @test("files that are not there refuse the start")
 def _():
     for name, key in (("AI_CA_FILE", "ai.ca_file"), ("ALERT_CA_FILE", "alert.ca_file"),
+                      ("AI_CERT_FILE", "ai.cert_file"), ("AI_KEY_FILE", "ai.key_file"),
                       ("AI_PROMPT_FILE", "ai.prompt_file")):
         env = {f"MILLRACE_{name}": "/nonexistent/file"}
         for command in (("serve",), ("config", "--check")):

@@ -8,18 +8,19 @@
 #include "engine/setup/endpoint.h"
 #include "wire/sql/sql_url.h"
 
-#define CA_FILE_BYTES_MAX (64 * 1024 * 1024)
+#define PEM_FILE_BYTES_MAX (64 * 1024 * 1024)
 
-/* A CA file is read at the first call: without this every one of them would fail. */
-static const char *ca_file_problem(struct arena *a, const char *path)
+/* Files of TLS are read at the first call: without this every one of them would fail. */
+static const char *pem_file_problem(struct arena *a, const char *path, const char *what)
 {
     struct str text;
-    int err = file_read(a, path, CA_FILE_BYTES_MAX, &text);
+    int err = file_read(a, path, PEM_FILE_BYTES_MAX, &text);
     if (err == ERR_LIMIT)
-        return arena_printf(a, "is larger than %d bytes", CA_FILE_BYTES_MAX);
+        return arena_printf(a, "is larger than %d bytes", PEM_FILE_BYTES_MAX);
     if (err)
         return arena_printf(a, "cannot be read: %s", strerror(errno));
-    return str_find(text, STR("-----BEGIN ")) >= 0 ? NULL : "has no certificate in it";
+    bool found = str_find(text, STR("-----BEGIN ")) >= 0;
+    return found ? NULL : arena_printf(a, "has no %s in it", what);
 }
 
 static const char *mysql_ca_file(struct arena *a, const struct config *c)
@@ -32,20 +33,22 @@ static const char *mysql_ca_file(struct arena *a, const struct config *c)
 static const char *files_problem(struct arena *a, const struct config *c)
 {
     const struct {
-        const char *key, *path;
-    } files[] = {{"ai.ca_file", c->ai_ca_file},
-                 {"alert.ca_file", c->alert_ca_file},
-                 {"mysql.url", mysql_ca_file(a, c)}};
+        const char *key, *path, *what;
+    } files[] = {{"ai.ca_file", c->ai_ca_file, "certificate"},
+                 {"ai.cert_file", c->ai_cert_file, "certificate"},
+                 {"ai.key_file", c->ai_key_file, "key"},
+                 {"alert.ca_file", c->alert_ca_file, "certificate"},
+                 {"mysql.url", mysql_ca_file(a, c), "certificate"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!*files[i].path)
             continue;
         struct arena_mark mark = arena_mark(a);
-        const char *problem = ca_file_problem(a, files[i].path);
+        const char *problem = pem_file_problem(a, files[i].path, files[i].what);
         if (problem)
             return arena_printf(a, "%s: %s %s", files[i].key, files[i].path, problem);
         arena_reset(a, mark);
     }
-    return NULL;
+    return *c->ai_key_file && !*c->ai_cert_file ? "ai.key_file: ai.cert_file is missing" : NULL;
 }
 
 /* A key in two headers of the same name: services take either. */

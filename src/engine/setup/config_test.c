@@ -109,9 +109,10 @@ static void test_problems(void)
     char dir[] = "/tmp/mrconfXXXXXX";
     check(mkdtemp(dir));
     const char *path = arena_printf(&arena, "%s/ca.pem", dir);
-    static const char *const variables[] = {"MILLRACE_AI_CA_FILE", "MILLRACE_ALERT_CA_FILE"};
-    static const char *const keys[] = {"ai.ca_file", "alert.ca_file"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const variables[] = {"MILLRACE_AI_CA_FILE", "MILLRACE_ALERT_CA_FILE",
+                                            "MILLRACE_AI_CERT_FILE"};
+    static const char *const keys[] = {"ai.ca_file", "alert.ca_file", "ai.cert_file"};
+    for (size_t i = 0; i < 3; i++) {
         unlink(path);
         is_str(
             str_of(problem_with(variables[i], path)),
@@ -127,6 +128,8 @@ static void test_problems(void)
         write_file(path, "-----BEGIN CERTIFICATE-----\n");
         ok(!problem_with(variables[i], path), "certificates");
     }
+    is_str(str_of(problem_with("MILLRACE_AI_KEY_FILE", path)),
+           STR("ai.key_file: ai.cert_file is missing"), "a key without its certificate");
     unlink(path);
     ok(strstr(problem_with("MILLRACE_MYSQL_URL",
                            arena_printf(&arena, "mysql://u@h/d?tls=verify&ca=%s", path)),

@@ -74,10 +74,12 @@ static void open_stores(struct process *p)
                                        .password = p->stores.mysql_password,
                                        .connections_max = (size_t)p->config.mysql_connections,
                                        .metrics = n->metrics});
-    const char *ca_file = *p->config.ai_ca_file ? p->config.ai_ca_file : NULL;
-    n->client = http_client_new(
-        n->loop,
-        &(struct http_client_options){.ca_file = ca_file, .plain_h2 = true, .metrics = n->metrics});
+    n->client =
+        http_client_new(n->loop, &(struct http_client_options){.ca_file = p->config.ai_ca_file,
+                                                               .cert_file = p->config.ai_cert_file,
+                                                               .key_file = p->config.ai_key_file,
+                                                               .plain_h2 = true,
+                                                               .metrics = n->metrics});
 }
 
 static void open_server(struct process *p)

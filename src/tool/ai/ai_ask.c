@@ -213,9 +213,11 @@ const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key 
         return why;
     q.body = write_body(t, c, &prompt, paper, &reserved);
     struct metrics *metrics = metrics_open(-1, 1, 0);
-    struct http_client *client = http_client_new(
-        task_loop(t), &(struct http_client_options){
-                          .ca_file = *c->ai_ca_file ? c->ai_ca_file : NULL, .plain_h2 = true});
+    struct http_client *client =
+        http_client_new(task_loop(t), &(struct http_client_options){.ca_file = c->ai_ca_file,
+                                                                    .cert_file = c->ai_cert_file,
+                                                                    .key_file = c->ai_key_file,
+                                                                    .plain_h2 = true});
     q.ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                        .url = c->ai_url,
                                        .path = AI_CHAT_PATH,

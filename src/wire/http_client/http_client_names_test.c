@@ -6,16 +6,18 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
 #include "wire/http_client.h"
-#include "wire/http_client/http_client_test_peer.h"
+#include "wire/http_client/http_client_test_front.h"
 
 #define SLOW_MS 400
 
 static atomic_int lookups;
 static _Atomic in_addr_t address_of_api; /* what "api.test" has now */
+static _Atomic in_addr_t second_of_api;  /* and besides; 0: no other */
 
 static struct addrinfo *address(in_addr_t address, int port)
 {
@@ -41,12 +43,18 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     if (strcmp(name, "slow.test") == 0)
         usleep(SLOW_MS * 1000);
     *found = address(address_of_api, service ? atoi(service) : 0);
+    if (second_of_api)
+        (*found)->ai_next = address(second_of_api, service ? atoi(service) : 0);
     return 0;
 }
 
 void freeaddrinfo(struct addrinfo *a)
 {
-    free(a);
+    while (a) {
+        struct addrinfo *next = a->ai_next;
+        free(a);
+        a = next;
+    }
 }
 
 struct fixture {
@@ -202,6 +210,66 @@ static void test_moved(struct task *t, struct fixture *f)
     is_int(lookups, 2, "two lookups");
 }
 
+/* A listener that never answers, at another address and the same port. */
+static int silent_listener(int port, int fill[], int count)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = inet_addr("127.0.0.2"),
+                            .sin_port = htons((uint16_t)port)};
+    check(bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 0) == 0);
+    for (int i = 0; i < count; i++) { /* the backlog is full */
+        fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fill[i], (struct sockaddr *)&a, sizeof a);
+    }
+    return fd;
+}
+
+static int call_front(struct task *t, struct http_client *c, const struct front *front, int64_t *ms)
+{
+    struct http_response r;
+    struct http_call call = {
+        .url = arena_printf(task_arena(t), "https://api.test:%d/ok", front->port)};
+    int64_t start_us = loop_now_us(task_loop(t));
+    int err = http_call(t, c, &call, &r);
+    *ms = (loop_now_us(task_loop(t)) - start_us) / 1000;
+    return err;
+}
+
+static void test_race(struct task *t, struct fixture *f)
+{
+    struct front front;
+    int fill[4];
+    int64_t ms;
+    front_open(&front, task_loop(t), f->peer.port, "http/1.1");
+    int fd = silent_listener(front.port, fill, 4);
+    check(task_sleep(t, 1) == 0);
+    struct http_client_options o = {.ca_file = front.ca_file};
+    struct http_client *c = http_client_new(task_loop(t), &o);
+    address_of_api = inet_addr("127.0.0.2");
+    second_of_api = htonl(INADDR_LOOPBACK);
+    is_int(call_front(t, c, &front, &ms), 0, "one of two addresses answers: %s", task_error(t));
+    ok(ms >= 240 && ms < 2000, "and is asked soon: %lld ms", (long long)ms);
+    is_int((int64_t)front.accepted, 1, "over one connection");
+    http_client_free(c);
+
+    c = http_client_new(task_loop(t), &o);
+    close(fd); /* refuses from now on */
+    is_int(call_front(t, c, &front, &ms), 0, "one of two refuses: the other is asked");
+    ok(ms < 240, "at once: %lld ms", (long long)ms);
+    second_of_api = inet_addr("127.0.0.3");
+    check(task_sleep(t, 10) == 0);
+    http_client_free(c);
+    c = http_client_new(task_loop(t), &o);
+    is_int(call_front(t, c, &front, &ms), ERR_UNAVAILABLE, "both refuse");
+    ok(strstr(task_error(t), "no connection: Connection refused"), "says why: %s", task_error(t));
+    http_client_free(c);
+    second_of_api = 0;
+    for (int i = 0; i < 4; i++)
+        close(fill[i]);
+    front_close(t, &front);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -211,5 +279,6 @@ int main(void)
     tap_task(test_slow, NULL, true);
     RUN(test_refresh, false);
     RUN(test_moved, true);
+    RUN(test_race, true);
     return tap_done();
 }

@@ -166,7 +166,7 @@ struct httpc_conn {
 };
 /* NULL: none idles. */
 struct httpc_conn *httpc_conn_reuse(struct task *t, struct httpc_host *h);
-/* h2: over TLS, HTTP/2 is offered. */
+/* http_client_dial.c. h2: over TLS, HTTP/2 is offered. */
 MUST_CHECK int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2,
                                struct httpc_conn **out);
 void httpc_conn_keep(struct httpc_conn *k); /* for the next call; all of the reply has been read */

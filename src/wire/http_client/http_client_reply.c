@@ -37,7 +37,7 @@ int64_t http_retry_after_ms(struct str value, int64_t wall_ms)
     return clamp(seconds, 0, RETRY_AFTER_MAX_S) * 1000;
 }
 
-/* "HTTP/1.1 200 OK", "HTTP/2 200": libcurl or http_plain_parse.c has checked the form. */
+/* "HTTP/1.1 200 OK", "HTTP/2 200": http_plain_parse.c has checked the form. */
 static void take_status_line(struct http_reply_head *h, struct str line)
 {
     http_reply_head_init(h);

@@ -31,7 +31,7 @@ struct reading {
 
 static char *copy(const char *text)
 {
-    return text ? check_memory(strdup(text)) : NULL;
+    return text && *text ? check_memory(strdup(text)) : NULL;
 }
 
 struct tls_context *tls_context_new(const struct tls_options *o)
