@@ -21,6 +21,7 @@ from types import SimpleNamespace
 
 from harness import BIN, equal as same, folder, ok, run_tests, test
 from screening import person, reaches, server, submit, view
+from sim import certificate
 
 PAPER = "Question: Which catalysts split water?\nTitle: %s\nAbstract: %s\nDOI: %s"
 
@@ -405,16 +406,6 @@ def test_http2():
              "a client that begins with HTTP/2's preface gets settings")
     with Sim("--http1") as s:
         same(greeting(s), b"HTTP/1.1 ", "with --http1 it gets an answer in HTTP/1.1")
-
-
-def certificate(name="sim"):
-    """Paths of a certificate for 127.0.0.1, and its key."""
-    path = f"{folder('certs')}/{name}"
-    subprocess.run([
-        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-        "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-out",
-        path + ".crt", "-keyout", path + ".key"], check=True, capture_output=True)
-    return path + ".crt", path + ".key"
 
 
 def curl(s, ca, *more, path="/healthz", scheme="https"):
