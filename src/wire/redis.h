@@ -29,7 +29,9 @@ struct redis;
 #define REDIS_UNSENT_BYTES_MAX  (128 * 1024 * 1024) /* of all that wait; more is ERR_BUSY */
 
 struct redis_options {
-    const char *url;         /* "unix:/path", "redis://[[user]:password@]host[:port][/db]" */
+    /* "unix:/path", "redis://[[user]:password@]host[:port][/db]"; over TLS the same with rediss://,
+     * and at its end "?ca=/path" where the system's certificates are not to be trusted. */
+    const char *url;
     const char *password;    /* used where the URL has none; NULL: none */
     int64_t connect_ms;      /* 0: 2000 */
     int64_t command_ms;      /* 0: 5000; used where the task's own deadline is later */

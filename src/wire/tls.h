@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include "base/str.h"
 #include "loop/task.h"
 
 #define TLS_PROBLEM_BYTES 400 /* room for a text */
@@ -89,6 +90,18 @@ ssize_t tls_recv(struct tls *s, void *p, size_t n);
 ssize_t tls_send(struct tls *s, const void *p, size_t n);
 /* After TLS_WAITS or EAGAIN: the WATCH_ bit to wait for. */
 int tls_wants(const struct tls *s);
+
+/* --- the same for a task, on the loop's stack --- */
+
+struct watch;
+/* Until it is done. ERR_CLOSED: it has failed; the task's text says why. */
+MUST_CHECK int tls_task_handshake(struct task *t, struct tls *s, struct watch *w);
+ssize_t tls_task_recv(struct task *t, struct tls *s, void *p, size_t n);
+ssize_t tls_task_send(struct task *t, struct tls *s, struct str text);
+/* As watch_read. Another task may write meanwhile. */
+MUST_CHECK int tls_task_read(struct task *t, struct tls *s, struct watch *w, void *p, size_t n,
+                             size_t *got);
+void tls_task_end(struct task *t, struct tls *s);
 
 /* After TLS_FAILED, or -1 without EAGAIN: one sentence that names the cause. */
 const char *tls_problem(const struct tls *s);

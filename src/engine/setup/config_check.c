@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "engine/setup/config.h"
 #include "engine/setup/endpoint.h"
+#include "wire/redis/redis_url.h"
 #include "wire/sql/sql_url.h"
 
 #define PEM_FILE_BYTES_MAX (64 * 1024 * 1024)
@@ -30,6 +31,13 @@ static const char *mysql_ca_file(struct arena *a, const struct config *c)
     return named ? url.ca_file : "";
 }
 
+static const char *redis_ca_file(struct arena *a, const struct config *c)
+{
+    struct redis_url url;
+    bool named = *c->redis_url && !redis_url_parse(a, c->redis_url, &url) && url.ca_file;
+    return named ? url.ca_file : "";
+}
+
 static const char *files_problem(struct arena *a, const struct config *c)
 {
     const struct {
@@ -38,7 +46,8 @@ static const char *files_problem(struct arena *a, const struct config *c)
                  {"ai.cert_file", c->ai_cert_file, "certificate"},
                  {"ai.key_file", c->ai_key_file, "key"},
                  {"alert.ca_file", c->alert_ca_file, "certificate"},
-                 {"mysql.url", mysql_ca_file(a, c), "certificate"}};
+                 {"mysql.url", mysql_ca_file(a, c), "certificate"},
+                 {"redis.url", redis_ca_file(a, c), "certificate"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!*files[i].path)
             continue;

@@ -90,7 +90,7 @@ const struct setting settings[] = {
           "the first start on private stores makes a user \"demo\" with 10,000.00 to spend and a "
           "super admin \"admin\", and shows their passwords once"),
     URL("redis.url", redis_url, redis_url_problem,
-        "redis://user:password@host; empty: a private Redis in data_dir"),
+        "redis://user:password@host, or rediss:// for TLS; empty: a private Redis in data_dir"),
     SECRET("redis.password", redis_password,
            "password for a redis.url that carries none"),
     NUMBER("redis.max_bytes", redis_max_bytes, "0", 0, 1024 * GB,

@@ -135,6 +135,9 @@ static void test_problems(void)
                            arena_printf(&arena, "mysql://u@h/d?tls=verify&ca=%s", path)),
               "mysql.url: /tmp/mrconf"),
        "the CA file of MySQL");
+    ok(strstr(problem_with("MILLRACE_REDIS_URL", arena_printf(&arena, "rediss://h?ca=%s", path)),
+              "redis.url: /tmp/mrconf"),
+       "the CA file of Redis");
     rmdir(dir);
     is_str(str_of(problem_with("MILLRACE_AI_KEY_HEADER", "api-key")),
            STR("ai.headers: api-key is the header of the key; ai.key_header names it"),

@@ -56,7 +56,7 @@ static int try_receive(struct http_conn *c)
 {
     char *at = buf_reserve(&c->kit->in, c->read_filled ? READ_BYTES_MANY : READ_BYTES);
     size_t room = buf_room(&c->kit->in);
-    ssize_t n = c->tls ? http_tls_recv(c->task, c, at, room) : recv(c->watch.fd, at, room, 0);
+    ssize_t n = c->tls ? tls_task_recv(c->task, c->tls, at, room) : recv(c->watch.fd, at, room, 0);
     c->read_filled = n == (ssize_t)room;
     if (n > 0) {
         buf_added(&c->kit->in, (size_t)n);

@@ -202,10 +202,6 @@ MUST_CHECK int http_receive(struct task *t, struct http_conn *c, int64_t until_m
  * what it has sent has been read. */
 MUST_CHECK int http_tls_begin(struct task *t, struct http_conn *c);
 void http_tls_end(struct task *t, struct http_conn *c); /* the socket is plain then; or it was */
-/* As tls_recv, tls_send, and watch_read. */
-ssize_t http_tls_recv(struct task *t, struct http_conn *c, void *p, size_t n);
-ssize_t http_tls_send(struct task *t, struct http_conn *c, struct str s);
-MUST_CHECK int http_tls_read(struct task *t, struct http_conn *c, void *p, size_t n, size_t *got);
 
 /* http_body.c */
 void http_body_begin(struct http_exchange *x);

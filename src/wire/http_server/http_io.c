@@ -43,7 +43,8 @@ int http_receive(struct task *t, struct http_conn *c, int64_t until_ms, void *p,
                  size_t *got)
 {
     struct http_pause pause = http_pause(t, until_ms);
-    int err = c->tls ? http_tls_read(t, c, p, n, got) : watch_read(t, &c->watch, p, n, got);
+    int err = c->tls ? tls_task_read(t, c->tls, &c->watch, p, n, got)
+                     : watch_read(t, &c->watch, p, n, got);
     http_resume(t, &c->kit->x, pause);
     if (err || *got == 0)
         return err ? err : ERR_CLOSED;
@@ -88,7 +89,7 @@ static int send_all(struct task *t, struct http_conn *c, struct str body, int fl
 {
     struct str out = buf_str(&c->kit->out);
     while (out.n + body.n > 0) {
-        ssize_t n = c->tls ? http_tls_send(t, c, out.n ? out : body)
+        ssize_t n = c->tls ? tls_task_send(t, c->tls, out.n ? out : body)
                            : send_both(c->watch.fd, out, body, flags);
         int err = n < 0 ? wait_writable(t, c) : http_take_turns(t, c, (size_t)n);
         if (err)

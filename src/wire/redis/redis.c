@@ -56,6 +56,8 @@ struct redis *redis_open(struct group *g, const struct redis_options *o)
     waitq_init(&r->first);
     list_init(&r->scripts);
     copy_options(r, o);
+    if (r->url.tls)
+        r->tls_context = tls_context_new(&(struct tls_options){.ca_file = r->url.ca_file});
     count_with(r, o->metrics);
     if (task_go(g, "redis", redis_link_run, r)) {
         redis_free(r);
@@ -76,6 +78,8 @@ void redis_close(struct redis *r)
 
 void redis_free(struct redis *r)
 {
+    if (r->tls_context)
+        tls_context_free(r->tls_context);
     free(r->queue.ring);
     buf_release(&r->in);
     buf_release(&r->out);

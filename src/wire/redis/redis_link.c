@@ -89,7 +89,8 @@ static int flush(struct task *t, struct redis *r)
         if (err)
             return err;
         struct str s = buf_str(&r->out);
-        ssize_t n = send(r->watch.fd, s.p, s.n, MSG_NOSIGNAL);
+        ssize_t n =
+            r->tls ? tls_task_send(t, r->tls, s) : send(r->watch.fd, s.p, s.n, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN)
             watch_drained(&r->watch, WATCH_WRITE);
         else if (n < 0 && errno != EINTR)
@@ -123,7 +124,9 @@ static int read_some(struct task *t, struct redis *r)
 {
     size_t got;
     char *at = buf_reserve(&r->in, READ_BYTES);
-    int err = watch_read(t, &r->watch, at, buf_room(&r->in), &got);
+    size_t room = buf_room(&r->in);
+    int err = r->tls ? tls_task_read(t, r->tls, &r->watch, at, room, &got)
+                     : watch_read(t, &r->watch, at, room, &got);
     if (err)
         return err;
     if (got == 0)
@@ -194,11 +197,29 @@ static void keep_alive(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+static void hang_up(struct task *t, struct redis *r)
+{
+    if (r->tls)
+        tls_task_end(t, r->tls);
+    r->tls = NULL;
+    watch_release(&r->watch);
+    close(r->watch.fd);
+}
+
+static int secure(struct task *t, struct redis *r)
+{
+    r->tls = tls_new(r->tls_context, r->watch.fd, &(struct tls_peer){.host = r->url.host});
+    return tls_task_handshake(t, r->tls, &r->watch);
+}
+
 static int dial(struct task *t, struct redis *r)
 {
     int fd;
-    int err = r->url.path ? net_connect_unix(t, r->url.path, &fd)
-                          : net_connect_tcp(t, r->url.host, r->url.port, &fd);
+    int err = r->tls_context ? tls_context_ready(t, r->tls_context) : 0;
+    if (err)
+        return err;
+    err = r->url.path ? net_connect_unix(t, r->url.path, &fd)
+                      : net_connect_tcp(t, r->url.host, r->url.port, &fd);
     if (err)
         return err;
     if (!r->url.path)
@@ -207,13 +228,10 @@ static int dial(struct task *t, struct redis *r)
     buf_clear(&r->in);
     buf_clear(&r->out);
     redis_scan_init(&r->scan);
-    return 0;
-}
-
-static void hang_up(struct redis *r)
-{
-    watch_release(&r->watch);
-    close(r->watch.fd);
+    err = r->tls_context ? secure(t, r) : 0;
+    if (err)
+        hang_up(t, r);
+    return err;
 }
 
 static void say(struct redis *r, size_t argc, const struct str *argv)
@@ -308,7 +326,7 @@ static int connect_once(struct task *t, struct redis *r)
     if (!err) {
         err = shake_hands(t, r);
         if (err)
-            hang_up(r);
+            hang_up(t, r);
     }
     task_scope_end(t, scope);
     return err;
@@ -355,7 +373,7 @@ static void serve(struct task *t, struct redis *r)
     group_cancel(&writers);
     int joined = group_join(t, &writers);
     (void)joined; /* an error means t was cancelled; the group is empty either way */
-    hang_up(r);
+    hang_up(t, r);
     if (loop_now_ms(r->loop) - since_ms >= LASTED_MS)
         r->backoff = (struct backoff)BACKOFF;
 }

@@ -22,6 +22,7 @@
 #include "wire/redis/redis_encode.h"
 #include "wire/redis/redis_parse.h"
 #include "wire/redis/redis_url.h"
+#include "wire/tls.h"
 
 struct redis_wait {
     struct task *task;
@@ -80,6 +81,8 @@ struct redis {
     bool cluster;      /* that is why */
 
     struct watch watch;
+    struct tls_context *tls_context; /* NULL: plain */
+    struct tls *tls;                 /* of the connection; NULL: plain, or there is none */
     struct buf in, out;
     uint64_t queued, written; /* bytes of commands, over this connection */
     struct redis_scan scan;

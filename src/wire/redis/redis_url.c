@@ -76,10 +76,29 @@ static const char *parse_host(struct arena *a, struct str s, struct redis_url *o
     return parse_port(a, port, out);
 }
 
+/* "ca=/path", behind the ?. */
+static const char *parse_options(struct arena *a, struct str options, struct redis_url *out)
+{
+    struct str path;
+    if (!out->tls)
+        return "a redis:// URL takes no ?options";
+    if (!str_starts(options, STR("ca=")))
+        return "a rediss:// URL takes one option, ?ca=/path/of/ca.pem";
+    if (!decode(a, str_skip(options, 3), &path))
+        return "in ca, % must be followed by two hex digits (write % itself as %25)";
+    if (path.n == 0 || path.p[0] != '/' || memchr(path.p, '\0', path.n))
+        return "ca needs an absolute path";
+    out->ca_file = str_z(a, path);
+    return NULL;
+}
+
 static const char *parse_tcp(struct arena *a, struct str s, struct redis_url *out)
 {
-    if (s.n && memchr(s.p, '?', s.n))
-        return "a Redis URL takes no ?options";
+    struct str options = s;
+    s = str_cut(&options, '?');
+    const char *wrong = options.p ? parse_options(a, options, out) : NULL;
+    if (wrong)
+        return wrong;
     struct str db = s;
     struct str place = str_cut(&db, '/');
     struct str rest = place;
@@ -105,13 +124,14 @@ const char *redis_url_parse(struct arena *a, const char *url, struct redis_url *
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 127)
             return "the Redis URL contains a space or a control character";
-    if (str_starts(s, STR("rediss://")))
-        return "rediss:// (TLS) is not supported: use redis:// over a private network or a tunnel";
+    out->tls = str_starts(s, STR("rediss://"));
+    if (out->tls)
+        return parse_tcp(a, str_skip(s, 9), out);
     if (str_starts(s, STR("unix:")))
         return parse_unix(a, str_skip(s, 5), out);
     if (str_starts(s, STR("redis://")))
         return parse_tcp(a, str_skip(s, 8), out);
-    return "a Redis URL begins with redis:// or unix:/";
+    return "a Redis URL begins with redis://, rediss:// (TLS) or unix:/";
 }
 
 const char *redis_url_problem(struct arena *a, const char *url)

@@ -9,6 +9,8 @@ struct redis_url {
     const char *host, *port;   /* "::1" without brackets */
     struct str user, password; /* decoded; STR_NULL: none */
     int64_t db;
+    bool tls;
+    const char *ca_file; /* of TLS; NULL: the system's */
 };
 
 /* NULL, or what is wrong with it, in a or constant. Never shows the password. Strings of *out

@@ -36,6 +36,13 @@ static void good(struct arena *a)
     takes(a, "redis://a%40b:%25%2f%3A@h", NULL, "h", "6379", STR("a@b"), STR("%/:"), 0);
     takes(a, "redis://[::1]", NULL, "::1", "6379", none, none, 0);
     takes(a, "redis://[fe80::2]:65535/15", NULL, "fe80::2", "65535", none, none, 15);
+    takes(a, "rediss://:pw@h/2", NULL, "h", "6379", none, STR("pw"), 2);
+    takes(a, "rediss://h:1/2?ca=/etc/my%20ca.pem", NULL, "h", "1", none, none, 2);
+    struct redis_url u;
+    ok(!redis_url_parse(a, "redis://h", &u) && !u.tls && !u.ca_file, "redis:// is plain");
+    ok(!redis_url_parse(a, "rediss://h", &u) && u.tls && !u.ca_file, "rediss:// is TLS");
+    ok(!redis_url_parse(a, "rediss://h?ca=/etc/my%20ca.pem", &u) && u.tls, "with a CA file");
+    is_str(str_of(u.ca_file), STR("/etc/my ca.pem"), "decoded");
 }
 
 #define IN_BRACKETS "an IPv6 address is written in brackets, as in redis://[::1]:6379"
@@ -45,7 +52,9 @@ static void good(struct arena *a)
 #define BAD_PORT    "the port is not a number from 1 to 65535"
 #define BAD_DB      "the database, behind the last /, is not a number from 0 to 1000000"
 #define BAD_PERCENT "in the login, % must be followed by two hex digits (write % itself as %25)"
-#define BAD_SCHEME  "a Redis URL begins with redis:// or unix:/"
+#define BAD_SCHEME  "a Redis URL begins with redis://, rediss:// (TLS) or unix:/"
+#define ONE_OPTION  "a rediss:// URL takes one option, ?ca=/path/of/ca.pem"
+#define BAD_CA      "ca needs an absolute path"
 #define BAD_PATH    "unix: needs an absolute path, as in unix:/run/redis.sock"
 #define BAD_BYTE    "the Redis URL contains a space or a control character"
 #define BAD_AT      "in the login, @ is written as %40 and / as %2F"
@@ -54,8 +63,14 @@ static void bad(struct arena *a)
 {
     refuses(a, NULL, "the Redis URL is empty");
     refuses(a, "", "the Redis URL is empty");
-    refuses(a, "rediss://h",
-            "rediss:// (TLS) is not supported: use redis:// over a private network or a tunnel");
+    refuses(a, "rediss://", NEEDS_HOST);
+    refuses(a, "rediss://h?", ONE_OPTION);
+    refuses(a, "rediss://h?cert=/x", ONE_OPTION);
+    refuses(a, "rediss://h?ca=", BAD_CA);
+    refuses(a, "rediss://h?ca=ca.pem", BAD_CA);
+    refuses(a, "rediss://h?ca=/a%00b", BAD_CA);
+    refuses(a, "rediss://h?ca=/a%zz",
+            "in ca, % must be followed by two hex digits (write % itself as %25)");
     refuses(a, "http://h", BAD_SCHEME);
     refuses(a, "localhost:6379", BAD_SCHEME);
     refuses(a, "unix:", BAD_PATH);
@@ -72,7 +87,7 @@ static void bad(struct arena *a)
     refuses(a, "redis://h/-1", BAD_DB);
     refuses(a, "redis://h/1000001", BAD_DB);
     refuses(a, "redis://h/1/2", BAD_DB);
-    refuses(a, "redis://h?db=1", "a Redis URL takes no ?options");
+    refuses(a, "redis://h?ca=/x", "a redis:// URL takes no ?options");
     refuses(a, "redis://me@h", NEEDS_PASSWORD);
     refuses(a, "redis://me:@h", NEEDS_PASSWORD);
     refuses(a, "redis://me:p%4@h", BAD_PERCENT);
