@@ -426,6 +426,28 @@ static void test_reading(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* There may be a note: what cannot be asked is not taken for no. The last test: Redis is gone. */
+static void test_without_redis(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    struct run_id id = running_run(t, &n);
+    struct runs r = runs_of(&n);
+    check(control(t, &n, id, RUN_PAUSE) == RUN_PAUSED);
+    store_redis_kill(&store);
+    while (cache_trusts_redis(n.cache))
+        pause_ms(t, 2);
+    is_int(run_settle(t, &r, id), ERR_UNAVAILABLE,
+           "a note that Redis does not tell is not settled");
+    is_int(control(t, &n, id, RUN_RESUME), ERR_UNAVAILABLE, "nothing goes on before it is known");
+    ok(str_eq(in_row(t, &n, id), STR("PAUSED")), "nor is the row changed");
+    is_int(control(t, &n, id, RUN_TERMINATE), RUN_CANCELLED, "an end does not wait for that");
+    store_redis_spawn(&store, NULL);
+    store_redis_await(&store);
+    close_node(t, &n);
+}
+
 /* Papers of a run that had left the corpus, written as a charge would. */
 static void withdraw(struct task *t, struct node *n, struct run_id id, int64_t count)
 {
@@ -490,5 +512,6 @@ int main(void)
     tap_task(test_keeper, NULL, true);
     tap_task(test_reading, NULL, true);
     tap_task(test_withdrawn, NULL, true);
+    tap_task(test_without_redis, NULL, true);
     return stop_stores();
 }
