@@ -85,6 +85,21 @@ void buf_add_int(struct buf *b, int64_t v)
     buf_add_str(b, str_digits(digits, v));
 }
 
+void buf_add_base64(struct buf *b, const void *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n; i += 3) {
+        size_t have = n - i < 3 ? n - i : 3;
+        uint32_t three = (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+                         (have > 2 ? p[i + 2] : 0);
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63],
+                        have > 1 ? digits[three >> 6 & 63] : '=',
+                        have > 2 ? digits[three & 63] : '='};
+        buf_add_short(b, four, sizeof four);
+    }
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     va_list ap, again;

@@ -39,6 +39,7 @@ void buf_consume(struct buf *b, size_t n); /* drops n bytes at the front */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_int(struct buf *b, int64_t v);
+void buf_add_base64(struct buf *b, const void *p, size_t n); /* with padding */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 
 /* Inline: a constant n compiles to plain stores. */

@@ -98,8 +98,27 @@ static void reserving(void)
     buf_release(&b);
 }
 
+static void base64(void)
+{
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"\377\376", "//4="},
+                                           {"user:pass", "dXNlcjpwYXNz"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct buf b;
+        buf_init(&b);
+        buf_add_base64(&b, pairs[i][0], strlen(pairs[i][0]));
+        is_str(buf_str(&b), str_of(pairs[i][1]), "base64 of %zu bytes", strlen(pairs[i][0]));
+        buf_release(&b);
+    }
+}
+
 int main(void)
 {
+    base64();
     appending();
     integers();
     long_printf();

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "engine/money/ledger.h"
+#include "engine/setup/endpoint.h"
 #include "serve/first_accounts.h"
 #include "serve/listener.h"
 #include "serve/provision.h"
@@ -35,10 +36,19 @@ static const char *program(struct task *t, const struct supervisor *s)
     return below && !strchr(path, '/') ? arena_printf(task_arena(t), "./%s", path) : path;
 }
 
+/* NULL: it is called directly. */
+static const char *ai_proxy(struct supervisor *s)
+{
+    const char *ignored;
+    return endpoint_proxy(&s->arena, s->config.ai_proxy, s->config.ai_url, &ignored);
+}
+
 static void print_ai(struct supervisor *s, const char *url)
 {
     if (!s->simulated) {
-        printf("  AI      %s\n", config_mask_url(&s->arena, s->config.ai_url));
+        const char *proxy = ai_proxy(s);
+        printf("  AI      %s%s%s\n", config_mask_url(&s->arena, s->config.ai_url),
+               proxy ? ", through the proxy " : "", proxy ? proxy : "");
         return;
     }
     const char *file = s->options->config_file ? s->options->config_file : CONFIG_FILE_DEFAULT;
@@ -57,12 +67,14 @@ static void print_parts(struct supervisor *s, const char *url)
     const char *mysql = *c->mysql_url ? config_mask_url(a, c->mysql_url) : "a private MariaDB";
     const char *redis = *c->redis_url ? config_mask_url(a, c->redis_url) : "a private Redis";
     if (c->log_format == LOG_JSON) {
+        const char *proxy = s->simulated ? NULL : ai_proxy(s);
         log_info("serve",
                  "millrace is ready at %s; nodes: %d; MySQL: %s; Redis: %s; data: %s; made-up "
-                 "papers: %lld; AI: %s",
+                 "papers: %lld; AI: %s%s%s",
                  url, s->nodes, mysql, redis, s->dir.path, (long long)s->sample_papers,
                  s->simulated ? "simulated, its answers are made up"
-                              : config_mask_url(a, c->ai_url));
+                              : config_mask_url(a, c->ai_url),
+                 proxy ? ", through the proxy " : "", proxy ? proxy : "");
         return;
     }
     printf("\nmillrace is ready at %s\n\n", url);

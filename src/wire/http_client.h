@@ -19,7 +19,12 @@
  *     reply, or ended with ENHANCE_YOUR_CALM, the next one to that host waits: exponential backoff,
  *     100 ms to 5 s, until a reply. For 200 ms after a connection could not be made, calls that
  *     need one fail with the same error;
- *   - no redirect is followed, no proxy, .netrc, cookie or HSTS file is used;
+ *   - behind a proxy (option proxy) a host is called through a tunnel (CONNECT), http:// as well as
+ *     https://: the proxy looks up its name, TLS is verified against the host, and HTTP/2 and
+ *     HTTP/1.1 are spoken as without one. What fails before the tunnel stands is ERR_UNAVAILABLE,
+ *     and the message names the proxy, never its password. After a proxy's 407 the next attempt
+ *     waits for 5 s: wrong passwords in a row may lock an account;
+ *   - no redirect is followed, no .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */
 #ifndef WIRE_HTTP_CLIENT_H
@@ -34,7 +39,7 @@ struct http_client;
 struct http_client_options {
     size_t h2_connections_max; /* per host, HTTP/2; 0: 100 */
     size_t h1_connections_max; /* per host, HTTP/1.1; 0: 12000 */
-    int64_t connect_ms;        /* TCP and TLS; 0: 5000 */
+    int64_t connect_ms;        /* TCP, CONNECT and TLS together; 0: 5000 */
     size_t reply_bytes_max;    /* 0: 16 MB; longer is ERR_LIMIT */
     int64_t ping_ms;           /* HTTP/2, silent for so long: a PING; 0: 10000 */
     int64_t ping_wait_ms;      /* and for so much longer: it is closed; 0: 5000 */
@@ -42,6 +47,8 @@ struct http_client_options {
     const char *ca_file;       /* see tls.h */
     /* For servers that ask for a certificate; see tls.h. */
     const char *cert_file, *key_file;
+    /* "http://user:password@host:port", "none"; NULL or "": the environment's; see http_proxy.h. */
+    const char *proxy;
     /* Tries HTTP/2 with prior knowledge on http:// servers: the first connection begins with the
      * preface, which is no request; a server that answers anything but settings gets HTTP/1.1. */
     bool plain_h2;
@@ -59,9 +66,9 @@ struct http_call {
     size_t header_count;
     struct str body; /* borrowed until the call returns; p == NULL: none */
     /* Instead of body: makes it just before it is sent, valid until the task waits again, so that
-     * calls waiting for their replies hold no bodies. Called when the connection is ready, TLS and
-     * all, and again if the request is sent again. Other than 0 ends the call with that error; the
-     * connection is kept. */
+     * calls waiting for their replies hold no bodies. Called when the connection is ready, tunnel,
+     * TLS and all, and again if the request is sent again. Other than 0 ends the call with that
+     * error; the connection is kept. */
     int (*body_fn)(struct task *t, void *arg, struct str *out);
     /* If set, takes pieces of a reply with status 200..299 as they come, on the loop's stack or the
      * caller's: must not wait. Other than 0 ends the call with that error. */
@@ -80,8 +87,8 @@ struct http_response {
 };
 
 /* 0 for every reply, whatever its status. The message names the host, never credentials.
- * ERR_UNAVAILABLE: surely not handled: no address, no connection, a refused certificate, or the
- *   server refused the request each time.
+ * ERR_UNAVAILABLE: surely not handled: no address, no connection, a proxy that makes no tunnel, a
+ *   refused certificate, or the server refused the request each time.
  * ERR_UNCERTAIN: cut after sending began, or reset by the server; it may have been done.
  * ERR_PROTO: the reply was not HTTP. ERR_LIMIT: it was too long. Both: it may have been done.
  * ERR_INVALID: url, method or headers; nothing was sent. ERR_BUSY: calls to too many hosts at once;

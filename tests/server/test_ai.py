@@ -7,6 +7,8 @@ import socket
 import threading
 
 from harness import Millrace, equal, ok, run, run_tests, sql, test, wait_for
+from proxy import Proxy
+from screening import person, reaches, server, submit
 from sim import Sim
 
 ANSWER = '{"relevant": true, "reason": "It splits water."}'
@@ -173,6 +175,81 @@ def _():
         refused(ask(m, ""), "ai.url is empty: ", "the simulated AI")
         sql(m, "UPDATE api_list SET is_active = 0")
         refused(ask(m, s.url), "there is no active key for the AI service: ", "no key")
+
+
+LOGIN, WRITTEN = "me:p@ss/w:rd", "me:p%40ss%2Fw%3Ard"
+
+
+def proxy_refuses(r, words, advice, name):
+    refused(r, "the proxy does not let the call through: ", name)
+    ok(words in r.stderr and advice in r.stderr, f"{name}: cause and advice", r.stderr)
+    ok(all(part not in r.stdout + r.stderr for part in ("p@ss", "p%40ss", "bWU6")),
+       f"{name}: no password is shown", r.stdout, r.stderr)
+
+
+@test("ai test through a proxy")
+def _():
+    with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "50"}) as m, Service() as s, \
+            Proxy(login=LOGIN) as proxy:
+        assert wait_for(m.ready, 40), m.log()
+        sql(m, f"DELETE FROM api_list; INSERT INTO api_list (api_key) VALUES ('{KEY}')")
+        s.says = READ["as asked"]
+        url = s.url.replace("127.0.0.1", "api.test")
+        where = url.split("/")[2]
+        through = lambda login="": ask(m, url, MILLRACE_AI_PROXY=proxy.url(login))
+        r = through(WRITTEN)
+        ok(r.returncode == 0 and f"proxy     127.0.0.1:{proxy.port} (ai.proxy)\n" in r.stdout and
+           "p%40ss" not in r.stdout, "the proxy is shown, its password is not", r.stdout, r.stderr)
+        equal(proxy.seen[-1].split("\r\n")[0], f"CONNECT {where} HTTP/1.1", "a tunnel")
+        r = ask(m, url, http_proxy=f"{WRITTEN}@127.0.0.1:{proxy.port}")
+        ok(r.returncode == 0 and f"proxy     127.0.0.1:{proxy.port} (http_proxy)\n" in r.stdout,
+           "the environment's", r.stdout, r.stderr)
+        tunnels = len(proxy.seen)
+        r = ask(m, s.url, http_proxy=proxy.url(WRITTEN))
+        ok(r.returncode == 0 and "proxy " not in r.stdout and len(proxy.seen) == tunnels,
+           "is not for this machine", r.stdout, r.stderr)
+        r = ask(m, s.url, MILLRACE_AI_PROXY=proxy.url(WRITTEN), no_proxy="127.0.0.0/8")
+        ok(r.returncode == 0 and len(proxy.seen) == tunnels, "no_proxy", r.stdout, r.stderr)
+        r = ask(m, s.url, MILLRACE_AI_PROXY=proxy.url(WRITTEN))
+        ok(r.returncode == 0 and len(proxy.seen) > tunnels, "but ai.proxy is", r.stdout)
+        r = ask(m, url, http_proxy=proxy.url(WRITTEN), MILLRACE_AI_PROXY="none")
+        refused(r, "DNS knows no such host: ", "none")
+
+        proxy_refuses(through(), "wants a user and a password: 407", "Write them into the address",
+                      "no login")
+        proxy_refuses(through("me:wrong"), "refuses the user and the password: 407 ", "Check both",
+                      "wrong login")
+        proxy.refusal = "403 Not to there"
+        proxy_refuses(through(WRITTEN), "refuses CONNECT: 403 Not to there", "allow CONNECT",
+                      "refused")
+        proxy_refuses(ask(m, url, MILLRACE_AI_PROXY=f"http://{WRITTEN}@no-such-host.invalid:1"),
+                      "cannot find no-such-host.invalid", "Check the name of the proxy", "no name")
+        proxy_refuses(ask(m, url, MILLRACE_AI_PROXY=f"http://{WRITTEN}@127.0.0.1:1"),
+                      "no connection: Connection refused", "Check host and port of the proxy",
+                      "no proxy")
+
+
+@test("settings of a proxy")
+def _():
+    for env, words in (({"MILLRACE_AI_PROXY": "socks5://me:p@ss@host:1"}, "MILLRACE_AI_PROXY is "),
+                       ({"HTTPS_PROXY": "https://me:p@ss@host:1",
+                         "MILLRACE_AI_URL": "https://api.test/v1"}, "HTTPS_PROXY is ")):
+        for command in (("serve",), ("config", "--check")):
+            r = run(*command, env=env)
+            ok(r.returncode == 1 and f"{words}not accepted: only HTTP proxies can be used; " in
+               r.stderr and "p@ss" not in r.stderr, f"{' '.join(command)}: {words}", r.stderr)
+    r = run("config", env={"MILLRACE_AI_PROXY": f"http://{WRITTEN}@host:1"})
+    ok("http://me:***@host:1 " in r.stdout and "p%40ss" not in r.stdout, "config masks it",
+       r.stdout)
+
+
+@test("the built-in simulated AI needs no proxy")
+def _():
+    class Nothing:
+        url = ""
+    with server(Nothing, papers=200, MILLRACE_AI_PROXY="http://127.0.0.1:1") as m:
+        api = person(m, "alice")
+        ok(reaches(api, submit(api, 100)[0], "DONE", 60), "a run is done")
 
 
 @test("files that are not there refuse the start")

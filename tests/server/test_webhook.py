@@ -8,6 +8,7 @@ import time
 from admins import admin
 from harness import Millrace, equal, folder, ok, redis_link, run_tests, test, wait_for
 from hook import Hook, overview
+from proxy import Proxy
 
 
 def certificate(path):
@@ -75,6 +76,21 @@ def _():
         equal(r.status, 200, "an admin decides", r)
         hook.told(f"key:{kid}", ["begun", "ended"])
         money_off(m, root, hook)
+
+
+@test("a webhook through the environment's proxy")
+def _():
+    with Hook() as hook, Proxy() as proxy:
+        url = hook.url.replace("127.0.0.1", "hook.test")
+        with Millrace(env={"MILLRACE_ALERT_WEBHOOK_URL": url, "http_proxy": proxy.url(),
+                           "MILLRACE_AI_PROXY": "none"}) as m:
+            assert wait_for(m.ready, 30), m.get("/readyz")
+            link = redis_link(m)
+            link("SET", "sys:drift", "1234 2")
+            link("SET", "sys:audited", int(time.time() * 1000))
+            hook.told("drift", ["begun"])
+            ok(any(head.startswith("CONNECT hook.test:") for head in proxy.seen),
+               "ai.proxy does not count for it", proxy.seen)
 
 
 run_tests()

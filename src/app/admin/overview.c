@@ -146,8 +146,8 @@ static const struct api_field standing_fields[] = {
 #define FAULT(member) API_AT(struct overview_fault, member)
 static const struct api_field fault_fields[] = {
     {"kind", API_TEXT, FAULT(kind),
-     .about = "dns, refused, tls, unreachable, timeout, cut, status_3xx, status_4xx, status_5xx, "
-              "unreadable, no_key, other"},
+     .about = "proxy, dns, refused, tls, unreachable, timeout, cut, status_3xx, status_4xx, "
+              "status_5xx, unreadable, no_key, other"},
     {COUNT("count", FAULT(count), "calls in the last minute, over all nodes")},
     {"words", API_TEXT, FAULT(words), .about = "the cause of the last one"},
     {"last_at", API_TIME, FAULT(at_ms), .optional = true, .about = "when that was"},

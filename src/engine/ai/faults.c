@@ -14,10 +14,12 @@
 
 /* --- the kind of a failed call --- */
 
-/* In what order: the text of a TLS error may speak of time, too. */
+/* In this order: a proxy fails in ways that a service does, too, and the text of a TLS error may
+ * speak of time. */
 static const struct {
     const char *said, *kind;
 } causes[] = {
+    {"the proxy ", "proxy"},
     {"cannot find ", "dns"},
     {"TLS: ", "tls"},
     {"Connection refused", "refused"},
@@ -45,9 +47,9 @@ const char *ai_fault_kind(int err, const char *text)
 
 /* --- counted --- */
 
-static const char *const kinds[] = {"dns",        "refused",    "tls",        "unreachable",
-                                    "timeout",    "cut",        "status_3xx", "status_4xx",
-                                    "status_5xx", "unreadable", "no_key",     "other"};
+static const char *const kinds[] = {
+    "proxy",      "dns",        "refused",    "tls",        "unreachable", "timeout", "cut",
+    "status_3xx", "status_4xx", "status_5xx", "unreadable", "no_key",      "other"};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 struct fault {

@@ -1,8 +1,8 @@
 /* faults.h -- how calls to an AI service fail, by kind: for metrics, the log and the overview.
  *
- * Kinds: dns, refused (the connection), tls, unreachable, timeout, cut, status_3xx, status_4xx,
- * status_5xx, unreadable (a reply), no_key, and other for what has another name. A kind is logged
- * when it begins and then once a minute, with the words of its last call. */
+ * Kinds: proxy, dns, refused (the connection), tls, unreachable, timeout, cut, status_3xx,
+ * status_4xx, status_5xx, unreadable (a reply), no_key, and other for what has another name. A kind
+ * is logged when it begins and then once a minute, with the words of its last call. */
 #ifndef ENGINE_AI_FAULTS_H
 #define ENGINE_AI_FAULTS_H
 

@@ -99,6 +99,9 @@ static void test_kinds(void)
             "the AI service cannot be reached: http://127.0.0.1:1: no connection: "
             "Connection refused, after 4 attempts",
             "refused");
+    is_kind(ERR_UNAVAILABLE,
+            "https://h:443: the proxy p:3128: cannot find p: Name or service not known", "proxy");
+    is_kind(ERR_UNAVAILABLE, "https://h:443: the proxy p:3128 refuses CONNECT: 403 No", "proxy");
     is_kind(ERR_UNAVAILABLE, "https://h:443: TLS: SSL certificate problem: certificate has expired",
             "tls");
     is_kind(ERR_UNAVAILABLE, "https://h:443: TLS: Connection refused in time", "tls");

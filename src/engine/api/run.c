@@ -188,8 +188,8 @@ const struct api_field api_reason_fields[] = {
     {"until", API_TIME, .optional = true,
      .about = "keys_resting, no_key: when the first key may be used again"},
     {"cause", API_TEXT, .optional = true, .most = INT32_MAX,
-     .about = "no_key: none, refused, off, capped or mixed; service_down: refused, dns, tls, "
-              "timeout, status_500, …; repairing: queue, account or redis"},
+     .about = "no_key: none, refused, off, capped or mixed; service_down: proxy, refused, dns, "
+              "tls, timeout, status_500, …; repairing: queue, account or redis"},
     {"words", API_TEXT, .optional = true, .most = INT32_MAX,
      .about = "service_down, refused, unrecorded: what the service or the ledger said"},
     API_END,

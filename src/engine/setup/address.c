@@ -1,91 +1,35 @@
 #include "engine/setup/address.h"
 
-#include <arpa/inet.h>
-
 #include "base/check.h"
+#include "base/ip.h"
 
-#define BITS         128
-#define V4_BITS      32
 #define SUBJECT_BITS 64
-#define TEXT_MAX     INET6_ADDRSTRLEN
-
-/* IPv4 is written as IPv6. */
-struct address {
-    uint8_t bytes[BITS / 8];
-};
-
-struct network {
-    struct address address;
-    int64_t bits;
-};
 
 struct address_list {
     bool unix_too;
     size_t count;
-    struct network networks[ADDRESS_PROXIES_MAX];
+    struct ip_net networks[ADDRESS_PROXIES_MAX];
 };
-
-static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-static bool is_v4(const struct address *a)
-{
-    return memcmp(a->bytes, v4_prefix, sizeof v4_prefix) == 0;
-}
-
-static bool parse(struct str s, struct address *out)
-{
-    char text[TEXT_MAX];
-    if (s.n == 0 || s.n >= sizeof text || memchr(s.p, '\0', s.n))
-        return false;
-    memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
-    if (inet_pton(AF_INET6, text, out->bytes) == 1)
-        return true;
-    memcpy(out->bytes, v4_prefix, sizeof v4_prefix);
-    return inet_pton(AF_INET, text, out->bytes + sizeof v4_prefix) == 1;
-}
-
-static struct str show(struct arena *a, const struct address *at)
-{
-    char text[TEXT_MAX];
-    const char *p = is_v4(at) ? inet_ntop(AF_INET, at->bytes + sizeof v4_prefix, text, sizeof text)
-                              : inet_ntop(AF_INET6, at->bytes, text, sizeof text);
-    check(p);
-    return str_dup(a, str_of(p));
-}
-
-/* Leaves the first bits only. */
-static struct address cut(struct address a, int64_t bits)
-{
-    for (int64_t i = bits; i < BITS; i++)
-        a.bytes[i / 8] = (uint8_t)(a.bytes[i / 8] & ~(0x80 >> i % 8));
-    return a;
-}
-
-static bool same(struct address a, struct address b)
-{
-    return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
-}
 
 /* --- the list --- */
 
-static const char *parse_network(struct arena *a, struct str s, struct network *out)
+static const char *parse_network(struct arena *a, struct str s, struct ip_net *out)
 {
-    struct str rest = s, name = str_cut(&rest, '/');
-    struct network n = {.bits = BITS};
-    if (!parse(name, &n.address))
+    int most;
+    switch (ip_net_parse(s, out, &most)) {
+    case IP_NET_NO_ADDRESS:
         return arena_printf(a, "\"%.*s\" is no IP address or network, nor \"unix\"", STR_ARG(s));
-    int64_t all = memchr(name.p, ':', name.n) ? BITS : V4_BITS;
-    if (rest.p && (!str_to_i64(rest, &n.bits) || n.bits < 0 || n.bits > all))
-        return arena_printf(a, "\"%.*s\": after the slash a number from 0 to %lld is expected",
-                            STR_ARG(s), (long long)all);
-    if (rest.p && all == V4_BITS)
-        n.bits += BITS - V4_BITS;
-    if (!same(n.address, cut(n.address, n.bits)))
-        return arena_printf(a, "\"%.*s\": the address has bits beyond those of the network",
-                            STR_ARG(s));
-    *out = n;
-    return NULL;
+    case IP_NET_BITS_WRONG:
+        return arena_printf(a, "\"%.*s\": after the slash a number from 0 to %d is expected",
+                            STR_ARG(s), most);
+    case IP_NET_FINE:
+        break;
+    }
+    struct ip cut = ip_cut(out->ip, out->bits);
+    return ip_eq(&cut, &out->ip)
+               ? NULL
+               : arena_printf(a, "\"%.*s\": the address has bits beyond those of the network",
+                              STR_ARG(s));
 }
 
 static const char *parse_list(struct arena *a, const char *text, struct address_list *out)
@@ -122,10 +66,10 @@ struct address_list *address_list_new(struct arena *a, const char *text)
     return l;
 }
 
-static bool has(const struct address_list *l, const struct address *a)
+static bool has(const struct address_list *l, const struct ip *a)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (same(cut(*a, l->networks[i].bits), l->networks[i].address))
+        if (ip_net_has(&l->networks[i], a))
             return true;
     return false;
 }
@@ -133,7 +77,7 @@ static bool has(const struct address_list *l, const struct address *a)
 /* --- the client --- */
 
 /* "1.2.3.4", "1.2.3.4:567", "::1", "[::1]", "[::1]:567" */
-static bool parse_element(struct str s, struct address *out)
+static bool parse_element(struct str s, struct ip *out)
 {
     struct str rest = s, port;
     if (s.n && s.p[0] == '[') {
@@ -154,7 +98,7 @@ static bool parse_element(struct str s, struct address *out)
     int64_t number;
     if (port.p && (!str_to_i64(port, &number) || number < 0 || number > 65535))
         return false;
-    return parse(s, out);
+    return ip_parse(s, out);
 }
 
 /* Cuts the part behind the last comma off *rest; p == NULL after the first. */
@@ -171,36 +115,33 @@ static struct str cut_last(struct str *rest)
 struct str address_of_client(struct arena *a, const struct address_list *trusted, struct str peer,
                              struct str forwarded)
 {
-    struct address at;
-    bool known = parse(peer, &at);
+    struct ip at;
+    bool known = ip_parse(peer, &at);
     bool believed = known ? has(trusted, &at) : trusted->unix_too && str_eq(peer, STR("unix"));
     for (int i = 0; believed && forwarded.p && i < ADDRESS_FORWARDED_MAX; i++) {
-        struct address next;
+        struct ip next;
         if (!parse_element(cut_last(&forwarded), &next))
             break;
         at = next;
         known = true;
         believed = has(trusted, &at);
     }
-    return known ? show(a, &at) : str_dup(a, peer);
+    return known ? ip_text(a, &at) : str_dup(a, peer);
 }
 
 struct str address_subject(struct arena *a, struct str address)
 {
-    struct address at;
-    if (!parse(address, &at))
+    struct ip at;
+    if (!ip_parse(address, &at))
         return STR("unix");
-    if (is_v4(&at))
-        return show(a, &at);
-    at = cut(at, SUBJECT_BITS);
-    return str_printf(a, "%s/%d", show(a, &at).p, SUBJECT_BITS);
+    if (ip_is_v4(&at))
+        return ip_text(a, &at);
+    at = ip_cut(at, SUBJECT_BITS);
+    return str_printf(a, "%s/%d", ip_text(a, &at).p, SUBJECT_BITS);
 }
 
 bool address_loopback(struct str address)
 {
-    static const struct address v6 = {.bytes = {[BITS / 8 - 1] = 1}};
-    struct address at;
-    if (!parse(address, &at))
-        return true;
-    return is_v4(&at) ? at.bytes[sizeof v4_prefix] == 127 : memcmp(&at, &v6, sizeof at) == 0;
+    struct ip at;
+    return !ip_parse(address, &at) || ip_is_loopback(&at);
 }

@@ -52,6 +52,7 @@ struct config {
     int64_t redis_max_bytes;  /* private redis; 0: 16 GB or what the machine allows */
     const char *ai_url;       /* "": the simulated AI */
     const char *ai_ca_file, *ai_cert_file, *ai_key_file;
+    const char *ai_proxy;               /* wire/http_client/http_proxy.h; "": the environment's */
     const char *ai_params, *ai_headers; /* endpoint.h */
     const char *ai_key_header;
     const char *ai_model;

@@ -60,6 +60,20 @@ static const char *files_problem(struct arena *a, const struct config *c)
     return *c->ai_key_file && !*c->ai_cert_file ? "ai.key_file: ai.cert_file is missing" : NULL;
 }
 
+/* A proxy of the environment that is wrong in a way that only matters if it is used. */
+static const char *proxies_problem(struct arena *a, const struct config *c)
+{
+    const struct {
+        const char *proxy, *url;
+    } calls[] = {
+        {c->ai_proxy, c->ai_url}, {c->ai_proxy, c->ai_embedding_url}, {"", c->alert_webhook_url}};
+    const char *problem = NULL;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls && !problem; i++)
+        if (*calls[i].url)
+            (void)endpoint_proxy(a, calls[i].proxy, calls[i].url, &problem);
+    return problem;
+}
+
 /* A key in two headers of the same name: services take either. */
 static const char *headers_problem(struct arena *a, const char *group, const char *headers,
                                    const char *key_header)
@@ -77,6 +91,8 @@ static const char *headers_problem(struct arena *a, const char *group, const cha
 const char *config_problem(struct arena *a, const struct config *c)
 {
     const char *problem = files_problem(a, c);
+    if (!problem)
+        problem = proxies_problem(a, c);
     if (!problem)
         problem = headers_problem(a, "ai", c->ai_headers, c->ai_key_header);
     if (!problem)

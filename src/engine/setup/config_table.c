@@ -6,6 +6,7 @@
 
 #include "engine/setup/address.h"
 #include "engine/setup/endpoint.h"
+#include "wire/http_client/http_proxy.h"
 #include "wire/redis.h"
 #include "wire/sql.h"
 
@@ -115,6 +116,9 @@ const struct setting settings[] = {
          "file of the certificate, and its chain, for an AI service that asks for one"),
     TEXT("ai.key_file", ai_key_file, "", 0, NULL,
          "file of its private key, without a password; empty: it is in ai.cert_file"),
+    URL("ai.proxy", ai_proxy, http_proxy_problem,
+        "proxy to the AI service, http://host:port or http://user:password@host:port; none: no "
+        "proxy; empty: that of https_proxy and no_proxy in the environment"),
     TEXT("ai.model", ai_model, "default", 1, NULL,
          "model to ask for, by the name that the AI service gives it"),
     NUMBER("ai.temperature_milli", ai_temperature_milli, "0", 0, 2000,

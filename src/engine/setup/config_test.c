@@ -145,6 +145,41 @@ static void test_problems(void)
     ok(!problem_with("MILLRACE_NODES", "1"), "nothing is wrong");
 }
 
+/* A wrong proxy of the environment is a problem of those that it is for. */
+static void test_environments_proxy(void)
+{
+    struct config c;
+    const char *why;
+    setenv("HTTPS_PROXY", "socks5://me:geheim@host:1", 1);
+    char *url = "MILLRACE_AI_URL=https://api.example/v1";
+    char *hook = "MILLRACE_ALERT_WEBHOOK_URL=https://hook.example/";
+    char *here = "MILLRACE_AI_URL=https://127.0.0.1:1/v1";
+    char *none = "MILLRACE_AI_PROXY=none";
+    char *embedding = "MILLRACE_AI_EMBEDDING_URL=https://api.example/v1";
+    const struct {
+        char *env[3];
+        bool wrong;
+    } cases[] = {{{NULL}, false},
+                 {{url}, true},
+                 {{url, none}, false},
+                 {{here}, false},
+                 {{hook}, true},
+                 {{hook, none}, true},
+                 {{here, embedding}, true},
+                 {{"MILLRACE_AI_URL=http://api.example"}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check(parse(NULL, (char **)(uintptr_t)cases[i].env, &c, &why) == 0);
+        const char *got = config_problem(&arena, &c);
+        is_str(str_of(got ? got : ""),
+               cases[i].wrong ? STR("HTTPS_PROXY is not accepted: only HTTP proxies can be used; "
+                                    "expected is http://host:port or "
+                                    "http://user:password@host:port")
+                              : STR(""),
+               "HTTPS_PROXY, with the settings of case %zu", i);
+    }
+    unsetenv("HTTPS_PROXY");
+}
+
 static void test_file_mistakes(void)
 {
     refuses("{\"mysql\": {\"connections\": 500}}",
@@ -173,6 +208,12 @@ static void test_file_mistakes(void)
     refuses("{\"ai\": {\"url\": \"https://me:geheim@host/v1\"}}",
             "config.json: \"ai.url\" is not accepted: leave user and password before \"@\" out: "
             "they would not be sent");
+    refuses("{\"ai\": {\"proxy\": \"socks5://me:geheim@host:1\"}}",
+            "config.json: \"ai.proxy\" is not accepted: only HTTP proxies can be used; expected is "
+            "http://host:port or http://user:password@host:port");
+    refuses("{\"ai\": {\"proxy\": \"http://me:geheim@host\"}}",
+            "config.json: \"ai.proxy\" is not accepted: its port is missing; expected is "
+            "http://host:port or http://user:password@host:port");
     refuses("{\"ai\": {\"params\": [1]}}",
             "config.json: \"ai.params\" is an array; expected is an object");
     refuses("{\"ai\": {\"params\": {\"messages\": []}}}",
@@ -265,6 +306,7 @@ static void test_every_key(void)
                             : strcmp(s->key, "mysql.url") == 0         ? "mysql://u:p@host/db"
                             : strcmp(s->key, "redis.url") == 0         ? "redis://u:p@host:1"
                             : strcmp(s->key, "trusted_proxies") == 0   ? "10.0.0.0/8, ::1"
+                            : strcmp(s->key, "ai.proxy") == 0          ? "http://u:p@host:1"
                             : s->kind == SETTING_JSON                  ? "{\"a\":[1,null]}"
                             : s->kind == SETTING_SECRET_JSON           ? "{\"a\":\"b\"}"
                             : strstr(s->key, "key_header")             ? "api-key"
@@ -355,6 +397,15 @@ static void test_masks(void)
     char *redis[] = {"MILLRACE_REDIS_URL=redas://me:geheim@host", NULL};
     is_int(parse(NULL, redis, &c, &why), ERR_INVALID, "a wrong Redis URL");
     ok(!strstr(why, "geheim"), "its password is not in the message: %s", why);
+    char *proxy[] = {"MILLRACE_AI_PROXY=http://me:geheim@host:1", NULL};
+    is_int(parse(NULL, proxy, &c, &why), 0, "a proxy");
+    struct buf shown;
+    buf_init(&shown);
+    config_show(&c, &shown);
+    ok(str_find(buf_str(&shown), STR("http://me:***@host:1 ")) > 0 &&
+           str_find(buf_str(&shown), STR("geheim")) < 0,
+       "its password is not shown");
+    buf_release(&shown);
     char *mysql[] = {"MILLRACE_MYSQL_URL=mysql://me:geheim@host:999999/x", NULL};
     is_int(parse(NULL, mysql, &c, &why), ERR_INVALID, "a wrong MySQL URL");
     ok(!strstr(why, "geheim"), "its password is not in the message: %s", why);
@@ -411,6 +462,7 @@ int main(void)
     test_file();
     test_objects();
     test_problems();
+    test_environments_proxy();
     test_file_mistakes();
     test_unknown_keys();
     test_wrong_json();

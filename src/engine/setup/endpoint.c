@@ -1,6 +1,6 @@
 #include "engine/setup/endpoint.h"
 
-#include "wire/http_client/http_url.h"
+#include "wire/http_client/http_proxy.h"
 #include "wire/http_server/http_field.h"
 
 /* --- the address --- */
@@ -46,6 +46,23 @@ const char *endpoint_url(struct arena *a, const char *url, const char *path)
         base.n--;
     return arena_printf(a, "%.*s%s%s%.*s", STR_ARG(base), str_ends(base, str_of(path)) ? "" : path,
                         query.p ? "?" : "", (int)query.n, query.p ? query.p : "");
+}
+
+const char *endpoint_proxy(struct arena *a, const char *setting, const char *url,
+                           const char **problem)
+{
+    struct http_url parts;
+    struct http_proxy_choice choice;
+    struct http_proxy proxy;
+    *problem = NULL;
+    if (!http_url_split(str_of(url), &parts) ||
+        !http_proxy_choose(setting, parts.tls, parts.name, parts.port, &choice))
+        return NULL;
+    const char *wrong = http_proxy_parse(a, &choice, &proxy);
+    const char *source = choice.variable ? choice.variable : "ai.proxy";
+    if (wrong)
+        *problem = arena_printf(a, "%s is not accepted: %s", source, wrong);
+    return wrong ? NULL : arena_printf(a, "%s:%s (%s)", proxy.name, proxy.port, source);
 }
 
 /* --- members of the request --- */

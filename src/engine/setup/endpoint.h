@@ -15,6 +15,11 @@ const char *endpoint_url_problem(struct arena *a, const char *url);
  * unless the base address ends with it already. url must be without problems. */
 const char *endpoint_url(struct arena *a, const char *url, const char *path);
 
+/* The proxy that url is called through, by ai.proxy or the environment: "10.0.0.1:3128
+ * (HTTPS_PROXY)", in a; NULL: none. *problem: why it cannot be used, in a; NULL: it can. */
+const char *endpoint_proxy(struct arena *a, const char *setting, const char *url,
+                           const char **problem);
+
 /* A JSON object whose members replace those of a request's body; null removes one. */
 const char *endpoint_params_problem(struct arena *a, const char *text);
 /* NULL: there are none. text must be without problems; in a. */

@@ -1,5 +1,7 @@
 #include "engine/setup/endpoint.h"
 
+#include <stdlib.h>
+
 #include "tests/tap.h"
 
 static struct arena arena;
@@ -75,9 +77,35 @@ static void test_headers(void)
     ok(endpoint_key_header_problem(&arena, "Content-Length"), "a header of the client's own");
 }
 
+static void goes_through(const char *setting, const char *url, const char *proxy)
+{
+    const char *problem, *got = endpoint_proxy(&arena, setting, url, &problem);
+    ok(!problem, "no problem");
+    is_str(str_of(got ? got : "directly"), str_of(proxy), "%s, \"%s\"", url, setting);
+}
+
+static void test_proxy(void)
+{
+    goes_through("", "https://api.example/v1", "directly");
+    goes_through("http://me:secret@P.example:3128", "https://api.example/v1",
+                 "p.example:3128 (ai.proxy)");
+    setenv("HTTPS_PROXY", "http://me:secret@q.example:3128", 1);
+    goes_through("", "https://api.example/v1", "q.example:3128 (HTTPS_PROXY)");
+    goes_through("", "http://api.example/v1", "directly");
+    goes_through("none", "https://api.example/v1", "directly");
+    setenv("HTTPS_PROXY", "http://me:secret@q.example", 1);
+    const char *problem;
+    ok(!endpoint_proxy(&arena, "", "https://api.example/v1", &problem), "one that is wrong");
+    ok(problem && !strncmp(problem, "HTTPS_PROXY is not accepted: its port is missing", 48) &&
+           !strstr(problem, "secret"),
+       "is named, without its password: %s", problem);
+    unsetenv("HTTPS_PROXY");
+}
+
 int main(void)
 {
     arena_init(&arena);
+    test_proxy();
     test_addresses();
     test_wrong_addresses();
     test_headers();

@@ -78,6 +78,7 @@ static void open_stores(struct process *p)
         http_client_new(n->loop, &(struct http_client_options){.ca_file = p->config.ai_ca_file,
                                                                .cert_file = p->config.ai_cert_file,
                                                                .key_file = p->config.ai_key_file,
+                                                               .proxy = p->config.ai_proxy,
                                                                .plain_h2 = true,
                                                                .metrics = n->metrics});
 }

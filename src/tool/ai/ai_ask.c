@@ -60,6 +60,10 @@ static void print_request(struct task *t, const struct asking *q)
     struct arena *a = task_arena(t);
     size_t count;
     struct str *headers = endpoint_headers(a, q->config->ai_headers, &count);
+    const char *ignored;
+    const char *proxy = endpoint_proxy(a, q->config->ai_proxy, q->config->ai_url, &ignored);
+    if (proxy)
+        printf("proxy     %s\n", proxy);
     printf("request   POST %s\n          Content-Type: application/json\n", ai_url(q->ai));
     printf("          %.*s\n", STR_ARG(endpoint_key_line(a, q->config->ai_key_header, STR("***"))));
     for (size_t i = 0; i < count; i++) {
@@ -85,6 +89,7 @@ static void print_reply(struct task *t, const struct asking *q, int64_t took_us)
 static const struct {
     const char *kind, *meaning, *advice;
 } faults[] = {
+    {"proxy", "the proxy does not let the call through", ""}, /* see proxy_advice */
     {"dns", "DNS knows no such host",
      "Check the host of ai.url, and the resolver of this machine."},
     {"refused", "nothing listens at that address", "Check host and port of ai.url."},
@@ -97,13 +102,43 @@ static const struct {
     {"other", "the call failed", "Check ai.url, and the network of this machine."},
 };
 
+/* The first of which the text has the words; the last one has all. */
+static const struct {
+    const char *said, *advice;
+} proxy_advice[] = {
+    {"cannot find ", "Check the name of the proxy, and the resolver of this machine."},
+    {"wants a user", "Write them into the address: http://user:password@host:port."},
+    {"refuses the user",
+     "Check both; @, /, : and % in them are written %40, %2F, %3A and %25. Only "
+     "Basic is spoken, not NTLM or Negotiate."},
+    {"refuses CONNECT", "The proxy must allow CONNECT to host and port of ai.url; many allow "
+                        "port 443 only."},
+    {"in HTTP", "Check host and port of the proxy: it must be one for HTTP, without TLS."},
+    {"", "Check host and port of the proxy, and that it runs."},
+};
+
+static const char *proxy_fault_advice(struct arena *a, const char *text)
+{
+    size_t i = 0;
+    while (!strstr(text, proxy_advice[i].said))
+        i++;
+    return arena_printf(a,
+                        "%s It is named by ai.proxy or, if that is empty, by HTTPS_PROXY (for "
+                        "http:// services http_proxy) in the environment; NO_PROXY and \"none\" as "
+                        "ai.proxy go without.",
+                        proxy_advice[i].advice);
+}
+
 static const char *fault_of(struct task *t, int err)
 {
-    const char *text = arena_strdup(task_arena(t), task_error(t));
+    struct arena *a = task_arena(t);
+    const char *text = arena_strdup(a, task_error(t)), *kind = ai_fault_kind(err, text);
     size_t i = 0;
-    while (strcmp(faults[i].kind, ai_fault_kind(err, text)) != 0)
+    while (strcmp(faults[i].kind, kind) != 0)
         i++;
-    return arena_printf(task_arena(t), "%s: %s. %s", faults[i].meaning, text, faults[i].advice);
+    const char *advice =
+        strcmp(kind, "proxy") == 0 ? proxy_fault_advice(a, text) : faults[i].advice;
+    return arena_printf(a, "%s: %s. %s", faults[i].meaning, text, advice);
 }
 
 static const struct {
@@ -217,6 +252,7 @@ const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key 
         http_client_new(task_loop(t), &(struct http_client_options){.ca_file = c->ai_ca_file,
                                                                     .cert_file = c->ai_cert_file,
                                                                     .key_file = c->ai_key_file,
+                                                                    .proxy = c->ai_proxy,
                                                                     .plain_h2 = true});
     q.ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                        .url = c->ai_url,

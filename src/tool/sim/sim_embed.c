@@ -69,23 +69,9 @@ void sim_embed_write(const float *v, size_t dimensions, struct buf *out)
     buf_add_char(out, ']');
 }
 
-static void add_base64(const unsigned char *p, size_t n, struct buf *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        size_t have = n - i < 3 ? n - i : 3;
-        uint32_t three = (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-                         (have > 2 ? p[i + 2] : 0);
-        char four[4] = {digits[three >> 18], digits[three >> 12 & 63],
-                        have > 1 ? digits[three >> 6 & 63] : '=',
-                        have > 2 ? digits[three & 63] : '='};
-        buf_add(out, four, sizeof(four));
-    }
-}
-
 void sim_embed_write_base64(const float *v, size_t dimensions, struct buf *out)
 {
     buf_add_char(out, '"');
-    add_base64((const unsigned char *)v, dimensions * sizeof(*v), out);
+    buf_add_base64(out, v, dimensions * sizeof(*v));
     buf_add_char(out, '"');
 }

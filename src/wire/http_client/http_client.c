@@ -94,6 +94,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
     buf_init(&c->request);
     c->host_by_origin = map_new();
     list_init(&c->hosts);
+    list_init(&c->proxies);
+    c->proxy = o->proxy && *o->proxy ? check_memory(strdup(o->proxy)) : NULL;
     timer_init(&c->sweep, l, sweep, c);
     open_metrics(c);
     return c;
@@ -104,6 +106,9 @@ void http_client_free(struct http_client *c)
     check(c->in_flight == 0);
     list_each_safe (it, &c->hosts)
         httpc_host_free(list_entry(it, struct httpc_host, link));
+    list_each_safe (it, &c->proxies)
+        httpc_proxy_free(list_entry(it, struct httpc_proxy, link));
+    free(c->proxy);
     tls_context_free(c->tls);
     timer_clear(&c->sweep);
     map_free(c->host_by_origin);
@@ -164,7 +169,7 @@ static int find_host(struct task *t, struct httpc_ask *ask)
 static int run(struct task *t, struct httpc_ask *ask, struct http_response *out)
 {
     bool answered = false, tls = ask->host->tls;
-    int err = httpc_names_get(t, ask->host);
+    int err = httpc_way_get(t, ask->host);
     if (!err && tls && (err = tls_context_ready(t, ask->client->tls)) == ERR_UNAVAILABLE)
         ask->problem = arena_strdup(task_arena(t), task_error(t));
     if (!err && (tls || ask->client->options.plain_h2))

@@ -1,8 +1,8 @@
-/* Opening a connection to one of a host's addresses.
+/* Opening a connection to one of the addresses of a host, or of the proxy before it.
  *
  * Several addresses are raced (RFC 8305): the next one is tried when one has failed, or has not
- * answered for RACE_MS; the first connection that is ready, TLS and all, wins. So a machine whose
- * IPv6 leads nowhere calls over IPv4 a quarter of a second later. */
+ * answered for RACE_MS; the first connection that is ready, CONNECT, TLS and all, wins. So a
+ * machine whose IPv6 leads nowhere calls over IPv4 a quarter of a second later. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -12,7 +12,8 @@
 
 #include "wire/http_client/http_client_private.h"
 
-#define UNREACHABLE_MS 200 /* at most five attempts a second */
+#define UNREACHABLE_MS 200  /* at most five attempts a second */
+#define LOGIN_MS       5000 /* after a proxy's 407: directories lock accounts after some of them */
 #define RACE_MS        250
 
 /* --- one address --- */
@@ -48,24 +49,44 @@ static void set_options(int fd)
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S);
 }
 
-static int no_connection(struct task *t, const struct httpc_host *h, const char *why)
+static struct httpc_place *way(struct httpc_host *h)
 {
-    return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", h->origin, why);
+    return h->proxy ? &h->proxy->place : &h->place;
 }
 
-/* *reached: a server is there; if the error is ERR_UNAVAILABLE, TLS has failed. */
-static int open_to(struct task *t, struct httpc_host *h, const char *address, bool h2,
-                   bool *reached, struct httpc_conn **out)
+static int no_connection(struct task *t, const char *where, const char *why)
 {
-    *reached = false;
+    return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", where, why);
+}
+
+/* CONNECT and TLS, on a connection that stands. */
+static int make_ready(struct task *t, struct httpc_conn *k, bool h2, enum httpc_stage *stage)
+{
+    int err = 0;
+    if (k->host->proxy) {
+        *stage = HTTPC_CONNECT;
+        err = httpc_proxy_connect(t, k, stage);
+    }
+    if (!err && k->host->tls) {
+        *stage = HTTPC_TLS;
+        err = httpc_conn_secure(t, k, h2);
+    }
+    return err;
+}
+
+static int open_to(struct task *t, struct httpc_host *h, const char *address, bool h2,
+                   enum httpc_stage *stage, struct httpc_conn **out)
+{
+    const struct httpc_place *to = way(h);
     struct sockaddr_storage a;
-    socklen_t n = make_address(address, h->port, &a);
+    socklen_t n = make_address(address, to->port, &a);
+    *stage = HTTPC_TCP;
     if (n == 0)
-        return no_connection(t, h, "its address cannot be used");
+        return no_connection(t, to->label, "its address cannot be used");
     struct httpc_conn *k = check_memory(calloc(1, sizeof *k));
     int err = net_connect(t, (struct sockaddr *)&a, n, &k->watch);
     if (err == ERR_UNAVAILABLE || err == ERR_IO)
-        err = no_connection(t, h, strerror(errno));
+        err = no_connection(t, to->label, strerror(errno));
     if (err) {
         free(k);
         return err;
@@ -73,8 +94,7 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
     k->host = h;
     list_init(&k->link);
     set_options(k->watch.fd);
-    *reached = true;
-    err = h->tls ? httpc_conn_secure(t, k, h2) : 0;
+    err = make_ready(t, k, h2, stage);
     if (err)
         httpc_conn_close(k);
     else
@@ -84,15 +104,19 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
 
 /* ERR_UNAVAILABLE if it takes longer than ms. */
 static int open_within(struct task *t, struct httpc_host *h, const char *address, bool h2,
-                       int64_t ms, bool *reached, struct httpc_conn **out)
+                       int64_t ms, enum httpc_stage *stage, struct httpc_conn **out)
 {
     int64_t old = task_deadline(t, ms);
-    int err = open_to(t, h, address, h2, reached, out);
+    int err = open_to(t, h, address, h2, stage, out);
     task_deadline_restore(t, old);
-    if (err == ERR_TIMEOUT && task_time_left_ms(t) > 0)
-        return no_connection(
-            t, h, *reached ? "the TLS handshake was not done in time" : "no answer in time");
-    return err;
+    if (err != ERR_TIMEOUT || task_time_left_ms(t) == 0)
+        return err;
+    if (*stage == HTTPC_TLS)
+        return no_connection(t, h->origin, "the TLS handshake was not done in time");
+    if (*stage == HTTPC_CONNECT)
+        return task_fail(t, ERR_UNAVAILABLE, "%s: %s did not answer CONNECT in time", h->origin,
+                         way(h)->label);
+    return no_connection(t, way(h)->label, "no answer in time");
 }
 
 /* --- several --- */
@@ -104,9 +128,9 @@ struct race {
     int64_t until_ms;
     size_t started, ended; /* of the addresses */
     struct httpc_conn *won;
-    const char *winner;                                        /* its address */
-    char problem[sizeof((struct httpc_host *)0)->unreachable]; /* of one that failed, */
-    bool reached; /* and whose server was there: that says more than that others are not */
+    const char *winner;                                         /* its address */
+    char problem[sizeof((struct httpc_place *)0)->unreachable]; /* of the one that came furthest: */
+    enum httpc_stage stage; /* what a server said tells more than that others are not there */
 };
 
 struct racer {
@@ -119,13 +143,13 @@ static void run_racer(struct task *t, void *arg)
     struct racer *r = arg;
     struct race *race = r->race;
     struct httpc_conn *k;
-    bool reached;
+    enum httpc_stage stage;
     int64_t ms = race->until_ms - loop_now_ms(task_loop(t));
-    int err = open_within(t, race->host, r->address, race->h2, ms, &reached, &k);
+    int err = open_within(t, race->host, r->address, race->h2, ms, &stage, &k);
     race->ended++;
-    if (err == ERR_UNAVAILABLE && !race->reached) {
+    if (err == ERR_UNAVAILABLE && (stage > race->stage || race->stage == HTTPC_TCP)) {
         snprintf(race->problem, sizeof race->problem, "%s", task_error(t));
-        race->reached = reached;
+        race->stage = stage;
     } else if (!err && race->won) {
         httpc_conn_close(k);
     } else if (!err) {
@@ -176,7 +200,7 @@ static int open_first(struct task *t, struct race *race, const struct net_addres
     if (err && race->won)
         httpc_conn_close(race->won);
     if (err == ERR_LIMIT)
-        return no_connection(t, race->host, "no task is left to connect");
+        return no_connection(t, race->host->origin, "no task is left to connect");
     if (err)
         return err;
     *out = race->won;
@@ -197,31 +221,42 @@ static void prefer(struct net_addresses *known, const char *address)
 }
 
 /* Not inlined: the frames of a race would be on the stacks of thousands of calls. */
-NOINLINE static int open_any(struct task *t, struct httpc_host *h, bool h2, struct httpc_conn **out)
+NOINLINE static int open_any(struct task *t, struct httpc_host *h, bool h2, enum httpc_stage *stage,
+                             struct httpc_conn **out)
 {
-    struct net_addresses to = h->names.found;       /* a lookup may replace them during a wait */
+    struct net_addresses *known = &way(h)->names.found;
+    struct net_addresses to = *known;               /* a lookup may replace them during a wait */
     int64_t ms = h->client->options.connect_ms + 1; /* the loop's milliseconds are truncated */
-    bool ignored;
     if (to.count == 1)
-        return open_within(t, h, to.text[0], h2, ms, &ignored, out);
+        return open_within(t, h, to.text[0], h2, ms, stage, out);
     struct race race = {
         .host = h, .h2 = h2, .waiter = t, .until_ms = loop_now_ms(h->client->loop) + ms};
     int err = open_first(t, &race, &to, out);
+    *stage = race.stage;
     if (!err)
-        prefer(&h->names.found, race.winner);
+        prefer(known, race.winner);
     return err;
+}
+
+/* No other attempt for a while: of this host, or if the proxy itself failed, of all behind it. */
+static int note_failure(struct task *t, struct httpc_host *h, enum httpc_stage stage)
+{
+    struct httpc_place *to = stage <= HTTPC_LOGIN ? way(h) : &h->place;
+    bool login = stage == HTTPC_LOGIN;
+    to->names.suspect = to->names.suspect || !login;
+    to->unreachable_until_ms = loop_now_ms(h->client->loop) + (login ? LOGIN_MS : UNREACHABLE_MS);
+    snprintf(to->unreachable, sizeof to->unreachable, "%s", task_error(t));
+    return to == &h->place ? ERR_UNAVAILABLE : httpc_way_failed(t, h, ERR_UNAVAILABLE);
 }
 
 int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_conn **out)
 {
-    struct loop *l = h->client->loop;
-    if (loop_now_ms(l) < h->unreachable_until_ms)
-        return task_fail(t, ERR_UNAVAILABLE, "%s", h->unreachable);
-    int err = open_any(t, h, h2, out);
-    if (err == ERR_UNAVAILABLE) {
-        h->names.suspect = true;
-        h->unreachable_until_ms = loop_now_ms(l) + UNREACHABLE_MS;
-        snprintf(h->unreachable, sizeof h->unreachable, "%s", task_error(t));
-    }
-    return err;
+    int64_t now_ms = loop_now_ms(h->client->loop);
+    if (now_ms < h->place.unreachable_until_ms)
+        return task_fail(t, ERR_UNAVAILABLE, "%s", h->place.unreachable);
+    if (now_ms < way(h)->unreachable_until_ms)
+        return httpc_way_failed(t, h, task_fail(t, ERR_UNAVAILABLE, "%s", way(h)->unreachable));
+    enum httpc_stage stage;
+    int err = open_any(t, h, h2, &stage, out);
+    return err == ERR_UNAVAILABLE ? note_failure(t, h, stage) : err;
 }

@@ -19,7 +19,10 @@ static struct httpc_host *host_new(struct http_client *c, bool tls, const char *
     list_init(&h->h2);
     waitq_init(&h->h2_room);
     sem_init(&h->permits, c->options.h1_connections_max);
-    httpc_names_init(&h->names, str_of(name));
+    h->place =
+        (struct httpc_place){.client = c, .label = h->origin, .name = h->name, .port = h->port};
+    httpc_names_init(&h->place.names, str_of(name));
+    h->proxy = httpc_proxy_for(c, tls, name, port);
     list_push(&c->hosts, &h->link);
     map_set(c->host_by_origin, origin, h);
     return h;
@@ -35,7 +38,7 @@ void httpc_host_free(struct httpc_host *h)
     tls_resume_release(&h->resume);
     map_del(h->client->host_by_origin, str_of(h->origin));
     list_del(&h->link);
-    httpc_names_release(&h->names);
+    httpc_names_release(&h->place.names);
     free(h->origin);
     free(h->name);
     free(h->port);

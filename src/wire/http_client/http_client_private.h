@@ -2,13 +2,16 @@
  *
  * How a call travels:
  *
- *   1. http_client.c checks it, finds its host, and waits until the host has an address and, for
- *      https://, until the trusted certificates are read.
+ *   1. http_client.c checks it, finds its host, and waits until the host, or the proxy before it,
+ *      has an address and, for https://, until the trusted certificates are read.
  *   2. http_client_h2.c takes a place on a connection of HTTP/2, which http_client_h2_conn.c opens
  *      if need be. Over TLS the server chooses the protocol (ALPN); over plain HTTP see
  *      http_client_options.plain_h2.
  *   3. For a host that speaks HTTP/1.1, http_client_h1.c takes a connection of its own from
  *      http_client_pool.c.
+ *
+ * http_client_dial.c opens connections; http_client_proxy.c makes one to a proxy a tunnel to the
+ * host, before TLS: what follows is the same with and without a proxy.
  *
  * http_client_io.c moves the bytes of a connection, plain or over TLS, for a task; those of HTTP/2
  * are http2_link.h's once the connection stands. OpenSSL runs on the loop's own stack only: a
@@ -59,6 +62,25 @@ struct httpc_names {
     char problem[160]; /* of the last lookup */
 };
 
+/* What connections are made to: a host, or the proxy before it. Owns no text. */
+struct httpc_place {
+    struct http_client *client;
+    const char *label; /* for messages: "https://api.example.com:443", "the proxy 10.0.0.1:3128" */
+    const char *name, *port;
+    struct httpc_names names;
+    int64_t unreachable_until_ms; /* the last attempt to connect failed: no other before this */
+    char unreachable[400];        /* why */
+};
+
+struct httpc_proxy {
+    struct list link; /* in client.proxies */
+    struct httpc_place place;
+    char *url;           /* as it was set */
+    const char *problem; /* why it cannot be used; NULL: it can */
+    struct str login;    /* the value of Proxy-Authorization; p == NULL: none */
+    struct arena arena;  /* of all of its text */
+};
+
 struct httpc_host {
     struct http_client *client;
     struct list link; /* in client.hosts, least recently used first */
@@ -67,13 +89,11 @@ struct httpc_host {
     const char *authority; /* "name:port", without the port if it is the scheme's own */
     bool tls;
     struct tls_resume resume;
-    size_t users; /* calls that point here */
-    struct httpc_names names;
-    int64_t backoff_ms;    /* connections end without a reply; 0: the last one brought one */
-    int64_t dial_after_ms; /* no new connection before this */
-
-    int64_t unreachable_until_ms; /* the last attempt to connect failed: no other before this */
-    char unreachable[400];        /* why */
+    size_t users;              /* calls that point here */
+    struct httpc_place place;  /* its names are not used behind a proxy */
+    struct httpc_proxy *proxy; /* NULL: connections are made to the host itself */
+    int64_t backoff_ms;        /* connections end without a reply; 0: the last one brought one */
+    int64_t dial_after_ms;     /* no new connection before this */
 
     struct sem permits; /* of calls of HTTP/1.1 under way, one to a connection */
     struct list idle;   /* their connections, last used first */
@@ -84,7 +104,7 @@ struct httpc_host {
     bool h2_opening;
     bool h2_spoken;       /* it has replied in HTTP/2: silence does not mean HTTP/1.1 */
     size_t h2_failures;   /* to open one */
-    char h2_problem[160]; /* of the last failure */
+    char h2_problem[400]; /* of the last failure */
     size_t h2_fruitless;  /* connections that ended without a reply */
     int64_t h1_until_ms;  /* it speaks HTTP/1.1: HTTP/2 is not tried before this */
 };
@@ -113,6 +133,8 @@ struct http_client {
     struct map *host_by_origin;
     struct list hosts;
     struct httpc_last last;
+    char *proxy;         /* the option; NULL: the environment's */
+    struct list proxies; /* a few: as many as settings and environment have named */
 
     struct timer sweep; /* closes connections that idle */
 
@@ -125,7 +147,24 @@ struct http_client {
 /* http_client_names.c. httpc_names_get waits until there is an address. */
 void httpc_names_init(struct httpc_names *n, struct str host);
 void httpc_names_release(struct httpc_names *n);
-MUST_CHECK int httpc_names_get(struct task *t, struct httpc_host *h);
+MUST_CHECK int httpc_names_get(struct task *t, struct httpc_place *p);
+
+/* http_client_proxy.c */
+/* NULL: the host is called directly. */
+struct httpc_proxy *httpc_proxy_for(struct http_client *c, bool tls, const char *name,
+                                    const char *port);
+void httpc_proxy_free(struct httpc_proxy *p);
+/* Waits until what the host's connections are made to has an address. */
+MUST_CHECK int httpc_way_get(struct task *t, struct httpc_host *h);
+/* How far opening a connection came. Up to HTTPC_LOGIN a failure is the proxy's own, if there is
+ * one; later ones may be of this host alone. */
+enum httpc_stage { HTTPC_TCP, HTTPC_LOGIN, HTTPC_CONNECT, HTTPC_TLS };
+/* Makes a connection to the host's proxy one to the host. ERR_UNAVAILABLE: it failed, and the
+ * message says why, with the host in it unless *stage is HTTPC_LOGIN. */
+struct httpc_conn;
+MUST_CHECK int httpc_proxy_connect(struct task *t, struct httpc_conn *k, enum httpc_stage *stage);
+/* After a failure of the proxy itself: returns err, and the message names the host, too. */
+int httpc_way_failed(struct task *t, const struct httpc_host *h, int err);
 
 /* http_client_host.c */
 /* The host of a valid URL, counted as used; NULL: too many hosts are in use. */

@@ -203,7 +203,7 @@ static void test_environment(struct task *t, void *arg)
     struct fixture f;
     fixture_open(&f, t, (struct http_client_options){.connect_ms = 0});
     struct http_response r;
-    is_int(call_path(&f, t, "/ok", &r), 0, "the environment's proxy is not used");
+    is_int(call_path(&f, t, "/ok", &r), 0, "no proxy of the environment is used for 127.0.0.1");
     ok(!last_has(&f, "Authorization"), "nor .netrc");
     is_int(call_path(&f, t, "/redirect", &r), 0, "a redirect is a reply");
     is_int(r.status, 302, "that is not followed");

@@ -88,3 +88,11 @@ bool http_url_split(struct str url, struct http_url *out)
     out->target = str_cut(&rest, '#');
     return true;
 }
+
+bool http_name_is_local(struct str name)
+{
+    struct str top = STR("localhost");
+    if (name.n < top.n || !str_ieq(str_skip(name, name.n - top.n), top))
+        return false;
+    return name.n == top.n || name.p[name.n - top.n - 1] == '.';
+}

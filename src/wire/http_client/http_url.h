@@ -16,4 +16,6 @@ struct http_url {
 
 /* False: another scheme, no host, a user or password, an invalid port or character. */
 bool http_url_split(struct str url, struct http_url *out);
+/* localhost, or a name below it: this machine, without a lookup (RFC 6761). */
+bool http_name_is_local(struct str name);
 #endif

@@ -249,6 +249,7 @@ const words = {
                 "Please tell your administrator; it goes on automatically afterwards.",
         } as Record<string, string>,
         downCause: {
+            proxy: "the proxy before it does not let calls through",
             dns: "its name cannot be found",
             refused: "it takes no connections",
             tls: "no secure connection can be made",

@@ -190,6 +190,7 @@ const words: Words = {
             mixed: "AI 服务没有可用的密钥，请联系管理员，处理后自动继续。",
         },
         downCause: {
+            proxy: "访问它所经的代理不放行",
             dns: "找不到其域名",
             refused: "它不接受连接",
             tls: "无法建立安全连接",
