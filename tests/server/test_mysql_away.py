@@ -281,6 +281,26 @@ def _(m, sim):
     audited(m)
 
 
+@with_screening("MySQL stopped before the first verdict", "--latency-ms", "1500", papers=100)
+def _(m, sim):
+    anna = person(m, "anna", permission=WORKERS)
+    qid, papers = submit(anna, 60)
+    assert wait_for(lambda: sim.stats()["requests"] >= WORKERS, 20)
+    with stopped(m, m.process.pid):
+        time.sleep(2.5 * SCALE)  # by then all are answered, and wait to be written down
+        halt(anna, qid, "pause", "PAUSED")
+        ok(wait_for(lambda: view(anna, qid)["workers"] == 0, 4), "its workers leave")
+    row_follows(m, anna, qid, "PAUSED")
+    time.sleep(1)
+    v = view(anna, qid)
+    equal((v["finished"], v["cost"]), (0, "0.00"), "nothing is charged when MySQL is back")
+    resumed(anna, qid)
+    ends_whole(m, anna, qid, papers)
+    calls = sim.stats()["requests"]
+    ok(calls <= papers + WORKERS, "only the papers in hand are asked about again", calls, papers)
+    audited(m)
+
+
 @with_screening("MySQL killed, and a node with it", "--latency-ms", "200", papers=500)
 def _(m, sim):
     anna = person(m, "anna", permission=WORKERS)
