@@ -374,5 +374,50 @@ def _():
         equal(run["withdrawn"], 1, "the one that left is withdrawn")
 
 
+def screened(m, corpus, s, api, load, what):
+    """A run over all of s, submitted now: frozen at this load, whatever MySQL has by now."""
+    r = api("POST", "/api/queries", {"question": QUESTION, "year_from": 1900, "year_to": 2100,
+                                     "journals": s.journals})
+    qid, papers = r.body["query_id"], corpus.at[load]
+    ok(reaches(api, qid, "DONE"), f"{what}: the run is done")
+    run, params = view(api, qid), frozen_of(m)[0][qid]
+    equal((params["load"], run["estimate"]), (load, f"{len(papers) * PRICE}.00"),
+          f"{what}: by the load that the catalog shows")
+    equal(problems_of(run, results(m, api, qid), list(papers), PRICE * 100), [],
+          f"{what}: over its papers", run)
+    return run
+
+
+@test("a catalog that is older than MySQL, and one that is newer than the blocks")
+def _():
+    with Sim("--http1") as sim, Millrace(env={"MILLRACE_AI_URL": sim.url}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        api, corpus, link = person(m, "late"), Corpus(m), redis_link(m)
+        s = Schedule(0, api)
+        corpus.write(s)
+        corpus.load()
+        sql(m, "UPDATE api_list SET rpm_limit = 1000000, tpm_limit = 1000000000")
+        corpus.warm()
+        blocks = {key: link("DUMP", key) for key in link("KEYS", "meta:*")}
+        for _ in range(20):
+            s.add()
+        s.add(year=2009)  # which makes a block
+        del s.papers[sorted(s.papers)[0]]
+        corpus.write(s)
+        corpus.load()
+        equal(link("HGET", "sys:catalog", "load"), b"1", "papers come and go, Redis is not warmed")
+        for key in blocks:
+            link("DEL", key)
+        run = screened(m, corpus, s, api, 1, "an older catalog")
+        equal(run["withdrawn"], 1, "the paper that left is withdrawn")
+        corpus.warm()
+        for key, dump in blocks.items():  # as a warm-up leaves them that died after the catalog
+            link("RESTORE", key, 0, dump, "REPLACE")
+        run = screened(m, corpus, s, api, 2, "older blocks")
+        equal(run["withdrawn"], 0, "nothing has left since")
+        equal(corpus.wrong, [], "every load and every warm-up succeeds")
+        audited(m)
+
+
 if __name__ == "__main__":
     run_tests()

@@ -147,9 +147,9 @@ def _():
 def commands(m, basil):
     r = cli(m, "user", "list")
     lines = [line.split("\t") for line in r.stdout.splitlines()]
-    equal([line[1:5] for line in lines if line[1] in ("asher", "basil")],
-          [["asher", "10", "100000.00", "active"], ["basil", "10", "100000.00", "active"]],
-          "user list", r)
+    whole = ["10", "100000.00", "0.00", "100000.00", "active"]
+    equal([line[1:7] for line in lines if line[1] in ("asher", "basil")],
+          [["asher", *whole], ["basil", *whole]], "user list", r)
     names = lambda *args: [u["username"] for u in
                            json.loads(cli(m, "user", "list", "--json", *args).stdout)["users"]]
     equal(names("--find", "BA"), ["basil"], "by the start of a name, in any case")

@@ -5,7 +5,7 @@ import random
 import threading
 
 from client import cli
-from harness import equal, ok, run_tests, test, wait_for
+from harness import equal, ok, run_tests, sql, test, wait_for
 from screening import (QUESTION, act, audited, journals, person, reaches, server, submit, view,
                        with_screening)
 from unwell import Service, words
@@ -124,6 +124,19 @@ def adds_up(api, runs):
     return wait_for(agrees, 10)
 
 
+def listed(m, api):
+    """The same in the operator's list, once MySQL has the last charges."""
+    shown = lambda: json.loads(cli(m, "user", "list", "--json").stdout)["users"][0]
+    same = lambda u: {n: cents(u[n]) for n in ("balance", "reserved", "free")} == seen(api)
+    ok(wait_for(lambda: same(shown()), 10), "millrace user list shows the same", shown())
+    kept = sql(m, "SELECT query_id, ceiling FROM query_log")
+    sql(m, "UPDATE query_log SET ceiling = NULL")
+    equal((shown()["reserved"], shown()["free"]), (None, None), "but for runs without an estimate")
+    equal(cli(m, "user", "list").stdout.split("\t")[4:6], ["-", "-"], "in lines, too")
+    for qid, ceiling in kept:
+        sql(m, f"UPDATE query_log SET ceiling = {ceiling} WHERE query_id = '{qid}'")
+
+
 @with_screening("what is reserved while runs work, pause and end", "--latency-ms", "200")
 def _(m, sim):
     api = person(m, "alice", balance="0.00", permission=6)
@@ -144,6 +157,7 @@ def _(m, sim):
     ok(wait_for(lambda: view(api, runs[0])["workers"] == 0, 10), "a pause")
     ok(adds_up(api, runs[:1]) or adds_up(api, runs), "the sum is that of the runs", seen(api))
     equal(free(), cost, "changes nothing either")
+    listed(m, api)
     act(api, runs[1], "terminate")
     ok(wait_for(lambda: free() == 2 * cost - cents(view(api, runs[1])["cost"]), 10),
        "a run that is ended frees the rest", seen(api))

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from urllib.parse import quote
 
@@ -338,6 +339,20 @@ def not_json(m, api, qid):
     return lambda: write_off(m, api, qid)
 
 
+def not_json_any_more(m, api, qid):
+    """The record of a charge that MySQL does not have yet is overwritten: the syncer waits for a
+    lock meanwhile, with those before it in hand."""
+    link, key = redis_link(m), f"billing_queue:{api.uid}"
+    spoil = ("return redis.call('LLEN', KEYS[1]) > 20 and"
+             " redis.call('LSET', KEYS[1], -1, 'not JSON')")
+    hold = threading.Thread(target=sql, args=(
+        m, f"BEGIN; SELECT 1 FROM user_info WHERE uid = {api.uid} FOR UPDATE; DO SLEEP(3); COMMIT"))
+    hold.start()
+    assert wait_for(lambda: link("EVAL", spoil, 1, key), 10)
+    hold.join()
+    return lambda: write_off(m, api, qid)
+
+
 def not_json_and_restart(m, api, qid):
     """The same, in a Redis that has to load the balance anew."""
     mend = not_json(m, api, qid)
@@ -391,6 +406,19 @@ def goes_in_vain(m, hook, sim, api, qid):
     return sim.stats()["requests"] - len(results(m, api, qid))
 
 
+def unpaid_again(m, api, qid):
+    """A run with a verdict whose charge was written off."""
+    assert wait_for(lambda: sql(
+        m, f"SELECT archived FROM query_log WHERE query_id = '{qid}'") == [["1"]], 20)
+    ok(view(api, qid)["failed"] == 1,
+       "the paper whose charge is lost has failed", view(api, qid))
+    reason = next(r["error"] for r in api(
+        "GET", f"/api/queries/{qid}/results?verdict=failed").body["results"])
+    ok("could not be recorded" in reason, "and says why", reason)
+    equal(act(api, qid, "retry_failed").status, 200, "it is tried again")
+    ok(reaches(api, qid, "DONE"), "to its end")
+
+
 def unrecorded(poison, lost_max):
     with Hook() as hook, Sim("--latency-ms", "50") as sim, \
             server(sim, papers=500, MILLRACE_ALERT_WEBHOOK_URL=hook.url) as m:
@@ -412,6 +440,8 @@ def unrecorded(poison, lost_max):
         ok(reaches(api, qid, "PAUSED", 10), "it is paused again")
         mend()
         ok(reaches(api, qid, "DONE"), "it goes on to its end")
+        if poison is not_json_any_more:
+            unpaid_again(m, api, qid)
         v = view(api, qid)
         equal((v["finished"], v["failed"], v["reason"], len(results(m, api, qid))),
               (total, 0, None, total), "with all papers")
@@ -427,6 +457,11 @@ def unrecorded(poison, lost_max):
 @test("a record that cannot be read stops its user, with an alert, and no other")
 def _():
     unrecorded(not_json, 2 * 10)
+
+
+@test("the same with the record of a charge: its paper has failed, and can be tried again")
+def _():
+    unrecorded(not_json_any_more, 2 * 10)
 
 
 @test("the same in a Redis that is restarted: the AI is not asked on and on")

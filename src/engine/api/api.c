@@ -220,11 +220,18 @@ static int serve(struct task *t, struct api_call *c)
     return err;
 }
 
-static void excuse(struct http_exchange *x, const struct sql_pool *sql)
+/* What an admin does is in the audit log, which is in MySQL (ADM-4): unlike a user's pause, it
+ * cannot take effect before its row is there. */
+static void excuse(struct http_exchange *x, const struct sql_pool *sql,
+                   const struct api_route *route)
 {
     if (sql_pool_read_only(sql))
         http_excuse(x, "the database is read-only at the moment: nothing can be changed until it "
                        "is writable again");
+    else if (sql_pool_away(sql) && route->access >= API_ADMIN)
+        http_excuse(x, "the database does not answer at the moment: what admins do must be in its "
+                       "audit log, so nothing was changed; try again when it is back. Users can "
+                       "pause and terminate their runs meanwhile");
     else if (sql_pool_away(sql))
         http_excuse(x, "the database does not answer at the moment: recent runs and results can be "
                        "seen, paused and terminated, all else has to wait until it is back");
@@ -245,7 +252,7 @@ static int handle(struct task *t, struct http_exchange *x, void *ctx)
     if (!err)
         err = serve(t, &c);
     if (err == ERR_UNAVAILABLE && c.node->sql)
-        excuse(x, c.node->sql);
+        excuse(x, c.node->sql, c.route);
     return err == ERR_INVALID && c.wrong && !c.replied ? reply_refusal(t, &c) : err;
 }
 

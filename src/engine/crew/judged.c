@@ -1,6 +1,7 @@
 #include "engine/crew/judged.h"
 
 #include "base/log.h"
+#include "engine/ai/ai.h"
 #include "engine/judge/judge.h"
 #include "engine/runs/scope.h"
 #include "engine/setup/node.h"
@@ -87,9 +88,11 @@ NOINLINE static int await_question(struct task *t, const struct node *n, const s
 /* --- what judges --- */
 
 /* The row comes before the result: no verdict is ever seen in a run that does not say how its
- * papers are judged. So the worker waits for MySQL, once for each run, with the verdict in hand. */
+ * papers are judged. So the worker waits for MySQL, once for each run, with the verdict in hand;
+ * but not through a pause, which must not be followed by a charge minutes later: then the paper
+ * stays open, and is asked about again. */
 NOINLINE static int note_judge(struct task *t, const struct node *n, const struct judged *j,
-                               bool simulated)
+                               struct ai_hand *hand, bool simulated)
 {
     const struct judge_origin *from = judge_question_origin(j->state->question);
     struct scope_judge row = {.model = from->model,
@@ -109,8 +112,11 @@ NOINLINE static int note_judge(struct task *t, const struct node *n, const struc
                 "run %.*s: the model that judges it is not written to MySQL, its verdicts wait: "
                 "%s",
                 STR_ARG(j->id.qid), task_error(t));
-        if ((err = backoff_wait(t, &backoff)))
+        hand->busy = false;
+        err = hand->leaves ? ERR_CANCELED : backoff_wait(t, &backoff);
+        if (err)
             return err;
+        hand->busy = true;
     }
     return 0;
 }
@@ -131,7 +137,7 @@ int judged_paper(struct task *t, const struct node *n, const void *opened,
     if (!err)
         err = judge_paper(t, n->judge, j->state->question, paper->doi, packed, hand, &v);
     if (!err && !v.not_judged && !j->state->noted[v.simulated])
-        err = note_judge(t, n, j, v.simulated);
+        err = note_judge(t, n, j, hand, v.simulated);
     if (err)
         return err;
     out->outcome = v.not_judged ? OUTCOME_FAILED : v.relevant ? OUTCOME_HIT : OUTCOME_MISS;

@@ -59,15 +59,17 @@ struct costs {
     const struct redis_reply *redis;
 };
 
-static int read_costs(struct task *t, const struct audit *a, int64_t uid, struct costs *out)
+/* Of runs after that one. */
+static int read_costs(struct task *t, const struct audit *a, int64_t uid, struct str after,
+                      struct costs *out)
 {
     struct arena *m = task_arena(t);
     int err = sql_call(t, a->sql, &out->rows,
                        "SELECT q.query_id, CAST(q.total_cost * 100 AS SIGNED), u.billed_seq"
                        " FROM user_info u JOIN query_log q ON q.uid = u.uid WHERE u.uid = ?"
                        " AND q.archived = 0 AND q.status IN ('QUEUED', 'RUNNING', 'PAUSED')"
-                       " ORDER BY q.query_id LIMIT ?",
-                       sql_int(uid), sql_int(RUNS_MAX));
+                       " AND q.query_id > ? ORDER BY q.query_id LIMIT ?",
+                       sql_int(uid), sql_text(after), sql_int(RUNS_MAX));
     out->count = err ? 0 : out->rows.count;
     if (err || out->count == 0)
         return err;
@@ -121,28 +123,45 @@ static void report_costs(struct task *t, struct audit_state *s, int64_t uid, con
     }
 }
 
-static int check_costs(struct task *t, struct audit_state *s, const struct audit_row *row,
-                       const struct generation *g, bool *settled)
+/* One page of them. *after: the last of it; *count: how many it had. */
+static int check_costs_page(struct task *t, struct audit_state *s, const struct audit_row *row,
+                            const struct generation *g, bool *settled, struct str *after,
+                            size_t *count)
 {
-    struct costs c;
+    struct costs c = {.count = 0};
     int err = 0;
     bool stood = false;
     for (int i = 0; i < TRIES_MAX && !err && !stood; i++) {
         if (i > 0)
             err = backoff_wait(t, &(struct backoff){.ms = TRY_MS});
         if (!err)
-            err = read_costs(t, s->audit, row->uid, &c);
+            err = read_costs(t, s->audit, row->uid, *after, &c);
         if (err || c.count == 0)
-            return err;
+            break;
         stood = wrong_cost(&c, 0) < 0 || c.redis->items[0]->integer <= c.rows.cells[2].i;
     }
-    *settled = !err && stood && generation_lasts(s->audit->redis, g);
+    *count = c.count;
+    if (err || c.count == 0)
+        return err;
+    *after = sql_row(&c.rows, c.count - 1)[0].s;
+    *settled = stood && generation_lasts(s->audit->redis, g);
     bool written_off = false;
     if (!*settled || wrong_cost(&c, 0) < 0)
-        return err;
+        return 0;
     err = was_written_off(t, s->audit, row->uid, &written_off);
     if (!err)
         report_costs(t, s, row->uid, &c, written_off);
+    return err;
+}
+
+static int check_costs(struct task *t, struct audit_state *s, const struct audit_row *row,
+                       const struct generation *g, bool *settled)
+{
+    struct str after = STR("");
+    size_t count = RUNS_MAX;
+    int err = 0;
+    while (!err && *settled && count == RUNS_MAX)
+        err = check_costs_page(t, s, row, g, settled, &after, &count);
     return err;
 }
 

@@ -11,7 +11,8 @@
  *   2. papers without a charge (failed, not judged, withdrawn) are filed in idempotent batches.
  *      Each batch is a transaction that holds the ledger's fence: what was read from a Redis that
  *      has died since is not written. Verdicts that MySQL lacks, because a version before did not
- *      write them with their charges, are filed in the same way;
+ *      write them with their charges, are filed in the same way; a verdict whose charge was written
+ *      off is filed as a failure;
  *   3. in one transaction, with the fence too, the row gets its counts and archived = 1, if it is
  *      still as it was in 1, and archive_outbox gets a row. All of the run is in MySQL now, and
  *      stays there, whatever Redis forgets;

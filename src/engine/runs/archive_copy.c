@@ -71,7 +71,9 @@ struct batch {
     const struct archive_run *run;
     struct filing_paper *papers;
     size_t count;
-    bool fenced; /* false: MySQL has another generation; nothing was done */
+    void (*change)(
+        struct filing_paper *p); /* what Redis has, before it is written; NULL: nothing */
+    bool fenced;                 /* false: MySQL has another generation; nothing was done */
 };
 
 static int write_batch(struct task *t, struct sql *c, void *arg)
@@ -94,6 +96,8 @@ static int file_batch(struct task *t, struct archive *a, struct batch *b)
         if (!b->papers[i].readable)
             return task_fail(t, ERR_PROTO, "the result of %.*s is damaged",
                              STR_ARG(b->papers[i].doi));
+    for (size_t i = 0; b->change && i < b->count; i++)
+        b->change(&b->papers[i]);
     err = b->count ? sql_tx(t, a->sql, write_batch, b) : 0;
     return !err && b->count && !b->fenced ? restarted(t) : err;
 }
@@ -149,32 +153,114 @@ static int file_verdicts(struct task *t, struct archive *a, struct archive_run *
     return file_batch(t, a, &b);
 }
 
-/* *lacks: Redis has more verdicts than MySQL. */
-static int compare(struct task *t, struct archive *a, const struct archive_run *run, bool *lacks)
+/* --- verdicts without a charge ---
+ *
+ * The record of a charge could not be read and was written off (money/aside.c): the verdict is in
+ * Redis, and neither it nor its charge is in MySQL. A verdict that is not paid for is none. The
+ * paper is filed as failed, so that the run has all of its papers, and it can be tried again. A
+ * verdict that is in MySQL stays (filing.h). */
+#define UNPAID "{\"error\":\"its charge could not be recorded, so it cost nothing\"}"
+
+static int refuse_aside(struct task *t, struct archive *a, int64_t uid)
+{
+    const struct str *list;
+    size_t count = 0;
+    int err = ledger_aside(t, a->ledger, uid, &list, &count);
+    if (!err && count)
+        err = task_fail(t, ERR_CONFLICT,
+                        "a record of a charge cannot be read: release the user (millrace user "
+                        "release)");
+    return err;
+}
+
+static void make_unpaid(struct filing_paper *p)
+{
+    p->readable = p->readable && p->result.outcome != OUTCOME_FAILED;
+    p->result.outcome = OUTCOME_FAILED;
+    p->verdict = STR(UNPAID);
+}
+
+/* One page of all papers, from *at on. *count: how many it had. */
+static int file_unpaid(struct task *t, struct archive *a, struct archive_run *run, int64_t *at,
+                       size_t *count)
+{
+    struct str key = key_arrivals(task_arena(t), run->id.uid, run->id.qid);
+    const struct redis_reply *r;
+    int err = redis_call(t, a->redis, key, &r, STR("LRANGE"), key, str_int(task_arena(t), *at),
+                         str_int(task_arena(t), *at + ARCHIVE_BATCH - 1));
+    if (err)
+        return err;
+    if (r->type != REDIS_ARRAY)
+        return task_fail(t, ERR_PROTO, "LRANGE returned something else");
+    *at += (int64_t)r->count;
+    struct batch b = {.run = run, .count = *count = r->count, .change = make_unpaid};
+    b.papers = ARENA_ARRAY(task_arena(t), struct filing_paper, b.count + 1);
+    for (size_t i = 0; i < b.count; i++)
+        b.papers[i] = (struct filing_paper){.qid = run->id.qid, .doi = r->items[i]->str};
+    return file_batch(t, a, &b);
+}
+
+/* --- all of them --- */
+
+/* *lacks: Redis has more verdicts than `verdicts` says of MySQL. */
+static int compare(struct task *t, struct archive *a, const struct archive_run *run,
+                   const char *verdicts, bool *lacks)
 {
     struct sql_rows r;
-    int err = sql_call(t, a->sql, &r, "SELECT judged_papers FROM query_log WHERE query_id = ?",
-                       sql_text(run->id.qid));
+    int err = sql_call(t, a->sql, &r, verdicts, sql_text(run->id.qid));
     *lacks = !err && r.count && run->results - run->failed > r.cells[0].i;
+    return err;
+}
+
+/* Pages of one kind. */
+static int file_all(struct task *t, struct archive *a, struct archive_run *run,
+                    int (*file)(struct task *t, struct archive *a, struct archive_run *run,
+                                int64_t *after, size_t *count))
+{
+    int64_t after = 0;
+    size_t count = ARCHIVE_BATCH;
+    int err = 0;
+    while (!err && count == ARCHIVE_BATCH) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = file(t, a, run, &after, &count);
+        arena_reset(task_arena(t), mark);
+        if (!err)
+            err = archive_keep(t, a);
+    }
+    return err;
+}
+
+static int file_all_failures(struct task *t, struct archive *a, struct archive_run *run)
+{
+    char cursor[CURSOR_BYTES] = "0";
+    int err = 0;
+    for (bool more = run->failed > 0; !err && more;) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = file_failures(t, a, run, cursor);
+        more = strcmp(cursor, "0") != 0;
+        arena_reset(task_arena(t), mark);
+        if (!err)
+            err = archive_keep(t, a);
+    }
     return err;
 }
 
 int archive_copy(struct task *t, struct archive *a, struct archive_run *run)
 {
-    char cursor[CURSOR_BYTES] = "0";
-    int64_t after = 0;
-    size_t count = ARCHIVE_BATCH;
-    bool lacks = false, more = run->failed > 0;
-    int err = compare(t, a, run, &lacks);
+    bool lacks = false;
+    int err = file_all_failures(t, a, run);
+    if (!err)
+        err = compare(t, a, run, "SELECT judged_papers FROM query_log WHERE query_id = ?", &lacks);
     run->recount = lacks;
-    while (!err && (more || (lacks && count == ARCHIVE_BATCH))) {
-        struct arena_mark mark = arena_mark(task_arena(t));
-        err = more ? file_failures(t, a, run, cursor) : file_verdicts(t, a, run, &after, &count);
-        more = more && strcmp(cursor, "0") != 0;
-        arena_reset(task_arena(t), mark);
-        if (!err)
-            err = archive_keep(t, a);
-    }
+    if (!err && lacks)
+        err = file_all(t, a, run, file_verdicts);
+    if (!err && lacks)
+        err = compare(t, a, run, "SELECT COUNT(relevant) FROM search_result WHERE query_id = ?",
+                      &lacks);
+    if (!err && lacks)
+        err = refuse_aside(t, a, run->id.uid);
+    if (!err && lacks)
+        err = file_all(t, a, run, file_unpaid);
     return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err; /* idempotent */
 }
 

@@ -266,6 +266,38 @@ static void test_older_version(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* The record of a charge is damaged before it is synced. */
+static void test_written_off(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    const struct str *list;
+    size_t count;
+    open_node(t, &n);
+    struct run_id id = ended_run(t, &n);
+    struct archive a = archive_of(&n);
+    struct archive_run run = waiting(t, &n, id);
+    bool ready = false;
+    say(t, &n, STR("LSET"), key_billing_queue(task_arena(t), id.uid), STR("3"), STR("not JSON"));
+    check(archive_prepare(t, &a, &run, &ready) == 0 && ready);
+    is_int(archive_copy(t, &a, &run), ERR_CONFLICT, "a record is aside: the run waits");
+    is_int(sql_number(t, &n, "SELECT COUNT(*) FROM search_result WHERE uid = ?", id.uid), 8,
+           "and nothing is made of its verdict");
+    is_int(round_of(t, &n), 0, "nor in the next round");
+    check(ledger_aside(t, n.ledger, id.uid, &list, &count) == 0 && count == 1);
+    check(ledger_write_off(t, n.ledger, id.uid, list[0]) == 0);
+    is_int(round_of(t, &n), 1, "once it is written off, the run is archived");
+    ok(of_row(t, &n, id, "finished_papers") == 9 && of_row(t, &n, id, "failed_papers") == 3 &&
+           of_row(t, &n, id, "total_cost * 100") == 60 && leaves(t, &n, id),
+       "with all its papers: one more has failed, and cost nothing");
+    is_int(balance(t, &n, id.uid), MONEY - 60, "its money is the user's again");
+    ok(audited(t, &n), "the audit finds nothing");
+    ok(archive_recall(t, &a, id) == 0 &&
+           ask_int(t, &n, STR("SCARD"), key_failed(task_arena(t), id.uid, id.qid), STR_NULL) == 3,
+       "a retry finds it among those that failed");
+    close_node(t, &n);
+}
+
 /* --- a run that goes on --- */
 
 static void test_reopened(struct task *t, void *arg)
@@ -532,6 +564,7 @@ int main(int argc, char **argv)
     tap_task(test_steps, NULL, true);
     tap_task(test_batches, &(int){(int)papers}, true);
     tap_task(test_older_version, NULL, true);
+    tap_task(test_written_off, NULL, true);
     tap_task(test_reopened, NULL, true);
     tap_task(test_told, NULL, true);
     tap_task(test_recall, NULL, true);

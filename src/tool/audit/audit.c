@@ -13,8 +13,9 @@
 
 static const char about[] =
     "Checks the money of every user: balances in MySQL and Redis, the log of all movements,\n"
-    "records that are not synced yet, and that every result that was paid for exists. Names\n"
-    "every difference. Exit status 0: there is none. It may run while a server works.";
+    "records that are not synced yet; that every verdict has its charge and every charge its\n"
+    "verdict; that no run is above its estimate, and what is reserved adds up. Names every\n"
+    "difference. Exit status 0: there is none. It may run while a server works.";
 
 struct output {
     bool json;

@@ -1,4 +1,4 @@
-/* millrace user list: names, permissions, balances, states. */
+/* millrace user list: names, permissions, money, states. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -11,10 +11,11 @@
 #define PAGE 1000 /* users in one statement */
 
 static const char about[] =
-    "Shows number, name, permission, balance, state and age of users, by number. Charges of the\n"
-    "last seconds may be missing in a balance. State: active; banned; stopped: a run is paused\n"
-    "because the account needs the operator, or a record of a charge cannot be read (see millrace\n"
-    "user release).\n"
+    "Shows number, name, permission, balance, what of it is reserved for unfinished runs, what is\n"
+    "free, state and age of users, by number. Charges of the last seconds may be missing.\n"
+    "Reserved and free are - while a run is unfinished that has no estimate, as runs from before\n"
+    "estimates were kept. State: active; banned; stopped: a run is paused because the account\n"
+    "needs the operator, or a record of a charge cannot be read (see millrace user release).\n"
     "\n"
     "  millrace user list --find ash\n"
     "  millrace user list --state stopped --json";
@@ -26,22 +27,29 @@ struct options {
 };
 
 struct listed {
-    int64_t uid, permission, cents, created_ms;
-    struct str username;
+    int64_t uid, permission, created_ms;
+    struct str username, balance;
+    struct str reserved, free; /* p == NULL: not known */
     const char *state;
 };
 
 /* Stopped comes first: it needs the operator. */
-static struct listed listed_of(const struct sql_value *cell, bool aside)
+static struct listed listed_of(struct task *t, const struct sql_value *cell, bool aside)
 {
-    return (struct listed){.uid = cell[0].i,
-                           .username = cell[1].s,
-                           .permission = cell[2].i,
-                           .cents = cell[3].i,
-                           .created_ms = cell[6].i,
-                           .state = cell[5].i || aside ? "stopped"
-                                    : cell[4].i        ? "banned"
-                                                       : "active"};
+    struct arena *a = task_arena(t);
+    struct listed u = {.uid = cell[0].i,
+                       .username = cell[1].s,
+                       .permission = cell[2].i,
+                       .balance = amount_decimal(a, cell[3].i),
+                       .created_ms = cell[6].i,
+                       .state = cell[5].i || aside ? "stopped"
+                                : cell[4].i        ? "banned"
+                                                   : "active"};
+    if (cell[7].type != SQL_NULL) {
+        u.reserved = amount_decimal(a, cell[7].i);
+        u.free = amount_decimal(a, cell[3].i > cell[7].i ? cell[3].i - cell[7].i : 0);
+    }
+    return u;
 }
 
 static void show_json(struct task *t, struct options *o, const struct listed *u, const char *since)
@@ -52,7 +60,9 @@ static void show_json(struct task *t, struct options *o, const struct listed *u,
     jw_put_int(&w, "uid", u->uid);
     jw_put_str(&w, "username", u->username);
     jw_put_int(&w, "permission", u->permission);
-    jw_put_str(&w, "balance", amount_decimal(task_arena(t), u->cents));
+    jw_put_str(&w, "balance", u->balance);
+    jw_put_str(&w, "reserved", u->reserved);
+    jw_put_str(&w, "free", u->free);
     jw_put_str(&w, "state", str_of(u->state));
     jw_put_str(&w, "created_at", str_of(since));
     printf("%s\n  %s", o->begun ? "," : "", jw_finish(&w, task_arena(t)).p);
@@ -68,9 +78,9 @@ static void show(struct task *t, struct options *o, const struct listed *u)
     if (o->json)
         show_json(t, o, u, since);
     else
-        printf("%lld\t%.*s\t%lld\t%s\t%s\t%s\n", (long long)u->uid, STR_ARG(u->username),
-               (long long)u->permission, amount_decimal(task_arena(t), u->cents).p, u->state,
-               since);
+        printf("%lld\t%.*s\t%lld\t%s\t%s\t%s\t%s\t%s\n", (long long)u->uid, STR_ARG(u->username),
+               (long long)u->permission, u->balance.p, u->reserved.p ? u->reserved.p : "-",
+               u->free.p ? u->free.p : "-", u->state, since);
 }
 
 /* Which of them have records that cannot be read; none, while Redis does not answer. */
@@ -90,6 +100,12 @@ static void find_aside(struct task *t, struct redis *redis, const struct sql_row
         aside[i] = replies[i]->type == REDIS_INT && replies[i]->integer == 1;
 }
 
+/* As in engine/runs/reserve.c, by what MySQL has: costs so far and balance of one moment. */
+#define RESERVED                                                                                   \
+    "(SELECT IF(SUM(q.ceiling IS NULL) > 0, NULL, CAST(COALESCE(SUM(GREATEST(q.ceiling"            \
+    " - CAST(q.total_cost * 100 AS SIGNED), 0)), 0) AS SIGNED)) FROM query_log q"                  \
+    " WHERE q.uid = u.uid AND q.archived = 0 AND q.status IN ('QUEUED', 'RUNNING', 'PAUSED'))"
+
 static int list_page(struct task *t, struct account *a, struct str prefix, int64_t *after,
                      size_t *count)
 {
@@ -99,7 +115,7 @@ static int list_page(struct task *t, struct account *a, struct str prefix, int64
         "SELECT u.uid, u.username, u.permission, CAST(u.balance * 100 AS SIGNED), u.banned,"
         " EXISTS(SELECT 1 FROM query_log q WHERE q.uid = u.uid AND q.archived = 0 AND"
         " q.status = 'PAUSED' AND (q.reason = ? OR q.reason LIKE ?)),"
-        " CAST(UNIX_TIMESTAMP(u.created_at) * 1000 AS SIGNED) FROM user_info u"
+        " CAST(UNIX_TIMESTAMP(u.created_at) * 1000 AS SIGNED), " RESERVED " FROM user_info u"
         " WHERE u.uid > ? AND LEFT(u.username_folded, CHAR_LENGTH(?)) = ? ORDER BY u.uid LIMIT ?",
         sql_text(STR(RUN_REASON_ACCOUNT)), sql_text(STR(RUN_REASON_UNRECORDED "%")),
         sql_int(*after), sql_text(prefix), sql_text(prefix), sql_int(PAGE));
@@ -108,7 +124,7 @@ static int list_page(struct task *t, struct account *a, struct str prefix, int64
     if (!err)
         find_aside(t, a->db->redis, &r, aside);
     for (size_t i = 0; i < *count; i++) {
-        struct listed u = listed_of(sql_row(&r, i), aside[i]);
+        struct listed u = listed_of(t, sql_row(&r, i), aside[i]);
         show(t, a->arg, &u);
         *after = u.uid;
     }

@@ -35,6 +35,13 @@ static const struct {
     {"store", "a key of Redis or a table of MySQL is not what it must be: restore it"},
     {"result", "a result that was paid for is missing: restore MySQL and Redis to their newest "
                "state"},
+    {"estimate", "rows of query_log were changed by hand, or a run has cost too much: look at its "
+                 "charges in billing_log, and recharge what was too much"},
+    {"reserved", "the cost of a run was changed by hand: terminate the run, and what it reserves "
+                 "is free"},
+    {"verdicts", "rows of search_result or billing_log were changed by hand or lost: put them back "
+                 "from a backup"},
+    {"counts", "the row of a run in query_log was changed by hand: set it to what is expected"},
 };
 
 static const char *cure_of(const char *what)
