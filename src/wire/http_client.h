@@ -24,6 +24,8 @@
  *     HTTP/1.1 are spoken as without one. What fails before the tunnel stands is ERR_UNAVAILABLE,
  *     and the message names the proxy, never its password. After a proxy's 407 the next attempt
  *     waits for 5 s: wrong passwords in a row may lock an account;
+ *   - a name is looked up again after a minute of use. Connections to addresses that it does not
+ *     have any more take no new calls;
  *   - no redirect is followed, no .netrc, cookie or HSTS file is used;
  *   - replies are asked for as they are (no Accept-Encoding): they are a few KB, inflating costs
  *     40 KB per call in flight, and no small reply can grow large. */

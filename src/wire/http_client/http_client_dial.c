@@ -49,11 +49,6 @@ static void set_options(int fd)
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S);
 }
 
-static struct httpc_place *way(struct httpc_host *h)
-{
-    return h->proxy ? &h->proxy->place : &h->place;
-}
-
 static int no_connection(struct task *t, const char *where, const char *why)
 {
     return task_fail(t, ERR_UNAVAILABLE, "%s: no connection: %s", where, why);
@@ -77,7 +72,7 @@ static int make_ready(struct task *t, struct httpc_conn *k, bool h2, enum httpc_
 static int open_to(struct task *t, struct httpc_host *h, const char *address, bool h2,
                    enum httpc_stage *stage, struct httpc_conn **out)
 {
-    const struct httpc_place *to = way(h);
+    const struct httpc_place *to = httpc_host_way(h);
     struct sockaddr_storage a;
     socklen_t n = make_address(address, to->port, &a);
     *stage = HTTPC_TCP;
@@ -93,6 +88,7 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
     }
     k->host = h;
     list_init(&k->link);
+    snprintf(k->address, sizeof k->address, "%s", address);
     set_options(k->watch.fd);
     err = make_ready(t, k, h2, stage);
     if (err)
@@ -115,8 +111,8 @@ static int open_within(struct task *t, struct httpc_host *h, const char *address
         return no_connection(t, h->origin, "the TLS handshake was not done in time");
     if (*stage == HTTPC_CONNECT)
         return task_fail(t, ERR_UNAVAILABLE, "%s: %s did not answer CONNECT in time", h->origin,
-                         way(h)->label);
-    return no_connection(t, way(h)->label, "no answer in time");
+                         httpc_host_way(h)->label);
+    return no_connection(t, httpc_host_way(h)->label, "no answer in time");
 }
 
 /* --- several --- */
@@ -224,7 +220,7 @@ static void prefer(struct net_addresses *known, const char *address)
 NOINLINE static int open_any(struct task *t, struct httpc_host *h, bool h2, enum httpc_stage *stage,
                              struct httpc_conn **out)
 {
-    struct net_addresses *known = &way(h)->names.found;
+    struct net_addresses *known = &httpc_host_way(h)->names.found;
     struct net_addresses to = *known;               /* a lookup may replace them during a wait */
     int64_t ms = h->client->options.connect_ms + 1; /* the loop's milliseconds are truncated */
     if (to.count == 1)
@@ -241,7 +237,7 @@ NOINLINE static int open_any(struct task *t, struct httpc_host *h, bool h2, enum
 /* No other attempt for a while: of this host, or if the proxy itself failed, of all behind it. */
 static int note_failure(struct task *t, struct httpc_host *h, enum httpc_stage stage)
 {
-    struct httpc_place *to = stage <= HTTPC_LOGIN ? way(h) : &h->place;
+    struct httpc_place *to = stage <= HTTPC_LOGIN ? httpc_host_way(h) : &h->place;
     bool login = stage == HTTPC_LOGIN;
     to->names.suspect = to->names.suspect || !login;
     to->unreachable_until_ms = loop_now_ms(h->client->loop) + (login ? LOGIN_MS : UNREACHABLE_MS);
@@ -254,8 +250,9 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_
     int64_t now_ms = loop_now_ms(h->client->loop);
     if (now_ms < h->place.unreachable_until_ms)
         return task_fail(t, ERR_UNAVAILABLE, "%s", h->place.unreachable);
-    if (now_ms < way(h)->unreachable_until_ms)
-        return httpc_way_failed(t, h, task_fail(t, ERR_UNAVAILABLE, "%s", way(h)->unreachable));
+    if (now_ms < httpc_host_way(h)->unreachable_until_ms)
+        return httpc_way_failed(
+            t, h, task_fail(t, ERR_UNAVAILABLE, "%s", httpc_host_way(h)->unreachable));
     enum httpc_stage stage;
     int err = open_any(t, h, h2, &stage, out);
     return err == ERR_UNAVAILABLE ? note_failure(t, h, stage) : err;

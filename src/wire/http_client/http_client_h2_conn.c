@@ -66,7 +66,9 @@ static void give_place_back(struct httpc_h2 *k)
     timer_clear(&k->health);
     k->pinged = false;
     k->idle_since_ms = loop_now_ms(c->loop);
-    if (c->sweep.pos == 0)
+    if (k->leaving) /* calls may wait for its place among the host's connections */
+        timer_set(&c->sweep, k->idle_since_ms);
+    else if (c->sweep.pos == 0)
         timer_set(&c->sweep, k->idle_since_ms + c->options.idle_ms);
 }
 
@@ -232,16 +234,29 @@ static void on_end(void *arg)
     waitq_wake_all(&h->h2_room);
 }
 
+static void retire(struct httpc_h2 *k)
+{
+    if (k->leaving)
+        return;
+    k->leaving = true;
+    find_place_in_list(k);
+}
+
+/* Ends what idles. A connection to an address that its host has left ends when its calls have. */
 void httpc_h2_sweep(struct httpc_host *h)
 {
-    int64_t now_ms = loop_now_ms(h->client->loop);
+    struct http_client *c = h->client;
+    int64_t now_ms = loop_now_ms(c->loop);
     list_each_safe (it, &h->h2) {
         struct httpc_h2 *k = list_entry(it, struct httpc_h2, link);
-        if (k->leaving || k->places_used > 0 ||
-            now_ms - k->idle_since_ms < h->client->options.idle_ms)
+        bool moved = !httpc_host_has(h, k->address);
+        if (moved)
+            retire(k);
+        if (k->ending || k->places_used > 0 ||
+            (!moved && now_ms - k->idle_since_ms < c->options.idle_ms))
             continue;
-        k->leaving = true;
-        find_place_in_list(k);
+        retire(k);
+        k->ending = true;
         nghttp2_session_terminate_session(k->wire.session, NGHTTP2_NO_ERROR);
         http2_link_pack(&k->wire);
     }
@@ -377,6 +392,7 @@ static int open_conn(struct task *t, struct httpc_host *h)
     list_init(&k->link);
     list_init(&k->calls);
     k->idle_since_ms = k->silence.heard_ms = loop_now_ms(h->client->loop);
+    memcpy(k->address, raw->address, sizeof k->address);
     timer_init(&k->health, h->client->loop, check_health, k);
     nghttp2_session *s = new_session(k);
     err = greet(t, raw, k, s);

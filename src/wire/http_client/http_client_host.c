@@ -99,6 +99,32 @@ void httpc_host_sweep(struct httpc_host *h)
     httpc_h2_sweep(h);
 }
 
+/* --- addresses --- */
+
+struct httpc_place *httpc_host_way(struct httpc_host *h)
+{
+    return h->proxy ? &h->proxy->place : &h->place;
+}
+
+bool httpc_host_has(struct httpc_host *h, const char *address)
+{
+    const struct net_addresses *known = &httpc_host_way(h)->names.found;
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(known->text[i], address) == 0)
+            return true;
+    }
+    return false;
+}
+
+void httpc_place_looked_up(struct httpc_place *p)
+{
+    list_each (it, &p->client->hosts) {
+        struct httpc_host *h = list_entry(it, struct httpc_host, link);
+        if (httpc_host_way(h) == p)
+            httpc_host_sweep(h);
+    }
+}
+
 /* --- unwell servers --- */
 
 int64_t httpc_host_backoff_left_ms(const struct httpc_host *h)

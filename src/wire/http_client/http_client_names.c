@@ -87,8 +87,10 @@ static void run(struct task *t, void *arg)
     int64_t now_ms = loop_now_ms(task_loop(t));
     if (k->place)
         learn(&k->place->names, err ? NULL : &found, task_error(t), now_ms);
-    if (k->place && !err)
+    if (k->place && !err) {
         k->place->unreachable_until_ms = 0;
+        httpc_place_looked_up(k->place);
+    }
     timer_set(&k->reaper, now_ms);
 }
 

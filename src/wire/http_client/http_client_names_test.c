@@ -12,6 +12,7 @@
 #include "tests/tap.h"
 #include "wire/http_client.h"
 #include "wire/http_client/http_client_test_front.h"
+#include "wire/http_client/http_client_test_h2.h"
 
 #define SLOW_MS 400
 
@@ -210,6 +211,72 @@ static void test_moved(struct task *t, struct fixture *f)
     is_int(lookups, 2, "two lookups");
 }
 
+struct moving {
+    struct http_client *client;
+    const char *url;
+    size_t answered;
+    int64_t slowest_ms;
+};
+
+static void call_slowly(struct task *t, void *arg)
+{
+    struct moving *m = arg;
+    struct http_response r;
+    int64_t start_ms = loop_now_ms(task_loop(t));
+    if (http_call(t, m->client, &(struct http_call){.url = m->url}, &r) == 0 && r.status == 200)
+        m->answered++;
+    int64_t ms = loop_now_ms(task_loop(t)) - start_ms;
+    m->slowest_ms = ms > m->slowest_ms ? ms : m->slowest_ms;
+}
+
+/* The service moves while a connection of HTTP/2 always has calls on it, so that it never idles.
+ * The old server answers what it has, and is left; on virtual time. */
+static void test_moved_at_work(struct task *t, struct fixture *f)
+{
+    struct h2_server before = {.port = 0}, after = {.address = inet_addr("127.0.0.2")};
+    h2_server_open(&before, task_loop(t));
+    after.port = before.port;
+    h2_server_open(&after, task_loop(t));
+    struct moving m = {
+        .client = http_client_new(
+            task_loop(t), &(struct http_client_options){.plain_h2 = true, .h2_connections_max = 1}),
+        .url = arena_printf(task_arena(t), "http://api.test:%d/slow", before.port)};
+    struct group g;
+    group_init(&g, task_loop(t));
+    (void)f;
+    size_t calls = 0;
+    for (; calls < 70 * 40; calls++) { /* 50 ms each, one each 25 ms: 70 s */
+        if (calls == 5 * 40)
+            address_of_api = inet_addr("127.0.0.2");
+        check(task_go(&g, "call", call_slowly, &m) == 0 && task_sleep(t, 25) == 0);
+    }
+    check(group_join(t, &g) == 0);
+    is_int((int64_t)m.answered, (int64_t)calls, "every call is answered");
+    ok(m.slowest_ms < 200, "and soon, though only one connection is allowed: in %lld ms",
+       (long long)m.slowest_ms);
+    is_int(lookups, 2, "the name was looked up again after a minute");
+    ok(before.requests > 2300 && before.requests < 2500, "until then by the old server: %zu",
+       before.requests);
+    is_int((int64_t)(before.requests + after.requests), (int64_t)calls, "then by the new one");
+    check(task_sleep(t, 1000) == 0);
+    ok(list_empty(&before.conns), "the old connection is closed when its calls have ended");
+    http_client_free(m.client);
+    h2_server_close(t, &before);
+    h2_server_close(t, &after);
+}
+
+/* So are connections of HTTP/1.1 that are kept alive. */
+static void test_moved_idle(struct task *t, struct fixture *f)
+{
+    for (int i = 0; i < 61; i++) {
+        is_int(call_name(t, f, "api.test", "/ok"), 0, "a call each second");
+        check(task_sleep(t, 1000) == 0);
+        address_of_api = inet_addr("255.255.255.255"); /* no connection is possible */
+    }
+    is_int(call_name(t, f, "api.test", "/ok"), ERR_UNAVAILABLE,
+           "the kept connection is to an address that the name does not have any more");
+}
+
 /* A listener that never answers, at another address and the same port. */
 static int silent_listener(int port, int fill[], int count)
 {
@@ -279,6 +346,8 @@ int main(void)
     tap_task(test_slow, NULL, true);
     RUN(test_refresh, false);
     RUN(test_moved, true);
+    RUN(test_moved_at_work, false);
+    RUN(test_moved_idle, false);
     RUN(test_race, true);
     return tap_done();
 }

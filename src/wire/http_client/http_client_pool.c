@@ -67,7 +67,7 @@ struct httpc_conn *httpc_conn_reuse(struct task *t, struct httpc_host *h)
     struct list *it;
     while ((it = list_pop(&h->idle))) {
         struct httpc_conn *k = list_entry(it, struct httpc_conn, link);
-        if (!too_old(k) && is_silent(t, k)) {
+        if (!too_old(k) && httpc_host_has(h, k->address) && is_silent(t, k)) {
             k->watch.on_gone = NULL;
             return k;
         }

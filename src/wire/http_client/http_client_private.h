@@ -174,6 +174,12 @@ void httpc_host_use(struct httpc_host *h); /* the same, of a host that is known 
 void httpc_host_put(struct httpc_host *h);
 void httpc_host_free(struct httpc_host *h); /* no call may be left */
 void httpc_host_sweep(struct httpc_host *h);
+/* What the host's connections are made to: itself, or its proxy. */
+struct httpc_place *httpc_host_way(struct httpc_host *h);
+/* False: the name has other addresses now, and new calls do not use a connection to this one. */
+bool httpc_host_has(struct httpc_host *h, const char *address);
+/* A lookup has ended: retires the connections to addresses that it did not find. */
+void httpc_place_looked_up(struct httpc_place *p);
 /* A connection ended without a reply: exponential backoff before the next one. */
 void httpc_host_back_off(struct httpc_host *h);
 void httpc_host_replied(struct httpc_host *h); /* ends the backoff */
@@ -201,6 +207,7 @@ struct httpc_conn {
     struct httpc_host *host;
     struct watch watch;
     struct tls *tls; /* NULL: plain */
+    char address[INET6_ADDRSTRLEN];
     int64_t idle_since_ms;
 };
 /* NULL: none idles. */
@@ -231,11 +238,13 @@ struct httpc_h2 {
     struct list link; /* in host.h2 */
     struct httpc_host *host;
     struct http2_link wire;
+    char address[INET6_ADDRSTRLEN];
     struct list calls;  /* struct httpc_h2_call */
     size_t places_used; /* by calls, and by streams that outlive their call */
     size_t places;      /* the smaller of the server's limit and HTTP2_STREAMS_MAX */
     bool greeted;       /* its settings have come */
     bool leaving;       /* it takes no new calls */
+    bool ending;        /* we have said goodbye */
     bool calmed;        /* the server said ENHANCE_YOUR_CALM: its replies end no backoff */
     bool replied;       /* at least once */
     bool fruitless;     /* it takes no more calls, and never replied: counted as such */

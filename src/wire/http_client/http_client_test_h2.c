@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -237,17 +238,22 @@ static void accept_all(struct task *t, void *arg)
 {
     struct h2_server *v = arg;
     while (watch_wait(t, &v->watch, WATCH_READ) == 0) {
-        int fd = accept4(v->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
+        int fd = accept4(v->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
+        if (fd < 0) {
             watch_drained(&v->watch, WATCH_READ);
-        else
-            conn_new(v, task_loop(t), fd);
+            continue;
+        }
+        /* Else a reply waits for an acknowledgement, in real time, while virtual time goes on. */
+        check(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0);
+        conn_new(v, task_loop(t), fd);
     }
 }
 
 void h2_server_open(struct h2_server *v, struct loop *l)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = v->address ? v->address : htonl(INADDR_LOOPBACK),
+                            .sin_port = htons((uint16_t)v->port)};
     socklen_t n = sizeof a;
     v->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     check(v->fd >= 0 && bind(v->fd, (struct sockaddr *)&a, n) == 0 && listen(v->fd, 64) == 0);

@@ -15,11 +15,14 @@
 #ifndef WIRE_HTTP_CLIENT_TEST_H2_H
 #define WIRE_HTTP_CLIENT_TEST_H2_H
 
+#include <netinet/in.h>
+
 #include "wire/http2/http2_link.h"
 
 struct h2_server {
     struct group group;
-    int fd, port;
+    int fd, port;      /* 0 before it is opened: any */
+    in_addr_t address; /* 0: 127.0.0.1 */
     struct watch watch;
     uint32_t streams_max, window; /* its settings; 0: the usual */
     bool swallows;                /* every request */
