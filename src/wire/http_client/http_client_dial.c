@@ -217,7 +217,9 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_
     struct loop *l = h->client->loop;
     if (loop_now_ms(l) < h->unreachable_until_ms)
         return task_fail(t, ERR_UNAVAILABLE, "%s", h->unreachable);
-    int err = open_any(t, h, h2, out);
+    int err = task_stand_back(t, false); /* before connect_ms begins */
+    if (!err)
+        err = open_any(t, h, h2, out);
     if (err == ERR_UNAVAILABLE) {
         h->names.suspect = true;
         h->unreachable_until_ms = loop_now_ms(l) + UNREACHABLE_MS;
