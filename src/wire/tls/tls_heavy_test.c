@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loop/watch.h"
@@ -257,11 +258,79 @@ static void test_helper(struct task *t, void *arg)
     pair_close(&p);
 }
 
+/* --- many at once --- */
+
+#define CROWD 60
+
+static int64_t cpu_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+struct rhythm {
+    const struct group *crowd;
+    int64_t most_us; /* between two of its turns */
+};
+
+static void keep_time(struct task *t, void *arg)
+{
+    struct rhythm *r = arg;
+    int64_t before = cpu_us();
+    while (r->crowd->count > 0) {
+        check(task_yield(t) == 0);
+        int64_t now = cpu_us();
+        if (now - before > r->most_us)
+            r->most_us = now - before;
+        before = now;
+    }
+}
+
+static void test_crowd(struct task *t, void *arg)
+{
+    (void)arg;
+    static struct pair pairs[CROWD];
+    static struct side clients[CROWD], servers[CROWD];
+    struct group g, other;
+    struct pair shared;
+    make_files(t, &(struct test_cert_spec){.curve = "P-256"}, "P-256");
+    pair_open(t, &shared);
+    group_init(&g, task_loop(t));
+    group_init(&other, task_loop(t));
+    int64_t start = cpu_us();
+    for (int i = 0; i < CROWD; i++) {
+        pairs[i] = (struct pair){.context = shared.context, .server = shared.server};
+        clients[i].pair = servers[i].pair = &pairs[i];
+        check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pairs[i].fd) == 0);
+        check(task_go(&g, "server", run_server, &servers[i]) == 0);
+        check(task_go(&g, "client", run_client, &clients[i]) == 0);
+    }
+    struct rhythm r = {.crowd = &g};
+    check(task_go(&other, "keep time", keep_time, &r) == 0);
+    check(group_join(t, &g) == 0 && group_join(t, &other) == 0);
+    int64_t all_us = cpu_us() - start;
+    int failed = 0;
+    for (int i = 0; i < CROWD; i++) {
+        failed += clients[i].err || servers[i].err;
+        tls_resume_release(&pairs[i].resume);
+        for (int side = 0; side < 2; side++) {
+            tls_end(pairs[i].end[side]);
+            close(pairs[i].fd[side]);
+        }
+    }
+    is_int(failed, 0, "%d handshakes at once", CROWD);
+    ok(r.most_us < all_us / 4, "other tasks run between them: after %lld of %lld µs at most",
+       (long long)r.most_us, (long long)all_us);
+    pair_close(&shared);
+}
+
 int main(void)
 {
     check(mkdtemp(dir));
     tap_task(test_kinds, NULL, true);
     tap_task(test_client_cert, NULL, true);
+    tap_task(test_crowd, NULL, true);
     tap_task(test_helper, NULL, true);
     tap_task(test_helper, "cancel", true);
     char *command;
