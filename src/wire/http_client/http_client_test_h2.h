@@ -22,6 +22,7 @@ struct h2_server {
     int fd, port;
     struct watch watch;
     uint32_t streams_max, window; /* its settings; 0: the usual */
+    bool full;                    /* its settings say that it takes no request */
     bool swallows;                /* every request */
     bool leaves;                  /* sends GOAWAY with its settings */
     bool single;                  /* a connection takes one request, then GOAWAY */
