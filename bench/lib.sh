@@ -64,6 +64,13 @@ s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])'
 }
 
+# bench_certificate FILE: makes FILE.crt and FILE.key, for 127.0.0.1; ECDSA P-256.
+bench_certificate() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=bench -days 2 \
+        -addext subjectAltName=IP:127.0.0.1 -out "$1.crt" -keyout "$1.key" 2>/dev/null ||
+        die "openssl could not make a certificate"
+}
+
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
 
 # The program of a Debian package, without installing it: no service is set up on this machine.

@@ -11,6 +11,7 @@ WHO = {
     "celery": "Celery", "celery-blocks": "Celery, 100 papers a job", "rq": "RQ",
     "nginx": "nginx, static", "fastify": "Fastify + ioredis", "btparse": "libbtparse",
     "retorquere": "@retorquere/bibtex-parser", "pybtex": "pybtex", "bibtexparser": "bibtexparser",
+    "curl": "libcurl, multi", "http2": "node:http2", "undici": "undici, HTTP/1.1",
     "redis-benchmark": "redis-benchmark -P 64", "node-script": "a script on Node",
     "python-script": "a script in Python", "json": "plain JSON"}
 LESS_IS_BETTER = ("µs", "ms", "s", "MB", "B")

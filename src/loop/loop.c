@@ -117,6 +117,8 @@ struct loop *loop_new(const struct loop_options *o)
     l->now_ms = o->virtual_time ? VIRTUAL_START_MS : time_mono_us() / 1000;
     l->offload_threads = o->offload_threads > 0 ? o->offload_threads : 2;
     list_init(&l->ready);
+    list_init(&l->stood_back[0]);
+    list_init(&l->stood_back[1]);
     seed_random(l, o->seed);
     return l;
 }
@@ -163,7 +165,7 @@ static void poll_now(struct loop *l)
 static void poll_virtual(struct loop *l)
 {
     poll_now(l);
-    if (!list_empty(&l->ready))
+    if (task_any_ready(l))
         return;
     int64_t next = timer_next_ms(l);
     if (next == TIME_NEVER || offload_pending(l))
@@ -178,7 +180,7 @@ void loop_run(struct loop *l)
         task_run_ready(l);
         if (l->task_count == 0)
             break;
-        if (!list_empty(&l->ready))
+        if (task_any_ready(l))
             poll_now(l);
         else if (l->virtual_time)
             poll_virtual(l);

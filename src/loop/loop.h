@@ -2,7 +2,8 @@
  *
  * Owns the clock, the random source, the run queue, the timers, the stack pool
  * and the helper threads. A turn of the loop: run every task that was ready at
- * its start, then fire due timers, then poll file descriptors. */
+ * its start, then some of those that have stood back, then poll file
+ * descriptors, then fire due timers. */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 

@@ -24,7 +24,9 @@ struct loop {
     int64_t now_ms;
     bool virtual_time;
 
-    struct list ready; /* tasks, by task.link */
+    struct list ready;         /* tasks, by task.link */
+    struct list stood_back[2]; /* likewise; [1]: with what has begun */
+    size_t stood_back_count;
     struct task *current;
     size_t task_count;
     struct stack_pool stacks;
@@ -41,7 +43,9 @@ struct loop {
     struct signal_watch *signals;
 };
 
-void task_run_ready(struct loop *l); /* those that were ready when called */
+/* Those that were ready when called, then some of those that have stood back. */
+void task_run_ready(struct loop *l);
+bool task_any_ready(const struct loop *l);
 void timer_fire_due(struct loop *l);
 int64_t timer_next_ms(const struct loop *l); /* TIME_NEVER when there is none */
 

@@ -3,6 +3,7 @@
  *   task_go        puts a new stack into loop.ready
  *   task_run_ready enters it; the task runs until task_wait leaves its stack
  *   task_wake      puts it into loop.ready again
+ *   task_stand_back puts it into loop.stood_back: it runs when all of loop.ready have
  *
  * The timer of a task stays in the heap, however often the task is woken, as long as it is not
  * later than the deadline of the present wait. When it fires too early it is set again. So the
@@ -16,10 +17,13 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/time.h"
 #include "loop/loop_private.h"
 #include "loop/stack.h"
 
 #define ERROR_BYTES 256 /* of task_error */
+
+#define STOOD_BACK_US 1000 /* of a turn, for tasks that have stood back */
 
 enum task_state { TASK_READY, TASK_RUNNING, TASK_WAITING, TASK_WAITING_ALWAYS };
 
@@ -189,6 +193,29 @@ static void run(struct loop *l, struct task *t)
     }
 }
 
+static void run_popped(struct loop *l, struct list *link)
+{
+    struct task *t = list_entry(link, struct task, link);
+    t->state = TASK_RUNNING;
+    run(l, t);
+    if (t->ended)
+        task_end(t);
+}
+
+/* At least one of those that have stood back by now; what has begun comes first. */
+static void run_stood_back(struct loop *l)
+{
+    int64_t until_us = time_mono_us() + STOOD_BACK_US;
+    struct list *begun = &l->stood_back[1], *link;
+    for (size_t left = l->stood_back_count; left > 0; left--) {
+        link = list_pop(begun);
+        l->stood_back_count--;
+        run_popped(l, link ? link : list_pop(&l->stood_back[0]));
+        if (!l->virtual_time && time_mono_us() >= until_us)
+            break;
+    }
+}
+
 void task_run_ready(struct loop *l)
 {
     struct list now;
@@ -199,13 +226,15 @@ void task_run_ready(struct loop *l)
         list_init(&l->ready);
     }
     struct list *it;
-    while ((it = list_pop(&now))) {
-        struct task *t = list_entry(it, struct task, link);
-        t->state = TASK_RUNNING;
-        run(l, t);
-        if (t->ended)
-            task_end(t);
-    }
+    while ((it = list_pop(&now)))
+        run_popped(l, it);
+    if (l->stood_back_count > 0)
+        run_stood_back(l);
+}
+
+bool task_any_ready(const struct loop *l)
+{
+    return !list_empty(&l->ready) || l->stood_back_count > 0;
 }
 
 static int leave(struct task *t)
@@ -242,6 +271,20 @@ int task_yield(struct task *t)
     make_ready(t, 0);
     (void)leave(t);
     return t->canceled ? ERR_CANCELED : 0;
+}
+
+int task_stand_back(struct task *t, bool begun)
+{
+    check(t == t->loop->current);
+    if (t->canceled)
+        return ERR_CANCELED;
+    t->state = TASK_READY;
+    list_push(&t->loop->stood_back[begun], &t->link);
+    t->loop->stood_back_count++;
+    (void)leave(t);
+    if (t->canceled)
+        return ERR_CANCELED;
+    return t->deadline_ms <= t->loop->now_ms ? ERR_TIMEOUT : 0;
 }
 
 void task_aside(struct task *t, void (*fn)(void *arg), void *arg)

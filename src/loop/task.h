@@ -50,6 +50,12 @@ void task_cancel(struct task *t);
 
 MUST_CHECK int task_sleep(struct task *t, int64_t ms);
 MUST_CHECK int task_yield(struct task *t); /* lets every other ready task run first */
+/* The same before a step of work that thousands of tasks may have at once, each for some tenths of
+ * a millisecond: tasks that stand back get 1 ms of each turn of the loop, after the others, first
+ * come, first served. So a burst makes the loop late by 2 ms, not by all of its work. begun: a
+ * later step of what has begun; these come first, so that work ends before more begins.
+ * ERR_TIMEOUT: the deadline has passed. */
+MUST_CHECK int task_stand_back(struct task *t, bool begun);
 /* Calls fn on the loop's own stack; fn must not wait. For deep calls: pages that a task's stack has
  * touched stay resident, and thousands of tasks wait on theirs. */
 void task_aside(struct task *t, void (*fn)(void *arg), void *arg);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "loop/loop_private.h"
 #include "tests/tap.h"
 
@@ -234,6 +235,92 @@ static void test_guard(void)
     ok(!(WIFEXITED(status) && WEXITSTATUS(status) == 0), "a stack overflow ends the process");
 }
 
+/* --- standing back --- */
+
+#define BURST   30
+#define WORK_US 500
+
+static int burst_done, burst_seen, beat_count;
+static char burst_order[BURST + 1];
+
+static void burn(int64_t us)
+{
+    int64_t until = time_mono_us() + us;
+    while (time_mono_us() < until)
+        ;
+}
+
+static void burst_task(struct task *t, void *arg)
+{
+    check(task_stand_back(t, false) == 0);
+    burn(WORK_US);
+    burst_order[burst_done++] = *(const char *)arg;
+}
+
+/* Counts how often it runs while the burst lasts: every millisecond or two. */
+static void beat(struct task *t, void *arg)
+{
+    (void)arg;
+    while (burst_done < BURST) {
+        int before = burst_done;
+        check(task_sleep(t, 1) == 0);
+        beat_count++;
+        if (burst_done - before > burst_seen)
+            burst_seen = burst_done - before;
+    }
+}
+
+static void test_stand_back(struct task *t, void *arg)
+{
+    (void)arg;
+    static const char names[BURST + 1] = "abcdefghijklmnopqrstuvwxyz0123";
+    struct group g;
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "beat", beat, NULL) == 0);
+    for (int i = 0; i < BURST; i++)
+        check(task_go(&g, "burst", burst_task, (void *)(uintptr_t)&names[i]) == 0);
+    is_int(group_join(t, &g), 0, "30 tasks of 0.5 ms each, ready at once");
+    ok(burst_seen <= 8 && beat_count >= 4, "others run between them: %d at most at a time",
+       burst_seen);
+    is_str(str_of(burst_order), str_of(names), "first come, first served");
+}
+
+static void stand_back(struct task *t, void *arg)
+{
+    const char *name = arg;
+    note("(");
+    is_int(task_stand_back(t, *name >= 'A' && *name <= 'Z'), 0, "%s stands back", name);
+    note(name);
+}
+
+static void stand_back_late(struct task *t, void *arg)
+{
+    int *err = arg;
+    task_deadline(t, 0);
+    *err = task_stand_back(t, false);
+}
+
+static void test_stand_back_order(struct task *t, void *arg)
+{
+    (void)arg;
+    struct group g;
+    group_init(&g, task_loop(t));
+    trail[0] = '\0';
+    for (const char *const *p = (const char *const[]){"a", "B", "c", "D", NULL}; *p; p++)
+        check(task_go(&g, *p, stand_back, (void *)(uintptr_t)*p) == 0);
+    check(task_go(&g, "x", say_twice, "x") == 0);
+    is_int(group_join(t, &g), 0, "join");
+    is_str(str_of(trail), STR("((((xBDacx"), "what is ready first, then what has begun");
+    int err = 0;
+    check(task_go(&g, "late", stand_back_late, &err) == 0);
+    is_int(group_join(t, &g), 0, "join");
+    is_int(err, ERR_TIMEOUT, "a deadline that has passed");
+    check(task_go(&g, "late", stand_back_late, &err) == 0);
+    group_cancel(&g);
+    is_int(group_join(t, &g), 0, "join");
+    is_int(err, ERR_CANCELED, "a task that is cancelled");
+}
+
 static uint64_t drawn[3];
 
 static void draw(struct task *t, void *arg)
@@ -274,11 +361,12 @@ static void test_signal(struct task *t, void *arg)
 
 int main(void)
 {
-    task_fn *const tests[] = {test_turns,  test_aside, test_sleep, test_lazy_deadlines,
-                              test_cancel, test_scope, test_fail,  test_many};
+    task_fn *const tests[] = {test_turns, test_aside, test_sleep, test_lazy_deadlines,  test_cancel,
+                              test_scope, test_fail,  test_many,  test_stand_back_order};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, false);
     tap_task(test_signal, NULL, true);
+    tap_task(test_stand_back, NULL, true);
     test_random();
     test_guard();
     return tap_done();

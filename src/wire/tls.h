@@ -77,7 +77,9 @@ struct tls *tls_accept(struct tls_server *s, int fd);
 /* Tells the peer, without waiting, and frees. The socket can then be closed. */
 void tls_end(struct tls *s);
 
-enum tls_step { TLS_DONE, TLS_WAITS, TLS_FAILED };
+enum tls_step { TLS_DONE, TLS_WAITS, TLS_HEAVY, TLS_FAILED };
+/* TLS_HEAVY: the next step can be taken at once, and takes milliseconds: it verifies or signs with
+ * a large key. It may be taken on another thread, if no other call uses s meanwhile. */
 enum tls_step tls_handshake(struct tls *s);
 bool tls_is_h2(const struct tls *s); /* after the handshake */
 bool tls_resumed(const struct tls *s);
@@ -94,8 +96,13 @@ int tls_wants(const struct tls *s);
 /* --- the same for a task, on the loop's stack --- */
 
 struct watch;
-/* Until it is done. ERR_CLOSED: it has failed; the task's text says why. */
-MUST_CHECK int tls_task_handshake(struct task *t, struct tls *s, struct watch *w);
+/* tls_new or tls_accept, and the handshake until it is done. Steps stand back (task.h), heavy ones
+ * run on a helper thread. ERR_CLOSED: it has failed; the task's text says why. *out must be ended
+ * also after an error, unless it is NULL. */
+MUST_CHECK int tls_task_connect(struct task *t, struct tls_context *c, const struct tls_peer *peer,
+                                struct watch *w, struct tls **out);
+MUST_CHECK int tls_task_accept(struct task *t, struct tls_server *s, struct watch *w,
+                               struct tls **out);
 ssize_t tls_task_recv(struct task *t, struct tls *s, void *p, size_t n);
 ssize_t tls_task_send(struct task *t, struct tls *s, struct str text);
 /* As watch_read. Another task may write meanwhile. */

@@ -254,6 +254,9 @@ int httpc_conn_open(struct task *t, struct httpc_host *h, bool h2, struct httpc_
         return httpc_way_failed(
             t, h, task_fail(t, ERR_UNAVAILABLE, "%s", httpc_host_way(h)->unreachable));
     enum httpc_stage stage;
-    int err = open_any(t, h, h2, &stage, out);
+    int err = task_stand_back(t, false); /* before connect_ms begins */
+    if (err)
+        return err;
+    err = open_any(t, h, h2, &stage, out);
     return err == ERR_UNAVAILABLE ? note_failure(t, h, stage) : err;
 }

@@ -139,14 +139,20 @@ static void heard(struct httpc_h2 *k)
 
 /* --- callbacks of the session --- */
 
+/* On a stream that this side has opened; else the server breaks the protocol. */
+static bool is_reply(nghttp2_session *s, const nghttp2_frame_hd *f)
+{
+    return (f->type == NGHTTP2_HEADERS || f->type == NGHTTP2_DATA) && f->stream_id % 2 == 1 &&
+           (uint32_t)f->stream_id < nghttp2_session_get_next_stream_id(s);
+}
+
 /* Also for calls that have timed out: late replies show that the connection works. */
 static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *conn)
 {
-    (void)s;
     struct httpc_h2 *k = conn;
     if (k->wire.loop) /* else these are the first settings */
         heard(k);
-    if (f->type != NGHTTP2_HEADERS && f->type != NGHTTP2_DATA)
+    if (!is_reply(s, f))
         return 0;
     k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
@@ -407,6 +413,8 @@ static int open_conn(struct task *t, struct httpc_host *h)
         if (tls)
             http2_link_secure(&k->wire, tls);
         h->h2_count++;
+        if (k->places == 0) /* it may take calls later; another one would not be better now */
+            httpc_host_back_off(h);
         http2_link_pack(&k->wire); /* the acknowledgement of its settings */
     }
     if (err != ERR_PROTO)

@@ -462,6 +462,17 @@ static void test_goaway_at_once(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+static void test_full(struct task *t, void *arg)
+{
+    (void)arg;
+    struct fixture f = {.server.full = true};
+    fixture_open(&f, t);
+    is_int(post_within(&f, t, "/ok", 3000), ERR_TIMEOUT, "a server that takes no calls at all");
+    ok(f.server.accepted >= 2 && f.server.accepted <= 8, "few connections in three seconds: %zu",
+       f.server.accepted);
+    fixture_close(&f, t);
+}
+
 /* A server that answers, and wants fewer connections. */
 static void test_calm(struct task *t, struct fixture *f)
 {
@@ -617,6 +628,7 @@ static void run_all(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
+    tap_task(test_full, NULL, false);
     RUN(test_calm, false);
     tap_task(test_ping_answered, NULL, false);
     tap_task(test_black_hole, NULL, false);

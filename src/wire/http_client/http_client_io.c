@@ -4,59 +4,21 @@
 
 #include "wire/http_client/http_client_private.h"
 
-/* OpenSSL runs on the loop's stack. */
-struct aside {
-    struct httpc_conn *conn;
-    struct tls_peer peer;
-    void *p;
-    size_t n;
-    enum tls_step step;
-    ssize_t result;
-    int error; /* errno */
-};
-
-static void shake_hands(void *arg)
-{
-    struct aside *a = arg;
-    struct httpc_conn *k = a->conn;
-    if (!k->tls)
-        k->tls = tls_new(k->host->client->tls, k->watch.fd, &a->peer);
-    a->step = tls_handshake(k->tls);
-}
-
 int httpc_conn_secure(struct task *t, struct httpc_conn *k, bool h2)
 {
     struct httpc_host *h = k->host;
-    struct aside a = {.conn = k, .peer = {.host = h->name, .h2 = h2, .resume = &h->resume}};
-    int err = 0;
-    for (;;) {
-        task_aside(t, shake_hands, &a);
-        if (a.step == TLS_DONE)
-            return 0;
-        if (a.step == TLS_FAILED)
-            return task_fail(t, ERR_UNAVAILABLE, "%s: TLS: %s", h->origin, tls_problem(k->tls));
-        watch_drained(&k->watch, tls_wants(k->tls));
-        err = watch_wait(t, &k->watch, tls_wants(k->tls));
-        if (err)
-            return err;
-    }
-}
-
-static void receive(void *arg)
-{
-    struct aside *a = arg;
-    a->result = tls_recv(a->conn->tls, a->p, a->n);
-    a->error = errno;
+    struct tls_peer peer = {.host = h->name, .h2 = h2, .resume = &h->resume};
+    int err = tls_task_connect(t, h->client->tls, &peer, &k->watch, &k->tls);
+    if (err == ERR_CLOSED)
+        return task_fail(t, ERR_UNAVAILABLE, "%s: %s", h->origin, task_error(t));
+    return err;
 }
 
 ssize_t httpc_conn_recv(struct task *t, struct httpc_conn *k, void *p, size_t n)
 {
     ssize_t r;
     if (k->tls) {
-        struct aside a = {.conn = k, .p = p, .n = n};
-        task_aside(t, receive, &a);
-        r = a.result;
-        errno = a.error;
+        r = tls_task_recv(t, k->tls, p, n);
     } else {
         do
             r = recv(k->watch.fd, p, n, MSG_DONTWAIT);
@@ -67,21 +29,11 @@ ssize_t httpc_conn_recv(struct task *t, struct httpc_conn *k, void *p, size_t n)
     return r;
 }
 
-static void transmit(void *arg)
-{
-    struct aside *a = arg;
-    a->result = tls_send(a->conn->tls, a->p, a->n);
-    a->error = errno;
-}
-
 ssize_t httpc_conn_send(struct task *t, struct httpc_conn *k, struct iovec parts[2])
 {
     ssize_t r;
     if (k->tls) {
-        struct aside a = {.conn = k, .p = parts[0].iov_base, .n = parts[0].iov_len};
-        task_aside(t, transmit, &a);
-        r = a.result;
-        errno = a.error;
+        r = tls_task_send(t, k->tls, str_from(parts[0].iov_base, parts[0].iov_len));
     } else {
         struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
         do

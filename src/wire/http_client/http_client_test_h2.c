@@ -218,7 +218,9 @@ static void conn_new(struct h2_server *v, struct loop *l, int fd)
     check(nghttp2_session_server_new(&s, to, c) == 0);
     nghttp2_session_callbacks_del(to);
     nghttp2_settings_entry own[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, v->streams_max ? v->streams_max : 100},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, v->full          ? 0
+                                                  : v->streams_max ? v->streams_max
+                                                                   : 100},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, v->window ? v->window : 65535},
     };
     check(nghttp2_submit_settings(s, NGHTTP2_FLAG_NONE, own, 2) == 0);

@@ -25,6 +25,7 @@ struct h2_server {
     in_addr_t address; /* 0: 127.0.0.1 */
     struct watch watch;
     uint32_t streams_max, window; /* its settings; 0: the usual */
+    bool full;                    /* its settings say that it takes no request */
     bool swallows;                /* every request */
     bool leaves;                  /* sends GOAWAY with its settings */
     bool single;                  /* a connection takes one request, then GOAWAY */

@@ -35,8 +35,7 @@ static int handshake(struct task *t, struct http_conn *c)
         err = task_sleep(t, c->server->options.tls_delay_ms);
     if (err)
         return err;
-    c->tls = tls_accept(c->server->options.tls, c->watch.fd);
-    return tls_task_handshake(t, c->tls, &c->watch);
+    return tls_task_accept(t, c->server->options.tls, &c->watch, &c->tls);
 }
 
 int http_tls_begin(struct task *t, struct http_conn *c)

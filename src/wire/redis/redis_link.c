@@ -208,8 +208,8 @@ static void hang_up(struct task *t, struct redis *r)
 
 static int secure(struct task *t, struct redis *r)
 {
-    r->tls = tls_new(r->tls_context, r->watch.fd, &(struct tls_peer){.host = r->url.host});
-    return tls_task_handshake(t, r->tls, &r->watch);
+    struct tls_peer peer = {.host = r->url.host};
+    return tls_task_connect(t, r->tls_context, &peer, &r->watch, &r->tls);
 }
 
 static int dial(struct task *t, struct redis *r)

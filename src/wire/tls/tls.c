@@ -109,10 +109,11 @@ static void set_protocols(struct tls *s, bool h2)
     check(SSL_set_alpn_protos(s->ssl, both + from, (unsigned)(sizeof both - 1 - from)) == 0);
 }
 
-struct tls *tls_on_socket(SSL_CTX *c, int fd)
+struct tls *tls_on_socket(SSL_CTX *c, int fd, struct sem *helper)
 {
     struct tls *s = check_memory(calloc(1, sizeof *s));
     s->fd = fd;
+    s->helper = helper;
     s->ssl = check_memory(SSL_new(c));
     check(SSL_set_ex_data(s->ssl, tls_ssl_index(), s) == 1);
     BIO *b = check_memory(BIO_new(socket_method()));
@@ -124,7 +125,7 @@ struct tls *tls_on_socket(SSL_CTX *c, int fd)
 
 struct tls *tls_new(struct tls_context *c, int fd, const struct tls_peer *peer)
 {
-    struct tls *s = tls_on_socket(tls_context_ssl(c), fd);
+    struct tls *s = tls_on_socket(tls_context_ssl(c), fd, tls_context_helper(c));
     s->resume = peer->resume;
     SSL_set_connect_state(s->ssl);
     set_host(s, peer->host);
@@ -173,6 +174,10 @@ enum tls_step tls_handshake(struct tls *s)
         return TLS_FAILED;
     ERR_clear_error();
     int r = SSL_do_handshake(s->ssl);
+    int why = SSL_get_error(s->ssl, r);
+    s->heavy = why == SSL_ERROR_WANT_RETRY_VERIFY || why == SSL_ERROR_WANT_X509_LOOKUP;
+    if (s->heavy)
+        return TLS_HEAVY;
     if (r == 1) {
         s->established = true;
         return TLS_DONE;

@@ -66,6 +66,8 @@ bool tls_use_cert(SSL_CTX *c, const char *cert_file, const char *key_file, char 
         snprintf(problem, TLS_PROBLEM_BYTES, "the certificate %s cannot be used: %s", cert_file,
                  tls_last_error());
     fine = fine && use_key(c, cert_file, key_file, problem);
+    if (fine)
+        tls_pause_to_sign(c);
     ERR_clear_error();
     return fine;
 }

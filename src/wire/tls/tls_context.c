@@ -16,6 +16,7 @@
 struct tls_context {
     char *ca_file, *cert_file, *key_file; /* NULL: none named */
     SSL_CTX *ssl;                         /* NULL: not read yet */
+    struct sem helper;
     bool reading;
     struct waitq waiters;
     size_t failures; /* to read */
@@ -41,6 +42,7 @@ struct tls_context *tls_context_new(const struct tls_options *o)
     c->cert_file = copy(o->cert_file);
     c->key_file = copy(o->key_file);
     waitq_init(&c->waiters);
+    sem_init(&c->helper, TLS_HELPERS);
     return c;
 }
 
@@ -58,6 +60,11 @@ SSL_CTX *tls_context_ssl(struct tls_context *c)
 {
     check(c->ssl); /* else tls_context_ready was not called */
     return c->ssl;
+}
+
+struct sem *tls_context_helper(struct tls_context *c)
+{
+    return &c->helper;
 }
 
 int tls_ssl_index(void)
@@ -106,11 +113,12 @@ static bool trust_system(struct reading *r, X509_STORE *store)
 
 /* --- settings --- */
 
-/* TLS 1.3 brings sessions after the handshake, any number: the last one counts. */
+/* TLS 1.3 brings sessions after the handshake, any number: the last one counts. None comes in the
+ * step that verifies or signs; if one did, it would be let go: resume is the loop's. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
     struct tls *s = SSL_get_ex_data(ssl, tls_ssl_index());
-    if (!s->resume)
+    if (!s->resume || s->heavy)
         return 0;
     SSL_SESSION_free(s->resume->session);
     s->resume->session = session;
@@ -133,6 +141,7 @@ static void set_up(SSL_CTX *c)
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(c, on_session);
     SSL_CTX_set_verify(c, SSL_VERIFY_PEER, tls_on_verify);
+    SSL_CTX_set_cert_verify_callback(c, tls_on_chain, NULL);
     /* An intermediate authority in the CA file is trusted like a root. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c), X509_V_FLAG_PARTIAL_CHAIN);
 }

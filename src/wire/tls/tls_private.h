@@ -4,6 +4,7 @@
 
 #include <openssl/ssl.h>
 
+#include "loop/sync.h"
 #include "wire/tls.h"
 
 #define TLS_HOST_BYTES 256
@@ -12,7 +13,9 @@ struct tls {
     SSL *ssl;
     int fd;
     struct tls_resume *resume;
+    struct sem *helper; /* of its context or server: the steps that a helper thread may have */
     char host[TLS_HOST_BYTES];
+    bool heavy; /* the step after TLS_HEAVY, which may be on a helper thread */
     bool established;
     bool broken;  /* OpenSSL forbids any further call */
     bool cut;     /* the peer has closed the connection */
@@ -21,8 +24,11 @@ struct tls {
     char problem[TLS_PROBLEM_BYTES];
 };
 
+/* A helper thread is lent for one step at a time: the others are left for passwords. */
+#define TLS_HELPERS 1
+
 /* tls.c. Neither side's yet. */
-struct tls *tls_on_socket(SSL_CTX *c, int fd);
+struct tls *tls_on_socket(SSL_CTX *c, int fd, struct sem *helper);
 
 /* tls_cert.c. A problem has room for TLS_PROBLEM_BYTES. key_file NULL: it is in cert_file. */
 bool tls_readable(const char *what, const char *path, char *problem);
@@ -31,7 +37,12 @@ bool tls_use_cert(SSL_CTX *c, const char *cert_file, const char *key_file, char 
 /* tls_context.c */
 void tls_set_up(SSL_CTX *c); /* what both sides share */
 SSL_CTX *tls_context_ssl(struct tls_context *c);
+struct sem *tls_context_helper(struct tls_context *c);
 int tls_ssl_index(void); /* of the struct tls of an SSL */
+
+/* tls_heavy.c */
+int tls_on_chain(X509_STORE_CTX *store, void *arg); /* verifies it; called by OpenSSL */
+void tls_pause_to_sign(SSL_CTX *c);                 /* if its key is a large one */
 
 /* tls_problem.c */
 /* Why the chain was refused; called by OpenSSL while it verifies. */

@@ -9,6 +9,7 @@
 
 struct tls_server {
     SSL_CTX *ssl;
+    struct sem helper;
     bool h2;
 };
 
@@ -53,6 +54,7 @@ struct tls_server *tls_server_new(const struct tls_server_options *o, char *prob
 {
     struct tls_server *s = check_memory(calloc(1, sizeof *s));
     s->h2 = o->h2;
+    sem_init(&s->helper, TLS_HELPERS);
     s->ssl = check_memory(SSL_CTX_new(TLS_server_method()));
     set_up(s);
     if (!tls_use_cert(s->ssl, o->cert_file, o->key_file, problem)) {
@@ -73,7 +75,7 @@ void tls_server_free(struct tls_server *s)
 
 struct tls *tls_accept(struct tls_server *s, int fd)
 {
-    struct tls *c = tls_on_socket(s->ssl, fd);
+    struct tls *c = tls_on_socket(s->ssl, fd, &s->helper);
     SSL_set_accept_state(c->ssl);
     return c;
 }

@@ -1,6 +1,7 @@
 /* The steps of a connection for the task that has it: OpenSSL runs on the loop's stack. */
 #include <errno.h>
 
+#include "loop/offload.h"
 #include "loop/watch.h"
 #include "wire/tls/tls_private.h"
 
@@ -8,33 +9,88 @@ struct aside {
     struct tls *tls;
     void *p;
     size_t n;
-    enum tls_step step;
     ssize_t result;
     int error; /* errno */
 };
 
-static void shake_hands(void *arg)
+/* --- the handshake --- */
+
+struct handshake {
+    struct tls_context *context; /* NULL: of the server */
+    const struct tls_peer *peer;
+    struct tls_server *server;
+    int fd;
+    struct tls *tls; /* NULL: the first step makes it */
+    enum tls_step step;
+};
+
+static void step(void *arg)
 {
-    struct aside *a = arg;
-    a->step = tls_handshake(a->tls);
+    struct handshake *h = arg;
+    if (!h->tls)
+        h->tls = h->context ? tls_new(h->context, h->fd, h->peer) : tls_accept(h->server, h->fd);
+    h->step = tls_handshake(h->tls);
 }
 
-int tls_task_handshake(struct task *t, struct tls *s, struct watch *w)
+/* A client's began when it connected. */
+static int step_on_loop(struct task *t, struct handshake *h)
 {
-    struct aside a = {.tls = s};
-    for (;;) {
-        task_aside(t, shake_hands, &a);
-        if (a.step == TLS_DONE)
-            return 0;
-        if (a.step == TLS_FAILED)
-            return task_fail(t, ERR_CLOSED, "TLS: %s", tls_problem(s));
-        int wants = tls_wants(s);
-        watch_drained(w, wants);
-        int err = watch_wait(t, w, wants);
-        if (err)
-            return err;
-    }
+    int err = task_stand_back(t, h->tls || h->context);
+    if (!err)
+        task_aside(t, step, h);
+    return err;
 }
+
+/* Nothing is shared with the loop meanwhile but what OpenSSL guards itself, the SSL_CTX and its
+ * certificates: only this task has h->tls, and it waits until the thread is done with it, also if
+ * it is cancelled. The error queue is the thread's, and is read before the step ends. */
+static int step_on_helper(struct task *t, struct handshake *h)
+{
+    struct sem *helper = h->tls->helper;
+    int err = sem_get(t, helper);
+    if (err)
+        return err;
+    err = offload(t, step, h);
+    sem_put(helper);
+    return err == ERR_BUSY ? ERR_CLOSED : err;
+}
+
+static int shake_hands(struct task *t, struct handshake *h, struct watch *w)
+{
+    int err = step_on_loop(t, h);
+    while (!err && h->step != TLS_DONE) {
+        if (h->step == TLS_FAILED)
+            return task_fail(t, ERR_CLOSED, "TLS: %s", tls_problem(h->tls));
+        if (h->step == TLS_HEAVY) {
+            err = step_on_helper(t, h);
+            continue;
+        }
+        watch_drained(w, tls_wants(h->tls));
+        err = watch_wait(t, w, tls_wants(h->tls));
+        if (!err)
+            err = step_on_loop(t, h);
+    }
+    return err;
+}
+
+int tls_task_connect(struct task *t, struct tls_context *c, const struct tls_peer *peer,
+                     struct watch *w, struct tls **out)
+{
+    struct handshake h = {.context = c, .peer = peer, .fd = w->fd};
+    int err = shake_hands(t, &h, w);
+    *out = h.tls;
+    return err;
+}
+
+int tls_task_accept(struct task *t, struct tls_server *s, struct watch *w, struct tls **out)
+{
+    struct handshake h = {.server = s, .fd = w->fd};
+    int err = shake_hands(t, &h, w);
+    *out = h.tls;
+    return err;
+}
+
+/* --- bytes --- */
 
 static void receive(void *arg)
 {

@@ -18,7 +18,8 @@ static void add_extension(X509 *cert, int nid, const char *value)
 struct test_cert test_cert_make(const struct test_cert_spec *s)
 {
     static long serial = 1;
-    struct test_cert c = {X509_new(), EVP_EC_gen("P-256")};
+    struct test_cert c = {X509_new(), s->rsa_bits ? EVP_RSA_gen(s->rsa_bits)
+                                                  : EVP_EC_gen(s->curve ? s->curve : "P-256")};
     check(c.cert && c.key);
     bool usual = s->from_s == 0 && s->to_s == 0;
     check(X509_set_version(c.cert, X509_VERSION_3));

@@ -15,6 +15,8 @@ struct test_cert_spec {
     const char *san;                /* "DNS:a.test,IP:127.0.0.1"; NULL: none */
     bool authority;                 /* may issue others */
     const struct test_cert *issuer; /* NULL: itself */
+    const char *curve;              /* of the key; NULL: P-256 */
+    unsigned rsa_bits;              /* instead; 0: none */
     long from_s, to_s;              /* valid, from now; both 0: an hour before to an hour after */
 };
 
