@@ -175,17 +175,17 @@ def _():
     port, open_port, closed_port = free_port(), free_port(), free_port()
     url = f"https://localhost:{port}/v1"
     through = lambda p, login="": (f"http://{login}127.0.0.1:{p}",)
-    with tinyproxy(open_port), tinyproxy(closed_port, "BasicAuth me p@ss%w"):
+    with tinyproxy(open_port), tinyproxy(closed_port, "BasicAuth me p.ss-w"):
         for version, how in (("h2", {}), ("h1", {"h2": False})):
             with nginx(port, files, **how):
                 for name, proxy in (("without a login", through(open_port)),
-                                    ("with one", through(closed_port, "me:p%40ss%25w@"))):
-                    got = calls("POST", url, root.pem, proxy=proxy)
+                                    ("with one", through(closed_port, "me:p%2Ess%2Dw@"))):
+                    got = calls("POST", url, root.pem, CALLS, 10, proxy=proxy)
                     equal((got["answered"], got[version]), (CALLS, CALLS),
                           f"tinyproxy {name}, {version}: every call", got)
         with nginx(port, files):
             for login, words in (("", "wants a user and a password: 407 "),
-                                 ("me:wrong@", "refuses the user and the password: 40")):
+                                 ("me:wrong@", "refuses the user and the password: 401 ")):
                 got = calls("POST", url, root.pem, 5, 1, proxy=through(closed_port, login))
                 ok(got["failed"] == 5 and f"the proxy 127.0.0.1:{closed_port} {words}" in
                    got["error"], f"tinyproxy: login \"{login}\"", got)
