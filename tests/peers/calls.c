@@ -1,6 +1,6 @@
 /* Calls of the HTTP client for test_peers.py:
  *
- *     peer_calls METHOD URL CA_FILE CALLS AT_ONCE
+ *     peer_calls METHOD URL CA_FILE CALLS AT_ONCE [PROXY]
  *
  * makes so many calls, so many at once, and prints one line of JSON: how many were answered with
  * 200, in which version of HTTP, with how many bytes, and the last error. */
@@ -80,15 +80,16 @@ static void print(const struct calls *c)
 int main(int argc, char **argv)
 {
     struct calls c = {.failed = 0};
-    if (argc != 6 || !str_to_i64(str_of(argv[4]), &c.left) ||
+    if (argc < 6 || argc > 7 || !str_to_i64(str_of(argv[4]), &c.left) ||
         !str_to_i64(str_of(argv[5]), &c.at_once)) {
-        fprintf(stderr, "usage: %s METHOD URL CA_FILE CALLS AT_ONCE\n", argv[0]);
+        fprintf(stderr, "usage: %s METHOD URL CA_FILE CALLS AT_ONCE [PROXY]\n", argv[0]);
         return 2;
     }
     c.method = argv[1];
     c.url = argv[2];
     struct loop *l = loop_new(NULL);
-    c.client = http_client_new(l, &(struct http_client_options){.ca_file = argv[3]});
+    c.client = http_client_new(
+        l, &(struct http_client_options){.ca_file = argv[3], .proxy = argc > 6 ? argv[6] : NULL});
     struct group g;
     group_init(&g, l);
     check(task_go(&g, "all", call_all, &c) == 0);

@@ -1,5 +1,5 @@
-"""The HTTP client against servers and certificates that nobody here wrote: nginx, haproxy, nghttpd,
-Node's http2 and https, openssl s_server."""
+"""The HTTP client against servers, proxies and certificates that nobody here wrote: nginx, haproxy,
+nghttpd, Node's http2 and https, openssl s_server; tinyproxy."""
 import contextlib
 import json
 import os
@@ -25,9 +25,9 @@ def free_port():
         return s.getsockname()[1]
 
 
-def calls(method, url, ca, count=CALLS, at_once=AT_ONCE):
-    done = subprocess.run([PROGRAM, method, url, ca, str(count), str(at_once)], timeout=120,
-                          capture_output=True, text=True)
+def calls(method, url, ca, count=CALLS, at_once=AT_ONCE, proxy=()):
+    done = subprocess.run([PROGRAM, method, url, ca, str(count), str(at_once), *proxy],
+                          timeout=120, capture_output=True, text=True)
     assert done.returncode == 0, (url, done.returncode, done.stderr[-3000:])
     return json.loads(done.stdout)
 
@@ -122,6 +122,23 @@ def s_server(port, files):
                   "-cert_chain", files[0], "-key", files[1], "-www", "-quiet")
 
 
+TINYPROXY = """Port {port}
+Listen 127.0.0.1
+Allow 127.0.0.1
+Timeout 60
+MaxClients 200
+LogLevel Connect
+LogFile "{dir}/log"
+{more}
+"""
+
+
+def tinyproxy(port, *more):
+    d = folder()
+    config = write(f"{d}/config", TINYPROXY.format(port=port, dir=d, more="\n".join(more)))
+    return server(port, "tinyproxy", "-d", "-c", config)
+
+
 PEERS = {
     "nginx, HTTP/2": (nginx, {}, "h2"), "nginx, HTTP/1.1": (nginx, {"h2": False}, "h1"),
     "haproxy, HTTP/2": (haproxy, {}, "h2"), "haproxy, HTTP/1.1": (haproxy, {"h2": False}, "h1"),
@@ -147,6 +164,38 @@ def _():
     with s_server(port, files):
         got = calls("GET", f"https://127.0.0.1:{port}/", root.pem, 20, 1)
         equal(got["answered"], 20, "openssl s_server: every call", got)
+
+
+@test("a proxy")
+def _():
+    """localhost is looked up by the proxy, and goes through it because the client is told so."""
+    d = folder()
+    root = Authority(d, "root")
+    files = leaf(root, "good", names="DNS:localhost")
+    port, open_port, closed_port = free_port(), free_port(), free_port()
+    url = f"https://localhost:{port}/v1"
+    through = lambda p, login="": (f"http://{login}127.0.0.1:{p}",)
+    with tinyproxy(open_port), tinyproxy(closed_port, "BasicAuth me p.ss-w"):
+        for version, how in (("h2", {}), ("h1", {"h2": False})):
+            with nginx(port, files, **how):
+                for name, proxy in (("without a login", through(open_port)),
+                                    ("with one", through(closed_port, "me:p%2Ess%2Dw@"))):
+                    got = calls("POST", url, root.pem, CALLS, 10, proxy=proxy)
+                    equal((got["answered"], got[version]), (CALLS, CALLS),
+                          f"tinyproxy {name}, {version}: every call", got)
+        with nginx(port, files):
+            for login, words in (("", "wants a user and a password: 407 "),
+                                 ("me:wrong@", "refuses the user and the password: 401 ")):
+                got = calls("POST", url, root.pem, 5, 1, proxy=through(closed_port, login))
+                ok(got["failed"] == 5 and f"the proxy 127.0.0.1:{closed_port} {words}" in
+                   got["error"], f"tinyproxy: login \"{login}\"", got)
+        got = calls("POST", url, root.pem, 5, 1, proxy=through(open_port))
+        ok(got["failed"] == 5 and f"the proxy 127.0.0.1:{open_port} refuses CONNECT: 500 " in
+           got["error"], "tinyproxy: no server", got)
+    with tinyproxy(open_port, "ConnectPort 443"), nginx(port, files):
+        got = calls("POST", url, root.pem, 5, 1, proxy=through(open_port))
+        ok(got["failed"] == 5 and f"the proxy 127.0.0.1:{open_port} refuses CONNECT: 403 " in
+           got["error"], "tinyproxy: only port 443", got)
 
 
 @test("a hundred thousand calls")

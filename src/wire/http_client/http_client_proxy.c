@@ -187,7 +187,7 @@ static int refused(struct task *t, const struct httpc_host *h, const struct answ
                    enum httpc_stage *stage)
 {
     const char *status = status_of(t, x);
-    if (x->head.head.status == 407) {
+    if (x->head.head.status == 407 || x->head.head.status == 401) { /* tinyproxy's */
         *stage = HTTPC_LOGIN;
         return task_fail(t, ERR_UNAVAILABLE, "%s %s: %s", h->proxy->place.label,
                          h->proxy->login.p ? "refuses the user and the password"
