@@ -1,6 +1,8 @@
 #include "loop/offload.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
@@ -92,9 +94,27 @@ static void test_full(struct task *t, void *arg)
     is_int(done + busy + late, n, "every caller got an answer");
 }
 
+/* File 256, 512 … would else stop the loop for 10 to 20 ms each. */
+static void test_file_table(struct task *t, void *arg)
+{
+    (void)arg;
+    int done = 0, size = 0;
+    char line[256];
+    check(offload(t, nap, &done) == 0);
+    struct rlimit files;
+    check(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "FDSize: %d", &size) == 1)
+            break;
+    check(f && fclose(f) == 0);
+    ok(size >= 16384 || files.rlim_cur < 16384, "the table of files has its size: %d", size);
+}
+
 int main(void)
 {
     tap_task(test_work, NULL, true);
+    tap_task(test_file_table, NULL, true);
     tap_task(test_deadline, NULL, true);
     tap_task(test_full, NULL, true);
     return tap_done();
