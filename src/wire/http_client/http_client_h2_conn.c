@@ -154,12 +154,17 @@ static int on_begin_frame(nghttp2_session *s, const nghttp2_frame_hd *f, void *c
         heard(k);
     if (!is_reply(s, f))
         return 0;
-    k->replied = true;
     httpc_silence_end(&k->silence, k->wire.loop);
     k->host->h2_spoken = true;
+    return 0;
+}
+
+/* Only a whole reply ends the backoff: a server may begin one, and then refuse the call. */
+static void replied(struct httpc_h2 *k)
+{
+    k->replied = true;
     if (!k->calmed)
         httpc_host_replied(k->host);
-    return 0;
 }
 
 static int on_stream_close(nghttp2_session *s, int32_t stream, uint32_t code, void *conn)
@@ -205,6 +210,8 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *conn)
         if (k->calmed)
             httpc_host_back_off(k->host);
     } else {
+        if (is_reply(s, &f->hd) && (f->hd.flags & NGHTTP2_FLAG_END_STREAM))
+            replied(k);
         return httpc_h2_on_frame(s, f);
     }
     find_place_in_list(k);

@@ -473,6 +473,14 @@ static void test_full(struct task *t, void *arg)
     fixture_close(&f, t);
 }
 
+static void test_begun_and_refused(struct task *t, struct fixture *f)
+{
+    is_int(post_within(f, t, "/leave-begun", 3000), ERR_UNAVAILABLE,
+           "replies that begin, and are then said not to come");
+    ok(f->server.accepted >= 2 && f->server.accepted <= 8, "few connections: %zu",
+       f->server.accepted);
+}
+
 /* A server that answers, and wants fewer connections. */
 static void test_calm(struct task *t, struct fixture *f)
 {
@@ -628,6 +636,7 @@ static void run_all(void)
     tap_task(test_swallowed_unsent, NULL, false);
     RUN(test_mute, false);
     tap_task(test_goaway_at_once, NULL, false);
+    RUN(test_begun_and_refused, false);
     tap_task(test_full, NULL, false);
     RUN(test_calm, false);
     tap_task(test_ping_answered, NULL, false);

@@ -246,7 +246,7 @@ struct httpc_h2 {
     bool leaving;       /* it takes no new calls */
     bool ending;        /* we have said goodbye */
     bool calmed;        /* the server said ENHANCE_YOUR_CALM: its replies end no backoff */
-    bool replied;       /* at least once */
+    bool replied;       /* at least once, to the end of the reply */
     bool fruitless;     /* it takes no more calls, and never replied: counted as such */
     bool handles;       /* its GOAWAY says that it handles some of the calls */
     struct httpc_silence silence;

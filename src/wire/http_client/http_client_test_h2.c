@@ -111,6 +111,10 @@ static void answer(struct stream *x)
         timer_set(&x->timer, 0);
     } else if (is(x, "/leave-before") && v->accepted == 1) { /* this one was not handled */
         nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
+    } else if (is(x, "/leave-begun")) {
+        nghttp2_nv fields[] = {field(":status", "200")};
+        check(nghttp2_submit_headers(s, NGHTTP2_FLAG_NONE, x->id, NULL, fields, 1, NULL) == 0);
+        nghttp2_submit_goaway(s, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
     } else if (is(x, "/leave-before") || is(x, "/leave-after") || is(x, "/calm")) {
         uint32_t code = is(x, "/calm") ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_NO_ERROR;
         if (!is(x, "/leave-before")) /* this one is the last */

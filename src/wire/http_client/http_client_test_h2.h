@@ -10,6 +10,7 @@
  *   /reset          INTERNAL_ERROR
  *   /cut            ends the connection; /cut-once: the first connection, then /ok
  *   /leave-before   on the first connection GOAWAY that excludes this stream; then /ok
+ *   /leave-begun    begins a reply, then GOAWAY that excludes this stream; always
  *   /leave-after    GOAWAY that includes this stream, and /ok
  *   /calm           the same, with ENHANCE_YOUR_CALM */
 #ifndef WIRE_HTTP_CLIENT_TEST_H2_H
