@@ -192,6 +192,7 @@ static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql
 void supervisor_announce_lacking(struct supervisor *s, const char *lacks)
 {
     const char *url = listener_url(&s->arena, s->listen_fd);
+    supervisor_tell(s, s->phase, "serves at %s, but is not ready: %s", url, lacks);
     if (s->config.log_format == LOG_JSON)
         log_warn("serve", "millrace serves at %s, but is not ready: %s", url, lacks);
     else

@@ -118,7 +118,9 @@ static int try_reload(struct task *t, struct supervisor *s)
     }
     fill(s, &h); /* no wait from here on, so it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
+    notify_show(&s->notify);
     handover_exec(&h, s->shared.binary, s->options->argv);
+    notify_hide();
     err = task_fail(t, ERR_IO, "%s: %s", s->shared.binary, strerror(errno));
     if (h.listen_fd != s->listen_fd)
         close(h.listen_fd);
@@ -128,7 +130,10 @@ static int try_reload(struct task *t, struct supervisor *s)
 void supervisor_reload(struct task *t, struct supervisor *s)
 {
     struct task_scope scope = task_scope(t);
+    enum phase before = s->phase;
+    supervisor_tell(s, PHASE_RELOADING, "reloading");
     if (try_reload(t, s))
         log_error("serve", "not reloaded, everything goes on as before: %s", task_error(t));
+    supervisor_tell(s, before, "not reloaded: %s", task_error(t));
     task_scope_end(t, scope);
 }

@@ -357,6 +357,14 @@ static void tidy_up(struct task *t, struct supervisor *s)
         log_info("serve", "the old nodes have ended");
 }
 
+/* READY=1: once, as soon as every node takes submits. */
+static void tell_ready(struct supervisor *s)
+{
+    if (s->phase != PHASE_READY && fleet_open(&s->fleet))
+        supervisor_tell(s, PHASE_READY, "%d node%s at %s", s->nodes, s->nodes == 1 ? "" : "s",
+                        listener_url(&s->arena, s->listen_fd));
+}
+
 /* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
@@ -367,6 +375,8 @@ static int attend(struct task *t, struct supervisor *s)
             supervisor_announce(t, s);
             continue; /* it waits, and may have missed a wake-up meanwhile */
         }
+        if (announced)
+            tell_ready(s);
         if (!announced && !told && !s->reloaded && fleet_lacks(&s->fleet)) {
             told = true;
             supervisor_announce_lacking(s, fleet_lacks(&s->fleet));
@@ -398,6 +408,7 @@ static void join(struct task *t, struct supervisor *s, struct group *g)
 
 static void stop_all(struct task *t, struct supervisor *s)
 {
+    supervisor_tell(s, PHASE_STOPPING, "stopping: nodes finish their requests, then the stores");
     close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
     s->fleet.stop = true;
     join(t, s, &s->fleet_group);
@@ -439,12 +450,14 @@ static void live(struct task *t, void *arg)
     if (err && !s->shared.stops)
         log_error("serve", "%s", s->problem ? s->problem : err_name(err));
     s->status = s->shared.stops ? 0 : 1;
-    if (!settled)
-        return;
-    if (s->shared.stops)
+    if (settled && s->shared.stops)
         log_info("serve", "stopping: nodes first, then the stores");
-    stop_all(t, s);
-    log_info("serve", "stopped");
+    if (settled)
+        stop_all(t, s);
+    s->ended = true;
+    supervision_wake(&s->shared);
+    if (settled)
+        log_info("serve", "stopped");
 }
 
 static void run(struct supervisor *s)
@@ -457,6 +470,11 @@ static void run(struct supervisor *s)
     struct group self;
     group_init(&self, s->shared.loop);
     take_signals(s);
+    if (s->reloaded)
+        supervisor_tell(s, PHASE_RELOADING, "reloading: new nodes start");
+    else
+        supervisor_tell(s, PHASE_STARTING, "starting");
+    supervisor_beat_go(s, &self);
     check(task_go(&self, "supervisor", live, s) == 0);
     loop_run(s->shared.loop);
     loop_free(s->shared.loop);
@@ -499,7 +517,9 @@ int supervisor_main(const struct serve_options *o)
         log_setup(s.config.log_level, s.config.log_format, "serve");
         s.nodes = s.config.nodes ? (int)s.config.nodes : machine_cores();
         s.nodes = s.nodes < CONFIG_NODES_MAX ? s.nodes : CONFIG_NODES_MAX;
+        notify_take(&s.notify, &s.arena);
         run(&s);
+        notify_close(&s.notify);
     }
     arena_release(&s.arena);
     return s.status;

@@ -6,10 +6,14 @@
 #include "serve/datadir.h"
 #include "serve/fleet.h"
 #include "serve/handover.h"
+#include "serve/notify.h"
 #include "serve/simulator.h"
 #include "serve/store.h"
 #include "serve/supervisor.h"
 #include "serve/system_user.h"
+
+/* As the service manager sees it. */
+enum phase { PHASE_STARTING, PHASE_READY, PHASE_RELOADING, PHASE_STOPPING };
 
 struct supervisor {
     const struct serve_options *options;
@@ -27,6 +31,9 @@ struct supervisor {
 
     struct supervision shared;
     bool reload; /* SIGHUP */
+    struct notify notify;
+    enum phase phase;
+    bool ended; /* everything is stopped */
 
     struct group stores, sims, fleet_group, checks;
     struct store redis, mariadb;
@@ -49,6 +56,11 @@ void supervisor_announce_lacking(struct supervisor *s, const char *lacks);
  * ERR_REFUSED with the sentence in task_error: they must not be used. */
 MUST_CHECK int supervisor_check_stores(struct task *t, const struct config *c,
                                        struct store_report *r);
+
+/* Enters a phase and tells the service manager; the text is shown by "systemctl status". */
+void supervisor_tell(struct supervisor *s, enum phase phase, const char *fmt, ...) PRINTF(3, 4);
+/* Starts the task that keeps the service manager patient, if there is one. It ends by s->ended. */
+void supervisor_beat_go(struct supervisor *s, struct group *g);
 
 /* Checks settings and program, then execs the program on disk. Returns only if that failed: the log
  * says why, and nothing has changed. */
