@@ -35,7 +35,7 @@ static const char *program(struct task *t, const struct supervisor *s)
     return below && !strchr(path, '/') ? arena_printf(task_arena(t), "./%s", path) : path;
 }
 
-static void print_ai(struct supervisor *s, const char *url)
+static void print_ai(struct supervisor *s, const char *pages)
 {
     if (!s->simulated) {
         printf("  AI      %s\n", config_mask_url(&s->arena, s->config.ai_url));
@@ -47,7 +47,7 @@ static void print_ai(struct supervisor *s, const char *url)
         "            {\"ai\": {\"url\": \"https://HOST/v1\", \"model\": \"NAME\"}}\n"
         "          or set MILLRACE_AI_URL and MILLRACE_AI_MODEL, start again, and add its key at\n"
         "            %s/admin/control.html#keys\n",
-        file, url);
+        file, pages);
 }
 
 static void print_parts(struct supervisor *s, const char *url)
@@ -75,7 +75,7 @@ static void print_parts(struct supervisor *s, const char *url)
         printf("  papers  %s made-up papers to try it with; load your own with \"millrace db "
                "init\"\n",
                grouped(a, s->sample_papers));
-    print_ai(s, url);
+    print_ai(s, listener_pages(url));
     printf("  stop    Ctrl-C\n\n");
     fflush(stdout);
 }
@@ -111,10 +111,10 @@ static bool print_account(const char *who, const char *url, const char *page, co
 static bool show(struct task *t, struct supervisor *s, const char *url,
                  const struct first_accounts *f)
 {
-    const char *binary = program(t, s);
+    const char *binary = program(t, s), *pages = listener_pages(url);
     return dprintf(STDOUT_FILENO, RULE) > 0 &&
-           print_account("researcher", url, "/", FIRST_USER, &f->user) &&
-           print_account("admin", url, "/admin/login.html", FIRST_ADMIN, &f->admin) &&
+           print_account("researcher", pages, "/", FIRST_USER, &f->user) &&
+           print_account("admin", pages, "/admin/login.html", FIRST_ADMIN, &f->admin) &&
            dprintf(STDOUT_FILENO,
                    "\n  Shown this once, and kept nowhere. For a new password:\n"
                    "    %s user password " FIRST_USER "\n"

@@ -22,6 +22,7 @@ struct supervisor {
     struct system_user user;
     struct datadir dir;
     int listen_fd, metrics_fd;
+    bool listen_given; /* by a service manager, which keeps the socket when the server stops */
     int nodes;
     int terminal_fd;       /* -1: not started from one */
     bool reloaded;         /* exec has replaced another program in this process */
@@ -56,6 +57,9 @@ void supervisor_announce_lacking(struct supervisor *s, const char *lacks);
  * ERR_REFUSED with the sentence in task_error: they must not be used. */
 MUST_CHECK int supervisor_check_stores(struct task *t, const struct config *c,
                                        struct store_report *r);
+
+/* Lets those connect to a socket at a path that the settings allow (listener_admit). */
+MUST_CHECK int supervisor_admit(struct task *t, const struct supervisor *s, const struct config *c);
 
 /* Enters a phase and tells the service manager; the text is shown by "systemctl status". */
 void supervisor_tell(struct supervisor *s, enum phase phase, const char *fmt, ...) PRINTF(3, 4);

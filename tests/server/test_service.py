@@ -1,14 +1,16 @@
-"""The server as a service: what it tells the service manager, which is played by this test."""
+"""The server as a service: what it tells the service manager, which is played by this test; a
+listening socket that the manager passes, and one at a path."""
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import stat
 import threading
 import time
 
-from harness import (BIN, SCALE, Millrace, alive, equal, folder, note, ok, read, run_tests, test,
+from harness import (BIN, SCALE, Client, Millrace, alive, equal, folder, ok, read, run_tests, test,
                      wait_for)
 
 WATCHDOG_S = 4  # it must be told twice as often
@@ -166,6 +168,165 @@ def _():
         ok(wait_for(lambda: m.log().count("node: serves") == 3), "another one serves", m.log())
         ok(re.search(rf"pid {hung}, hangs", m.log()), "the log says so", m.log())
         ok(alive(other), "the other one lives on")
+
+
+# --- a socket at a path ---
+
+class Local(Client):
+    """A connection to a path."""
+
+    def __init__(self, path):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.settimeout(20 * SCALE)
+        self.s.connect(path)
+        self.buffer = b""
+
+
+def ask(path, target, **kw):
+    c = Local(path)
+    try:
+        return c.request(target, **kw)
+    finally:
+        c.close()
+
+
+def serves(path):
+    try:
+        return ask(path, "/readyz").status == 200
+    except OSError:
+        return False
+
+
+def register(path, name, address):
+    return ask(path, "/api/register", method="POST", headers=[
+        "Content-Type: application/json", f"X-Forwarded-For: {address}"],
+        body=json.dumps({"username": name, "password": "correct horse battery"}).encode()).status
+
+
+def unix_server(path, **env):
+    m = Millrace(listen=f"unix:{path}", env=env)
+    m.launch()
+    ok(wait_for(lambda: serves(path), 60), "it serves at a path", m.log())
+    return m
+
+
+@test("a socket at a path")
+def _():
+    path, other = f"{folder()}/http.sock", f"{folder()}/other.sock"
+    m = unix_server(path, MILLRACE_TRUSTED_PROXIES="unix", MILLRACE_NEW_USER_HOURLY_MAX="2")
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o660, "its rights")
+    ok(wait_for(lambda: f"millrace is ready at unix:{path}\n" in m.output()), "it says where",
+       m.output())
+    ok("trusted_proxies" not in m.log(), "a trusted proxy is fine", m.log())
+    equal([register(path, f"user{i}", "9.0.0.1") for i in range(3)], [201, 201, 429],
+          "the client is whom the proxy names")
+    equal(register(path, "user3", "9.0.0.2"), 201, "another client is counted by itself")
+
+    second = Millrace(listen=f"unix:{path}").launch()
+    equal(second.wait(), 1, "a second server at the same path is refused")
+    ok(f"cannot listen at unix:{path}: Address already in use" in second.log(), "and says why",
+       second.log())
+    ok(serves(path), "the first one is not disturbed")
+
+    kept = Local(path)
+    m.process.kill()  # the file stays behind
+    m.wait()
+    kept.close()
+    ok(os.path.exists(path), "a server that is killed leaves its socket")
+    again = Millrace(data=m.data, listen=f"unix:{path}").launch()
+    ok(wait_for(lambda: serves(path), 60), "which the next one replaces", again.log())
+    ok('trusted_proxies does not name "unix"' in again.log(), "a proxy that is not trusted: warned",
+       again.log())
+    equal(again.stop(), 0, "stops", again.log())
+    ok(not os.path.exists(path), "and removes it")
+
+
+@test("a reload to another path")
+def _():
+    path, other = f"{folder()}/http.sock", f"{folder()}/other.sock"
+    m = Millrace(listen=None)
+    m.write_config(json.dumps({"listen": f"unix:{path}", "listen_mode": "0600"}))
+    m.launch()
+    ok(wait_for(lambda: serves(path), 60), "it serves at a path", m.log())
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o600, "its rights are by setting")
+    m.write_config(json.dumps({"listen": f"unix:{path}", "listen_mode": "0666"}))
+    m.send_signal(signal.SIGHUP)
+    ok(wait_for(lambda: "the old nodes have ended" in m.log()), "reloaded", m.log())
+    equal(stat.S_IMODE(os.stat(path).st_mode), 0o666, "other rights")
+    m.write_config(json.dumps({"listen": f"unix:{other}"}))
+    m.send_signal(signal.SIGHUP)
+    ok(wait_for(lambda: serves(other)), "it serves at the other path", m.log())
+    ok(wait_for(lambda: not os.path.exists(path)), "the first one is removed")
+    equal(m.stop(), 0, "stops", m.log())
+    ok(not os.path.exists(other), "so is the other")
+
+
+# --- a socket that is passed ---
+
+ACTIVATOR = """#!/usr/bin/env python3
+import os, sys
+for n, fd in enumerate(os.environ["PASS"].split(",")):
+    os.dup2(int(fd), 3 + n)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n + 1), LISTEN_FDNAMES="http")
+os.execv(os.environ["PROGRAM"], ["millrace", *sys.argv[1:]])
+"""
+
+
+def activated(sockets, env=None):
+    script = f"{folder()}/activate"
+    with open(script, "w") as f:
+        f.write(ACTIVATOR)
+    os.chmod(script, 0o755)
+    high = [os.dup(s.fileno()) for s in sockets]
+    m = Millrace(binary=script, listen=None, env={
+        "PASS": ",".join(map(str, high)), "PROGRAM": BIN, **(env or {})})
+    m.launch(pass_fds=high)
+    for fd in high:
+        os.close(fd)
+    return m
+
+
+@test("socket activation")
+def _():
+    s = socket.create_server(("127.0.0.1", 0))
+    port = s.getsockname()[1]
+    early = Client(port)  # before there is a server
+    early.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    m = activated([s], {"MILLRACE_LISTEN": "127.0.0.1:1"})
+    s.close()
+    with m.wait_ready():
+        equal(m.port, port, "it serves on the socket, not at the setting")
+        equal(early.reply().status, 200, "a client that came before the server is answered")
+        early.close()
+        for pid in m.nodes() + [m.pid_of("mariadb")]:
+            equal({v for v in variables(pid) if v.startswith("LISTEN_")}, set(),
+                  f"{pid}: children do not see the variables")
+        nodes = m.nodes()
+        m.send_signal(signal.SIGHUP)
+        ok(wait_for(lambda: m.nodes() and not set(nodes) & set(m.nodes())), "reloaded", m.log())
+        ok(wait_for(m.ready), "it keeps the socket over a reload", m.log())
+        equal(m.stop(), 0, "stops", m.log())
+
+
+@test("a socket at a path that is passed")
+def _():
+    path = f"{folder()}/http.sock"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        s.listen()
+        m = activated([s])
+        ok(wait_for(lambda: serves(path), 60), "it serves", m.log())
+        equal(m.stop(), 0, "stops", m.log())
+        ok(os.path.exists(path), "and leaves the socket to its owner")
+        os.unlink(path)
+
+
+@test("two sockets are passed")
+def _():
+    with socket.create_server(("127.0.0.1", 0)) as a, socket.create_server(("127.0.0.1", 0)) as b:
+        m = activated([a, b])
+        equal(m.wait(), 1, "refused")
+        ok('LISTEN_FDS is "2"; expected is one socket' in m.log(), "and says why", m.log())
 
 
 run_tests()
