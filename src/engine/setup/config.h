@@ -17,7 +17,7 @@
 
 #define CONFIG_SETTINGS_MAX   64
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
-#define CONFIG_FILE_DEFAULT   "config.json"
+#define CONFIG_FILE_DEFAULT   DEFAULT_CONFIG_FILE /* by meson_options.txt */
 #define CONFIG_NODES_MAX      32
 #define PERMISSION_MAX        1000 /* workers of a user at the same time */
 
