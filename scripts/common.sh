@@ -91,3 +91,26 @@ build_pages() {
         { cat web/node_modules/.build.log >&2; say "the pages could not be built"; return 1; }
     echo "$now" >"$stamp"
 }
+
+# unpack_foreign ARCHITECTURE DIR PACKAGES: unpacks packages of another architecture, once. apt gets
+# lists and a cache of its own there, and the mirrors of this machine.
+unpack_foreign() {
+    local architecture=$1 dir=$2
+    shift 2
+    [ -f "$dir/.unpacked" ] && return 0
+    mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial"
+    dir=$(cd "$dir" && pwd)
+    local options="-o APT::Architecture=$architecture -o APT::Architectures=$architecture"
+    options="$options -o Dir::State=$dir/apt -o Dir::State::status=/dev/null"
+    options="$options -o Dir::Cache=$dir/apt/cache -o APT::Sandbox::User= -qq"
+    say "fetching packages for $architecture: $*"
+    # shellcheck disable=SC2086
+    (cd "$dir/apt" && apt-get $options update && apt-get $options download "$@") >&2 ||
+        die "apt-get could not fetch: $*"
+    local package
+    for package in "$dir"/apt/*.deb; do
+        dpkg-deb -x "$package" "$dir"
+    done
+    rm -r "$dir/apt"
+    touch "$dir/.unpacked"
+}

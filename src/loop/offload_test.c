@@ -32,7 +32,15 @@ static void ticker(struct task *t, void *arg)
 {
     (void)arg;
     while (task_sleep(t, 1) == 0)
-        ticks++;
+        __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
+}
+
+/* Ends when the loop has gone on, however slow the machine is; or after 10 s. */
+static void await_ticks(void *arg)
+{
+    for (int i = 0; i < 10000 && __atomic_load_n(&ticks, __ATOMIC_RELAXED) <= 5; i++)
+        usleep(1000);
+    *(int *)arg = 1;
 }
 
 static void test_work(struct task *t, void *arg)
@@ -47,7 +55,7 @@ static void test_work(struct task *t, void *arg)
     group_init(&g, task_loop(t));
     check(task_go(&g, "ticker", ticker, NULL) == 0);
     int done = 0;
-    check(offload(t, nap, &done) == 0);
+    check(offload(t, await_ticks, &done) == 0);
     ok(done && ticks > 5, "the loop goes on meanwhile (%d ticks)", ticks);
     group_cancel(&g);
     check(group_join(t, &g) == 0);

@@ -43,7 +43,7 @@ static const char *ai_proxy(struct supervisor *s)
     return endpoint_proxy(&s->arena, s->config.ai_proxy, s->config.ai_url, &ignored);
 }
 
-static void print_ai(struct supervisor *s, const char *url)
+static void print_ai(struct supervisor *s, const char *pages)
 {
     if (!s->simulated) {
         const char *proxy = ai_proxy(s);
@@ -57,7 +57,7 @@ static void print_ai(struct supervisor *s, const char *url)
         "            {\"ai\": {\"url\": \"https://HOST/v1\", \"model\": \"NAME\"}}\n"
         "          or set MILLRACE_AI_URL and MILLRACE_AI_MODEL, start again, and add its key at\n"
         "            %s/admin/control.html#keys\n",
-        file, url);
+        file, pages);
 }
 
 static void print_parts(struct supervisor *s, const char *url)
@@ -87,7 +87,7 @@ static void print_parts(struct supervisor *s, const char *url)
         printf("  papers  %s made-up papers to try it with; load your own with \"millrace db "
                "init\"\n",
                grouped(a, s->sample_papers));
-    print_ai(s, url);
+    print_ai(s, listener_pages(url));
     printf("  stop    Ctrl-C\n\n");
     fflush(stdout);
 }
@@ -123,10 +123,10 @@ static bool print_account(const char *who, const char *url, const char *page, co
 static bool show(struct task *t, struct supervisor *s, const char *url,
                  const struct first_accounts *f)
 {
-    const char *binary = program(t, s);
+    const char *binary = program(t, s), *pages = listener_pages(url);
     return dprintf(STDOUT_FILENO, RULE) > 0 &&
-           print_account("researcher", url, "/", FIRST_USER, &f->user) &&
-           print_account("admin", url, "/admin/login.html", FIRST_ADMIN, &f->admin) &&
+           print_account("researcher", pages, "/", FIRST_USER, &f->user) &&
+           print_account("admin", pages, "/admin/login.html", FIRST_ADMIN, &f->admin) &&
            dprintf(STDOUT_FILENO,
                    "\n  Shown this once, and kept nowhere. For a new password:\n"
                    "    %s user password " FIRST_USER "\n"
@@ -204,6 +204,7 @@ static void introduce(struct task *t, struct supervisor *s, struct sql_pool *sql
 void supervisor_announce_lacking(struct supervisor *s, const char *lacks)
 {
     const char *url = listener_url(&s->arena, s->listen_fd);
+    supervisor_tell(s, s->phase, "serves at %s, but is not ready: %s", url, lacks);
     if (s->config.log_format == LOG_JSON)
         log_warn("serve", "millrace serves at %s, but is not ready: %s", url, lacks);
     else

@@ -12,6 +12,8 @@
 #include "serve/node/process.h"
 
 #define READY_MS    60000 /* from the start of a node until it serves */
+#define LOOK_MS     5000  /* at least twice the interval of NODE_ALIVE lines */
+#define SILENT_MAX  6     /* looks in a row: 30 s */
 #define HURRY_LEVEL 1     /* nodes are killed by the second Ctrl-C */
 
 static int index_of(const struct member *m)
@@ -93,7 +95,7 @@ static void release_index(struct member *m)
 
 /* --- one node --- */
 
-/* A line says what the node lacks, or "ready": the last one. The first one says that it serves. */
+/* A line says what the node lacks, "ready", or NODE_ALIVE. The first one says that it serves. */
 static void on_ready(void *arg, int fd, int events)
 {
     (void)events;
@@ -105,14 +107,17 @@ static void on_ready(void *arg, int fd, int events)
     struct str rest = str_from(text, n > 0 ? (size_t)n : 0);
     while (rest.n) {
         struct str line = str_cut(&rest, '\n');
+        m->heard = true;
+        if (str_eq(line, STR(NODE_ALIVE)))
+            continue;
         m->ready = true;
         m->open = str_eq(line, STR("ready"));
         snprintf(m->lacks, sizeof m->lacks, "%.*s", STR_ARG(line));
     }
     if (m->ready)
         m->fleet->failures = 0;
-    if (m->open || n <= 0)
-        close_ready(m);
+    if (n <= 0)
+        close_ready(m); /* a node of a version that says no more */
     supervision_wake(m->fleet->shared);
 }
 
@@ -148,19 +153,38 @@ static int start_node(struct task *t, struct member *m)
     return 0;
 }
 
+/* Counts looks, not time: after a pause of the whole machine every node has been silent for long,
+ * but only for one look. */
+static void look_for_hang(struct member *m, int *silent)
+{
+    *silent = m->ready && m->ready_fd >= 0 && !m->heard ? *silent + 1 : 0;
+    m->heard = false;
+    if (*silent != SILENT_MAX)
+        return;
+    log_error("serve", "node %d, pid %d, hangs: no sign of life for %d s; killing it", index_of(m),
+              (int)m->child.pid, SILENT_MAX * LOOK_MS / 1000);
+    child_signal(&m->child, SIGKILL);
+}
+
 /* Returns when it has ended, by itself or because the fleet stops. */
 static void watch(struct task *t, struct member *m)
 {
     struct fleet *f = m->fleet;
-    int64_t ready_by = loop_now_ms(task_loop(t)) + READY_MS;
+    struct loop *l = task_loop(t);
+    int64_t ready_by = loop_now_ms(l) + READY_MS, look_at = loop_now_ms(l) + LOOK_MS;
+    int silent = 0;
     while (m->child.running && !f->stop) {
-        if (!m->ready && loop_now_ms(task_loop(t)) >= ready_by) {
+        if (!m->ready && loop_now_ms(l) >= ready_by) {
             log_error("serve", "node %d is not ready after %d s; killing it", index_of(m),
                       READY_MS / 1000);
             child_signal(&m->child, SIGKILL);
             ready_by = TIME_NEVER;
         }
-        supervision_wait(t, f->shared, m->ready ? TIME_NEVER : ready_by);
+        if (loop_now_ms(l) >= look_at) {
+            look_for_hang(m, &silent);
+            look_at = loop_now_ms(l) + LOOK_MS;
+        }
+        supervision_wait(t, f->shared, look_at);
     }
     if (m->child.running) {
         m->draining = true;

@@ -1,6 +1,9 @@
 /* fleet.h -- the nodes: keeps as many running as wanted; after a reload, drains the old ones once
  * all new ones are ready.
  *
+ * A node tells on a pipe when it serves, when it takes submits, and every two seconds that its
+ * loop turns. One that falls silent hangs: it is killed, and another started.
+ *
  * A node has an index, its slab of the metrics page. During a reload two generations run side by
  * side, so an index is taken at a start and given back at the end. A node also has a place, from 0
  * on: the id of the slot, which a restarted node in the same slot has again, after a crash and
@@ -21,7 +24,8 @@ struct member {
     bool open;       /* and takes submits */
     char lacks[200]; /* ready, but not open: why */
     bool draining;   /* it was sent SIGTERM */
-    int ready_fd;    /* -1 once it is open */
+    bool heard;      /* a line has come since the last look */
+    int ready_fd;    /* -1 once the node has closed its end */
     struct poller ready_poller;
 };
 

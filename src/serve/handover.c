@@ -26,6 +26,8 @@ static void write_json(const struct handover *h, struct buf *out)
     jw_put_str(&w, "listen", str_of(h->listen));
     jw_put_str(&w, "data_dir", str_of(h->data_dir));
     jw_put_int(&w, "listen_fd", h->listen_fd);
+    jw_put_bool(&w, "listen_given", h->listen_given);
+    jw_put_str(&w, "retired", str_of(h->retired ? h->retired : ""));
     jw_put_int(&w, "lock_fd", h->lock_fd);
     jw_put_int(&w, "metrics_fd", h->metrics_fd);
     jw_put_int(&w, "sim_pid", h->sim_pid);
@@ -122,6 +124,15 @@ static const char *text_of(struct arena *a, const struct json *j, const char *na
     return str_z(a, s);
 }
 
+/* Fields that older versions do not write. */
+static void read_newer(struct arena *a, const struct json *j, struct handover *out)
+{
+    struct str retired = json_str(json_get(j, "retired"));
+    out->retired = retired.p ? str_z(a, retired) : "";
+    if (!json_bool(json_get(j, "listen_given"), &out->listen_given))
+        out->listen_given = false;
+}
+
 bool handover_take(struct arena *a, struct handover *out)
 {
     const char *value = getenv(VARIABLE);
@@ -144,6 +155,7 @@ bool handover_take(struct arena *a, struct handover *out)
                              .sim_pid = number(j, "sim_pid"),
                              .sim_port = number(j, "sim_port"),
                              .drain_ms = number(j, "drain_ms")};
+    read_newer(a, j, out);
     json_each (n, json_get(j, "nodes")) {
         check(out->node_count < METRICS_NODES_MAX);
         struct handover_node *node = &out->nodes[out->node_count++];

@@ -15,7 +15,9 @@ struct handover {
     const char *listen;   /* the setting that listen_fd was opened for */
     const char *data_dir; /* absolute */
     int listen_fd, lock_fd, metrics_fd;
-    pid_t sim_pid; /* 0: none */
+    bool listen_given;   /* by a service manager, whatever the setting */
+    const char *retired; /* an earlier "listen", whose socket at a path is to be removed; "" */
+    pid_t sim_pid;       /* 0: none */
     int sim_port;
     int64_t drain_ms; /* as the nodes were started */
     size_t node_count;

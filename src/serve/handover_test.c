@@ -40,6 +40,8 @@ static void first_life(char **argv)
                          .listen_fd = file_with("listen"),
                          .lock_fd = file_with("lock"),
                          .metrics_fd = file_with("metrics"),
+                         .listen_given = true,
+                         .retired = "unix:/a/b",
                          .sim_pid = 12,
                          .sim_port = 34,
                          .drain_ms = 5678,
@@ -68,6 +70,8 @@ static void second_life(const struct handover *h)
     holds(h->lock_fd, "lock");
     holds(h->metrics_fd, "metrics");
     is_int(fcntl(atoi(getenv("LEAK")), F_GETFD), -1, "nothing else is open");
+    ok(h->listen_given, "where the socket came from");
+    is_str(str_of(h->retired), STR("unix:/a/b"), "and the one before");
     is_int(h->sim_pid, 12, "the simulator");
     is_int(h->sim_port, 34, "its port");
     is_int(h->drain_ms, 5678, "the time to drain");

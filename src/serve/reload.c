@@ -92,6 +92,26 @@ static int hold_signals(struct task *t, const struct supervisor *s)
     return err;
 }
 
+/* Another address or path gets a socket of its own; the same path may get other rights. */
+static int renew_listener(struct task *t, const struct supervisor *s, const struct config *fresh,
+                          struct handover *h)
+{
+    if (s->listen_given)
+        return 0;
+    if (strcmp(fresh->listen, s->config.listen) == 0)
+        return supervisor_admit(t, s, fresh);
+    int err = listener_open(t, fresh->listen, 0, &h->listen_fd);
+    if (err)
+        return err;
+    h->retired = s->config.listen;
+    err = supervisor_admit(t, s, fresh);
+    if (err) {
+        close(h->listen_fd);
+        listener_remove(fresh->listen);
+    }
+    return err;
+}
+
 static int try_reload(struct task *t, struct supervisor *s)
 {
     struct config fresh;
@@ -109,26 +129,33 @@ static int try_reload(struct task *t, struct supervisor *s)
     if (err)
         return err;
 
-    struct handover h = {.listen = fresh.listen, .listen_fd = s->listen_fd};
-    if (strcmp(fresh.listen, s->config.listen) != 0)
-        err = listener_open(t, fresh.listen, 0, &h.listen_fd);
+    struct handover h = {
+        .listen = fresh.listen, .listen_fd = s->listen_fd, .listen_given = s->listen_given};
+    err = renew_listener(t, s, &fresh, &h);
     if (err) {
         handover_signals(SIG_UNBLOCK);
         return err;
     }
     fill(s, &h); /* no wait from here on, so it stays true */
     log_info("serve", "reloading: new nodes start, then %zu old ones are drained", h.node_count);
+    notify_show(&s->notify);
     handover_exec(&h, s->shared.binary, s->options->argv);
+    notify_hide();
     err = task_fail(t, ERR_IO, "%s: %s", s->shared.binary, strerror(errno));
-    if (h.listen_fd != s->listen_fd)
+    if (h.listen_fd != s->listen_fd) {
         close(h.listen_fd);
+        listener_remove(fresh.listen);
+    }
     return err;
 }
 
 void supervisor_reload(struct task *t, struct supervisor *s)
 {
     struct task_scope scope = task_scope(t);
+    enum phase before = s->phase;
+    supervisor_tell(s, PHASE_RELOADING, "reloading");
     if (try_reload(t, s))
         log_error("serve", "not reloaded, everything goes on as before: %s", task_error(t));
+    supervisor_tell(s, before, "not reloaded: %s", task_error(t));
     task_scope_end(t, scope);
 }

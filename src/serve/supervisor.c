@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "engine/judge/judge.h"
+#include "engine/setup/address.h"
 #include "serve/datadir.h"
 #include "serve/listener.h"
 #include "serve/machine.h"
@@ -60,6 +61,22 @@ static int fail(struct supervisor *s, int err, const char *why)
     return err;
 }
 
+/* A socket that a service manager passes goes before the setting. */
+static int open_listener(struct task *t, struct supervisor *s)
+{
+    int err = listener_given(t, &s->listen_fd);
+    s->listen_given = !err && s->listen_fd >= 0;
+    if (err || s->listen_given)
+        return err;
+    err = listener_open(t, s->config.listen, LISTEN_RETRY_MS, &s->listen_fd);
+    return err ? err : supervisor_admit(t, s, &s->config);
+}
+
+int supervisor_admit(struct task *t, const struct supervisor *s, const struct config *c)
+{
+    return listener_admit(t, c->listen, config_mode(c->listen_mode), s->user.uid, s->user.gid);
+}
+
 /* What needs root comes first; nothing has been started if it fails. */
 static int settle(struct task *t, struct supervisor *s)
 {
@@ -69,7 +86,7 @@ static int settle(struct task *t, struct supervisor *s)
         err = datadir_open(a, s->config.data_dir, s->user.uid, s->user.gid, &s->dir, &s->problem);
     if (err)
         return err;
-    err = listener_open(t, s->config.listen, LISTEN_RETRY_MS, &s->listen_fd);
+    err = open_listener(t, s);
     if (err)
         return fail(s, err, task_error(t));
     s->metrics_fd = make_metrics_page();
@@ -86,8 +103,22 @@ static int settle_again(struct supervisor *s)
 {
     s->dir = (struct datadir){s->before.data_dir, s->before.lock_fd};
     s->listen_fd = s->before.listen_fd;
+    s->listen_given = s->before.listen_given;
+    listener_remove(s->before.retired);
     s->metrics_fd = same_metrics_page(s->before.metrics_fd);
     return system_user_find(&s->arena, s->config.user, &s->user, &s->problem);
+}
+
+/* Only the proxy knows the clients of a socket at a path. */
+static void warn_about_proxy(struct supervisor *s)
+{
+    struct arena *a = &s->arena;
+    struct address_list *trusted = address_list_new(a, s->config.trusted_proxies);
+    struct str client = address_of_client(a, trusted, STR("unix"), STR("192.0.2.1"));
+    if (config_unix_path(listener_url(a, s->listen_fd)) && str_eq(client, STR("unix")))
+        log_warn("serve",
+                 "trusted_proxies does not name \"unix\": addresses that the proxy forwards "
+                 "are ignored, and limits per address do not apply");
 }
 
 static void warn_about_machine(const struct supervisor *s)
@@ -358,6 +389,14 @@ static void tidy_up(struct task *t, struct supervisor *s)
         log_info("serve", "the old nodes have ended");
 }
 
+/* READY=1: once, as soon as every node takes submits. */
+static void tell_ready(struct supervisor *s)
+{
+    if (s->phase != PHASE_READY && fleet_open(&s->fleet))
+        supervisor_tell(s, PHASE_READY, "%d node%s at %s", s->nodes, s->nodes == 1 ? "" : "s",
+                        listener_url(&s->arena, s->listen_fd));
+}
+
 /* Returns when a signal to stop has come, or when no node can be started. */
 static int attend(struct task *t, struct supervisor *s)
 {
@@ -368,6 +407,8 @@ static int attend(struct task *t, struct supervisor *s)
             supervisor_announce(t, s);
             continue; /* it waits, and may have missed a wake-up meanwhile */
         }
+        if (announced)
+            tell_ready(s);
         if (!announced && !told && !s->reloaded && fleet_lacks(&s->fleet)) {
             told = true;
             supervisor_announce_lacking(s, fleet_lacks(&s->fleet));
@@ -399,6 +440,9 @@ static void join(struct task *t, struct supervisor *s, struct group *g)
 
 static void stop_all(struct task *t, struct supervisor *s)
 {
+    supervisor_tell(s, PHASE_STOPPING, "stopping: nodes finish their requests, then the stores");
+    if (!s->listen_given)
+        listener_remove(s->config.listen);
     close(s->listen_fd); /* once the nodes have closed theirs, clients are refused at once */
     s->fleet.stop = true;
     join(t, s, &s->fleet_group);
@@ -413,6 +457,7 @@ static void stop_all(struct task *t, struct supervisor *s)
 static int start_all(struct task *t, struct supervisor *s)
 {
     warn_about_machine(s);
+    warn_about_proxy(s);
     s->config.data_dir = s->dir.path;
     prepare_store(s, &s->redis, &store_redis);
     prepare_store(s, &s->mariadb, &store_mariadb);
@@ -440,12 +485,16 @@ static void live(struct task *t, void *arg)
     if (err && !s->shared.stops)
         log_error("serve", "%s", s->problem ? s->problem : err_name(err));
     s->status = s->shared.stops ? 0 : 1;
-    if (!settled)
-        return;
-    if (s->shared.stops)
+    if (settled && s->shared.stops)
         log_info("serve", "stopping: nodes first, then the stores");
-    stop_all(t, s);
-    log_info("serve", "stopped");
+    if (settled)
+        stop_all(t, s);
+    else if (s->listen_fd >= 0 && !s->listen_given)
+        listener_remove(s->config.listen);
+    s->ended = true;
+    supervision_wake(&s->shared);
+    if (settled)
+        log_info("serve", "stopped");
 }
 
 static void run(struct supervisor *s)
@@ -458,6 +507,11 @@ static void run(struct supervisor *s)
     struct group self;
     group_init(&self, s->shared.loop);
     take_signals(s);
+    if (s->reloaded)
+        supervisor_tell(s, PHASE_RELOADING, "reloading: new nodes start");
+    else
+        supervisor_tell(s, PHASE_STARTING, "starting");
+    supervisor_beat_go(s, &self);
     check(task_go(&self, "supervisor", live, s) == 0);
     loop_run(s->shared.loop);
     loop_free(s->shared.loop);
@@ -500,7 +554,9 @@ int supervisor_main(const struct serve_options *o)
         log_setup(s.config.log_level, s.config.log_format, "serve");
         s.nodes = s.config.nodes ? (int)s.config.nodes : machine_cores();
         s.nodes = s.nodes < CONFIG_NODES_MAX ? s.nodes : CONFIG_NODES_MAX;
+        notify_take(&s.notify, &s.arena);
         run(&s);
+        notify_close(&s.notify);
     }
     arena_release(&s.arena);
     return s.status;

@@ -6,10 +6,14 @@
 #include "serve/datadir.h"
 #include "serve/fleet.h"
 #include "serve/handover.h"
+#include "serve/notify.h"
 #include "serve/simulator.h"
 #include "serve/store.h"
 #include "serve/supervisor.h"
 #include "serve/system_user.h"
+
+/* As the service manager sees it. */
+enum phase { PHASE_STARTING, PHASE_READY, PHASE_RELOADING, PHASE_STOPPING };
 
 struct supervisor {
     const struct serve_options *options;
@@ -18,6 +22,7 @@ struct supervisor {
     struct system_user user;
     struct datadir dir;
     int listen_fd, metrics_fd;
+    bool listen_given; /* by a service manager, which keeps the socket when the server stops */
     int nodes;
     int terminal_fd;       /* -1: not started from one */
     bool reloaded;         /* exec has replaced another program in this process */
@@ -27,6 +32,9 @@ struct supervisor {
 
     struct supervision shared;
     bool reload; /* SIGHUP */
+    struct notify notify;
+    enum phase phase;
+    bool ended; /* everything is stopped */
 
     struct group stores, sims, fleet_group, checks;
     struct store redis, mariadb;
@@ -49,6 +57,14 @@ void supervisor_announce_lacking(struct supervisor *s, const char *lacks);
  * ERR_REFUSED with the sentence in task_error: they must not be used. */
 MUST_CHECK int supervisor_check_stores(struct task *t, const struct config *c,
                                        struct store_report *r);
+
+/* Lets those connect to a socket at a path that the settings allow (listener_admit). */
+MUST_CHECK int supervisor_admit(struct task *t, const struct supervisor *s, const struct config *c);
+
+/* Enters a phase and tells the service manager; the text is shown by "systemctl status". */
+void supervisor_tell(struct supervisor *s, enum phase phase, const char *fmt, ...) PRINTF(3, 4);
+/* Starts the task that keeps the service manager patient, if there is one. It ends by s->ended. */
+void supervisor_beat_go(struct supervisor *s, struct group *g);
 
 /* Checks settings and program, then execs the program on disk. Returns only if that failed: the log
  * says why, and nothing has changed. */

@@ -28,7 +28,7 @@ int config_main(int argc, char **argv)
     const char *file = NULL;
     bool check_only = false, markdown = false;
     const struct opt opts[] = {
-        {"config", "FILE", "settings to read; default: config.json if it exists", .text = &file},
+        OPT_CONFIG(&file),
         {"check", NULL, "only check that they are valid", .flag = &check_only},
         {"markdown", NULL, "print the reference of all settings instead", .flag = &markdown},
     };

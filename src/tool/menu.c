@@ -10,7 +10,7 @@ static int help(const struct menu *m)
     printf("usage: %s COMMAND [options]\n\ncommands:\n", m->name);
     for (size_t i = 0; i < m->count; i++)
         if (m->items[i].summary)
-            printf("  %-10s %s\n", m->items[i].name, m->items[i].summary);
+            printf("  %-10s  %s\n", m->items[i].name, m->items[i].summary);
     printf("\n\"%s COMMAND --help\" tells more about a command.\n", m->name);
     return fflush(stdout) == 0 ? 0 : 1;
 }

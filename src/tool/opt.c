@@ -23,7 +23,7 @@ static int print_help(const struct command *c)
         char left[64];
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        printf("  %-24s %s\n", left, o->help);
+        printf("  %-23s  %s\n", left, o->help); /* two spaces: deploy/manual.py */
     }
     return HELPED;
 }

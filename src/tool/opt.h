@@ -36,7 +36,8 @@ struct opt {
 
 #define OPT_CONFIG(path)                                                                           \
     {                                                                                              \
-        "config", "FILE", "settings to use; default: config.json if it exists", .text = (path)     \
+        "config", "FILE", "settings to use; default: " DEFAULT_CONFIG_FILE " if it exists",        \
+            .text = (path)                                                                         \
     }
 
 struct command {

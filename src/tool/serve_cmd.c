@@ -18,7 +18,8 @@ int serve_main(int argc, char **argv)
     const struct opt opts[] = {
         OPT_CONFIG(&o.config_file),
         {"nodes", "N", "processes that serve; default: one per core", .text = &o.nodes},
-        {"listen", "ADDR:PORT", "where to listen; default: 127.0.0.1:8080", .text = &o.listen},
+        {"listen", "ADDR:PORT", "where to listen, or unix:/PATH; default: 127.0.0.1:8080",
+         .text = &o.listen},
         {"allow-unsafe-stores", NULL,
          "start even if the settings of Redis or MySQL lose what they have confirmed",
          .flag = &o.allow_unsafe_stores},

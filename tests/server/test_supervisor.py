@@ -1,5 +1,4 @@
 """The supervisor: start, death of everything in turn, reload under load, stop."""
-import concurrent.futures
 import fcntl
 import json
 import os
@@ -17,6 +16,7 @@ import time
 
 from harness import (BIN, ROOT, SCALE, Client, Millrace, alive, copy_of_template, equal, folder,
                      http, marked, note, ok, read, redis, run_tests, test, wait_for)
+from load import Load
 
 
 def half_a_request(m):
@@ -322,40 +322,6 @@ def _():
         ok(1.3 < took < 6 * SCALE, f"ends after drain_ms: {took:.1f} s", m.log())
         ok("cut off" in m.log(), "the log says that a request was cut off")
         half.close()
-
-
-class Load:
-    """Requests without pause from several threads, on new and on kept connections."""
-
-    def __init__(self, port, threads=6):
-        self.port, self.end = port, threading.Event()
-        self.count, self.failures = 0, []
-        self.lock = threading.Lock()
-        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
-        self.jobs = [self.pool.submit(self.work, i % 2 == 0) for i in range(threads)]
-
-    def work(self, keep):
-        client = None
-        while not self.end.is_set():
-            try:
-                client = client or Client(self.port)
-                r = client.request("/")
-                with self.lock:
-                    self.count += 1
-                    if r.status != 200:
-                        self.failures.append(repr(r))
-                if not keep or r.headers.get("connection") == "close":
-                    client.close()
-                    client = None
-            except (OSError, ConnectionError) as e:
-                self.failures.append(f"{'kept' if keep else 'new'} connection: {e!r}")
-                client = None
-
-    def stop(self):
-        self.end.set()
-        self.pool.shutdown()
-        note(f"{self.count} requests")
-        return self.count, self.failures
 
 
 def reload(m):

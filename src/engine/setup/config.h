@@ -17,16 +17,17 @@
 
 #define CONFIG_SETTINGS_MAX   64
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
-#define CONFIG_FILE_DEFAULT   "config.json"
+#define CONFIG_FILE_DEFAULT   DEFAULT_CONFIG_FILE /* by meson_options.txt */
 #define CONFIG_NODES_MAX      32
 #define PERMISSION_MAX        1000 /* workers of a user at the same time */
 
 struct config {
-    const char *listen;   /* "127.0.0.1:8080", "[::1]:8080" */
-    const char *data_dir; /* private stores, sockets, credentials: "var" */
-    const char *web_dir;  /* built pages: "web/dist" */
-    const char *user;     /* drop to this user when started as root; "" stays */
-    int64_t nodes;        /* 0: one per core */
+    const char *listen;      /* "127.0.0.1:8080", "[::1]:8080", "unix:/run/millrace/http.sock" */
+    const char *listen_mode; /* rights of a unix socket: "0660" */
+    const char *data_dir;    /* private stores, sockets, credentials: "var" */
+    const char *web_dir;     /* built pages: "web/dist" */
+    const char *user;        /* drop to this user when started as root; "" stays */
+    int64_t nodes;           /* 0: one per core */
     int64_t drain_ms;
     enum log_level log_level;
     enum log_format log_format;
@@ -107,6 +108,9 @@ static inline bool config_persists(const struct config *c)
 
 /* A value of "listen" as a socket address. False when it is none. */
 bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *len);
+/* The path of a value of "listen" that begins with "unix:"; NULL for all others. */
+const char *config_unix_path(const char *listen);
+mode_t config_mode(const char *listen_mode); /* of a valid one */
 /* url without the password in it. */
 const char *config_mask_url(struct arena *a, const char *url);
 #endif

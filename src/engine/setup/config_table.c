@@ -3,6 +3,9 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/un.h>
 
 #include "engine/setup/address.h"
 #include "engine/setup/endpoint.h"
@@ -14,14 +17,38 @@
 #define MB (1024 * KB)
 #define GB (1024 * MB)
 
+#define UNIX           "unix:"
+#define UNIX_BYTES_MAX (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
+
 static const char *listen_problem(struct arena *a, const char *text)
 {
-    (void)a;
     struct sockaddr_storage address;
     socklen_t len;
-    return config_address(str_of(text), &address, &len)
-               ? NULL
-               : "expected is an address and a port, like 127.0.0.1:8080 or [::1]:8080";
+    const char *path = config_unix_path(text);
+    if (config_address(str_of(text), &address, &len))
+        return NULL;
+    if (path && strlen(path) > UNIX_BYTES_MAX)
+        return arena_printf(a, "the path of a socket may have %zu bytes", UNIX_BYTES_MAX);
+    if (path)
+        return "after unix: an absolute path is expected, like unix:/run/millrace/http.sock";
+    return "expected is an address and a port, like 127.0.0.1:8080 or [::1]:8080, or a socket, "
+           "like unix:/run/millrace/http.sock";
+}
+
+static bool parse_mode(const char *text, mode_t *out)
+{
+    size_t n = strlen(text);
+    if (n < 3 || n > 4 || strspn(text, "01234567") != n || (n == 4 && text[0] != '0'))
+        return false;
+    *out = (mode_t)strtoul(text, NULL, 8);
+    return true;
+}
+
+static const char *mode_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    mode_t mode;
+    return parse_mode(text, &mode) ? NULL : "expected are rights in octal, like 0660";
 }
 
 #define AT(member) offsetof(struct config, member)
@@ -43,10 +70,12 @@ static const char *listen_problem(struct arena *a, const char *text)
 
 const struct setting settings[] = {
     TEXT("listen", listen, "127.0.0.1:8080", 1, listen_problem,
-         "address and port of the pages and the API"),
-    TEXT("data_dir", data_dir, "var", 1, NULL,
+         "address and port of the pages and the API, or unix:/path of a socket for a proxy"),
+    TEXT("listen_mode", listen_mode, "0660", 1, mode_problem,
+         "rights of a socket that listen names as unix:/path, in octal"),
+    TEXT("data_dir", data_dir, DEFAULT_DATA_DIR, 1, NULL,
          "folder of the private stores, their sockets and passwords"),
-    TEXT("web_dir", web_dir, "web/dist", 1, NULL,
+    TEXT("web_dir", web_dir, DEFAULT_WEB_DIR, 1, NULL,
          "folder of the built pages"),
     TEXT("user", user, "", 0, NULL,
          "system user to run as when started by root; empty: stay root"),
@@ -57,7 +86,8 @@ const struct setting settings[] = {
     OTHER("behind_tls", SETTING_SWITCH, behind_tls, "false",
           "a proxy in front terminates TLS: cookies are Secure, HSTS is sent"),
     TEXT("trusted_proxies", trusted_proxies, "", 0, address_list_problem,
-         "addresses and networks whose X-Forwarded-For is trusted: 127.0.0.1, 10.0.0.0/8"),
+         "addresses and networks whose X-Forwarded-For is trusted: 127.0.0.1, 10.0.0.0/8; "
+         "unix for a proxy on a unix socket"),
     NUMBER("new_user.permission", new_user_permission, "1", 0, PERMISSION_MAX,
            "papers of a newly registered user that are judged at the same time"),
     NUMBER("new_user.balance_cents", new_user_balance_cents, "0", 0, 1000000000,
@@ -194,6 +224,29 @@ bool setting_group_exists(struct str group)
 
 /* --- addresses --- */
 
+const char *config_unix_path(const char *listen)
+{
+    return str_starts(str_of(listen), STR(UNIX)) ? listen + sizeof UNIX - 1 : NULL;
+}
+
+mode_t config_mode(const char *listen_mode)
+{
+    mode_t mode;
+    check(parse_mode(listen_mode, &mode));
+    return mode;
+}
+
+static bool parse_unix(struct str path, struct sockaddr_un *out, socklen_t *len)
+{
+    if (!str_starts(path, STR("/")) || path.n < 2 || path.n > UNIX_BYTES_MAX ||
+        memchr(path.p, '\0', path.n))
+        return false;
+    out->sun_family = AF_UNIX;
+    memcpy(out->sun_path, path.p, path.n);
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path.n + 1);
+    return true;
+}
+
 static bool parse_port(struct str s, in_port_t *out)
 {
     int64_t port;
@@ -217,6 +270,8 @@ bool config_address(struct str listen, struct sockaddr_storage *out, socklen_t *
 {
     struct str port = listen, host;
     *out = (struct sockaddr_storage){0};
+    if (str_starts(listen, STR(UNIX)))
+        return parse_unix(str_skip(listen, sizeof UNIX - 1), (struct sockaddr_un *)out, len);
     if (!str_starts(listen, STR("["))) {
         struct sockaddr_in *v4 = (struct sockaddr_in *)out;
         host = str_cut(&port, ':');

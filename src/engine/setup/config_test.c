@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -192,7 +193,25 @@ static void test_file_mistakes(void)
                                 "a whole number from 0 to 32");
     refuses("{\"listen\": 8080}", "config.json: \"listen\" is a number; expected is a string");
     refuses("{\"listen\": \"8080\"}", "config.json: \"listen\" is \"8080\"; expected is an address "
-                                      "and a port, like 127.0.0.1:8080 or [::1]:8080");
+                                      "and a port, like 127.0.0.1:8080 or [::1]:8080, or "
+                                      "a socket, like unix:/run/millrace/http.sock");
+    refuses("{\"listen\": \"unix:http.sock\"}",
+            "config.json: \"listen\" is \"unix:http.sock\"; after unix: an absolute path is "
+            "expected, like unix:/run/millrace/http.sock");
+    refuses("{\"listen\": \"unix:/\"}",
+            "config.json: \"listen\" is \"unix:/\"; after unix: an absolute path is expected, like "
+            "unix:/run/millrace/http.sock");
+    char path[109] = "/";
+    memset(path + 1, 'a', sizeof path - 2);
+    refuses(arena_printf(&arena, "{\"listen\": \"unix:%s\"}", path),
+            arena_printf(&arena,
+                         "config.json: \"listen\" is \"unix:%.75s…\"; the path of a socket may "
+                         "have 107 bytes",
+                         path));
+    refuses("{\"listen_mode\": \"0668\"}", "config.json: \"listen_mode\" is \"0668\"; expected are "
+                                           "rights in octal, like 0660");
+    refuses("{\"listen_mode\": \"4660\"}", "config.json: \"listen_mode\" is \"4660\"; expected are "
+                                           "rights in octal, like 0660");
     refuses("{\"data_dir\": \"\"}", "config.json: \"data_dir\" must not be empty");
     refuses("{\"data_dir\": \"a\\u0000b\"}",
             "config.json: \"data_dir\" has bytes that are not text");
@@ -287,7 +306,7 @@ static void test_environment(void)
     refuses_variable(
         "MILLRACE_LISTEN=a\x1b[2J:1",
         "MILLRACE_LISTEN is \"a\\u001b[2J:1\"; expected is an address and a port, like "
-        "127.0.0.1:8080 or [::1]:8080");
+        "127.0.0.1:8080 or [::1]:8080, or a socket, like unix:/run/millrace/http.sock");
     refuses_variable("MILLRACE_USER=\xff", "MILLRACE_USER has bytes that are not text");
     refuses_variable("MILLRACE_LISTN=127.0.0.1:1",
                      "MILLRACE_LISTN is no variable of millrace; did you mean MILLRACE_LISTEN?");
@@ -307,6 +326,7 @@ static void test_every_key(void)
                             : strcmp(s->key, "redis.url") == 0         ? "redis://u:p@host:1"
                             : strcmp(s->key, "trusted_proxies") == 0   ? "10.0.0.0/8, ::1"
                             : strcmp(s->key, "ai.proxy") == 0          ? "http://u:p@host:1"
+                            : strcmp(s->key, "listen_mode") == 0       ? "0600"
                             : s->kind == SETTING_JSON                  ? "{\"a\":[1,null]}"
                             : s->kind == SETTING_SECRET_JSON           ? "{\"a\":\"b\"}"
                             : strstr(s->key, "key_header")             ? "api-key"
@@ -420,11 +440,18 @@ static void test_addresses(void)
     is_int(len, sizeof(struct sockaddr_in), "its length");
     ok(config_address(STR("[::]:1"), &s, &len) && s.ss_family == AF_INET6, "IPv6");
     ok(config_address(STR("localhost:0"), &s, &len), "localhost, any port");
+    ok(config_address(STR("unix:/run/m.sock"), &s, &len) && s.ss_family == AF_UNIX, "a path");
+    is_str(str_of(((struct sockaddr_un *)&s)->sun_path), STR("/run/m.sock"), "as it is");
+    is_str(str_of(config_unix_path("unix:/run/m.sock")), STR("/run/m.sock"), "also by itself");
+    ok(!config_unix_path("127.0.0.1:80"), "an address has none");
+    is_int(config_mode("0660"), 0660, "rights");
+    is_int(config_mode("600"), 0600, "with three digits");
     const char *const wrong[] = {
-        "",           ":",          ":80",           "127.0.0.1",  "127.0.0.1:",
-        "1.2.3:80",   "host:80",    "[::1]",         "[::1]80",    "::1:80",
-        "[::1:80",    "[]:80",      "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:80 ",
-        "1.2.3.4:8a", "[1.2.3.4]:1"};
+        "",           ":",           ":80",           "127.0.0.1",  "127.0.0.1:",
+        "1.2.3:80",   "host:80",     "[::1]",         "[::1]80",    "::1:80",
+        "[::1:80",    "[]:80",       "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:80 ",
+        "1.2.3.4:8a", "[1.2.3.4]:1", "unix:",         "unix:/",     "unix:a",
+        "unix:@a"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ok(!config_address(str_of(wrong[i]), &s, &len), "\"%s\" is no address", wrong[i]);
 }

@@ -26,6 +26,7 @@
 #define READY_WAIT_MS   5000 /* then it reports what it lacks */
 #define READY_LOOK_MS   10
 #define UNREADY_LOOK_MS 500
+#define ALIVE_MS        2000
 #define ACCEPT_END_MS   100 /* the acceptor needs a turn of the loop to release its socket */
 
 struct process {
@@ -194,7 +195,14 @@ static void become_ready(struct task *t, void *arg)
         if (backoff_wait(t, &(struct backoff){.ms = told ? UNREADY_LOOK_MS : READY_LOOK_MS}))
             break;
     open_doors(p);
-    close(NODE_FD_READY);
+}
+
+/* A loop that does not turn does not report, and the supervisor replaces this process. */
+static void report_alive(struct task *t, void *arg)
+{
+    (void)arg;
+    while (task_sleep(t, ALIVE_MS) == 0)
+        report(NODE_ALIVE);
 }
 
 static void drain(struct task *t, struct process *p)
@@ -221,6 +229,7 @@ static void live(struct task *t, void *arg)
     node_roles_first(p->engine, p->pages.vitals, p->pages.warm);
     node_engine_go(p->engine);
     check(task_go(&p->background, "ready", become_ready, p) == 0);
+    check(task_go(&p->background, "alive", report_alive, NULL) == 0);
     int err = 0;
     while (!p->node.draining && !err)
         err = waitq_wait(t, &p->changed);

@@ -18,10 +18,13 @@ int node_process(int index, int place, bool simulated);
 /* Open in every node. */
 enum {
     NODE_FD_LISTEN = 3,
-    NODE_FD_READY = 4,   /* a pipe; the node writes a line when it serves: "ready" or a problem */
+    NODE_FD_READY = 4,   /* a pipe; the node writes a line when it serves: "ready" or a problem;
+                            and NODE_ALIVE every two seconds */
     NODE_FD_METRICS = 5, /* shared memory, see base/metrics.h */
     NODE_FD_CONFIG = 6,  /* the settings as config_write gives them */
 };
+
+#define NODE_ALIVE "alive"
 
 /* A node that has not ended this long after drain_ms is killed. */
 #define NODE_DRAIN_SLACK_MS 3000

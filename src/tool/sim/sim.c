@@ -100,7 +100,7 @@ static int check_options(struct setup *u)
     const char *address = u->options.listen;
     struct sockaddr_storage at;
     socklen_t n;
-    if (!config_address(str_of(address), &at, &n))
+    if (!config_address(str_of(address), &at, &n) || config_unix_path(address))
         return complain(address, "expected is an address and a port, like 127.0.0.1:9100");
     if (!u->options.tls_cert != !u->options.tls_key)
         return complain(u->options.tls_cert ? "--tls-cert" : "--tls-key",
