@@ -23,6 +23,19 @@ static const char *listen_problem(struct arena *a, const char *text)
                : "expected is an address and a port, like 127.0.0.1:8080 or [::1]:8080";
 }
 
+/* Not port 0, which would be another one for each node. */
+static const char *metrics_listen_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    struct sockaddr_storage s;
+    socklen_t len;
+    bool right = config_address(str_of(text), &s, &len) &&
+                 (s.ss_family == AF_INET    ? ((struct sockaddr_in *)&s)->sin_port != 0
+                  : s.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&s)->sin6_port != 0
+                                            : false);
+    return right ? NULL : "expected is an address and a port, like 127.0.0.1:9464 or [::1]:9464";
+}
+
 #define AT(member) offsetof(struct config, member)
 /* clang-format off */
 #define TEXT(key, member, fallback, least, problem, meaning) \
@@ -43,6 +56,8 @@ static const char *listen_problem(struct arena *a, const char *text)
 const struct setting settings[] = {
     TEXT("listen", listen, "127.0.0.1:8080", 1, listen_problem,
          "address and port of the pages and the API"),
+    TEXT("metrics_listen", metrics_listen, "", 0, metrics_listen_problem,
+         "address and port of /metrics alone; empty: it is with the pages and the API"),
     TEXT("data_dir", data_dir, "var", 1, NULL,
          "folder of the private stores, their sockets and passwords"),
     TEXT("web_dir", web_dir, "web/dist", 1, NULL,
