@@ -293,12 +293,44 @@ def leftovers():
                 yield f"{name(path)}:{number}: left over: {line.strip()[:60]}"
 
 
+LITERAL = r'"(?:[^"\\]|\\.)*"'
+LOGGED = re.compile(r"\blog_(?:warn|error)\(\s*[^,]+,\s*((?:%s|PRI\w+|\s)+)" % LITERAL)
+COMPLAINT = re.compile(r"\.complaint\s*=\s*((?:%s|\s)+)" % LITERAL)
+CONVERSION = re.compile(r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t)?[a-zA-Z]")
+
+
+def log_lines(text):
+    """Lines that it may log as warn or error, as docs/messages.md writes them; not those that have
+    no words of their own."""
+    for found in LOGGED.findall(text) + COMPLAINT.findall(text):
+        line = "".join(part[1:-1] for part in re.findall(LITERAL, found)).replace('\\"', '"')
+        line = CONVERSION.sub("…", line).strip()
+        if re.search(r"\w|: …", line):
+            yield line
+
+
+def log_lines_are_explained():
+    page = ROOT / "docs" / "messages.md"
+    told = [row[1] for row in (re.match(r"\| (?:warn|error) \| `(.+?)` \| .+ \|$", line)
+                               for line in lines(page)) if row]
+    logged = {}
+    for path in PRODUCT:
+        if path.suffix == ".c" and path.name != "heart_world.c":
+            for line in log_lines("\n".join(lines(path))):
+                logged.setdefault(line, path)
+    for line in logged.keys() - set(told):
+        yield f"{name(logged[line])}: docs/messages.md does not say what to do about: {line}"
+    for line in set(told) - logged.keys():
+        yield f"docs/messages.md: nothing logs: {line}"
+
+
 RULES = [
     include_direction, order_of_engine_rooms, private_headers_stay_in_their_folder,
     folders_are_not_crowded, scripts_stand_beside_their_callers, words_of_engineers,
     only_loop_switches_stacks, key_literals, banned_calls, loops_are_roles,
     audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed,
-    registered_tests, sizes, lines_fit_in_100_columns, clang_format, links, leftovers]
+    registered_tests, sizes, lines_fit_in_100_columns, clang_format, links, leftovers,
+    log_lines_are_explained]
 
 
 def main():

@@ -80,7 +80,8 @@ const HEAD = `/* Made by web/replies.mjs out of /openapi.json: not to be edited.
 /* The text of the file. */
 export function typesOf(document) {
     const routes = [];
-    for (const [path, methods] of Object.entries(document.paths))
+    const called = ([path]) => path.startsWith("/api/"); // the pages do not ask the others
+    for (const [path, methods] of Object.entries(document.paths).filter(called))
         for (const [method, { responses }] of Object.entries(methods)) {
             const [, good] = Object.entries(responses).find(([status]) => status.startsWith("2"));
             const json = good.content?.["application/json"]?.schema;

@@ -15,7 +15,8 @@
 #define SLOT_USED 0x4d520001u
 
 /* Beside the kinds of the header: the parts of a histogram, which stand one after the other. */
-enum { PART_BUCKET = METRIC_GAUGE + 1, PART_SUM };
+enum { PART_BUCKET = METRIC_GAUGE + 1, PART_SUM, KINDS = METRIC_GAUGE_US + 1 };
+_Static_assert((int)PART_SUM < (int)METRIC_COUNTER_US, "kinds differ");
 
 struct slot {
     uint32_t used; /* stored last, with release */
@@ -230,7 +231,7 @@ static bool take_sample(const struct slot *from, struct sample *to)
     to->slot.labels[sizeof(to->slot.labels) - 1] = '\0';
     to->slot.help[sizeof(to->slot.help) - 1] = '\0';
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(&from->used, __ATOMIC_RELAXED) == SLOT_USED && to->slot.kind <= PART_SUM;
+    return __atomic_load_n(&from->used, __ATOMIC_RELAXED) == SLOT_USED && to->slot.kind < KINDS;
 }
 
 static struct sample *take_samples(const struct metrics *m, size_t *count)
@@ -267,10 +268,8 @@ static int by_name(const void *x, const void *y)
 static void render_head(struct buf *out, const struct slot *s)
 {
     static const char *const types[] = {
-        [METRIC_COUNTER] = "counter",
-        [METRIC_GAUGE] = "gauge",
-        [PART_BUCKET] = "histogram",
-        [PART_SUM] = "histogram",
+        [METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge",        [PART_BUCKET] = "histogram",
+        [PART_SUM] = "histogram",     [METRIC_COUNTER_US] = "counter", [METRIC_GAUGE_US] = "gauge",
     };
     buf_printf(out, "# HELP %s ", s->name);
     for (const char *c = s->help; *c; c++) {
@@ -288,6 +287,11 @@ static void render_name(struct buf *out, const struct sample *s, const char *suf
                s->node);
 }
 
+static void render_seconds(struct buf *out, int64_t us)
+{
+    buf_printf(out, "%lld.%06lld\n", (long long)(us / 1000000), (long long)(us % 1000000));
+}
+
 /* *total: of the buckets so far. */
 static void render_sample(struct buf *out, const struct sample *s, int64_t *total)
 {
@@ -300,9 +304,14 @@ static void render_sample(struct buf *out, const struct sample *s, int64_t *tota
         break;
     case PART_SUM:
         render_name(out, s, "_sum");
-        buf_printf(out, "%lld.%06lld\n", (long long)(v / 1000000), (long long)(v % 1000000));
+        render_seconds(out, v);
         render_name(out, s, "_count");
         buf_printf(out, "%lld\n", (long long)*total);
+        break;
+    case METRIC_COUNTER_US:
+    case METRIC_GAUGE_US:
+        render_name(out, s, "");
+        render_seconds(out, v);
         break;
     default:
         render_name(out, s, "");

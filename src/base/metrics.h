@@ -15,7 +15,9 @@
 
 struct metrics;
 
-enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+/* 2 and 3 are parts of histograms, inside. Values of the _US kinds are microseconds, and are shown
+ * in seconds, the base unit of Prometheus. */
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_COUNTER_US = 4, METRIC_GAUGE_US };
 
 /* fd: a file of shared memory, made metrics_bytes(nodes) long if it is shorter; -1 for a private
  * page (tests, single processes). The caller keeps fd and may close it afterwards.

@@ -46,6 +46,13 @@ static void one_page(void)
                "requests_total{code=\"200\",node=\"0\"} 3\n"
                "requests_total{code=\"500\",node=\"0\"} 1\n"),
            "the page of Prometheus");
+    int64_t *busy = metric(m, METRIC_COUNTER_US, "busy_seconds_total", "", "Time used.");
+    int64_t *late = metric(m, METRIC_GAUGE_US, "late_seconds", "", "Too late by.");
+    metric_add(busy, 61000000);
+    metric_set(late, 250);
+    ok(shows(m, "# TYPE busy_seconds_total counter\nbusy_seconds_total{node=\"0\"} 61.000000\n"),
+       "a counter of time, in seconds");
+    ok(shows(m, "# TYPE late_seconds gauge\nlate_seconds{node=\"0\"} 0.000250\n"), "a gauge");
     buf_release(&out);
     metrics_close(m);
     metrics_close(NULL);

@@ -72,7 +72,7 @@ def _():
         equal(m.get("/nothing.html").status, 404, "unknown page")
         wait_for(lambda: m.log().count("node: serves") == 2)
         metrics = m.get("/metrics").body.decode()
-        for name in ("resident_bytes", "cpu_milliseconds_total", "open_files", "tasks"):
+        for name in ("resident_bytes", "cpu_seconds_total", "open_files", "tasks"):
             for node in "01":
                 ok(f'millrace_node_{name}{{node="{node}"}} ' in metrics,
                    f"metric {name} of node {node}")

@@ -358,13 +358,14 @@ struct api *api_new(struct node *n, const struct api_application *applications, 
     a->node = n;
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++)
-            a->count++;
+            a->count += r->handler != NULL;
     a->routes = check_memory(calloc(a->count + 1, sizeof(*a->routes)));
     struct served *s = a->routes;
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++) {
             api_check_route(r);
-            *s++ = (struct served){a, r, http_route_of(r), r->secret || has_secret(r->reply)};
+            if (r->handler)
+                *s++ = (struct served){a, r, http_route_of(r), r->secret || has_secret(r->reply)};
         }
     buf_init(&a->openapi);
     api_openapi(&a->openapi, applications, count);

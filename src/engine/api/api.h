@@ -77,8 +77,8 @@ typedef int api_handler(struct task *t, struct api_call *c, struct json_writer *
 struct api_route {
     const char *method, *path; /* "/api/sessions/:sid" */
     enum api_access access;
-    api_handler *handler;
-    const char *summary;           /* "Log in" */
+    api_handler *handler; /* NULL: served elsewhere, and not below /api/; told in /openapi.json */
+    const char *summary;  /* "Log in" */
     const struct api_field *query; /* these three end with a name of NULL; NULL: none */
     const struct api_field *body;
     const struct api_field *reply; /* besides success and degraded */
@@ -87,6 +87,7 @@ struct api_route {
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
     const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
     bool secret;       /* the reply carries a token or a key that is in no field of the table */
+    bool fails_whole;  /* a 503 has the reply's fields, too, besides success and error */
     int option;        /* of a handler that serves several routes */
 };
 

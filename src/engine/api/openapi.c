@@ -42,27 +42,41 @@ static void put_words(struct json_writer *w, const char *name, const char *words
     jw_end_array(w);
 }
 
-/* whole_reply: with the members that every reply has. */
+/* What an object is besides its fields: with the members that every reply has, or every refusal. */
+enum whole { PART, WHOLE_REPLY, WHOLE_FAILURE };
+
+static void put_whole(struct json_writer *w, enum whole whole)
+{
+    if (whole == PART)
+        return;
+    jw_key(w, STR("success"));
+    jw_raw(w, whole == WHOLE_REPLY ? STR("{\"const\":true}") : STR("{\"const\":false}"));
+    if (whole == WHOLE_FAILURE) {
+        jw_key(w, STR("error"));
+        jw_raw(w, STR("{\"$ref\":\"#/components/schemas/Error/properties/error\"}"));
+        return;
+    }
+    jw_key(w, STR("degraded"));
+    jw_raw(w, STR("{\"type\":\"boolean\",\"description\":"
+                  "\"true: read from the database, because the cache does not answer\"}"));
+}
+
 static void put_object(struct json_writer *w, const struct api_field *fields, enum place place,
-                       bool whole_reply)
+                       enum whole whole)
 {
     put_text(w, "type", "object");
     jw_put_object(w, "properties");
-    if (whole_reply) {
-        jw_key(w, STR("success"));
-        jw_raw(w, STR("{\"const\":true}"));
-        jw_key(w, STR("degraded"));
-        jw_raw(w, STR("{\"type\":\"boolean\",\"description\":"
-                      "\"true: read from the database, because the cache does not answer\"}"));
-    }
+    put_whole(w, whole);
     for (const struct api_field *f = fields; f && f->name; f++) {
         jw_key(w, str_of(f->name));
         put_schema(w, f, place);
     }
     jw_end_object(w);
     jw_put_array(w, "required");
-    if (whole_reply)
+    if (whole != PART)
         jw_str(w, STR("success"));
+    if (whole == WHOLE_FAILURE)
+        jw_str(w, STR("error"));
     for (const struct api_field *f = fields; f && f->name; f++)
         if (!f->optional)
             jw_str(w, str_of(f->name));
@@ -93,7 +107,7 @@ static void put_array(struct json_writer *w, const struct api_field *f, enum pla
     put_limits(w, "minItems", f->least, "maxItems", f->most);
     jw_put_object(w, "items");
     if (f->type == API_OBJECTS)
-        put_object(w, f->fields, place, false);
+        put_object(w, f->fields, place, PART);
     else if (f->type == API_INTS)
         put_text(w, "type", "integer");
     else
@@ -140,7 +154,7 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
         jw_end_object(w);
         break;
     case API_OBJECT:
-        put_object(w, f->fields, place, false);
+        put_object(w, f->fields, place, PART);
         break;
     }
 }
@@ -191,7 +205,8 @@ static void put_operation_id(struct json_writer *w, const struct api_route *r)
     struct buf id;
     buf_init(&id);
     add_method(&id, r);
-    struct str rest = str_of(r->path + sizeof("/api/") - 1);
+    bool api = str_starts(str_of(r->path), STR("/api/"));
+    struct str rest = str_of(r->path + (api ? sizeof("/api/") - 1 : 1));
     while (rest.p) {
         struct str s = str_cut(&rest, '/');
         bool param = s.n > 0 && s.p[0] == ':';
@@ -265,7 +280,17 @@ static void put_request_body(struct json_writer *w, const struct api_route *r)
     jw_put_object(w, "requestBody");
     jw_put_bool(w, "required", required);
     begin_content(w, "application/json");
-    put_object(w, r->body, IN_BODY, false);
+    put_object(w, r->body, IN_BODY, PART);
+    end_content(w);
+    jw_end_object(w);
+}
+
+static void put_failure(struct json_writer *w, const struct api_route *r)
+{
+    jw_object(w);
+    put_text(w, "description", "error tells why; the rest is as told.");
+    begin_content(w, "application/json");
+    put_object(w, r->reply, IN_REPLY, WHOLE_FAILURE);
     end_content(w);
     jw_end_object(w);
 }
@@ -284,12 +309,15 @@ static void put_responses(struct json_writer *w, const struct api_route *r)
     if (r->media)
         put_text(w, "type", "string");
     else
-        put_object(w, r->reply, IN_REPLY, true);
+        put_object(w, r->reply, IN_REPLY, WHOLE_REPLY);
     end_content(w);
     jw_end_object(w);
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
         jw_key(w, str_of(failures[i]));
-        jw_raw(w, STR("{\"$ref\":\"#/components/responses/Error\"}"));
+        if (r->fails_whole && strcmp(failures[i], "503") == 0)
+            put_failure(w, r);
+        else
+            jw_raw(w, STR("{\"$ref\":\"#/components/responses/Error\"}"));
     }
     jw_end_object(w);
 }

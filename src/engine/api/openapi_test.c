@@ -60,6 +60,7 @@ static const struct api_route thing_routes[] = {
 static const struct api_route other_routes[] = {
     {"PUT", "/api/things/:id", API_SUPER, NULL, "Replace a thing", .body = all_fields},
     {"POST", "/api/users/:uid/things/:id", API_ADMIN, NULL, "Give a thing", .status = 200},
+    {"GET", "/readyz", API_PUBLIC, NULL, "Readiness", .reply = reply_fields, .fails_whole = true},
     {.method = NULL},
 };
 static const struct api_application applications[] = {
@@ -162,6 +163,12 @@ static void limits_and_names(const struct json *j)
     is_int(json_get(make, "security")->count, 0, "anybody may call it");
     is_int(at(j, "paths /api/things/{id} get security")->count, 2, "users, in two ways");
     ok(json_get(json_get(make, "responses"), "409") != NULL, "refusals");
+    is_str(json_str(at(j, "paths /readyz get operationId")), STR("get_readyz"), "outside of /api");
+    const struct json *failed =
+        at(j, "paths /readyz get responses 503 content application/json schema");
+    names_fields(failed, reply_fields);
+    ok(lists(json_get(failed, "required"), "error") && at(failed, "properties error $ref"),
+       "a failure that has the reply's fields, too");
 
     const struct json *fields = at(make, "requestBody content application/json schema properties");
     const struct json *name = json_get(fields, "name"), *x = at(fields, "inner properties x");
@@ -188,7 +195,7 @@ int main(void)
     for (size_t i = 0; i < 2; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++)
             names_route(&a, json_get(j, "paths"), r);
-    is_int(json_get(j, "paths")->count, 4, "each path is there once");
+    is_int(json_get(j, "paths")->count, 5, "each path is there once");
     is_int(at(j, "paths /api/things/{id}")->count, 3, "with all of its methods");
     limits_and_names(j);
     dump(buf_str(&b));

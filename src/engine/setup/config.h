@@ -22,12 +22,13 @@
 #define PERMISSION_MAX        1000 /* workers of a user at the same time */
 
 struct config {
-    const char *listen;      /* "127.0.0.1:8080", "[::1]:8080", "unix:/run/millrace/http.sock" */
-    const char *listen_mode; /* rights of a unix socket: "0660" */
-    const char *data_dir;    /* private stores, sockets, credentials: "var" */
-    const char *web_dir;     /* built pages: "web/dist" */
-    const char *user;        /* drop to this user when started as root; "" stays */
-    int64_t nodes;           /* 0: one per core */
+    const char *listen;         /* "127.0.0.1:8080", "[::1]:8080", "unix:/run/millrace/http.sock" */
+    const char *listen_mode;    /* rights of a unix socket: "0660" */
+    const char *metrics_listen; /* an address, of /metrics; "": there is no other */
+    const char *data_dir;       /* private stores, sockets, credentials: "var" */
+    const char *web_dir;        /* built pages: "web/dist" */
+    const char *user;           /* drop to this user when started as root; "" stays */
+    int64_t nodes;              /* 0: one per core */
     int64_t drain_ms;
     enum log_level log_level;
     enum log_format log_format;

@@ -51,6 +51,19 @@ static const char *mode_problem(struct arena *a, const char *text)
     return parse_mode(text, &mode) ? NULL : "expected are rights in octal, like 0660";
 }
 
+/* Not port 0, which would be another one for each node. */
+static const char *metrics_listen_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    struct sockaddr_storage s;
+    socklen_t len;
+    bool right = config_address(str_of(text), &s, &len) &&
+                 (s.ss_family == AF_INET    ? ((struct sockaddr_in *)&s)->sin_port != 0
+                  : s.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&s)->sin6_port != 0
+                                            : false);
+    return right ? NULL : "expected is an address and a port, like 127.0.0.1:9464 or [::1]:9464";
+}
+
 #define AT(member) offsetof(struct config, member)
 /* clang-format off */
 #define TEXT(key, member, fallback, least, problem, meaning) \
@@ -73,6 +86,8 @@ const struct setting settings[] = {
          "address and port of the pages and the API, or unix:/path of a socket for a proxy"),
     TEXT("listen_mode", listen_mode, "0660", 1, mode_problem,
          "rights of a socket that listen names as unix:/path, in octal"),
+    TEXT("metrics_listen", metrics_listen, "", 0, metrics_listen_problem,
+         "address and port of /metrics alone; empty: it is with the pages and the API"),
     TEXT("data_dir", data_dir, DEFAULT_DATA_DIR, 1, NULL,
          "folder of the private stores, their sockets and passwords"),
     TEXT("web_dir", web_dir, DEFAULT_WEB_DIR, 1, NULL,

@@ -256,6 +256,17 @@ static void test_unknown_keys(void)
 {
     refuses("{\"mysql\": {\"conections\": 5}}",
             "config.json: unknown key \"mysql.conections\"; did you mean \"mysql.connections\"?");
+    refuses("{\"metrics_listen\": \"9464\"}",
+            "config.json: \"metrics_listen\" is \"9464\"; expected is an address and a port, like "
+            "127.0.0.1:9464 or [::1]:9464");
+    refuses(
+        "{\"metrics_listen\": \"127.0.0.1:0\"}",
+        "config.json: \"metrics_listen\" is \"127.0.0.1:0\"; expected is an address and a port, "
+        "like 127.0.0.1:9464 or [::1]:9464");
+    refuses(
+        "{\"metrics_listen\": \"[::1]:0\"}",
+        "config.json: \"metrics_listen\" is \"[::1]:0\"; expected is an address and a port, like "
+        "127.0.0.1:9464 or [::1]:9464");
     refuses("{\"lisen\": \"x\"}", "config.json: unknown key \"lisen\"; did you mean \"listen\"?");
     refuses("{\"mysq\": {}}", "config.json: unknown key \"mysq\"; did you mean \"mysql\"?");
     refuses("{\"colour\": 1}",

@@ -15,7 +15,8 @@ struct key_metrics {
     int64_t *use[LIMITS]; /* NULL: it never had such a limit */
 };
 
-#define ROWS 30
+#define ROWS    30
+#define LATENCY "store_latency_seconds" /* its values are microseconds */
 
 struct overview_metrics {
     struct metrics *page;
@@ -64,8 +65,8 @@ static void rows_of(const struct overview_data *d, struct row out[ROWS])
         {"sessions", "kind=\"admin\"", "Sessions that have not ended.", d->admin_sessions},
         {"store_up", "store=\"redis\"", "1: it answers.", d->redis.up},
         {"store_up", "store=\"mysql\"", "1: it answers.", d->mysql.up},
-        {"store_latency_microseconds", "store=\"redis\"", "Of one question.", d->redis.latency_us},
-        {"store_latency_microseconds", "store=\"mysql\"", "Of one question.", d->mysql.latency_us},
+        {LATENCY, "store=\"redis\"", "Of one question.", d->redis.latency_us},
+        {LATENCY, "store=\"mysql\"", "Of one question.", d->mysql.latency_us},
         {"store_memory_bytes", "store=\"redis\"", "Memory of its data.", d->redis.memory_bytes},
         {"store_memory_bytes", "store=\"mysql\"", "Memory of its data.", d->mysql.memory_bytes},
         {"redis_memory_bytes_max", "", "Its limit; 0: none.", d->redis.memory_bytes_max},
@@ -87,8 +88,10 @@ struct overview_metrics *overview_metrics_new(struct metrics *m)
     x->page = m;
     for (size_t i = 0; i < ROWS; i++) {
         char name[64];
+        bool us = strcmp(rows[i].name, LATENCY) == 0;
+        enum metric_kind kind = us ? METRIC_GAUGE_US : METRIC_GAUGE;
         snprintf(name, sizeof name, "millrace_%s", rows[i].name);
-        x->rows[i] = metric(m, METRIC_GAUGE, name, rows[i].labels, rows[i].help);
+        x->rows[i] = metric(m, kind, name, rows[i].labels, rows[i].help);
     }
     return x;
 }

@@ -39,11 +39,13 @@
 #include "engine/watch/overview.h"
 #include "engine/watch/standing.h"
 #include "loop/backoff.h"
+#include "serve/node/routes.h"
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {
     {"account", account_routes},   {"catalog", catalog_routes}, {"distill", distill_routes},
     {"download", download_routes}, {"screen", screen_routes},   ADMIN_APPLICATIONS,
+    {"server", node_routes_told},
 };
 
 static const struct application *const run_applications[] = {&screen_application,

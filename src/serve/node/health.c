@@ -77,11 +77,11 @@ struct vitals *vitals_new(struct node *n)
     v->node = n;
     v->resident = metric(m, METRIC_GAUGE, "millrace_node_resident_bytes", "",
                          "Memory of the process that is in RAM.");
-    v->cpu = metric(m, METRIC_COUNTER, "millrace_node_cpu_milliseconds_total", "",
-                    "Processor time used.");
+    v->cpu =
+        metric(m, METRIC_COUNTER_US, "millrace_node_cpu_seconds_total", "", "Processor time used.");
     v->files = metric(m, METRIC_GAUGE, "millrace_node_open_files", "", "Open file descriptors.");
     v->tasks = metric(m, METRIC_GAUGE, "millrace_node_tasks", "", "Tasks that have not ended.");
-    v->late = metric(m, METRIC_GAUGE, "millrace_node_loop_late_microseconds", "",
+    v->late = metric(m, METRIC_GAUGE_US, "millrace_node_loop_late_seconds", "",
                      "How much too late the last timer of this kind fired.");
     v->draining =
         metric(m, METRIC_GAUGE, "millrace_node_draining", "", "1: the node takes no new work.");
@@ -121,20 +121,20 @@ static int64_t open_files(void)
     return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
 }
 
-static int64_t cpu_ms(void)
+static int64_t cpu_us(void)
 {
     struct rusage r;
     if (getrusage(RUSAGE_SELF, &r) < 0)
         return 0;
-    return (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 +
-           (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+    return (int64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000 + r.ru_utime.tv_usec +
+           r.ru_stime.tv_usec;
 }
 
 void vitals_update(struct vitals *v)
 {
     v->node->resident_bytes = resident_bytes();
     metric_set(v->resident, v->node->resident_bytes);
-    metric_set(v->cpu, cpu_ms());
+    metric_set(v->cpu, cpu_us());
     metric_set(v->files, open_files());
     metric_set(v->tasks, (int64_t)loop_task_count(v->node->loop));
     metric_set(v->draining, v->node->draining);

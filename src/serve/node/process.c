@@ -17,6 +17,7 @@
 #include "loop/backoff.h"
 #include "loop/sync.h"
 #include "serve/node/engine.h"
+#include "serve/node/metrics_site.h"
 #include "serve/node/routes.h"
 #include "wire/http_client.h"
 #include "wire/redis.h"
@@ -35,6 +36,7 @@ struct process {
     struct config config;
     struct stores stores;
     struct node_pages pages;
+    struct metrics_site *metrics_site;
     struct node_engine *engine;
     struct group serving, background, links;
     struct waitq changed;
@@ -95,12 +97,14 @@ static void open_server(struct process *p)
                                    http_files_new(p->config.web_dir), p->engine};
     node_routes_add(n->http, &p->pages);
     node_engine_serve(p->engine);
+    p->metrics_site = metrics_site_new(&p->pages);
 }
 
 static void close_all(struct process *p)
 {
     struct node *n = &p->node;
     http_server_free(n->http);
+    metrics_site_free(p->metrics_site);
     http_files_free(p->pages.files);
     vitals_free(p->pages.vitals);
     node_warm_free(p->pages.warm);
@@ -224,6 +228,8 @@ static void live(struct task *t, void *arg)
 {
     struct process *p = arg;
     check(task_go(&p->background, "sql", sql_pool_watch, p->node.sql) == 0);
+    if (p->metrics_site)
+        check(task_go(&p->background, "metrics", metrics_site_run, p->metrics_site) == 0);
     node_engine_prepare(t, p->engine);
     check(task_go(&p->serving, "serve", serve, p) == 0);
     node_roles_first(p->engine, p->pages.vitals, p->pages.warm);

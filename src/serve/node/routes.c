@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
+#include "engine/setup/config.h"
 #include "engine/papers/warm.h"
 #include "engine/setup/schema_migrations.h"
 
@@ -156,7 +157,6 @@ static int no_route(struct task *t, struct http_exchange *x, void *ctx)
 static const struct http_route routes[] = {
     {"GET", "/healthz", get_health, 0},
     {"GET", "/readyz", get_ready, 0},
-    {"GET", "/metrics", get_metrics, 0},
     {"GET", "/api/*", no_route, 0},
     {"POST", "/api/*", no_route, IGNORED_BODY_MAX},
     {"PUT", "/api/*", no_route, IGNORED_BODY_MAX},
@@ -165,7 +165,62 @@ static const struct http_route routes[] = {
     {"GET", "/*", get_page, 0},
 };
 
+static const struct http_route metrics_route = {"GET", "/metrics", get_metrics, 0};
+
+void node_routes_add_metrics(struct http_server *s, struct node_pages *p)
+{
+    http_server_add(s, &metrics_route, 1, p);
+}
+
 void node_routes_add(struct http_server *s, struct node_pages *p)
 {
     http_server_add(s, routes, sizeof routes / sizeof *routes, p);
+    if (!*p->node->config->metrics_listen)
+        node_routes_add_metrics(s, p);
 }
+
+/* --- as /openapi.json tells them --- */
+
+static const struct api_field probe_fields[] = {
+    {"up", API_BOOL, .about = "it answered just now"},
+    {"latency_us", API_INT, .about = "of one question"},
+    {"problem", API_TEXT, .optional = true, .about = "what went wrong"},
+    API_END,
+};
+static const struct api_field stores_fields[] = {
+    {"redis", API_OBJECT, .fields = probe_fields},
+    {"mysql", API_OBJECT, .fields = probe_fields},
+    API_END,
+};
+static const struct api_field schema_fields[] = {
+    {"database", API_INT, .optional = true, .about = "migrations that it has; null: not known yet"},
+    {"program", API_INT, .about = "migrations that this program has"},
+    API_END,
+};
+static const struct api_field warm_up_fields[] = {
+    {"state", API_TEXT, .about = "of loading Redis from MySQL"},
+    {"catalog", API_BOOL, .about = "the catalog is loaded"},
+    {"blocks", API_INT, .about = "blocks of papers that Redis should have"},
+    {"blocks_ready", API_INT, .about = "those of them that it has"},
+    {"papers", API_INT, .about = "their papers"},
+    {"papers_ready", API_INT, .about = "those of them that Redis has"},
+    {"problem", API_TEXT, .optional = true, .about = "why it failed"},
+    API_END,
+};
+static const struct api_field ready_reply[] = {
+    {"node", API_INT, .about = "number of the node that answers"},
+    {"draining", API_BOOL, .about = "it takes no new work"},
+    {"stores", API_OBJECT, .fields = stores_fields},
+    {"schema", API_OBJECT, .fields = schema_fields},
+    {"warm_up", API_OBJECT, .fields = warm_up_fields},
+    API_END,
+};
+
+const struct api_route node_routes_told[] = {
+    {"GET", "/healthz", API_PUBLIC, NULL, "Liveness: the process answers", .media = "text/plain"},
+    {"GET", "/readyz", API_PUBLIC, NULL, "Readiness: a run could be submitted now",
+     .reply = ready_reply, .fails_whole = true},
+    {"GET", "/metrics", API_PUBLIC, NULL,
+     "Metrics for Prometheus; at metrics_listen instead, where that is set", .media = "text/plain"},
+    {.method = NULL},
+};

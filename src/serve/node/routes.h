@@ -3,6 +3,7 @@
 #ifndef SERVE_NODE_ROUTES_H
 #define SERVE_NODE_ROUTES_H
 
+#include "engine/api/api.h"
 #include "engine/setup/node.h"
 #include "serve/node/engine.h"
 #include "serve/node/health.h"
@@ -21,6 +22,9 @@ struct node_pages {
  * wait. */
 const char *node_lacks(struct task *t, const struct node_pages *p, struct health *h);
 
-/* p is borrowed until the server is freed. */
+/* p is borrowed until the server is freed. /metrics is left out if it has an address of its own. */
 void node_routes_add(struct http_server *s, struct node_pages *p);
+void node_routes_add_metrics(struct http_server *s, struct node_pages *p);
+/* Those of them that /openapi.json tells. */
+extern const struct api_route node_routes_told[];
 #endif
