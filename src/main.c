@@ -12,6 +12,8 @@ static const struct menu_item items[] = {
     {"admin", admin_main, "add admins, list and remove them"},
     {"ai", ai_main, "ask the AI service about one paper, to see whether it works"},
     {"audit", audit_main, "check the money of all users"},
+    {"backup", backup_main, "copy everything into a folder, while runs go on"},
+    {"restore", restore_main, "bring a backup back"},
     {"sim", sim_main, "run the simulated AI"},
     {"sample", sample_main, "generate a collection of made-up papers"},
     {"node", node_main, NULL},

@@ -65,16 +65,44 @@ static void add_end(uint32_t state[8], struct str rest, uint64_t bytes)
     explicit_bzero(end, sizeof end); /* what is hashed here may be a secret */
 }
 
+void sha256_begin(struct sha256 *h)
+{
+    *h = (struct sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                   0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+void sha256_add(struct sha256 *h, struct str s)
+{
+    size_t held = h->bytes % BLOCK_BYTES;
+    h->bytes += s.n;
+    if (held && s.n) {
+        size_t n = BLOCK_BYTES - held < s.n ? BLOCK_BYTES - held : s.n;
+        memcpy(h->rest + held, s.p, n);
+        s = str_skip(s, n);
+        if (held + n < BLOCK_BYTES)
+            return;
+        add_block(h->state, h->rest);
+    }
+    for (; s.n >= BLOCK_BYTES; s = str_skip(s, BLOCK_BYTES))
+        add_block(h->state, (const uint8_t *)s.p);
+    if (s.n)
+        memcpy(h->rest, s.p, s.n);
+}
+
+void sha256_end(struct sha256 *h, uint8_t out[SHA256_BYTES])
+{
+    add_end(h->state, str_from((const char *)h->rest, h->bytes % BLOCK_BYTES), h->bytes);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        out[i] = (uint8_t)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+    explicit_bzero(h, sizeof *h);
+}
+
 void sha256(struct str s, uint8_t out[SHA256_BYTES])
 {
-    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    uint64_t bytes = s.n;
-    for (; s.n >= BLOCK_BYTES; s = str_skip(s, BLOCK_BYTES))
-        add_block(state, (const uint8_t *)s.p);
-    add_end(state, s, bytes);
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    struct sha256 h;
+    sha256_begin(&h);
+    sha256_add(&h, s);
+    sha256_end(&h, out);
 }
 
 void hex_write(const uint8_t *bytes, size_t n, char *out)

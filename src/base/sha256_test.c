@@ -53,6 +53,28 @@ static void test_borders(void)
     }
 }
 
+/* Any two cuts of 200 bytes give the same sum. */
+static void test_parts(void)
+{
+    char data[200];
+    uint8_t whole[SHA256_BYTES], sum[SHA256_BYTES];
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(i * 11);
+    sha256(str_from(data, sizeof data), whole);
+    for (size_t a = 0; a <= sizeof data; a++)
+        for (size_t b = a; b <= sizeof data; b++) {
+            struct sha256 h;
+            sha256_begin(&h);
+            sha256_add(&h, str_from(data, a));
+            sha256_add(&h, str_from(data + a, b - a));
+            sha256_add(&h, str_from(data + b, sizeof data - b));
+            sha256_end(&h, sum);
+            wrong += memcmp(sum, whole, sizeof sum) != 0;
+        }
+    is_int(wrong, 0, "parts have the sum of the whole");
+}
+
 static void test_hex(void)
 {
     char out[9] = "xxxxxxxx";
@@ -75,6 +97,7 @@ int main(void)
     test_standard();
     test_long();
     test_borders();
+    test_parts();
     test_hex();
     test_digits();
     return tap_done();

@@ -81,7 +81,11 @@ static bool take_real(const struct opt *o, const char *value)
 
 static int take_value(const struct command *c, const struct opt *o, const char *value)
 {
-    if (o->text)
+    if (o->texts && o->texts->count == OPT_TEXTS_MAX)
+        return opt_error(c, OPT_WRONG, "--%s is given more than %d times", o->name, OPT_TEXTS_MAX);
+    if (o->texts)
+        o->texts->list[o->texts->count++] = value;
+    else if (o->text)
         *o->text = value;
     else if (!(o->number ? take_number(o, value) : take_real(o, value)))
         return opt_error(c, OPT_WRONG, "--%s is \"%s\"; expected is a number from %lld to %lld",

@@ -21,14 +21,21 @@
 
 #include "base/check.h"
 
+#define OPT_TEXTS_MAX 64
+struct opt_texts { /* of an option that may be given several times */
+    const char *list[OPT_TEXTS_MAX];
+    size_t count;
+};
+
 struct opt {
     const char *name;  /* without dashes */
     const char *value; /* what the help calls it: "FILE"; NULL for switches */
     const char *help;
     /* Exactly one of these takes the value; untouched when the option is absent. */
     const char **text; /* borrowed from argv */
-    int64_t *number;   /* least to most, both allowed */
-    double *real;      /* least to most likewise */
+    struct opt_texts *texts;
+    int64_t *number; /* least to most, both allowed */
+    double *real;    /* least to most likewise */
     bool *flag;
     int64_t least, most;
     bool needed; /* a text that must be given */

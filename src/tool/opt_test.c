@@ -11,6 +11,7 @@ struct parsed {
     int64_t number;
     double real;
     bool flag;
+    struct opt_texts texts;
     char **operands;
     int status;
 };
@@ -36,6 +37,7 @@ static struct parsed parse(const char *args, const char *operands)
         {"number", "N", "a number", .number = &p.number, .least = 1, .most = 64},
         {"real", "R", "a fraction", .real = &p.real, .least = 0, .most = 1},
         {"flag", NULL, "a switch", .flag = &p.flag},
+        {"each", "T", "several texts", .texts = &p.texts},
     };
     struct command c = {"cmd", operands, "Does things.", opts, sizeof opts / sizeof *opts};
     p.status = opt_parse(&c, argc, argv);
@@ -66,7 +68,11 @@ int main(void)
 {
     check(freopen("/dev/null", "w", stderr)); /* the mistakes are wanted here */
 
-    struct parsed p = parse("", NULL);
+    struct parsed p = parse("--each a --flag --each=b", NULL);
+    ok(p.texts.count == 2 && strcmp(p.texts.list[0], "a") == 0 && strcmp(p.texts.list[1], "b") == 0,
+       "an option that is given twice");
+    p = parse("", NULL);
+    is_int((int64_t)p.texts.count, 0, "or not at all");
     is_int(p.status, -1, "nothing: go on");
     is_str(str_of(p.text), STR("none"), "and nothing changes");
     p = parse("--text a --number 64 --real 0.25 --flag", NULL);

@@ -5,7 +5,6 @@ import glob
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,42 +15,9 @@ from client import Api, second
 from harness import (
     Client, Millrace, equal, folder, http, ok, redis, redis_link, run_tests, sql, test, wait_for)
 from hook import overview
+from own_redis import Redis
 from screening import QUESTION, audited, journals, person, reaches, results, server, submit
 from sim import Sim
-
-REDIS = shutil.which("redis-server") or shutil.which("redis-check-rdb")
-
-
-class Redis:
-    """One of the test's own, by a socket."""
-
-    def __init__(self, *options):
-        self.port = int(options[options.index("--port") + 1]) if "--port" in options else 0
-        self.dir = folder()
-        self.socket = f"{self.dir}/s"
-        self.url = f"unix:{self.socket}"
-        self.options = options
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", self.dir,
-             *self.options], executable=REDIS, cwd=self.dir, stdout=subprocess.DEVNULL)
-        assert wait_for(self.answers, 10)
-        return self
-
-    def answers(self):
-        with socket.socket(socket.AF_UNIX) as s:
-            return s.connect_ex(self.socket) == 0
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def say(self, line):
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(self.socket)
-            s.sendall(line.encode() + b"\r\n")
-            assert s.recv(100).startswith(b"+OK"), line
 
 
 def free_port():

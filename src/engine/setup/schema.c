@@ -9,7 +9,8 @@
 
 struct job {
     struct schema_report report;
-    bool migrate;
+    bool migrate, restores;
+    int64_t most; /* the last migration to apply */
 };
 
 /* One row of schema_migration. */
@@ -190,10 +191,10 @@ static int apply(struct task *t, struct sql *c, const struct schema_migration *m
     return err ? fail_at(t, err, m) : 0;
 }
 
-static int apply_missing(struct task *t, struct sql *c, struct schema_report *out)
+static int apply_missing(struct task *t, struct sql *c, int64_t most, struct schema_report *out)
 {
     int err = 0;
-    for (size_t i = (size_t)out->database; !err && i < schema_migration_count; i++) {
+    for (int64_t i = out->database; !err && i < most; i++) {
         err = apply(t, c, &schema_migrations[i], out->interrupted && out->applied == 0);
         if (!err)
             out->applied++;
@@ -225,7 +226,7 @@ static void unlock(struct task *t, struct sql *c)
         task_fail(t, err, "%s", why);
 }
 
-static int migrate_locked(struct task *t, struct sql *c, struct schema_report *out)
+static int migrate_locked(struct task *t, struct sql *c, int64_t most, struct schema_report *out)
 {
     int err = sql_on(t, c, NULL,
                      "CREATE TABLE IF NOT EXISTS schema_migration ("
@@ -234,7 +235,7 @@ static int migrate_locked(struct task *t, struct sql *c, struct schema_report *o
                      " ENGINE=InnoDB DEFAULT CHARSET=ascii");
     if (!err)
         err = read_records(t, c, out);
-    return err ? err : apply_missing(t, c, out);
+    return err ? err : apply_missing(t, c, most, out);
 }
 
 static int look(struct task *t, struct sql *c, struct schema_report *out)
@@ -242,6 +243,17 @@ static int look(struct task *t, struct sql *c, struct schema_report *out)
     bool exists = false;
     int err = table_exists(t, c, STR("schema_migration"), &exists);
     return err || !exists ? err : read_records(t, c, out);
+}
+
+static int refuse_half_restored(struct task *t, struct sql *c)
+{
+    bool exists = false;
+    int err = table_exists(t, c, STR(SCHEMA_RESTORING), &exists);
+    if (err || !exists)
+        return err;
+    return task_fail(t, ERR_CONFLICT,
+                     "a restore of this database is under way, or was interrupted: it is not "
+                     "whole; run \"millrace restore --overwrite\" again");
 }
 
 /* Runs inside sql_tx, because the lock belongs to one connection. It is no transaction: the first
@@ -253,19 +265,20 @@ static int run(struct task *t, struct sql *c, void *arg)
     int err = find_database(t, c);
     if (!err)
         err = find_old_tables(t, c, &j->report.old_tables);
+    if (!err && !j->restores)
+        err = refuse_half_restored(t, c);
     if (err || !j->migrate)
         return err ? err : look(t, c, &j->report);
     err = lock(t, c);
     if (err)
         return err;
-    err = migrate_locked(t, c, &j->report);
+    err = migrate_locked(t, c, j->most, &j->report);
     unlock(t, c);
     return err;
 }
 
-static int start(struct task *t, struct sql_pool *p, bool migrate, struct schema_report *out)
+static int start(struct task *t, struct sql_pool *p, struct job j, struct schema_report *out)
 {
-    struct job j = {.migrate = migrate};
     int err = sql_tx(t, p, run, &j);
     if (!err)
         *out = j.report;
@@ -274,10 +287,44 @@ static int start(struct task *t, struct sql_pool *p, bool migrate, struct schema
 
 int schema_migrate(struct task *t, struct sql_pool *p, struct schema_report *out)
 {
-    return start(t, p, true, out);
+    struct job j = {.migrate = true, .most = (int64_t)schema_migration_count};
+    return start(t, p, j, out);
+}
+
+int schema_migrate_to(struct task *t, struct sql_pool *p, int64_t number, struct schema_report *out)
+{
+    check(number <= (int64_t)schema_migration_count);
+    struct job j = {.migrate = true, .restores = true, .most = number};
+    return start(t, p, j, out);
 }
 
 int schema_check(struct task *t, struct sql_pool *p, struct schema_report *out)
 {
-    return start(t, p, false, out);
+    return start(t, p, (struct job){.migrate = false}, out);
+}
+
+static bool is_among(const struct str *names, size_t count, struct str name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(names[i], name))
+            return true;
+    return false;
+}
+
+const struct str *schema_tables(struct arena *a, size_t *count)
+{
+    struct str *names = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < schema_migration_count; i++) {
+        struct str rest = str_of(schema_migrations[i].text), one;
+        while (schema_split(&rest, &one) == 0 && one.p) {
+            struct str name = schema_created_table(one);
+            if (!name.p || is_among(names, n, name))
+                continue;
+            names = arena_grow(a, names, n * sizeof *names, (n + 1) * sizeof *names);
+            names[n++] = name;
+        }
+    }
+    *count = n;
+    return names;
 }

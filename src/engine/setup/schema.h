@@ -37,6 +37,18 @@ struct schema_report {
  * names no database. Anything of sql.h. What had been applied by then stays. */
 MUST_CHECK int schema_migrate(struct task *t, struct sql_pool *p, struct schema_report *out);
 
+/* The same up to one migration only, for a restore: rows of an older database are put into the
+ * tables they came from, and the other migrations convert them. */
+MUST_CHECK int schema_migrate_to(struct task *t, struct sql_pool *p, int64_t number,
+                                 struct schema_report *out);
+
+/* While there is this table, a restore is under way or was interrupted: the database is not whole.
+ * Then all of these but schema_migrate_to answer ERR_CONFLICT. */
+#define SCHEMA_RESTORING "restore_unfinished"
+
+/* The tables that migrations have made, some of which later ones removed; in a. */
+const struct str *schema_tables(struct arena *a, size_t *count);
+
 /* Changes nothing. 0 when the database has all migrations (database == program) or the missing ones
  * can be applied; errors as above. */
 MUST_CHECK int schema_check(struct task *t, struct sql_pool *p, struct schema_report *out);

@@ -54,6 +54,42 @@ static void test_refused(struct task *t, void *arg)
     sql_pool_free(other);
 }
 
+/* A restore: the tables of an older database first, and no program takes it for whole meanwhile. */
+static void test_restoring(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *p = pool_of(t);
+    struct schema_report r;
+    struct sql_rows found;
+    size_t count;
+    const struct str *tables = schema_tables(task_arena(t), &count);
+    bool users = false, twice = false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            twice |= str_eq(tables[i], tables[k]);
+    for (size_t i = 0; i < count; i++)
+        users |= str_eq(tables[i], STR("user_info"));
+    ok(users && !twice && count > 20, "the tables, each once: %zu", count);
+    check(sql_call(t, p, NULL, "CREATE TABLE " SCHEMA_RESTORING " (id INT)") == 0);
+    is_int(schema_check(t, p, &r), ERR_CONFLICT, "half restored: %s", task_error(t));
+    is_int(schema_migrate(t, p, &r), ERR_CONFLICT, "and not migrated");
+    is_int(schema_migrate_to(t, p, (int64_t)schema_migration_count, &r), 0, "but by the restore");
+    check(sql_call(t, p, NULL, "DROP TABLE " SCHEMA_RESTORING) == 0);
+    check(sql_call(t, p, NULL, "DROP TABLE admin_audit, schema_migration") == 0);
+    for (size_t i = 0; i < count; i++)
+        check(
+            sql_argv(t, p,
+                     arena_printf(task_arena(t), "DROP TABLE IF EXISTS `%.*s`", STR_ARG(tables[i])),
+                     0, NULL, NULL) == 0);
+    is_int(schema_migrate_to(t, p, 3, &r), 0, "up to the third: %s", task_error(t));
+    is_int(r.applied, 3, "three");
+    check(sql_call(t, p, &found, "SELECT COUNT(*) FROM schema_migration") == 0);
+    is_int(found.cells[0].i, 3, "and no more");
+    is_int(schema_migrate(t, p, &r), 0, "then the others");
+    is_int(r.applied, r.program - 3, "all of them");
+    sql_pool_free(p);
+}
+
 static void test_deadline(struct task *t, void *arg)
 {
     (void)arg;
@@ -74,6 +110,7 @@ int main(void)
     mariadb_start(&server, NULL);
     tap_task(test_migrate, NULL, true);
     tap_task(test_refused, NULL, true);
+    tap_task(test_restoring, NULL, true);
     tap_task(test_deadline, NULL, true);
     mariadb_release(&server);
     return tap_done();

@@ -11,6 +11,7 @@
 
 static const struct menu_item items[] = {
     {"init", db_init_main, "load a folder of papers into MySQL"},
+    {"split", db_split_main, "cut one exported .bib file into a folder per journal"},
     {"warm", db_warm_main, "fill Redis from MySQL"},
     {"migrate", db_migrate_main, "create missing tables, or bring old ones up to date"},
 };

@@ -13,6 +13,7 @@
 /* argv[0] is the subcommand's own name; the result is the exit status of the program. */
 int db_init_main(int argc, char **argv);
 int db_migrate_main(int argc, char **argv);
+int db_split_main(int argc, char **argv);
 int db_warm_main(int argc, char **argv);
 
 struct db;

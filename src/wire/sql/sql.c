@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "wire/sql/sql_conn.h"
+#include "wire/sql_snapshot.h"
 
 struct collector {
     struct buf cells; /* of all rows so far */
@@ -151,5 +152,15 @@ int sql_each(struct task *t, struct sql_pool *p, const char *statement, size_t a
         again = try_fresh(c, err) && !e.started;
         sql_pool_put(c);
     } while (again);
+    return err;
+}
+
+int sql_on_each(struct task *t, struct sql *c, const char *statement, size_t argc,
+                const struct sql_value *argv,
+                int (*row)(struct task *t, const struct sql_value *cells, void *arg), void *arg)
+{
+    struct each e = {.row = row, .arg = arg};
+    int err = run_each(t, c, statement, argc, argv, &e);
+    sql_pool_count(c->pool, e.refused ? 0 : err);
     return err;
 }

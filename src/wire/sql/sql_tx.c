@@ -1,11 +1,13 @@
 #include "loop/backoff.h"
 #include "wire/sql/sql_conn.h"
+#include "wire/sql_snapshot.h"
 
 #define RETRY_MS 10 /* before the second try; doubled for each one more */
 
 struct tx {
     int (*body)(struct task *t, struct sql *c, void *arg);
     void *arg;
+    bool snapshot;
     bool begun; /* body has run */
 };
 
@@ -28,12 +30,17 @@ static int commit(struct task *t, struct sql *c)
     return err;
 }
 
-static int begin(struct task *t, struct sql *c)
+static int begin(struct task *t, struct sql *c, bool snapshot)
 {
     c->in_tx = true;
     c->doomed = false;
     int64_t old = task_deadline(t, c->pool->statement_ms);
-    int err = sql_command(t, c, "START TRANSACTION");
+    /* Of the next transaction only; a server may have another default. */
+    int err = snapshot ? sql_command(t, c, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ") : 0;
+    if (!err)
+        err = sql_command(t, c,
+                          snapshot ? "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+                                   : "START TRANSACTION");
     task_deadline_restore(t, old);
     return sql_pool_count(c->pool, err);
 }
@@ -54,7 +61,7 @@ static int run_body(struct task *t, struct sql *c, struct tx *x)
 
 static int run_once(struct task *t, struct sql *c, struct tx *x)
 {
-    int err = begin(t, c);
+    int err = begin(t, c, x->snapshot);
     if (!err)
         err = run_body(t, c, x);
     int64_t old = task_deadline(t, c->pool->statement_ms);
@@ -72,7 +79,7 @@ static int run(struct task *t, struct sql *c, struct tx *x)
     struct backoff b = {.ms = RETRY_MS, .ms_max = RETRY_MS << SQL_TX_TRIES};
     for (int tries = 1;; tries++) {
         int err = run_once(t, c, x);
-        if (err != ERR_CONFLICT || tries == SQL_TX_TRIES || c->broken)
+        if (err != ERR_CONFLICT || tries == SQL_TX_TRIES || c->broken || x->snapshot)
             return err;
         int waited = backoff_wait(t, &b);
         if (waited)
@@ -80,10 +87,8 @@ static int run(struct task *t, struct sql *c, struct tx *x)
     }
 }
 
-int sql_tx(struct task *t, struct sql_pool *p,
-           int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
+static int run_on_any(struct task *t, struct sql_pool *p, struct tx *x)
 {
-    struct tx x = {.body = body, .arg = arg};
     int err;
     bool again = false;
     do {
@@ -91,9 +96,21 @@ int sql_tx(struct task *t, struct sql_pool *p,
         err = sql_pool_get(t, p, again, &c);
         if (err)
             return err;
-        err = run(t, c, &x);
-        again = err == ERR_UNAVAILABLE && !c->fresh && !x.begun;
+        err = run(t, c, x);
+        again = err == ERR_UNAVAILABLE && !c->fresh && !x->begun;
         sql_pool_put(c);
     } while (again);
     return err;
+}
+
+int sql_tx(struct task *t, struct sql_pool *p,
+           int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
+{
+    return run_on_any(t, p, &(struct tx){.body = body, .arg = arg});
+}
+
+int sql_snapshot(struct task *t, struct sql_pool *p,
+                 int (*body)(struct task *t, struct sql *c, void *arg), void *arg)
+{
+    return run_on_any(t, p, &(struct tx){.body = body, .arg = arg, .snapshot = true});
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "wire/sql/sql_harness.h"
+#include "wire/sql_snapshot.h"
 
 /* Blocks the loop, and its clock with it; then the backoff passes. */
 static void restart(struct task *t)
@@ -288,6 +289,72 @@ static void test_slow_commit(struct task *t, void *arg)
     sql_pool_free(p);
 }
 
+/* --- snapshots --- */
+
+struct look {
+    struct sql_pool *other;
+    int64_t sums[2]; /* seen before and after a change by another connection */
+    int times;
+};
+
+static int add_up(struct task *t, const struct sql_value *cells, void *arg)
+{
+    (void)t;
+    int64_t *sum = arg;
+    *sum += cells[0].i;
+    return 0;
+}
+
+static int look_twice(struct task *t, struct sql *c, void *arg)
+{
+    struct look *l = arg;
+    int err = 0;
+    l->times++;
+    check(sql_call(t, l->other, NULL, "UPDATE acc SET v = v + 1000") == 0);
+    for (size_t i = 0; !err && i < 2; i++) {
+        err = sql_on_each(t, c, "SELECT v FROM acc", 0, NULL, add_up, &l->sums[i]);
+        check(sql_call(t, l->other, NULL, "UPDATE acc SET v = v + 1000") == 0);
+    }
+    return err;
+}
+
+static int change(struct task *t, struct sql *c, void *arg)
+{
+    (void)arg;
+    return sql_on(t, c, NULL, "UPDATE acc SET v = 0");
+}
+
+static int conflict(struct task *t, struct sql *c, void *arg)
+{
+    (void)t, (void)c;
+    ++*(int *)arg;
+    return ERR_CONFLICT;
+}
+
+static void test_snapshot(struct task *t, void *arg)
+{
+    (void)arg;
+    struct sql_pool *p = pool_of(t, 1), *other = pool_of(t, 1);
+    /* A server may have another default. */
+    check(sql_call(t, p, NULL, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED") == 0);
+    int64_t before = value_of(t, other, 1) + value_of(t, other, 2);
+    struct look l = {.other = other};
+    is_int(sql_snapshot(t, p, look_twice, &l), 0, "a snapshot: %s", task_error(t));
+    ok(l.sums[0] == before && l.sums[1] == before, "sees what there was when it began");
+    is_int(l.times, 1, "once");
+    int64_t after = value_of(t, p, 1) + value_of(t, p, 2);
+    is_int(after, before + 6000, "afterwards the connection sees the present");
+    ok(sql_snapshot(t, p, change, NULL) == ERR_REFUSED || sql_pool_read_only(p),
+       "it changes nothing: %s", task_error(t));
+    is_int(value_of(t, other, 1) + value_of(t, other, 2), after, "indeed");
+    int times = 0;
+    is_int(sql_snapshot(t, p, conflict, &times), ERR_CONFLICT, "a conflict");
+    is_int(times, 1, "is not tried again");
+    check(sql_call(t, other, NULL, "UPDATE acc SET v = 100") == 0);
+    sql_pool_free(p);
+    sql_pool_free(other);
+}
+
 static void set_up(struct task *t, void *arg)
 {
     (void)arg;
@@ -303,6 +370,7 @@ int main(void)
     mariadb_start(&server, NULL);
     tap_task(set_up, NULL, true);
     tap_task(test_outcome, NULL, true);
+    tap_task(test_snapshot, NULL, true);
     tap_task(test_deadlock, NULL, true);
     tap_task(test_deadlock, "ignores", true);
     tap_task(test_lock_wait, NULL, true);
