@@ -123,6 +123,38 @@ static void test_failure_replaced(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+struct late {
+    int64_t uid;
+    struct filing_paper paper;
+};
+
+static int file_late(struct task *t, struct sql *c, void *arg)
+{
+    struct late *l = arg;
+    return filing_write(t, c, l->uid, &l->paper, 1);
+}
+
+/* A node that read a failure before the paper was tried again, and files it afterwards. */
+static void test_verdict_stays(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    open_node(t, &n);
+    struct late l = {.uid = add_user(t, &n, 1000)};
+    struct str qid = add_run(t, &n, l.uid);
+    check(pay(t, &n, paper_of(t, l.uid, qid, 6, 30)) == CHARGE_DONE);
+    check(ledger_sync(t, n.ledger, l.uid) == 0);
+    l.paper = (struct filing_paper){.qid = qid, .doi = STR("10.1000/6")};
+    check(filing_read(t, n.redis, l.uid, &l.paper, 1) == 0 && l.paper.readable);
+    l.paper.result.outcome = OUTCOME_FAILED;
+    l.paper.verdict = STR("{\"error\":\"no answer\"}");
+    check(sql_tx(t, n.sql, file_late, &l) == 0);
+    is_str(filed(t, &n, l.uid),
+           str_printf(task_arena(t), "%s 10.1000/6 meta:J:2020 2020 1 relevant 6\n", qid.p),
+           "a failure does not take the place of a verdict");
+    close_node(t, &n);
+}
+
 /* Money does not wait for a result that is gone. */
 static void test_resultless(struct task *t, void *arg)
 {
@@ -190,6 +222,7 @@ int main(void)
     tap_task(test_together, NULL, true);
     tap_task(test_twice, NULL, true);
     tap_task(test_failure_replaced, NULL, true);
+    tap_task(test_verdict_stays, NULL, true);
     tap_task(test_resultless, NULL, true);
     tap_task(test_fenced, NULL, true);
     tap_task(test_text, NULL, true);
