@@ -14,7 +14,7 @@ from sim import certificate
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 SITE = os.path.join(ROOT, "deploy/nginx/millrace.conf")
-MAIN = """daemon off; pid {dir}/pid; worker_processes 1;
+MAIN = """daemon off; pid {dir}/pid; worker_processes 1; error_log {dir}/error.log warn;
 events {{ worker_connections 1024; }}
 http {{ access_log {dir}/access.log;
 client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy;

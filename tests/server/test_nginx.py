@@ -212,7 +212,7 @@ def _():
 def event_times(front, token, path, count):
     """When each of the first events arrives, in seconds from the request."""
     p = subprocess.Popen(["curl", "--silent", "--no-buffer", "--http2", "--cacert", front.ca, "-H",
-                          f"Authorization: Bearer {token}", "--max-time", "30",
+                          f"Authorization: Bearer {token}", "--max-time", "10",
                           f"https://127.0.0.1:{front.port}{path}"], stdout=subprocess.PIPE,
                          text=True)
     began, times = time.monotonic(), []
@@ -234,6 +234,15 @@ def streams_events(front, api, qid):
     note(f"events after {[round(t, 2) for t in times]} s")
     ok(len(times) == 8 and times[0] < 2 and sum(g > 0.05 for g in gaps) >= 3,
        "events arrive one by one", times)
+    # A buffer would be full sooner or later while a run works; what it holds back shows when the
+    # stream is silent.
+    api("POST", f"/api/queries/{qid}/pause", {})
+    reaches(api, qid, "PAUSED")
+    time.sleep(2)
+    times = event_times(front, api.token, f"/api/queries/{qid}/events", 1)
+    note(f"of a paused run: after {times} s")
+    ok(times and times[0] < 5, "the first event of a silent stream arrives at once", times)
+    api("POST", f"/api/queries/{qid}/resume", {})
 
 
 def downloads(m, front, api, qid):
@@ -248,7 +257,6 @@ def downloads(m, front, api, qid):
        "a large file is the same through nginx", len(got.body), len(own.body))
     note(f"{len(got.body)} bytes")
     ok(front.curl(path, *words, "--limit-rate", "1M").body == own.body, "and for a slow client")
-    ok("temporary file" not in front.errors(), "it was not copied to the disk", front.errors())
 
 
 @test("a run")
