@@ -129,10 +129,13 @@ def whole(path):
 
 def goes_on(m, runs):
     """Every paper of every run is judged and charged once, on what was restored."""
+    # An empty Redis does not know the calls of the last minute, so all keys rest for so long; a new
+    # key has no such minute.
+    sql(m, "INSERT INTO api_list (api_key, rpm_limit, tpm_limit)"
+           " VALUES ('sk-new', 1000000, 1000000000)")
     for api, qid, papers in runs:
         api = again(api, m)
-        # The calls of the last minute are not known to an empty Redis: all keys rest for so long.
-        ok(reaches(api, qid, "DONE", 150), "a run that was under way goes on to its end")
+        ok(reaches(api, qid, "DONE", 60), "a run that was under way goes on to its end")
         v = view(api, qid)
         equal((v["finished"], v["failed"]), (papers, 0), "with all of its papers")
         wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 20)
