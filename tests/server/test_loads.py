@@ -73,12 +73,13 @@ class Corpus:
         except subprocess.TimeoutExpired:
             p.kill()
             p.communicate()
-            return
-        if p.returncode:
+            said = None
+        if said is not None and p.returncode:
             self.wrong.append(said)
         (load,), = sql(self.server,
                        "SELECT MAX(load_no) FROM corpus_load WHERE ended_at IS NOT NULL")
-        self.at[int(load)] = self.papers()
+        if said is not None or int(load) not in self.at:  # else it was killed before its end
+            self.at[int(load)] = self.papers()
 
     def papers(self):
         return {d: (j, int(y)) for d, j, y in
