@@ -13,7 +13,10 @@ WHO = {
     "retorquere": "@retorquere/bibtex-parser", "pybtex": "pybtex", "bibtexparser": "bibtexparser",
     "curl": "libcurl, multi", "http2": "node:http2", "undici": "undici, HTTP/1.1",
     "redis-benchmark": "redis-benchmark -P 64", "node-script": "a script on Node",
-    "python-script": "a script in Python", "json": "plain JSON"}
+    "python-script": "a script in Python", "json": "plain JSON",
+    "seed": "Fastify: RPOP, rows marked one by one", "redis": "Fastify: RPOP alone",
+    "locked": "Fastify: SKIP LOCKED", "bare": "bare, no sandbox",
+    "limits+seccomp": "limits and seccomp alone"}
 LESS_IS_BETTER = ("µs", "ms", "s", "MB", "B")
 
 

@@ -247,6 +247,13 @@ def postgres(folder):
         shutil.rmtree(data, ignore_errors=True)
 
 
+def connected(path):
+    """None: it does not listen yet."""
+    with contextlib.suppress(OSError):
+        return Redis(path)
+    return None
+
+
 @contextlib.contextmanager
 def redis_server(folder):
     """As millrace has it, but it never rewrites its file: that takes a core, and would fall into
@@ -256,8 +263,7 @@ def redis_server(folder):
     with process(f"{folder}/redis.log", f"{folder}/redis-server", "--port", "0", "--unixsocket",
                  path, "--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec",
                  "--auto-aof-rewrite-percentage", "0", "--save", "") as p:
-        wait_for(lambda: os.path.exists(path), 10, "Redis")
-        with Redis(path) as redis:
+        with wait_for(lambda: connected(path), 30, "Redis") as redis:
             yield p.pid, path, redis
 
 

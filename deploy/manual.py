@@ -157,6 +157,11 @@ def kind(value):
     return "folders" if FOLDERS.search(value or "") else ""
 
 
+def operand(c):
+    """What follows the options of a command, like "TYPE GROUP FILE"."""
+    return "" if c.commands else c.usage.replace("[options]", "").strip()
+
+
 def bash(root):
     lines = ["# bash completion of millrace; made by deploy/manual.py", "_millrace() {",
              "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}",
@@ -181,9 +186,13 @@ def bash(root):
         if c is root:
             words.append("--version")
         lines.append(f'    "{" ".join(c.words)}") words="{" ".join(words)}" ;;')
+    lines += ["    esac", "    [[ $cur == -* ]] || case \"$command\" in"]
+    for c in root.all():
+        if kind(operand(c)):
+            flag = "-f" if kind(operand(c)) == "files" else "-d"
+            lines.append(f'    "{" ".join(c.words)}") COMPREPLY=($(compgen {flag} -- "$cur")); '
+                         "return ;;")
     lines += ["    esac", "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))",
-              "    [[ ${#COMPREPLY[@]} -gt 0 || $cur == -* ]] ||",
-              "        COMPREPLY=($(compgen -f -- \"$cur\"))",
               "}", "complete -o filenames -F _millrace millrace"]
     return "\n".join(lines) + "\n"
 
@@ -199,17 +208,21 @@ def zsh(root):
     def explained(text):
         return quoted(re.sub(r"([\[\]:\\])", r"\\\1", text))
 
+    def bracketed(text):  # where a colon is one
+        return quoted(re.sub(r"([\[\]\\])", r"\\\1", text))
+
+    actions = {"files": "_files", "folders": "_files -/", "": " "}
     lines = ["#compdef millrace", "# zsh completion of millrace; made by deploy/manual.py"]
     for c in reversed(list(root.all())):
         lines += ["", f"{function(c)}() {{"]
         rows = [f"'--help[show help]'"]
         for name, value, text in c.options:
-            action = {"files": "_files", "folders": "_files -/", "": ""}[kind(value)]
-            rows.append(f"'--{name}[{explained(text)}]" +
-                        (f":{explained(value)}:{action}'" if value else "'"))
+            rows.append(f"'--{name}[{bracketed(text)}]" +
+                        (f":{explained(value)}:{actions[kind(value)]}'" if value else "'"))
         if not c.commands:
+            action = actions[kind(operand(c))]
             lines += ["    _arguments -S \\", *[f"        {r} \\" for r in rows],
-                      "        '*:operand:_files'", "}"]
+                      f"        '*:{explained(operand(c)) or 'nothing more'}:{action}'", "}"]
             continue
         lines += ["    local line state", "    _arguments -C \\",
                   *[f"        {r} \\" for r in rows], "        '1:command:->command' \\",
@@ -236,6 +249,9 @@ def fish(root):
             for s in c.commands:
                 lines.append(f"complete -c millrace -n '{test}' -a {s.words[-1]} "
                              f"-d '{quoted(s.summary)}'")
+        if kind(operand(c)):
+            paths = "-F" if kind(operand(c)) == "files" else "-a '(__fish_complete_directories)'"
+            lines.append(f"complete -c millrace -n '{at}' {paths}")
         for name, value, text in c.options:
             take = {"files": " -r -F", "folders": " -x -a '(__fish_complete_directories)'",
                     "": " -x"}[kind(value)] if value else ""

@@ -7,11 +7,15 @@ PACKAGES_BUILD="gcc libc6-dev make pkg-config meson ninja-build libevent-dev lib
 PACKAGES_BUILD="$PACKAGES_BUILD libssl-dev libnghttp2-dev libzstd-dev"
 PACKAGES_BUILD="$PACKAGES_BUILD libcrypt-dev libunistring-dev zlib1g-dev"
 PACKAGES_RUN="redis-tools mariadb-server-core mariadb-client-core ca-certificates"
+# pdftotext, and its tables of Chinese, Japanese and Korean characters.
+PACKAGES_RUN="$PACKAGES_RUN poppler-utils poppler-data"
 # The pages are built by Node, 18 as Debian has it or later.
 PACKAGES_WEB="nodejs npm"
 PACKAGES_BROWSER="chromium fonts-noto-cjk"
 PACKAGES_TEST="clang libclang-rt-14-dev clang-format-14 python3 openssl curl procps nodejs"
 PACKAGES_TEST="$PACKAGES_TEST liblua5.1-0-dev bibutils python3-pybtex"
+# For a Debian in a folder, in which the package is tried in the sandbox of its unit.
+PACKAGES_SYSTEM="debootstrap lintian systemd python3-seccomp"
 
 # How the program that people run is built; ./test has its own options.
 PRODUCT_OPTIONS="-Db_lto=true"
@@ -52,15 +56,18 @@ need_packages() {
         die "apt-get could not install: $missing"
 }
 
-# build DIR [meson options]: configures once, then compiles what changed: all of it, or BUILD_TARGET
-# alone.
+# build DIR [meson options]: configures once, and when the options are others than before; then
+# compiles what changed: all of it, or BUILD_TARGET alone.
 build() {
-    local dir=$1
+    local dir=$1 again=
     shift
-    if [ ! -f "$dir/build.ninja" ]; then
+    [ ! -f "$dir/build.ninja" ] || again=--reconfigure
+    if [ ! "$again" ] || [ "$(cat "$dir/.options" 2>/dev/null)" != "$*" ]; then
         say "configuring $dir"
-        meson setup "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; die "meson failed"; }
+        meson setup $again "$dir" "$@" >"$dir.log" 2>&1 ||
+            { cat "$dir.log" >&2; die "meson failed"; }
         rm -f "$dir.log"
+        printf '%s\n' "$*" >"$dir/.options"
     fi
     ninja -C "$dir" --quiet ${BUILD_TARGET:-} >"$dir/ninja.log" ||
         { cat "$dir/ninja.log" >&2; die "the build failed"; }

@@ -8,13 +8,14 @@ refuses to judge others: a rule that nobody checks would look like one that hold
 import re
 
 KNOWN = {"$ref", "additionalProperties", "anyOf", "const", "description", "enum", "format", "items",
-         "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "pattern",
-         "properties", "required", "type"}
+         "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
+         "minProperties", "minimum", "pattern", "properties", "required", "type"}
 TYPES = {
     "array": lambda v: isinstance(v, list),
     "boolean": lambda v: isinstance(v, bool),
     "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
     "null": lambda v: v is None,
+    "number": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
     "object": lambda v: isinstance(v, dict),
     "string": lambda v: isinstance(v, str),
 }
@@ -117,7 +118,9 @@ def form_problems(schema, value, at):
 
 def object_problems(document, schema, value, at):
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    found = [f"{at}.{name}: is missing" for name in schema.get("required", []) if name not in value]
+    missing = [name for name in schema.get("required", []) if name not in value]
+    found = amount_problems(schema, "Properties", len(value), at)
+    found += [f"{at}.{name}: is missing" for name in missing]
     for name, member in value.items():
         if name in properties:
             found += schema_problems(document, properties[name], member, f"{at}.{name}")

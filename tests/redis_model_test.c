@@ -200,9 +200,10 @@ static bool one_script(struct task *t, struct redis *r)
         return run(t, r, REAL(run_admit), 2, 4,
                    (const struct str[]){STR("queue"), STR("running"), word(t, "r", 2), small(t)});
     case 4:
-        return run(t, r, REAL(workers_claim), 1, 9,
-                   (const struct str[]){STR("workers"), STR("5"), lease, STR("2"), STR("w0"),
-                                        STR("w1"), STR("q"), word(t, "", 3), word(t, "", 6)});
+        return run(t, r, REAL(workers_claim), 1, 10,
+                   (const struct str[]){STR("workers"), STR("5"), lease, STR("runs"), STR("2"),
+                                        STR("w0"), STR("w1"), STR("q"), word(t, "", 3),
+                                        word(t, "", 6)});
     case 5:
         return say(t, r, 4, (const struct str[]){STR("HSET"), status, STR("state"), any_state(t)});
     case 6:

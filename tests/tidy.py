@@ -7,11 +7,14 @@ import re
 import subprocess
 import sys
 
+import guides
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ["base", "loop", "wire", "corpus", "engine", "app", "serve", "tool"]
 # The rooms of the engine, from the bottom: each may include those before it.
 ENGINE = [
-    "setup", "store", "people", "money", "papers", "ai", "judge", "runs", "crew", "watch", "api"]
+    "setup", "store", "people", "money", "papers", "ai", "judge", "runs", "crew", "jobs", "watch",
+    "api"]
 FILES_MAX = 40  # of a folder, besides tests
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70
@@ -47,7 +50,7 @@ SLEEP_HOMES = {
     "src/wire/http_server/http2_later.c", "src/wire/http_server/http_tls.c"}
 # The first parts of the Redis keys in the specification.
 KEY = re.compile(r'"(user|session|admin|sys|meta|query|task|progress|result|distill_chunk|'
-                 r'billing_queue|download|api_limit|template|training_plan|nutrition_plan|'
+                 r'billing_queue|download|jobs|api_limit|template|training_plan|nutrition_plan|'
                  r'daily_nutrition|generation_task|titles|contents|contentlist_year_number):')
 # A file that reads bytes from outside is named for it, and has a fuzz target.
 PARSER = re.compile(r"(_parse|_uri|_url|_verdict|bibtex|csv|^config|^json_read)\.c$")
@@ -136,7 +139,7 @@ def scripts_stand_beside_their_callers():
         called = re.compile(rf"\bscript_{path.stem}\b|\bSCRIPT\w*\([^;]*\b{path.stem}\b")
         callers = {p.parent for p in PRODUCT
                    if p.suffix == ".c" and called.search(p.read_text(encoding="utf-8"))}
-        if path.name != "generation.lua" and callers != {path.parent}:
+        if path.name not in ("generation.lua", "periods.lua") and callers != {path.parent}:
             yield f"{name(path)}: called from {', '.join(map(name, callers)) or 'nowhere'}"
 
 
@@ -268,16 +271,37 @@ def clang_format():
             yield line.replace(str(ROOT) + "/", "")
 
 
+def anchors(path):
+    """What links to sections of a page end with."""
+    for line in lines(path):
+        if line.startswith("#"):
+            yield re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
+
+
 def links():
     for path in FILES:
         if path.suffix != ".md":
             continue
-        for number, line in enumerate(lines(path), 1):
-            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
-                if "://" in target or target.startswith("mailto:"):
-                    continue
-                if not (path.parent / target).exists():
-                    yield f"{name(path)}:{number}: no such file: {target}"
+        text = path.read_text(encoding="utf-8")
+        for found in re.finditer(r"\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)", text):
+            number = text.count("\n", 0, found.start()) + 1
+            target = path.parent / found[1] if found[1] else path
+            if "://" in found[0] or found[1].startswith("mailto:"):
+                continue
+            if not target.exists():
+                yield f"{name(path)}:{number}: no such file: {found[1]}"
+            elif found[2] and target.suffix == ".md" and found[2] not in anchors(target):
+                yield f"{name(path)}:{number}: no such section: {found[1]}#{found[2]}"
+
+
+def pages_in_chinese_say_the_same():
+    """A page that is there in two languages has the same sections, commands, code and links."""
+    for page in guides.TWINS:
+        yield from guides.differences(page)
+    listed = {guides.twin(page) for page in guides.TWINS}
+    for path in FILES:
+        if path.name.endswith(".zh-CN.md") and name(path) not in listed:
+            yield f"{name(path)}: not in TWINS of tests/guides.py"
 
 
 def leftovers():
@@ -329,8 +353,8 @@ RULES = [
     folders_are_not_crowded, scripts_stand_beside_their_callers, words_of_engineers,
     only_loop_switches_stacks, key_literals, banned_calls, loops_are_roles,
     audit_log_grows_only, sql_runs_on_every_server, parsers_are_fuzzed,
-    registered_tests, sizes, lines_fit_in_100_columns, clang_format, links, leftovers,
-    log_lines_are_explained]
+    registered_tests, sizes, lines_fit_in_100_columns, clang_format, links,
+    pages_in_chinese_say_the_same, leftovers, log_lines_are_explained]
 
 
 def main():

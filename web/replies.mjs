@@ -11,9 +11,11 @@ const UNTYPED = [
     "format",
     "maxItems",
     "maxLength",
+    "maxProperties",
     "maximum",
     "minItems",
     "minLength",
+    "minProperties",
     "minimum",
     "pattern",
 ];
@@ -50,7 +52,7 @@ function object({ properties = {}, required = [], additionalProperties }, indent
         return wrapped(`${inner}${name}${mark}:`, type(schema, inner), inner);
     });
     if (additionalProperties === false) return `{\n${members.join("")}${indent}}`;
-    if (members.length || !additionalProperties?.type)
+    if (members.length || !(additionalProperties?.type || additionalProperties?.anyOf))
         throw new Error("an object with members without a type");
     return `Record<string, ${type(additionalProperties, indent)}>`;
 }

@@ -23,6 +23,7 @@ const char *err_name(int err)
         [-ERR_RATE] = "rate",
         [-ERR_REFUSED] = "refused",
         [-ERR_INTERNAL] = "internal",
+        [-ERR_SCOPE] = "token_scope",
     };
     _Static_assert(sizeof(names) / sizeof(names[0]) == -ERR_LAST + 1, "every code has a name");
     return err > 0 || err < ERR_LAST ? "internal" : names[-err];

@@ -27,7 +27,8 @@ enum err {
     ERR_RATE = -17,    /* too many requests from this caller */
     ERR_REFUSED = -18, /* the peer understood and said no; its text is in the message */
     ERR_INTERNAL = -19,
-    ERR_LAST = ERR_INTERNAL,
+    ERR_SCOPE = -20, /* the caller's API token is not for this */
+    ERR_LAST = ERR_SCOPE,
 };
 
 /* "timeout", "not_found" …; "ok" for 0. Never NULL. */

@@ -30,6 +30,24 @@ bool ip_is_loopback(const struct ip *a)
     return ip_is_v4(a) ? a->bytes[sizeof v4_prefix] == 127 : ip_eq(a, &v6);
 }
 
+bool ip_is_public(const struct ip *a)
+{
+    static const char *const not_public[] = {
+        "0.0.0.0/8",     "10.0.0.0/8",      "100.64.0.0/10",  "127.0.0.0/8",    "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24",    "192.0.2.0/24",   "192.88.99.0/24", "192.168.0.0/16",
+        "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",    "2001::/23",
+        "2001:db8::/32", "2002::/16",       "3fff::/20",
+    };
+    struct ip_net n;
+    int most;
+    if (!ip_is_v4(a) && a->bytes[0] >> 5 != 1) /* 2000::/3 alone is given out */
+        return false;
+    for (size_t i = 0; i < sizeof not_public / sizeof *not_public; i++)
+        if (ip_net_parse(str_of(not_public[i]), &n, &most) == IP_NET_FINE && ip_net_has(&n, a))
+            return false;
+    return true;
+}
+
 struct str ip_text(struct arena *a, const struct ip *ip)
 {
     char text[IP_TEXT_BYTES];

@@ -22,7 +22,10 @@ struct ip_net {
 /* "1.2.3.4" or "2001:db8::1", no brackets, no zone. */
 bool ip_parse(struct str s, struct ip *out);
 bool ip_is_v4(const struct ip *a);
-bool ip_is_loopback(const struct ip *a);                  /* 127.0.0.0/8, ::1 */
+bool ip_is_loopback(const struct ip *a); /* 127.0.0.0/8, ::1 */
+/* Of the public internet: not a private, shared, link-local, loopback, multicast, documentation or
+ * reserved one (RFC 6890), nor an IPv6 one that carries an IPv4 address through a gateway. */
+bool ip_is_public(const struct ip *a);
 struct str ip_text(struct arena *a, const struct ip *ip); /* the shortest spelling */
 struct ip ip_cut(struct ip a, int64_t bits);              /* leaves the first bits only */
 bool ip_eq(const struct ip *a, const struct ip *b);

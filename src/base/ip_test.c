@@ -35,6 +35,29 @@ static void is_loopback(const char *text, bool is)
        is ? "this machine" : "elsewhere");
 }
 
+static void is_public(const char *text, bool is)
+{
+    struct ip a;
+    ok(ip_parse(str_of(text), &a) && ip_is_public(&a) == is, "%s is %spublic", text,
+       is ? "" : "not ");
+}
+
+static void test_public(void)
+{
+    static const char *const private[] = {
+        "127.0.0.1",  "10.1.2.3",    "172.31.255.255", "192.168.0.1",     "169.254.169.254",
+        "100.64.0.1", "0.0.0.0",     "224.0.0.1",      "255.255.255.255", "198.18.0.1",
+        "::1",        "::",          "fe80::1",        "fc00::1",         "::ffff:10.0.0.1",
+        "ff02::1",    "2001:db8::1", "2002:a00:1::1",  "64:ff9b::a00:1",  "2001::1",
+    };
+    for (size_t i = 0; i < sizeof private / sizeof *private; i++)
+        is_public(private[i], false);
+    is_public("93.184.216.34", true);
+    is_public("172.32.0.1", true);
+    is_public("::ffff:8.8.8.8", true);
+    is_public("2606:4700::1111", true);
+}
+
 static void has(const char *net, const char *address, bool is)
 {
     struct ip_net n;
@@ -57,6 +80,7 @@ int main(void)
 {
     arena_init(&arena);
     test_addresses();
+    test_public();
     is_loopback("127.0.0.1", true);
     is_loopback("127.9.8.7", true);
     is_loopback("::ffff:127.0.0.1", true);

@@ -105,6 +105,30 @@ void sha256(struct str s, uint8_t out[SHA256_BYTES])
     sha256_end(&h, out);
 }
 
+void hmac_sha256(struct str key, struct str s, uint8_t out[SHA256_BYTES])
+{
+    struct sha256 h;
+    uint8_t inner[BLOCK_BYTES] = {0}, outer[BLOCK_BYTES];
+    if (key.n > BLOCK_BYTES)
+        sha256(key, inner);
+    else if (key.n)
+        memcpy(inner, key.p, key.n);
+    for (size_t i = 0; i < BLOCK_BYTES; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    sha256_begin(&h);
+    sha256_add(&h, str_from((const char *)inner, BLOCK_BYTES));
+    sha256_add(&h, s);
+    sha256_end(&h, out);
+    sha256_begin(&h);
+    sha256_add(&h, str_from((const char *)outer, BLOCK_BYTES));
+    sha256_add(&h, str_from((const char *)out, SHA256_BYTES));
+    sha256_end(&h, out);
+    explicit_bzero(inner, sizeof inner);
+    explicit_bzero(outer, sizeof outer);
+}
+
 void hex_write(const uint8_t *bytes, size_t n, char *out)
 {
     static const char digits[] = "0123456789abcdef";

@@ -21,6 +21,9 @@ void sha256_begin(struct sha256 *h);
 void sha256_add(struct sha256 *h, struct str s);
 void sha256_end(struct sha256 *h, uint8_t out[SHA256_BYTES]); /* wipes h */
 
+/* HMAC-SHA-256 (RFC 2104). */
+void hmac_sha256(struct str key, struct str s, uint8_t out[SHA256_BYTES]);
+
 /* Two digits per byte, in lower case, and a NUL: 2 * n + 1 bytes at out. */
 void hex_write(const uint8_t *bytes, size_t n, char *out);
 bool hex_is(struct str s, size_t digits); /* so many such digits */

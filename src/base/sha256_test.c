@@ -75,6 +75,23 @@ static void test_parts(void)
     is_int(wrong, 0, "parts have the sum of the whole");
 }
 
+/* RFC 4231, cases 2 and 6; the long key is hashed. */
+static void test_hmac(void)
+{
+    uint8_t sum[SHA256_BYTES];
+    char hex[SHA256_HEX_BYTES], key[131];
+    hmac_sha256(STR("Jefe"), STR("what do ya want for nothing?"), sum);
+    hex_write(sum, sizeof sum, hex);
+    is_str(str_of(hex), STR("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+           "a short key");
+    memset(key, 0xaa, sizeof key);
+    hmac_sha256(str_from(key, sizeof key),
+                STR("Test Using Larger Than Block-Size Key - Hash Key First"), sum);
+    hex_write(sum, sizeof sum, hex);
+    is_str(str_of(hex), STR("60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"),
+           "a key longer than a block");
+}
+
 static void test_hex(void)
 {
     char out[9] = "xxxxxxxx";
@@ -98,6 +115,7 @@ int main(void)
     test_long();
     test_borders();
     test_parts();
+    test_hmac();
     test_hex();
     test_digits();
     return tap_done();

@@ -141,6 +141,14 @@ size_t str_utf8_step(struct str s)
     return p[1] >= low && p[1] <= high && s.n >= 4 && continues(p[2]) && continues(p[3]) ? 4 : 0;
 }
 
+size_t str_utf8_back(struct str s)
+{
+    size_t n = 1;
+    while (n < 4 && n < s.n && continues((unsigned char)s.p[s.n - n]))
+        n++;
+    return s.n && str_utf8_step(str_skip(s, s.n - n)) == n ? n : 0;
+}
+
 /* Bytes of the whole characters in the sixteen bytes at p, which start with one; 0 when they may be
  * invalid. It checks where continuation bytes stand. Leading bytes that are never valid, or not
  * with every continuation byte (C0, C1, E0, ED, from F0 on), are left to str_utf8_step. */

@@ -73,6 +73,7 @@ size_t str_utf8_prefix(struct str s); /* bytes up to the first that is not valid
 bool str_utf8_valid(struct str s);    /* no overlong forms, no surrogates; NUL is allowed */
 /* Bytes of the valid UTF-8 character that s begins with; 0 when there is none. */
 size_t str_utf8_step(struct str s);
+size_t str_utf8_back(struct str s); /* the same of the character that s ends with */
 /* Writes a code point and returns its length; surrogates and what lies beyond Unicode become
  * U+FFFD. */
 size_t str_utf8_put(char out[4], uint32_t code);

@@ -206,6 +206,11 @@ static void utf8(void)
     ok(str_utf8_valid(STR("a\0b")), "NUL is allowed");
     is_int((int64_t)str_utf8_step(STR("\xE4\xB8\xAD\xE6")), 3, "a step is one character");
     is_int((int64_t)str_utf8_step(STR_NULL), 0, "no step in nothing");
+    is_int((int64_t)str_utf8_back(STR("\xE6\xE4\xB8\xAD")), 3, "a step back is one, too");
+    is_int((int64_t)str_utf8_back(STR("a")), 1, "of ASCII");
+    is_int((int64_t)str_utf8_back(STR("\xE4\xB8")), 0, "no step back over half a character");
+    is_int((int64_t)str_utf8_back(STR("a\xAD")), 0, "nor over a byte that continues nothing");
+    is_int((int64_t)str_utf8_back(STR("")), 0, "nor in nothing");
 }
 
 static void utf8_put(void)

@@ -3,6 +3,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#define CELL_UNITS_MAX 32000 /* of UTF-16; Excel's own limit is 32,767 */
+
 static int fail(struct csv *c, int err, int64_t line, const char *why)
 {
     c->error = why;
@@ -137,6 +139,12 @@ static void recover(struct csv *c, size_t start, int64_t line)
     skip_line(c);
 }
 
+/* A row that the next piece may complete. What is longer than a row may be is broken. */
+static bool is_unfinished(const struct csv *c, size_t start)
+{
+    return c->more && at_end(c) && c->at - start <= CSV_ROW_BYTES_MAX;
+}
+
 /* The cells of the next row that is not an empty line. */
 static int read_row(struct csv *c, struct arena *a, int64_t *line, size_t *count)
 {
@@ -147,6 +155,11 @@ static int read_row(struct csv *c, struct arena *a, int64_t *line, size_t *count
     size_t start = c->at;
     *line = c->line;
     int err = read_cells(c, a, count);
+    if (is_unfinished(c, start)) {
+        c->at = start;
+        c->line = *line;
+        return ERR_NOT_FOUND;
+    }
     if (err)
         recover(c, start, *line);
     else
@@ -216,6 +229,12 @@ int csv_open(struct csv *c, struct arena *a, struct str text)
     return 0;
 }
 
+void csv_go_on(struct csv *c, struct str text, size_t columns, int64_t line)
+{
+    check(columns > 0 && columns <= CSV_COLUMNS_MAX);
+    *c = (struct csv){.text = text, .line = line, .again_left = text.n, .column_count = columns};
+}
+
 int csv_column(const struct csv *c, struct str name)
 {
     for (size_t i = 0; i < c->column_count; i++)
@@ -270,9 +289,28 @@ void csv_add_int(struct csv_writer *w, int64_t v)
     buf_add_int(w->out, v);
 }
 
+void csv_add_number(struct csv_writer *w, struct str digits)
+{
+    for (size_t i = 0; i < digits.n; i++) /* else it could begin a formula */
+        check(memchr("0123456789+-.eE", digits.p[i], 15));
+    begin_cell(w);
+    buf_add_str(w->out, digits);
+}
+
 void csv_end_row(struct csv_writer *w)
 {
     check(w->cells > 0); /* readers skip empty lines */
     buf_add_lit(w->out, "\r\n");
     w->cells = 0;
+}
+
+struct str csv_fit(struct arena *a, struct str cell)
+{
+    size_t units = 0, at = 0;
+    while (at < cell.n && units < CELL_UNITS_MAX) {
+        size_t n = str_utf8_step(str_skip(cell, at));
+        units += n == 4 ? 2 : 1;
+        at += n ? n : 1;
+    }
+    return at == cell.n ? cell : str_printf(a, "%.*s…", (int)at, cell.p);
 }

@@ -26,6 +26,7 @@ struct csv {
     size_t column_count; /* 0 until csv_open has succeeded */
     const char *error;   /* of the last call that failed, without the line */
     int64_t error_line;  /* where the row begins, or the mistake is */
+    bool more; /* set by the caller, after csv_open: the text is a piece, another one follows */
     struct str row_cells[CSV_COLUMNS_MAX];
 };
 
@@ -41,8 +42,13 @@ MUST_CHECK int csv_open(struct csv *c, struct arena *a, struct str text);
 /* The column of that name, ASCII case ignored; -1 when there is none. */
 int csv_column(const struct csv *c, struct str name);
 
-/* The next row. ERR_NOT_FOUND: the text has ended. ERR_INVALID, ERR_LIMIT: this row is no good,
- * error and error_line tell why; the next call goes on with the next row. Surplus cells
+/* Goes on in the next piece of a text whose header was read: it has so many columns, and begins on
+ * this line. */
+void csv_go_on(struct csv *c, struct str text, size_t columns, int64_t line);
+
+/* The next row. ERR_NOT_FOUND: the text has ended; if more follows, c->at is where the first row
+ * begins that has no end yet, and the next piece has to begin. ERR_INVALID, ERR_LIMIT: this row is
+ * no good, error and error_line tell why; the next call goes on with the next row. Surplus cells
  * are accepted when they are empty: spreadsheets leave such. */
 MUST_CHECK int csv_next(struct csv *c, struct arena *a, struct csv_row *row);
 
@@ -57,5 +63,9 @@ struct csv_writer {
  * for a formula and run it. */
 void csv_add(struct csv_writer *w, struct str cell);
 void csv_add_int(struct csv_writer *w, int64_t v); /* a number stays one, below zero too */
+void csv_add_number(struct csv_writer *w, struct str digits); /* "-5.2", "1e-09": the same */
 void csv_end_row(struct csv_writer *w);
+/* A cell as long as spreadsheets can hold one; a longer one is cut, and ends in an ellipsis. Excel
+ * would go on in further rows: a paper of three thousand authors would break the table. */
+struct str csv_fit(struct arena *a, struct str cell);
 #endif

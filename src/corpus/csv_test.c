@@ -57,6 +57,42 @@ static void shows(struct str text, const char *want, const char *what)
     close_table(&t);
 }
 
+/* The same, in pieces of so many bytes and more: what is left of one is put before the next. */
+static void shows_in_pieces(struct str text, size_t bytes, const char *want)
+{
+    struct table t;
+    struct buf b;
+    size_t at = 0, end = text.n < bytes ? text.n : bytes;
+    buf_init(&b);
+    check(open_table(&t, str_from(text.p, end)) == 0);
+    size_t columns = t.csv.column_count;
+    for (bool opened = true;; opened = false) {
+        if (!opened)
+            csv_go_on(&t.csv, str_from(text.p + at, end - at), columns, t.csv.line);
+        t.csv.more = end < text.n;
+        int err;
+        while ((err = next(&t)) != ERR_NOT_FOUND) {
+            buf_printf(&b, "%s%.*s@%d", b.len ? ";" : "", err ? 1 : (int)t.row.cells[0].n,
+                       err ? "!" : t.row.cells[0].p, (int)(err ? t.csv.error_line : t.row.line));
+        }
+        at += t.csv.at;
+        if (end == text.n)
+            break;
+        end = text.n - end < bytes ? text.n : end + bytes;
+    }
+    is_str(buf_str(&b), str_of(want), "in pieces of %zu bytes", bytes);
+    buf_release(&b);
+    close_table(&t);
+}
+
+static void test_pieces(void)
+{
+    struct str text = STR("a,b\r\n1,2\n\"3\n\"\"x\"\"\",4\r\n\n5,6\n7\n\"8,9\n10,11\n12,13");
+    const char *want = "1@2;3\n\"x\"@3;5@6;!@7;!@8;10@9;12@10";
+    for (size_t bytes = 6; bytes <= text.n; bytes++)
+        shows_in_pieces(text, bytes, want);
+}
+
 static void test_rows(void)
 {
     shows(STR("a,b\n1,2\n3,4\n"), "1|2;3|4", "two rows");
@@ -227,14 +263,18 @@ static void test_writer_rows(void)
     csv_end_row(&w);
     csv_add_int(&w, -5);
     csv_end_row(&w);
-    is_str(buf_str(&b), STR("a\r\n\"\"\r\n-5\r\n"), "rows; a number below zero is not a formula");
-    shows(buf_str(&b), ";-5", "and the reader sees all of them");
+    csv_add_number(&w, STR("-1e-09"));
+    csv_end_row(&w);
+    is_str(buf_str(&b), STR("a\r\n\"\"\r\n-5\r\n-1e-09\r\n"),
+           "rows; a number below zero is not a formula");
+    shows(buf_str(&b), ";-5;-1e-09", "and the reader sees all of them");
     buf_release(&b);
 }
 
 int main(void)
 {
     test_rows();
+    test_pieces();
     test_quotes();
     test_broken_rows();
     test_words();

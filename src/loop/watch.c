@@ -32,8 +32,10 @@ static void on_event(int fd, short what, void *arg)
 {
     (void)fd;
     struct watch *w = arg;
+    /* So that the reader sees the end; and the writer, too: a Unix socket that was shut down while
+     * its buffer was full is never reported as writable. */
     if (what & EV_CLOSED)
-        what |= EV_READ; /* so that the reader sees the end */
+        what |= EV_READ | EV_WRITE;
     if (what & EV_READ)
         w->ready |= WATCH_READ;
     if (what & EV_WRITE)

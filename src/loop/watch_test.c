@@ -86,6 +86,30 @@ static void test_never_read(struct task *t, void *arg)
 
 static int gone_count;
 
+static void write_unread(struct task *t, void *arg)
+{
+    struct pair *p = arg;
+    char *big = calloc(1, BIG);
+    (void)task_deadline(t, 5000);
+    is_int(watch_write(t, &p->w[0], big, BIG), ERR_CLOSED, "a writer hears of a shutdown");
+    free(big);
+}
+
+/* Its buffer is full, and stays so: the kernel does not call it writable. */
+static void test_shutdown(struct task *t, void *arg)
+{
+    (void)arg;
+    struct pair p;
+    struct group g;
+    pair_init(&p, task_loop(t));
+    group_init(&g, task_loop(t));
+    check(task_go(&g, "writer", write_unread, &p) == 0);
+    check(task_sleep(t, 50) == 0);
+    check(shutdown(p.fd[0], SHUT_RDWR) == 0);
+    check(group_join(t, &g) == 0);
+    pair_release(&p);
+}
+
 static void count_gone(void *arg)
 {
     (void)arg;
@@ -240,8 +264,8 @@ static void test_unread(struct task *t, void *arg)
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    task_fn *const tests[] = {test_bulk, test_never_read, test_gone,   test_reset,
-                              test_unix, test_pipe_end,   test_poller, test_unread};
+    task_fn *const tests[] = {test_bulk, test_never_read, test_shutdown, test_gone,  test_reset,
+                              test_unix, test_pipe_end,   test_poller,   test_unread};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, true);
     return tap_done();

@@ -8,6 +8,7 @@
 #define BAR_CELLS        24
 #define TERMINAL_EACH_US 100000
 #define LINE_EACH_US     2000000
+#define LEFT_AFTER_S     1.0 /* before, the pace is that of the first rows: it says nothing */
 
 void progress_init(struct progress *p, struct loop *l, const char *command, const char *noun,
                    int64_t total)
@@ -59,7 +60,7 @@ static void put(const struct progress *p, double seconds, double share, int64_t 
         fprintf(stderr, "%3d%%  ", (int)(share * 100));
     fprintf(stderr, "%lld %s  %.0f %s/s", (long long)count, p->noun, (double)count / seconds,
             p->noun);
-    if (share > 0)
+    if (share > 0 && seconds >= LEFT_AFTER_S)
         put_left(seconds * (1 - share) / share);
     if (!p->terminal)
         fputc('\n', stderr);

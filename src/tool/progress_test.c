@@ -103,13 +103,16 @@ static void test_bar(struct task *t, void *arg)
     wait_ms(t, 99);
     progress_show(&p, 60, 60);
     wait_ms(t, 1);
-    progress_show(&p, 100, 100);
+    progress_show(&p, 75, 75);
+    wait_ms(t, 800);
+    progress_show(&p, 80, 80);
     progress_end(&p);
     is_str(end(old),
-           STR("\r\033[K[############------------]  50%  50 papers  500 papers/s  0 s left"
-               "\r\033[K[########################] 100%  100 papers  500 papers/s  0 s left"
+           STR("\r\033[K[############------------]  50%  50 papers  500 papers/s"
+               "\r\033[K[##################------]  75%  75 papers  375 papers/s"
+               "\r\033[K[####################----]  80%  80 papers  80 papers/s  0 s left"
                "\r\033[K"),
-           "a bar each tenth of a second, wiped at the end");
+           "a bar each tenth of a second, with the time left after a second, wiped at the end");
 }
 
 int main(void)

@@ -11,8 +11,10 @@ int admin_main(int argc, char **argv);
 int ai_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
 int backup_main(int argc, char **argv);
+int pool_main(int argc, char **argv);
 int restore_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int sample_main(int argc, char **argv);
+int token_main(int argc, char **argv);
 int user_main(int argc, char **argv);
 #endif

@@ -51,6 +51,11 @@ struct http_client_options {
     const char *cert_file, *key_file;
     /* "http://user:password@host:port", "none"; NULL or "": the environment's; see http_proxy.h. */
     const char *proxy;
+    /* NULL, or which addresses may be connected to, "10.0.0.1" or "::1": asked for each connection
+     * with the address that it is made to, so a name cannot change its meaning in between. A proxy
+     * is asked about, not what is behind it. */
+    bool (*allows)(void *arg, struct str address);
+    void *allows_arg;
     /* Tries HTTP/2 with prior knowledge on http:// servers: the first connection begins with the
      * preface, which is no request; a server that answers anything but settings gets HTTP/1.1. */
     bool plain_h2;

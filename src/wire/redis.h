@@ -14,8 +14,9 @@
  * A call that ends with ERR_TIMEOUT or ERR_CANCELED may have run or may still run; a task
  * that was cancelled or out of time before it called has sent nothing.
  *
- * Commands that block the connection (BLPOP, SUBSCRIBE, MONITOR) and those that change its
- * state (SELECT, AUTH, MULTI, CLIENT REPLY) must not be sent: all tasks share it. */
+ * Commands that change the connection's state (SELECT, AUTH, MULTI, SUBSCRIBE, CLIENT REPLY) must
+ * not be sent: all tasks share it. One that blocks it (XREAD BLOCK), for less than command_ms, may
+ * be sent by the only task of a handle of its own. */
 #ifndef WIRE_REDIS_H
 #define WIRE_REDIS_H
 

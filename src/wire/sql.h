@@ -91,6 +91,11 @@ MUST_CHECK int sql_argv(struct task *t, struct sql_pool *p, const char *statemen
     sql_argv((t), (p), (statement), sizeof(SQL_ARGS_(__VA_ARGS__)) / sizeof(struct sql_value) - 1, \
              SQL_ARGS_(__VA_ARGS__) + 1, (out))
 
+/* For lists of any length in few prepared statements: a list has sql_padded(count) values, a power
+ * of two, where the last one is repeated. sql_marks: "begin (?,?,…)end" with that many marks. */
+size_t sql_padded(size_t count);
+const char *sql_marks(struct arena *a, const char *begin, size_t count, const char *end);
+
 /* A transaction. body runs between BEGIN and COMMIT on one connection; other than 0 rolls back and
  * is returned. On ERR_CONFLICT it is rolled back and run again, at most SQL_TX_TRIES times, so body
  * must be repeatable in memory as well. body uses c only: tasks that hold one connection and wait

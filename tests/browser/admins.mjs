@@ -251,8 +251,8 @@ test("an admin's own account, in Chinese", async ({ m, browser }) => {
     await page.waitForSelector(at("nav-users"));
     ok(true, "the password is changed");
     const latin = /[A-Za-z]{4,}/;
-    const known = /millrace|admin|MySQL|Redis|chief|English|BibTeX|Chrome|Linux/g;
-    for (const tab of ["users", "switches", "account"]) {
+    const known = /millrace|admin|MySQL|Redis|chief|English|BibTeX|Chrome|Linux|JSON/g;
+    for (const tab of ["users", "queues", "pools", "switches", "account"]) {
         await page.click(at(`nav-${tab}`));
         await page.locator(`[data-test=nav-${tab}][aria-current]`).waitFor();
         await page.waitForTimeout(300);

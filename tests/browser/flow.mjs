@@ -26,7 +26,7 @@ export const launch = () =>
 
 /* What a console says of answers that tests ask for, and of servers that they stop. */
 const EXPECTED =
-    /status of (401|40[0-9])|ERR_CONNECTION|status of 50[0-9]|ERR_INCOMPLETE|ERR_NETWORK/;
+    /status of (40[0-9]|429)|ERR_CONNECTION|status of 50[0-9]|ERR_INCOMPLETE|ERR_NETWORK/;
 
 /* A browser of its own for one person; whatever goes wrong in its pages is kept in `wrong`. */
 export async function person(browser, url, options = {}) {

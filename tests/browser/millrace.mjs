@@ -56,6 +56,7 @@ export class Millrace {
             MILLRACE_DEMO_ACCOUNTS: "false",
             MILLRACE_CONTACT: "Li Ming, li@uni.example",
             MILLRACE_WEB_DIR: join(ROOT, "web/dist"),
+            MILLRACE_EXTRACT_PART_TOKENS: "500", // two pages have parts
         };
         m.port = await freePort();
         await m.serve();
@@ -63,7 +64,13 @@ export class Millrace {
     }
 
     /* Another AI in the place of the one before. */
-    async ai({ latency = this.pace.latency, jitter = this.pace.jitter, fail = 0, kinds = "500" }) {
+    async ai({
+        latency = this.pace.latency,
+        jitter = this.pace.jitter,
+        fail = 0,
+        kinds = "500",
+        more = [],
+    }) {
         await this.endAi();
         const pace = ["--latency-ms", String(latency), "--jitter-ms", String(jitter)];
         this.sim = spawn(BIN, [
@@ -77,6 +84,7 @@ export class Millrace {
             String(fail),
             "--fail-kinds",
             kinds,
+            ...more,
         ]);
         await line(this.sim, /127\.0\.0\.1:\d+/);
     }

@@ -8,6 +8,14 @@ import "./withdrawn.mjs";
 import "./admins.mjs";
 import "./figures.mjs";
 import "./reasons.mjs";
+import "./templates.mjs";
+import "./tokens.mjs";
+import "./pools.mjs";
+import "./queues.mjs";
+import "./plans.mjs";
+import "./extract.mjs";
+import "./extract_reasons.mjs";
+import "./extract_tasks.mjs";
 import "./api.mjs";
 
 const PACE = { latency: 60, jitter: 30 };

@@ -21,6 +21,18 @@ export function ok(held, name, ...details) {
 export const equal = (got, want, name) =>
     ok(JSON.stringify(got) === JSON.stringify(want), name, { got, want });
 
+/* What comes in has come in: colours are those of the page at rest, however slow the machine is.
+ * A transition begins some frames after its element was added. */
+const settled = (page) =>
+    page.evaluate(async () => {
+        for (let i = 0; i < 4; i++) await new Promise((next) => requestAnimationFrame(next));
+        const ends = document
+            .getAnimations()
+            .filter((a) => a.effect?.getComputedTiming().iterations !== Infinity)
+            .map((a) => a.finished.catch(() => {}));
+        await Promise.race([Promise.all(ends), new Promise((late) => setTimeout(late, 5000))]);
+    });
+
 /* What holds of every page: no serious findings of axe-core, light or dark, and nothing sticks out
  * on a telephone. */
 export async function clean(page, name) {
@@ -30,6 +42,7 @@ export async function clean(page, name) {
             (theme) => document.documentElement.dataset.theme === theme,
             colorScheme,
         );
+        await settled(page);
         equal(
             await findings(page),
             [],

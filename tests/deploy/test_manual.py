@@ -85,6 +85,35 @@ def check_completions(folder, found):
             equal((done.returncode, done.stderr), (0, ""), f"{shell} can read it")
 
 
+def check_operands(folder):
+    """Paths are offered where a command takes one, and nowhere else."""
+    script = folder + "/bash-completion/completions/millrace"
+    zsh = open(folder + "/zsh/vendor-completions/_millrace").read()
+    fish = open(folder + "/fish/vendor_completions.d/millrace.fish").read()
+    place = folder + "/place"
+    os.makedirs(place + "/folder")
+    open(place + "/file", "w").close()
+    both, one = {place + "/file", place + "/folder"}, {place + "/folder"}
+    for words, usage, offered in ((["backup"], "DIR", one), (["restore"], "DIR", one),
+                                  (["pool", "import"], "TYPE GROUP FILE", both),
+                                  (["token", "revoke"], "USER NUMBER", set())):
+        here = " ".join(words)
+        ok(f" {usage}\n" in told(*words, "--help"), f"{here} takes {usage}")
+        equal(complete(script, "millrace", *words, place + "/"), offered,
+              f"bash offers paths: {here}")
+        action = {0: " ", 1: "_files -/", 2: "_files"}[len(offered)]
+        function = "_".join(["_millrace", *words])
+        part = zsh.partition(f"{function}() {{")[2].partition("\n}")[0]
+        ok(part.endswith(f"'*:{usage}:{action}'"), f"zsh offers them: {here}", part)
+        at = "; and ".join(f"__fish_seen_subcommand_from {w}" for w in words)
+        paths = {0: None, 1: "-a '(__fish_complete_directories)'", 2: "-F"}[len(offered)]
+        found = re.findall(rf"^complete -c millrace -n '{at}' (-F|-a .*)$", fish, re.M)
+        equal(found, [paths] if paths else [], f"fish offers them: {here}")
+    equal(complete(script, "millrace", "backup", "--k"), {"--keep"}, "options are offered besides")
+    ok("[settings to use; default: config.json if it exists]" in zsh,
+       "zsh shows a colon as it is")
+
+
 def check_refusal(folder):
     """Help that is not understood must not be left out silently."""
     program = folder + "/odd"
@@ -106,6 +135,7 @@ def main():
         ok(len(found) > 25, f"{len(found)} commands")
         check_pages(folder, found)
         check_completions(folder, found)
+        check_operands(folder)
         check_refusal(folder)
     finally:
         shutil.rmtree(folder)

@@ -3,7 +3,6 @@ in the unit's sandbox, upgrade under load, remove, purge. Needs root, debootstra
 systemd-analyze, python3-seccomp, and a mirror of Debian within reach; half an hour at first, some
 minutes when the folder build-test/debian-12 is there."""
 import filecmp
-import json
 import os
 import re
 import shlex
@@ -12,106 +11,22 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-PROJECT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, PROJECT + "/tests/server")
-from harness import Client, MARK, SCALE, equal, finish, http, note, ok, wait_for  # noqa: E402
-from load import Load  # noqa: E402
+from debian import HERE, SMALL, System, apt, build, children, debian_12, inside, missing, sh
+from harness import MARK, SCALE, equal, finish, http, note, ok, wait_for
+from front import free_port
+from load import Load
 
-BASE = f"{PROJECT}/build-test/debian-12"
-OUT = f"{PROJECT}/build-test/packages"
 UNITS = ["millrace.service", "millrace.socket", "millrace-backup.service", "millrace-backup.timer"]
 EXPOSURE_MAX = 2.0
-TOOLS = ["debootstrap", "lintian", "systemd-analyze", "dpkg-deb"]
-STORES = ["mariadb-client-core", "mariadb-server-core", "redis-tools"]
-
-
-def sh(*words, fails=False, **kw):
-    done = subprocess.run(words, text=True, capture_output=True, **kw)
-    if done.returncode and not fails:
-        raise AssertionError(f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done
-
-
-def missing():
-    if os.geteuid() != 0:
-        return "not root"
-    for tool in TOOLS:
-        if not shutil.which(tool):
-            return f"{tool} is not installed"
-    return None if python() else "python3-seccomp is not installed"
-
-
-def python():
-    """One that has Debian's python3-seccomp."""
-    return next((p for p in (sys.executable, "/usr/bin/python3") if os.path.exists(p) and
-                 not sh(p, "-c", "import seccomp", fails=True).returncode), None)
-
-
-# --- a system in a folder ---
-
-def inside(root, *words, **kw):
-    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
-           "LC_ALL": "C", "HOME": "/root"}
-    return sh("chroot", root, *words, env=env, **kw)
-
-
-def apt(root, *words, **kw):
-    return inside(root, "apt-get", "-y", "-q", "-o", "Dpkg::Use-Pty=0", *words, **kw)
-
-
-def base_system():
-    """Made once: a minimal Debian 12, with what the package recommends in apt's cache."""
-    if os.path.exists(BASE + "/complete"):
-        return
-    shutil.rmtree(BASE, ignore_errors=True)
-    mirror = sh("apt-get", "indextargets", "--format", "$(SITE)",
-                "Created-By: Packages").stdout.split()[0]
-    note("debootstrap")
-    sh("debootstrap", "--variant=minbase", "bookworm", BASE, mirror)
-    shutil.copy("/etc/resolv.conf", BASE + "/etc/resolv.conf")
-    apt(BASE, "update")
-    apt(BASE, "install", "--download-only", "--no-install-recommends", *STORES, "adduser",
-        "ca-certificates", "libevent-core-2.1-7", "libmariadb3", "libnghttp2-14", "libunistring2",
-        "init-system-helpers")
-    open(BASE + "/complete", "w").close()
-
-
-class System:
-    """A copy of it; with /proc while programs run."""
-
-    def __init__(self):
-        self.root = tempfile.mkdtemp(prefix="mrdeb", dir="/tmp")
-        sh("cp", "-a", "--reflink=auto", BASE + "/.", self.root)
-        os.chmod(self.root, 0o755)
-        sh("mount", "-t", "proc", "proc", self.root + "/proc")
-
-    def install(self, package):
-        shutil.copy(package, self.root + "/tmp/millrace.deb")
-        return apt(self.root, "install", "/tmp/millrace.deb")
-
-    def path(self, name):
-        return self.root + name
-
-    def close(self):
-        sh("umount", self.root + "/proc")
-        shutil.rmtree(self.root)
 
 
 # --- the package itself ---
 
-def build(revision, *options):
-    os.makedirs(OUT, exist_ok=True)
-    done = sh("deploy/package", "--revision", revision, "--out", OUT, *options, cwd=PROJECT)
-    return os.path.join(PROJECT, done.stdout.split()[-1])
-
-
 def check_form(package):
     again = shutil.copy(package, package + ".first")
-    build("1", "--binary", "build-package/millrace")
+    build("--binary", "build-package/millrace")
     ok(filecmp.cmp(again, package, shallow=False), "packed twice: the same bytes")
     os.unlink(again)
     done = sh("lintian", "--fail-on", "error", "--tag-display-limit", "0", package, fails=True)
@@ -120,6 +35,10 @@ def check_form(package):
     depends = sh("dpkg-deb", "-f", package, "Depends").stdout
     for library in ("libc6", "libevent-core-2.1-7", "libmariadb3", "libssl3"):
         ok(re.search(rf"\b{library} \(>=", depends), f"it depends on {library}", depends)
+    files = sh("dpkg-deb", "-c", package).stdout
+    for example in ("my.cnf", "redis.conf", "nginx/millrace.conf", "prometheus/alerts.yml",
+                    "grafana/millrace.json"):
+        ok(f" ./usr/share/doc/millrace/examples/{example}\n" in files, f"it has {example}", files)
 
 
 def unit_paths(text):
@@ -149,6 +68,12 @@ def check_units(root):
 
 
 # --- the service ---
+
+def python():
+    """One that has Debian's python3-seccomp."""
+    return next((p for p in (sys.executable, "/usr/bin/python3") if os.path.exists(p) and
+                 not sh(p, "-c", "import seccomp", fails=True).returncode), None)
+
 
 class Service:
     """What systemd would start, and the socket that it reports to."""
@@ -201,11 +126,6 @@ class Service:
             return "it does not end"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
 def check_installed(system):
     root = system.root
     passwd = [x.split(":") for x in open(root + "/etc/passwd") if x.startswith("millrace:")]
@@ -241,19 +161,6 @@ def check_serving(system, service, port):
         equal(re.search(r"Uid:\t(\d+)", status)[1], str(uid), f"{name} runs as the system user")
         equal(re.search(r"Seccomp:\t(\d)", status)[1], "2", f"{name} has a filter of calls")
         equal(re.search(r"CapBnd:\t(\w+)", status)[1].strip("0"), "", f"{name} has no capability")
-
-
-def children(pid):
-    return [int(p) for p in os.listdir("/proc") if p.isdigit() and
-            re.search(rf"^PPid:\t{pid}$", read_status(p), re.M)]
-
-
-def read_status(pid):
-    try:
-        with open(f"/proc/{pid}/status") as f:
-            return f.read()
-    except OSError:
-        return ""
 
 
 def check_upgrade(system, service, port, package):
@@ -301,30 +208,29 @@ def check_removal(system):
        done.stdout + done.stderr, "purged: it says that the data is kept", done.stdout, done.stderr)
     note("left after purge: " + " ".join(left(root)))
     # The log of this test, the package that was copied in, and dpkg's own records apart.
-    allowed = re.compile(r"/tmp/millrace\.deb|/var/lib/millrace|/var/log/.*|/var/cache/.*")
+    allowed = re.compile(r"/var/lib/millrace|/var/log/.*|/var/cache/.*")
     equal([p for p in left(root) if not allowed.fullmatch(p)], [], "nothing else is left")
     ok(os.path.isdir(root + "/var/lib/millrace/mariadb"), "the data is there")
     ok("millrace" in open(root + "/etc/passwd").read(), "so is the system user, its owner")
 
 
 def main():
-    why = missing()
+    why = missing("lintian", "systemd-analyze") or \
+        (None if python() else "not installed: python3-seccomp; ./test slow installs it")
     if why:
         ok(False, f"the package cannot be tried here: {why}")
         finish()
-    base_system()
-    package = build("1")
+    debian_12()
+    package = build()
     check_form(package)
-    newer = build("2", "--binary", "build-package/millrace")
+    newer = build("--revision", "2", "--binary", "build-package/millrace")
     system, service = System(), None
     try:
         system.install(package)
         check_installed(system)
         check_units(system.root)
         port = free_port()
-        with open(system.path("/etc/millrace/config.json"), "w") as f:
-            json.dump({"listen": f"127.0.0.1:{port}", "sample_papers": 0, "nodes": 2,
-                       "mysql": {"buffer_bytes": 64 << 20}, "redis": {"max_bytes": 256 << 20}}, f)
+        system.change_settings(listen=f"127.0.0.1:{port}", nodes=2, **SMALL)
         service = Service(system)
         if ok(service.wait_ready(), "it starts in the sandbox of its unit", service.log()):
             check_serving(system, service, port)

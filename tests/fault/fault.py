@@ -17,13 +17,19 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import checks
+import checks_extract
 import disk
+import extracts
 import files
 import harness
+import plans
+import pools
+import queues
 import schedule
 import snapshot
 from harness import equal, note, ok, redis_link, run, run_tests, sql, test, wait_for
-from people import Person, Plan, Reply
+from people import Extractor, Person, Plan, Planner
+from sim import certificate
 from stores import Server, Sim, Stores, World
 from watcher import Permits, Watcher
 
@@ -31,11 +37,20 @@ SAMPLE = 30000
 PAPERS_MINUTE = 20000  # submitted in a minute of faults, at least
 PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30),
           "dora": ("5000.00", 30), "eva": ("12000.00", 20)}
-AI_MS, AI_FAIL = 50, 0.05
+PLANNER = {"flo": ("20.00", 10)}
+EXTRACTORS = {"gus": ("4000.00", 20), "hal": ("4000.00", 10)}
+AI_MS, AI_FAIL, EXTRACT_FAULT = 50, 0.05, 0.3
 FIRST_S = 120  # until everybody has runs that are archived, before anything dies
 SETTLE_S = 120  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that
 ARCHIVE_S = 45  # until all runs are: whoever held the lock may be dead
+PROGRAMS, PROGRAM_PAUSE_S = 4, 0.1  # that take items out of pools
+ADMIN_PAUSE_S = 3  # between two pauses of a queue
+QUEUE_LOOK_S = 0.1
+ASKS = 2  # about a document, on average, at most
+QUEUES_S = 20  # until they are empty: a lease may have to end
+TOLD_S = 20  # until Redis has heard of what became of plans, and webhooks of tasks
+MARKED_S = 20  # until all that they took is noted in MySQL
 
 
 def options():
@@ -105,7 +120,10 @@ def check_stores(world, corpus, people, watcher):
     none(checks.retried(runs), "papers that failed were judged when they were tried again")
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
-    none(checks.balances(snapshot.balances(stores), moves, {p.uid: p.moved for p in people}),
+    made, extracted = plans.tasks(stores), extracts.spent(stores)
+    moved = {p.uid: {**p.moved, "deduct": p.moved["deduct"] + sum(
+        sum(x.paid) for x in made if x.uid == p.uid) + extracted.get(p.uid, 0)} for p in people}
+    none(checks.balances(snapshot.balances(stores), moves, moved),
          "balances are what was moved")
     none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
     none(checks.counts(runs), "runs say of themselves what is there")
@@ -150,6 +168,135 @@ def check_files(people, pages, corpus):
          f"{sum(len(f.body or b'') for f in during)} bytes")
 
 
+def check_pools(world, programs, stock):
+    """Now that nothing dies any more: as it is, and when all of the rest was taken, too."""
+    losses, answers = world.redis_losses // 2, lambda: [a for p in programs for a in p.answers]
+    for p in programs:
+        p.finish()
+    cut = lambda: {name: sum(p.cut[name] for p in programs) for name in pools.GROUPS}
+    for when in ("", ", to the last"):
+        wait_for(lambda: pools.settled(world.stores), MARKED_S)
+        now = pools.look(world.stores)
+        none(checks.handed_once(answers()), f"no item of a pool is in two answers{when}")
+        none(checks.repeats_alike(answers(), world.redis_troubled),
+             f"repeats get the same items{when}")
+        none(checks.items_accounted(now, answers()),
+             f"every item is usable, in a list, or used{when}")
+        none(checks.in_order(now, answers()), f"items are handed out in their order{when}")
+        none(checks.unseen_bounded(now, answers(), cut(), losses),
+             f"no more items are used up unseen than may be{when}")
+        none(checks.imported(now, stock.texts), f"what was put in is there once{when}")
+        if not when:
+            note_pools(now, answers(), cut(), losses, stock, world.redis_troubled)
+            pools.rest(programs[0])
+    none([f"{p.name}: {i} is not used" for p in now for i, x in p.items.items() if x[0] != 0],
+         "in the end all items are used")
+
+
+def check_queues(world, admin, watcher):
+    wait_for(lambda: queues.empty(world.stores), QUEUES_S)
+    watcher.stopped.set()
+    watcher.join()
+    every = [q for samples in watcher.samples.values() for q in samples]
+    none((line for q in every for line in checks.queue_sound(q)),
+         "a job is in one place of its queue, and counted for its user, at any moment")
+    none((line for samples in watcher.samples.values()
+          for line in checks.first_come(samples, world.troubled)), "jobs are taken in their order")
+    none((line for samples in watcher.samples.values()
+          for line in checks.pauses_kept(samples, admin.paused)), "paused queues stand still")
+    link = redis_link(world.stores)
+    none((line for name in queues.QUEUES for line in checks.queue_empty(queues.look(link, name))),
+         "nothing is left in a queue")
+    note(f"queues were looked at {watcher.looks} times, {len(every)} of them differ; at most "
+         f"{max((len(q.jobs) for q in every), default=0)} jobs at once; "
+         f"{len(admin.paused)} pauses; {sum(bool(q.held) for q in every)} times some were held")
+
+
+def check_plans(world, people):
+    stores, mine = world.stores, [p.plans for p in people]
+    told = lambda: not list(checks.plan_caches(plans.cached(stores), plans.tasks(stores),
+                                               plans.plans(stores), plans.owners(stores)))
+    wait_for(told, TOLD_S)
+    tasks, made, owners = plans.tasks(stores), plans.plans(stores), plans.owners(stores)
+    seen = {i: status for m in mine for i, status in m.tasks.items()}
+    none(checks.plan_tasks_ended(tasks), "every plan was made, failed with a reason, or cancelled")
+    none(checks.plans_paid(tasks), "plans that were made are paid for once, others are not")
+    none(checks.plans_whole(tasks, made), "there is a plan for each task, with all of its days")
+    none(checks.plans_told(tasks, seen, set().union(*(m.cancelled for m in mine))),
+         "what users were told of plans is so")
+    none(checks.plans_reserved(tasks, plans.reserved(stores)), "nothing is reserved for plans")
+    none(checks.plans_changed(made, {k: v for m in mine for k, v in m.days.items()}),
+         "days are as they were changed, and late changes have not won")
+    none(checks.plans_active(owners, made, {(m.person.uid, kind): ids for m in mine
+                                            for kind, ids in m.active.items()}),
+         "the plans that were chosen are active")
+    none(checks.plan_caches(plans.cached(stores), tasks, made, owners),
+         "Redis has of plans what MySQL has")
+    states = {s: sum(x.state == s for x in tasks) for s in sorted({x.state for x in tasks})}
+    note(f"{len(tasks)} plans {states}, {len(plans.cached(stores))} keys in Redis;"
+         f" {sum(len(v) - 1 for m in mine for v in m.days.values())} changes of days,"
+         f" {sum(m.stale for m in mine)} too late")
+    for why in sorted({x.error for x in tasks if x.state == "failed"}):
+        note(f"  failed: {why}")
+
+
+def check_extracts(world, people):
+    stores, mine = world.stores, [p.extracts for p in people]
+    wait_for(lambda: extracts.hurry(stores), TOLD_S)
+    tasks, union = extracts.tasks(stores), lambda name: {
+        k: v for m in mine for k, v in getattr(m, name).items()}
+    known, secrets = union("known"), union("secrets")
+    calls = extracts.calls(world.hook, secrets)
+    none(checks_extract.ended(tasks),
+         "every document of a task is completed, ended in an error with a reason, or is cancelled")
+    none(checks_extract.tried_again(tasks, extracts.OWN_ERRORS),
+         "documents that failed were completed when they were tried again")
+    none(checks_extract.paid(tasks, extracts.payments(stores)),
+         "documents that are completed are paid for once, others are not")
+    none(checks_extract.reserved(tasks, extracts.reserved(stores)),
+         "nothing is reserved for documents")
+    none(checks_extract.told(tasks, union("accepted"), union("tasks"),
+                             set().union(*(m.cancelled for m in mine))),
+         "what users were told of tasks is so")
+    none(checks_extract.closed(tasks, union("opened")), "tasks are closed once, each time")
+    none(checks_extract.values_right(tasks, union("values"), known),
+         "values are those of their documents")
+    none(checks_extract.edited(tasks, known),
+         "values are as they were edited, and late edits have not won")
+    none(checks_extract.hooks_told(tasks, calls, {i for i, s in secrets.items() if s}),
+         "webhooks are told of each closing, with one id, signed")
+    note_extracts(world, tasks, mine, calls)
+    return sum(len(x.rows) for x in tasks)
+
+
+def note_extracts(world, tasks, mine, calls):
+    rows = [d for x in tasks for d in x.rows.values()]
+    count = lambda words: {w: words.count(w) for w in sorted(set(words))}
+    note(f"{len(tasks)} tasks {count([x.status for x in tasks])} of {len(rows)} documents"
+         f" {count([d.state for d in rows])}, {sum(max(0, x.total - 100) for x in tasks)} of lower"
+         f" priority; {sum(max(0, x.closed - 1) for x in tasks)} were tried again,"
+         f" {sum(m.repeats for m in mine)} requests repeated;"
+         f" {sum(m.edits for m in mine)} edits, {sum(m.stale for m in mine)} too late;"
+         f" {world.pdf_children} children that read PDFs were killed")
+    note(f"{len(calls)} calls of webhooks with {len({c.id for c in calls})} ids,"
+         f" {world.hook.statuses.count} of them were refused")
+    for why, times in sorted(count([d.error for d in rows if d.state == "error"]).items()):
+        note(f"  error: {why[:150]}: {times}")
+
+
+def note_pools(now, answers, cut, losses, stock, troubled):
+    for p in now:
+        mine = [a for a in answers if a.group == p.name]
+        repeats = len(mine) - len({a.key for a in mine})
+        direct = [a for a in mine if all(p.items[i][1] == 0 for i in a.ids)]
+        calm = sum(not troubled(a.sent, a.got) for a in direct)
+        note(f"pool {p.name}: {len(p.items)} items, {len(mine)} answers ({repeats} repeats,"
+             f" {len(direct)} by MySQL, {calm} of them without trouble of Redis); used up unseen"
+             f" {checks.unseen(p, answers)}: {cut[p.name]} in answers cut off, {p.unseen} lost with"
+             f" Redis, {losses} times")
+    note(f"{stock.batch - 1} imports each, {stock.tries} tries")
+
+
 def audit(stores):
     done = run("audit", "--json", env=stores.settings(), timeout=60)
     drift = None
@@ -159,13 +306,13 @@ def audit(stores):
        done.stdout[:3000], done.stderr)
 
 
-def tell(world, runs, moves, people, watcher, chaos):
+def tell(world, runs, moves, people, watcher, chaos, documents):
     kinds = [f.kind for f in chaos.schedule]
     states = {s: sum(r.state == s for r in runs) for s in sorted({r.state for r in runs})}
     papers, judged = sum(len(r.papers) for r in runs), sum(len(r.results) for r in runs)
     failed = sum(v is None for r in runs for v in r.results.values())
     calls = world.sim.calls + world.sim.stats()["requests"]
-    none(checks.calls_bounded(calls - world.sim.wasted, moves, runs, kinds),
+    none(checks.calls_bounded(calls - world.sim.wasted - documents * ASKS, moves, runs, kinds),
          "papers that have a result are not judged again")
     note(f"{len(runs)} runs {states} of {papers} papers; {judged} judged, {failed} of them failed")
     by_qid = {r.qid: r for r in runs}
@@ -201,9 +348,14 @@ def chaos_and_people(opts, world, corpus, events):
     if not world.stores.disks:
         kinds = [k for k in kinds if k not in schedule.DISK]
         note(f"no disk can be mounted here: without {', '.join(schedule.DISK)}")
+    if not extracts.PDFS:
+        kinds = [k for k in kinds if k != "pdf_child"]
+        note("there is no pdftotext here: without pdf_child")
     papers = opts.papers or int(PAPERS_MINUTE * opts.seconds / 60)
     plan = Plan(corpus, papers, opts.seconds, len(PEOPLE), pause_s=0.4)
     people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
+    people += [Planner(name, plan, world, opts.seed, events) for name in PLANNER]
+    people += [Extractor(name, plan, world, opts.seed, events) for name in EXTRACTORS]
     began = time.monotonic()
     for p in people:
         p.log_in()
@@ -214,42 +366,70 @@ def chaos_and_people(opts, world, corpus, events):
     watcher = Watcher(world.stores, [p.uid for p in people])
     chaos = schedule.Chaos(world, schedule.make(opts.seed, opts.seconds, kinds, opts.pace), events)
     permits = Permits(world.stores)
+    others = Others(opts, world, people, events)
     redis_link(world.stores)("CONFIG", "SET", "aof-timestamp-enabled", "yes")
-    for thread in (watcher, permits, chaos, *people):
+    for thread in (watcher, permits, others.watcher, chaos, *people, *others.callers):
         thread.start()
     time.sleep(opts.seconds)
     chaos.finish()
-    for p in people:
-        p.stopped.set()
-        p.join()
+    for thread in (*people, *others.callers):
+        thread.stopped.set()
+    for thread in (*people, *others.callers):
+        thread.join()
     wait_for(permits.look, 10)
     permits.stopped.set()
     permits.join()
-    return people, watcher, chaos
+    return people, others, watcher, chaos
+
+
+class Others:
+    """Besides people: programs that take items out of pools, what puts them in, an admin."""
+
+    def __init__(self, opts, world, people, events):
+        pools.put(world.stores)
+        self.programs = [pools.Program(f"program-{i}", world, opts.seed, events, PROGRAM_PAUSE_S)
+                         for i in range(PROGRAMS)]
+        for i, p in enumerate(self.programs):
+            p.get_tokens(people[i % len(people)])
+        self.stock = pools.Stock(world, events)
+        self.admin = queues.Admin(world, opts.seed, events, ADMIN_PAUSE_S)
+        self.admin.log_in()
+        self.watcher = queues.QueueWatcher(world.stores, QUEUE_LOOK_S)
+        self.callers = [*self.programs, self.stock, self.admin]
 
 
 def suite(opts):
     events = schedule.Events()
     with contextlib.ExitStack() as stack:
-        stores = stack.enter_context(Stores(SAMPLE, PEOPLE, small_disks=disk.separate()))
-        sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL))
-        servers = [stack.enter_context(Server(stores, sim)) for _ in range(2)]
-        world = World(stores, servers, sim)
+        users = PEOPLE | PLANNER | EXTRACTORS
+        stores = stack.enter_context(Stores(SAMPLE, users, small_disks=disk.separate()))
+        sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL, EXTRACT_FAULT))
+        trusted = certificate("hook")
+        hook = stack.enter_context(extracts.Hook(trusted, random.Random(f"{opts.seed} hook")))
+        settings = {**plans.LIMITS, **extracts.SETTINGS, "MILLRACE_WEBHOOK_ALLOW": "127.0.0.0/8",
+                    "MILLRACE_WEBHOOK_CA_FILE": trusted[0]}
+        servers = [stack.enter_context(Server(stores, sim, **settings)) for _ in range(2)]
+        world = World(stores, servers, sim, hook)
         try:
             ready = wait_for(lambda: all(s.ready() for s in servers), 60)
             assert ready, "the servers are not ready"
             corpus = snapshot.corpus(stores)
-            people, watcher, chaos = chaos_and_people(opts, world, corpus, events)
+            people, others, watcher, chaos = chaos_and_people(opts, world, corpus, events)
             none(chaos.problems, "all faults could be made")
             settle(people, events)
             quiet(stores)
             watcher.stopped.set()
             watcher.join()
             runs, moves = check_stores(world, corpus, people, watcher)
+            check_plans(world, people)
+            documents = check_extracts(world, people)
+            check_queues(world, others.admin, others.watcher)
+            check_pools(world, others.programs, others.stock)
             audit(stores)
-            none([line for p in people for line in p.problems],
+            callers = [*people, *others.programs, others.admin]
+            none([line for p in callers for line in p.problems],
                  "users were answered as they may be")
-            tell(world, runs, moves, people, watcher, chaos)
+            tell(world, runs, moves, callers, watcher, chaos, documents)
         finally:
             if opts.logs or harness._failed or sys.exc_info()[0]:
                 keep_logs(opts, world, events)

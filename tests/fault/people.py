@@ -1,42 +1,32 @@
-"""Users who submit, distil, download, pause, resume, terminate and pay, whatever goes on around
-them; and what they were told.
+"""Users who submit, distil, download, pause, resume, terminate, have plans made and values
+extracted, and pay, whatever goes on around them; and what they were told.
 
 Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may
 be."""
 import json
-import random
 import re
-import threading
 import time
-from collections import Counter
 
+import extracts
 import files
+import plans
+from caller import Caller, Reply
 from checks import FINAL
-from harness import Client, http, run
+from harness import http, run
 from stores import PASSWORD
 
+PLANS = 0.2  # of all that a person does
+PLANNER_PAUSE_S = EXTRACTOR_PAUSE_S = 0.15
 OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
-GONE = (OSError, ConnectionError)  # timeouts are OSError
 # The simulated AI finds a paper relevant that has a word of the question.
 WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light",
          "carbon", "risk", "network")
 
 
-class Reply:
-    def __init__(self, raw):
-        self.status, self.body = raw.status, json.loads(raw.body) if raw.body else {}
-
-    @property
-    def code(self):
-        return self.body.get("error", {}).get("code", "")
-
-
-class Person(threading.Thread):
+class Person(Caller):
     def __init__(self, name, plan, world, seed, events):
-        super().__init__(name=name)
-        self.plan, self.world, self.events = plan, world, events
-        self.random = random.Random(f"{seed} {name}")
-        self.stopped = threading.Event()
+        super().__init__(name, world, seed, events)
+        self.plan = plan
         self.runs = {}  # qid: states that it may be in
         self.ended = set()  # of these, those that were seen to have ended,
         self.failed = set()  # and those with papers that failed
@@ -50,50 +40,8 @@ class Person(threading.Thread):
         self.originals = set()  # that were, or may have been, distilled
         self.changed = set()  # of these, those that may have gone on after that
         self.downloads = files.Downloads(self)
-        self.told = Counter()
-        self.problems = []
-
-    # --- HTTP ---
-
-    def send(self, method, path, body, timeout):
-        """The raw reply, or None when there was none."""
-        server = self.random.choice(self.world.servers)
-        headers = [f"Authorization: Bearer {self.token}", "Connection: close"]
-        if body is not None:
-            headers.append("Content-Type: application/json")
-        what = f"{method} {re.sub('/[0-9a-f]{32}', '/<id>', path).partition('?')[0]}"
-        try:
-            c = Client(server.port, timeout=timeout)
-            try:
-                r = c.request(path, method=method,
-                              body=json.dumps(body).encode() if body is not None else b"",
-                              headers=headers)
-            finally:
-                c.close()
-        except GONE as e:
-            self.told[what, type(e).__name__] += 1
-            return None
-        code = Reply(r).code if r.status >= 400 else ""
-        self.told[what, f"{r.status} {code}".strip()] += 1
-        return r
-
-    def judge(self, r, method, path, may_be_gone):
-        if r and (r.status in (401, 403, 500) or (r.status == 404 and not may_be_gone)):
-            self.problem(f"{method} {path}: {r.status} {r.body}")
-        return r
-
-    def ask(self, method, path, body=None, timeout=5, may_be_gone=False):
-        """The reply, or None when there was none."""
-        r = self.send(method, path, body, timeout)
-        return self.judge(Reply(r) if r else None, method, path, may_be_gone)
-
-    def fetch(self, path):
-        """A file, whose body is bytes; or None."""
-        return self.judge(self.send("GET", path, None, timeout=20), "GET", path, may_be_gone=True)
-
-    def problem(self, text):
-        self.events(self.name, "PROBLEM " + text)
-        self.problems.append(f"{self.name}: {text}")
+        self.plans = plans.Plans(self)
+        self.extracts = extracts.Extracts(self)
 
     def log_in(self):
         r = Reply(http(self.world.servers[0].port, "/api/login", method="POST",
@@ -262,6 +210,9 @@ class Person(threading.Thread):
             self.step()
 
     def step(self):
+        if self.random.random() < PLANS:
+            self.plans.step()
+            return
         dice = self.random.random()
         if dice < 0.15 and self.ended:
             chains = sorted(self.ended - self.screened)
@@ -319,8 +270,58 @@ class Person(threading.Thread):
                 self.failed.discard(qid)
         for f in self.downloads.open():
             self.downloads.look(f)
-        return (not self.open_runs() and not self.unclear() and not self.failed and
-                not self.downloads.open())
+        planned, extracted = self.plans.settle(), self.extracts.settle()
+        return (planned and extracted and not self.open_runs() and not self.unclear() and
+                not self.failed and not self.downloads.open())
+
+
+class Planner(Person):
+    """Has plans made and nothing else, and often has no money for them: then their tasks are
+    held."""
+
+    def prepare(self):
+        return True
+
+    def run(self):
+        while not self.stopped.wait(self.random.expovariate(1 / PLANNER_PAUSE_S)):
+            self.step()
+
+    def step(self):
+        if self.unclear():
+            self.move_again(self.random.choice(self.unclear()))
+        elif self.random.random() > 0.02:
+            self.plans.step()
+        elif r := self.ask("GET", "/api/me"):
+            balance = int(float(r.body["balance"])) if r.status == 200 else 0
+            self.move("deduct", balance) if balance > 2 else self.move("recharge", 30)
+
+
+class Extractor(Person):
+    """Has values extracted, out of documents and of the papers of one run; now and then without
+    money for it."""
+
+    def prepare(self):
+        for qid in self.open_runs():
+            self.show(qid)
+        if not self.open_runs() and all(self.is_archived(qid) for qid in self.ended):
+            if any(self.extracts.prepare(qid) for qid in sorted(self.ended)):
+                return True
+            if not self.extracts.tasks:
+                self.submit(most=600)  # in vain if little is relevant: then there is another run
+        return False
+
+    def run(self):
+        while not self.stopped.wait(self.random.expovariate(1 / EXTRACTOR_PAUSE_S)):
+            self.step()
+
+    def step(self):
+        if self.unclear():
+            self.move_again(self.random.choice(self.unclear()))
+        elif self.random.random() > 0.01:
+            self.extracts.step()
+        elif r := self.ask("GET", "/api/me"):
+            balance = int(float(r.body["balance"])) if r.status == 200 else 0
+            self.move("deduct", balance) if balance > 2 else self.move("recharge", 50)
 
 
 def question(rng):

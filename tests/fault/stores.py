@@ -18,16 +18,22 @@ from harness import (BIN, Millrace, environment, folder, http, link, read, redis
                      wait_for)
 
 PASSWORD = "correct horse"
+# A node that stands still sees that Redis has not answered it in time.
+REDIS_TROUBLES = ("redis", "older", "empty", "stall_redis", "disk_redis", "cut_redis", "freeze")
+REDIS_TROUBLE_S = 3  # until nodes are connected again
+PDF_CHILD_S = 3  # so long one is waited for
 KEYS = 50  # of the AI: one that answered 429 rests for a second
 
 
 class Stores:
-    """data: as harness.sql and harness.redis_link want it. small_disks: each has one of its own."""
+    """data, sql_socket, database: as harness.sql and harness.redis_link want them. small_disks:
+    each has one of its own."""
 
     def __init__(self, papers, users, small_disks=False):
         first = Millrace(data=folder("first"),
                          env={"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": str(papers)})
         self.data, self.commands, self.processes = first.data, {}, {}
+        self.sql_socket, self.database = first.sql_socket, first.database
         self.locks = {"redis": threading.Lock(), "mariadb": threading.Lock()}
         with first:
             for name, (balance, permission) in users.items():
@@ -108,11 +114,11 @@ class Stores:
 class Sim:
     """The AI, with what goes wrong there."""
 
-    def __init__(self, seed, latency_ms, fail):
+    def __init__(self, seed, latency_ms, fail, extract_fault=0):
         self.args = ["sim", "--latency-ms",
                      str(latency_ms), "--jitter-ms",
-                     str(latency_ms // 5), "--stall-ms", "3000", "--seed",
-                     str(seed)]
+                     str(latency_ms // 5), "--stall-ms", "3000", "--extract-fault",
+                     str(extract_fault), "--seed", str(seed)]
         self.fail, self.port, self.lock = str(fail), 0, threading.Lock()
         self.calls = self.wasted = 0  # of those before; of these, while it was of no use
 
@@ -149,11 +155,11 @@ class Sim:
 class Server(Millrace):
     """A supervisor with one node. It can be killed and started again under the same port."""
 
-    def __init__(self, stores, sim):
+    def __init__(self, stores, sim, **settings):
         super().__init__(
             data=folder(), env={
                 "MILLRACE_NODES": "1", "MILLRACE_AI_URL": f"http://127.0.0.1:{sim.port}/v1",
-                "MILLRACE_AI_TIMEOUT_MS": "1500", **stores.settings()})
+                "MILLRACE_AI_TIMEOUT_MS": "1500", **settings, **stores.settings()})
         self.lock = threading.Lock()
         self.old_ports = []
 
@@ -177,14 +183,30 @@ class Server(Millrace):
 # --- what can happen to them ---
 
 class World:
-    """stores, servers, sim; do(kind, a, b, say) with a and b from 0 to 1."""
+    """stores, servers, sim, hook; do(kind, a, b, say) with a and b from 0 to 1."""
 
-    def __init__(self, stores, servers, sim):
-        self.stores, self.servers, self.sim = stores, servers, sim
+    def __init__(self, stores, servers, sim, hook=None):
+        self.stores, self.servers, self.sim, self.hook = stores, servers, sim, hook
+        self.pdf_children = 0  # that were killed
         self.redis_losses = 0  # changes before and after each time that it may have lost something
+        self.troubles = []  # [kind, begin, end; None: it goes on] of each fault
 
     def do(self, fault, say):
-        getattr(self, fault.kind)(fault.a, fault.b, say)
+        trouble = [fault.kind, time.monotonic(), None]
+        self.troubles.append(trouble)
+        try:
+            getattr(self, fault.kind)(fault.a, fault.b, say)
+        finally:
+            trouble[2] = time.monotonic()
+
+    def troubled(self, begin, end, kinds=None, after_s=1.0):
+        """Whether one of these faults, or any, went on between these times, or shortly before."""
+        return any((not kinds or kind in kinds) and b <= end and (e is None or e + after_s >= begin)
+                   for kind, b, e in self.troubles)
+
+    def redis_troubled(self, begin, end):
+        """Whether Redis may have forgotten something, or not have answered a node, in between."""
+        return self.troubled(begin, end, REDIS_TROUBLES, REDIS_TROUBLE_S)
 
     def pick(self, a):
         return self.servers[int(a * len(self.servers))]
@@ -202,6 +224,19 @@ class World:
             kill(pid, signal.SIGSTOP)
             time.sleep(8 * b)
             kill(pid, signal.SIGCONT)
+
+    def pdf_child(self, a, b, say):
+        """A program that reads a PDF is killed, if there is one soon."""
+        end = time.monotonic() + PDF_CHILD_S
+        while time.monotonic() < end:
+            for node in (pid for s in self.servers for pid in s.nodes()):
+                for pid in children(node):
+                    kill(pid, signal.SIGKILL)
+                    self.pdf_children += 1
+                    say(f"{pid} of node {node}")
+                    return
+            time.sleep(0.005)
+        say("there is none")
 
     def supervisor(self, a, b, say):
         server = self.pick(a)
@@ -307,6 +342,14 @@ class World:
                 except AssertionError:
                     pass  # it has gone by itself
             say(f"{len(ids)} connections")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return [int(child) for child in f.read().split()]
+    except OSError:
+        return []  # it is gone
 
 
 def kill(pid, number):

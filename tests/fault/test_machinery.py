@@ -10,9 +10,11 @@ import time
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "server"))
 import aof
 import checks
+import checks_extract
 import files
 import schedule
-from checks import Movement, Run
+from checks import Answer, Day, Job, MadePlan, Movement, PlanTask, Pool, Queue, Run
+from checks_extract import Call, Document, Extraction
 from harness import environment, equal, folder, ok, redis_link, run_tests, test, wait_for
 
 # The same one, in Debian's redis-tools.
@@ -33,7 +35,8 @@ class Redis:
         with open(f"{self.data}/secret/redis.conf", "w") as f:
             f.write(f"port 0\nunixsocket {self.data}/run/redis.sock\nrequirepass secret\n"
                     f"dir {self.data}/redis\n"
-                    "save \"\"\nappendonly yes\naof-timestamp-enabled yes\n")
+                    # A write would wait for an fsync under way, and be lost by a kill.
+                    "save \"\"\nappendonly yes\nappendfsync no\naof-timestamp-enabled yes\n")
         self.folder = f"{self.data}/redis/appendonlydir"
 
     def start(self):
@@ -228,6 +231,375 @@ def _():
           "and cost too much")
 
 
+# --- pools ---
+
+def pool_world():
+    """A group of nine: a Redis was lost with one item, MySQL handed out one itself, an answer was
+    cut off, a request was repeated, two wait in the list."""
+    items = {1: (0, 1, "a"), 2: (0, 2, "b"), 3: (0, 3, "c"), 4: (0, 4, "d"), 5: (0, 0, "e"),
+             6: (0, 5, "f"), 7: (2, 6, "g"), 8: (2, 7, "h"), 9: (1, 0, "i")}
+    answers = [Answer("titles/7", [1, 2], 1.0, 1.5, 2, "r", "p"),
+               Answer("titles/7", [1, 2], 1.0, 3.0, 2, "r", "p"),
+               Answer("titles/7", [5], 2.0, 4.5, 1, None, "q"),
+               Answer("titles/7", [6], 4.0, 4.5, 1, None, "p")]
+    return Pool("titles/7", items, [7, 8], 1), answers, {"titles/7": 1}, {"titles/7": ["a", "i"]}
+
+
+def pool_found(change=lambda p, a, cut, texts: None):
+    """Names of the checks that have something to say after a change."""
+    p, a, cut, texts = copy.deepcopy(pool_world())
+    change(p, a, cut, texts)
+    said = {"handed_once": checks.handed_once(a),
+            "repeats_alike": checks.repeats_alike(a, lambda begin, end: begin < 0),
+            "items_accounted": checks.items_accounted([p], a), "in_order": checks.in_order([p], a),
+            "unseen_bounded": checks.unseen_bounded([p], a, cut, 1),
+            "imported": checks.imported([p], texts)}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+def another(**change):
+    return Answer(**{"group": "titles/7", "ids": [6], "sent": 5.0, "got": 6.0, "asked": 1,
+                     "program": "p", **change})
+
+
+WRONG_POOLS = [
+    ("an item is given twice", ["handed_once"], lambda p, a, c, t: a.append(another(ids=[5]))),
+    ("an item of a request is given without one", ["handed_once", "in_order"],
+     lambda p, a, c, t: a.append(another(ids=[1, 2]))),
+    ("another program's request of the same id is given the same", ["handed_once", "in_order"],
+     lambda p, a, c, t: a.append(another(ids=[1, 2], request="r", program="q"))),
+    ("an answer has an item twice", ["handed_once"],
+     lambda p, a, c, t: setattr(a[2], "ids", [5, 5])),
+    ("a repeat gets other items", ["repeats_alike"],
+     lambda p, a, c, t: setattr(a[1], "ids", [3, 4])),
+    ("an item that was given is usable", ["items_accounted"],
+     lambda p, a, c, t: p.items.update({6: (1, 0, "f")})),
+    ("an item that was given is in the list", ["items_accounted"],
+     lambda p, a, c, t: (p.items.update({6: (2, 5, "f")}), p.listed.insert(0, 6))),
+    ("an item that was given is gone", ["items_accounted"], lambda p, a, c, t: p.items.pop(6)),
+    ("an item is numbered, and in no list", ["items_accounted"], lambda p, a, c, t: p.listed.pop()),
+    ("an item is usable, and in a list", ["items_accounted"],
+     lambda p, a, c, t: p.listed.append(9)),
+    ("a used one is in a list", ["items_accounted"], lambda p, a, c, t: p.listed.insert(0, 4)),
+    ("the list has another order", ["items_accounted"], lambda p, a, c, t: p.listed.reverse()),
+    ("a status that is none", ["items_accounted"],
+     lambda p, a, c, t: p.items.update({9: (3, 0, "i")})),
+    ("items of an answer do not follow each other", ["in_order"],
+     lambda p, a, c, t: [setattr(x, "ids", [2, 1]) for x in a[:2]]),
+    ("a lower number after a higher one", ["in_order"],
+     lambda p, a, c, t: a.append(another(ids=[3], sent=4.6))),
+    ("more are lost than were cut off", ["unseen_bounded"],
+     lambda p, a, c, t: c.update({p.name: 0})),
+    ("an answer is forgotten", ["unseen_bounded"], lambda p, a, c, t: a.pop()),
+    ("more are lost with Redis than may be", ["unseen_bounded"],
+     lambda p, a, c, t: setattr(p, "unseen", 1001)),
+    ("an item that was put in is not there", ["imported"],
+     lambda p, a, c, t: t[p.name].append("z")),
+    ("an item is there twice", ["imported"], lambda p, a, c, t: p.items.update({10: (1, 0, "a")})),
+]
+
+
+@test("pools that have handed out what they should not")
+def _():
+    equal(pool_found(), [], "nothing is wrong")
+    for name, want, change in WRONG_POOLS:
+        equal(pool_found(change), want, name)
+    _, a, _, _ = pool_world()
+    a[1].ids = [3, 4]
+    equal(list(checks.repeats_alike(a, lambda begin, end: True)), [],
+          "a repeat may get others when Redis was in trouble")
+    p, a, _, _ = pool_world()
+    a.append(another(ids=[3], sent=4.4))
+    equal(list(checks.in_order([p], a)), [], "answers that overlap have any order")
+
+
+# --- jobs ---
+
+def queue(at=0.0):
+    """Two wait, one is delayed, one in work, one held, one set aside."""
+    job = lambda order, **more: Job(**{"version": 1, "tries": 0, "priority": 1, "order": order,
+                                       "uid": 1, "since": 0, **more})
+    jobs = {"a": job(1), "b": job(2), "c": job(3), "d": job(4, lease="x:1", tries=1),
+            "e": job(5, uid=2), "f": job(6)}
+    return Queue("plan", at, at + 0.1, "g", {"a": 2**45 + 1, "b": 2**45 + 2}, {"c"}, {"d"},
+                 {"e": 2}, {2}, {"f"}, jobs, {1: 5, 2: 1}, {"run": "g"})
+
+
+def take(q, i, lease="x:2"):
+    """As a node does."""
+    q.waiting.pop(i)
+    q.leases.add(i)
+    q.jobs[i].lease, q.jobs[i].tries = lease, q.jobs[i].tries + 1
+
+
+WRONG_QUEUES = [
+    ("a job is in no place", lambda q: q.waiting.pop("a")),
+    ("a job is in two", lambda q: q.delays.add("a")),
+    ("one that was set aside is lost", lambda q: q.aside.clear()),
+    ("a job is unknown", lambda q: q.waiting.update({"z": 2**45 + 9})),
+    ("a job without a holder is in work", lambda q: setattr(q.jobs["d"], "lease", "-")),
+    ("a job that waits has a holder", lambda q: setattr(q.jobs["a"], "lease", "x:9")),
+    ("a job has another place in the line", lambda q: q.waiting.update(a=2**45 + 7)),
+    ("a user whose jobs are held is forgotten", lambda q: q.probes.clear()),
+    ("a user's jobs are counted wrong", lambda q: q.users.update({1: 3})),
+    ("a user without jobs is counted", lambda q: q.users.update({3: 1})),
+]
+
+
+@test("queues that are wrong")
+def _():
+    equal(list(checks.queue_sound(queue())), [], "one that is right")
+    for name, change in WRONG_QUEUES:
+        q = queue()
+        change(q)
+        ok(list(checks.queue_sound(q)), name)
+    empty = lambda: Queue("plan", 0, 0, "g", {}, set(), set(), {}, set(), set(), {}, {},
+                          {"run": "g"})
+    equal(list(checks.queue_empty(empty())), [], "one that is empty")
+    equal(len(list(checks.queue_empty(queue()))), 8, "or is not")
+    for name, state in (("not filled", {"run": "f"}), ("paused", {"run": "g", "paused": "1"}),
+                        ("a credit is left", {"run": "g", "c7": "1"})):
+        q = empty()
+        q.state = state
+        equal(len(list(checks.queue_empty(q))), 1, name)
+
+
+@test("jobs that are taken when they should not be")
+def _():
+    calm, wild = (lambda begin, end: False), (lambda begin, end: True)
+    came = lambda ids, troubled=calm, **change: len(list(checks.first_come(
+        [queue(), after(ids, **change)], troubled)))
+    def after(ids, generation="g", probes=()):
+        q = queue(1.0)
+        for i in ids:
+            take(q, i)
+        q.generation = generation
+        q.probes.update(probes)
+        return q
+    equal((came(""), came("a"), came("ab")), (0, 0, 0), "in their order")
+    equal(came("b"), 1, "the second before the first")
+    equal((came("b", wild), came("b", generation="h"), came("b", probes=[1])), (0, 0, 0),
+          "which may be if the first was given back, Redis is another, or its user's are held")
+    paused = lambda *spans, **change: len(list(checks.pauses_kept(
+        [queue(), after("a", **change)], [["plan", *s] for s in spans])))
+    equal(paused((-1, 5)), 1, "out of a queue that is paused")
+    equal(paused((-1, None)), 1, "and still is")
+    equal((paused((0.5, 5)), paused((-1, 0.5)), paused((-1, 5), generation="h"), paused()),
+          (0, 0, 0, 0), "or may not have been")
+
+
+# --- plans ---
+
+def plan_world():
+    """A user who had three plans made: one was, one failed, one was cancelled."""
+    days = {f"2027-03-{d:02}": Day(1, "legs") for d in range(1, 8)}
+    days["2027-03-02"] = Day(3, "mine")
+    tasks = [PlanTask("1-a", 1, "training", "completed", "", "1-ta", 1, 100, [100]),
+             PlanTask("1-b", 1, "nutrition", "failed", "no plan", "", 1, 100, []),
+             PlanTask("1-c", 1, "training", "cancelled", "", "", 1, 100, [])]
+    cached = {
+        "user:1:plans": {"run": "g", "version": "4", "counts": True},
+        "training_plan:1-ta": {"seen": "4", "version": "3"},
+        "training_plan:1-ta:schedule:2027-03-02": {"seen": "4", "version": "3",
+                                                   "focus_area": "mine"},
+        "training_plan:1-ta:schedule:2027-03-03": {"seen": "3", "version": "9",
+                                                   "focus_area": "old, and counts no more"},
+        "training_plan:1:active": "1-ta", "generation_task:1-a": {"status": "completed"},
+        "user:1:pending_tasks": set()}
+    return {"tasks": tasks, "plans": [MadePlan("1-ta", 1, "training", 3, 1, days)],
+            "seen": {"1-a": "completed", "1-b": "generating", "1-c": "cancelled"},
+            "cancelled": {"1-c"}, "reserved": [], "cached": cached,
+            "days": {("1-ta", "2027-03-02"): {1: {"legs"}, 2: {"", "x"}, 3: {"mine"},
+                                              4: {"", "y"}}},
+            "owners": {1: (4, 0, {"training": "1-ta", "nutrition": ""})},
+            "active": {(1, "training"): {"1-ta"}}}
+
+
+def plan_found(change=lambda w: None):
+    w = plan_world()
+    change(w)
+    said = {"ended": checks.plan_tasks_ended(w["tasks"]), "paid": checks.plans_paid(w["tasks"]),
+            "whole": checks.plans_whole(w["tasks"], w["plans"]),
+            "told": checks.plans_told(w["tasks"], w["seen"], w["cancelled"]),
+            "reserved": checks.plans_reserved(w["tasks"], w["reserved"]),
+            "changed": checks.plans_changed(w["plans"], w["days"]),
+            "active": checks.plans_active(w["owners"], w["plans"], w["active"]),
+            "caches": checks.plan_caches(w["cached"], w["tasks"], w["plans"], w["owners"])}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+def day(w, date="2027-03-02"):
+    return w["plans"][0].days[date]
+
+
+WRONG_PLANS = [
+    ("a task has not ended", ["ended"], lambda w: setattr(w["tasks"][1], "state", "working")),
+    ("a task failed without a word", ["ended"], lambda w: setattr(w["tasks"][1], "error", "")),
+    ("one that is completed is not paid", ["paid"], lambda w: w["tasks"][0].paid.clear()),
+    ("or twice", ["paid"], lambda w: w["tasks"][0].paid.append(100)),
+    ("or at another price", ["paid"], lambda w: setattr(w["tasks"][0], "paid", [99])),
+    ("one that failed is paid", ["paid"], lambda w: w["tasks"][1].paid.append(100)),
+    ("one that was cancelled is paid", ["paid"], lambda w: w["tasks"][2].paid.append(100)),
+    ("a plan is not there", ["active", "caches", "whole"], lambda w: w["plans"].clear()),
+    ("a plan lacks a day", ["whole"], lambda w: w["plans"][0].days.pop("2027-03-07")),
+    ("a plan is another user's", ["active", "whole"], lambda w: setattr(w["plans"][0], "uid", 2)),
+    ("a plan that none has asked for", ["whole"],
+     lambda w: w["plans"].append(MadePlan("1-tz", 1, "training", 1, 1, {}))),
+    ("a task that was accepted is not there", ["told"],
+     lambda w: w["seen"].update({"1-z": "generating"})),
+    ("a task that was seen to have ended has another end", ["told"],
+     lambda w: w["seen"].update({"1-b": "completed"})),
+    ("a task that was cancelled was made", ["told"], lambda w: w["cancelled"].add("1-a")),
+    ("money stays reserved", ["reserved"], lambda w: w["reserved"].append("1-c")),
+    ("a change is lost", ["caches", "changed"],
+     lambda w: w["plans"][0].days.update({"2027-03-02": Day(1, "legs")})),
+    ("a late change has won", ["caches", "changed"], lambda w: setattr(day(w), "mark", "x")),
+    ("a day was changed by none", ["changed"],
+     lambda w: w["plans"][0].days.update({"2027-03-05": Day(2, "z")})),
+    ("another plan is active", ["active", "caches"],
+     lambda w: w["owners"].update({1: (4, 0, {"training": "1-tz", "nutrition": ""})})),
+    ("none is active", ["active", "caches"],
+     lambda w: w["owners"].update({1: (4, 0, {"training": "", "nutrition": ""})})),
+    ("one that was not chosen is", ["active"],
+     lambda w: w["active"].update({(1, "training"): {"1-tz"}})),
+    ("Redis has not heard of a change", ["caches"],
+     lambda w: w["owners"].update({1: (5, 0, {"training": "1-ta", "nutrition": ""})})),
+    ("and has not been told", ["caches"],
+     lambda w: w["owners"].update({1: (4, 1, {"training": "1-ta", "nutrition": ""})})),
+    ("Redis has an old plan", ["caches"],
+     lambda w: w["cached"]["training_plan:1-ta"].update(version="2")),
+    ("Redis has an old day", ["caches"],
+     lambda w: w["cached"]["training_plan:1-ta:schedule:2027-03-02"].update(version="2")),
+    ("Redis has another day", ["caches"],
+     lambda w: w["cached"]["training_plan:1-ta:schedule:2027-03-02"].update(focus_area="x")),
+    ("Redis has an old active plan", ["caches"],
+     lambda w: w["cached"].update({"training_plan:1:active": "1-tz"})),
+    ("Redis has a task that goes on", ["caches"],
+     lambda w: w["cached"]["generation_task:1-a"].update(status="generating")),
+    ("a task that has ended is pending", ["caches"],
+     lambda w: w["cached"]["user:1:pending_tasks"].add("1-a")),
+]
+
+
+@test("plans that are not as they should be")
+def _():
+    equal(plan_found(), [], "nothing is wrong")
+    for name, want, change in WRONG_PLANS:
+        equal(plan_found(change), want, name)
+    may_be = lambda w: w["plans"][0].days.update({"2027-03-02": Day(4, "y")})
+    w = plan_world()
+    may_be(w)
+    equal(list(checks.plans_changed(w["plans"], w["days"])), [],
+          "a change whose answer was lost may be there")
+
+
+# --- extraction ---
+
+def extract_world():
+    """A user with two tasks: one was tried again, so it was closed twice; one was cancelled, when a
+    document had been paid."""
+    document = lambda state, source, value=None, **more: Document(
+        **{"state": state, "error": "wrong" if state == "error" else "", "version": 1, "cents": 10,
+           "paid": [10] if state == "completed" else [], "source": source, "value": value, **more})
+    tasks = [Extraction("1-a", 1, "completed", 2, 3, True, {
+                 1: document("completed", "d1", 7.5), 2: document("error", "d2"),
+                 3: document("completed", "d3", 9.25, version=4, edits=[(3, 8.25), (4, 9.25)])}),
+             Extraction("1-b", 1, "cancelled", 0, 2, True, {
+                 1: document("completed", "d1", 7.5), 2: document("cancelled", "d3")})]
+    calls = [Call("task-1-a-1", "1-a", 1, 2, b"x", True),
+             *(Call("task-1-a-2", "1-a", 2, 1, b"y", True) for _ in range(2))]
+    return {"tasks": tasks, "calls": calls, "reserved": [],
+            "payments": {"1-a.1": [10], "1-a.3": [10], "1-b.1": [10]},
+            "accepted": {"1-a": {"d1", "d2", "d3"}, "1-b": {"d1", "d3"}},
+            "seen": {"1-a": "processing", "1-b": "cancelled"}, "cancelled": {"1-b"},
+            "opened": {"1-a": (1, 0)}, "values": {"d1": 7.5, "d3": 3.5},
+            "known": {("1-a", 3): {2: {3.5}, 3: {"", 8.25}, 4: {9.25}, 5: {"", 1.25}}}}
+
+
+def extract_found(change=lambda w: None):
+    w = extract_world()
+    change(w)
+    tasks, c = w["tasks"], checks_extract
+    said = {"ended": c.ended(tasks), "tried": c.tried_again(tasks, ("wrong",)),
+            "paid": c.paid(tasks, w["payments"]), "reserved": c.reserved(tasks, w["reserved"]),
+            "told": c.told(tasks, w["accepted"], w["seen"], w["cancelled"]),
+            "closed": c.closed(tasks, w["opened"]),
+            "values": c.values_right(tasks, w["values"], w["known"]),
+            "edited": c.edited(tasks, w["known"]),
+            "hooks": c.hooks_told(tasks, w["calls"], {"1-a", "1-b"})}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+def row(w, task, place, **change):
+    for name, value in change.items():
+        setattr(w["tasks"][task].rows[place], name, value)
+
+
+WRONG_EXTRACTS = [
+    ("a document waits", ["ended"], lambda w: row(w, 1, 2, state="pending")),
+    ("a document is worked on", ["ended"], lambda w: row(w, 0, 2, state="extracting")),
+    ("an error without a word", ["ended", "tried"], lambda w: row(w, 0, 2, error="")),
+    ("an error that is not the document's own", ["tried"],
+     lambda w: row(w, 0, 2, error="it was killed")),
+    ("a document is cancelled, its task is not", ["ended"],
+     lambda w: row(w, 0, 2, state="cancelled")),
+    ("a task is open", ["closed", "ended"],
+     lambda w: setattr(w["tasks"][0], "status", "processing")),
+    ("a document is not there", ["ended", "told"], lambda w: w["tasks"][0].rows.pop(2)),
+    ("one that is completed is not paid", ["paid"], lambda w: row(w, 0, 1, paid=[])),
+    ("or twice", ["paid"], lambda w: row(w, 0, 1, paid=[10, 10])),
+    ("or at another price", ["paid"], lambda w: row(w, 0, 1, paid=[9])),
+    ("an error is paid", ["paid"], lambda w: row(w, 0, 2, paid=[10])),
+    ("one that was cancelled is paid", ["paid"], lambda w: row(w, 1, 2, paid=[10])),
+    ("what is in no task is paid", ["paid"], lambda w: w["payments"].update({"1-c.1": [10]})),
+    ("money stays reserved", ["reserved"], lambda w: w["reserved"].append("1-b.2")),
+    ("or for what is not there", ["reserved"], lambda w: w["reserved"].append("1-c.1")),
+    ("a task that was accepted is not there", ["told"],
+     lambda w: w["accepted"].update({"1-z": {"d1"}})),
+    ("a task is there twice", ["told"], lambda w: w["accepted"].pop("1-b")),
+    ("a task has other documents", ["told"], lambda w: w["accepted"].update({"1-b": {"d1", "d2"}})),
+    ("one document twice", ["told"], lambda w: row(w, 1, 2, source="d1")),
+    ("a task that was seen to have ended has another end", ["told"],
+     lambda w: w["seen"].update({"1-a": "cancelled"})),
+    ("a task that was cancelled is not", ["told"], lambda w: w["cancelled"].add("1-a")),
+    ("a task was closed twice", ["closed"], lambda w: w["opened"].clear()),
+    ("or too seldom", ["closed"], lambda w: w["opened"].update({"1-a": (2, 5)})),
+    ("one that was cancelled was closed", ["closed", "hooks"],
+     lambda w: setattr(w["tasks"][1], "closed", 1)),
+    ("a value is another document's", ["values"], lambda w: row(w, 0, 1, value=9.5)),
+    ("there is none", ["values"], lambda w: row(w, 1, 1, value=None)),
+    ("an edit is lost", ["edited"],
+     lambda w: row(w, 0, 3, version=3, value=8.25, edits=[(3, 8.25)])),
+    ("a late edit has won", ["edited"], lambda w: row(w, 0, 3, value=8.25)),
+    ("an edit is noted twice", ["edited"],
+     lambda w: row(w, 0, 3, edits=[(3, 8.25), (4, 9.25), (4, 9.25)])),
+    ("an edit is not noted", ["edited"], lambda w: row(w, 0, 3, edits=[(3, 8.25)])),
+    ("none has edited it", ["edited", "values"], lambda w: w["known"].clear()),
+    ("a closing is not told", ["hooks"], lambda w: w["calls"].pop(0)),
+    ("a closing that was none is told", ["hooks"],
+     lambda w: w["calls"].append(Call("task-1-b-1", "1-b", 1, 1, b"z", True))),
+    ("a task without a webhook is told of", ["hooks"],
+     lambda w: setattr(w["tasks"][0], "webhook", False)),
+    ("a task that is not there is told of", ["hooks"],
+     lambda w: w["calls"].append(Call("task-1-z-1", "1-z", 1, 1, b"z", True))),
+    ("a repeat says something else", ["hooks"], lambda w: setattr(w["calls"][2], "body", b"z")),
+    ("a call is signed by another", ["hooks"], lambda w: setattr(w["calls"][0], "signed", False)),
+    ("a call counts wrong", ["hooks"], lambda w: setattr(w["calls"][1], "success", 3)),
+]
+
+
+@test("tasks of extraction that are not as they should be")
+def _():
+    equal(extract_found(), [], "nothing is wrong")
+    for name, want, change in WRONG_EXTRACTS:
+        equal(extract_found(change), want, name)
+    maybe = lambda w: w["opened"].update({"1-a": (0, 1)})
+    equal(extract_found(maybe), [], "a retry whose answer was lost may have been made")
+    later = lambda w: row(w, 0, 3, version=5, value=1.25,
+                          edits=[(3, 8.25), (4, 9.25), (5, 1.25)])
+    equal(extract_found(later), [], "an edit, too")
+
+
 class Entries:
     """Of files.Corpus: three papers."""
     bib = {f"d{i}": b"@article{k%d,\n title = {T, %d}\n}" % (i, i) for i in (1, 2, 3)}
@@ -235,9 +607,9 @@ class Entries:
 
 
 RESULTS = [("d1", True), ("d2", False), ("d3", None)]
-HEAD = b"\xef\xbb\xbfdoi,title,authors,journal,year,verdict,reason,abstract\r\n"
-ROWS = [b"d1,T,A,J,2020,relevant,r,x\r\n", b"d2,T,A,J,2020,not relevant,r,x\r\n",
-        b"d3,T,A,J,2020,failed,r,x\r\n"]
+HEAD = b"\xef\xbb\xbfdoi,title,authors,journal,year,verdict,reason,abstract,simulated\r\n"
+ROWS = [b"d1,T,A,J,2020,relevant,r,x,yes\r\n", b"d2,T,A,J,2020,not relevant,r,x,yes\r\n",
+        b"d3,T,A,J,2020,failed,r,x,\r\n"]
 RIS = b"TY  - JOUR\r\nDO  - d1\r\nER  - \r\n"
 BIB = Entries.bib["d1"] + b"\n\n"
 

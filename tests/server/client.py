@@ -12,7 +12,7 @@ import sys
 sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
 import openapi
 
-from harness import Millrace, http, ok, run, test, wait_for
+from harness import Millrace, ok, run, test, wait_for
 
 PASSWORD = "correct horse"
 FAST = {"MILLRACE_SAMPLE_PAPERS": "500"}
@@ -44,7 +44,7 @@ class Api:
         """Every reply of every test is held against the document."""
         port = self.server.port
         if port not in Api.documents:
-            Api.documents[port] = json.loads(http(port, "/openapi.json").body)
+            Api.documents[port] = json.loads(self.server.get("/openapi.json").body)
         wrong = openapi.problems(Api.documents[port], method, path, reply.status, reply.body)
         if wrong:
             ok(False, f"{method} {path} is as /openapi.json says", *wrong, reply)
@@ -56,7 +56,7 @@ class Api:
         data = raw if raw is not None else json.dumps(body).encode() if body is not None else b""
         if data:
             lines.append("Content-Type: application/json")
-        reply = Reply(http(self.server.port, path, method=method, body=data, headers=lines))
+        reply = Reply(self.server.get(path, method=method, body=data, headers=lines))
         self.fits(method, path, reply)
         return reply
 
@@ -94,11 +94,11 @@ def user(server, name):
     return api
 
 
-def with_server(name, **settings):
+def with_server(name, private=False, **settings):
     def wrap(fn):
-        @test(name)
+        @test(name, private)
         def _():
-            with Millrace(env={**FAST, **settings}) as m:
+            with Millrace(env={**FAST, **settings}, loaded=True) as m:
                 assert wait_for(m.ready, 30), m.get("/readyz")
                 fn(m)
     return wrap
@@ -107,13 +107,14 @@ def with_server(name, **settings):
 def second(server):
     """Another server on the same stores."""
     read = lambda name: open(f"{server.data}/secret/{name}").read().strip()
-    return Millrace(
-        env={"MILLRACE_NODES": "1", "MILLRACE_REDIS_URL": f"unix:{server.data}/run/redis.sock",
-             "MILLRACE_REDIS_PASSWORD": read("redis"),
-             "MILLRACE_MYSQL_URL":
-                 f"unix:{server.data}/run/mariadb.sock?user=millrace&database=millrace",
-             "MILLRACE_MYSQL_PASSWORD": read("mariadb")})
+    env = {"MILLRACE_NODES": "1", "MILLRACE_REDIS_URL": f"unix:{server.data}/run/redis.sock",
+           "MILLRACE_REDIS_PASSWORD": read("redis"), **server.stores}
+    if "MILLRACE_MYSQL_URL" not in env:
+        env["MILLRACE_MYSQL_URL"] = f"unix:{server.sql_socket}?user=millrace&database=millrace"
+        env["MILLRACE_MYSQL_PASSWORD"] = read("mariadb")
+    del env["MILLRACE_DATA_DIR"]
+    return Millrace(env=env)
 
 
 def cli(server, *args, stdin=None):
-    return run(*args, env={"MILLRACE_DATA_DIR": server.data}, stdin=stdin)
+    return run(*args, env=server.stores, stdin=stdin)

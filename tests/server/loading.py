@@ -1,5 +1,6 @@
 """Folders of papers, and databases that `millrace db init` loads them into."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -8,24 +9,44 @@ import subprocess
 from harness import BIN, Millrace, environment, folder, ok, run, sql, test
 
 TABLES = {
-    "contentlist": "*", "contentlist_year_number": "*", "paperinfo": "DOI, MD5(Bib), journal, year",
-    "info_tag": "*", "info_paper_with_tag": "*",
+    "contentlist": "*", "contentlist_year_number": "*",
+    "paperinfo": "DOI, SHA2(Bib, 256), journal, year", "info_tag": "*", "info_paper_with_tag": "*",
     "corpus_file": "journal, file, bytes, changed_ns, digest",
     "corpus_block": "journal, year, papers, digest",
     "corpus_bare": "*",
-    "api_list": "*", "zstd_dictionary": "id, sequence, papers, MD5(dictionary)"}
+    "api_list": "*", "zstd_dictionary": "id, sequence, papers, SHA2(dictionary, 256)"}
+
+
+MIGRATIONS = sorted((pathlib.Path(__file__).parents[2] / "schema").glob("*.sql"))
+# @TEXT@ and @EXACT@ of a migration, for MariaDB and for MySQL.
+COLLATIONS = {True: ("utf8mb4_uca1400_nopad_ai_ci", "utf8mb4_nopad_bin"),
+              False: ("utf8mb4_0900_ai_ci", "utf8mb4_0900_bin")}
 
 
 class Database:
-    """One of many on the MariaDB of a server."""
+    """One of many on the MariaDB, or MySQL, of a server."""
     count = 0
 
     def __init__(self, server):
         Database.count += 1
         self.server, self.name = server, f"db{Database.count}"
-        sql(server, f"CREATE DATABASE {self.name}", "mysql")
-        self.env = {"MILLRACE_MYSQL_URL": f"unix:{server.data}/run/mariadb.sock?user=root"
+        sql(server, f"DROP DATABASE IF EXISTS {self.name}; CREATE DATABASE {self.name}", "mysql")
+        self.env = {"MILLRACE_MYSQL_URL": f"unix:{server.sql_socket}?user=root"
                                           f"&database={self.name}"}
+
+    def migrate_by_hand(self, count):
+        """Makes the tables of an older millrace, which had so many migrations."""
+        text, exact = COLLATIONS["MariaDB" in self.ask("SELECT VERSION()")[0][0]]
+        self.ask("CREATE TABLE schema_migration (number INT NOT NULL PRIMARY KEY,"
+                 " name VARCHAR(64) NOT NULL, checksum CHAR(64) NOT NULL,"
+                 " applied_at DATETIME(3) NULL) DEFAULT CHARSET=ascii")
+        for path in MIGRATIONS[:count]:
+            number, _, name = path.stem.partition("_")
+            statements = path.read_text(encoding="utf-8")
+            self.ask(statements.replace("@TEXT@", text).replace("@EXACT@", exact))
+            checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+            self.ask("INSERT INTO schema_migration VALUES"
+                     f" ({int(number)}, '{name}', '{checksum}', NOW(3))")
 
     def ask(self, statement):
         return sql(self.server, statement, self.name)
@@ -49,7 +70,7 @@ class Database:
     def locked(self, table):
         """While it lasts, whatever needs this table waits."""
         client = subprocess.Popen(
-            ["mariadb", "--no-defaults", "-uroot", "-S", f"{self.server.data}/run/mariadb.sock",
+            ["mariadb", "--no-defaults", "-uroot", "-S", self.server.sql_socket,
              "-N", "--unbuffered", self.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True)
         client.stdin.write(f"LOCK TABLES {table} WRITE; SELECT 'locked';\n")

@@ -3,7 +3,8 @@ became of a run."""
 import contextlib
 import json
 
-from client import PASSWORD, Api, cli
+from admins import HASH
+from client import Api, cli
 from harness import Millrace, note, ok, redis_link, sql, test, wait_for
 from sim import Sim
 
@@ -12,10 +13,10 @@ QUESTION = {
 
 
 @contextlib.contextmanager
-def server(sim, papers=1500, data=None, **settings):
+def server(sim, papers=1500, data=None, mysql=None, **settings):
     env = {"MILLRACE_SAMPLE_PAPERS": str(papers), "MILLRACE_AI_URL": sim.url,
            "MILLRACE_AI_TIMEOUT_MS": "3000", **settings}
-    with Millrace(data=data, env=env) as m:
+    with Millrace(data=data, env=env, mysql=mysql, loaded=True) as m:
         assert wait_for(m.ready, 40), m.get("/readyz")
         sql(m, "UPDATE api_list SET rpm_limit = 1000000, tpm_limit = 1000000000")
         yield m
@@ -31,12 +32,18 @@ def with_screening(name, *sim_options, **settings):
 
 
 def person(m, name, balance="100000.00", permission=10):
-    added = cli(m, "user", "add", name, "--balance", balance, "--permission", str(permission),
-                stdin=PASSWORD + "\n")
-    assert added.returncode == 0, added
+    """A user as `millrace user add` makes it, without its bcrypt."""
+    paid = float(balance) > 0
+    added = sql(m, "START TRANSACTION; INSERT INTO user_info (username, username_folded, password,"
+                   " permission, balance, move_no)"
+                   f" VALUES ('{name}', '{name.lower()}', '{HASH}', {permission}, {balance},"
+                   f" {int(paid)}); SELECT @uid := LAST_INSERT_ID();" +
+                ("INSERT INTO billing_log (uid, source, number, kind, cents, at) VALUES (@uid,"
+                 f" 'mysql', 1, 'opening', ROUND({balance} * 100), UTC_TIMESTAMP(3));"
+                 if paid else "") + "COMMIT")
     api = Api(m)
     assert api.login(name).status == 200
-    api.uid = int(added.stdout.split()[1])
+    api.uid = int(added[0][0])
     return api
 
 

@@ -7,12 +7,12 @@ import urllib.request
 from harness import BIN, environment, folder, http
 
 
-def certificate(name="sim"):
-    """Paths of a certificate for 127.0.0.1, which vouches for itself, and of its key."""
+def certificate(name="sim", of="IP:127.0.0.1"):
+    """Paths of a certificate, which vouches for itself, and of its key."""
     path = f"{folder()}/{name}"
     subprocess.run([
         "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-        "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+        "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName={of}",
         "-out", path + ".crt", "-keyout", path + ".key"], check=True, capture_output=True)
     return path + ".crt", path + ".key"
 

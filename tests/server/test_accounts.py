@@ -4,14 +4,22 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
 
-from admins import HASH, Admin, admin
-from client import PASSWORD, Api, cli, second, user, with_server
+from admins import HASH, Admin, admin, user
+from client import PASSWORD, Api, cli, second, user as registered, with_server
 from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link,
-                     run_tests, sql, test, wait_for)
+                     read, run_tests, sql, test, wait_for)
+
+
+def cpu_seconds(m):
+    """Of all nodes: what bcrypt takes of them, however busy the machine is."""
+    ticks = sum(int(n) for pid in m.nodes()
+                for n in read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[11:13])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @with_server("register and log in")
@@ -83,18 +91,19 @@ def _(m):
 @with_server("guesses are limited", MILLRACE_TRUSTED_PROXIES="127.0.0.1")
 def _(m):
     user(m, "victim")
+    registered(m, "watched")
     def guess(name, address):
         return Api(m).login(name, "wrong wrong", [f"X-Forwarded-For: 6.6.6.6, {address}"])
     one, two = guess("victim", "9.0.0.1"), guess("nobody-there", "9.0.0.2")
     equal((one.status, one.body), (two.status, two.body),
           "a wrong password and an unknown user look alike")
-    times = {}
-    for name in ("victim", "nobody-here"):
-        began = time.monotonic()
+    took = {}
+    for name in ("watched", "nobody-here"):
+        began = cpu_seconds(m)
         for i in range(3):
             guess(name, f"9.1.0.{i}")
-        times[name] = time.monotonic() - began
-    ok(0.5 < times["victim"] / times["nobody-here"] < 2, "and take as long", times)
+        took[name] = cpu_seconds(m) - began
+    ok(0.5 < took["watched"] / max(took["nobody-here"], 0.01) < 2, "and take as long", took)
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         statuses = [r.status for r in pool.map(lambda i: guess("victim", "9.2.0.1"), range(20))]
     equal((statuses.count(401), statuses.count(429)), (10, 10),
@@ -129,12 +138,12 @@ def _(m):
              MILLRACE_LOGIN_ADDRESS_MAX="20")
 def _(m):
     sql(m, "INSERT INTO user_info (username, username_folded, password) VALUES " + ", ".join(
-        f"('student{i}', 'student{i}', '{HASH}')" for i in range(3)))
+        f"('student{i}', 'student{i}', '{HASH}')" for i in range(21)))
     def login(name, address, password=PASSWORD):
         return Api(m).login(name, password, [f"X-Forwarded-For: {address}"]).status
     equal(login("student0", "9.9.9.9"), 200, "a user logs in from there")
-    for i in range(20):
-        login(f"some-body-{i}", "9.9.9.9", "wrong wrong")
+    for name in ("some-body", "no-body", *(f"student{i}" for i in range(3, 21))):
+        login(name, "9.9.9.9", "wrong wrong")
     equal(login("student1", "9.9.9.9"), 429, "after twenty failed ones a stranger there is refused")
     equal(login("student0", "9.9.9.9"), 200, "a user who was there before is not")
     equal(login("student2", "9.9.9.8"), 200, "another address may")
@@ -167,17 +176,18 @@ def _(m):
 
     equal(register("short", "9.0.0.1", "short").status, 400,
           "what is refused for another reason does not count")
+    first = time.monotonic()
     for i in range(20):
         r = register(f"student{i}", "9.0.0.1")
         if r.status != 201:
             break
     equal(r.status, 201, "twenty from an address", r)
-    began = time.monotonic()
+    began = cpu_seconds(m)
     late = [register(f"late{i}", "9.0.0.1") for i in range(30)]
-    took = time.monotonic() - began
+    took = cpu_seconds(m) - began
     equal({r.error for r in late}, {(429, "rate", None)}, "not one more")
-    ok(3500 < int(late[0].headers["retry-after"]) <= 3600, "it says when to come back",
-       late[0].headers)
+    ok(3590 - (time.monotonic() - first) < int(late[0].headers["retry-after"]) <= 3600,
+       "it says when to come back", late[0].headers)
     ok(took / len(late) < 0.1, "before anything is hashed", took)
     equal(register("neighbour", "9.0.0.2").status, 201, "another address may")
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
@@ -315,7 +325,7 @@ def _(m):
 def _(m):
     sql(m, "REPLACE INTO setting (name, value, changed_at)"
         " VALUES ('registration', 'false', UTC_TIMESTAMP(3))")
-    ok(wait_for(lambda: Api(m).register(f"r{random.randrange(10 ** 9)}").status == 403, 5),
+    ok(wait_for(lambda: Api(m).register(f"r{random.randrange(10 ** 9)}").status == 403, 20),
        "within a second or so")
     r = cli(m, "user", "add", "by-hand", "--balance", "5.50", "--permission", "3",
             stdin=PASSWORD + "\n")
@@ -621,7 +631,7 @@ def _(m):
     api = user(m, "walker")
     for path, methods in doc["paths"].items():
         for method, told in methods.items():
-            url = path.replace("{sid}", "0" * 64).replace("{id}", "0" * 32)
+            url = re.sub(r"\{\w+\}", "0" * 32, path.replace("{sid}", "0" * 64))
             if path.startswith("/api/admin/") or not path.startswith("/api/"):
                 continue  # see test_admin.py, test_metrics.py
             bare = Api(m)(method.upper(), url, {} if "requestBody" in told else None)

@@ -101,8 +101,7 @@ def silent():
 
 def ask(m, url, *args, **settings):
     """The command, with settings of its own: the stores are those of the server m."""
-    return run("ai", "test", *args,
-               env={"MILLRACE_DATA_DIR": m.data, "MILLRACE_AI_URL": url, **settings})
+    return run("ai", "test", *args, env={**m.stores, "MILLRACE_AI_URL": url, **settings})
 
 
 def refused(r, text, name):

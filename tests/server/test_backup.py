@@ -1,10 +1,7 @@
 """`millrace backup` while runs go on, `millrace restore` after everything is lost, and what both
 refuse."""
 import contextlib
-import hashlib
-import json
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -14,136 +11,16 @@ import time
 
 import disk
 from client import Api
-from harness import (BIN, Millrace, equal, folder, note, ok, redis_link, run, run_tests, sql,
-                     test, wait_for)
-from loading import Database, sample
+from drill import (goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
+                   under_way, while_frozen, whole)
+from harness import (BIN, Millrace, equal, folder, note, ok, run, run_tests, sql, test, wait_for)
+from loading import MIGRATIONS, Database, sample
 from own_redis import Redis
-from screening import audited, charged, person, reaches, server, submit, view
+from screening import audited, server, view
 from sim import Sim
 
-PAPERS = 400
-SCHEMA = pathlib.Path(__file__).parents[2] / "schema"
 OLD = 10  # migrations of an older database
-TEXT, EXACT = "utf8mb4_uca1400_nopad_ai_ci", "utf8mb4_nopad_bin"
 LONG = "MILLRACE_BACKUP_LONG" in os.environ
-
-
-def take(m, path, *args, status=0, name="a backup"):
-    done = run("backup", *args, str(path), env=settings(m), timeout=120)
-    ok(done.returncode == status, name, done.stdout, done.stderr)
-    return done
-
-
-def restore(env, path, *args, status=0, name="a restore"):
-    done = run("restore", *args, str(path), env=env, timeout=120)
-    ok(done.returncode == status, name, done.stdout, done.stderr)
-    return done
-
-
-def manifest(path):
-    with open(f"{path}/manifest.json", encoding="utf-8") as f:
-        return json.load(f)
-
-
-def rows_of(path):
-    return {t["name"]: t["rows"] for t in manifest(path)["tables"]}
-
-
-def settings(m):
-    return {k: v for k, v in m.env.items() if k.startswith("MILLRACE_")}
-
-
-def kill_all(m):
-    """Everything at once, the stores too."""
-    pids = [m.process.pid, *m.nodes(), m.pid_of("redis"), m.pid_of("mariadb")]
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    m.process.wait(20)
-    wait_for(lambda: not any(os.path.exists(f"/proc/{p}/cwd") for p in pids[1:]), 20)
-
-
-def again(api, m):
-    """The same user, logged in at a server that was started anew."""
-    other = Api(m)
-    assert other.login(api.name).status == 200
-    other.uid = api.uid
-    return other
-
-
-def someone(m, name):
-    api = person(m, name, permission=4)
-    api.name = name
-    return api
-
-
-# --- the drill ---
-
-def under_way(m, people):
-    runs = [(api, *submit(api, PAPERS)) for api in people]
-    ok(wait_for(lambda: all(view(a, q)["finished"] >= 40 for a, q, _ in runs), 60),
-       "two runs are under way")
-    return runs
-
-
-def freeze(m, people):
-    """The nodes, stopped while some charges are in Redis alone."""
-    nodes, link = m.nodes(), redis_link(m)
-    for _ in range(100):
-        for pid in nodes:
-            os.kill(pid, signal.SIGSTOP)
-        if any(link("LLEN", f"billing_queue:{a.uid}") for a in people):
-            return nodes
-        for pid in nodes:
-            os.kill(pid, signal.SIGCONT)
-        time.sleep(0.05)
-    raise AssertionError("every charge is synced at once")
-
-
-def while_frozen(m, runs, act):
-    """What act returns, and how many papers had been charged."""
-    nodes = freeze(m, [a for a, _, _ in runs])
-    try:
-        results = sum(redis_link(m)("HLEN", f"result:{a.uid}:{q}") for a, q, _ in runs)
-        return act(), results
-    finally:
-        for pid in nodes:
-            os.kill(pid, signal.SIGCONT)
-
-
-def whole(path):
-    """What must be true of the folder."""
-    names = sorted(os.listdir(path))
-    equal([n for n in names if not n.endswith(".tsv.zst")],
-          ["SHA256SUMS", "manifest.json", "redis.json"], "the folder has nothing unfinished")
-    equal((os.stat(path).st_mode & 0o777, {os.stat(f"{path}/{n}").st_mode & 0o777 for n in names}),
-          (0o700, {0o600}), "only its owner may read it")
-    sums = subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=path,
-                          capture_output=True, text=True)
-    equal((sums.returncode, sums.stdout.count(": OK")), (0, len(names) - 1),
-          "sha256sum agrees with it", sums.stdout, sums.stderr)
-    with open(f"{path}/manifest.json", encoding="utf-8") as f:
-        ok("password" not in json.dumps([t["file"] for t in json.load(f)["tables"]]),
-           "the manifest has no secrets")
-
-
-def goes_on(m, runs):
-    """Every paper of every run is judged and charged once, on what was restored."""
-    # An empty Redis does not know the calls of the last minute, so all keys rest for so long; a new
-    # key has no such minute.
-    sql(m, "INSERT INTO api_list (api_key, rpm_limit, tpm_limit)"
-           " VALUES ('sk-new', 1000000, 1000000000)")
-    for api, qid, papers in runs:
-        api = again(api, m)
-        ok(reaches(api, qid, "DONE", 60), "a run that was under way goes on to its end")
-        v = view(api, qid)
-        equal((v["finished"], v["failed"]), (papers, 0), "with all of its papers")
-        wait_for(lambda: charged(m, qid) == round(float(v["cost"]) * 100), 20)
-        equal(charged(m, qid), round(float(v["cost"]) * 100), "its cost is what was charged")
-        twice = sql(m, "SELECT COUNT(*), COUNT(DISTINCT doi) FROM billing_log"
-                       f" WHERE qid = '{qid}' AND kind = 'charge'")[0]
-        equal(twice, [str(papers)] * 2, "every paper was charged once")
-    audited(m)
 
 
 @test("a drill: everything is lost under load, and restored")
@@ -152,6 +29,7 @@ def _():
         with server(sim, papers=1500) as m:
             people = [someone(m, n) for n in ("asher", "bella")]
             runs = under_way(m, people)
+            made = people[0]("POST", "/api/tokens", {"name": "x", "scopes": ["read"]})
             take(m, f"{folder()}/b", name="a backup while both are charged")
             path = f"{folder()}/b"
             done, results = while_frozen(m, runs, lambda: take(
@@ -179,6 +57,7 @@ def _():
             audited(other)
             ok(sql(other, "SELECT 1 FROM api_list WHERE rpm_limit = 1000000"),
                "keys are as they were")
+            equal(Api(other, made.body["token"]).me().status, 200, "an API token works")
             goes_on(other, runs)
             if LONG:
                 overwrites(other, path)
@@ -318,6 +197,8 @@ def _():
         bad = take(m, "/proc/nothing/b", status=1, name="a folder that cannot be made")
         ok("/proc/nothing/b: No such file" in bad.stderr, "is named", bad.stderr)
         full_disk(m)
+        stranger(m)
+        silent(m)
     gone = take(m, f"{folder()}/b", status=1, name="no backup without stores")
     ok("start that first" in gone.stderr, "it says what to do", gone.stderr)
 
@@ -336,6 +217,45 @@ def keeps(m):
           (2, [True, True]), "two whole ones stay")
     ok(all(os.path.exists(f"{parent}/{n}") for n in ("mine", "millrace-notes")),
        "other folders stay")
+    names_the_newest(m, parent, kept[-1])
+    names_what_is_away(f"{parent}/{kept[-1]}")
+
+
+def names_the_newest(m, parent, newest):
+    done = restore({"MILLRACE_DATA_DIR": folder()}, parent, status=1,
+                   name="no restore from the parent of backups")
+    ok(f"the newest in it is {parent}/{newest}\n" in done.stderr, "it names the newest",
+       done.stderr)
+
+
+def names_what_is_away(path):
+    for store, variable, url in (("Redis", "MILLRACE_REDIS_URL", "redis://127.0.0.1:1"),
+                                 ("MySQL", "MILLRACE_MYSQL_URL", "mysql://me@127.0.0.1:1/x")):
+        done = restore({"MILLRACE_DATA_DIR": folder(), variable: url}, path, status=1,
+                       name=f"no restore without {store}")
+        ok(f"{store} at {url}: " in done.stderr and "Nothing was changed" in done.stderr,
+           "it says which store is away", done.stderr)
+
+
+def stranger(m):
+    """A user who may not read the passwords of the stores: the server need not be started."""
+    if os.geteuid() != 0:
+        note("not root: a backup by another user is not tried")
+        return
+    p = launch(m, f"{folder()}/b", user=65534, group=65534, extra_groups=[])
+    err = p.communicate(timeout=20)[1]
+    ok(p.returncode == 1 and "Permission denied" in err and "start that first" not in err,
+       "no backup by another user, who is told why", err)
+
+
+def silent(m):
+    mysql = m.pid_of("mariadb")
+    os.kill(mysql, signal.SIGSTOP)
+    try:
+        done = take(m, f"{folder()}/b", status=1, name="no backup while MariaDB is silent")
+    finally:
+        os.kill(mysql, signal.SIGCONT)
+    ok("the private MariaDB: " in done.stderr, "it says which store it is", done.stderr)
 
 
 def full_disk(m):
@@ -416,16 +336,7 @@ def serves(m, target, redis, path, env):
 def older(m, redis):
     """A backup of a database that lacks the last migrations."""
     old, new = Database(m), Database(m)
-    old.ask("CREATE TABLE schema_migration (number INT NOT NULL PRIMARY KEY,"
-            " name VARCHAR(64) NOT NULL, checksum CHAR(64) NOT NULL, applied_at DATETIME(3) NULL)")
-    names = sorted(p for p in SCHEMA.glob("*.sql"))
-    for path in names[:OLD]:
-        number, _, name = path.stem.partition("_")
-        text = path.read_text(encoding="utf-8")
-        old.ask(text.replace("@TEXT@", TEXT).replace("@EXACT@", EXACT))
-        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        old.ask("INSERT INTO schema_migration VALUES"
-                f" ({int(number)}, '{name}', '{checksum}', NOW(3))")
+    old.migrate_by_hand(OLD)
     old.ask("INSERT INTO user_info (username, username_folded, password, balance)"
             " VALUES ('asher', 'asher', '', 12.34)")
     old.ask("INSERT INTO query_log (query_id, uid, status) VALUES ('q', 1, 'PAUSED')")
@@ -435,7 +346,7 @@ def older(m, redis):
     equal((done.returncode, len(manifest(path)["migrations"])), (0, OLD),
           "a backup of an older database", done.stderr)
     restore({**env, **new.env}, path, "--overwrite", name="is restored by this program")
-    equal(new.ask("SELECT MAX(number) FROM schema_migration"), [[str(len(names))]],
+    equal(new.ask("SELECT MAX(number) FROM schema_migration"), [[str(len(MIGRATIONS))]],
           "and brought up to date")
     equal(new.ask("SELECT balance, q.judged_papers FROM user_info JOIN query_log q USING (uid)"),
           [["12.34", "0"]], "with what was in it")

@@ -140,7 +140,7 @@ def _():
 
 @test("containers")
 def _():
-    """What can be read off the files; building them takes a container engine."""
+    """What can be read off the files; tests/deploy/test_images.py builds and starts them."""
     compose = read("docker/docker-compose.yml")
     equal(re.findall(r"^\s+ports: (.*)$", compose, re.M), ['["80:80", "443:443"]'],
           "only 80 and 443 are published")
@@ -148,7 +148,8 @@ def _():
     equal(re.findall(r"^\s+ports: (.*)$", local, re.M), ['["127.0.0.1:8080:8080"]'],
           "and this machine's 8080 by the local one")
     ok('MILLRACE_LOCAL_DEVELOP_MODE: "true"' in local and
-       'MILLRACE_PERSIST_USER_INFO: "false"' in local and "LOCAL_DEVELOP" not in compose,
+       "MILLRACE_PERSIST_USER_INFO: ${PERSIST_USER_INFO:-false}" in local and
+       "LOCAL_DEVELOP" not in compose,
        "persistence is off in the local one alone")
     variables = set(re.findall(r"\bMILLRACE_[A-Z_]+", compose + local + read("docker/Dockerfile")
                                + read("docker/docker-compose.managed-mysql.yml")))
@@ -157,7 +158,7 @@ def _():
           "every setting in them exists")
     managed = read("docker/docker-compose.managed-mysql.yml")
     wanted = set(re.findall(r"\$\{([A-Z_]+)", compose + managed))
-    given = set(re.findall(r"^#? ?([A-Z_]+)=", read("docker/example.env"), re.M))
+    given = set(re.findall(r"^([A-Z_]+)=", read("docker/example.env"), re.M))
     equal(wanted, given, "example.env has every variable")
     docker = read("docker/Dockerfile")
     stages = re.split(r"^FROM ", docker, flags=re.M)[1:]

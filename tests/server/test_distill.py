@@ -5,7 +5,7 @@ import io
 import time
 
 from client import cli
-from harness import equal, http, note, ok, redis_link, run_tests, sql, wait_for
+from harness import crowd, equal, http, note, ok, redis_link, run_tests, sql, wait_for
 from screening import (act, audited, charged, inflight, journals, person, reaches, results, submit,
                        view, with_screening)
 
@@ -68,7 +68,7 @@ def chain(m, sim):
     ended = time.monotonic()
     ok(wait_for(lambda: estimate(api, first).status == 200, 5), "it can be distilled")
     took = time.monotonic() - ended
-    ok(took < 1, "within a second after its end (BIL-7)", took)
+    ok(took < 1 * crowd(), "within a second after its end (BIL-7)", took)
     sql(m, f"UPDATE query_log SET archived = 0, status = 'RUNNING' WHERE query_id = '{first}'")
     equal((estimate(api, first).error[:2], distil(api, first).error[:2]), ((409, "conflict"),) * 2,
           "one that is not archived cannot")
@@ -206,6 +206,7 @@ def failures(m, sim):
     names = ", ".join(f"'{name}'" for name in chosen)
     papers = {doi: {"block_key": f"meta:{journal}:{year}"} for doi, journal, year in sql(
         m, f"SELECT DOI, journal, year FROM paperinfo WHERE journal IN ({names})")}
+    assert wait_for(lambda: m.log().count("Redis is filled") >= len(m.nodes()), 30), m.log()
     were = spoil(m, some(papers, 0))
     first, _ = submit(api, 400)
     ok(reaches(api, first, "DONE"), "a run is done although papers fail")

@@ -272,11 +272,10 @@ def whose(m):
     equal(nobody.getresponse().status, 401, "nothing without a session")
     redis = redis_link(m)
     now = int(time.time() * 1000)
-    for i in range(20):
-        redis("ZADD", f"user:{u.uid}:downloads", now + 60000, f"{i:032x}")
+    redis("HSET", "jobs:download:users", u.uid, 20)
     r = u.call("POST", "/api/download/create", {"query_id": "q1", "type": "csv"})
     equal(r.status, 429, "not with twenty waiting", r.content)
-    redis("DEL", f"user:{u.uid}:downloads")
+    redis("HDEL", "jobs:download:users", u.uid)
     redis("ZADD", f"user:{u.uid}:downloads", now + 60000, "x:268435000")
     task = u.create("q1", "bib", "all")
     status = u.ready(task)
@@ -339,13 +338,13 @@ def under_way(m):
     victim, other = m.nodes()[0], m.nodes()[1]
     os.kill(other, signal.SIGSTOP)
     tasks = [u.create("q1", "ris", "all") for _ in range(10)]
-    held = wait_for(lambda: redis("ZRANGE", "download_taken", 0, -1), 10)
+    held = wait_for(lambda: redis("ZRANGE", "jobs:download:leases", 0, -1), 10)
     os.kill(victim, signal.SIGKILL)
     wait_for(lambda: not alive(victim))
-    left = redis("ZRANGE", "download_taken", 0, -1)
+    left = redis("ZRANGE", "jobs:download:leases", 0, -1)
     note(f"{len(held)} were in hands, {len(left)} when the node was gone")
-    for member in left:  # their leases end in twenty seconds; these do now
-        redis("ZADD", "download_taken", "XX", 1, member)
+    for member in left:  # their leases end in five seconds; these do now
+        redis("ZADD", "jobs:download:leases", "XX", 1, member)
     os.kill(other, signal.SIGCONT)
     equal([u.ready(task)["state"] for task in tasks], ["READY"] * 10,
           "what a node was at when it died is done by another")

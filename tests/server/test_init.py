@@ -249,10 +249,10 @@ def _(server):
     seed = random.randrange(10 ** 9)
     note(f"seed {seed}")
     chance = random.Random(seed)
-    papers, (top, whole) = 30000, (sample(30000, 5), Database(server))
+    papers, (top, whole) = 15000, (sample(15000, 5), Database(server))
     whole.init(top)
     want, partly = whole.dump(), 0
-    for i in range(3):
+    for i in range(2):
         db = Database(server)
         for k in range(5):
             p = db.launch(top)

@@ -12,13 +12,27 @@ from screening import journals, person, with_screening
 # What parameters and members of bodies are, for users. Those of IDS name something that belongs to
 # somebody.
 IDS = {"id": "run", "query_id": "run", "original_query_id": "run", "task_id": "download",
-       "sid": "session"}
+       "sid": "session", "token_id": "token", "plan_id": "plan", "generation_id": "generation",
+       "template_id": "template", "document_id": "document"}
+EXTRACTION = "/api/tasks/{task_id}"  # there task_id is of another kind
+# Takes ids of several kinds, each of which is tried in tasks_of_others.
+SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate")
 NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
-    "charges", "request_id"}  # the same request_id of two users is two requests (test_reserve.py)
+    "charges", "name", "scopes", "expires_days",
+    "request_id",  # the same request_id of two users is two requests (test_reserve.py)
+    "kind", "variables", "date", "version", "day",
+    "fields", "lang",  # of a template of extraction
+    "document_ids", "dois", "project_id", "language", "webhook",  # tasks_of_others
+    "filter", "field", "sort", "place", "value",  # of a task of extraction
+    "template",  # this and
+    "category",  # of prompt templates, which belong to all
+    "group", "count"}  # of a pool, which belongs to all; its requests to one user (test_pool.py)
 # For admins every user's id is fine, but nobody else may so much as ask.
-ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid": "session"}
+ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid": "session",
+             "queue": "queue", "token_id": "token", "type": "pool", "group": "number",
+             "template_id": "number", "version": "number"}
 SAMPLES = {}  # what a route needs besides ids, once there is some
 SECRET = "Which catalysts split water on the moon?"  # must not be seen by others
 
@@ -28,8 +42,8 @@ class Route:
         self.method, self.path = method.upper(), path
         self.parameters = [(p["in"], p["name"], p["schema"], p.get("required"))
                            for p in told.get("parameters", [])]
-        body = told.get("requestBody")
-        self.schema = body["content"]["application/json"]["schema"] if body else None
+        body = told.get("requestBody", {"content": {}})["content"].get("application/json")
+        self.schema = body["schema"] if body else None  # an upload has none
         self.members = self.schema["properties"] if body else {}
         self.public = not told["security"]
         self.admin = path.startswith("/api/admin")
@@ -41,7 +55,11 @@ class Route:
         return [name for _, name, *_ in self.parameters] + list(self.members)
 
     def ids(self):
-        return [name for name in self.names() if name in IDS]
+        return [name for name in self.names() if name in IDS and str(self) not in SEVERAL]
+
+    def kind(self, name):
+        extraction = name == "task_id" and self.path.startswith(EXTRACTION)
+        return "extraction" if extraction else IDS[name]
 
     def ask(self, server, values, headers):
         """With values for ids, and something that is allowed for all else."""
@@ -54,7 +72,8 @@ class Route:
                 query[name] = value
         body = b""
         if self.schema:
-            given = {name: values.get(name, sample(schema)) for name, schema in self.members.items()
+            given = {name: values.get(name, SAMPLES.get(name) or sample(schema))
+                     for name, schema in self.members.items()
                      if name in values or name in self.schema["required"]}
             body = json.dumps(given).encode()
             headers = [*headers, "Content-Type: application/json"]
@@ -67,7 +86,7 @@ def sample(schema):
     if "enum" in schema:
         return schema["enum"][0]
     return {"string": "x" * max(1, schema.get("minLength", 1)), "integer": schema.get("minimum", 1),
-            "boolean": False, "array": ["x"]}[schema["type"]]
+            "boolean": False, "array": ["x"], "object": {}}[schema["type"]]
 
 
 def routes(server):
@@ -87,7 +106,8 @@ def cookie(name, token):
 # --- somebody with something to lose ---
 
 def victim(m):
-    """Their ids by kind: a run that is archived and one that waits, a file, another session."""
+    """Their ids by kind: a run that is archived and one that waits, a file, another session, an API
+    token, a plan and the task that made it, a document, a template, a task of extraction."""
     api = person(m, "victim")
     chosen, _ = journals(api, 100)
     r = api("POST", "/api/queries",
@@ -106,20 +126,47 @@ def victim(m):
     second = Api(m)
     assert second.login("victim").status == 200
     sid, = (s["sid"] for s in api("GET", "/api/sessions").body["sessions"] if not s["current"])
-    return api, {"run": [done, live], "download": [file], "session": [sid], "user": [str(api.uid)]}
+    r = api("POST", "/api/tokens", {"name": SECRET, "scopes": ["read", "screen"]})
+    assert Api(m, r.body["token"]).me().status == 200
+    t = api("POST", "/api/plans", {"kind": "training", "variables": {"goals": SECRET, "weeks": 1}})
+    made = lambda: api("GET", f"/api/generation/{t.body['task_id']}").body["plan_id"]
+    assert wait_for(made, 30), t
+    plan = api("GET", f"/api/plans/{made()}").body["plan"]
+    SAMPLES["date"] = plan["start_date"]
+    SAMPLES["day"] = {k: v for k, v in plan["days"][0].items() if k != "version"}
+    document = api("POST", "/api/documents?name=x.txt", raw=SECRET.encode()).body["document_id"]
+    SAMPLES["fields"] = [{"name": "x", "type": "text", "instruction": SECRET}]
+    template = api("POST", "/api/templates", {"name": SECRET, "fields": SAMPLES["fields"]})
+    SAMPLES.update(field="x", value="y", place="1")
+    task = api("POST", "/api/tasks", {"template_id": template.body["template_id"], "name": SECRET,
+                                      "document_ids": [document]}).body["taskId"]
+    closed = lambda: api("GET", f"/api/tasks/{task}/status").body["status"] == "completed"
+    assert wait_for(closed, 40), api("GET", f"/api/tasks/{task}")
+    return api, {"document": [document], "template": [template.body["template_id"]],
+                 "extraction": [task],
+                 "run": [done, live], "download": [file], "session": [sid], "user": [str(api.uid)],
+                 "token": [str(r.body["id"])], "plan": [plan["plan_id"]],
+                 "generation": [t.body["task_id"]]}
 
 
 def state_of(m, uid):
     """All there is of somebody, and how much of everything there is."""
     link = redis_link(m)
     rows = {table: sql(m, f"SELECT * FROM {table} WHERE uid = {uid} ORDER BY 1, 2, 3")
-            for table in ("query_log", "search_result", "billing_log")}
+            for table in ("query_log", "search_result", "billing_log", "api_token", "training_plan",
+                          "generation_task", "plan_user", "extraction_template", "project",
+                          "extraction_task", "extraction_result", "extraction_edit")}
+    rows["document"] = sql(
+        m, "SELECT id, name, bytes, HEX(digest), text_bytes, pages, used, stored_at, deleted, swept"
+           f" FROM document WHERE uid = {uid} ORDER BY 1")
     rows["session"] = sql(m,
                           f"SELECT * FROM session WHERE kind = 'user' AND uid = {uid} ORDER BY 1")
     rows["user"] = sql(
         m,
         f"SELECT balance, permission, banned, password, move_no FROM user_info WHERE uid = {uid}")
-    for table in ("query_log", "search_result", "distill_paper", "distillation"):
+    for table in ("query_log", "search_result", "distill_paper", "distillation", "training_plan",
+                  "training_day", "nutrition_plan", "nutrition_day", "document", "document_piece",
+                  "extraction_template", "extraction_template_version"):
         rows["all of " + table] = sql(m, f"SELECT COUNT(*) FROM {table}")
     fleeting = f"user:{uid}:unfinished".encode()  # lives two seconds
     for key in sorted(k for k in link("KEYS", f"*:{uid}:*")
@@ -149,7 +196,7 @@ def attempts(m, every, api, have):
     for route in every:
         if route.admin or not route.ids():
             continue
-        kinds = {IDS[name] for name in route.ids()}
+        kinds = {route.kind(name) for name in route.ids()}
         equal(len(kinds), 1, f"{route} takes ids of one kind")
         for own in have[kinds.pop()]:
             give = lambda value: {name: value for name in route.ids()}
@@ -170,6 +217,26 @@ def attempts(m, every, api, have):
     return mallory
 
 
+def tasks_of_others(m, mallory, have):
+    """A task of extraction names several things: each of them must be the caller's."""
+    document = mallory("POST", "/api/documents?name=m.txt", raw=b"Dose: 5 mg").body["document_id"]
+    mine = {"template_id": "pico", "document_ids": [document]}
+    equal(mallory("POST", "/api/tasks/estimate", mine).status, 200, "of one's own")
+    for route in ("/api/tasks/estimate", "/api/tasks"):
+        for wish in ({**mine, "template_id": have["template"][0]},
+                     {**mine, "document_ids": have["document"]},
+                     {**mine, "document_ids": [document, *have["document"]]},
+                     {"template_id": "pico", "query_id": have["run"][0]},
+                     {"template_id": "pico", "query_id": have["run"][0],
+                      "dois": [SAMPLES["doi"]]}):
+            r = mallory("POST", route, wish)
+            ok(r.status == 404 and SECRET not in str(r.body), f"{route}: not with {wish}", r)
+    project, = sql(m, "SELECT project_id FROM extraction_task LIMIT 1")[0]
+    equal(mallory("POST", "/api/tasks", {**mine, "project_id": project}).status, 404,
+          "nor for another's project")
+    equal(mallory("GET", "/api/tasks").body["tasks"], [], "and nothing was submitted")
+
+
 def sessions_of_the_other_kind(m, every, api, mallory, have):
     """No session, none that holds, one of the other kind: for every route that wants one."""
     admin = None
@@ -180,12 +247,14 @@ def sessions_of_the_other_kind(m, every, api, mallory, have):
                  headers=["Content-Type: application/json"],
                  body=json.dumps({"username": "root", "password": PASSWORD}).encode())
         admin = json.loads(r.body)["token"]
-        have = {**have, "admin": sql(m, "SELECT uid FROM admin_info")[0], "number": ["1"]}
+        have = {**have, "admin": sql(m, "SELECT uid FROM admin_info")[0], "number": ["1"],
+                "pool": ["titles"], "queue": ["download"]}
     for route in every:
         if route.public:
             continue
-        known = ADMIN_IDS if route.admin else IDS
-        values = {name: have[known[name]][0] for name in route.names() if name in known}
+        known = ({name: ADMIN_IDS[name] for name in route.names() if name in ADMIN_IDS}
+                 if route.admin else {name: route.kind(name) for name in route.ids()})
+        values = {name: have[kind][0] for name, kind in known.items()}
         wrong = [[],
                  bearer("x" * 64),
                  bearer(secrets.token_hex(32)),
@@ -208,16 +277,24 @@ def sessions_of_the_other_kind(m, every, api, mallory, have):
 def the_owner(m, every, api, have):
     """What was refused for the right reason is allowed to its owner: an id that nobody can use
     proves nothing."""
-    ends = ["/terminate", "/api/sessions/{sid}"]
-    for route in sorted(every, key=lambda r: any(r.path.endswith(e) for e in ends)):
+    # Last, and in this order: what ends something, and a run that goes on is not done before.
+    ends = ("/resume", "/terminate", "/api/sessions/{sid}", "/api/tokens/{token_id}")
+    deletes = ("DELETE /api/plans/{plan_id}", "DELETE /api/documents/{document_id}",
+               "DELETE /api/templates/{template_id}")
+    order = lambda r: max((i for i, e in enumerate(ends, 1) if r.path.endswith(e)),
+                          default=int(str(r) in deletes))
+    too_late = ("retry_failed", "/api/generation/", EXTRACTION + "/cancel",
+                EXTRACTION + "/retry", "/rows/{place}/retry")  # 409, to its owner
+    for route in sorted(every, key=order):
         if route.admin or not route.ids():
             continue
-        owned = have[IDS[route.ids()[0]]]
+        owned = have[route.kind(route.ids()[0])]
         if "doi" in route.names():
             owned = owned[:1]  # the run that waits has no papers yet
         got = [route.ask(m, {name: own for name in route.ids()}, bearer(api.token)).status
                for own in owned]
-        ok(set(got) <= {200, 202, 409} and (set(got) != {409} or "retry_failed" in route.path),
+        late = any(e in route.path for e in too_late)
+        ok(set(got) <= {200, 202, 409} and (set(got) != {409} or late),
            f"{route}: its owner may", got)
 
 
@@ -243,6 +320,7 @@ def _(m, sim):
               k: (before.get(k), after.get(k))
               for k in {**before, **after} if before.get(k) != after.get(k)}, {},
           "nothing has changed")
+    tasks_of_others(m, mallory, have)
     the_owner(m, every, api, have)
 
 

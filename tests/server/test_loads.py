@@ -35,7 +35,7 @@ class Corpus:
     """The folder of all schedules, and what MySQL had at the end of each load."""
 
     def __init__(self, server):
-        self.server, self.env = server, {"MILLRACE_DATA_DIR": server.data}
+        self.server, self.env = server, server.stores
         self.top, self.at, self.wrong = pathlib.Path(folder()), {}, []
         self.before = {}  # the same at the beginning: a load that was cut off has changed some
         (self.top / "APIKey").mkdir()

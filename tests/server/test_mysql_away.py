@@ -10,7 +10,7 @@ import time
 
 from admins import admin
 from client import PASSWORD
-from harness import SCALE, Client, equal, note, ok, redis_link, run_tests, sql, wait_for
+from harness import SCALE, Client, crowd, equal, note, ok, redis_link, run_tests, sql, wait_for
 from screening import (
     QUESTION, act, audited, journals, person, reaches, submit, view, with_screening)
 
@@ -263,7 +263,7 @@ def _(m, sim):
         note(f"the rows have followed after {time.monotonic() - back:.1f} s")
 
     count, seconds = of_paused.since(paused_at)
-    ok(count <= WORKERS and seconds <= (LATENCY_S + 0.5) * SCALE,
+    ok(count <= WORKERS and seconds <= (LATENCY_S + 0.5) * crowd(),
        f"after the pause was answered {count} papers in hand were charged, the last"
        f" {seconds:.2f} s later", of_paused.seen[-20:])
     count, seconds = of_ended.since(ended_at)

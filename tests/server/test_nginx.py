@@ -143,6 +143,11 @@ def limits(front):
         r = front.curl("/api/login", "--json", f"@{body}")
         equal((r.status, json.loads(r.body)["success"], r.headers["content-type"]),
               (413, False, "application/json"), f"{size} bytes are refused by {by}", r)
+    for size, status in ((20 << 20, 401), (51 << 20, 413)):
+        body = write(f"{folder()}/body", "x" * size)
+        r = front.curl("/api/documents?name=x.txt", "--data-binary", f"@{body}")
+        equal((r.status, json.loads(r.body)["success"]), (status, False),
+              f"a document of {size >> 20} MB: {status}", r)
     done = subprocess.run(
         ["curl", "--silent", "--http2", "--cacert", front.ca, "--parallel", "--parallel-max",
          "50", "-w", "\\n%{http_code}\\n",

@@ -2,7 +2,7 @@
 goes on by itself (SCR-12)."""
 import time
 
-from harness import equal, ok, run_tests, sql, test, wait_for
+from harness import crowd, equal, ok, run_tests, sql, test, wait_for
 from screening import Sim, act, person, reaches, server, submit, view
 from unwell import LATENCY, outages, unwell, words
 
@@ -53,7 +53,7 @@ def _():
         sql(m, "UPDATE api_list SET is_active = 1")
         began = time.monotonic()
         ok(wait_for(lambda: view(api, qid)["finished"] > 0, 10), "and goes on with it")
-        ok(time.monotonic() - began < 5, "within 5 s", time.monotonic() - began)
+        ok(time.monotonic() - began < 5 * crowd(), "within 5 s", time.monotonic() - began)
         ok(reaches(api, qid, "DONE", 30), "to its end")
         equal(view(api, qid)["failed"], 0, "no paper has failed")
     with Sim(*LATENCY) as sim:
@@ -82,11 +82,12 @@ def _():
             api = person(m, "alice", permission=10)
             qid, _ = submit(api, 300)
             wait_for(lambda: sim.stats()["requests"] >= 10, 20)
-            asked = sim.stats()["requests"]
             equal(act(api, qid, "pause").status, 200, "a pause")
             began = time.monotonic()
+            time.sleep(0.1 * crowd())  # crews look for news forty times a second
+            asked = sim.stats()["requests"]
             ok(wait_for(lambda: view(api, qid)["workers"] == 0, 10), "ends all workers")
-            ok(time.monotonic() - began < 4, "after one attempt, not four",
+            ok(time.monotonic() - began < 4 * crowd(), "after one attempt, not four",
                time.monotonic() - began)
             equal(sim.stats()["requests"], asked, "no further attempt begins")
 

@@ -64,7 +64,7 @@ def six_at_once(m, api, wish, cost):
     equal(r.error, (402, "funds", None), "the others are told so")
     text = r.body["error"]["message"]
     equal(text, f"the run costs {money(cost)}: the balance is {money(2 * cost)}, "
-          f"{money(2 * cost)} of it reserved for unfinished runs, 0.00 free", "with all amounts")
+          f"{money(2 * cost)} of it reserved for unfinished work, 0.00 free", "with all amounts")
     runs = [r.body["query_id"] for r in replies if r.status == 202]
     ok(all(reaches(api, qid, "DONE", 60) for qid in runs), "both come to their end")
     equal([cents(view(api, qid)["cost"]) for qid in runs], [cost] * 2, "and are paid in full")

@@ -210,6 +210,87 @@ def cosine(a, b):
     return sum(x * y for x, y in zip(a, b))
 
 
+PLAN = "Make a plan.\n\nPlan: %s\nStart date: 2026-02-23\nWeeks: 2\n"
+
+
+def test_plans():
+    with Sim("--latency-ms", 800) as s:
+        for kind, item in (("training", "exercises"), ("nutrition", "meals")):
+            plan = json.loads(s.content(PLAN % kind))
+            same([d["date"] for d in plan["days"]][:7:6], ["2026-02-23", "2026-03-01"],
+                 f"a {kind} plan by the day")
+            ok(len(plan["days"]) == 14 and item in plan["days"][0], f"of {item}")
+        body = {"model": "m", "stream": True,
+                "messages": [{"role": "user", "content": PLAN % "nutrition"}]}
+        c = s.connect()
+        began = time.monotonic()
+        c.request("POST", "/v1/chat/completions", json.dumps(body), {"Authorization": "Bearer x"})
+        r = c.getresponse()
+        r.read(2000)
+        first = time.monotonic() - began
+        r.read()
+        whole = time.monotonic() - began
+        c.close()
+        ok(first < 0.6 * whole and whole >= 0.75,
+           f"a stream is spread over the latency: {first:.2f} s of {whole:.2f} s")
+    wrong = PLAN % "training"
+    again = [{"role": "user", "content": wrong}, {"role": "assistant", "content": "?"},
+             {"role": "user", "content": "the answer has no JSON object"}]
+
+    def answer(s, messages):
+        body = {"model": "m", "messages": messages}
+        reply = json.loads(s.send("POST", "/v1/chat/completions", body)[2])
+        return reply["choices"][0]["message"]["content"]
+
+    with Sim() as s:
+        right = s.content(wrong)
+    with Sim("--plan-fault", 1) as s:
+        ok(s.content(wrong) != right, "a wrong plan")
+        same(s.content(wrong), s.content(wrong), "wrong in the same way")
+        same(answer(s, again), right, "right after a complaint")
+    with Sim("--plan-fault", 1, "--plan-fault-stays") as s:
+        ok(answer(s, again) != right, "or wrong for ever")
+    for args in (("--plan-fault", "1.5"), ("--plan-fault-stays",)):
+        r = run("--listen", "127.0.0.1:0", *args)
+        same(r.returncode, 2, f"refused: {said(r)}")
+
+
+FIELDS = ('Extract: fields\n{"name": "dose", "type": "number", "required": true}\n'
+          '{"name": "drugs", "type": "list", "of": "text"}\n\nAnswer with JSON.')
+DOCUMENT = "<<<DOCUMENT\nThe dose was 5.2 mg. Drugs: aspirin, water.\nDOCUMENT<<<"
+
+
+def extracted(s, text=DOCUMENT, **more):
+    body = {"model": "m", "messages": [{"role": "system", "content": FIELDS},
+                                       {"role": "user", "content": text}], **more}
+    reply = json.loads(s.send("POST", "/v1/chat/completions", body)[2])
+    return reply["choices"][0]["message"]["content"]
+
+
+def test_extractions():
+    quote = "Drugs: aspirin, water"
+    right = {"dose": {"value": "5.2 mg", "quote": "The dose was 5.2 mg"},
+             "drugs": [{"value": "aspirin", "quote": quote}, {"value": "water", "quote": quote}]}
+    complained = DOCUMENT + "\n\nComplaint: it is wrong"
+    with Sim() as s:
+        same(json.loads(extracted(s)), right, "values and quotes by the rule")
+        typed = json.loads(extracted(s, response_format={"type": "json_schema"}))
+        same(typed["dose"]["value"], 5.2, "typed where a schema is asked for")
+        same(json.loads(extracted(s, complained)), right, "a complaint changes nothing")
+    for kind in ("types", "missing", "quotes", "prose"):
+        with Sim("--extract-fault", 1, "--extract-fault-kinds", kind) as s:
+            wrong = extracted(s)
+            ok(wrong != json.dumps(right) and wrong == extracted(s), f"{kind}: {wrong[:60]}")
+            same(json.loads(extracted(s, complained)), right, "right after a complaint")
+    with Sim("--extract-fault", 1, "--extract-fault-kinds", "types", "--extract-fault-stays") as s:
+        ok("5.2" not in extracted(s, complained), "or wrong for ever")
+    for args in (("--extract-fault", "1.5"), ("--extract-fault-stays",),
+                 ("--extract-fault-kinds", "types"),
+                 ("--extract-fault", "1", "--extract-fault-kinds", "typos")):
+        r = run("--listen", "127.0.0.1:0", *args)
+        same(r.returncode, 2, f"refused: {said(r)}")
+
+
 def test_embeddings():
     with Sim() as s:
         texts = ["nickel catalysts split water", "water split by nickel", "medieval trade routes"]
@@ -525,9 +606,10 @@ def main():
     if not os.access(BIN, os.X_OK):
         sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
     for fn in [
-            test_command_line, test_verdicts, test_refusals, test_stream, test_embeddings,
-            test_files, test_limits, test_faults, test_seed, test_latency, test_crowd, test_http2,
-            test_tls, test_tls_handshakes, test_tls_files, test_tls_screening, test_drain]:
+            test_command_line, test_verdicts, test_refusals, test_stream, test_plans,
+            test_extractions, test_embeddings, test_files, test_limits, test_faults, test_seed,
+            test_latency, test_crowd, test_http2, test_tls, test_tls_handshakes, test_tls_files,
+            test_tls_screening, test_drain]:
         test(fn.__name__)(fn)
     run_tests()
 

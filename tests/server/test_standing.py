@@ -6,7 +6,7 @@ import socket
 import time
 
 from admins import admin
-from harness import SCALE, equal, note, ok, redis_link, run_tests, sql, test, wait_for
+from harness import SCALE, crowd, equal, note, ok, redis_link, run_tests, sql, test, wait_for
 from hook import Hook, overview
 from screening import act, person, server, submit, view
 from sim import Sim
@@ -33,7 +33,7 @@ def is_shown(api, qid, code, about, seconds=SHOWN_S, **facts):
     began = time.monotonic()
     found = wait_for(so, 20)
     took = time.monotonic() - began
-    ok(found and took < seconds * SCALE, f"{about}: {code} in {seconds} s", f"{took:.1f} s",
+    ok(found and took < seconds * crowd(), f"{about}: {code} in {seconds} s", f"{took:.1f} s",
        view(api, qid))
     return seen[-1] or {}
 
@@ -52,7 +52,7 @@ class Events:
         self.s = socket.create_connection(("127.0.0.1", m.port), 5)
         self.s.sendall(f"GET /api/queries/{qid}/events HTTP/1.1\r\nHost: t\r\n"
                        f"Authorization: Bearer {api.token}\r\n\r\n".encode())
-        self.s.settimeout(SHOWN_S * SCALE)
+        self.s.settimeout(SHOWN_S * crowd())
         self.text = b""
 
     def heard(self, name, value):

@@ -108,7 +108,7 @@ def _():
 def _():
     with Millrace(env={"MILLRACE_NODES": "1"}) as m:
         cluster = Redis("--cluster-enabled", "yes", "--appendonly", "yes", "--port",
-                        str(free_port()))
+                        str(free_port()), "--cluster-port", str(free_port()))
         other = second(m)
         other.env.update({"MILLRACE_REDIS_URL": cluster.url, "MILLRACE_REDIS_PASSWORD": ""})
         other.args.append("--allow-unsafe-stores")
@@ -247,8 +247,8 @@ def _():
         whole = open(path, "rb").read()
         advice = "make a backup of your AOF file, then use ./redis-check-aof --fix"
 
-        with open(path, "r+b") as f:
-            f.seek(len(whole) // 2)
+        with open(path, "r+b") as f:  # the head of a command: bytes within a value harm nothing
+            f.seek(whole.rindex(b"*3", 0, whole.index(b"mark100")))
             f.write(bytes(64))
         broken = open(path, "rb").read()
         m.launch()

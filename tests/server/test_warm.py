@@ -17,7 +17,7 @@ class Corpus:
     there."""
 
     def __init__(self, server, papers=3000):
-        self.server, self.env = server, {"MILLRACE_DATA_DIR": server.data}
+        self.server, self.env = server, server.stores
         self.top = os.path.join(folder(), "s")
         self.must("sample", "--papers", str(papers), self.top)
         self.must("db", "init", "--data", self.top)

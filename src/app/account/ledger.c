@@ -18,6 +18,8 @@ static const struct api_field entry_fields[] = {
     {"amount", API_MONEY, AT(cents), .about = "how much"},
     {"query_id", API_TEXT, AT(qid), .optional = true, .most = 64, .about = "the run it was for"},
     {"doi", API_TEXT, AT(doi), .optional = true, .most = 255, .about = "the paper it was for"},
+    {"job", API_TEXT, AT(job), .optional = true, .most = STATEMENT_JOB_CHARS,
+     .about = "of a deduction: the kind of job it was for, such as plan; absent: an admin's"},
     API_END,
 };
 
@@ -59,6 +61,7 @@ static void add_row(struct task *t, struct buf *out, const struct statement_row 
     csv_add(&w, takes ? amount : STR(""));
     csv_add(&w, r->qid);
     csv_add(&w, r->doi);
+    csv_add(&w, r->job);
     csv_end_row(&w);
 }
 
@@ -69,7 +72,7 @@ static int send_pages(struct task *t, struct api_call *c, struct buf *b)
     struct statement_wish wish = {.uid = c->session.uid};
     char cursor[64] = "";
     int err = 0;
-    buf_add_lit(b, "\xef\xbb\xbftime,kind,in,out,query_id,doi\r\n");
+    buf_add_lit(b, "\xef\xbb\xbftime,kind,in,out,query_id,doi,job\r\n");
     for (bool more = true; more && !err;) {
         struct task_scope scope = task_scope(t);
         struct statement_page page;

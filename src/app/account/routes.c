@@ -1,6 +1,8 @@
 #include "app/account/routes.h"
 
 #include "app/account/ledger.h"
+#include "app/account/limits.h"
+#include "app/account/tokens.h"
 #include "engine/api/login.h"
 #include "engine/api/run.h"
 #include "engine/people/password.h"
@@ -186,7 +188,7 @@ static const struct api_field me_reply[] = {
     {"balance", API_MONEY, .about = "what is left of the money"},
     API_RESERVE_FIELDS,
     {"permission", API_INT, .most = PERMISSION_MAX,
-     .about = "papers judged at the same time, over all runs"},
+     .about = "AI calls at the same time: papers of all runs, and jobs"},
     {"account", API_TEXT, .choices = ACCOUNT_STATES,
      .about = "stopped: it cannot be charged, and its runs are paused, until the operator has "
               "looked at it; balance may lack the last charges"},
@@ -208,16 +210,24 @@ const struct api_route account_routes[] = {
      .reply = uid_reply, .status = 201},
     {"POST", "/api/login", API_PUBLIC, log_in, "Log in", .body = api_login_body,
      .reply = api_login_reply},
-    {"POST", "/api/logout", API_USER, api_session_leave, "Log out", .status = 200},
+    {"POST", "/api/logout", API_PERSON, api_session_leave, "Log out", .status = 200},
     {"GET", "/api/me", API_USER, show_me, "Who am I, and what may I spend", .reply = me_reply},
-    {"GET", "/api/sessions", API_USER, api_session_list, "My sessions",
+    {"GET", "/api/sessions", API_PERSON, api_session_list, "My sessions",
      .reply = api_sessions_reply},
-    {"DELETE", "/api/sessions", API_USER, end_other_sessions, "End all my other sessions",
+    {"DELETE", "/api/sessions", API_PERSON, end_other_sessions, "End all my other sessions",
      .status = 200},
-    {"DELETE", "/api/sessions/:sid", API_USER, api_session_end, "End one of my sessions",
+    {"DELETE", "/api/sessions/:sid", API_PERSON, api_session_end, "End one of my sessions",
      .status = 200},
-    {"POST", "/api/password", API_USER, change_password,
+    {"POST", "/api/password", API_PERSON, change_password,
      "Change my password, and end all my other sessions", .body = api_password_body},
+    {"GET", "/api/tokens", API_PERSON, account_tokens, "My API tokens, and what they can be for",
+     .reply = account_tokens_reply},
+    {"POST", "/api/tokens", API_PERSON, account_token_add, "Make an API token",
+     .body = account_token_body, .reply = account_token_reply, .status = 201},
+    {"DELETE", "/api/tokens/:token_id", API_PERSON, account_token_revoke,
+     "Revoke one of my API tokens", .status = 200},
+    {"GET", "/api/limits", API_USER, account_limits, "What I may start, and have started",
+     .reply = account_limits_reply},
     {"GET", "/api/ledger", API_USER, account_ledger, "Every charge and recharge of mine",
      .query = account_ledger_query, .reply = account_ledger_reply},
     {"GET", "/api/ledger.csv", API_USER, account_ledger_csv, "The same as a table",

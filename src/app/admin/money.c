@@ -38,6 +38,8 @@ static const struct api_field record_fields[] = {
     {"amount", API_MONEY, AT(cents), .about = "never negative: the kind says which way"},
     {"query_id", API_TEXT, AT(qid), .optional = true, .most = 64, .about = "the run it was for"},
     {"doi", API_TEXT, AT(doi), .optional = true, .most = 255, .about = "the paper it was for"},
+    {"job", API_TEXT, AT(job), .optional = true, .most = STATEMENT_JOB_CHARS,
+     .about = "of a deduction: the kind of job it was for, such as plan; absent: an admin's"},
     API_END,
 };
 

@@ -15,6 +15,7 @@ extern const struct api_route admin_keys_routes[];
 extern const struct api_route admin_audit_routes[];
 extern const struct api_route admin_nodes_routes[];
 extern const struct api_route admin_overview_routes[];
+extern const struct api_route admin_queues_routes[];
 
 /* Rows of the table of applications. */
 #define ADMIN_APPLICATIONS                                                                         \
@@ -22,7 +23,7 @@ extern const struct api_route admin_overview_routes[];
         {"admin users", admin_users_routes}, {"admin money", admin_money_routes},                  \
         {"admin runs", admin_runs_routes}, {"admin switches", admin_switches_routes},              \
         {"admin keys", admin_keys_routes}, {"admin nodes", admin_nodes_routes},                    \
-        {"admin overview", admin_overview_routes},                                                 \
+        {"admin overview", admin_overview_routes}, {"admin queues", admin_queues_routes},          \
     {                                                                                              \
         "admin audit log", admin_audit_routes                                                      \
     }

@@ -4,6 +4,7 @@
 #include "app/admin/call.h"
 #include "app/admin/routes.h"
 #include "engine/api/run.h"
+#include "engine/api/tokens.h"
 #include "engine/runs/account.h"
 #include "engine/watch/admin_acts.h"
 #include "engine/setup/config.h"
@@ -219,6 +220,23 @@ static int ban(struct task *t, struct api_call *c, struct json_writer *w)
     return err ? err : show(t, c, w);
 }
 
+/* --- API tokens --- */
+
+static int list_tokens(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    int64_t uid;
+    int err = admin_path_user(t, c, &uid);
+    return err ? err : api_put_tokens(t, c, w, uid, true);
+}
+
+static int revoke_token(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    (void)w;
+    int64_t uid;
+    int err = admin_path_number(t, c, "uid", "user", &uid);
+    return err ? err : api_revoke_token(t, c, uid);
+}
+
 /* --- the table --- */
 
 static const struct api_field list_query[] = {
@@ -263,6 +281,10 @@ static const struct api_field password_body[] = {
     {ADMIN_REASON_FIELD},
     API_END,
 };
+static const struct api_field tokens_reply[] = {
+    {API_TOKENS_FIELD},
+    API_END,
+};
 
 const struct api_route admin_users_routes[] = {
     {"GET", "/api/admin/users", API_ADMIN, list, "Users", .query = list_query, .reply = list_reply},
@@ -275,5 +297,9 @@ const struct api_route admin_users_routes[] = {
     {"POST", "/api/admin/users/:uid/password", API_ADMIN, set_password,
      "Give a user a new password, and end all sessions of theirs", .body = password_body,
      .audit = "user.password"},
+    {"GET", "/api/admin/users/:uid/tokens", API_ADMIN, list_tokens, "API tokens of a user",
+     .reply = tokens_reply},
+    {"DELETE", "/api/admin/users/:uid/tokens/:token_id", API_ADMIN, revoke_token,
+     "Revoke an API token of a user", .status = 200, .audit = "user.revoke_token"},
     {.method = NULL},
 };

@@ -7,23 +7,11 @@
 
 /* --- what there is to distil --- */
 
-static int check_original(struct task *t, const struct run_row *row)
-{
-    if (row->state != RUN_DONE && row->state != RUN_CANCELLED)
-        return task_fail(t, ERR_CONFLICT,
-                         "the run is %s: only one that is DONE or CANCELLED can be"
-                         " distilled",
-                         run_state_name(row->state));
-    if (!row->archived)
-        return task_fail(t, ERR_CONFLICT, "the run is not archived yet: try again in a moment");
-    return 0;
-}
-
 static int read_original(struct task *t, const struct runs *r, struct run_id id,
                          struct run_row *out)
 {
     int err = run_row_find(t, r->sql, id, out);
-    return err ? err : check_original(t, out);
+    return err ? err : run_row_settled(t, out, "distilled");
 }
 
 /* Relevant papers by journal. */
@@ -174,7 +162,7 @@ static int freeze(struct task *t, struct sql *c, struct str qid, void *arg)
     struct sql_rows done;
     int err = run_row_lock(t, c, f->original, &row);
     if (!err)
-        err = check_original(t, &row);
+        err = run_row_settled(t, &row, "distilled");
     if (!err && row.changed_ms != f->estimate->changed_ms)
         err = task_fail(t, ERR_CONFLICT, "the run has gone on meanwhile: try again");
     if (!err)

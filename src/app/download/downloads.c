@@ -3,13 +3,15 @@
 #include "app/download/downloads_private.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "engine/api/file_name.h"
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 #include "loop/backoff.h"
 
-#define AWAIT_POLL_MS   40
-#define AWAIT_MARGIN_MS 1000  /* of the deadline is left to answer */
-#define LOST_MS         15000 /* a download that waits longer may have left the queue */
+#define AWAIT_POLL_MS       40
+#define AWAIT_MARGIN_MS     1000 /* of the deadline is left to answer */
+#define DOWNLOAD_BACKOFF_MS 2000
+#define LOST_MS             15000 /* a download that waits longer may have left the queue */
 
 static const char *const states[] = {
     [DOWNLOAD_PENDING] = "PENDING",
@@ -43,9 +45,6 @@ struct downloads *downloads_new(const struct downloads_options *o)
         d->options.queued_max = DOWNLOADS_QUEUED_MAX;
     d->blocks =
         blocks_new(&(struct blocks_options){.redis = o->redis, .sql = o->sql, .metrics = m});
-    waitq_init(&d->created);
-    waitq_init(&d->idle);
-    sem_init(&d->asking, 1);
     sem_init(&d->turn, 1);
     d->created_count = counter(m, "millrace_downloads_created_total", "Downloads asked for.");
     d->ready_count = counter(m, "millrace_downloads_ready_total", "Files that were built.");
@@ -54,9 +53,18 @@ struct downloads *downloads_new(const struct downloads_options *o)
     d->streamed_count = counter(m, "millrace_downloads_streamed_total",
                                 "Files that were built while they were sent.");
     d->bytes_count = counter(m, "millrace_downloads_bytes_total", "Bytes of files built.");
-    d->waiting = metric(m, METRIC_GAUGE, "millrace_downloads_waiting", "",
-                        "Downloads in the queue, as this node saw it last.");
     d->seconds = histogram_new(m, "millrace_download_build_seconds", "Building a file.");
+    d->kind = (struct job_kind){.name = DOWNLOAD_QUEUE,
+                                .concurrency = DOWNLOAD_WORKERS,
+                                .lease_ms = d->options.lease_ms,
+                                .deadline_ms = DOWNLOAD_DEADLINE_MS,
+                                .tries_max = DOWNLOAD_TRIES_MAX,
+                                .backoff_ms = DOWNLOAD_BACKOFF_MS,
+                                .user_max = DOWNLOADS_WAITING_MAX,
+                                .all_max = d->options.queued_max,
+                                .work = download_work,
+                                .give_up = download_give_up};
+    jobs_add(o->jobs, &d->kind, d);
     return d;
 }
 
@@ -71,60 +79,59 @@ void downloads_free(struct downloads *d)
 
 /* --- asking for one --- */
 
+static struct str name_of(struct arena *a, struct str question, int64_t wall_ms,
+                          const struct download_wish *w)
+{
+    struct str end = str_printf(a, "-%s.%s", w->all ? "all" : "relevant", export_name(w->format));
+    return file_name(a, question, wall_ms, end);
+}
+
+/* The status first: a worker that takes the download finds it. */
 static int note(struct task *t, struct downloads *d, const struct download_wish *w, struct str id,
                 const struct run_view *v)
 {
     struct arena *a = task_arena(t);
-    int64_t wall_ms = loop_wall_ms(task_loop(t)), noted;
-    const struct str fields[] = {
-        STR("state"),    STR("PENDING"),
-        STR("uid"),      str_int(a, w->run.uid),
-        STR("qid"),      w->run.qid,
-        STR("type"),     str_of(export_name(w->format)),
-        STR("scope"),    w->all ? STR("all") : STR("relevant"),
-        STR("progress"), STR("0"),
-        STR("rows"),     str_int(a, w->all ? v->finished : v->relevant),
-        STR("name"),     download_name(a, v->question, wall_ms, w),
-    };
-    int err = SCRIPT_NUMBER(t, d->options.redis, download_create, &noted,
-                            .status = key_download_status(a, w->run.uid, id),
-                            .downloads = key_downloads_of(a, w->run.uid), .id = id,
-                            .ms = str_int(a, DOWNLOAD_STATUS_MS),
-                            .waiting_max = str_int(a, DOWNLOADS_WAITING_MAX),
-                            .fields = {fields, sizeof fields / sizeof *fields});
-    if (!err && !noted)
-        err = task_fail(t, ERR_RATE, "%d of your downloads are waiting already",
-                        DOWNLOADS_WAITING_MAX);
+    struct str key = key_download_status(a, w->run.uid, id);
+    int64_t wall_ms = loop_wall_ms(task_loop(t));
+    struct redis_batch b;
+    const struct redis_reply *const *replies;
+    redis_batch_init(&b, t, d->options.redis);
+    redis_batch_add(&b, key, STR("HSET"), key, STR("state"), STR("PENDING"), STR("uid"),
+                    str_int(a, w->run.uid), STR("qid"), w->run.qid, STR("type"),
+                    str_of(export_name(w->format)), STR("scope"),
+                    w->all ? STR("all") : STR("relevant"), STR("progress"), STR("0"), STR("rows"),
+                    str_int(a, w->all ? v->finished : v->relevant), STR("name"),
+                    name_of(a, v->question, wall_ms, w), STR("created_at"), str_int(a, wall_ms));
+    redis_batch_add(&b, key, STR("PEXPIRE"), key, str_int(a, DOWNLOAD_STATUS_MS));
+    int err = redis_batch_run(&b, &replies);
+    for (size_t i = 0; !err && i < 2; i++)
+        err = redis_verdict(t, replies[i], NULL);
     return err;
 }
 
+/* It was refused: its status goes. */
 static int forget(struct task *t, struct downloads *d, int64_t uid, struct str id)
 {
-    struct arena *a = task_arena(t);
-    struct redis_batch b;
-    const struct redis_reply *const *replies;
-    struct str status = key_download_status(a, uid, id), all = key_downloads_of(a, uid);
-    redis_batch_init(&b, t, d->options.redis);
-    redis_batch_add(&b, status, STR("DEL"), status);
-    redis_batch_add(&b, all, STR("ZREM"), all, id);
-    return redis_batch_run(&b, &replies);
+    struct str key = key_download_status(task_arena(t), uid, id);
+    return redis_call(t, d->options.redis, key, NULL, STR("DEL"), key);
 }
 
-static struct str member_of(struct task *t, int64_t uid, struct str id)
+int download_push(struct task *t, struct downloads *d, int64_t uid, struct str id)
 {
-    return str_printf(task_arena(t), "%lld:%.*s", (long long)uid, STR_ARG(id));
-}
-
-static int push(struct task *t, struct downloads *d, int64_t uid, struct str id)
-{
-    int64_t pushed = 0;
-    int err = SCRIPT_NUMBER(t, d->options.redis, download_push, &pushed,
-                            .queue = key_download_queue, .download = member_of(t, uid, id),
-                            .queued_max = str_int(task_arena(t), d->options.queued_max));
-    if (err || pushed)
+    struct job_push p = {
+        .id = str_printf(task_arena(t), "%lld:%.*s", (long long)uid, STR_ARG(id)),
+        .uid = uid,
+        .version = 1,
+        .order = loop_wall_ms(task_loop(t)),
+    };
+    enum jobs_room room;
+    int err = jobs_push(t, d->options.jobs, DOWNLOAD_QUEUE, &p, 1, &room);
+    if (err || room == JOBS_ROOM)
         return err;
-    err = forget(t, d, uid, id);
-    return err ? err : task_fail(t, ERR_BUSY, "too many downloads are waiting");
+    return room == JOBS_USER_FULL
+               ? task_fail(t, ERR_RATE, "%d of your downloads are waiting already",
+                           DOWNLOADS_WAITING_MAX)
+               : task_fail(t, ERR_BUSY, "too many downloads are waiting");
 }
 
 int download_create(struct task *t, struct downloads *d, const struct download_wish *w,
@@ -141,12 +148,13 @@ int download_create(struct task *t, struct downloads *d, const struct download_w
     loop_token(task_loop(t), id, DOWNLOAD_ID_BYTES);
     err = note(t, d, w, str_of(id), &v);
     if (!err)
-        err = push(t, d, w->run.uid, str_of(id));
-    if (err)
-        return err;
-    metric_add(d->created_count, 1);
-    waitq_wake_one(&d->created);
-    return 0;
+        err = download_push(t, d, w->run.uid, str_of(id));
+    if (err == ERR_RATE || err == ERR_BUSY) {
+        int also = forget(t, d, w->run.uid, str_of(id));
+        return also ? also : err;
+    }
+    metric_add(d->created_count, !err);
+    return err;
 }
 
 /* --- looking at it --- */
@@ -169,13 +177,8 @@ static void find_again(struct task *t, struct downloads *d, const struct downloa
     bool waits = found->state == DOWNLOAD_PENDING || found->state == DOWNLOAD_PROCESSING;
     if (!waits || loop_wall_ms(task_loop(t)) - created_ms < LOST_MS)
         return;
-    int64_t again = 0;
-    int err =
-        SCRIPT_NUMBER(t, d->options.redis, download_again, &again, .queue = key_download_queue,
-                      .taken = key_download_taken, .download = member_of(t, found->uid, found->id));
-    if (!err && again)
-        log_info("download", "%.*s had left the queue without being built, and is queued again",
-                 STR_ARG(found->id));
+    if (download_push(t, d, found->uid, found->id) == 0)
+        log_debug("download", "%.*s waits for long; it is in the queue", STR_ARG(found->id));
 }
 
 int download_look(struct task *t, struct downloads *d, int64_t uid, struct str id,

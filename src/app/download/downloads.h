@@ -1,18 +1,13 @@
 /* downloads.h -- results of a run as a file that is built in the background (DWN-1, DWN-2).
  *
- *   1. download_create writes download:<uid>:<id>:status, PENDING, and pushes "<uid>:<id>" to
- *      download_queue. If the node dies between the two steps, the status expires. A Redis that
- *      comes back older may have lost the push: download_look pushes a download that waits for
+ *   1. download_create writes download:<uid>:<id>:status, PENDING, and pushes "<uid>:<id>" to the
+ *      queue of downloads (engine/jobs/jobs.h). There is no row: losing one costs a repeat. A Redis
+ *      that comes back older may have lost the push: download_look pushes a download that waits for
  *      long once more.
- *   2. One of the DOWNLOAD_WORKERS workers of a node takes it with a lease. The end of the lease
- *      stands in download_taken; the lease itself, a fencing token, in the status, which becomes
- *      PROCESSING.
- *   3. The worker builds the file, saves it in pieces, and renews the lease meanwhile. The scripts
- *      that save and finish compare the lease: a slow worker that lost its download can do neither.
+ *   2. A node takes it. The status becomes PROCESSING, and gets a lease, a fencing token.
+ *   3. The file is built, and saved in pieces. The scripts that save and finish compare the lease:
+ *      a slow worker that lost its download can do neither.
  *   4. It is READY for DOWNLOAD_FILE_MS, or FAILED with words for the user.
- *
- * When a worker dies, another one takes the download after the end of the lease; after
- * DOWNLOAD_TRIES_MAX tries it is FAILED.
  *
  * A file above DOWNLOAD_HELD_BYTES_MAX, or of a user who has DOWNLOAD_USER_BYTES_MAX held already,
  * is READY without being held: it is built while it is sent. Downloads use a connection to Redis of
@@ -21,12 +16,14 @@
 #define APP_DOWNLOAD_DOWNLOADS_H
 
 #include "app/download/export.h"
+#include "engine/jobs/jobs.h"
 
 #define DOWNLOAD_WORKERS         10 /* per node */
 #define DOWNLOAD_ID_BYTES        33 /* 32 random hexadecimal digits and NUL */
 #define DOWNLOAD_STATUS_MS       (3600 * 1000)
 #define DOWNLOAD_FILE_MS         (300 * 1000)
-#define DOWNLOAD_LEASE_MS        20000
+#define DOWNLOAD_LEASE_MS        5000
+#define DOWNLOAD_DEADLINE_MS     (600 * 1000) /* of one try */
 #define DOWNLOAD_TRIES_MAX       5
 #define DOWNLOAD_PIECE_BYTES     (1 << 20)
 #define DOWNLOAD_HELD_BYTES_MAX  (64 << 20)  /* of one file */
@@ -45,19 +42,15 @@ struct downloads_options {
     struct cache *cache;
     struct ledger *ledger;
     struct metrics *metrics;
+    struct jobs *jobs;
     uint64_t incarnation;   /* of this node, for leases */
-    const bool *drained;    /* nothing is taken while it is true; NULL: never */
     int64_t lease_ms;       /* 0: DOWNLOAD_LEASE_MS */
     int64_t held_bytes_max; /* 0: DOWNLOAD_HELD_BYTES_MAX */
     int64_t queued_max;     /* 0: DOWNLOADS_QUEUED_MAX */
 };
+/* Adds its queue to the jobs, which must end before downloads_free. */
 struct downloads *downloads_new(const struct downloads_options *o);
 void downloads_free(struct downloads *d);
-/* The workers, for ever. A task_fn with a struct downloads. */
-void downloads_task(struct task *t, void *arg);
-/* The workers take nothing more; waits at most ms for what they build. A download that is not done
- * by then is taken by another node after the end of its lease. */
-void downloads_drain(struct task *t, struct downloads *d, int64_t ms);
 
 struct download_wish {
     struct run_id run;
@@ -104,11 +97,4 @@ MUST_CHECK int download_send(struct task *t, struct downloads *d, const struct d
 MUST_CHECK int download_send_part(struct task *t, struct downloads *d, const struct download *file,
                                   int64_t first, int64_t count, download_begin_fn *begin,
                                   download_fn *fn, void *arg);
-
-/* name.c: "millrace-<first words of the question>-<date>-relevant.csv"; no character in it is
- * special to a file system or a shell, or changes the direction of text. */
-struct str download_name(struct arena *a, struct str question, int64_t wall_ms,
-                         const struct download_wish *w);
-/* The value of Content-Disposition: the name in ASCII, and as it is (RFC 6266, RFC 8187). */
-struct str download_disposition(struct arena *a, struct str name);
 #endif

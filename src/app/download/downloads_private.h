@@ -3,7 +3,7 @@
  *   downloads.c        asking for one, looking at it, sending it
  *   build.c  rows of a run to pieces of a file
  *   piece.c  pieces as Redis holds them
- *   work.c   the workers
+ *   work.c   what is done for one download
  *   name.c   what its file is called */
 #ifndef APP_DOWNLOAD_DOWNLOADS_PRIVATE_H
 #define APP_DOWNLOAD_DOWNLOADS_PRIVATE_H
@@ -14,15 +14,11 @@
 struct downloads {
     struct downloads_options options;
     struct blocks *blocks; /* owned: papers come over the connection for downloads */
-    struct waitq created;  /* wakes a worker of this node */
-    struct sem asking;     /* one idle worker polls the queue for all of them */
+    struct job_kind kind;  /* its queue */
     struct sem turn; /* files grow side by side, but one batch at a time: see download_build */
     uint64_t takes;  /* numbers leases */
-    bool draining;
-    size_t busy;                             /* workers that poll or build */
-    struct waitq idle;                       /* woken when busy becomes 0 */
     int64_t streaming[DOWNLOAD_STREAMS_MAX]; /* uids whose file is built while sent; 0: free */
-    int64_t *created_count, *ready_count, *streamed_count, *failed_count, *bytes_count, *waiting;
+    int64_t *created_count, *ready_count, *streamed_count, *failed_count, *bytes_count;
     struct histogram *seconds;
 };
 
@@ -36,6 +32,13 @@ struct downloads {
 typedef int download_far_fn(struct task *t, int64_t rows, int64_t bytes, void *arg);
 MUST_CHECK int download_build(struct task *t, struct downloads *d, const struct download_wish *w,
                               download_fn *fn, download_far_fn *far, void *arg);
+
+/* work.c: of the queue. */
+#define DOWNLOAD_QUEUE "download"
+job_fn download_work;
+MUST_CHECK int download_give_up(struct task *t, void *arg, const struct job *j, const char *why);
+/* "<uid>:<id>" */
+MUST_CHECK int download_push(struct task *t, struct downloads *d, int64_t uid, struct str id);
 
 /* Runs fn on a helper thread, or here if their queue is full. */
 MUST_CHECK int download_offload(struct task *t, void (*fn)(void *arg), void *arg);

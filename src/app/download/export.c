@@ -8,8 +8,7 @@
 #include "corpus/paper.h"
 #include "corpus/ris.h"
 
-#define SIMULATED      "made up by the simulated AI of millrace, not by a language model"
-#define CELL_UNITS_MAX 32000 /* of UTF-16; Excel's own limit is 32,767 */
+#define SIMULATED "made up by the simulated AI of millrace, not by a language model"
 
 struct exporter {
     enum export_format format;
@@ -79,19 +78,6 @@ static struct str simulated(const struct result *r)
     return r->outcome == OUTCOME_FAILED ? STR("") : r->simulated ? STR("yes") : STR("no");
 }
 
-/* Excel splits longer cells into further rows: a paper of three thousand authors would break the
- * table. */
-static struct str fit_cell(struct arena *a, struct str s)
-{
-    size_t units = 0, at = 0;
-    while (at < s.n && units < CELL_UNITS_MAX) {
-        size_t n = str_utf8_step(str_from(s.p + at, s.n - at));
-        units += n == 4 ? 2 : 1;
-        at += n ? n : 1;
-    }
-    return at == s.n ? s : str_printf(a, "%.*s…", (int)at, s.p);
-}
-
 /* What the AI said, on one line. */
 static struct str one_line(struct arena *a, struct str s)
 {
@@ -109,13 +95,13 @@ static void add_csv(struct exporter *e, const struct result_row *row, struct str
     if (bibtex.p && paper_read_bibtex(&e->scratch, e->reader, bibtex, &f))
         f = (struct paper_fields){.title = STR_NULL};
     csv_add(&w, row->doi);
-    csv_add(&w, fit_cell(&e->scratch, f.title));
-    csv_add(&w, fit_cell(&e->scratch, f.authors));
+    csv_add(&w, csv_fit(&e->scratch, f.title));
+    csv_add(&w, csv_fit(&e->scratch, f.authors));
     csv_add(&w, f.printed_in.n ? f.printed_in : row->journal);
     csv_add_int(&w, row->year);
     csv_add(&w, verdict(&row->result));
-    csv_add(&w, fit_cell(&e->scratch, one_line(&e->scratch, row->result.reason)));
-    csv_add(&w, fit_cell(&e->scratch, f.abstract));
+    csv_add(&w, csv_fit(&e->scratch, one_line(&e->scratch, row->result.reason)));
+    csv_add(&w, csv_fit(&e->scratch, f.abstract));
     csv_add(&w, simulated(&row->result));
     csv_end_row(&w);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "app/download/downloads.h"
+#include "engine/api/file_name.h"
 
 static struct download_wish wish_of(const struct api_call *c, enum export_format f)
 {
@@ -71,7 +72,7 @@ static int begin(struct task *t, void *arg)
     const struct sending *s = arg;
     struct http_exchange *x = s->call->x;
     const char *media = export_media(s->file->wish.format);
-    http_set_header(x, "Content-Disposition", download_disposition(task_arena(t), s->file->name));
+    http_set_header(x, "Content-Disposition", file_disposition(task_arena(t), s->file->name));
     s->call->replied = true;
     if (s->file->streamed)
         return http_stream_begin(t, x, 200, media);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "engine/ai/breaker.h"
+#include "engine/ai/events.h"
 #include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"
@@ -22,6 +23,8 @@
 #define KEYS_REFUSED_MAX 4
 #define AVERAGED_CALLS   64 /* about */
 #define PAGE_KEPT_BYTES  65536
+/* Of all events of a stream. Each has a few letters of the text, and hundreds around them. */
+#define STREAM_BYTES_MAX ((size_t)32 * 1024 * 1024)
 
 struct ai {
     struct arena arena; /* of the strings */
@@ -121,8 +124,16 @@ struct asking {
     uint64_t successes; /* of the service, when the last attempt but one had failed */
     struct ai_hand *hand;
     const struct permit *permit;
-    bool sent; /* with it, once at least */
-    bool late; /* it had expired when the connection was ready */
+    bool sent;             /* with it, once at least */
+    bool late;             /* it had expired when the connection was ready */
+    struct stream *stream; /* of the attempt under way; NULL: none is asked for */
+};
+
+/* A reply that is seen while it comes in. */
+struct stream {
+    struct ai_events events;
+    struct task *task;
+    int64_t deadline; /* of the task, without the timeout of the attempt */
 };
 
 /* Ends the permit with the tokens that were used, and counts them. */
@@ -171,8 +182,10 @@ static enum fate read_answer(struct task *t, struct asking *q, const struct perm
                          ? arena_printf(task_arena(t), "sent %s", task_error(t))
                          : "sent an error that repeats the key");
     histogram_add_us(q->ai->latency, q->answer.latency_us);
-    move_average(&q->ai->sum_us, q->answer.latency_us);
-    move_average(&q->ai->sum_tokens, tokens);
+    if (!q->request->seen) { /* long answers say nothing of the next paper's */
+        move_average(&q->ai->sum_us, q->answer.latency_us);
+        move_average(&q->ai->sum_tokens, tokens);
+    }
     return FATE_DONE;
 }
 
@@ -271,6 +284,15 @@ static int read_error(struct task *t, struct asking *q, const struct permit *p, 
     return 0;
 }
 
+/* Adds to the request that its reply shall be a stream, which tells its tokens at the end. */
+static void ask_for_stream(struct buf *body)
+{
+    struct str s = buf_str(body);
+    check(s.n > 2 && s.p[0] == '{' && s.p[s.n - 1] == '}');
+    body->len--;
+    buf_add_lit(body, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+}
+
 /* Puts the request on the page, unless it still is there. write may wait before it clears the page;
  * if it fails afterwards, the page has the request of no task. */
 static int write_page(struct task *t, struct asking *q)
@@ -282,6 +304,8 @@ static int write_page(struct task *t, struct asking *q)
     buf_shrink(&ai->page, PAGE_KEPT_BYTES);
     int err = q->request->write(t, q->request->arg, &ai->page, &q->tokens_reserved);
     ai->page_of = err ? 0 : q->number;
+    if (!err && q->request->seen)
+        ask_for_stream(&ai->page);
     return err;
 }
 
@@ -301,34 +325,81 @@ static int make_body(struct task *t, void *arg, struct str *out)
     return valid ? 0 : task_fail(t, ERR_BUSY, "the permit has expired");
 }
 
-int ai_call(struct task *t, const struct ai *ai, struct str api_key,
-            int (*body)(struct task *t, void *arg, struct str *out), void *arg,
-            struct http_response *r)
+/* As ai_call; a reply is taken in pieces if on_piece is set. */
+static int call_http(struct task *t, const struct ai *ai, struct str api_key,
+                     const struct http_call *how, struct http_response *r)
 {
     struct str *headers = ARENA_ARRAY(task_arena(t), struct str, ai->header_count + 2);
     headers[0] = STR("Content-Type: application/json");
     headers[1] = endpoint_key_line(task_arena(t), ai->key_header, api_key);
     for (size_t i = 0; i < ai->header_count; i++)
         headers[i + 2] = ai->headers[i];
-    struct http_call c = {
-        .method = "POST",
-        .url = ai->url,
-        .headers = headers,
-        .header_count = ai->header_count + 2,
-        .body_fn = body,
-        .arg = arg,
-        .reply_bytes_max = AI_REPLY_BYTES_MAX,
-    };
+    struct http_call c = *how;
+    c.method = "POST";
+    c.url = ai->url;
+    c.headers = headers;
+    c.header_count = ai->header_count + 2;
+    c.reply_bytes_max = c.on_piece ? STREAM_BYTES_MAX : AI_REPLY_BYTES_MAX;
     int64_t old = task_deadline(t, ai->timeout_ms);
     int err = http_call(t, ai->client, &c, r);
     task_deadline_restore(t, old);
     return err;
 }
 
+int ai_call(struct task *t, const struct ai *ai, struct str api_key,
+            int (*body)(struct task *t, void *arg, struct str *out), void *arg,
+            struct http_response *r)
+{
+    return call_http(t, ai, api_key, &(struct http_call){.body_fn = body, .arg = arg}, r);
+}
+
+/* --- streams --- */
+
+/* May run on the loop's stack. Each event gives the service its whole timeout again. */
+static int take_piece(void *arg, struct str piece)
+{
+    struct asking *q = arg;
+    struct stream *s = q->stream;
+    size_t count = s->events.count, text = s->events.content.len;
+    int err = ai_events_add(&s->events, piece);
+    if (s->events.count != count) {
+        task_deadline_restore(s->task, s->deadline);
+        task_deadline(s->task, q->ai->timeout_ms);
+    }
+    if (s->events.content.len != text)
+        q->request->seen(q->request->arg, buf_str(&s->events.content));
+    return err;
+}
+
+/* A call whose reply comes in pieces, which are put together at the end. */
+static int call_stream(struct task *t, struct asking *q, const struct permit *p,
+                       struct http_response *r)
+{
+    struct stream s = {.task = t, .deadline = task_deadline(t, TIME_NEVER)};
+    ai_events_init(&s.events);
+    q->stream = &s;
+    int err =
+        call_http(t, q->ai, p->api_key,
+                  &(struct http_call){.body_fn = make_body, .on_piece = take_piece, .arg = q}, r);
+    if (!err && r->status / 100 == 2) {
+        r->body = ai_events_body(&s.events, task_arena(t));
+        if (ai_events_cut(&s.events))
+            err = task_fail(t, ERR_UNCERTAIN, "the stream ended before the answer");
+        else if (r->body.n > AI_REPLY_BYTES_MAX)
+            err = task_fail(t, ERR_LIMIT, "the reply is too long");
+    }
+    q->stream = NULL;
+    ai_events_release(&s.events);
+    return err;
+}
+
+/* --- with a permit --- */
+
 static int call(struct task *t, struct asking *q, const struct permit *p, struct http_response *r)
 {
     int64_t start_us = loop_now_us(task_loop(t));
-    int err = ai_call(t, q->ai, p->api_key, make_body, q, r);
+    int err =
+        q->request->seen ? call_stream(t, q, p, r) : ai_call(t, q->ai, p->api_key, make_body, q, r);
     q->answer.latency_us = loop_now_us(task_loop(t)) - start_us;
     return err;
 }
@@ -340,7 +411,8 @@ static int take_permit(struct task *t, struct asking *q, struct permit *p)
     struct backoff backoff = {.ms = NO_KEY_MS, .ms_max = NO_KEY_MS_MAX};
     int err;
     for (;;) {
-        err = permits_take(t, k, q->tokens_reserved, p);
+        err = permits_take(t, k, q->request->of_job ? PERMITS_JOBS : PERMITS_RUNS,
+                           q->tokens_reserved, p);
         if (!err && permit_valid(p, task_loop(t)))
             return 0;
         if (!err)

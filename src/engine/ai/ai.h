@@ -56,9 +56,19 @@ struct ai_request {
      * completes "the service sent …". No other errors. */
     int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
+    /* If set, the reply is asked for as a stream, and this sees the text of the answer as far as it
+     * has come, each time it has grown: from its beginning, without the thoughts that have members
+     * of their own. May be called on the loop's stack: must not wait, nor take long. A further
+     * attempt begins with a shorter text. write writes the request as ever, an object, and "stream"
+     * is added to it; read gets the whole reply as ever. A service that does not stream works, too:
+     * then nothing is seen. The timeout of an attempt counts from the last event, so that a long
+     * answer may take longer than a short one; the task's deadline bounds it all. */
+    void (*seen)(void *arg, struct str text);
     /* It asks for another model than the settings do, which the service need not have any more: a
      * 404 refuses this request, and says nothing about the service. */
     bool other_model;
+    /* It is asked for a job: its permits are of the jobs' share (permits.h). */
+    bool of_job;
 };
 
 struct ai_answer {
@@ -81,13 +91,6 @@ struct ai_hand {
  * arena: ask each question in a scope of its own. */
 MUST_CHECK int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q,
                       struct ai_hand *hand, struct ai_answer *out);
-
-/* One call with this key: no permit, no second attempt. Errors are those of http_call; task_error
- * names the cause. body as body_fn of struct http_call. */
-struct http_response;
-MUST_CHECK int ai_call(struct task *t, const struct ai *ai, struct str api_key,
-                       int (*body)(struct task *t, void *arg, struct str *out), void *arg,
-                       struct http_response *r);
 
 /* What is wrong: cause is one of few words ("unreachable", "timeout", "status_500"), words are for
  * an operator. */
@@ -113,6 +116,6 @@ const char *ai_url(const struct ai *ai); /* that is called */
 /* Where a redirect points to, in the task's arena: scheme and host, or a path of the same host. */
 struct str ai_redirect_target(struct task *t, const struct http_response *r);
 
-/* Moving averages over the last successful calls; 0 before the first. */
+/* Moving averages over the last successful calls that were not streamed; 0 before the first. */
 void ai_averages(const struct ai *ai, int64_t *latency_us, int64_t *tokens);
 #endif

@@ -12,15 +12,17 @@ struct permits {
     const char *prefix; /* of the keys; NULL: "sk-secret-" */
     int64_t valid_ms;   /* of permits; 0: for ever */
     int64_t next;
-    int taken, settled, unused, cooled, refused, refused_status;
+    int taken, taken_for_jobs, settled, unused, cooled, refused, refused_status;
     int64_t tokens_reserved, tokens_used, cool_ms; /* the first of the last permit */
 };
 
-int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permit *out)
+int permits_take(struct task *t, struct permits *k, enum permits_class c, int64_t tokens,
+                 struct permit *out)
 {
     if (k->keys <= k->refused)
         return task_fail(t, ERR_UNAVAILABLE, "there is no key");
     k->taken++;
+    k->taken_for_jobs += c == PERMITS_JOBS;
     k->tokens_reserved = tokens;
     int64_t id = 1 + k->refused + k->next++ % (k->keys - k->refused);
     *out = (struct permit){.key_id = id, .tokens = tokens, .until_us = INT64_MAX};

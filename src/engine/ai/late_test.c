@@ -60,7 +60,7 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
 static void ask_ai(struct task *t, void *arg)
 {
     struct world *w = arg;
-    const struct ai_request q = {.write = write_request, .read = read_reply};
+    const struct ai_request q = {.write = write_request, .read = read_reply, .of_job = true};
     struct ai_answer answer;
     struct ai_hand hand = {.busy = false};
     w->answered += ai_ask(t, w->ai, &q, &hand, &answer) == 0;
@@ -88,6 +88,7 @@ static void test_slow_handshake(struct task *t, void *arg)
     is_int(w.permits.unused, w.permits.taken - CALLS, "those were given back");
     ok(w.permits.unused >= CALLS, "each call had one: %d", w.permits.unused);
     is_int(w.permits.settled, CALLS, "the others are settled");
+    is_int(w.permits.taken_for_jobs, w.permits.taken, "all are of the jobs' share");
     ai_free(w.ai);
     http_client_free(w.client);
     front_close(t, &w.front);

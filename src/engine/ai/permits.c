@@ -14,7 +14,7 @@ static void make_metrics(struct permits *k, struct metrics *m)
         const char *name, *help;
     } all[] = {
         {&k->given, METRIC_COUNTER, "millrace_keyring_permits_total",
-         "Permits to ask the AI service that were given to workers."},
+         "Permits to ask the AI service that were given to workers and jobs."},
         {&k->waits, METRIC_COUNTER, "millrace_keyring_waits_total",
          "Permits that had to be waited for."},
         {&k->rests, METRIC_COUNTER, "millrace_keyring_rests_total",
@@ -49,7 +49,9 @@ struct permits *permits_new(const struct permits_options *o)
     k->service = o->service ? o->service : AI_CHAT;
     k->keyless = o->keyless;
     k->slot_ms = o->slot_ms ? o->slot_ms : PERMITS_SLOT_MS;
-    list_init(&k->waiting);
+    k->jobs_share = o->jobs_share ? o->jobs_share : PERMITS_JOBS_SHARE;
+    for (size_t c = 0; c < PERMITS_CLASSES; c++)
+        list_init(&k->waiting[c]);
     list_init(&k->large);
     make_metrics(k, o->metrics);
     return k;
@@ -57,7 +59,7 @@ struct permits *permits_new(const struct permits_options *o)
 
 void permits_free(struct permits *k)
 {
-    check(list_empty(&k->waiting) && list_empty(&k->large) && !k->pump);
+    check(!permits_waits(k) && !k->pump);
     for (size_t i = 0; i < k->key_count; i++) {
         free(k->keys[i]->api_key);
         free(k->keys[i]->name);
@@ -85,8 +87,14 @@ enum {
     LOAD_RESTING,
     LOAD_REQUESTS,
     LOAD_TOKENS = LOAD_REQUESTS + PERMITS_SECONDS,
-    LOAD_NUMBERS = LOAD_TOKENS + PERMITS_SECONDS
+    LOAD_JOBS = LOAD_TOKENS + PERMITS_SECONDS,
+    LOAD_NUMBERS = LOAD_JOBS + 2
 };
+
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
 
 static void read_load(const struct redis_reply *r, struct permits_load *l)
 {
@@ -97,12 +105,14 @@ static void read_load(const struct redis_reply *r, struct permits_load *l)
         l->requests_used += l->requests[i];
         l->tokens_used += l->tokens[i];
     }
+    l->jobs_requests = least(r->items[LOAD_JOBS]->integer, l->requests_used);
+    l->jobs_tokens = least(r->items[LOAD_JOBS + 1]->integer, l->tokens_used);
 }
 
 int permits_load(struct task *t, struct permits *k, struct permits_load *out)
 {
     struct arena *a = task_arena(t);
-    struct permits_load l = {0};
+    struct permits_load l = {.jobs_share = k->jobs_share};
     struct str *windows = ARENA_ARRAY(a, struct str, PERMITS_KEYS_MAX);
     size_t n = 0;
     for (size_t i = 0; i < k->key_count; i++) {
@@ -117,8 +127,8 @@ int permits_load(struct task *t, struct permits *k, struct permits_load *out)
     l.keys_active = (int64_t)n;
     const struct redis_reply *r;
     int err = n == 0 ? 0
-                     : SCRIPT(t, k->redis, permits_load, &r, .slot_ms = str_int(a, k->slot_ms),
-                              .slots = str_int(a, PERMITS_SLOTS),
+                     : SCRIPT(t, k->redis, permits_load, &r, .ring = key_permits(a, k->service),
+                              .slot_ms = str_int(a, k->slot_ms), .slots = str_int(a, PERMITS_SLOTS),
                               .per_second = str_int(a, PERMITS_SLOTS_PER_SECOND),
                               .windows = {windows, n});
     if (err)

@@ -25,15 +25,22 @@
 #define PERMITS_CAPS     3   /* minute, day, month */
 #define PERMITS_KEYS_MAX 100 /* of a service; more are not used, and that is logged */
 
+#define PERMITS_JOBS_SHARE 20 /* percent */
+
 struct permits;
+
+/* What a permit is for. While both wait for permits, on whatever nodes, jobs get their share of the
+ * rate, and runs the rest; one that waits alone gets all. */
+enum permits_class { PERMITS_RUNS, PERMITS_JOBS, PERMITS_CLASSES };
 
 struct permits_options {
     const char *service; /* NULL: AI_CHAT; must last */
     struct redis *redis; /* all borrowed */
     struct sql_pool *sql;
     struct metrics *metrics;
-    bool keyless;    /* it needs none: without an active key it is asked anyway */
-    int64_t slot_ms; /* 0: 125. Tests have shorter minutes of 480 slots. */
+    bool keyless;       /* it needs none: without an active key it is asked anyway */
+    int64_t slot_ms;    /* 0: 125. Tests have shorter minutes of 480 slots. */
+    int64_t jobs_share; /* percent; 0: PERMITS_JOBS_SHARE */
 };
 struct permits *permits_new(const struct permits_options *o);
 void permits_free(struct permits *k); /* no task waits, and permits_task has ended */
@@ -48,9 +55,10 @@ struct permit {
 
 /* Waits until some key may be used for one more request with so many tokens. ERR_UNAVAILABLE: there
  * is no active key at all. ERR_CANCELED, ERR_TIMEOUT as always: then nothing is held. First come,
- * first served, within a node; except for requests with more tokens than any key may use in a
- * minute: one of those gets a key that was not used for a minute. */
-MUST_CHECK int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permit *out);
+ * first served, within a node and a class; except for requests with more tokens than any key may
+ * use in a minute: one of those gets a key that was not used for a minute. */
+MUST_CHECK int permits_take(struct task *t, struct permits *k, enum permits_class c, int64_t tokens,
+                            struct permit *out);
 /* Asked right before the request is handed to the kernel. No: permits_unused, and take another. */
 static inline bool permit_valid(const struct permit *p, const struct loop *l)
 {
@@ -70,6 +78,8 @@ struct permits_load {
     int64_t requests_used, requests_limit, tokens_used, tokens_limit; /* of the last 60 s */
     int64_t requests[PERMITS_SECONDS], tokens[PERMITS_SECONDS]; /* second by second, oldest first */
     int64_t keys_active, keys_resting, keys_disabled;
+    int64_t jobs_requests, jobs_tokens; /* of those that were used: by jobs, about */
+    int64_t jobs_share;                 /* percent */
 };
 MUST_CHECK int permits_load(struct task *t, struct permits *k, struct permits_load *out);
 
@@ -91,6 +101,8 @@ struct permits_state {
 const char *permits_word(const struct permits_state *s);
 /* Has api_list been read at all? */
 bool permits_looked(const struct permits *k);
+/* It has been read, and has no active key: permits_take is ERR_UNAVAILABLE. */
+bool permits_none(const struct permits *k);
 bool permits_keyless(const struct permits *k); /* the service needs no key */
 /* As of the last look at api_list, over all nodes, by number, in the task's arena. */
 MUST_CHECK int permits_states(struct task *t, struct permits *k, struct permits_state **out,

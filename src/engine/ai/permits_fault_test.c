@@ -17,7 +17,7 @@ static int64_t next_within(struct task *t, struct node *n, int64_t ms)
 {
     struct permit p = {0};
     int64_t old = task_deadline(t, ms);
-    int err = permits_take(t, n->permits, 1, &p);
+    int err = permits_take(t, n->permits, PERMITS_RUNS, 1, &p);
     task_deadline_restore(t, old);
     return err ? err : p.key_id;
 }
@@ -175,7 +175,7 @@ static void test_bound(struct task *t, void *arg)
         struct permit p;
         check(next_within(t, &n, 500) == 1);
         if (large)
-            check(permits_take(t, n.permits, 100000, &p) == 0);
+            check(permits_take(t, n.permits, PERMITS_RUNS, 100000, &p) == 0);
         pause_ms(t, 1500);
         restart(t, &n, durable);
         int64_t permit = next_within(t, &n, 4000);
@@ -203,7 +203,7 @@ static void take_one(struct task *t, void *arg)
 {
     struct node *n = arg;
     struct permit p;
-    if (permits_take(t, n->permits, 1, &p))
+    if (permits_take(t, n->permits, PERMITS_RUNS, 1, &p))
         return;
     record.count++;
     permits_settle(t, n->permits, &p, 1); /* a key that has rested is tried by one call at a time */
@@ -218,7 +218,7 @@ static void test_away(struct task *t, void *arg)
     add_key(t, 1, 1000, 1000000);
     open_node(t, &n, SLOT_MS);
     struct permit p;
-    check(permits_take(t, n.permits, 1, &p) == 0);
+    check(permits_take(t, n.permits, PERMITS_RUNS, 1, &p) == 0);
     check(redis_call(t, n.redis, STR_NULL, NULL, STR("SAVE")) == 0);
     store_redis_kill(&store);
     record.count = 0;

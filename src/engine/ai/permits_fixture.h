@@ -137,6 +137,7 @@ struct record {
 struct worker {
     struct node *node;
     struct record *record;
+    enum permits_class class;
     int64_t tokens, used; /* reserved and settled */
     int64_t hold_ms;      /* until it is settled */
 };
@@ -161,7 +162,7 @@ static inline void work(struct task *t, void *arg)
     for (int err = 0; !err;) {
         struct task_scope scope = task_scope(t);
         struct permit p;
-        err = permits_take(t, k, w->tokens, &p);
+        err = permits_take(t, k, w->class, w->tokens, &p);
         if (!err && !permit_valid(&p, task_loop(t))) {
             w->record->stale++;
             permits_unused(t, k, &p);

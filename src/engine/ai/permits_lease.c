@@ -17,8 +17,10 @@
 #define KEYS_OF_KEY  4
 
 struct wanted {
-    int64_t requests, head, each; /* tokens of the first and of each other */
-    int64_t advance, large;
+    struct wanted_class {
+        int64_t requests, head, each; /* tokens of the first and of each other */
+    } of[PERMITS_CLASSES];
+    int64_t requests, advance, large; /* requests: of all classes */
 };
 
 /* What a call returns, kept in case that it fails. */
@@ -46,13 +48,11 @@ static bool wants_advance(const struct permits *k, int64_t now_us)
     return k->demand >= DEMAND_LEAST && k->stock < k->demand / 5 && now_us >= k->advance_again_us;
 }
 
-static struct wanted wanted(const struct permits *k, int64_t now_us)
+static struct wanted_class wanted_of(const struct permits *k, const struct list *line)
 {
-    struct wanted w = {0};
-    if (!k->begun)
-        return w;
+    struct wanted_class w = {0};
     int64_t sum = 0;
-    list_each (it, &k->waiting) {
+    list_each (it, line) {
         int64_t tokens = list_entry(it, struct permits_waiter, in)->tokens;
         if (w.requests++ == 0)
             w.head = tokens;
@@ -60,6 +60,18 @@ static struct wanted wanted(const struct permits *k, int64_t now_us)
             sum += tokens;
     }
     w.each = w.requests > 1 ? (sum + w.requests - 2) / (w.requests - 1) : k->demand_tokens;
+    return w;
+}
+
+static struct wanted wanted(const struct permits *k, int64_t now_us)
+{
+    struct wanted w = {0};
+    if (!k->begun)
+        return w;
+    for (size_t c = 0; c < PERMITS_CLASSES; c++) {
+        w.of[c] = wanted_of(k, &k->waiting[c]);
+        w.requests += w.of[c].requests;
+    }
     if (!list_empty(&k->large))
         w.large = list_entry(k->large.next, struct permits_waiter, in)->tokens;
     if (wants_advance(k, now_us))
@@ -76,8 +88,7 @@ static int64_t due_us(const struct permits *k, int64_t now_us)
     int64_t returns = k->return_since_us + permits_slot_us(k) * 2 / 5; /* 50 ms */
     if (k->return_count && returns < due)
         due = returns;
-    bool waits = !list_empty(&k->waiting) || !list_empty(&k->large);
-    if (k->begun && waits && k->ask_again_us < due)
+    if (k->begun && permits_waits(k) && k->ask_again_us < due)
         due = k->ask_again_us;
     if (k->begun && wants_advance(k, now_us))
         due = now_us;
@@ -186,13 +197,13 @@ static void give_to_large(struct permits *k, const struct permits_lot *lot)
     task_wake(w->task);
 }
 
-/* Lots live for two slots, so a key has no more than three of them. */
+/* Lots live for two slots, so a key has no more than three of them of a kind. */
 static void add_lot(struct permits *k, const struct permits_lot *lot)
 {
     k->stock += lot->requests;
     for (size_t i = 0; i < k->lot_count; i++) {
         struct permits_lot *x = &k->lots[i];
-        if (x->key == lot->key && x->slot == lot->slot) {
+        if (x->key == lot->key && x->slot == lot->slot && x->what == lot->what) {
             x->requests += lot->requests;
             x->tokens += lot->tokens;
             return; /* as old as the older one */
@@ -208,11 +219,12 @@ static void learn_leases(struct permits *k, const struct redis_reply *r, int64_t
         const struct redis_reply *const *v = r->items + i;
         check(v[0]->integer >= 1 && v[0]->integer <= (int64_t)k->key_count);
         struct permits_lot lot = {.key = k->keys[v[0]->integer - 1],
+                                  .what = v[4]->integer,
                                   .slot = v[1]->integer,
                                   .requests = v[2]->integer,
                                   .tokens = v[3]->integer,
                                   .begun_us = begun_us};
-        if (v[4]->integer) {
+        if (lot.what == PERMITS_LARGE) {
             give_to_large(k, &lot);
             continue;
         }
@@ -243,6 +255,7 @@ static int call_script(struct task *t, struct permits *k, bool fresh, const stru
                        const struct told *told, size_t told_count, const struct redis_reply **r)
 {
     struct arena *a = task_arena(t);
+    const struct wanted_class *runs = &w->of[PERMITS_RUNS], *jobs = &w->of[PERMITS_JOBS];
     struct str *further =
         ARENA_ARRAY(a, struct str, k->key_count * KEY_ARGS + told_count * RETURN_ARGS + 1);
     size_t n = add_limits(a, k, further);
@@ -250,10 +263,12 @@ static int call_script(struct task *t, struct permits *k, bool fresh, const stru
     int err = SCRIPT(t, k->redis, permits_lease, r, .ring = key_permits(a, k->service),
                      .windows = windows_of(a, k), .slot_ms = str_int(a, k->slot_ms),
                      .slots = str_int(a, PERMITS_SLOTS), .fresh = str_int(a, fresh),
-                     .requests = str_int(a, w->requests), .head = str_int(a, w->head),
-                     .each = str_int(a, w->each), .advance = str_int(a, w->advance),
-                     .large = str_int(a, w->large), .count = str_int(a, (int64_t)k->key_count),
-                     .further = {further, n});
+                     .node = str_of(k->name), .share = str_int(a, k->jobs_share),
+                     .requests = str_int(a, runs->requests), .head = str_int(a, runs->head),
+                     .each = str_int(a, runs->each), .job_requests = str_int(a, jobs->requests),
+                     .job_head = str_int(a, jobs->head), .job_each = str_int(a, jobs->each),
+                     .advance = str_int(a, w->advance), .large = str_int(a, w->large),
+                     .count = str_int(a, (int64_t)k->key_count), .further = {further, n});
     if (!err && ((*r)->type != REDIS_ARRAY || (*r)->count < REPLY_HEAD))
         err = task_fail(t, ERR_PROTO, "script permits_lease returned something else");
     return err;
@@ -262,6 +277,8 @@ static int call_script(struct task *t, struct permits *k, bool fresh, const stru
 int permits_lease(struct task *t, struct permits *k, bool fresh)
 {
     int64_t begun_us = loop_now_us(task_loop(t));
+    if (!*k->name)
+        loop_token(task_loop(t), k->name, sizeof k->name);
     permits_clear_lots(k, begun_us, NULL);
     struct wanted w = wanted(k, begun_us);
     struct told *told = ARENA_ARRAY(task_arena(t), struct told, RETURNS_MAX);

@@ -6,9 +6,14 @@
 --   arg slot_ms: ms of a slot
 --   arg slots: that count
 --   arg fresh: 1 if no permit was ever given
---   arg requests: wanted
+--   arg node: of the caller
+--   arg share: of jobs, percent of the rate
+--   arg requests: wanted for runs
 --   arg head: tokens of the first request
 --   arg each: tokens of each other
+--   arg job_requests: wanted for jobs
+--   arg job_head: likewise
+--   arg job_each
 --   arg advance: requests that are wanted in advance
 --   arg large: tokens of a request that is larger than any limit, or 0
 --   arg count: of API keys
@@ -16,9 +21,11 @@
 --       minute, day and month (-1: none). Then any number of returns: number of the API key, slot,
 --       requests not sent, tokens too many (negative: too few).
 -- Returns {ms until it is worth to ask again, requests used and allowed, tokens used and allowed,
---       keys at rest}, and for each lease: number of the key, slot, requests, tokens, 1 if it is
---       for the large one. Not idempotent: a repeat leases again.
+--       keys at rest}, and for each lease: number of the key, slot, requests, tokens, and what it
+--       is for: 0: runs, 1: jobs, 2: the large one, 3: any. Not idempotent: a repeat leases again.
 local LOSS_MS, BEAT_MS, NEED_MAX = 2000, 2000, 65536
+local LINE_SLOTS, BURST_SLOTS, MINUTE_SLOTS = 4, 2, 480
+local RUNS, JOBS, LARGE, ANY = 0, 1, 2, 3
 local SLOT_MS, SLOTS, KEY_ARGS = tonumber(ARGV.slot_ms), tonumber(ARGV.slots), 6
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -32,19 +39,23 @@ end
 
 -- (6) What may have been lost was sent in the slot `lost` at the latest.
 local durable = string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true)
-local ring = redis.call('HMGET', KEYS.ring, 'run', 'at', 'since', 'clean', 'big')
-local at, since, lost, bounded = tonumber(ring[2]) or slot, tonumber(ring[3]) or 0, nil, false
+local ring = {}
+local fields = redis.call('HGETALL', KEYS.ring)
+for i = 1, #fields, 2 do
+    ring[fields[i]] = fields[i + 1]
+end
+local at, since, lost, bounded = tonumber(ring.at) or slot, tonumber(ring.since) or 0, nil, false
 -- A clock that was set back stands still until it is there again.
 if at > slot and at - slot < SLOTS then
     slot = at
     now = math.max(now, slot * SLOT_MS)
 end
-if not ring[1] then
+if not ring.run then
     if ARGV.fresh ~= '1' then
         lost = slot
         since = slot
     end
-elseif ring[1] ~= GENERATION or at > slot then
+elseif ring.run ~= GENERATION or at > slot then
     lost = slot
     if durable and at <= slot then
         lost = math.min(slot, at + math.ceil((LOSS_MS + BEAT_MS) / SLOT_MS))
@@ -54,16 +65,21 @@ elseif ring[1] ~= GENERATION or at > slot then
 elseif (slot - at) * SLOT_MS > BEAT_MS then
     since = slot
 end
-if ring[4] then -- (8)
-    if durable and ring[4] == ring[1] and at <= slot then
+if ring.clean then -- (8)
+    if durable and ring.clean == ring.run and at <= slot then
         lost = nil
     end
     since = slot
     redis.call('HDEL', KEYS.ring, 'clean')
 end
-local wanted, head, each = tonumber(ARGV.requests), tonumber(ARGV.head), tonumber(ARGV.each)
+local share = ARGV.share / 100
+local runs = {what = RUNS, part = 1 - share, ahead = -1, wanted = tonumber(ARGV.requests),
+              head = tonumber(ARGV.head), each = tonumber(ARGV.each)}
+local jobs = {what = JOBS, part = share, ahead = 1, wanted = tonumber(ARGV.job_requests),
+              head = tonumber(ARGV.job_head), each = tonumber(ARGV.job_each)}
 local extra, large = tonumber(ARGV.advance), tonumber(ARGV.large)
-if not ring[5] and math.max(head, each, large) > NEED_MAX then -- (9)
+local largest = math.max(runs.head, runs.each, jobs.head, jobs.each, large)
+if not ring.big and largest > NEED_MAX then -- (9)
     redis.call('HSET', KEYS.ring, 'big', 1)
     since = slot
 end
@@ -71,18 +87,7 @@ redis.call('HSET', KEYS.ring, 'run', GENERATION, 'at', decimal(slot), 'since', d
 local known_ms = (slot - since) * SLOT_MS
 local open = not durable or since == 0 or known_ms >= LOSS_MS
 
--- Calendar periods, UTC.
-local function day_of_month(days) -- days since 1970; the first is 0
-    local of_era = (days + 719468) % 146097
-    local year = math.floor((of_era - math.floor(of_era / 1460) + math.floor(of_era / 36524) -
-                             math.floor(of_era / 146096)) / 365)
-    local of_year = of_era - (365 * year + math.floor(year / 4) - math.floor(year / 100))
-    local month = math.floor((5 * of_year + 2) / 153)
-    return of_year - math.floor((153 * month + 2) / 5)
-end
-local second = math.floor(now / 1000)
-local days = math.floor(second / 86400)
-local starts = {second - second % 60, days * 86400, (days - day_of_month(days)) * 86400}
+local starts = PERIODS(math.floor(now / 1000))
 
 local function calls_of(w, period)
     local start, calls = string.match(redis.call('GET', w.counts[period]) or '', '^(%d+) (%d+)$')
@@ -122,7 +127,7 @@ end
 local function forgotten(w, kind)
     local limit = w.limit[kind]
     local most = limit
-    if bounded and (kind == 'r' or not ring[5]) then
+    if bounded and (kind == 'r' or not ring.big) then
         local paced = math.ceil((LOSS_MS + BEAT_MS + SLOT_MS) * limit / span)
         local one = kind == 'r' and 1 or NEED_MAX
         most = math.min(limit, math.max(math.ceil(limit / 2), w[kind]) + paced + one)
@@ -177,10 +182,26 @@ local function take_back(w, s, requests, tokens)
     end
 end
 
--- (5) How many may be given now, the next of which has `need`.
+-- (10) What waits on other nodes, and how many tokens the largest of these needs.
+local need_most = math.max(runs.head, jobs.head)
+runs.line, jobs.line = 0, 0
+for field, value in pairs(ring) do
+    local node = string.match(field, '^w(.+)$')
+    local when, r, j, need = string.match(value, '^(%d+) (%d+) (%d+) (%d+)$')
+    local age = when and math.abs(slot - when) or SLOTS
+    if node and age >= SLOTS then
+        redis.call('HDEL', KEYS.ring, field)
+    elseif node and node ~= ARGV.node and age < LINE_SLOTS then
+        runs.line, jobs.line = runs.line + r, jobs.line + j
+        need_most = math.max(need_most, tonumber(need))
+    end
+end
+
+-- (5) How many may be given now. What has come free for the largest request that waits is kept.
 local function allowed(w, kind, need)
     local limit, each = w.limit[kind], span / w.limit[kind]
-    w.next[kind] = math.max(w.next[kind], now - SLOT_MS - each * need)
+    local most = kind == 't' and math.max(need, math.min(need_most, limit)) or need
+    w.next[kind] = math.max(w.next[kind], now - SLOT_MS - each * most)
     local paced = math.max(0, math.floor((now - w.next[kind]) / each + 0.001))
     local free = math.max(0, math.ceil(limit / 2) - w[kind])
     return math.max(0, math.min(limit - w[kind], free + paced)), free
@@ -203,7 +224,7 @@ local function spend(w, kind, n, free)
     w.next[kind] = w.next[kind] + math.max(0, n - free) * span / w.limit[kind]
 end
 
-local function give(w, n, tokens, large)
+local function give(w, n, tokens, what)
     local _, free_r = allowed(w, 'r', 1)
     local _, free_t = allowed(w, 't', tokens)
     spend(w, 'r', n, free_r)
@@ -212,7 +233,7 @@ local function give(w, n, tokens, large)
         count_calls(w, period, calls_of(w, period) + n)
     end
     w.left = w.left - n
-    for _, v in ipairs({w.number, slot, n, tokens, large}) do
+    for _, v in ipairs({w.number, slot, n, tokens, what}) do
         reply[#reply + 1] = v
     end
 end
@@ -237,7 +258,7 @@ for a = FIRST.further + count * KEY_ARGS, #ARGV, 4 do
 end
 
 -- How many requests fit in, the first of which has so many tokens.
-local function fitting(w, first)
+local function fitting(w, first, each)
     local n = math.min(w.left, (allowed(w, 'r', 1)))
     local tokens = allowed(w, 't', first)
     if n < 1 or tokens < first then
@@ -246,36 +267,85 @@ local function fitting(w, first)
     return each > 0 and math.min(n, 1 + math.floor((tokens - first) / each)) or n
 end
 
+local limit_r, limit_t = 0, 0
 for _, w in ipairs(usable) do
     w.left = cap_left(w)
+    limit_r, limit_t = limit_r + w.limit.r, limit_t + w.limit.t
     if large > 0 and w.t == 0 and w.left >= 1 and allowed(w, 'r', 1) >= 1 then
-        give(w, 1, large, 1)
+        give(w, 1, large, LARGE)
         large = 0
     end
-    w.fits = fitting(w, head)
 end
--- Most room first, and by how much there is.
-table.sort(usable, function(a, b)
-    return a.fits > b.fits or (a.fits == b.fits and a.number < b.number)
-end)
-local room, left = 0, wanted
-for _, w in ipairs(usable) do
-    room = room + w.fits
+
+local lag = tonumber(ring.lag) or 0
+local burst = 1 + limit_r * BURST_SLOTS / MINUTE_SLOTS
+
+local function cost(n, tokens)
+    return math.max(n, tokens * limit_r / math.max(1, limit_t))
 end
-for _, w in ipairs(usable) do
-    local first = left == wanted and head or each
-    local n = math.min(left, fitting(w, first), math.ceil(wanted * w.fits / math.max(1, room)))
-    if n >= 1 then
-        give(w, n, first + (n - 1) * each, 0)
-        left = left - n
+
+-- How many of a class may be given while the other one waits.
+local function quota(c, other_waits)
+    if not other_waits then
+        return math.huge
     end
+    local room = (1 - c.part) * burst + c.ahead * lag
+    return room > 0 and math.ceil(room / ((1 - c.part) * cost(1, c.each))) or 0
+end
+
+-- Most room first, and by how much there is.
+local function serve(c, most)
+    local wanted, room = math.min(c.wanted, most), 0
+    if wanted == 0 and c == jobs then
+        return
+    end
+    local left, first = wanted, c.head
+    for _, w in ipairs(usable) do
+        w.fits = fitting(w, first, c.each)
+        room = room + w.fits
+    end
+    table.sort(usable, function(a, b)
+        return a.fits > b.fits or (a.fits == b.fits and a.number < b.number)
+    end)
+    for _, w in ipairs(usable) do
+        local n = math.min(left, fitting(w, first, c.each),
+                           math.ceil(wanted * w.fits / math.max(1, room)))
+        if n >= 1 then
+            local tokens = first + (n - 1) * c.each
+            give(w, n, tokens, c.what)
+            lag = lag - c.ahead * (1 - c.part) * cost(n, tokens)
+            left, first = left - n, c.each
+            c.given, c.tokens = (c.given or 0) + n, (c.tokens or 0) + tokens
+        end
+    end
+    c.wanted, c.head = c.wanted - (wanted - left), first
+end
+serve(jobs, quota(jobs, runs.wanted + runs.line > 0))
+serve(runs, quota(runs, jobs.wanted + jobs.line > 0))
+if runs.wanted + runs.line == 0 then
+    serve(jobs, math.huge)
+end
+if jobs.wanted + jobs.line == 0 then
+    lag = math.min(lag, 0)
+end
+if runs.wanted + runs.line == 0 then
+    lag = math.max(lag, 0)
+end
+redis.call('HSET', KEYS.ring, 'lag', string.format('%.3f', lag), 'w' .. ARGV.node,
+           string.format('%.0f %.0f %.0f %.0f', slot, runs.wanted, jobs.wanted, math.max(
+               runs.wanted > 0 and runs.head or 0, jobs.wanted > 0 and jobs.head or 0)))
+if jobs.given then -- (11)
+    local r, t, when = string.match(ring.jobs or '', '^(%S+) (%S+) (%d+)$')
+    local kept = when and math.exp(-math.abs(now - when) / (SLOT_MS * MINUTE_SLOTS)) or 0
+    redis.call('HSET', KEYS.ring, 'jobs', string.format('%.3f %.3f %.0f', (r or 0) * kept +
+               jobs.given, (t or 0) * kept + jobs.tokens, now))
 end
 local best = usable[1]
-if left == 0 and extra > 0 and best and best.left >= 4 * extra then -- far from all limits only
-    local _, free_r = allowed(best, 'r', 1)
-    local _, free_t = allowed(best, 't', each)
-    if free_r >= 4 * extra and free_t >= 4 * extra * each then
-        give(best, extra, extra * each, 0)
+if runs.wanted + jobs.wanted == 0 and extra > 0 and best and best.left >= 4 * extra then
+    local _, free_r = allowed(best, 'r', 1) -- far from all limits only
+    local _, free_t = allowed(best, 't', runs.each)
+    if free_r >= 4 * extra and free_t >= 4 * extra * runs.each then
+        give(best, extra, extra * runs.each, ANY)
     end
 end
 
@@ -290,6 +360,7 @@ for _, w in ipairs(windows) do
         wait = math.min(wait, (starts[1] + 60) * 1000 - now)
     elseif w.used then
         local boundary = (slot + 1) * SLOT_MS - now
+        local head = runs.wanted > 0 and runs.head or jobs.head
         local due = math.max(w.next.r + span / w.limit.r, w.next.t + head * span / w.limit.t) - now
         wait = math.min(wait, due > 0 and due < boundary and due or boundary)
     end

@@ -1,10 +1,11 @@
 -- What was permitted in the last minute, second by second, over all keys. Only reads.
+--   key ring: of the service
 --   keys windows: of API keys
 --   arg slot_ms: ms of a slot
 --   arg slots: that count
 --   arg per_second: slots of a second
--- Returns {keys at rest, requests of 60 seconds, tokens of 60 seconds}, oldest first; the last one
--- is the current second.
+-- Returns {keys at rest, requests of 60 seconds, tokens of 60 seconds, requests of jobs in the last
+-- minute or so, their tokens}, seconds oldest first; the last one is the current second.
 local SLOT_MS, SLOTS = tonumber(ARGV.slot_ms), tonumber(ARGV.slots)
 local PER_SECOND = tonumber(ARGV.per_second)
 local clock = redis.call('TIME')
@@ -15,7 +16,8 @@ local reply = {0}
 for i = 2, 121 do
     reply[i] = 0
 end
-for _, key in ipairs(KEYS) do
+for i = FIRST.windows, #KEYS do
+    local key = KEYS[i]
     local all = redis.call('HGETALL', key)
     local fields = {}
     for i = 1, #all, 2 do
@@ -32,4 +34,8 @@ for _, key in ipairs(KEYS) do
         end
     end
 end
+local jobs = redis.call('HGET', KEYS.ring, 'jobs')
+local r, t, when = string.match(jobs or '', '^(%S+) (%S+) (%d+)$')
+local kept = when and math.exp(-math.abs(now - when) / (SLOT_MS * PER_SECOND * 60)) or 0
+reply[122], reply[123] = math.floor((r or 0) * kept), math.floor((t or 0) * kept)
 return reply

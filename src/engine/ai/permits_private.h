@@ -39,6 +39,25 @@
  *      Before the first larger one that is noted (`big`), and nothing is given for 2 s; after that
  *      the tokens count in full.
  *
+ *  10. Runs and jobs share the rate. Each call leaves in the ring how many requests of each class
+ *      still wait on its node (w<node>: slot, runs, jobs, tokens of the larger first one), which
+ *      counts for 4 slots: a node that has waiting tasks calls at least once in each. So every call
+ *      knows what waits anywhere, and smaller requests do not take the arrears (5) of a larger one,
+ *      which would never be served then.
+ *      With a share s of jobs, `lag` is what jobs are behind: a request for runs adds s to it, one
+ *      for jobs takes 1 - s from it; both are multiplied by what the request costs, in requests, or
+ *      in tokens if these are a larger part of their limit. If jobs get every 1/s-th unit it stays
+ *      where it is. While jobs wait somewhere, runs are given nothing if lag >= s * b; while runs
+ *      wait, jobs are given nothing if lag <= -(1 - s) * b; both cannot be at the same time, so
+ *      nothing that is free is withheld from both. b is one unit, and what comes free in 2 slots:
+ *      so much may be given to one class before the other one's node has called. A class of which
+ *      nothing waits anywhere is owed nothing (lag <= 0 if jobs do not wait, >= 0 if runs do not),
+ *      and the other one gets all. So over any time in which both wait, jobs get
+ *      s * all +- (b + 1 unit). What is leased in advance, far from all limits, is for any task.
+ *  11. What jobs were given is in the ring, too (`jobs`: requests, tokens, when), as a sum that
+ *      fades by 1/e in a minute: at a constant rate it is that of a minute. The dispatcher leaves
+ *      it to jobs when it plans for runs, up to their share.
+ *
  * A key that rests has the time in its window. A refused key rests, too, until MySQL has it
  * switched off. */
 #ifndef ENGINE_AI_PERMITS_PRIVATE_H
@@ -57,8 +76,12 @@
 #define PERMITS_SLOTS       (PERMITS_MINUTE_SLOTS + PERMITS_SENT_SLOTS + 1)
 #define PERMITS_STOCK_SLOTS 2 /* a lease is handed out for so long, */
 #define PERMITS_LEFT_SLOTS  2 /* and to waiting tasks, if it is valid for so long */
-#define PERMITS_LOTS_MAX    (4 * PERMITS_KEYS_MAX)
+#define PERMITS_LOTS_MAX    (12 * PERMITS_KEYS_MAX)
 #define PERMITS_ADVANCE_MAX 20000 /* requests */
+#define PERMITS_NAME_BYTES  17
+/* What a lease is for, besides a class. */
+#define PERMITS_LARGE 2
+#define PERMITS_ANY   3
 
 /* What goes back to a slot. */
 struct permits_return {
@@ -85,6 +108,7 @@ struct permits_key {
 /* What was leased and is not handed out yet. */
 struct permits_lot {
     struct permits_key *key;
+    int64_t what; /* for a class, or PERMITS_ANY */
     int64_t slot, requests, tokens;
     int64_t begun_us; /* before the call */
 };
@@ -92,6 +116,7 @@ struct permits_lot {
 struct permits_waiter {
     struct list in;
     struct task *task;
+    enum permits_class class;
     int64_t tokens;
     struct permit *out;
     struct permits_key *key; /* of the permit */
@@ -113,8 +138,11 @@ struct permits {
     bool begun;         /* (7) */
     bool crowded, deaf; /* logged: too many keys; Redis away */
 
-    struct task *pump;          /* NULL: does not run */
-    struct list waiting, large; /* of struct permits_waiter, oldest first */
+    struct task *pump; /* NULL: does not run */
+    /* Of struct permits_waiter, oldest first. */
+    struct list waiting[PERMITS_CLASSES], large;
+    char name[PERMITS_NAME_BYTES]; /* random; of this node, in the ring */
+    int64_t jobs_share;            /* percent */
     struct permits_lot lots[PERMITS_LOTS_MAX];
     size_t lot_count;
     int64_t stock; /* requests in lots */
@@ -136,6 +164,15 @@ struct permits {
 static inline int64_t permits_slot_us(const struct permits *k)
 {
     return k->slot_ms * 1000;
+}
+
+/* Does any task wait? */
+static inline bool permits_waits(const struct permits *k)
+{
+    for (size_t c = 0; c < PERMITS_CLASSES; c++)
+        if (!list_empty(&k->waiting[c]))
+            return true;
+    return !list_empty(&k->large);
 }
 
 struct permits_key *permits_find(struct permits *k, int64_t id);

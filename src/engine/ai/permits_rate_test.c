@@ -62,6 +62,45 @@ static void test_tokens(struct task *t, void *arg)
     use_up(t, (struct worker){.tokens = 20, .used = 15, .hold_ms = 5}, true, 60000);
 }
 
+/* One node has only runs, the other one only jobs: these get a fifth, together they use all. */
+static void test_shared(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node nodes[2];
+    struct record sent[2];
+    struct worker workers[2];
+    struct group g;
+    empty_stores(t);
+    add_key(t, 1, 600, 1000000000);
+    group_init(&g, task_loop(t));
+    for (size_t i = 0; i < 2; i++) {
+        record_init(&sent[i]);
+        open_node(t, &nodes[i], SLOT_MS);
+        workers[i] = (struct worker){.node = &nodes[i],
+                                     .record = &sent[i],
+                                     .class = i ? PERMITS_JOBS : PERMITS_RUNS,
+                                     .tokens = 10,
+                                     .used = 10};
+        start_workers(&g, &workers[i], 50);
+    }
+    pause_ms(t, PERMITS_SLOTS * SLOT_MS); /* after the burst of the first minute */
+    size_t runs = sent[0].count, jobs = sent[1].count;
+    pause_ms(t, 2 * PERMITS_MINUTE_SLOTS * SLOT_MS);
+    struct permits_load l;
+    check(permits_load(t, nodes[0].permits, &l) == 0);
+    stop_workers(t, &g);
+    runs = sent[0].count - runs;
+    jobs = sent[1].count - jobs;
+    printf("# %zu for runs, %zu for jobs\n", runs, jobs);
+    ok(jobs * 100 >= (runs + jobs) * 18 && jobs * 100 <= (runs + jobs) * 22, "a fifth is for jobs");
+    ok(l.jobs_requests >= 80 && l.jobs_requests <= 160, "and is known: %lld of about 120",
+       (long long)l.jobs_requests);
+    for (size_t i = 0; i < 2; i++) {
+        close_node(t, &nodes[i]);
+        free(sent[i].sends);
+    }
+}
+
 /* Each key by its own limits, all of them used. */
 static void test_several(struct task *t, void *arg)
 {
@@ -107,5 +146,6 @@ int main(void)
     tap_task(test_requests, NULL, true);
     tap_task(test_tokens, NULL, true);
     tap_task(test_several, NULL, true);
+    tap_task(test_shared, NULL, true);
     return stop_stores();
 }

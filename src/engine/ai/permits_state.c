@@ -88,6 +88,11 @@ bool permits_looked(const struct permits *k)
     return k->looked;
 }
 
+bool permits_none(const struct permits *k)
+{
+    return k->looked && k->tpm_max == 0;
+}
+
 bool permits_keyless(const struct permits *k)
 {
     return k->keyless;

@@ -40,13 +40,20 @@ void permits_clear_lots(struct permits *k, int64_t now_us, const struct permits_
 
 /* --- handing out --- */
 
-/* age_us: of the lease, at most. */
-static bool hand_out(struct permits *k, int64_t now_us, int64_t age_us, int64_t tokens,
-                     struct permit *out, struct permits_key **key)
+/* What may be handed out. */
+struct wish {
+    int64_t tokens, age_us; /* age_us: of the lease, at most */
+    int64_t what;           /* for a class; PERMITS_ANY: of all lots */
+};
+
+static bool hand_out(struct permits *k, int64_t now_us, const struct wish *w, struct permit *out,
+                     struct permits_key **key)
 {
+    int64_t tokens = w->tokens;
     for (size_t i = 0; i < k->lot_count; i++) {
         struct permits_lot *x = &k->lots[i];
-        if (x->requests == 0 || x->tokens < tokens || now_us >= x->begun_us + age_us ||
+        bool meant = w->what == PERMITS_ANY || x->what == PERMITS_ANY || x->what == w->what;
+        if (!meant || x->requests == 0 || x->tokens < tokens || now_us >= x->begun_us + w->age_us ||
             !x->key->active || x->key->rests_until_us > now_us || x->key->tried)
             continue;
         x->requests--;
@@ -71,22 +78,35 @@ static void finish(struct permits_waiter *w, int err)
     task_wake(w->task);
 }
 
-void permits_serve(struct permits *k, int64_t now_us, bool just_leased)
+static void serve(struct permits *k, int64_t now_us, struct list *line, struct wish wish)
 {
-    int64_t slots = just_leased ? PERMITS_VALID_SLOTS - PERMITS_LEFT_SLOTS : PERMITS_STOCK_SLOTS;
-    int64_t age_us = slots * permits_slot_us(k);
-    while (!list_empty(&k->waiting)) {
-        struct permits_waiter *w = list_entry(k->waiting.next, struct permits_waiter, in);
-        if (!hand_out(k, now_us, age_us, w->tokens, w->out, &w->key))
+    while (!list_empty(line)) {
+        struct permits_waiter *w = list_entry(line->next, struct permits_waiter, in);
+        wish.tokens = w->tokens;
+        if (!hand_out(k, now_us, &wish, w->out, &w->key))
             return;
         finish(w, 0);
     }
 }
 
+/* Each class by what was leased for it; then by what that class has left over. */
+void permits_serve(struct permits *k, int64_t now_us, bool just_leased)
+{
+    int64_t slots = just_leased ? PERMITS_VALID_SLOTS - PERMITS_LEFT_SLOTS : PERMITS_STOCK_SLOTS;
+    struct wish wish = {.age_us = slots * permits_slot_us(k)};
+    for (size_t c = 0; c < PERMITS_CLASSES; c++) {
+        wish.what = (int64_t)c;
+        serve(k, now_us, &k->waiting[c], wish);
+    }
+    wish.what = PERMITS_ANY;
+    for (size_t c = 0; c < PERMITS_CLASSES; c++)
+        serve(k, now_us, &k->waiting[c], wish);
+}
+
 void permits_fail_waiters(struct permits *k, int err)
 {
-    struct list *lists[] = {&k->waiting, &k->large};
-    for (size_t i = 0; i < 2; i++)
+    struct list *lists[] = {&k->waiting[PERMITS_RUNS], &k->waiting[PERMITS_JOBS], &k->large};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         while (!list_empty(lists[i]))
             finish(list_entry(lists[i]->next, struct permits_waiter, in), err);
 }
@@ -94,16 +114,19 @@ void permits_fail_waiters(struct permits *k, int err)
 /* Limits have changed: which tasks are above all of them? */
 void permits_sort_waiters(struct permits *k)
 {
-    list_each_safe (it, &k->waiting)
-        if (list_entry(it, struct permits_waiter, in)->tokens > k->tpm_max) {
+    for (size_t c = 0; c < PERMITS_CLASSES; c++)
+        list_each_safe (it, &k->waiting[c])
+            if (list_entry(it, struct permits_waiter, in)->tokens > k->tpm_max) {
+                list_del(it);
+                list_push(&k->large, it);
+            }
+    list_each_safe (it, &k->large) {
+        const struct permits_waiter *w = list_entry(it, struct permits_waiter, in);
+        if (w->tokens <= k->tpm_max) {
             list_del(it);
-            list_push(&k->large, it);
+            list_push(&k->waiting[w->class], it);
         }
-    list_each_safe (it, &k->large)
-        if (list_entry(it, struct permits_waiter, in)->tokens <= k->tpm_max) {
-            list_del(it);
-            list_push(&k->waiting, it);
-        }
+    }
 }
 
 /* --- taking --- */
@@ -111,7 +134,7 @@ void permits_sort_waiters(struct permits *k)
 static int wait_for_permit(struct task *t, struct permits *k, struct permits_waiter *w)
 {
     bool large = k->looked && w->tokens > k->tpm_max;
-    struct list *line = large ? &k->large : &k->waiting;
+    struct list *line = large ? &k->large : &k->waiting[w->class];
     if (list_empty(line))
         permits_wake(k);
     list_push(line, &w->in);
@@ -131,20 +154,22 @@ static int wait_for_permit(struct task *t, struct permits *k, struct permits_wai
     return err;
 }
 
-int permits_take(struct task *t, struct permits *k, int64_t tokens, struct permit *out)
+int permits_take(struct task *t, struct permits *k, enum permits_class c, int64_t tokens,
+                 struct permit *out)
 {
     check(tokens >= 0);
     if (task_canceled(t))
         return task_fail(t, ERR_CANCELED, "the task was cancelled");
-    if (k->looked && k->tpm_max == 0)
+    if (permits_none(k))
         return task_fail(t, ERR_UNAVAILABLE, "there is no active key of the AI service");
     struct permit p;
-    struct permits_waiter w = {.task = t, .tokens = tokens, .out = &p};
+    struct permits_waiter w = {.task = t, .class = c, .tokens = tokens, .out = &p};
+    struct wish wish = {
+        .tokens = tokens, .age_us = PERMITS_STOCK_SLOTS * permits_slot_us(k), .what = PERMITS_ANY};
     int64_t now_us = loop_now_us(task_loop(t));
     k->takes++;
     k->take_tokens += tokens;
-    if (!list_empty(&k->waiting) ||
-        !hand_out(k, now_us, PERMITS_STOCK_SLOTS * permits_slot_us(k), tokens, &p, &w.key)) {
+    if (!list_empty(&k->waiting[c]) || !hand_out(k, now_us, &wish, &p, &w.key)) {
         int err = wait_for_permit(t, k, &w);
         if (err == ERR_UNAVAILABLE)
             return task_fail(t, err, "there is no active key of the AI service any more");

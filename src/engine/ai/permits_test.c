@@ -18,7 +18,7 @@ static void take_until_timeout(struct task *t, void *arg)
     struct try *x = arg;
     (void)task_deadline(t, 700);
     struct permit p;
-    while (permits_take(t, x->node->permits, 1, &p) == 0)
+    while (permits_take(t, x->node->permits, PERMITS_RUNS, 1, &p) == 0)
         x->taken++;
 }
 
@@ -85,7 +85,7 @@ static int64_t key_of_next(struct task *t, struct node *n, int64_t tokens)
 {
     struct permit p = {0};
     int64_t old = task_deadline(t, 300);
-    int err = permits_take(t, n->permits, tokens, &p);
+    int err = permits_take(t, n->permits, PERMITS_RUNS, tokens, &p);
     task_deadline_restore(t, old);
     return err ? err : p.key_id;
 }
@@ -122,7 +122,7 @@ static void test_rest(struct task *t, void *arg)
     is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "when all rest, one waits");
     int64_t from = now_us(t);
     struct permit p;
-    is_int(permits_take(t, b.permits, 1, &p), 0, "until one has rested");
+    is_int(permits_take(t, b.permits, PERMITS_RUNS, 1, &p), 0, "until one has rested");
     ok(now_us(t) - from < 1500000, "a second");
     close_node(t, &a);
     close_node(t, &b);
@@ -168,7 +168,7 @@ static void take_one(struct task *t, void *arg)
 {
     struct try *x = arg;
     struct permit p;
-    x->taken = permits_take(t, x->node->permits, 1, &p);
+    x->taken = permits_take(t, x->node->permits, PERMITS_RUNS, 1, &p);
     if (x->taken == 0)
         x->taken = p.key_id;
 }
@@ -202,7 +202,7 @@ static void test_added(struct task *t, void *arg)
     pause_ms(t, 1200);
     ok(key_of_next(t, &n, 1) > 0, "a limit that is raised, too");
     struct permit p;
-    check(permits_take(t, n.permits, 1, &p) == 0);
+    check(permits_take(t, n.permits, PERMITS_RUNS, 1, &p) == 0);
     struct str want = str_printf(task_arena(t), "sk-secret-key-number-%lld", (long long)p.key_id);
     is_str(p.api_key, want, "a permit has the key");
     close_node(t, &n);
@@ -257,7 +257,7 @@ static void test_returns(struct task *t, void *arg)
     close_node(t, &n);
     open_node(t, &n, SLOT_MS);
     for (size_t i = 0; i < 10; i++)
-        check(permits_take(t, n.permits, 100, &p[i]) == 0);
+        check(permits_take(t, n.permits, PERMITS_RUNS, 100, &p[i]) == 0);
     ok(used(t, &n, &tokens) == 10 && tokens == 1000, "ten are permitted, and their tokens");
     permits_unused(t, n.permits, &p[0]);
     permits_settle(t, n.permits, &p[1], 40);
@@ -269,7 +269,7 @@ static void test_returns(struct task *t, void *arg)
 
     open_node(t, &dying, SLOT_MS);
     struct permit lost;
-    check(permits_take(t, dying.permits, 100, &lost) == 0);
+    check(permits_take(t, dying.permits, PERMITS_RUNS, 100, &lost) == 0);
     permits_unused(t, dying.permits, &lost);
     close_node(t, &dying); /* before it has told anybody */
     is_int(used(t, &n, NULL), 10, "what a node has not told stays counted");
@@ -292,7 +292,7 @@ static void test_large(struct task *t, void *arg)
     is_int(key_of_next(t, &n, 5000), ERR_TIMEOUT, "alone");
     is_int(key_of_next(t, &n, 1), ERR_TIMEOUT, "and nothing beside it");
     struct permit p;
-    is_int(permits_take(t, n.permits, 1000, &p), 0, "until a minute is over");
+    is_int(permits_take(t, n.permits, PERMITS_RUNS, 1000, &p), 0, "until a minute is over");
     close_node(t, &n);
 }
 
@@ -359,11 +359,12 @@ static void test_trial(struct task *t, void *arg)
     open_node(t, &a, SLOT_MS);
     check(uses_only(t, &a, 1, 3));
     permits_cool(t, a.permits, 1, 1000);
-    is_int(permits_take(t, a.permits, 1, &first), 0, "a key has rested, and is used");
+    is_int(permits_take(t, a.permits, PERMITS_RUNS, 1, &first), 0, "a key has rested, and is used");
     is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "by one call: others wait for its outcome");
     permits_cool(t, a.permits, 1, 1000);
     permits_settle(t, a.permits, &first, 1);
-    is_int(permits_take(t, a.permits, 1, &first), 0, "it was told to rest again: one call again");
+    is_int(permits_take(t, a.permits, PERMITS_RUNS, 1, &first), 0,
+           "it was told to rest again: one call again");
     is_int(key_of_next(t, &a, 1), ERR_TIMEOUT, "and others wait");
     permits_settle(t, a.permits, &first, 1);
     ok(uses_only(t, &a, 1, 20), "until a call has ended in another way");
@@ -448,7 +449,7 @@ static void pair_up(struct task *t, void *arg)
     struct permit p;
     for (int i = 0; i < 300; i++) {
         struct task_scope scope = task_scope(t);
-        check(permits_take(t, x->node->permits, 1000, &p) == 0);
+        check(permits_take(t, x->node->permits, PERMITS_RUNS, 1000, &p) == 0);
         permits_settle(t, x->node->permits, &p, 700);
         x->taken++;
         check(task_yield(t) == 0);

@@ -121,6 +121,62 @@ static void test_events(void)
            "an error as an event");
 }
 
+/* What is left of a reply, or what is wrong with it. */
+static void test_text(void)
+{
+    static const struct {
+        const char *choice, *text, *problem;
+    } cases[] = {
+        {"\"message\":{\"content\":\" mice \"}", "mice", NULL},
+        {"\"message\":{\"content\":\"<think>rats?</think>\\nmice\"}", "mice", NULL},
+        {"\"message\":{\"content\":[{\"type\":\"thinking\",\"text\":\"Hm\"},"
+         "{\"type\":\"text\",\"text\":\"mi\"},{\"text\":\"ce\"}]}",
+         "mice", NULL},
+        {"\"message\":{\"content\":null,\"reasoning_content\":\"{\\\"a\\\":1}\"}", "{\"a\":1}",
+         NULL},
+        {"\"message\":{\"content\":\"\",\"reasoning\":\"Hm.\"}", NULL, "thoughts, but no answer"},
+        {"\"message\":{\"content\":\"{\\\"a\\\":\\\"</think>\\\"}\"}", "{\"a\":\"</think>\"}",
+         NULL},
+        {"\"message\":{\"content\":\"```\\n{</think>}```\"}", "```\n{</think>}```", NULL},
+        {"\"message\":{\"content\":\"{x}</think>{y}\"}", "{y}", NULL},
+        {"\"message\":{\"content\":\"<think>Hm\"}", NULL, "thoughts, but no answer"},
+        {"\"message\":{\"content\":\"mi\"},\"finish_reason\":\"length\"", NULL,
+         "an answer that was cut off at its limit of tokens (ai.max_tokens)"},
+        {"\"message\":{\"content\":\"mi\"},\"finish_reason\":\"content_filter\"", NULL,
+         "no answer: its content filter stopped it"},
+        {"\"message\":{\"refusal\":\"No.\"}", NULL, "a refusal: No."},
+        {"\"message\":{}", NULL, "a reply without an answer"},
+    };
+    const char *problem;
+    int64_t tokens;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct str body = str_printf(&arena, "{\"choices\":[{%s}],\"usage\":{\"total_tokens\":7}}",
+                                     cases[i].choice);
+        is_str(ai_reply_text(&arena, body, &tokens, &problem), str_of(cases[i].text),
+               "the text of %s", cases[i].choice);
+        is_str(str_of(problem), str_of(cases[i].problem), "what is wrong with it");
+        is_int(tokens, 7, "its tokens");
+    }
+    ok(!ai_reply_text(&arena, STR("<html>"), &tokens, &problem).p, "no JSON");
+    is_str(str_of(problem), STR("a reply that is no JSON"), "is said to be so");
+    ok(!ai_reply_text(&arena, STR("{\"error\":\"busy\"}"), &tokens, &problem).p, "an error");
+    is_str(str_of(problem), STR("an error instead of an answer: busy"), "in its words");
+}
+
+static void test_objects(void)
+{
+    struct ai_objects o = {.rest = STR("{no} and {\"a\":{\"b\":1}}, {\"c\":2} or {\"d\":")};
+    const struct json *first = ai_object_next(&arena, &o), *second = ai_object_next(&arena, &o);
+    ok(json_get(json_get(first, "a"), "b") && json_get(second, "c"), "objects in prose, in order");
+    ok(!ai_object_next(&arena, &o) && o.found == 2, "and no more");
+    ok(o.broken && o.error.line == 1 && o.error.column == 2, "what was before them is broken");
+    o = (struct ai_objects){.rest = STR("{\"a\":1} {no}")};
+    ok(ai_object_next(&arena, &o) && !ai_object_next(&arena, &o) && !o.broken, "not behind them");
+    is_str(str_of(ai_shown(&arena, &(struct json){.type = JSON_STRING, .s = STR("a\n b")})),
+           STR("\"a  b\""), "a text is shown as one line");
+    is_str(str_of(ai_shown(&arena, NULL)), STR("nothing"), "and nothing as such");
+}
+
 int main(void)
 {
     arena_init(&arena);
@@ -128,6 +184,8 @@ int main(void)
     test_tokens();
     test_wrappings();
     test_events();
+    test_text();
+    test_objects();
     arena_release(&arena);
     return tap_done();
 }

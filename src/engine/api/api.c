@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "engine/api/api_private.h"
+#include "engine/api/scope.h"
 #include "engine/money/ledger.h"
 #include "engine/people/admin.h"
+#include "engine/people/api_token.h"
 #include "engine/setup/address.h"
 #include "engine/setup/config.h"
 #include "engine/store/amount.h"
@@ -14,12 +16,14 @@
 struct served {
     struct api *api;
     const struct api_route *route;
+    const char *scope; /* the template of what a token needs for it */
     struct http_route http;
     bool secret; /* the reply carries a token or a key */
 };
 
 struct api {
     struct node *node;
+    struct api_table table;
     size_t count;
     struct served *routes;
     struct buf openapi;
@@ -93,13 +97,37 @@ static int require_session(struct task *t, struct api_call *c, struct str token)
     return admin ? require_admin_role(t, c) : 0;
 }
 
-static int admit(struct task *t, struct api_call *c)
+int api_require_scope(struct task *t, const struct api_call *c, struct str scope)
+{
+    bool read = strcmp(c->route->method, "GET") == 0;
+    if (!c->session.scopes.p || api_scopes_allow(c->session.scopes, scope, read))
+        return 0;
+    bool whole = !memchr(scope.p, ':', scope.n);
+    return task_fail(t, ERR_SCOPE, "the API token has no scope for this: it needs \"%.*s%s\"",
+                     STR_ARG(scope), whole && read ? ":read" : "");
+}
+
+/* A token that is not known, for any reason, is told so before what tokens cannot do. */
+static int require_token(struct task *t, struct api_call *c, struct str token, const char *scope)
+{
+    struct session s;
+    int err = api_token_get(t, c->node->tokens, token, c->address, &s);
+    if (err)
+        return err;
+    if (c->route->access != API_USER)
+        return task_fail(t, ERR_SCOPE, "no API token can do this, whatever its scopes: log in");
+    c->session = s;
+    return api_require_scope(t, c, api_scope_need(task_arena(t), scope, c->x));
+}
+
+static int admit(struct task *t, struct api_call *c, const char *scope)
 {
     struct str bearer = bearer_token(c->x);
     int err = bearer.p || is_read(c->x) ? 0 : refuse_cross_site(t, c->x);
     if (err || c->route->access == API_PUBLIC)
         return err;
-    return require_session(t, c, bearer);
+    return api_token_is(bearer) ? require_token(t, c, bearer, scope)
+                                : require_session(t, c, bearer);
 }
 
 /* --- what the call says --- */
@@ -174,7 +202,7 @@ static int take_input(struct task *t, struct api_call *c)
     int err = take_path(t, c);
     if (!err)
         err = take_query(t, c);
-    return err ? err : take_body(t, c);
+    return err || c->route->upload ? err : take_body(t, c);
 }
 
 /* --- the answer --- */
@@ -240,13 +268,13 @@ static void excuse(struct http_exchange *x, const struct sql_pool *sql,
 static int handle(struct task *t, struct http_exchange *x, void *ctx)
 {
     const struct served *s = ctx;
-    struct api_call c = {.node = s->api->node, .x = x, .route = s->route};
+    struct api_call c = {.node = s->api->node, .x = x, .route = s->route, .table = &s->api->table};
     http_set_header(x, "Cache-Control", STR("no-store"));
     if (!s->secret)
         http_allow_gzip(x);
     c.address = address_of_client(task_arena(t), c.node->proxies, http_peer(x),
                                   http_header_list(x, "x-forwarded-for"));
-    int err = admit(t, &c);
+    int err = admit(t, &c, s->scope);
     if (err == ERR_FORBIDDEN && c.session.sid.p)
         api_note_refusal(t, &c, err); /* an admin without the role */
     if (!err)
@@ -321,6 +349,11 @@ bool api_money(const struct api_call *c, const char *name, int64_t *cents)
     return word.p && amount_cents(word, cents);
 }
 
+const struct json *api_values(const struct api_call *c, const char *name)
+{
+    return member(c, name, API_VALUES);
+}
+
 size_t api_texts(struct task *t, const struct api_call *c, const char *name, const struct str **out)
 {
     const struct json *j = member(c, name, API_TEXTS);
@@ -356,6 +389,7 @@ struct api *api_new(struct node *n, const struct api_application *applications, 
 {
     struct api *a = check_memory(calloc(1, sizeof(*a)));
     a->node = n;
+    a->table = (struct api_table){applications, count};
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++)
             a->count += r->handler != NULL;
@@ -364,11 +398,13 @@ struct api *api_new(struct node *n, const struct api_application *applications, 
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++) {
             api_check_route(r);
+            api_check_scope(&applications[i], r);
             if (r->handler)
-                *s++ = (struct served){a, r, http_route_of(r), r->secret || has_secret(r->reply)};
+                *s++ = (struct served){a, r, r->scope ? r->scope : applications[i].name,
+                                       http_route_of(r), r->secret || has_secret(r->reply)};
         }
     buf_init(&a->openapi);
-    api_openapi(&a->openapi, applications, count);
+    api_openapi(&a->openapi, &a->table);
     return a;
 }
 

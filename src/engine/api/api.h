@@ -10,7 +10,10 @@
  *
  * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What
  * an admin may change is noted (admin_log.h): by its handler when it is done, here when it is
- * refused. */
+ * refused.
+ *
+ * A user's program may bring an API token instead of a session, as a Bearer token that begins with
+ * "mr_": it reaches routes of access API_USER, as far as its scopes go (scope.h). */
 #ifndef ENGINE_API_API_H
 #define ENGINE_API_API_H
 
@@ -34,14 +37,20 @@
 enum api_type {
     API_TEXT,   /* least to most characters, no NUL */
     API_INT,    /* least to most */
+    API_REAL,   /* a number, least to most; has no place in a struct, and is no parameter */
     API_BOOL,   /* as a parameter: 1, 0, true, false */
     API_MONEY,  /* "240.00"; least to most cents, a most of 0 is AMOUNT_CENTS_MAX */
     API_TIME,   /* "2026-01-31T12:00:00.000Z"; in replies only */
     API_TEXTS,  /* least to most of them, each of 1 to item_most characters; a repeated parameter */
     API_INTS,   /* an array of integers; in replies only */
     API_COUNTS, /* an object of integers, each from least to most: {"2024": 12} */
+    API_VALUES, /* an object of least to most members by any names, each a text of at most item_most
+                 * characters, a number, or null: {"goal": "…", "weeks": 4} (api_values) */
+    API_ANY,    /* a text of at most item_most characters, a number, true, false, null, or an array
+                  * of at most `most` of them */
     API_OBJECT, /* fields */
     API_OBJECTS, /* an array of least to most such */
+    API_MEMBERS, /* an object of such by any names; in replies only */
 };
 
 struct api_field {
@@ -52,7 +61,7 @@ struct api_field {
     bool nullable;                  /* of a body: null is a value (api_null) */
     const char *choices;            /* of a text, or of each of them: "all|any"; no other limits */
     const char *about;              /* half a sentence */
-    const struct api_field *fields; /* of API_OBJECT and API_OBJECTS; ends with a name of NULL */
+    const struct api_field *fields; /* of the last three types; ends with a name of NULL */
     bool secret;      /* a token, a key: never noted; a reply that has one is never compressed */
     size_t at, bytes; /* API_AT: its place in the struct of a reply */
 };
@@ -67,7 +76,13 @@ struct api_field {
         .name = NULL                                                                               \
     }
 
-enum api_access { API_PUBLIC, API_USER, API_ADMIN, API_SUPER };
+enum api_access {
+    API_PUBLIC,
+    API_USER,   /* users, and their API tokens within their scopes */
+    API_PERSON, /* users who have logged in: no token can do it */
+    API_ADMIN,
+    API_SUPER,
+};
 
 struct api_call;
 /* Writes members into w, which has an object begun with "success": true; 0 sends it with the
@@ -84,8 +99,10 @@ struct api_route {
     const struct api_field *reply; /* besides success and degraded */
     int status;                    /* 0: 200 */
     int64_t body_bytes_max;        /* 0: API_BODY_BYTES_MAX */
+    const char *upload;            /* "text/csv": of a body that is no JSON; the handler reads it */
     const char *media; /* "text/event-stream": the handler replies by itself; NULL: JSON */
     const char *audit; /* "user.ban": what an admin does with it; all but GET have one */
+    const char *scope; /* "pool:type/group": parameters that are parts; NULL: it has none */
     bool secret;       /* the reply carries a token or a key that is in no field of the table */
     bool fails_whole;  /* a 503 has the reply's fields, too, besides success and error */
     int option;        /* of a handler that serves several routes */
@@ -97,6 +114,11 @@ struct api_application {
     const struct api_route *routes; /* ends with a method of NULL */
 };
 
+struct api_table {
+    const struct api_application *applications;
+    size_t count;
+};
+
 struct api_value {
     const struct api_field *field;
     struct str value;
@@ -106,6 +128,7 @@ struct api_call {
     struct node *node;
     struct http_exchange *x;
     const struct api_route *route;
+    const struct api_table *table; /* that it is in */
     struct str address;            /* of the client, by trusted_proxies */
     struct session session;        /* API_USER and above; else sid.p == NULL */
     const struct json *body;       /* an object that fits; NULL if none was sent */
@@ -123,6 +146,7 @@ bool api_int(const struct api_call *c, const char *name, int64_t *out);
 bool api_bool(const struct api_call *c, const char *name, bool *out);
 bool api_null(const struct api_call *c, const char *name); /* a null was sent */
 bool api_money(const struct api_call *c, const char *name, int64_t *cents);
+const struct json *api_values(const struct api_call *c, const char *name); /* NULL: absent */
 /* In the task's arena, for the body and for repeated parameters alike. */
 size_t api_texts(struct task *t, const struct api_call *c, const char *name,
                  const struct str **out);
@@ -131,6 +155,11 @@ size_t api_texts(struct task *t, const struct api_call *c, const char *name,
  * 400 {"error": {"code": "invalid", "message": "<field>: <text>", "field"}}. */
 MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field, const char *fmt,
                           ...) PRINTF(4, 5);
+
+/* For a handler that learns from the body what the call is about: 0 if the caller may do it.
+ * ERR_SCOPE: the caller is an API token without a scope for it. scope: "pool:titles/news"; what the
+ * route itself needs is checked before. */
+MUST_CHECK int api_require_scope(struct task *t, const struct api_call *c, struct str scope);
 
 /* The deed of the calling admin: what the route says, to the user ":uid" of its path, if any. */
 struct admin_deed api_deed(const struct api_call *c);

@@ -30,5 +30,5 @@ const struct api_field *api_field_find(const struct api_field *fields, struct st
 void api_note_refusal(struct task *t, const struct api_call *c, int err);
 
 /* The whole of /openapi.json. */
-void api_openapi(struct buf *out, const struct api_application *applications, size_t count);
+void api_openapi(struct buf *out, const struct api_table *table);
 #endif

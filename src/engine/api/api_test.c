@@ -163,6 +163,7 @@ static const struct api_field make_body[] = {
     {"tags", API_TEXTS, true, .least = 1, .most = 3, .item_most = 4},
     {"colours", API_TEXTS, true, .most = 2, .choices = "red|green"},
     {"years", API_COUNTS, true, .most = 10},
+    {"values", API_VALUES, true, .most = 3, .item_most = 4},
     {"inner", API_OBJECT, true, .fields = inner_fields},
     {"rows", API_OBJECTS, true, .least = 1, .most = 2, .fields = inner_fields},
     {"pin", API_TEXT, true, .least = 4, .most = 4},
@@ -342,6 +343,10 @@ static const struct {
     {WITH("\"years\":{\"2024\":11}"), "years.2024", "must be from 0 to 10"},
     {WITH("\"years\":{\"2024\":\"1\"}"), "years.2024", "must be an integer"},
     {WITH("\"years\":[1]"), "years", "must be an object of integers"},
+    {WITH("\"values\":[1]"), "values", "must be an object"},
+    {WITH("\"values\":{\"a\":1,\"b\":2,\"c\":3,\"d\":4}"), "values", "must have at most 3 members"},
+    {WITH("\"values\":{\"a\":\"abcde\"}"), "values.a", "must have at most 4 characters"},
+    {WITH("\"values\":{\"a\":true}"), "values.a", "must be a text, a number or null"},
     {WITH("\"inner\":[]"), "inner", "must be an object"},
     {WITH("\"inner\":{}"), "inner.x", "is missing"},
     {WITH("\"inner\":{\"x\":1,\"y\":2}"), "inner.y", "is not known here; did you mean \\\"x\\\"?"},
@@ -390,7 +395,8 @@ static void accepted_bodies(struct task *t, void *arg)
              "{\"name\":\"\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xe6\x9c\xac\xc3\xa4\","
              "\"count\":100,\"flag\":true,\"amount\":\"1000\",\"kind\":\"green\",\"pin\":\"1234\","
              "\"tags\":[\"a\",\"a\",\"\xe6\x9c\xac\xe6\x9c\xac\xe6\x9c\xac\xe6\x9c\xac\"],"
-             "\"years\":{\"2024\":10,\"x\":0},\"inner\":{\"x\":-9223372036854775808},"
+             "\"years\":{\"2024\":10,\"x\":0},\"values\":{\"a\":\"abcd\",\"b\":1.5,\"c\":null},"
+             "\"inner\":{\"x\":-9223372036854775808},"
              "\"rows\":[{\"x\":1,\"label\":\"\"},{\"x\":2}],\"colours\":[],\"note\":\"\"}");
     is_str(r.body,
            STR("{\"success\":true,\"count\":100,\"flag\":true,\"cents\":100000,\"kind\":\"green\","

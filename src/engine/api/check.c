@@ -123,6 +123,14 @@ static const char *int_problem(struct arena *a, const struct api_field *f, int64
     return arena_printf(a, "must be from %" PRId64 " to %" PRId64, f->least, f->most);
 }
 
+static const char *real_problem(struct arena *a, const struct api_field *f, const struct json *j)
+{
+    double v = j->type == JSON_INT ? (double)j->i : j->d;
+    if (v >= (double)f->least && v <= (double)f->most)
+        return NULL;
+    return arena_printf(a, "must be from %" PRId64 " to %" PRId64, f->least, f->most);
+}
+
 static const char *money_problem(struct arena *a, const struct api_field *f, struct str s)
 {
     int64_t cents, most = f->most ? f->most : AMOUNT_CENTS_MAX;
@@ -143,6 +151,55 @@ static bool counts_fit(const struct checker *c, const struct place *at, const st
         struct place member = {.in = at, .name = it->key};
         const char *why =
             it->type == JSON_INT ? int_problem(c->arena, f, it->i) : "must be an integer";
+        if (why)
+            return wrong(c, &member, why);
+    }
+    return true;
+}
+
+static const char *member_problem(struct arena *a, const struct api_field *f, const struct json *j)
+{
+    if (j->type == JSON_STRING)
+        return text_problem(a, f, j->s, 0, f->item_most);
+    bool fits = j->type == JSON_INT || j->type == JSON_REAL || j->type == JSON_NULL;
+    return fits ? NULL : "must be a text, a number or null";
+}
+
+static const char *any_problem(struct arena *a, const struct api_field *f, const struct json *j)
+{
+    if (j->type == JSON_STRING)
+        return text_problem(a, f, j->s, 0, f->item_most);
+    if (j->type == JSON_OBJECT || j->type == JSON_ARRAY)
+        return "must be a text, a number, true, false or null";
+    return NULL;
+}
+
+/* One such value, or an array of them. */
+static bool any_fits(const struct checker *c, const struct place *at, const struct api_field *f,
+                     const struct json *j)
+{
+    bool list = j->type == JSON_ARRAY;
+    const char *why = list ? amount_problem(c->arena, j->count, 0, f->most, "items")
+                           : any_problem(c->arena, f, j);
+    struct place item = {.in = at};
+    for (const struct json *it = list ? json_first(j) : NULL; it && !why; it = it->next) {
+        why = any_problem(c->arena, f, it);
+        if (why)
+            return wrong(c, &item, why);
+        item.nth++;
+    }
+    return why ? wrong(c, at, why) : true;
+}
+
+static bool any_members_fit(const struct checker *c, const struct place *at,
+                            const struct api_field *f, const struct json *j)
+{
+    const char *why = amount_problem(c->arena, j->count, f->least, f->most, "members");
+    if (why)
+        return wrong(c, at, why);
+    json_each (it, j) {
+        struct place member = {.in = at, .name = it->key};
+        why = member_problem(c->arena, f, it);
         if (why)
             return wrong(c, &member, why);
     }
@@ -179,6 +236,8 @@ static const char *form_problem(enum api_type type, enum json_type got)
         return got == JSON_STRING ? NULL : "must be a text";
     case API_INT:
         return got == JSON_INT ? NULL : "must be an integer";
+    case API_REAL:
+        return got == JSON_INT || got == JSON_REAL ? NULL : "must be a number";
     case API_BOOL:
         return got == JSON_TRUE || got == JSON_FALSE ? NULL : "must be true or false";
     case API_MONEY:
@@ -187,12 +246,16 @@ static const char *form_problem(enum api_type type, enum json_type got)
         return got == JSON_ARRAY ? NULL : "must be an array of texts";
     case API_COUNTS:
         return got == JSON_OBJECT ? NULL : "must be an object of integers";
+    case API_VALUES:
     case API_OBJECT:
         return got == JSON_OBJECT ? NULL : "must be an object";
     case API_OBJECTS:
         return got == JSON_ARRAY ? NULL : "must be an array of objects";
+    case API_ANY:
+        return NULL;
     case API_INTS:
     case API_TIME:
+    case API_MEMBERS:
         break;
     }
     check(false); /* only replies have these */
@@ -211,12 +274,18 @@ static bool value_fits(const struct checker *c, const struct place *at, const st
         return items_fit(c, at, f, j);
     if (f->type == API_COUNTS)
         return counts_fit(c, at, f, j);
+    if (f->type == API_VALUES)
+        return any_members_fit(c, at, f, j);
+    if (f->type == API_ANY)
+        return any_fits(c, at, f, j);
     if (f->type == API_OBJECT)
         return members_fit(c, at, f->fields, j);
     if (f->type == API_TEXT)
         why = text_problem(c->arena, f, j->s, f->least, f->most);
     else if (f->type == API_INT)
         why = int_problem(c->arena, f, j->i);
+    else if (f->type == API_REAL)
+        why = real_problem(c->arena, f, j);
     else if (f->type == API_MONEY)
         why = money_problem(c->arena, f, j->s);
     return why ? wrong(c, at, why) : true;
@@ -358,14 +427,18 @@ static bool limits_sound(const struct api_field *f)
     case API_TEXT:
         return f->choices || bounded;
     case API_INT:
+    case API_REAL:
     case API_COUNTS:
         return f->least < f->most;
     case API_TEXTS:
+    case API_VALUES:
+    case API_ANY:
         return bounded && (f->choices || f->item_most > 0);
     case API_OBJECTS:
         return bounded;
     case API_INTS:
     case API_TIME:
+    case API_MEMBERS:
         return false; /* only replies have these */
     default:
         return true;
@@ -377,7 +450,7 @@ static bool place_sound(const struct api_field *f)
 {
     static const size_t sizes[] = {
         [API_TEXT] = sizeof(struct str), [API_INT] = sizeof(int64_t),  [API_BOOL] = sizeof(bool),
-        [API_MONEY] = sizeof(int64_t),   [API_TIME] = sizeof(int64_t), [API_OBJECTS] = 0,
+        [API_MONEY] = sizeof(int64_t),   [API_TIME] = sizeof(int64_t), [API_MEMBERS] = 0,
     };
     if (f->bytes == 0 || f->type == API_OBJECT)
         return true;
@@ -388,7 +461,7 @@ static void check_fields(const struct api_field *fields, bool request)
 {
     size_t n = 0;
     for (const struct api_field *f = fields; f && f->name; f++, n++) {
-        bool nested = f->type == API_OBJECT || f->type == API_OBJECTS;
+        bool nested = f->type == API_OBJECT || f->type == API_OBJECTS || f->type == API_MEMBERS;
         check(api_field_find(fields, str_of(f->name)) == f); /* else it is there twice */
         check(request ? limits_sound(f) && !f->bytes : place_sound(f));
         check(nested == (f->fields != NULL));
@@ -407,7 +480,8 @@ void api_check_route(const struct api_route *r)
     check(r->summary && r->path && !strchr(r->path, '*'));
     check(str_starts(str_of(r->path), STR("/api/")) == (r->handler != NULL));
     bool get = strcmp(r->method, "GET") == 0, admin = r->access >= API_ADMIN;
-    check(!r->body || !get);
+    check((!r->body && !r->upload) || !get);
+    check(!r->body || !r->upload);
     check(r->access == API_PUBLIC || admin == str_starts(str_of(r->path), STR("/api/admin/")));
     check(!admin || get || r->audit);
     check(!r->media || !r->reply);

@@ -24,6 +24,9 @@ static const struct api_field body_fields[] = {
     {"k", API_TEXT, .optional = true, .choices = "red|green"},
     {"ts", API_TEXTS, .optional = true, .least = 1, .most = 3, .item_most = 4},
     {"cs", API_COUNTS, .optional = true, .most = 10},
+    {"r", API_REAL, .optional = true, .least = -1, .most = 10},
+    {"vs", API_VALUES, .optional = true, .most = 3, .item_most = 4},
+    {"a", API_ANY, .optional = true, .most = 3, .item_most = 4},
     {"o", API_OBJECT, .optional = true, .fields = inner_fields},
     {"os", API_OBJECTS, .optional = true, .least = 1, .most = 2, .fields = inner_fields},
     END,
@@ -67,6 +70,12 @@ static void fits(const struct json *j)
         check(amount_cents(json_str(json_get(j, "m")), &v) && v >= 1);
     json_each (it, json_get(j, "ts"))
         fits_text(json_str(it), 1, 16);
+    const struct json *values = json_get(j, "vs");
+    check(!values || (values->type == JSON_OBJECT && values->count <= 3));
+    json_each (it, values)
+        check(it->type == JSON_STRING
+                  ? it->s.n <= 16 && !memchr(it->s.p, '\0', it->s.n)
+                  : it->type <= JSON_REAL && it->type != JSON_TRUE && it->type != JSON_FALSE);
     json_each (it, json_get(j, "cs"))
         check(json_int(it, &v) && v >= 0 && v <= 10);
     json_each (it, json_get(j, "os"))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "engine/api/api_private.h"
+#include "engine/api/scope.h"
 
 enum place { IN_QUERY, IN_BODY, IN_REPLY };
 
@@ -122,6 +123,45 @@ static void put_bool(struct json_writer *w, enum place place)
         put_words(w, "enum", "1|0|true|false");
 }
 
+static void begin_any_value(struct json_writer *w, const struct api_field *f)
+{
+    jw_put_array(w, "anyOf");
+    jw_object(w);
+    put_string(w, f, 0, f->item_most);
+    jw_end_object(w);
+    jw_raw(w, STR("{\"type\":\"number\"}"));
+    jw_raw(w, STR("{\"type\":\"null\"}"));
+    if (f->type == API_ANY)
+        jw_raw(w, STR("{\"type\":\"boolean\"}"));
+}
+
+static void put_any_value(struct json_writer *w, const struct api_field *f)
+{
+    begin_any_value(w, f);
+    jw_end_array(w);
+}
+
+static void put_any(struct json_writer *w, const struct api_field *f)
+{
+    begin_any_value(w, f);
+    jw_object(w);
+    put_text(w, "type", "array");
+    put_limits(w, "minItems", 0, "maxItems", f->most);
+    jw_put_object(w, "items");
+    put_any_value(w, f);
+    jw_end_object(w);
+    jw_end_object(w);
+    jw_end_array(w);
+}
+
+static void put_members(struct json_writer *w, const struct api_field *f, enum place place)
+{
+    put_text(w, "type", "object");
+    jw_put_object(w, "additionalProperties");
+    put_object(w, f->fields, place, PART);
+    jw_end_object(w);
+}
+
 static void put_type(struct json_writer *w, const struct api_field *f, enum place place)
 {
     switch (f->type) {
@@ -130,6 +170,10 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
         break;
     case API_INT:
         put_integer(w, f);
+        break;
+    case API_REAL:
+        put_text(w, "type", "number");
+        put_limits(w, "minimum", f->least, "maximum", f->most);
         break;
     case API_BOOL:
         put_bool(w, place);
@@ -153,8 +197,21 @@ static void put_type(struct json_writer *w, const struct api_field *f, enum plac
         put_integer(w, f);
         jw_end_object(w);
         break;
+    case API_VALUES:
+        put_text(w, "type", "object");
+        put_limits(w, "minProperties", f->least, "maxProperties", f->most);
+        jw_put_object(w, "additionalProperties");
+        put_any_value(w, f);
+        jw_end_object(w);
+        break;
+    case API_ANY:
+        put_any(w, f);
+        break;
     case API_OBJECT:
         put_object(w, f->fields, place, PART);
+        break;
+    case API_MEMBERS:
+        put_members(w, f, place);
         break;
     }
 }
@@ -272,15 +329,18 @@ static void end_content(struct json_writer *w)
 
 static void put_request_body(struct json_writer *w, const struct api_route *r)
 {
-    if (!r->body)
+    if (!r->body && !r->upload)
         return;
-    bool required = false;
-    for (const struct api_field *f = r->body; f->name; f++)
+    bool required = r->upload != NULL;
+    for (const struct api_field *f = r->body; f && f->name; f++)
         required |= !f->optional;
     jw_put_object(w, "requestBody");
     jw_put_bool(w, "required", required);
-    begin_content(w, "application/json");
-    put_object(w, r->body, IN_BODY, PART);
+    begin_content(w, r->upload ? r->upload : "application/json");
+    if (r->upload)
+        put_text(w, "type", "string");
+    else
+        put_object(w, r->body, IN_BODY, PART);
     end_content(w);
     jw_end_object(w);
 }
@@ -324,12 +384,6 @@ static void put_responses(struct json_writer *w, const struct api_route *r)
 
 static void put_route(struct json_writer *w, const struct api_route *r, const char *application)
 {
-    static const char *const security[] = {
-        [API_PUBLIC] = "[]",
-        [API_USER] = "[{\"cookie\":[]},{\"bearer\":[]}]",
-        [API_ADMIN] = "[{\"admin_cookie\":[]},{\"bearer\":[]}]",
-        [API_SUPER] = "[{\"admin_cookie\":[]},{\"bearer\":[]}]",
-    };
     struct buf method;
     buf_init(&method);
     add_method(&method, r);
@@ -341,8 +395,7 @@ static void put_route(struct json_writer *w, const struct api_route *r, const ch
         put_text(w, "description", "For super admins only.");
     put_operation_id(w, r);
     put_words(w, "tags", application);
-    jw_key(w, STR("security"));
-    jw_raw(w, str_of(security[r->access]));
+    api_put_security(w, application, r);
     put_parameters(w, r);
     put_request_body(w, r);
     put_responses(w, r);
@@ -365,12 +418,7 @@ static bool same_path(const char *a, const char *b)
     return !x.p && !y.p;
 }
 
-struct paths {
-    const struct api_application *applications;
-    size_t count;
-};
-
-static bool seen_before(const struct paths *p, const struct api_route *route)
+static bool seen_before(const struct api_table *p, const struct api_route *route)
 {
     for (size_t i = 0; i < p->count; i++)
         for (const struct api_route *r = p->applications[i].routes; r->method; r++) {
@@ -382,7 +430,7 @@ static bool seen_before(const struct paths *p, const struct api_route *route)
     return false;
 }
 
-static void put_path(struct json_writer *w, const struct paths *p, const char *path)
+static void put_path(struct json_writer *w, const struct api_table *p, const char *path)
 {
     struct buf b;
     buf_init(&b);
@@ -412,11 +460,21 @@ static const char components[] =
     "\"securitySchemes\":{"
     "\"cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"" API_COOKIE "\"},"
     "\"admin_cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"" API_ADMIN_COOKIE "\"},"
-    "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}}";
+    "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\","
+    "\"description\":\"The token of a session, as the log-in answers it.\"},"
+    "\"token\":{\"type\":\"http\",\"scheme\":\"bearer\",\"description\":\"An API token (mr_...), "
+    "as "
+    "POST /api/tokens answers it, with one of the scopes that are named here. A scope is "
+    "\\\"read\\\" "
+    "(every GET of users' routes), the name of an application (its tag; all of its routes), "
+    "\\\"<application>:read\\\" (its GETs), or \\\"<application>:<part>\\\" where a route has "
+    "{parts} "
+    "of its path here. Without it: 403 token_scope.\"}}}";
 
-void api_openapi(struct buf *out, const struct api_application *applications, size_t count)
+void api_openapi(struct buf *out, const struct api_table *table)
 {
-    struct paths all = {applications, count};
+    const struct api_application *applications = table->applications;
+    size_t count = table->count;
     struct json_writer w;
     jw_init(&w, out);
     jw_object(&w);
@@ -435,8 +493,8 @@ void api_openapi(struct buf *out, const struct api_application *applications, si
     jw_put_object(&w, "paths");
     for (size_t i = 0; i < count; i++)
         for (const struct api_route *r = applications[i].routes; r->method; r++)
-            if (!seen_before(&all, r))
-                put_path(&w, &all, r->path);
+            if (!seen_before(table, r))
+                put_path(&w, table, r->path);
     jw_end_object(&w);
     jw_key(&w, STR("components"));
     jw_raw(&w, str_of(components));

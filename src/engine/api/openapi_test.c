@@ -25,6 +25,8 @@ static const struct api_field all_fields[] = {
     {"tags", API_TEXTS, .least = 1, .most = 3, .item_most = 4},
     {"colours", API_TEXTS, .optional = true, .most = 2, .choices = "red|green"},
     {"years", API_COUNTS, .optional = true, .most = 10},
+    {"values", API_VALUES, .optional = true, .most = 3, .item_most = 4},
+    {"any", API_ANY, .optional = true, .most = 3, .item_most = 4},
     {"inner", API_OBJECT, .fields = inner_fields},
     {"rows", API_OBJECTS, .optional = true, .least = 1, .most = 2, .fields = inner_fields},
     END,
@@ -38,6 +40,7 @@ static const struct api_field reply_fields[] = {
     {"cost", API_MONEY, .about = "an amount"},
     {"all", API_OBJECT, .fields = all_fields},
     {"rows", API_OBJECTS, .optional = true, .fields = inner_fields},
+    {"members", API_MEMBERS, .fields = inner_fields},
     END,
 };
 static const struct api_field query_fields[] = {
@@ -94,8 +97,8 @@ static void names_fields(const struct json *schema, const struct api_field *fiel
         ok(p && lists(json_get(schema, "required"), f->name) == !f->optional, "names %s", f->name);
         if (json_get(p, "anyOf"))
             p = json_first(json_get(p, "anyOf"));
-        if (f->type == API_OBJECTS)
-            p = json_get(p, "items");
+        if (f->type == API_OBJECTS || f->type == API_MEMBERS)
+            p = json_get(p, f->type == API_OBJECTS ? "items" : "additionalProperties");
         names_fields(f->fields ? p : NULL, f->fields);
     }
     bool closed = true;
@@ -188,7 +191,7 @@ int main(void)
     arena_init(&a);
     struct buf b;
     buf_init(&b);
-    api_openapi(&b, applications, 2);
+    api_openapi(&b, &(struct api_table){applications, 2});
     const struct json *j = NULL;
     ok(json_parse(&a, buf_str(&b), &j, NULL) == 0, "it is JSON");
     is_str(json_str(json_get(j, "openapi")), STR("3.1.0"), "its version");

@@ -8,11 +8,10 @@
 #include "base/log.h"
 #include "engine/ai/ai.h"
 #include "engine/ai/faults.h"
+#include "engine/crew/claims.h"
 #include "engine/judge/judge.h"
-#include "engine/people/user.h"
 #include "engine/store/generation.h"
 #include "engine/store/keys.h"
-#include "engine/store/scripts.h"
 #include "loop/backoff.h"
 
 #define REAP_MS        2000 /* leases of nodes that died */
@@ -387,41 +386,30 @@ static int read_states(struct task *t, struct crew *c, struct crew_run **runs, s
 
 /* --- claims: as many workers as the permission allows --- */
 
-/* Claims workers for count runs, all of one user, and starts those that were granted. */
+/* Claims workers for count runs, all of one user, and starts those that were granted; or stops
+ * some, if jobs of the user have a claim to them. */
 static int claim(struct task *t, struct crew *c, struct crew_run **runs, size_t count)
 {
-    struct arena *a = task_arena(t);
-    size_t members = c->members.count, words = 0;
-    struct str *word = ARENA_ARRAY(a, struct str, members + 3 * count);
-    int64_t *has = ARENA_ARRAY(a, int64_t, count); /* now; workers may end during the call */
-    struct user u = {.permission = 0};
-    const struct redis_reply *r;
-    int64_t uid = runs[0]->run.id.uid;
-    int err = user_get(t, c->node->cache, uid, &u);
-    if (err && err != ERR_NOT_FOUND)
-        return err;
-    for (size_t i = 0; i < members; i++)
-        word[words++] = str_printf(a, "%016" PRIx64, c->members.list[i].incarnation);
+    const struct claimant node = {.redis = c->node->redis,
+                                  .cache = c->node->cache,
+                                  .members = &c->members,
+                                  .incarnation = c->node->incarnation};
+    struct claim *list = ARENA_ARRAY(task_arena(t), struct claim, count);
+    int64_t permission;
     for (size_t i = 0; i < count; i++) {
-        has[i] = runs[i]->count;
-        word[words++] = runs[i]->run.id.qid;
-        word[words++] = str_int(a, has[i]);
-        word[words++] = str_int(a, runs[i]->count + runs[i]->want - staying(runs[i]));
+        list[i] = (struct claim){.what = runs[i]->run.id.qid,
+                                 .has = runs[i]->count, /* now; workers may end during the call */
+                                 .wants = runs[i]->count + runs[i]->want - staying(runs[i])};
         runs[i]->claimed = true; /* also if the reply is lost */
     }
-    err = SCRIPT(t, c->node->redis, workers_claim, &r, .workers = key_workers(a, uid),
-                 .permission = str_int(a, u.banned ? 0 : u.permission),
-                 .node = str_printf(a, "%016" PRIx64, c->node->incarnation),
-                 .node_count = str_int(a, (int64_t)members), .nodes_and_runs = {word, words});
-    if (err)
-        return err;
-    if (r->type != REDIS_ARRAY || r->count != count)
-        return task_fail(t, ERR_PROTO, "script workers_claim returned something else");
-    for (size_t i = 0; i < count; i++) {
-        runs[i]->claimed = r->items[i]->integer > 0;
-        start_workers(runs[i], r->items[i]->integer - has[i]);
+    int err = claims_make(t, &node, runs[0]->run.id.uid, false, list, count, &permission);
+    for (size_t i = 0; !err && i < count; i++) {
+        runs[i]->claimed = list[i].has > 0 || list[i].granted > 0;
+        start_workers(runs[i], list[i].granted - list[i].has);
+        if (list[i].granted < list[i].has)
+            stop_some(runs[i], staying(runs[i]) - list[i].granted);
     }
-    return 0;
+    return err;
 }
 
 static int by_user(const void *a, const void *b)

@@ -182,6 +182,16 @@ static int64_t beside(struct task *t, const struct dispatcher *d, const struct e
     return workers <= share ? workers : waited ? share : 0;
 }
 
+/* The rate as runs may plan with it: without what jobs use, up to their share. What jobs use beyond
+ * that they lose when runs want it (engine/ai/permits_private.h), so it is free. */
+static void leave_to_jobs(struct permits_load *l)
+{
+    l->requests_used -= l->jobs_requests;
+    l->tokens_used -= l->jobs_tokens;
+    l->requests_limit -= least(l->jobs_requests, l->requests_limit * l->jobs_share / 100);
+    l->tokens_limit -= least(l->jobs_tokens, l->tokens_limit * l->jobs_share / 100);
+}
+
 /* Moving averages of all nodes. */
 static int read_rates(struct task *t, struct dispatcher *d)
 {
@@ -195,7 +205,10 @@ static int read_rates(struct task *t, struct dispatcher *d)
         }
     d->latency_us = nodes ? most(latency_us / nodes, 1) : LATENCY_US_DEFAULT;
     d->tokens = nodes ? most(tokens / nodes, 1) : TOKENS_DEFAULT;
-    return permits_load(t, d->node->permits, &d->load);
+    int err = permits_load(t, d->node->permits, &d->load);
+    if (!err)
+        leave_to_jobs(&d->load);
+    return err;
 }
 
 /* --- runs that have workers --- */

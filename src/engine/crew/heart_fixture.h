@@ -125,6 +125,7 @@ struct heart_world {
     int64_t withdrawn;                          /* of 10,000 papers, how many left the corpus */
     int64_t ai_ms_min, ai_ms_max;
     int64_t requests_limit;   /* of a minute, over all keys */
+    int64_t jobs_requests;    /* that jobs use of it */
     int64_t no_keys_until_ms; /* no key of the AI service can be used */
     int64_t ai_calls, ai_busy;
     const void *judging[HEART_NODES * 64]; /* workers that have a call under way */

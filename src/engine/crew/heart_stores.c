@@ -253,6 +253,9 @@ int permits_load(struct task *t, struct permits *k, struct permits_load *out)
     (void)t;
     const struct heart_world *w = (const struct heart_world *)(const void *)k; /* as the cache */
     *out = (struct permits_load){.requests_limit = w->requests_limit,
+                                 .requests_used = w->jobs_requests,
+                                 .jobs_requests = w->jobs_requests,
+                                 .jobs_share = 20,
                                  .tokens_limit = 1000 * w->requests_limit};
     return 0;
 }

@@ -491,7 +491,7 @@ static const struct mutation {
     {"charge.lua that does not look at the balance", "charge", "elseif cents > left then",
      "elseif false then", 0},
     {"workers_claim.lua without a limit", "workers_claim",
-     "math.min(wants - has, permission - total)", "wants - has", 0},
+     "math.min(wants - has, most - total[mine])", "wants - has", 0},
     {"run_tell.lua that lets an older version of the row overwrite a newer one", "run_tell",
      "was[2] and tonumber(was[2]) >= changed", "false", 2500},
 };
@@ -540,6 +540,23 @@ static void beside_huge(struct task *t, struct heart_world *w)
     ok(small->ended_ms < huge->ended_ms, "the small one first");
 }
 
+/* Jobs use all of the rate while no run wants it. Runs count on what jobs will lose, and not on the
+ * share that jobs keep. */
+static void beside_jobs(struct task *t, struct heart_world *w)
+{
+    w->requests_limit = w->jobs_requests = 700;
+    w->ai_ms_min = w->ai_ms_max = 1000; /* a worker makes 60 requests in a minute */
+    heart_permit(w, 0, 12);
+    struct heart_run *first = heart_submit(t, w, 0, 5, 8, 10);
+    until_asked(t, w, first, 10);
+    struct heart_run *second = heart_submit(t, w, 0, 4, 10, 10);
+    struct heart_run *third = heart_submit(t, w, 0, 2, 10, 10);
+    until(t, w, 3000);
+    ok(second->state == RUN_RUNNING, "a second run starts although jobs use all of the rate");
+    ok(third->state == RUN_QUEUED, "a third one would need the share of jobs: 660 of 700");
+    ok(heart_settle(t, w, 120000) && third->state == RUN_DONE, "and has its turn later");
+}
+
 /* A run that needs more than its share waits for the rate, but not for long. */
 static void beside_huge_later(struct task *t, struct heart_world *w)
 {
@@ -561,6 +578,7 @@ int main(void)
     static const struct scene scenes[] = {
         {two_nodes, "two nodes"},
         {beside_huge, "beside a huge run"},
+        {beside_jobs, "beside jobs"},
         {beside_huge_later, "beside a huge run, later"},
         {paused, "pause"},
         {terminated, "terminate"},

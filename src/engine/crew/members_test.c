@@ -111,8 +111,8 @@ static void test_share(void)
 }
 
 /* One run of a user on one node. */
-static int64_t claim(struct task *t, struct node *n, int64_t permission, const char *qid,
-                     int64_t has, int64_t wants)
+static int64_t claim_part(struct task *t, struct node *n, const char *part, int64_t permission,
+                          const char *qid, int64_t has, int64_t wants)
 {
     struct arena *a = task_arena(t);
     const struct str words[] = {STR("0000000000000001"), STR("0000000000000002"), str_of(qid),
@@ -120,9 +120,15 @@ static int64_t claim(struct task *t, struct node *n, int64_t permission, const c
     const struct redis_reply *r;
     check(SCRIPT(t, n->redis, workers_claim, &r, .workers = key_workers(a, 1),
                  .permission = str_int(a, permission),
-                 .node = str_printf(a, "%016" PRIx64, n->members.incarnation),
-                 .node_count = STR("2"), .nodes_and_runs = {words, 5}) == 0);
+                 .node = str_printf(a, "%016" PRIx64, n->members.incarnation), .part = str_of(part),
+                 .node_count = STR("2"), .nodes_and_claims = {words, 5}) == 0);
     return r->items[0]->integer;
+}
+
+static int64_t claim(struct task *t, struct node *n, int64_t permission, const char *qid,
+                     int64_t has, int64_t wants)
+{
+    return claim_part(t, n, "runs", permission, qid, has, wants);
 }
 
 static void test_claims(struct task *t, void *arg)

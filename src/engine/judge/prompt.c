@@ -113,10 +113,9 @@ int prompt_load(struct arena *a, const char *path, struct prompt *out, const cha
 
 /* --- requests --- */
 
-/* Tokens, estimated on the high side: a third for an ASCII byte, one for a character of two or
- * three bytes, and two for one of four. Beyond ASCII eight bytes at a time; their top bits are
- * counted by a multiplication. */
-static int64_t tokens_of(struct str s)
+/* A third for an ASCII byte, one for a character of two or three bytes, and two for one of four.
+ * Beyond ASCII eight bytes at a time; their top bits are counted by a multiplication. */
+int64_t prompt_tokens(struct str s)
 {
     const uint64_t tops = 0x8080808080808080u, ones = 0x0101010101010101u;
     uint64_t high = 0, inner = 0, four = 0;
@@ -184,7 +183,7 @@ static bool is_ours(const struct prompt_model *m, const char *name)
     return !json_get(m->params, name);
 }
 
-static void write_members(struct json_writer *w, const struct prompt_model *m)
+void prompt_put_members(struct json_writer *w, const struct prompt_model *m)
 {
     if (is_ours(m, "model"))
         jw_put_str(w, "model", str_of(m->name));
@@ -203,7 +202,7 @@ static void write_members(struct json_writer *w, const struct prompt_model *m)
 }
 
 /* What an answer may have, by whatever name the service knows it. */
-static int64_t answer_tokens(const struct prompt_model *m)
+int64_t prompt_answer_tokens(const struct prompt_model *m)
 {
     int64_t tokens;
     if (json_int(json_get(m->params, "max_completion_tokens"), &tokens) && tokens > 0)
@@ -219,7 +218,7 @@ struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
     struct buf b;
     struct json_writer w;
     jw_begin(&w, &b);
-    write_members(&w, m);
+    prompt_put_members(&w, m);
     jw_key(&w, STR("messages"));
     /* Open to the end: the paper follows. */
     buf_add_lit(&b, "[{\"role\":\"system\",\"content\":\"");
@@ -229,7 +228,7 @@ struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
     json_escape(&b, p->after);
     struct str said = str_from(buf_str(&b).p + before, b.len - before);
     struct judge_question *q = ARENA_NEW(a, struct judge_question);
-    q->tokens = tokens_of(said) + MESSAGES_TOKENS + answer_tokens(m);
+    q->tokens = prompt_tokens(said) + MESSAGES_TOKENS + prompt_answer_tokens(m);
     buf_add_lit(&b, "\"},{\"role\":\"user\",\"content\":\"");
     q->head = str_dup(a, buf_str(&b));
     buf_release(&b);
@@ -252,5 +251,5 @@ int64_t prompt_write(const struct judge_question *q, const struct prompt_paper *
     add_line(out, str_from(p->doi.p, str_utf8_prefix(head_of(p->doi, DOI_BYTES_MAX))));
     struct str said = str_from(buf_str(out).p + before, out->len - before);
     buf_add_lit(out, "\"}]}");
-    return q->tokens + tokens_of(said);
+    return q->tokens + prompt_tokens(said);
 }

@@ -34,12 +34,20 @@ struct prompt_model {
     const struct json *params; /* replace and add members; null removes one. NULL: none */
 };
 
+/* Writes them. messages follow. */
+struct json_writer;
+void prompt_put_members(struct json_writer *w, const struct prompt_model *m);
+/* What an answer may have, by whatever name the service knows it. */
+int64_t prompt_answer_tokens(const struct prompt_model *m);
+
 /* What is the same for all papers of a run. */
 struct judge_question {
     struct str head; /* a request, as JSON, up to where the paper begins */
     int64_t tokens;  /* of head and of the answer, estimated */
     struct judge_origin origin;
 };
+/* Tokens of a text, estimated on the high side. */
+int64_t prompt_tokens(struct str s);
 /* Without its origin. */
 struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
                                        const struct prompt_model *m, struct str question);

@@ -92,25 +92,6 @@ static struct finding read_fences(struct arena *a, struct str text)
     return f;
 }
 
-/* Bytes up to the brace that closes the one s begins with, braces in strings aside; 0: none
- * does. */
-static size_t object_bytes(struct str s)
-{
-    size_t depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (quoted && s.p[i] == '\\')
-            i++;
-        else if (s.p[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && s.p[i] == '{')
-            depth++;
-        else if (!quoted && s.p[i] == '}' && --depth == 0)
-            return i + 1;
-    }
-    return 0;
-}
-
 static struct finding read_prose(struct arena *a, struct str text)
 {
     struct finding f = {WORD_NONE, STR("")};
@@ -119,7 +100,7 @@ static struct finding read_prose(struct arena *a, struct str text)
         if (!brace)
             break;
         text = str_skip(text, (size_t)(brace - text.p));
-        size_t n = object_bytes(text);
+        size_t n = ai_object_bytes(text);
         struct finding found = n ? read_object(a, str_from(text.p, n)) : (struct finding){0};
         add(&f, found);
         text = str_skip(text, found.word == WORD_NONE ? 1 : n);
@@ -230,39 +211,6 @@ static struct finding read_loose(struct arena *a, struct str text)
 
 /* --- the reply --- */
 
-/* Tags around thoughts, which are not the answer. Some models are made to begin with a thought:
- * their text has only the closing tag. */
-static const struct {
-    struct str open, close;
-} thoughts[] = {
-    {STR("<think>"), STR("</think>")},
-    {STR("<thinking>"), STR("</thinking>")},
-    {STR("<thought>"), STR("</thought>")},
-    {STR("<reasoning>"), STR("</reasoning>")},
-    {STR("◁think▷"), STR("◁/think▷")},
-    {STR("<|channel|>analysis"), STR("<|channel|>final<|message|>")},
-};
-#define THOUGHTS (sizeof thoughts / sizeof *thoughts)
-
-static struct str after_last(struct str text, struct str tag)
-{
-    ptrdiff_t at;
-    while ((at = str_find(text, tag)) >= 0)
-        text = str_skip(text, (size_t)at + tag.n);
-    return text;
-}
-
-static struct str skip_thoughts(struct str text)
-{
-    bool thinks = false;
-    struct str answer = text;
-    for (size_t i = 0; i < THOUGHTS; i++) {
-        thinks = thinks || str_starts(text, thoughts[i].open);
-        answer = after_last(answer, thoughts[i].close);
-    }
-    return thinks && answer.n == text.n ? STR("") : str_trim_if(answer, is_space);
-}
-
 /* The text of a model, without its thoughts. */
 static struct finding read_answer(struct arena *a, struct str text)
 {
@@ -284,71 +232,15 @@ static struct finding read_content(struct arena *a, struct str content)
     struct finding f = read_object(a, content);
     if (f.word != WORD_NONE)
         return f;
-    struct str text = skip_thoughts(content);
+    struct str text = ai_skip_thoughts(content);
     return text.n <= VERDICT_CONTENT_BYTES_MAX ? read_answer(a, text) : f;
-}
-
-/* A part of the answer; parts of other types are thoughts. */
-static struct str text_of_part(const struct json *part)
-{
-    struct str type = json_str(json_get(part, "type"));
-    bool text = !type.p || str_eq(type, STR("text")) || str_eq(type, STR("output_text"));
-    return text ? json_str(json_get(part, "text")) : STR_NULL;
-}
-
-/* A string, or a list of parts. */
-static struct str content_of(struct arena *a, const struct json *message)
-{
-    const struct json *content = json_get(message, "content");
-    if (!content || content->type != JSON_ARRAY)
-        return json_str(content);
-    struct str *parts = ARENA_ARRAY(a, struct str, content->count);
-    size_t n = 0;
-    json_each (part, content) {
-        struct str text = text_of_part(part);
-        if (text.n)
-            parts[n++] = text;
-    }
-    return n == 1 ? parts[0] : str_join(a, n, parts);
-}
-
-static struct str reasoning_of(const struct json *message)
-{
-    struct str s = json_str(json_get(message, "reasoning_content"));
-    return s.n ? s : json_str(json_get(message, "reasoning"));
 }
 
 /* Servers that take every text for a thought put the whole answer there. */
 static struct finding read_message(struct arena *a, const struct json *message)
 {
-    struct str content = str_trim_if(content_of(a, message), is_space);
-    return content.n ? read_content(a, content)
-                     : read_object(a, str_trim_if(reasoning_of(message), is_space));
-}
-
-/* Why there is no verdict in it. */
-static const char *problem_of(struct arena *a, struct str body, const struct json *reply)
-{
-    const struct json *choice = json_first(json_get(reply, "choices"));
-    const struct json *message = json_get(choice, "message");
-    struct str finish = json_str(json_get(choice, "finish_reason"));
-    struct str refusal = ai_line(a, json_str(json_get(message, "refusal")));
-    struct str words = ai_complaint(a, body), text = str_trim_if(content_of(a, message), is_space);
-    if (!reply)
-        return "a reply that is no JSON";
-    if (words.n)
-        return arena_printf(a, "an error instead of an answer: %.*s", STR_ARG(words));
-    if (str_eq(finish, STR("length")))
-        return "an answer that was cut off at its limit of tokens (ai.max_tokens)";
-    if (str_eq(finish, STR("content_filter")))
-        return "no answer: its content filter stopped it";
-    if (refusal.n)
-        return arena_printf(a, "a refusal: %.*s", STR_ARG(refusal));
-    if (skip_thoughts(text).n)
-        return "a reply that has no verdict in it";
-    return text.n || json_first(json_get(message, "content")) || reasoning_of(message).n
-               ? "thoughts, but no answer"
-               : "a reply without an answer";
+    struct str content = ai_message_text(a, message);
+    return content.n ? read_content(a, content) : read_object(a, ai_message_thoughts(message));
 }
 
 void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
@@ -363,5 +255,7 @@ void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
     if (out->readable)
         out->reason = ai_line(a, f.reason);
     else
-        out->problem = problem_of(a, body, reply);
+        out->problem = ai_reply_problem(a, body, reply);
+    if (!out->readable && !out->problem)
+        out->problem = "a reply that has no verdict in it";
 }

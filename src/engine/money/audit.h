@@ -15,7 +15,8 @@
  * There is no snapshot across both stores. So a mismatch is read again until the sums agree, or
  * until the MySQL row was the same before and after the read of Redis; a user whose row changes in
  * every try is counted as unsettled, which is no finding. A user whose balance is not loaded in the
- * current generation is checked in MySQL only: the repair comes first.
+ * current generation is checked in MySQL only: the repair comes first. Verdicts and runs of such a
+ * user are checked by a deep audit only.
  *
  * billing_log is append-only. So the background role sums only the rows added since a user's last
  * clean check, and looks for results of new charges only, until Redis restarts. Everything is read

@@ -360,8 +360,8 @@ static void test_memory(struct task *t, void *arg)
     close_node(t, &n);
 }
 
-/* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor
- * after. */
+/* Redis has lost results that MySQL has charges of: nothing to find before the repair, nor after,
+ * but for what MySQL itself lacks. */
 static void test_lost(struct task *t, void *arg)
 {
     (void)arg;
@@ -377,6 +377,13 @@ static void test_lost(struct task *t, void *arg)
     await_new_redis(t, &n, epoch);
     sql_do(t, &n, "DELETE FROM user_info WHERE uid <> ?", uid);
     is_int(audit(t, &n, &x).findings, 0, "what waits for its repair is not off");
+    sql_do(t, &n, "UPDATE search_result SET relevant = NULL WHERE uid = ? AND doi = '10.1000/1'",
+           uid);
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 2 WHERE uid = ?", uid);
+    is_int(audit(t, &n, &x).findings, 2,
+           "a verdict that MySQL has lost is: of its charge, and of its run");
+    sql_do(t, &n, "UPDATE search_result SET relevant = 0 WHERE uid = ? AND relevant IS NULL", uid);
+    sql_do(t, &n, "UPDATE query_log SET judged_papers = 3 WHERE uid = ?", uid);
     check(balance(t, &n, uid) == 700);
     struct audit_report r = audit(t, &n, &x);
     ok(r.findings == 0 && r.open == 1, "nor what is repaired");

@@ -1,4 +1,5 @@
-/* Money that an admin takes. It goes the way of charges, so that it cannot overdraw:
+/* Money that an admin takes, or that jobs cost. It goes the way of charges, so that it cannot
+ * overdraw, and any number of requests of one user go together:
  *
  *   1. look:  generation and synced of the ledger in Redis, and the balance;
  *   2. note:  the request in MySQL, with the audit log; one that is there already is found;
@@ -51,39 +52,95 @@ int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_loo
 /* --- 2 --- */
 
 struct note {
-    const struct ledger_move *m;
+    int64_t uid;
     const struct ledger_look *look;
-    struct ledger_request *request;
+    struct ledger_deduction *list;
+    size_t count;
+    struct map *by_id; /* request_id -> struct ledger_deduction */
 };
+
+static int find_requests(struct task *t, struct sql *c, const struct note *x)
+{
+    struct arena *a = task_arena(t);
+    struct sql_rows r;
+    size_t marks = sql_padded(x->count);
+    struct sql_value *v = ARENA_ARRAY(a, struct sql_value, marks + 1);
+    v[0] = sql_int(x->uid);
+    for (size_t i = 0; i < marks; i++)
+        v[i + 1] = sql_text(x->list[i < x->count ? i : x->count - 1].m->request_id);
+    for (size_t i = 0; i < x->count; i++)
+        x->list[i].request = (struct ledger_request){0};
+    int err = sql_on_argv(t, c,
+                          sql_marks(a,
+                                    "SELECT kind, cents, number, request_id FROM ledger_request"
+                                    " WHERE uid = ? AND request_id IN",
+                                    x->count, ""),
+                          marks + 1, v, &r);
+    for (size_t i = 0; !err && i < r.count; i++) {
+        const struct sql_value *cells = sql_row(&r, i);
+        struct ledger_deduction *d = map_get(x->by_id, cells[3].s);
+        if (d)
+            ledger_request_read(cells, d->m, "deduction", &d->request);
+    }
+    return err;
+}
+
+/* Those that MySQL lacks, as far as the money goes. Nothing was ever taken for the others: they are
+ * not noted at all. */
+static int write_requests(struct task *t, struct sql *c, const struct note *x)
+{
+    enum { COLUMNS = 4 };
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, x->count * COLUMNS);
+    int64_t left = x->look->cents;
+    size_t n = 0;
+    for (size_t i = 0; i < x->count; i++) {
+        struct ledger_deduction *d = &x->list[i];
+        if (d->request.found)
+            continue;
+        if (left < d->m->cents) {
+            d->request.verdict = ERR_FUNDS;
+            continue;
+        }
+        left -= d->m->cents;
+        struct sql_value *cell = cells + n++ * COLUMNS;
+        cell[0] = sql_int(x->uid);
+        cell[1] = sql_text(d->m->request_id);
+        cell[2] = sql_text(STR("deduction"));
+        cell[3] = sql_int(d->m->cents);
+    }
+    return n == 0
+               ? 0
+               : sql_bulk(t, c, "INSERT INTO ledger_request (uid, request_id, kind, cents) VALUES",
+                          "", COLUMNS, n, cells, NULL);
+}
 
 static int note_body(struct task *t, struct sql *c, void *arg)
 {
     const struct note *x = arg;
-    const struct ledger_move *m = x->m;
     struct ledger_row row;
-    int err = ledger_row_lock(t, c, m->uid, &row);
+    int err = ledger_row_lock(t, c, x->uid, &row);
     if (!err)
-        err = ledger_request_find(t, c, m, "deduction", x->request);
-    if (err || x->request->found)
-        return err;
-    if (x->look->cents < m->cents) { /* nothing was ever taken for it: not noted at all */
-        x->request->verdict = ERR_FUNDS;
-        return 0;
+        err = find_requests(t, c, x);
+    if (!err)
+        err = write_requests(t, c, x);
+    for (size_t i = 0; !err && i < x->count; i++) {
+        const struct ledger_deduction *d = &x->list[i];
+        if (!d->request.found && !d->request.verdict && d->m->also)
+            err = d->m->also(t, c, d->m->also_arg);
     }
-    err = sql_on(t, c, NULL,
-                 "INSERT INTO ledger_request (uid, request_id, kind, cents)"
-                 " VALUES (?, ?, 'deduction', ?)",
-                 sql_int(m->uid), sql_text(m->request_id), sql_int(m->cents));
-    if (!err && m->also)
-        err = m->also(t, c, m->also_arg);
     return err;
 }
 
-int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_move *m,
-                       const struct ledger_look *look, struct ledger_request *out)
+int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_look *look,
+                       struct ledger_deduction *list, size_t count)
 {
-    struct note x = {m, look, out};
-    return ledger_tx(t, l, note_body, &x);
+    struct note x = {list[0].m->uid, look, list, count, map_new()};
+    for (size_t i = 0; i < count; i++)
+        map_set(x.by_id, list[i].m->request_id, &list[i]);
+    check(map_count(x.by_id) == count); /* no request_id twice */
+    int err = ledger_tx(t, l, note_body, &x);
+    map_free(x.by_id);
+    return err;
 }
 
 /* --- 3 --- */
@@ -104,96 +161,150 @@ struct str ledger_deduction_text(struct task *t, int64_t cents, struct str reque
     return text;
 }
 
-int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
-                const struct ledger_look *look, int64_t *status)
+static int run_script(struct task *t, struct ledger *l, const struct ledger_look *look,
+                      struct ledger_deduction *list, size_t count)
+{
+    enum { WORDS = 4 };
+    struct arena *a = task_arena(t);
+    int64_t uid = list[0].m->uid, *status = ARENA_ARRAY(a, int64_t, count);
+    struct str *words = ARENA_ARRAY(a, struct str, count * WORDS);
+    for (size_t i = 0; i < count; i++) {
+        const struct ledger_move *m = list[i].m;
+        struct str *at = words + i * WORDS;
+        at[0] = m->request_id;
+        at[1] = str_int(a, m->cents);
+        at[2] = ledger_deduction_text(t, m->cents, m->request_id);
+        at[3] = str_int(a, ledger_record_sum(at[2]));
+    }
+    int err = SCRIPT_NUMBERS(
+        t, l->redis, ledger_deduct, count, status, .balance = key_balance(a, uid),
+        .ledger = key_ledger(a, uid), .queue = key_billing_queue(a, uid),
+        .deductions = key_deductions(a, uid), .generation = generation_str(&look->generation),
+        .synced = look->synced, .requests = {words, count * WORDS});
+    for (size_t i = 0; !err && i < count; i++)
+        list[i].status = status[i];
+    return err;
+}
+
+int ledger_take(struct task *t, struct ledger *l, const struct ledger_look *look,
+                struct ledger_deduction *list, size_t count)
 {
     /* Announced first: an announcement without a record costs one read, a record without an
      * announcement would stay unsynced until the sweeper runs. */
     struct str now = str_int(task_arena(t), loop_wall_ms(task_loop(t)));
     int err = redis_call(t, l->redis, key_billing, NULL, STR("ZADD"), key_billing, STR("GT"), now,
-                         str_int(task_arena(t), m->uid));
+                         str_int(task_arena(t), list[0].m->uid));
     if (err)
         return err == ERR_UNCERTAIN ? ERR_UNAVAILABLE : err;
-    struct arena *a = task_arena(t);
-    struct str text = ledger_deduction_text(t, m->cents, m->request_id);
-    int64_t out[3];
-    err = SCRIPT_NUMBERS(t, l->redis, ledger_deduct, 3, out, .balance = key_balance(a, m->uid),
-                         .ledger = key_ledger(a, m->uid), .queue = key_billing_queue(a, m->uid),
-                         .deductions = key_deductions(a, m->uid),
-                         .generation = generation_str(&look->generation), .synced = look->synced,
-                         .cents = str_int(a, m->cents), .request_id = m->request_id, .text = text,
-                         .sum = str_int(a, ledger_record_sum(text)));
-    if (!err)
-        *status = out[0];
-    return err;
+    return run_script(t, l, look, list, count);
 }
 
 /* --- all --- */
 
-struct deduction {
-    const struct ledger_move *m;
-    bool done;
-    bool maybe; /* money may have been taken, and is not known to be in MySQL */
-};
-
-static int short_of_money(struct task *t, const struct ledger_move *m)
+/* Those that are neither done nor refused come first. */
+static size_t open_first(struct ledger_deduction *list, size_t count)
 {
-    return task_fail(t, ERR_FUNDS, "the balance of user %lld is less than %s", (long long)m->uid,
-                     amount_decimal(task_arena(t), m->cents).p);
-}
-
-static int take_and_sync(struct task *t, struct ledger *l, struct deduction *d,
-                         const struct ledger_look *look)
-{
-    int64_t status = 0;
-    int err = ledger_take(t, l, d->m, look, &status);
-    if (err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_CANCELED)
-        d->maybe = true;
-    if (err)
-        return err;
-    if (status == LEDGER_SHORT) {
-        d->maybe = false;
-        return short_of_money(t, d->m);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].done || list[i].err)
+            continue;
+        struct ledger_deduction d = list[n];
+        list[n++] = list[i];
+        list[i] = d;
     }
-    if (status != LEDGER_TAKEN && status != LEDGER_TAKEN_BEFORE)
-        return 0;
-    d->maybe = true;
-    return ledger_sync(t, l, d->m->uid);
+    return n;
 }
 
-static int deduct_round(struct task *t, struct ledger *l, struct deduction *d)
+static void refuse(struct ledger_deduction *d, int err, const char *why)
+{
+    d->err = task_fail(d->task, err, "%s", why);
+}
+
+static void short_of_money(struct ledger_deduction *d)
+{
+    d->err = task_fail(d->task, ERR_FUNDS, "the balance of user %lld is less than %s",
+                       (long long)d->m->uid, amount_decimal(task_arena(d->task), d->m->cents).p);
+}
+
+/* What step 2 found. */
+static void read_request(struct ledger_deduction *d)
+{
+    if (d->request.verdict == ERR_CONFLICT)
+        d->err = ledger_request_conflict(d->task, d->m);
+    else if (d->request.verdict == ERR_FUNDS)
+        short_of_money(d);
+    else
+        d->done = d->request.done;
+}
+
+static int take_and_sync(struct task *t, struct ledger *l, const struct ledger_look *look,
+                         struct ledger_deduction *list, size_t count)
+{
+    bool taken = false;
+    int err = ledger_take(t, l, look, list, count);
+    bool maybe = err == ERR_UNCERTAIN || err == ERR_TIMEOUT || err == ERR_CANCELED;
+    for (size_t i = 0; i < count; i++) {
+        struct ledger_deduction *d = &list[i];
+        if (maybe || (!err && (d->status == LEDGER_TAKEN || d->status == LEDGER_TAKEN_BEFORE))) {
+            d->maybe = taken = true;
+        } else if (!err && d->status == LEDGER_SHORT) {
+            d->maybe = false;
+            short_of_money(d);
+        }
+    }
+    return err || !taken ? err : ledger_sync(t, l, list[0].m->uid);
+}
+
+/* All that are open. */
+static int deduct_round(struct task *t, struct ledger *l, struct ledger_deduction *list,
+                        size_t count)
 {
     struct ledger_look look;
-    struct ledger_request request;
-    int64_t cents;
-    int err = ledger_look(t, l, d->m->uid, &look);
+    int64_t cents, uid = list[0].m->uid;
+    int err = ledger_look(t, l, uid, &look);
     if (err || !look.loaded)
-        return err ? err : ledger_load(t, l, d->m->uid, &cents);
-    err = ledger_deduct_note(t, l, d->m, &look, &request);
+        return err ? err : ledger_load(t, l, uid, &cents);
+    err = ledger_deduct_note(t, l, &look, list, count);
     if (err)
         return err;
-    if (request.verdict == ERR_CONFLICT)
-        return ledger_request_conflict(t, d->m);
-    if (request.verdict == ERR_FUNDS)
-        return short_of_money(t, d->m);
-    d->done = request.done;
-    return d->done ? 0 : take_and_sync(t, l, d, &look);
+    for (size_t i = 0; i < count; i++)
+        read_request(&list[i]);
+    count = open_first(list, count);
+    return count ? take_and_sync(t, l, &look, list, count) : 0;
 }
 
-static int deduct(struct task *t, struct ledger *l, struct deduction *d)
+/* Money that may have been taken is made certain, as far as that is possible. */
+static void end_round(struct task *t, struct ledger_deduction *list, size_t count, int err,
+                      bool last)
 {
-    for (int i = 0; i < ROUNDS_MAX; i++) {
+    const char *why = arena_strdup(task_arena(t), task_error(t));
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].done && !list[i].err && (last || !list[i].maybe || !err_may_pass(err)))
+            refuse(&list[i], err, why);
+}
+
+void ledger_deduct_all(struct task *t, struct ledger *l, struct ledger_deduction *list,
+                       size_t count)
+{
+    size_t n = open_first(list, count);
+    for (int i = 0; n && i < ROUNDS_MAX; i++) {
         struct arena_mark mark = arena_mark(task_arena(t));
-        int err = deduct_round(t, l, d);
+        int err = deduct_round(t, l, list, n);
+        if (err) {
+            end_round(t, list, n, err, false);
+            n = open_first(list, count);
+        }
+        if (err && n && backoff_wait(t, &(struct backoff){.ms = PAUSE_MS}))
+            end_round(t, list, n, err, true);
+        n = open_first(list, count);
         arena_reset(task_arena(t), mark);
-        if (d->done)
-            return 0;
-        if (err && !(d->maybe && err_may_pass(err)))
-            return err;
-        if (err && backoff_wait(t, &(struct backoff){.ms = PAUSE_MS}))
-            return err;
     }
-    return task_fail(t, ERR_BUSY, "user %lld is too busy", (long long)d->m->uid);
+    for (size_t i = 0; i < n; i++)
+        list[i].err =
+            task_fail(list[i].task, ERR_BUSY, "user %lld is too busy", (long long)list[i].m->uid);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].err && list[i].maybe)
+            refuse(&list[i], ERR_UNCERTAIN, LEDGER_MAYBE_TAKEN);
 }
 
 int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m, int64_t *balance)
@@ -201,14 +312,12 @@ int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m,
     const char *problem = ledger_move_problem(m);
     if (problem)
         return task_fail(t, ERR_INVALID, "%s", problem);
-    struct deduction d = {.m = m};
-    cache_touch(t, l->cache, m->uid);
-    int err = deduct(t, l, &d);
+    struct ledger_deduction d = {.m = m, .task = t};
     bool degraded;
-    if (!err)
-        err = ledger_balance(t, l, m->uid, balance, &degraded);
-    if (err && (d.maybe || d.done))
-        return task_fail(t, ERR_UNCERTAIN,
-                         "the money may have been taken; send the same request_id again");
-    return err;
+    cache_touch(t, l->cache, m->uid);
+    ledger_deduct_all(t, l, &d, 1);
+    if (d.err)
+        return d.err;
+    int err = ledger_balance(t, l, m->uid, balance, &degraded);
+    return err ? task_fail(t, ERR_UNCERTAIN, LEDGER_MAYBE_TAKEN) : 0;
 }

@@ -44,12 +44,13 @@ struct ledger *ledger_new(const struct ledger_options *o)
     l->loading = map_new();
     waitq_init(&l->loaded);
     l->troubled = map_new();
+    ledger_payments_init(l, o->group);
     return l;
 }
 
 void ledger_free(struct ledger *l)
 {
-    check(map_count(l->loading) == 0);
+    check(map_count(l->loading) == 0 && l->payments.clerks == 0);
     map_free(l->loading);
     struct str key;
     void *trouble;

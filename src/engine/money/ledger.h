@@ -49,6 +49,7 @@ struct ledger_options {
     /* millrace_ledger_{records,moves}_waiting, millrace_ledger_{records_synced,moves_applied,
      * reversals,restored,alarms}_total, millrace_ledger_drift_cents. NULL: not shown */
     struct metrics *metrics;
+    struct group *group; /* of the tasks that make payments; NULL: ledger_pay is not called */
 };
 struct ledger *ledger_new(const struct ledger_options *o);
 void ledger_free(struct ledger *l);
@@ -119,6 +120,10 @@ MUST_CHECK int ledger_recharge(struct task *t, struct ledger *l, const struct le
  * ERR_NOT_FOUND. */
 MUST_CHECK int ledger_deduct(struct task *t, struct ledger *l, const struct ledger_move *m,
                              int64_t *balance);
+
+/* The same for what a job costs, without an audit log. Payments of one user that come at about the
+ * same time share all calls of the stores. */
+MUST_CHECK int ledger_pay(struct task *t, struct ledger *l, const struct ledger_move *m);
 
 /* Records of one user to MySQL, until none are left. ERR_INTERNAL: they do not fit the state in
  * MySQL (a gap in seq, or more than the balance); logged, and nothing changed. */

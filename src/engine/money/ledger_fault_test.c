@@ -149,9 +149,9 @@ static void begin_deduct(struct task *t, struct node *n, int64_t uid, int point)
     m.also = note;
     m.also_arg = &m;
     check(ledger_look(t, n->ledger, uid, &look) == 0 && look.loaded);
-    check(ledger_deduct_note(t, n->ledger, &m, &look, &request) == 0);
+    check(note_one(t, n->ledger, &m, &look, &request) == 0);
     if (point >= 1)
-        check(ledger_take(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+        check(take_one(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
     if (point >= 2) {
         check(ledger_batch_read(t, n->ledger, uid, &b) == 0 && b.count == 1);
         check(ledger_batch_write(t, n->ledger, &b) == 0 && b.fenced);
@@ -229,11 +229,11 @@ static void read_and_lose(struct task *t, struct node *n, struct node *other, in
     int64_t status;
     check(balance(t, n, uid) == 1000);
     check(ledger_look(t, n->ledger, uid, &look) == 0);
-    check(ledger_deduct_note(t, n->ledger, &m, &look, &request) == 0);
-    check(ledger_take(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+    check(note_one(t, n->ledger, &m, &look, &request) == 0);
+    check(take_one(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
     say(t, n, STR("SAVE"));
-    check(ledger_deduct_note(t, n->ledger, &m2, &look, &request) == 0);
-    check(ledger_take(t, n->ledger, &m2, &look, &status) == 0 && status == LEDGER_TAKEN);
+    check(note_one(t, n->ledger, &m2, &look, &request) == 0);
+    check(take_one(t, n->ledger, &m2, &look, &status) == 0 && status == LEDGER_TAKEN);
     check(ledger_batch_read(t, n->ledger, uid, b) == 0 && b->count == 2);
     lose(t, n, other, OLDER);
 }
@@ -305,13 +305,13 @@ static void test_slow_taker(struct task *t, void *arg)
     struct ledger_look look;
     struct ledger_request request;
     check(ledger_look(t, n.ledger, uid, &look) == 0 && look.loaded);
-    check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0);
+    check(note_one(t, n.ledger, &m, &look, &request) == 0);
     lose(t, &n, &other, OLDER);
-    check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
+    check(take_one(t, n.ledger, &m, &look, &status) == 0);
     ok(status == LEDGER_NOT_LOADED && in_redis(t, &n, uid) == 1000,
        "a balance of an earlier run is not touched");
     check(balance(t, &n, uid) == 1000);
-    check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
+    check(take_one(t, n.ledger, &m, &look, &status) == 0);
     ok(status == LEDGER_AGAIN && in_redis(t, &n, uid) == 1000, "nor is the next, unseen");
     ok(every_cent(t, &n, uid), "every cent is there");
     close_node(t, &other);

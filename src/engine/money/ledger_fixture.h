@@ -50,8 +50,11 @@ static inline void open_node(struct task *t, struct node *n)
     n->sql =
         sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url, .connections_max = 12});
     n->cache = cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql});
-    n->ledger = ledger_new(&(struct ledger_options){
-        .redis = n->redis, .sql = n->sql, .cache = n->cache, .metrics = metrics});
+    n->ledger = ledger_new(&(struct ledger_options){.redis = n->redis,
+                                                    .sql = n->sql,
+                                                    .cache = n->cache,
+                                                    .metrics = metrics,
+                                                    .group = &n->tasks});
     role_in(&n->tasks, cache_role, n->cache, CACHE_LOOK_EACH_MS);
     await_redis(t, n);
 }
@@ -218,6 +221,25 @@ static inline int deduct(struct task *t, struct node *n, int64_t uid, int64_t ce
 {
     struct ledger_move m = move_of(t, uid, cents, id);
     return ledger_deduct(t, n->ledger, &m, after);
+}
+
+/* Steps of one deduction. */
+static inline int note_one(struct task *t, struct ledger *l, const struct ledger_move *m,
+                           const struct ledger_look *look, struct ledger_request *out)
+{
+    struct ledger_deduction d = {.m = m, .task = t};
+    int err = ledger_deduct_note(t, l, look, &d, 1);
+    *out = d.request;
+    return err;
+}
+
+static inline int take_one(struct task *t, struct ledger *l, const struct ledger_move *m,
+                           const struct ledger_look *look, int64_t *status)
+{
+    struct ledger_deduction d = {.m = m, .task = t};
+    int err = ledger_take(t, l, look, &d, 1);
+    *status = d.status;
+    return err;
 }
 
 /* What Redis must have: MySQL's balance without records and moves that are under way. */

@@ -7,11 +7,13 @@
 #include "engine/money/fence.h"
 #include "engine/money/filing.h"
 #include "engine/money/ledger.h"
+#include "loop/gather.h"
 #include "loop/sync.h"
 
 #define LEDGER_BALANCE_MAX   99999999999999 /* what DECIMAL(14,2) holds */
 #define LEDGER_BATCH         10000          /* records in one transaction */
 #define LEDGER_MOVES         1000           /* in one script */
+#define LEDGER_PAYMENTS      256            /* in one script */
 #define LEDGER_REPAIR_BATCH  500            /* charges looked at in one transaction */
 #define LEDGER_ANNOUNCED_MAX 1024           /* users; more push each other out */
 
@@ -48,6 +50,7 @@ struct ledger {
     int64_t unknown_ms; /* that charges wait for a run to come back to Redis */
     /* Users in backoff after a failed ledger_round: uid -> struct trouble, owned. */
     struct map *troubled;
+    struct gather payments; /* by uid */
 };
 
 /* The money of one row of user_info. */
@@ -95,6 +98,9 @@ struct ledger_request {
 };
 MUST_CHECK int ledger_request_find(struct task *t, struct sql *c, const struct ledger_move *m,
                                    const char *kind, struct ledger_request *out);
+/* cells: kind, cents, number. */
+void ledger_request_read(const struct sql_value *cells, const struct ledger_move *m,
+                         const char *kind, struct ledger_request *out);
 int ledger_request_conflict(struct task *t, const struct ledger_move *m);
 /* The half of a recharge that is in MySQL. *row: afterwards. */
 MUST_CHECK int ledger_recharge_make(struct task *t, struct ledger *l, const struct ledger_move *m,
@@ -124,12 +130,28 @@ enum ledger_take {
     LEDGER_AGAIN = -2,      /* something has changed since the look */
 };
 MUST_CHECK int ledger_look(struct task *t, struct ledger *l, int64_t uid, struct ledger_look *out);
-/* Notes the request in MySQL, or finds it. */
-MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_move *m,
-                                  const struct ledger_look *look, struct ledger_request *out);
-/* *status: of enum ledger_take. */
-MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_move *m,
-                           const struct ledger_look *look, int64_t *status);
+/* One request of a list. All of a list are of one user, and no request_id is there twice. */
+struct ledger_deduction {
+    const struct ledger_move *m;
+    struct task *task;             /* that gets the words of an error */
+    struct ledger_request request; /* as MySQL has it */
+    int64_t status;                /* of enum ledger_take */
+    bool done;
+    bool maybe; /* money may have been taken, and is not known to be in MySQL */
+    int err;    /* it is refused */
+};
+#define LEDGER_MAYBE_TAKEN "the money may have been taken; send the same request_id again"
+/* Notes the requests in MySQL, or finds them. */
+MUST_CHECK int ledger_deduct_note(struct task *t, struct ledger *l, const struct ledger_look *look,
+                                  struct ledger_deduction *list, size_t count);
+MUST_CHECK int ledger_take(struct task *t, struct ledger *l, const struct ledger_look *look,
+                           struct ledger_deduction *list, size_t count);
+/* All steps. Afterwards each is done, or has an error. The list may be in another order. */
+void ledger_deduct_all(struct task *t, struct ledger *l, struct ledger_deduction *list,
+                       size_t count);
+
+/* payment.c */
+void ledger_payments_init(struct ledger *l, struct group *group);
 
 /* record.c */
 struct ledger_record {

@@ -168,7 +168,7 @@ static void test_overdraw(struct task *t, void *arg)
     open_node(t, &n[1]);
     int64_t uid = add_user(t, &n[0], 750);
     struct call c[50];
-    char id[50][8];
+    char id[50][16];
     for (int i = 0; i < 50; i++) {
         snprintf(id[i], sizeof id[i], "o%d", i);
         c[i] = (struct call){.node = &n[i % 2], .takes = true, .m = move_of(t, uid, 100, id[i])};
@@ -448,7 +448,7 @@ static void take_only(struct task *t, struct node *n, int64_t uid, const char *i
     struct ledger_look look;
     int64_t status = 0;
     check(ledger_look(t, n->ledger, uid, &look) == 0);
-    check(ledger_take(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+    check(take_one(t, n->ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
 }
 
 static void test_trim_deductions(struct task *t, void *arg)
@@ -513,9 +513,9 @@ static void test_let_go(struct task *t, void *arg)
     struct ledger_row row;
     int64_t status = 0;
     check(ledger_look(t, n.ledger, uid, &look) == 0);
-    check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0);
+    check(note_one(t, n.ledger, &m, &look, &request) == 0);
     check(ledger_row_read(t, n.ledger, uid, &row) == 0);
-    check(ledger_take(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+    check(take_one(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
     mariadb_freeze(&server);
     int64_t old = task_deadline(t, 300);
     ok(ledger_let_go(t, n.ledger, uid) != 0, "with a record in the queue and no MySQL");
@@ -589,9 +589,9 @@ static void test_late_repeat(struct task *t, void *arg)
     struct ledger_request request;
     struct ledger_move m = move_of(t, uid, 100, "d1");
     check(ledger_look(t, n.ledger, uid, &look) == 0);
-    check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0 && !request.done);
+    check(note_one(t, n.ledger, &m, &look, &request) == 0 && !request.done);
     check(ledger_deduct(t, n.ledger, &m, &after) == 0 && after == 900);
-    check(ledger_take(t, n.ledger, &m, &look, &status) == 0);
+    check(take_one(t, n.ledger, &m, &look, &status) == 0);
     is_int(status, LEDGER_AGAIN, "a late node must look again");
     is_int(in_redis(t, &n, uid), 900, "and takes nothing");
     ok(every_cent(t, &n, uid), "every cent is there");

@@ -27,6 +27,14 @@ const char *ledger_move_problem(const struct ledger_move *m)
 
 /* --- requests --- */
 
+void ledger_request_read(const struct sql_value *cells, const struct ledger_move *m,
+                         const char *kind, struct ledger_request *out)
+{
+    bool same = str_eq(cells[0].s, str_of(kind)) && cells[1].i == m->cents;
+    *out = (struct ledger_request){
+        .found = true, .done = cells[2].type != SQL_NULL, .verdict = same ? 0 : ERR_CONFLICT};
+}
+
 int ledger_request_find(struct task *t, struct sql *c, const struct ledger_move *m,
                         const char *kind, struct ledger_request *out)
 {
@@ -36,13 +44,9 @@ int ledger_request_find(struct task *t, struct sql *c, const struct ledger_move 
                      "SELECT kind, cents, number FROM ledger_request"
                      " WHERE uid = ? AND request_id = ?",
                      sql_int(m->uid), sql_text(m->request_id));
-    if (err || r.count == 0)
-        return err;
-    out->found = true;
-    out->done = r.cells[2].type != SQL_NULL;
-    if (!str_eq(r.cells[0].s, str_of(kind)) || r.cells[1].i != m->cents)
-        out->verdict = ERR_CONFLICT;
-    return 0;
+    if (!err && r.count)
+        ledger_request_read(r.cells, m, kind, out);
+    return err;
 }
 
 int ledger_request_conflict(struct task *t, const struct ledger_move *m)

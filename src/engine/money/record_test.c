@@ -190,8 +190,8 @@ static void test_damaged(struct task *t, void *arg)
     struct ledger_move m = move_of(t, uid, 100, "d1");
     int64_t status = 0;
     check(ledger_look(t, n.ledger, uid, &look) == 0 &&
-          ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0 &&
-          ledger_take(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+          note_one(t, n.ledger, &m, &look, &request) == 0 &&
+          take_one(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
     struct str deduction = ask(t, &n, STR("LINDEX"), queue, STR("1"));
     ok(reads(deduction), "a deduction: %.*s", STR_ARG(deduction));
     is_int(unnoticed(deduction), 0, "nor of that");

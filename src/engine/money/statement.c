@@ -39,7 +39,15 @@ static const char *const of_run[] = {
 static const char deductions[] =
     "SELECT " COLUMNS " FROM ledger_request q JOIN billing_log b ON b.uid = q.uid"
     " AND b.source = 'redis' AND b.number = q.number"
-    " WHERE q.uid = ? AND q.kind = 'deduction'" BEHIND;
+    " WHERE q.uid = ? AND q.kind = 'deduction'"
+    " AND q.number < ? ORDER BY q.number DESC LIMIT ?";
+/* Those that paid for jobs, among a range of numbers. */
+static const char jobs[] =
+    "SELECT q.number, SUBSTRING_INDEX(q.request_id, ':', 1) FROM ledger_request q"
+    " LEFT JOIN admin_audit a ON a.target_uid = q.uid AND a.action = 'user.deduct'"
+    " AND a.request_id = q.request_id WHERE q.uid = ? AND q.kind = 'deduction'"
+    " AND q.number BETWEEN ? AND ? AND q.request_id LIKE '_%:%' AND a.id IS NULL"
+    " ORDER BY q.number DESC";
 
 static int read_counter(struct task *t, struct sql_pool *sql, const struct statement_wish *w,
                         bool mysql, int64_t below, int64_t limit, struct sql_rows *out)
@@ -85,6 +93,29 @@ static const struct sql_value *take(const struct sql_rows *redis, const struct s
     return b;
 }
 
+/* What the deductions among the rows were for, in one query. */
+static int name_jobs(struct task *t, struct sql_pool *sql, int64_t uid, struct statement_page *p)
+{
+    int64_t first = INT64_MAX, last = 0;
+    struct sql_rows r;
+    for (size_t i = 0; i < p->count; i++)
+        if (str_eq(p->rows[i].kind, STR("deduction"))) {
+            first = p->rows[i].number; /* newest first */
+            last = last ? last : first;
+        }
+    if (last == 0)
+        return 0;
+    int err = sql_call(t, sql, &r, jobs, sql_int(uid), sql_int(first), sql_int(last));
+    for (size_t i = 0, k = 0; !err && i < p->count && k < r.count; i++) {
+        const struct sql_value *cell = sql_row(&r, k);
+        if (!str_eq(p->rows[i].kind, STR("deduction")) || p->rows[i].number != cell[0].i)
+            continue;
+        p->rows[i].job = cell[1].s;
+        k++;
+    }
+    return err;
+}
+
 int statement_list(struct task *t, struct sql_pool *sql, const struct statement_wish *w,
                    struct str cursor, int64_t limit, struct statement_page *out)
 {
@@ -107,7 +138,7 @@ int statement_list(struct task *t, struct sql_pool *sql, const struct statement_
     while (out->count < (size_t)limit) {
         const struct sql_value *c = take(&redis, &mysql, &i, &k, &at);
         if (!c)
-            return 0;
+            break;
         out->rows[out->count++] = (struct statement_row){
             .source = c[6].s,
             .number = c[0].i,
@@ -121,7 +152,7 @@ int statement_list(struct task *t, struct sql_pool *sql, const struct statement_
     if (i < redis.count || k < mysql.count)
         out->next =
             str_printf(task_arena(t), "%lld.%lld", (long long)at.redis, (long long)at.mysql);
-    return 0;
+    return name_jobs(t, sql, w->uid, out);
 }
 
 bool statement_takes(const struct statement_row *r)

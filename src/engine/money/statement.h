@@ -3,7 +3,11 @@
  *
  * Two counters number its rows (ledger.h), so a place in the order is a number of each; a page is
  * two ranges of the primary key, merged by time. Charges in Redis appear here with the next
- * sync. */
+ * sync.
+ *
+ * Deductions are made by admins and by jobs. That of an admin is noted in admin_audit with its
+ * request_id, in the transaction that notes the request (watch/admin_acts.h); every other one is
+ * of a job, and its request_id is "<queue>:<id of the job>". */
 #ifndef ENGINE_MONEY_STATEMENT_H
 #define ENGINE_MONEY_STATEMENT_H
 
@@ -11,6 +15,7 @@
 
 #define STATEMENT_LIMIT_MAX 500 /* of one page */
 #define STATEMENT_KINDS     "opening|charge|recharge|deduction|reversal"
+#define STATEMENT_JOB_CHARS 64
 
 struct statement_wish {
     int64_t uid;
@@ -24,6 +29,7 @@ struct statement_row {
     int64_t at_ms, cents;
     struct str kind;
     struct str qid, doi; /* p == NULL: of none */
+    struct str job;      /* queue of the job that it paid for (jobs/pay.h); p == NULL: of none */
 };
 bool statement_takes(const struct statement_row *r); /* it made the balance smaller */
 

@@ -112,8 +112,8 @@ static void test_record_in_queue(struct task *t, void *arg)
     struct ledger_look look;
     struct ledger_request request;
     check(ledger_look(t, n.ledger, uid, &look) == 0);
-    check(ledger_deduct_note(t, n.ledger, &m, &look, &request) == 0);
-    check(ledger_take(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
+    check(note_one(t, n.ledger, &m, &look, &request) == 0);
+    check(take_one(t, n.ledger, &m, &look, &status) == 0 && status == LEDGER_TAKEN);
     say(t, &n, STR("DEL"), key_billing); /* an announcement that was lost */
     set_deadline(t, &n, uid, "1000");
     ok(sweeper_round(t, &s, &swept) == 0 && swept == 1, "a record is written first");

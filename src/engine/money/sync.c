@@ -212,19 +212,32 @@ static int write_records(struct task *t, struct sql *c, int64_t uid, const struc
     return err;
 }
 
+/* The deductions among them: their requests get the numbers. */
 static int write_requests(struct task *t, struct sql *c, int64_t uid, const struct ledger_record *r,
                           size_t count)
 {
-    int err = 0;
-    for (size_t i = 0; !err && i < count; i++)
-        if (r[i].request_id.p)
-            err = sql_on(t, c, NULL,
-                         "INSERT INTO ledger_request (uid, request_id, kind, cents, number)"
-                         " VALUES (?, ?, 'deduction', ?, ?)"
-                         " ON DUPLICATE KEY UPDATE number = VALUES(number)",
-                         sql_int(uid), sql_text(r[i].request_id), sql_int(r[i].cents),
-                         sql_int(r[i].seq));
-    return err;
+    enum { COLUMNS = 5 };
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += r[i].request_id.p != NULL;
+    struct sql_value *cells = ARENA_ARRAY(task_arena(t), struct sql_value, n * COLUMNS + 1);
+    struct sql_value *cell = cells;
+    for (size_t i = 0; i < count; i++) {
+        if (!r[i].request_id.p)
+            continue;
+        cell[0] = sql_int(uid);
+        cell[1] = sql_text(r[i].request_id);
+        cell[2] = sql_text(STR("deduction"));
+        cell[3] = sql_int(r[i].cents);
+        cell[4] = sql_int(r[i].seq);
+        cell += COLUMNS;
+    }
+    return n == 0 ? 0
+                  : sql_bulk(t, c,
+                             "INSERT INTO ledger_request (uid, request_id, kind, cents, number)"
+                             " VALUES",
+                             "ON DUPLICATE KEY UPDATE number = VALUES(number)", COLUMNS, n, cells,
+                             NULL);
 }
 
 static int64_t count_resultless(const struct filing_paper *p, size_t count)

@@ -28,7 +28,7 @@ struct admin_deed {
     struct str admin_name, address; /* as they are now: admins can be removed */
     const char *action;             /* "user.recharge" */
     int64_t user_uid;               /* the user it was done to */
-    struct str target;              /* or what else: an admin, a run, a key, a switch */
+    struct str target;              /* or what else: an admin, a run, a key, a switch, a token */
     struct str request_id, reason;
     struct str before, after; /* JSON objects of what was changed; never a secret */
     struct str asked;         /* likewise, of what was refused */

@@ -8,6 +8,7 @@
 #define RENEW_S             60                           /* in Redis, at most so often */
 #define RENEW_ROW_S         3600                         /* in MySQL */
 #define RENEW_MS            1000                         /* how long a reply waits for that */
+#define FILLS_MAX           3                            /* attempts while its owner is changed */
 #define SESSIONS_LISTED_MAX (10 * SESSIONS_PER_USER_MAX) /* log-ins at once may exceed the limit */
 
 #define MS_OF(column) "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " column ") DIV 1000"
@@ -26,9 +27,11 @@ static const struct record_column columns[] = {
 #define FROM(owner)                                                                                \
     "session s JOIN " owner "_info i ON i.uid = s.uid AND s.kind = '" owner "'", columns,          \
         sizeof(struct session)
+#define WHERE "WHERE s.sid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"
 static const struct session_home homes[] = {
-    [SESSION_USER] = {&cache_users, {FROM("user")}, SESSION_TTL_MS},
-    [SESSION_ADMIN] = {&cache_admins, {FROM("admin")}, SESSION_ADMIN_TTL_MS},
+    [SESSION_USER] = {&cache_users, {FROM("user")}, SESSION_TTL_MS, WHERE, SESSION_TTL_MS, false},
+    [SESSION_ADMIN] =
+        {&cache_admins, {FROM("admin")}, SESSION_ADMIN_TTL_MS, WHERE, SESSION_ADMIN_TTL_MS, false},
 };
 
 const struct session_home *session_home(enum session_kind kind)
@@ -49,23 +52,24 @@ static int unauthenticated(struct task *t)
 
 /* --- in Redis --- */
 
-/* As used now. row_ms: when the row in MySQL was last renewed. *refused: it has ended meanwhile. */
+/* What session_fill.lua returns. */
+enum fill { FILL_ENDED, FILL_DONE, FILL_OUTDATED };
+
+/* As used now. row_ms: when the row in MySQL was last renewed. */
 static int fill(struct task *t, struct cache *c, const struct session_home *h,
-                const struct session *s, int64_t row_ms, bool *refused)
+                const struct session *s, int64_t row_ms, int64_t *done)
 {
     struct arena *a = task_arena(t);
     struct session used = *s;
     used.active_ms = now_of(t);
     if (h->owner == &cache_users)
         cache_touch(t, c, s->uid); /* first: a user that has something in Redis has a deadline */
-    const struct redis_reply *r;
-    int err =
-        SCRIPT(t, cache_redis(c), session_fill, &r, .session = h->owner->session(a, s->sid),
-               .set = h->owner->sessions(a, s->uid), .sid = s->sid, .ms = str_int(a, h->ttl_ms),
-               .row_time = str_int(a, row_ms / 1000), .fields = record_write(a, &h->record, &used));
-    if (!err)
-        *refused = r->type != REDIS_INT || r->integer != 1;
-    return err;
+    return SCRIPT_NUMBER(
+        t, cache_redis(c), session_fill, done, .session = h->owner->session(a, s->sid),
+        .set = h->owner->sessions(a, s->uid), .owner = h->owner->info(a, s->uid), .sid = s->sid,
+        .ms = str_int(a, h->ttl_ms), .row_time = str_int(a, row_ms / 1000),
+        .version = h->fenced ? str_int(a, s->version) : STR("none"),
+        .fields = record_write(a, &h->record, &used));
 }
 
 /* --- in MySQL --- */
@@ -74,11 +78,8 @@ static int read_one(struct task *t, struct cache *c, const struct session_home *
                     struct session *out)
 {
     struct sql_rows r;
-    int err =
-        sql_call(t, cache_sql(c), &r,
-                 record_select(task_arena(t), &h->record,
-                               "WHERE s.sid = ? AND s.last_activity > FROM_UNIXTIME(? / 1000)"),
-                 sql_text(sid), sql_int(now_of(t) - h->ttl_ms));
+    int err = sql_call(t, cache_sql(c), &r, record_select(task_arena(t), &h->record, h->where),
+                       sql_text(sid), sql_int(now_of(t) - h->idle_ms));
     if (err)
         return err;
     if (r.count == 0)
@@ -133,9 +134,7 @@ static void renew(struct task *t, struct cache *c, const struct session_home *h,
 
 /* --- begin --- */
 
-/* At most so many bytes, in whole characters; what is no text becomes '?': MySQL would refuse
- * it. */
-static struct str clean(struct arena *a, struct str s, size_t bytes_max)
+struct str session_clean(struct arena *a, struct str s, size_t bytes_max)
 {
     size_t max = s.n < bytes_max ? s.n : bytes_max, n = 0;
     char *p = arena_alloc(a, max + 1);
@@ -170,17 +169,18 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
                         .username = start->username,
                         .login_ms = now,
                         .active_ms = now,
-                        .ip_address = clean(a, start->ip_address, SESSION_ADDRESS_BYTES_MAX),
-                        .user_agent = clean(a, start->user_agent, SESSION_AGENT_BYTES_MAX)};
+                        .ip_address =
+                            session_clean(a, start->ip_address, SESSION_ADDRESS_BYTES_MAX),
+                        .user_agent = session_clean(a, start->user_agent, SESSION_AGENT_BYTES_MAX)};
     int err = sql_call(t, cache_sql(c), NULL,
                        "INSERT INTO session (sid, kind, uid, login_time, last_activity, ip_address,"
                        " user_agent) VALUES (?, ?, ?, FROM_UNIXTIME(? / 1000),"
                        " FROM_UNIXTIME(? / 1000), ?, ?)",
                        sql_text(s.sid), sql_text(str_of(h->owner->name)), sql_int(s.uid),
                        sql_int(now), sql_int(now), sql_text(s.ip_address), sql_text(s.user_agent));
-    bool refused;
+    int64_t done;
     if (!err && cache_trusts_redis(c)) {
-        err = fill(t, c, h, &s, now, &refused);
+        err = fill(t, c, h, &s, now, &done);
         err = cache_goes_on(t) ? 0 : err; /* where Redis does not answer the row suffices */
     }
     if (!err)
@@ -198,32 +198,36 @@ int session_begin(struct task *t, struct cache *c, const struct session_start *s
  * before this fill, the row is gone by now: so it is looked for once more. */
 static int refill(struct task *t, struct cache *c, const struct session_home *h, struct session *s)
 {
-    bool refused = false;
-    int err = fill(t, c, h, s, s->active_ms, &refused);
+    int64_t done = FILL_OUTDATED;
+    int err = 0;
+    for (int i = 0; !err && done == FILL_OUTDATED && i < FILLS_MAX; i++) {
+        if (i > 0)
+            err = read_one(t, c, h, s->sid, s);
+        if (err)
+            return err;
+        err = fill(t, c, h, s, s->active_ms, &done);
+    }
     if (err) {
         s->degraded = cache_goes_on(t);
         return s->degraded ? 0 : err;
     }
-    if (refused)
+    if (done == FILL_OUTDATED)
+        return 0; /* the row was current when it was read; the next reader fills Redis */
+    if (done == FILL_ENDED)
         return unauthenticated(t);
     struct session again;
     err = read_one(t, c, h, s->sid, &again);
     if (err == ERR_UNAUTHENTICATED) {
-        (void)!session_end_at(t, c, h, s->uid, s->sid, NULL); /* ERR_NOT_FOUND, which is why */
+        (void)!session_doubt(t, c, h, s->uid);
         return unauthenticated(t);
     }
     return err && !cache_goes_on(t) ? err : 0; /* it was there a moment ago */
 }
 
-int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
-                struct session *out)
+int session_load(struct task *t, struct cache *c, const struct session_home *h, struct str sid,
+                 struct session *out, bool *from_row)
 {
-    const struct session_home *h = session_home(kind);
-    if (!hex_is(token, SESSION_TOKEN_BYTES - 1))
-        return unauthenticated(t);
-    char sid[SHA256_HEX_BYTES];
-    sha256_hex(token, sid);
-    struct session s = {.sid = str_dup(task_arena(t), str_of(sid))};
+    struct session s = {.sid = str_dup(task_arena(t), sid)};
     enum cache_found found;
     struct str key = h->owner->session(task_arena(t), s.sid);
     int err = cache_look(t, c, &h->record, key, &found, &s);
@@ -243,9 +247,24 @@ int session_get(struct task *t, struct cache *c, enum session_kind kind, struct 
     }
     if (err)
         return err;
-    renew(t, c, h, &s, found != CACHE_FOUND);
+    *from_row = found != CACHE_FOUND;
     *out = s;
     return 0;
+}
+
+int session_get(struct task *t, struct cache *c, enum session_kind kind, struct str token,
+                struct session *out)
+{
+    const struct session_home *h = session_home(kind);
+    if (!hex_is(token, SESSION_TOKEN_BYTES - 1))
+        return unauthenticated(t);
+    char sid[SHA256_HEX_BYTES];
+    bool from_row;
+    sha256_hex(token, sid);
+    int err = session_load(t, c, h, str_of(sid), out, &from_row);
+    if (!err)
+        renew(t, c, h, out, from_row);
+    return err;
 }
 
 int session_banned(struct task *t, struct cache *c, struct str token, bool *banned)

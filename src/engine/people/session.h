@@ -34,6 +34,10 @@ struct session {
     int64_t login_ms, active_ms; /* since 1970; as of the last time this was noted */
     struct str ip_address, user_agent;
     bool degraded; /* from MySQL, because Redis does not answer */
+    /* Of a call with an API token (api_token.h), which has none of the times and texts above: */
+    struct str scopes;  /* p == NULL: it is a session */
+    int64_t expires_ms; /* 0: never */
+    int64_t version;    /* of its owner's row, as read with it from MySQL */
 };
 
 struct session_start {

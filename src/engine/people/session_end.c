@@ -34,9 +34,8 @@ static int leave_marks(struct task *t, struct cache *c, const struct session_hom
     return err;
 }
 
-/* After the transaction. Best effort: the owner is marked stale, and cache_role does the rest. */
-static void tell_redis(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
-                       size_t count, const struct str *sids)
+void session_tell(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+                  size_t count, const struct str *sids)
 {
     const char *text = arena_strdup(task_arena(t), task_error(t));
     int err = leave_marks(t, c, h, uid, count, sids);
@@ -55,6 +54,21 @@ struct ending {
     uint64_t ended;
 };
 
+static int mark(struct task *t, struct sql *c, void *arg)
+{
+    const struct ending *e = arg;
+    return cache_mark_stale(t, c, e->home->owner, e->uid);
+}
+
+int session_doubt(struct task *t, struct cache *c, const struct session_home *h, int64_t uid)
+{
+    struct ending e = {.home = h, .uid = uid};
+    int err = sql_tx(t, cache_sql(c), mark, &e);
+    if (!err)
+        session_tell(t, c, h, uid, 0, NULL);
+    return err;
+}
+
 /* --- one --- */
 
 static int end_row(struct task *t, struct sql *c, void *arg)
@@ -71,7 +85,7 @@ static int end_row(struct task *t, struct sql *c, void *arg)
     return err ? err : cache_mark_stale(t, c, e->home->owner, e->uid);
 }
 
-int session_end_at(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
+static int end_one(struct task *t, struct cache *c, const struct session_home *h, int64_t uid,
                    struct str sid, const struct admin_deed *by)
 {
     if (!hex_is(sid, SESSION_TOKEN_BYTES - 1))
@@ -80,14 +94,14 @@ int session_end_at(struct task *t, struct cache *c, const struct session_home *h
     int err = sql_tx(t, cache_sql(c), end_row, &e);
     if (err)
         return err;
-    tell_redis(t, c, h, uid, e.ended ? 1 : 0, &sid);
+    session_tell(t, c, h, uid, e.ended ? 1 : 0, &sid);
     return e.ended ? 0 : task_fail(t, ERR_NOT_FOUND, "there is no such session");
 }
 
 int session_end(struct task *t, struct cache *c, enum session_kind kind, int64_t uid,
                 struct str sid, const struct admin_deed *by)
 {
-    return session_end_at(t, c, session_home(kind), uid, sid, by);
+    return end_one(t, c, session_home(kind), uid, sid, by);
 }
 
 /* --- all --- */
@@ -115,7 +129,7 @@ int session_end_all(struct task *t, struct cache *c, enum session_kind kind, int
     struct str *sids = ARENA_ARRAY(task_arena(t), struct str, e.rows.count);
     for (size_t i = 0; i < e.rows.count; i++)
         sids[i] = sql_row(&e.rows, i)[0].s;
-    tell_redis(t, c, e.home, uid, e.rows.count, sids);
+    session_tell(t, c, e.home, uid, e.rows.count, sids);
     return 0;
 }
 
@@ -131,7 +145,7 @@ int session_end_surplus(struct task *t, struct cache *c, const struct session_ho
                        sql_text(str_of(h->owner->name)), sql_int(uid), sql_text(but_sid),
                        sql_int(ENDED_AT_ONCE), sql_int(SESSIONS_PER_USER_MAX - 1));
     for (size_t i = 0; !err && i < r.count; i++) {
-        err = session_end_at(t, c, h, uid, sql_row(&r, i)[0].s, NULL);
+        err = end_one(t, c, h, uid, sql_row(&r, i)[0].s, NULL);
         err = err == ERR_NOT_FOUND ? 0 : err; /* another node was faster */
     }
     return err;
@@ -148,7 +162,7 @@ static int end_expired(struct task *t, struct cache *c, enum session_kind kind, 
                        " AND kind = ? LIMIT ?",
                        sql_int(before), sql_text(str_of(h->owner->name)), sql_int(EXPIRED_AT_ONCE));
     for (size_t i = 0; !err && i < r.count; i++) {
-        err = session_end_at(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s, NULL);
+        err = end_one(t, c, h, sql_row(&r, i)[1].i, sql_row(&r, i)[0].s, NULL);
         err = err == ERR_NOT_FOUND ? 0 : err;
     }
     *more = !err && r.count == EXPIRED_AT_ONCE;

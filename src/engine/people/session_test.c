@@ -556,8 +556,10 @@ static void test_slow_loader(struct task *t, void *arg)
     check(session_end(t, n.cache, SESSION_USER, 42, sid_of(t, token), NULL) == 0);
     const struct str fields[] = {STR("user_id"), STR("42"), STR("username"), STR("Alice")};
     const struct redis_reply *r;
-    check(SCRIPT(t, n.redis, session_fill, &r, .session = key, .set = set, .sid = sid_of(t, token),
-                 .ms = STR("60000"), .row_time = STR("0"), .fields = {fields, 4}) == 0);
+    check(SCRIPT(t, n.redis, session_fill, &r, .session = key, .set = set,
+                 .owner = key_user_info(task_arena(t), 42), .sid = sid_of(t, token),
+                 .ms = STR("60000"), .row_time = STR("0"), .version = STR("none"),
+                 .fields = {fields, 4}) == 0);
     is_int(r->integer, 0, "what has ended cannot be filled");
     check(SCRIPT(t, n.redis, session_renew, &r, .session = key, .set = set, .sid = sid_of(t, token),
                  .ms = STR("60000"), .now = STR("4000000000"), .each = STR("60"),

@@ -32,7 +32,8 @@ int run_reserve_retry(struct task *t, const struct runs *r, struct sql *c,
     *loaded = true;
     if (!run_row_prices(t, row, &n))
         return 0;
-    return reserve_check(t, r, c, row->uid, retry_cents(&n, row->cents, row->failed), loaded);
+    return reserve_check(t, r, c, row->uid, retry_cents(&n, row->cents, row->failed), "run",
+                         loaded);
 }
 
 /* Which papers are left is not known here: to resume, the balance must do for any paper, or for all

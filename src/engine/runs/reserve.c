@@ -14,16 +14,21 @@ struct works {
     size_t count;
 };
 
+/* Jobs are one work without a status: their sum. */
 #define UNFINISHED                                                                                 \
     "SELECT query_id, ceiling, end_time IS NOT NULL, IF(ceiling IS NULL, search_params, NULL),"    \
     " is_distillation FROM query_log"                                                              \
-    " WHERE uid = ? AND archived = 0 AND status IN ('QUEUED', 'RUNNING', 'PAUSED')"
+    " WHERE uid = ? AND archived = 0 AND status IN ('QUEUED', 'RUNNING', 'PAUSED')"                \
+    " UNION ALL SELECT '', CAST(SUM(cents) AS SIGNED), 0, NULL, 0 FROM job_reserve"                \
+    " WHERE uid = ? HAVING COUNT(*) > 0"
 
 static struct ledger_work work_of(struct task *t, int64_t uid, const struct sql_value *cell)
 {
     struct run_row row = {.ceiling = cell[1].type == SQL_NULL ? -1 : cell[1].i,
                           .params = cell[3].s.p ? cell[3].s : STR("{}"),
                           .is_distillation = cell[4].i != 0};
+    if (cell[0].s.n == 0)
+        return (struct ledger_work){.status = STR(""), .ceiling = row.ceiling};
     return (struct ledger_work){.status = key_query_status(task_arena(t), uid, cell[0].s),
                                 .ceiling = run_row_ceiling(t, &row),
                                 .reopened = cell[2].i != 0};
@@ -34,8 +39,8 @@ static int list_works(struct task *t, const struct runs *r, struct sql *c, int64
                       struct works *out)
 {
     struct sql_rows rows;
-    int err = c ? sql_on(t, c, &rows, UNFINISHED, sql_int(uid))
-                : sql_call(t, r->sql, &rows, UNFINISHED, sql_int(uid));
+    int err = c ? sql_on(t, c, &rows, UNFINISHED, sql_int(uid), sql_int(uid))
+                : sql_call(t, r->sql, &rows, UNFINISHED, sql_int(uid), sql_int(uid));
     if (err)
         return err;
     out->list = ARENA_ARRAY(task_arena(t), struct ledger_work, rows.count + 1);
@@ -99,6 +104,25 @@ static int load_works(struct task *t, const struct runs *r, int64_t uid, struct 
     return 0;
 }
 
+/* --- what they leave --- */
+
+static int spendable(struct task *t, const struct runs *r, int64_t uid, const struct works *w,
+                     struct ledger_spendable *out)
+{
+    struct ledger_work *runs = ARENA_ARRAY(task_arena(t), struct ledger_work, w->count + 1);
+    int64_t jobs_cents = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < w->count; i++)
+        if (w->list[i].status.n)
+            runs[count++] = w->list[i];
+        else
+            jobs_cents += w->list[i].ceiling;
+    int err = ledger_spendable(t, r->ledger, uid, runs, count, out);
+    if (!err && __builtin_add_overflow(out->reserved, jobs_cents, &out->reserved))
+        out->reserved = INT64_MAX;
+    return err;
+}
+
 /* --- to be shown --- */
 
 static void take(struct reserve *out, const struct ledger_spendable *s)
@@ -113,7 +137,7 @@ static int add_costs(struct task *t, const struct runs *r, int64_t uid, const st
                      struct reserve *out)
 {
     struct ledger_spendable s = {.loaded = true, .balance = out->balance};
-    int err = w->count ? ledger_spendable(t, r->ledger, uid, w->list, w->count, &s) : 0;
+    int err = w->count ? spendable(t, r, uid, w, &s) : 0;
     if (!err && !s.loaded) /* it has left Redis since */
         err = task_fail(t, ERR_UNAVAILABLE, "Redis comes and goes");
     if (!err)
@@ -177,13 +201,13 @@ int reserve_look(struct task *t, const struct runs *r, int64_t uid, struct reser
 const char *reserve_text(struct task *t, const struct reserve *r)
 {
     struct arena *a = task_arena(t);
-    return arena_printf(a, "the balance is %s, %s of it reserved for unfinished runs, %s free",
+    return arena_printf(a, "the balance is %s, %s of it reserved for unfinished work, %s free",
                         amount_decimal(a, r->balance).p, amount_decimal(a, r->reserved).p,
                         amount_decimal(a, r->free).p);
 }
 
 int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t uid, int64_t cents,
-                  bool *loaded)
+                  const char *what, bool *loaded)
 {
     struct works w;
     struct ledger_spendable s;
@@ -192,7 +216,7 @@ int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t u
     if (err)
         return err;
     int64_t old = task_deadline(t, ANSWER_MS);
-    err = ledger_spendable(t, r->ledger, uid, w.list, w.count, &s);
+    err = spendable(t, r, uid, &w, &s);
     task_deadline_restore(t, old);
     if (err_may_pass(err))
         return task_fail(t, ERR_UNAVAILABLE, "nothing can be reserved while Redis is away");
@@ -202,6 +226,6 @@ int reserve_check(struct task *t, const struct runs *r, struct sql *c, int64_t u
     take(&seen, &s);
     if (seen.free >= cents)
         return 0;
-    return task_fail(t, ERR_FUNDS, "the run costs %s: %s", amount_decimal(task_arena(t), cents).p,
-                     reserve_text(t, &seen));
+    return task_fail(t, ERR_FUNDS, "the %s costs %s: %s", what,
+                     amount_decimal(task_arena(t), cents).p, reserve_text(t, &seen));
 }

@@ -194,7 +194,7 @@ static void test_at_once(struct task *t, void *arg)
     is_int(enter(t, &n, &q, qid), ERR_FUNDS, "one more");
     is_str(str_of(task_error(t)),
            STR("the run costs 30.00: the balance is 60.00, 60.00 of it reserved for unfinished "
-               "runs, 0.00 free"),
+               "work, 0.00 free"),
            "is told what there is");
     close_node(t, &n);
 }
@@ -220,7 +220,7 @@ static void test_retry(struct task *t, void *arg)
            "a retry needs money that is free");
     is_str(str_of(task_error(t)),
            STR("the run costs 30.00: the balance is 50.00, 30.00 of it reserved for unfinished "
-               "runs, 20.00 free"),
+               "work, 20.00 free"),
            "as a submission does");
     say(t, &n, STR("DEL"), key_balance(task_arena(t), uid));
     sql_do(t, &n, "UPDATE query_log SET failed_papers = 10 WHERE uid = ?", uid);
@@ -273,7 +273,7 @@ static int check_on(struct task *t, struct sql *c, void *arg)
     struct attempt *x = arg;
     struct runs r = runs_of(x->n);
     bool loaded = true;
-    x->err = reserve_check(t, &r, c, x->request.uid, 3000, &loaded);
+    x->err = reserve_check(t, &r, c, x->request.uid, 3000, "run", &loaded);
     x->qid[0] = loaded ? 'y' : 'n';
     return 0;
 }

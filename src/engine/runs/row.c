@@ -35,6 +35,17 @@ int run_row_read(struct task *t, const struct sql_value *cells, struct run_row *
     return 0;
 }
 
+int run_row_settled(struct task *t, const struct run_row *row, const char *what)
+{
+    if (row->state != RUN_DONE && row->state != RUN_CANCELLED)
+        return task_fail(t, ERR_CONFLICT,
+                         "the run is %s: only one that is DONE or CANCELLED can be %s",
+                         run_state_name(row->state), what);
+    if (!row->archived)
+        return task_fail(t, ERR_CONFLICT, "the run is not archived yet: try again in a moment");
+    return 0;
+}
+
 struct str run_row_question(struct task *t, const struct run_row *row)
 {
     const struct json *j;

@@ -44,7 +44,9 @@ struct run_view run_row_view(struct task *t, const struct run_row *row);
 /* ERR_NOT_FOUND: the user has no such run. */
 MUST_CHECK int run_row_find(struct task *t, struct sql_pool *sql, struct run_id id,
                             struct run_row *out);
-/* The same with its lock, in a transaction. */
+/* ERR_CONFLICT: it is not DONE or CANCELLED, or not archived yet; what: "distilled". */
+MUST_CHECK int run_row_settled(struct task *t, const struct run_row *row, const char *what);
+/* The same as run_row_find with its lock, in a transaction. */
 MUST_CHECK int run_row_lock(struct task *t, struct sql *c, struct run_id id, struct run_row *out);
 
 /* not_judged.c: how many of the failed papers the AI was not asked about. */

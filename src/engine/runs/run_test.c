@@ -582,7 +582,7 @@ static void test_funds(struct task *t, void *arg)
     is_int(check_funds(t, &n, id, 599, RUN_RETRY_FAILED), ERR_FUNDS,
            "less than the papers that failed may cost");
     is_str(str_of(task_error(t)),
-           STR("the balance is 5.99, 0.00 of it reserved for unfinished runs, 5.99 free, and the "
+           STR("the balance is 5.99, 0.00 of it reserved for unfinished work, 5.99 free, and the "
                "papers that failed may cost 6.00: 0.01 is missing"),
            "two papers have failed");
     is_int(check_funds(t, &n, id, 600, RUN_RETRY_FAILED), 0, "enough for that");

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
-#include "engine/runs/reserve.h"
+#include "engine/runs/promise.h"
 #include "engine/runs/row.h"
 #include "engine/runs/run.h"
 #include "engine/runs/scope.h"
@@ -132,29 +132,15 @@ int run_repeated(struct task *t, const struct runs *r, const struct run_request 
 /* --- of any kind --- */
 
 struct entering {
-    const struct runs *runs;
     const struct run_entry *entry;
     char *qid;
-    bool repeated, conflict; /* by its request_id; nothing was written */
-    bool loaded;             /* false: the balance has left Redis */
+    bool conflict; /* the request_id was another run */
     struct run_row row;
 };
 
-/* The user's row is locked, so that of two at once the second sees the first: neither can both be
- * the hundredth, nor spend the same money, nor have the same request_id. */
-static int lock_user(struct task *t, struct sql *c, int64_t uid, struct sql_rows *out)
-{
-    return sql_on(t, c, out, "SELECT permission, banned FROM user_info WHERE uid = ? FOR UPDATE",
-                  sql_int(uid));
-}
-
-static int check_user(struct task *t, struct sql *c, int64_t uid, const struct sql_rows *user)
+static int check_queued(struct task *t, struct sql *c, int64_t uid)
 {
     struct sql_rows r;
-    if (user->count == 0 || user->cells[1].i != 0)
-        return task_fail(t, ERR_FORBIDDEN, "this account is banned");
-    if (user->cells[0].i == 0)
-        return task_fail(t, ERR_FORBIDDEN, "this account may not submit runs");
     int err = sql_on(t, c, &r, "SELECT COUNT(*) FROM query_log WHERE uid = ? AND status = 'QUEUED'",
                      sql_int(uid));
     if (!err && r.cells[0].i >= RUN_QUEUED_MAX)
@@ -181,25 +167,20 @@ static int insert_run(struct task *t, struct sql *c, struct entering *x)
     return err ? err : run_row_lock(t, c, (struct run_id){q->uid, qid}, &x->row);
 }
 
-/* While the row is locked, nothing is waited for that may wait for it: Redis has a second, and a
- * balance that must be loaded is loaded outside. */
+static int repeats(struct task *t, struct sql *c, void *arg, bool *repeated)
+{
+    struct entering *x = arg;
+    int err = find_repeated(t, NULL, c, x->entry->request, x->qid, &x->conflict);
+    *repeated = !err && x->qid[0];
+    return err;
+}
+
 static int write_run(struct task *t, struct sql *c, void *arg)
 {
     struct entering *x = arg;
     const struct run_entry *e = x->entry;
-    struct sql_rows user;
-    int64_t uid = e->request->uid;
-    int err = lock_user(t, c, uid, &user);
-    if (!err)
-        err = find_repeated(t, NULL, c, e->request, x->qid, &x->conflict);
-    x->repeated = !err && x->qid[0];
-    if (err || x->repeated)
-        return err;
-    x->loaded = true;
-    err = check_user(t, c, uid, &user);
-    if (!err)
-        err = reserve_check(t, x->runs, c, uid, e->cents, &x->loaded);
-    if (err || !x->loaded)
+    int err = check_queued(t, c, e->request->uid);
+    if (err)
         return err;
     loop_token(task_loop(t), x->qid, RUN_ID_BYTES);
     if (e->also)
@@ -207,41 +188,23 @@ static int write_run(struct task *t, struct sql *c, void *arg)
     return err ? err : insert_run(t, c, x);
 }
 
-static int load_balance(struct task *t, const struct runs *r, int64_t uid)
-{
-    bool degraded = false;
-    int64_t balance;
-    int err = ledger_balance(t, r->ledger, uid, &balance, &degraded);
-    if (ledger_is_stopped(err))
-        err = task_fail(t, ERR_FORBIDDEN, "%s: no run can be submitted until then",
-                        RUN_REASON_ACCOUNT);
-    if (!err && degraded)
-        err = task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
-    return err;
-}
-
-static int enter(struct task *t, struct entering *x)
-{
-    for (int i = 0; i < RESERVE_LOADS_MAX; i++) {
-        int err = load_balance(t, x->runs, x->entry->request->uid);
-        if (!err)
-            err = sql_tx(t, x->runs->sql, write_run, x);
-        if (err || x->repeated || x->loaded)
-            return err;
-    }
-    return task_fail(t, ERR_UNAVAILABLE, "the balance leaves Redis again and again");
-}
-
 int run_enter(struct task *t, const struct runs *r, const struct run_entry *e,
               char qid[RUN_ID_BYTES])
 {
-    struct entering x = {.runs = r, .entry = e, .qid = qid};
+    struct entering x = {.entry = e, .qid = qid};
+    struct promise p = {.uid = e->request->uid,
+                        .cents = e->cents,
+                        .what = "run",
+                        .repeats = repeats,
+                        .write = write_run,
+                        .arg = &x};
+    bool repeated = false;
     int err = e->judge ? scope_keep_prompt(t, r->sql, e->judge) : 0;
     if (!err)
-        err = enter(t, &x);
+        err = promise_make(t, r, &p, &repeated);
     if (!err && x.conflict)
         err = refuse_request(t, e->request);
-    if (err || x.repeated)
+    if (err || repeated)
         return err;
     cache_touch(t, r->cache, e->request->uid);
     if (run_announce(t, r, &x.row))

@@ -74,6 +74,12 @@ static bool has(const struct address_list *l, const struct ip *a)
     return false;
 }
 
+bool address_list_has(const struct address_list *l, struct str address)
+{
+    struct ip at;
+    return ip_parse(address, &at) && has(l, &at);
+}
+
 /* --- the client --- */
 
 /* "1.2.3.4", "1.2.3.4:567", "::1", "[::1]", "[::1]:567" */

@@ -18,6 +18,9 @@ struct address_list;
 const char *address_list_problem(struct arena *a, const char *text);
 struct address_list *address_list_new(struct arena *a, const char *text); /* must be fine */
 
+/* "10.0.0.1", "::1". */
+bool address_list_has(const struct address_list *l, struct str address);
+
 /* peer as http_peer gives it; forwarded: the header, p == NULL if there is none. Its elements may
  * have ports. An element that is no address ends the walk: the address behind it counts, or the
  * peer. The result is an address in its shortest spelling, or "unix"; in a. */

@@ -15,11 +15,16 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define CONFIG_SETTINGS_MAX   64
+#define CONFIG_SETTINGS_MAX   128
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
 #define CONFIG_FILE_DEFAULT   DEFAULT_CONFIG_FILE /* by meson_options.txt */
 #define CONFIG_NODES_MAX      32
 #define PERMISSION_MAX        1000 /* workers of a user at the same time */
+
+/* Jobs of one kind that a user may start; 0: any number. */
+struct config_limits {
+    int64_t minute, day, month;
+};
 
 struct config {
     const char *listen;         /* "127.0.0.1:8080", "[::1]:8080", "unix:/run/millrace/http.sock" */
@@ -61,6 +66,7 @@ struct config {
     int64_t ai_temperature_milli;
     int64_t ai_max_tokens;        /* of an answer */
     int64_t ai_timeout_ms;        /* of one call */
+    int64_t ai_jobs_share;        /* percent of the rate, while runs want it, too */
     const char *ai_prompt_file;   /* "": the built-in text */
     const char *ai_embedding_url; /* "": no embedding service */
     const char *ai_embedding_model;
@@ -70,6 +76,20 @@ struct config {
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
     int64_t alert_standing_ms;     /* and when runs stand still for so long */
+    int64_t alert_queue_ms;        /* or a job waits for so long */
+    struct config_limits limit_training_plan, limit_nutrition_plan, limit_extraction;
+    bool pool_sessions; /* users take items of pools; false: API tokens only */
+    int64_t plan_training_cents, plan_nutrition_cents, plan_max_tokens;
+    int64_t plan_concurrency, plan_deadline_ms;
+    int64_t extract_document_cents, extract_concurrency, extract_lease_s, extract_tries;
+    int64_t extract_part_tokens, extract_max_tokens;
+    bool extract_json_schema;
+    const char *webhook_allow;                    /* addresses besides public ones; address.h */
+    const char *webhook_ca_file;                  /* "": the system's */
+    int64_t extract_document_mb, extract_user_mb; /* of a document; of all documents of a user */
+    int64_t pool_list_bytes_max;                  /* of Redis, for all lists of pools */
+    const char *extract_pdf_command, *extract_pdf_url; /* app/extract/pdf.h; "": pdftotext */
+    int64_t extract_pdf_seconds, extract_pdf_memory_mb, extract_pdf_pages;
     int64_t http_connections_max;
     int64_t http_body_bytes_max;
 

@@ -64,6 +64,12 @@ static const char *metrics_listen_problem(struct arena *a, const char *text)
     return right ? NULL : "expected is an address and a port, like 127.0.0.1:9464 or [::1]:9464";
 }
 
+static const char *program_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    return text[0] == '/' ? NULL : "expected is the absolute path of a program and its arguments";
+}
+
 #define AT(member) offsetof(struct config, member)
 /* clang-format off */
 #define TEXT(key, member, fallback, least, problem, meaning) \
@@ -172,6 +178,9 @@ const struct setting settings[] = {
            "tokens that an answer may have; each call reserves them from the rate limit"),
     NUMBER("ai.timeout_ms", ai_timeout_ms, "60000", 100, 600000,
            "how long one call to the AI service may take"),
+    NUMBER("ai.jobs_share", ai_jobs_share, "20", 1, 99,
+           "percent of the rate that jobs (plans) have while screenings want it, too; those have "
+           "the rest, and either has all while the other wants none"),
     TEXT("ai.prompt_file", ai_prompt_file, "", 0, NULL,
          "text file of instructions to the model, with {{question}} in it once; "
          "empty: the built-in ones"),
@@ -192,6 +201,80 @@ const struct setting settings[] = {
            "alert when more charges than this wait for MySQL for ten seconds"),
     NUMBER("alert.standing_ms", alert_standing_ms, "60000", 1, 86400000,
            "alert when runs stand still for so long for a cause that an operator can mend"),
+    NUMBER("alert.queue_ms", alert_queue_ms, "600000", 1, 86400000,
+           "alert when the oldest job of a queue has waited for so long"),
+    NUMBER("limit.training_plan_minute", limit_training_plan.minute, "10", 0, 1000000,
+           "training plans that a user may start in a minute; 0: any number"),
+    NUMBER("limit.training_plan_day", limit_training_plan.day, "100", 0, 1000000,
+           "the same in a day, UTC"),
+    NUMBER("limit.training_plan_month", limit_training_plan.month, "1000", 0, 1000000,
+           "the same in a month, UTC"),
+    NUMBER("limit.nutrition_plan_minute", limit_nutrition_plan.minute, "10", 0, 1000000,
+           "nutrition plans that a user may start in a minute; 0: any number"),
+    NUMBER("limit.nutrition_plan_day", limit_nutrition_plan.day, "100", 0, 1000000,
+           "the same in a day, UTC"),
+    NUMBER("limit.nutrition_plan_month", limit_nutrition_plan.month, "1000", 0, 1000000,
+           "the same in a month, UTC"),
+    NUMBER("limit.extraction_minute", limit_extraction.minute, "20000", 0, 1000000000,
+           "documents that a user may have extracted in a minute; 0: any number"),
+    NUMBER("limit.extraction_day", limit_extraction.day, "200000", 0, 1000000000,
+           "the same in a day, UTC"),
+    NUMBER("limit.extraction_month", limit_extraction.month, "2000000", 0, 1000000000,
+           "the same in a month, UTC"),
+    NUMBER("plan.training_cents", plan_training_cents, "100", 0, 100000000,
+           "price of a training plan, in cents; paid when it is made"),
+    NUMBER("plan.nutrition_cents", plan_nutrition_cents, "100", 0, 100000000,
+           "price of a nutrition plan, in cents; paid when it is made"),
+    NUMBER("plan.max_tokens", plan_max_tokens, "32000", 1000, 1000000,
+           "tokens that a plan may have, twelve weeks of it; each call reserves them from the rate "
+           "limit"),
+    NUMBER("plan.concurrency", plan_concurrency, "4", 1, 1000,
+           "plans that each node makes at the same time"),
+    NUMBER("plan.deadline_ms", plan_deadline_ms, "900000", 1000, 86400000,
+           "how long the making of a plan may take; longer, and it is tried again"),
+    NUMBER("extract.document_cents", extract_document_cents, "10", 0, 100000000,
+           "price of the extraction from one document, in cents; paid when it is done"),
+    NUMBER("extract.concurrency", extract_concurrency, "10", 1, 10000,
+           "documents about which each node asks the AI at the same time"),
+    NUMBER("extract.lease_s", extract_lease_s, "1800", 1, 86400,
+           "a document whose node has been silent for so long is taken by another one; shorter, "
+           "and those of a node that was killed wait less"),
+    NUMBER("extract.tries", extract_tries, "3", 0, 100,
+           "how often a document is tried again after an error that may pass"),
+    NUMBER("extract.part_tokens", extract_part_tokens, "24000", 500, 10000000,
+           "a longer document is asked about in parts of so many tokens"),
+    NUMBER("extract.max_tokens", extract_max_tokens, "8000", 100, 1000000,
+           "tokens that an answer about a part may have; each call reserves them from the rate "
+           "limit"),
+    OTHER("extract.json_schema", SETTING_SWITCH, extract_json_schema, "false",
+          "the service is sent a JSON schema of the answer (response_format); not all take one"),
+    NUMBER("extract.document_mb", extract_document_mb, "50", 1, 200,
+           "megabytes that an uploaded document may have; nginx has a limit of its own for it"),
+    NUMBER("extract.user_mb", extract_user_mb, "2048", 1, 1048576,
+           "megabytes that all documents of a user may have"),
+    TEXT("extract.pdf_command", extract_pdf_command, "", 0, program_problem,
+         "program that reads PDFs, and its arguments, separated by blanks: the file is its input, "
+         "the text its output; it runs in a sandbox, without network, processes and files outside "
+         "of /usr; empty: pdftotext"),
+    URL("extract.pdf_url", extract_pdf_url, endpoint_url_problem,
+        "URL of a service that reads PDFs instead: the file is posted to it, and it answers with "
+        "text, Markdown, or JSON with \"text\" or \"markdown\"; empty: a program does"),
+    NUMBER("extract.pdf_seconds", extract_pdf_seconds, "60", 1, 3600,
+           "how long reading a PDF may take"),
+    NUMBER("extract.pdf_memory_mb", extract_pdf_memory_mb, "1024", 64, 1024 * KB,
+           "memory that the program may take for a PDF, in MB"),
+    NUMBER("extract.pdf_pages", extract_pdf_pages, "2000", 1, 1000000,
+           "pages that a PDF may have"),
+    TEXT("webhook.allow", webhook_allow, "", 0, address_list_problem,
+         "addresses and networks that webhooks of users may call besides public ones, like "
+         "10.0.0.0/8; empty: none"),
+    TEXT("webhook.ca_file", webhook_ca_file, "", 0, NULL,
+         "file of CA certificates for webhooks of users; empty: the system's"),
+    OTHER("pool.sessions", SETTING_SWITCH, pool_sessions, "true",
+          "users who have logged in may take items out of pools; false: only API tokens may"),
+    NUMBER("pool.list_bytes_max", pool_list_bytes_max, "1073741824", 1 * MB, 1024 * GB,
+           "memory of Redis that the lists of all pools may take; what does not fit is handed out "
+           "by MySQL, more slowly"),
     NUMBER("http.connections_max", http_connections_max, "10000", 1, 1000000,
            "connections that a node serves at once; more are answered 503"),
     NUMBER("http.body_bytes_max", http_body_bytes_max, "8388608", 1 * KB, 1 * GB,

@@ -318,6 +318,9 @@ static void test_environment(void)
         "MILLRACE_LISTEN=a\x1b[2J:1",
         "MILLRACE_LISTEN is \"a\\u001b[2J:1\"; expected is an address and a port, like "
         "127.0.0.1:8080 or [::1]:8080, or a socket, like unix:/run/millrace/http.sock");
+    refuses_variable("MILLRACE_EXTRACT_PDF_COMMAND=cat -",
+                     "MILLRACE_EXTRACT_PDF_COMMAND is \"cat -\"; expected is the absolute path of "
+                     "a program and its arguments");
     refuses_variable("MILLRACE_USER=\xff", "MILLRACE_USER has bytes that are not text");
     refuses_variable("MILLRACE_LISTN=127.0.0.1:1",
                      "MILLRACE_LISTN is no variable of millrace; did you mean MILLRACE_LISTEN?");
@@ -330,20 +333,22 @@ static void test_every_key(void)
         const struct setting *s = &settings[i];
         const char *value = s->kind == SETTING_NUMBER
                                 ? arena_printf(&arena, "%lld", (long long)s->most)
-                            : s->kind == SETTING_SWITCH                ? "true"
-                            : s->kind == SETTING_LOG_LEVEL             ? "error"
-                            : s->kind == SETTING_LOG_FORMAT            ? "json"
-                            : strcmp(s->key, "mysql.url") == 0         ? "mysql://u:p@host/db"
-                            : strcmp(s->key, "redis.url") == 0         ? "redis://u:p@host:1"
-                            : strcmp(s->key, "trusted_proxies") == 0   ? "10.0.0.0/8, ::1"
-                            : strcmp(s->key, "ai.proxy") == 0          ? "http://u:p@host:1"
-                            : strcmp(s->key, "listen_mode") == 0       ? "0600"
-                            : s->kind == SETTING_JSON                  ? "{\"a\":[1,null]}"
-                            : s->kind == SETTING_SECRET_JSON           ? "{\"a\":\"b\"}"
-                            : strstr(s->key, "key_header")             ? "api-key"
-                            : s->kind == SETTING_URL                   ? "https://host/v1"
-                            : strcmp(s->key, "alert.webhook_url") == 0 ? "https://host/hook"
-                                                                       : "127.0.0.1:1";
+                            : s->kind == SETTING_SWITCH                  ? "true"
+                            : s->kind == SETTING_LOG_LEVEL               ? "error"
+                            : s->kind == SETTING_LOG_FORMAT              ? "json"
+                            : strcmp(s->key, "mysql.url") == 0           ? "mysql://u:p@host/db"
+                            : strcmp(s->key, "redis.url") == 0           ? "redis://u:p@host:1"
+                            : strcmp(s->key, "trusted_proxies") == 0     ? "10.0.0.0/8, ::1"
+                            : strcmp(s->key, "webhook.allow") == 0       ? "10.0.0.0/8"
+                            : strcmp(s->key, "ai.proxy") == 0            ? "http://u:p@host:1"
+                            : strcmp(s->key, "listen_mode") == 0         ? "0600"
+                            : strcmp(s->key, "extract.pdf_command") == 0 ? "/bin/cat -"
+                            : s->kind == SETTING_JSON                    ? "{\"a\":[1,null]}"
+                            : s->kind == SETTING_SECRET_JSON             ? "{\"a\":\"b\"}"
+                            : strstr(s->key, "key_header")               ? "api-key"
+                            : s->kind == SETTING_URL                     ? "https://host/v1"
+                            : strcmp(s->key, "alert.webhook_url") == 0   ? "https://host/hook"
+                                                                         : "127.0.0.1:1";
         const char *variable = setting_variable(&arena, s);
         char *env[] = {arena_printf(&arena, "%s=%s", variable, value), NULL};
         struct config c, again;

@@ -12,6 +12,7 @@ struct address_list;
 struct ai;
 struct ai_faults;
 struct alerts;
+struct api_tokens;
 struct application;
 struct archive;
 struct attempts;
@@ -20,13 +21,21 @@ struct cache;
 struct catalog;
 struct config;
 struct controls;
+struct documents;
 struct downloads;
+struct extract;
 struct group;
+struct hooks;
 struct http_client;
 struct http_server;
+struct jobs;
 struct judge;
 struct permits;
+struct plan_templates;
+struct plans;
+struct pools;
 struct ledger;
+struct limits;
 struct loop;
 struct members;
 struct metrics;
@@ -45,14 +54,24 @@ struct node {
     const struct config *config;
     struct redis *redis;
     struct redis *redis_bulk; /* a connection for large values: downloads */
+    struct redis *redis_wake; /* one for calls that block: jobs */
     struct sql_pool *sql;
     struct blocks *blocks;      /* papers in Redis */
     struct warm_progress *warm; /* how far Redis is filled */
     struct cache *cache;        /* rows of MySQL in Redis */
     struct ledger *ledger;
     struct catalog *catalog;
+    struct limits *limits; /* of jobs that a user may start */
+    struct jobs *jobs;     /* queues of work that is one document at a time */
     struct downloads *downloads;
+    struct documents *documents; /* that users have uploaded */
+    struct pools *pools;         /* items that are handed out once each */
+    struct plan_templates *plan_templates;
+    struct plans *plans;     /* that are made from them */
+    struct extract *extract; /* fields out of documents */
+    struct hooks *hooks;     /* webhooks of users */
     struct passwords *passwords;
+    struct api_tokens *tokens;      /* of users' programs */
     struct attempts *attempts;      /* log-ins */
     struct attempts *registrations; /* the same, of new accounts */
     struct switches *switches;

@@ -22,11 +22,14 @@ static int read_secret(struct arena *a, const char *data_dir, const char *store,
     struct str text;
     int err = file_read(a, path, SECRET_BYTES_MAX, &text);
     if (err || text.n == 0) {
-        *why = arena_printf(a, "%s: %s; has \"millrace serve\" been started here?", path,
-                            err == ERR_IO ? strerror(errno)
-                            : err         ? "is no password"
-                                          : "is empty");
-        return ERR_NOT_FOUND;
+        int number = err == ERR_IO ? errno : 0;
+        *why = arena_printf(a, "%s: %s; %s", path,
+                            number ? strerror(number)
+                            : err  ? "is no password"
+                                   : "is empty",
+                            number == EACCES ? "run this as root, or as the user of the server"
+                                             : "has \"millrace serve\" been started here?");
+        return number == EACCES ? ERR_FORBIDDEN : ERR_NOT_FOUND;
     }
     *out = str_z(a, str_cut(&text, '\n'));
     return 0;
@@ -43,8 +46,9 @@ int stores_find(struct arena *a, const struct config *c, struct stores *out, con
     char dir[PATH_MAX];
     int err = 0;
     if ((!*c->redis_url || !*c->mysql_url) && !realpath(c->data_dir, dir)) {
+        err = errno == EACCES ? ERR_FORBIDDEN : ERR_NOT_FOUND;
         *why = arena_printf(a, "data_dir %s: %s", c->data_dir, strerror(errno));
-        return ERR_NOT_FOUND;
+        return err;
     }
     if (!*c->redis_url) {
         s.redis_url = arena_printf(a, "unix:%s/run/redis.sock", dir);

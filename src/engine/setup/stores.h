@@ -23,7 +23,7 @@ struct stores {
 };
 
 /* Strings live in a or are borrowed from c. ERR_NOT_FOUND with *why (in a) when a private store has
- * never been started. */
+ * never been started; ERR_FORBIDDEN when this process may not read its password. */
 MUST_CHECK int stores_find(struct arena *a, const struct config *c, struct stores *out,
                            const char **why);
 

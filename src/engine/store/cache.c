@@ -43,11 +43,24 @@ struct sql_pool *cache_sql(const struct cache *c)
     return c->sql;
 }
 
-static int64_t *counter(struct cache *c, const char *kind, const char *name, const char *help)
+static int64_t *counter(struct metrics *m, const char *kind, const char *name, const char *help)
 {
     char labels[64];
     snprintf(labels, sizeof labels, "kind=\"%s\"", kind);
-    return metric(c->metrics, METRIC_COUNTER, name, labels, help);
+    return metric(m, METRIC_COUNTER, name, labels, help);
+}
+
+struct cache_counts cache_counts_new(struct metrics *m, const char *kind)
+{
+    return (struct cache_counts){
+        .name = kind,
+        .hits = counter(m, kind, "millrace_cache_hits_total", "Records that were found in Redis."),
+        .misses = counter(m, kind, "millrace_cache_misses_total",
+                          "Records that were asked for and missing in Redis."),
+        .loads = counter(m, kind, "millrace_cache_loads_total", "Records read from MySQL."),
+        .drops = counter(m, kind, "millrace_cache_stale_drops_total",
+                         "Records dropped from Redis because MySQL had something newer."),
+    };
 }
 
 struct cache_counts *cache_counts(struct cache *c, const struct cache_owner *o)
@@ -57,16 +70,7 @@ struct cache_counts *cache_counts(struct cache *c, const struct cache_owner *o)
         if (strcmp(c->counts[i].name, o->name) == 0)
             return &c->counts[i];
     check(i < CACHE_KINDS_MAX);
-    c->counts[i] = (struct cache_counts){
-        .name = o->name,
-        .hits =
-            counter(c, o->name, "millrace_cache_hits_total", "Records that were found in Redis."),
-        .misses = counter(c, o->name, "millrace_cache_misses_total",
-                          "Records that were asked for and missing in Redis."),
-        .loads = counter(c, o->name, "millrace_cache_loads_total", "Records read from MySQL."),
-        .drops = counter(c, o->name, "millrace_cache_stale_drops_total",
-                         "Records dropped from Redis because MySQL had something newer."),
-    };
+    c->counts[i] = cache_counts_new(c->metrics, o->name);
     return &c->counts[i];
 }
 

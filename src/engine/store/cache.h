@@ -39,6 +39,13 @@ void cache_free(struct cache *c); /* no call may be under way */
 struct redis *cache_redis(const struct cache *c);
 struct sql_pool *cache_sql(const struct cache *c);
 
+/* Metrics of one kind of cached row: millrace_cache_…_total{kind="…"}. m may be NULL. */
+struct cache_counts {
+    const char *name; /* of the kind */
+    int64_t *hits, *misses, *loads, *drops;
+};
+struct cache_counts cache_counts_new(struct metrics *m, const char *kind);
+
 /* What owns records and sessions: users and admins. */
 struct cache_owner {
     const char *name; /* "user": in metrics, and in tables cache_stale and session */

@@ -10,11 +10,6 @@
 #define CACHE_KINDS_MAX   8
 #define CACHE_TOUCHED_MAX 4096
 
-struct cache_counts {
-    const char *name; /* of the owners */
-    int64_t *hits, *misses, *loads, *drops;
-};
-
 struct cache {
     struct redis *redis;
     struct sql_pool *sql;

@@ -30,8 +30,17 @@ KEY(key_news, "sys:news")
 KEY(key_dispatched, "sys:dispatched")
 KEY(key_dispatcher_lock, "sys:lock:dispatcher")
 KEY(key_keeper_lock, "sys:lock:keeper")
-KEY(key_download_queue, "download_queue")
-KEY(key_download_taken, "download_taken")
+KEY(key_jobs_lock, "sys:lock:jobs")
+KEY(key_jobs_paid_lock, "sys:lock:jobs_paid")
+KEY(key_template_categories, "template:categories")
+KEY(key_pools, "sys:pools")
+KEY(key_pools_lock, "sys:lock:pools")
+KEY(key_documents_lock, "sys:lock:documents")
+KEY(key_plans_lock, "sys:lock:plans")
+KEY(key_extract_lock, "sys:lock:extract")
+KEY(key_hooks_lock, "sys:lock:hooks")
+KEY(key_plans_warm_lock, "sys:lock:plans_warm")
+KEY(key_plans_warmed, "sys:plans_warmed")
 
 /* Names of journals and tags come from outside: they are copied byte for byte, not formatted. Keys
  * that are made for every paper are not formatted either, to save time. */
@@ -61,7 +70,12 @@ OF_NUMBER(key_deductions, "user:", ":deductions")
 OF_NUMBER(key_aside, "user:", ":aside")
 OF_NUMBER(key_workers, "user:", ":workers")
 OF_NUMBER(key_downloads_of, "user:", ":downloads")
+OF_NUMBER(key_user_limits, "user:", ":limits")
 OF_NUMBER(key_window, "sys:window:", "")
+OF_NUMBER(key_training_active, "training_plan:", ":active")
+OF_NUMBER(key_nutrition_active, "nutrition_plan:", ":active")
+OF_NUMBER(key_plans, "user:", ":plans")
+OF_NUMBER(key_pending_tasks, "user:", ":pending_tasks")
 
 struct str key_tag_journals(struct arena *a, struct str tag)
 {
@@ -161,6 +175,77 @@ struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
 {
     return of_run(a, "download:", uid, task, arena_printf(a, ":file:%lld", (long long)n));
+}
+
+/* Downloads had a queue of this name before all others. */
+struct str key_jobs(struct arena *a, const char *queue)
+{
+    return strcmp(queue, "download") == 0 ? STR("download_queue")
+                                          : STR_JOIN(a, STR("jobs:"), str_of(queue));
+}
+
+struct str key_jobs_part(struct arena *a, const char *queue, const char *part)
+{
+    return STR_JOIN(a, STR("jobs:"), str_of(queue), STR(":"), str_of(part));
+}
+
+/* "<type>:pool:<group>" */
+struct str key_pool(struct arena *a, const char *type, int64_t group)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, str_of(type), STR(":pool:"), str_digits(digits, group));
+}
+
+struct str key_pool_filling(struct arena *a, const char *type, int64_t group)
+{
+    return STR_JOIN(a, key_pool(a, type, group), STR(":filling"));
+}
+
+struct str key_template(struct arena *a, struct str category, int64_t id)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, STR("template:"), category, STR(":"), str_digits(digits, id));
+}
+
+struct str key_template_default(struct arena *a, struct str category)
+{
+    return STR_JOIN(a, STR("template:"), category, STR(":default"));
+}
+
+/* In the slot of the list, like the keys of a block. */
+struct str key_pool_state(struct arena *a, const char *type, int64_t group)
+{
+    return STR_JOIN(a, STR("sys:pool:{"), key_pool(a, type, group), STR("}"));
+}
+
+struct str key_pool_request(struct arena *a, const char *type, int64_t group, int64_t uid,
+                            struct str request)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, key_pool_state(a, type, group), STR(":request:"), str_digits(digits, uid),
+                    STR(":"), request);
+}
+
+/* Ids of plans and tasks begin with the uid. */
+#define OF_ID(name, before)                                                                        \
+    struct str name(struct arena *a, struct str id)                                                \
+    {                                                                                              \
+        return STR_JOIN(a, STR(before), id);                                                       \
+    }
+
+OF_ID(key_training_plan, "training_plan:")
+OF_ID(key_nutrition_plan, "nutrition_plan:")
+OF_ID(key_generation_task, "generation_task:")
+
+struct str key_training_day(struct arena *a, struct str id, struct str date)
+{
+    return STR_JOIN(a, key_training_plan(a, id), STR(":schedule:"), date);
+}
+
+struct str key_nutrition_day(struct arena *a, int64_t uid, struct str date)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, STR("daily_nutrition:"), str_digits(digits, uid), STR(":"), date);
 }
 
 struct str key_permits(struct arena *a, const char *service)

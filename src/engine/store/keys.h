@@ -33,8 +33,10 @@ extern const struct str key_expiry; /* sorted set: uid -> when it is swept, ms s
 extern const struct str key_cache_run;
 struct str key_user_info(struct arena *a, int64_t uid);     /* hash; swept */
 struct str key_user_sessions(struct arena *a, int64_t uid); /* set: sids; swept */
-struct str key_session(struct arena *a, struct str sid);    /* hash; 7 days, renewed */
-struct str key_history(struct arena *a, int64_t uid);       /* sorted set; swept */
+/* hash; 7 days, renewed. An API token is found by its hash, as a session is by its sid, and so its
+ * name is of the same kind; 8 hours */
+struct str key_session(struct arena *a, struct str sid);
+struct str key_history(struct arena *a, int64_t uid); /* sorted set; swept */
 /* string: runs that are not finished, with their ceilings; 2 s, and until one changes its state;
  * engine/runs/reserve.c */
 struct str key_unfinished(struct arena *a, int64_t uid);
@@ -111,18 +113,80 @@ extern const struct str key_news;       /* stream: runs whose state was changed;
 extern const struct str key_dispatched; /* string: generation of the Redis whose queue is whole */
 extern const struct str key_dispatcher_lock; /* string: token of the node that dispatches, 3 s */
 extern const struct str key_keeper_lock;     /* string: token of the node that tends runs, 10 s */
-/* hash: "<qid>:<incarnation>" -> workers of that run on that node */
+/* hash: "<qid>:<incarnation>" -> workers of that run on that node; "jobs:<incarnation>" -> jobs
+ * that call the AI; notes: see workers_claim.lua */
 struct str key_workers(struct arena *a, int64_t uid);
 
 /* --- downloads: losing one costs a repeat; app/download/downloads.c --- */
 
-extern const struct str key_download_queue; /* list: "<uid>:<task>"; until taken */
-extern const struct str key_download_taken; /* sorted set: the same -> end of its lease, ms */
-/* sorted set: the user's that wait, and those whose files are held -> until when they count; 1 h */
+/* sorted set: "<task>:<bytes>", the user's files that are held -> until when, ms; 5 minutes */
 struct str key_downloads_of(struct arena *a, int64_t uid);
 struct str key_download_status(struct arena *a, int64_t uid, struct str task); /* hash; 1 h */
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
                               int64_t n); /* string of 1 MB; 5 minutes */
+
+/* --- jobs: no TTL, until done; rebuilt from rows; engine/jobs/ --- */
+
+struct str key_jobs(struct arena *a, const char *queue); /* sorted set: ids by priority, order */
+/* "leases", "delays": sorted sets, ids -> their ends, ms. "info": hash, id -> see jobs_push.lua.
+ * "users": hash, uid -> jobs. "held": sorted set, held jobs -> uid; "probes": sorted set, uid ->
+ * when one of them is tried again. "state": hash: run (generation), seen, paused, done, failed.
+ * "aside": sorted set, ids of jobs whose row cannot be written -> since when, ms. "wake": stream of
+ * one entry, a new one whenever jobs wait where none did */
+struct str key_jobs_part(struct arena *a, const char *queue, const char *part);
+extern const struct str key_jobs_paid_lock; /* string: of the one that looks at payments, 30 s */
+extern const struct str key_jobs_lock;      /* string: token of the node that refills them, 10 s */
+
+/* --- limits of users: no TTL, a limit must not be evicted; engine/jobs/limits.c --- */
+
+/* hash: "<kind>:<period>" -> start of the period, s since 1970, and jobs in it */
+struct str key_user_limits(struct arena *a, int64_t uid);
+
+/* --- pools: app/pool/pools.h --- */
+
+/* list: items, {"id", "text"}; until taken, the rest rebuilt from MySQL */
+struct str key_pool(struct arena *a, const char *type, int64_t group);
+/* string: token of the node that fills the list, 60 s */
+struct str key_pool_filling(struct arena *a, const char *type, int64_t group);
+/* hash: generation, list (its name), first, limit, marked, asks, pushed, pushed_bytes; rebuilt from
+ * MySQL: see pool_pop.lua, pool_begin.lua */
+struct str key_pool_state(struct arena *a, const char *type, int64_t group);
+/* string: ids of the items that a request was given; 10 minutes */
+struct str key_pool_request(struct arena *a, const char *type, int64_t group, int64_t uid,
+                            struct str request);
+/* hash: bytes that all lists take, as last added up; low: groups that run out, as JSON */
+extern const struct str key_pools;
+extern const struct str key_pools_lock; /* string: token of the node that keeps pools full, 10 s */
+
+/* --- prompt templates: 30 days, rebuilt from prompt_template; app/plan/template.h --- */
+
+/* hash: id, name, category, subcategory, template, variables (JSON), is_default, version; of one
+ * that was deleted: version */
+struct str key_template(struct arena *a, struct str category, int64_t id);
+struct str key_template_default(struct arena *a, struct str category); /* string: an id */
+extern const struct str key_template_categories;                       /* set: categories */
+
+/* --- plans, rebuilt from MySQL; app/plan/plans.h --- */
+
+struct str key_training_plan(struct arena *a, struct str id);  /* hash; no TTL */
+struct str key_nutrition_plan(struct arena *a, struct str id); /* hash; 30 days */
+/* string: id of the active plan; no TTL */
+struct str key_training_active(struct arena *a, int64_t uid);
+struct str key_nutrition_active(struct arena *a, int64_t uid);
+struct str key_training_day(struct arena *a, struct str id, struct str date); /* hash; 7 days */
+/* hash, a day of the active plan; 7 days */
+struct str key_nutrition_day(struct arena *a, int64_t uid, struct str date);
+/* hash: run (generation), version of the user's plans that counts; no TTL: it is a fence */
+struct str key_plans(struct arena *a, int64_t uid);
+struct str key_generation_task(struct arena *a, struct str id); /* hash: how far; 24 hours */
+struct str key_pending_tasks(struct arena *a, int64_t uid);     /* set: ids; swept by a role */
+extern const struct str
+    key_documents_lock;                 /* string: token of the node that sweeps documents, 10 s */
+extern const struct str key_plans_lock; /* string: token of the node that sweeps plans, 10 s */
+extern const struct str key_extract_lock; /* string: token of the node that closes tasks, 30 s */
+extern const struct str key_hooks_lock;   /* string: token of the node that calls webhooks, 30 s */
+extern const struct str key_plans_warm_lock; /* likewise, of the node that loads them, 30 s */
+extern const struct str key_plans_warmed; /* string: generation and day that they were loaded for */
 
 /* --- the keys of the AI service: no TTL, a limit must not be evicted; engine/ai/permits.c --- */
 

@@ -40,10 +40,10 @@ int script_numbers(struct task *t, struct redis *r, const struct script *s, cons
     int err = script_run(t, r, s, call, &reply);
     if (err)
         return err;
-    bool fits =
-        count == 1 ? reply->type == REDIS_INT : reply->type == REDIS_ARRAY && reply->count == count;
+    bool alone = count == 1 && reply->type == REDIS_INT;
+    bool fits = alone || (reply->type == REDIS_ARRAY && reply->count == count);
     for (size_t i = 0; fits && i < count; i++) {
-        const struct redis_reply *number = count == 1 ? reply : reply->items[i];
+        const struct redis_reply *number = alone ? reply : reply->items[i];
         fits = number->type == REDIS_INT;
         out[i] = number->integer;
     }

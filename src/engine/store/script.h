@@ -28,8 +28,8 @@ struct script_list {
 MUST_CHECK int script_run(struct task *t, struct redis *r, const struct script *s, const void *call,
                           const struct redis_reply **out);
 
-/* The same for scripts that return numbers: a list of count of them, or an integer where count is
- * 1. ERR_PROTO: it returned something else. */
+/* The same for scripts that return numbers: a list of count of them; one may be alone. ERR_PROTO:
+ * it returned something else. */
 #define SCRIPT_NUMBERS(t, r, name, count, out, ...)                                                \
     script_numbers((t), (r), &script_##name, &(const struct script_##name##_call){__VA_ARGS__},    \
                    (count), (out))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns the scripts that Redis runs into C: scripts.py OUTPUT.c OUTPUT.h PRELUDE FILE.lua...
+"""Turns the scripts that Redis runs into C: scripts.py OUTPUT.c OUTPUT.h PRELUDE... -- FILE.lua...
 
 A script declares what it takes in its head comment, a line each, in order:
 
@@ -9,7 +9,8 @@ A script declares what it takes in its head comment, a line each, in order:
     --   args NAME: what     any number of further arguments
 
 and names them: KEYS.NAME and ARGV.NAME; FIRST.NAME is the index of the first one of keys or args.
-GENERATION is the run id of the server (PRELUDE). The caller names them, too
+A PRELUDE is what several scripts begin with: a script that has its name in capitals gets it.
+GENERATION is the run id of the server, PERIODS a function. The caller names keys and arguments, too
 (engine/store/script.h):
 
     SCRIPT(t, redis, lock_keep, &reply, .lock = key, .token = token, .ms = ms)
@@ -25,7 +26,7 @@ USED = re.compile(r"\b(KEYS|ARGV|FIRST)\.([a-z][a-z0-9_]*)")
 
 
 class Script:
-    def __init__(self, path, prelude):
+    def __init__(self, path, preludes):
         self.path, self.name = path, path.stem
         if not re.fullmatch(r"[a-z][a-z0-9_]*\.lua", path.name):
             self.fail("expected is some_name.lua")
@@ -35,9 +36,8 @@ class Script:
         for kind, name in self.names:
             if name not in self.used and kind in ("key", "arg"):
                 self.fail(f"{name} is declared, and not used")
-        if any("GENERATION" in line for line in body):
-            body = prelude + body
-        self.text = body
+        text = "\n".join(body)
+        self.text = sum((lines for name, lines in preludes.items() if name in text), []) + body
 
     def fail(self, why):
         sys.exit(f"{self.path}: {why}")
@@ -87,14 +87,21 @@ class Script:
                           f"extern const struct script script_{self.name};"])
 
 
+def prelude(path):
+    lines = path.read_text(encoding="ascii").removesuffix("\n").split("\n")
+    return [line for line in lines if not line.startswith("--")]
+
+
 def main():
-    c_file, h_file, prelude, *names = sys.argv[1:]
-    prelude = pathlib.Path(prelude).read_text(encoding="ascii").removesuffix("\n").split("\n")
-    prelude = [line for line in prelude if not line.startswith("--")]
-    scripts = sorted((Script(pathlib.Path(n), prelude) for n in names), key=lambda s: s.name)
+    c_file, h_file, *files = sys.argv[1:]
+    end = files.index("--")
+    begins = [pathlib.Path(name) for name in files[:end]]
+    preludes = {path.stem.upper(): prelude(path) for path in begins}
+    scripts = sorted((Script(pathlib.Path(n), preludes) for n in files[end + 1:]),
+                     key=lambda s: s.name)
     root = pathlib.Path(__file__).resolve().parents[2]
     forgotten = {p.name for p in root.rglob("*.lua")} - {s.path.name for s in scripts} - {
-        "generation.lua"}
+        path.name for path in begins}
     if forgotten:
         sys.exit(f"not in a meson.build: {', '.join(sorted(forgotten))}")
     parts = ['#include "engine/store/scripts.h"', *(s.constant() for s in scripts)]

@@ -17,7 +17,8 @@ struct admin_move {
 MUST_CHECK int admin_move_money(struct task *t, const struct runs *r, const struct admin_move *m,
                                 const struct admin_deed *by, int64_t *balance);
 
-/* A ban ends all sessions and pauses all runs; lifting it allows logins again, and resumes no run.
+/* A ban ends all sessions, suspends API tokens (people/api_token.h) and pauses all runs; lifting it
+ * allows logins and tokens again, and resumes no run.
  * ERR_NOT_FOUND. The row is written first: from then on logins are refused. Idempotent: if a later
  * step fails, repeat the call. */
 MUST_CHECK int admin_ban(struct task *t, const struct runs *r, int64_t uid, bool banned,

@@ -11,6 +11,7 @@
 #define STORE_DOWN_MS   3000  /* a store that is restarted is no alert */
 #define RECORDS_MS      10000 /* nor is a burst */
 #define STANDING_MS     60000 /* nor is a run that waits for a moment */
+#define QUEUE_MS        600000
 #define CALL_MS         5000
 #define LOCK_MS         10000 /* a node that died is replaced after this */
 #define PAUSE_MS        1000  /* before a message is tried again; twice as long each time */
@@ -22,10 +23,12 @@ struct alerts *alerts_new(const struct alerts_options *o)
     struct alerts *a = check_memory(calloc(1, sizeof *a));
     struct metrics *m = o->node->metrics;
     const char *name = "millrace_alert_messages_total", *help = "Messages to alert.webhook_url.";
+    check(o->source_count <= ALERTS_SOURCES_MAX);
     a->options = *o;
     a->options.store_ms = o->store_ms ? o->store_ms : STORE_DOWN_MS;
     a->options.records_ms = o->records_ms ? o->records_ms : RECORDS_MS;
     a->options.standing_ms = o->standing_ms ? o->standing_ms : STANDING_MS;
+    a->options.queue_ms = o->queue_ms ? o->queue_ms : QUEUE_MS;
     for (size_t i = 0; i < REASON_CODES; i++)
         a->standing_ms[i] = -1;
     a->changes = a->in_mysql = a->in_redis = -1;
@@ -191,10 +194,21 @@ static void read_paused(struct task *t, struct alerts *a, struct alerts_paused_l
     }
 }
 
+static void ask_sources(struct task *t, struct alerts *a, struct alerts_told *out)
+{
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    for (size_t i = 0; i < a->options.source_count; i++) {
+        const struct alerts_source *s = &a->options.sources[i];
+        out[i].known = s->look(t, s->arg, &out[i].list, &out[i].count) == 0;
+    }
+    task_deadline_restore(t, old);
+}
+
 static int watch(struct task *t, struct alerts *a)
 {
-    struct alerts_paused_list paused = {.known = false};
-    read_paused(t, a, &paused); /* first: the overview is good until the next wait */
+    struct alerts_asked asked = {.paused.known = false};
+    read_paused(t, a, &asked.paused); /* first: the overview is good until the next wait */
+    ask_sources(t, a, asked.told);
     const struct overview_data *d;
     struct alerts_found found = {.news = false};
     int err = overview_wait(t, a->options.overview, a->looked, &d);
@@ -202,7 +216,7 @@ static int watch(struct task *t, struct alerts *a)
         return err;
     a->looked = d->number;
     a->mysql_away = !d->mysql.up;
-    alerts_watch(t, a, d, &paused, &found);
+    alerts_watch(t, a, d, &asked, &found);
     if (note(t, a, found.news))
         return 0;
     forget_lost(t, a, &found);

@@ -4,8 +4,10 @@
  * ("billing"), money that is not where it belongs ("drift"), users whose runs paused themselves
  * because their verdicts cannot be recorded ("verdicts:<uid>"), the stores ("redis", "mysql"), a
  * MySQL that takes no changes ("read_only"), unsafe settings ("settings:redis", "settings:mysql"),
- * nodes without a heartbeat ("node:<id>"), and runs that stand still for longer than a minute for a
- * cause that can be mended ("standing:<reason code>", one for each cause; engine/runs/reason.h).
+ * nodes without a heartbeat ("node:<id>"), queues of jobs whose oldest has waited for long
+ * ("queue:<name>") or of whose jobs most fail ("failing:<name>"), runs that stand still for
+ * longer than a minute for a cause that can be mended ("standing:<reason code>", one for each
+ * cause; engine/runs/reason.h), and what applications find themselves (struct alerts_source).
  *
  * Each is an episode: one message when it begins, one when it is over, however many nodes there are
  * and whichever of them die meanwhile. Delivery is at least once; each message has an id, the same
@@ -27,6 +29,7 @@
 #define ENGINE_WATCH_ALERTS_H
 
 #include "engine/store/role.h"
+#include "engine/watch/alert_source.h"
 #include "engine/watch/overview.h"
 
 #define ALERTS_MAX 64 /* episodes at once; more have to wait */
@@ -41,6 +44,9 @@ struct alerts_options {
     int64_t store_ms;          /* a store may be away for so long; 0: 3000 */
     int64_t records_ms;        /* and so long may too many wait; 0: 10000 */
     int64_t standing_ms;       /* runs may stand still for so long; 0: 60000 */
+    int64_t queue_ms;          /* a job may wait for so long; 0: 600000 */
+    const struct alerts_source *sources; /* of applications; borrowed */
+    size_t source_count;
 };
 struct alerts *alerts_new(const struct alerts_options *o);
 void alerts_free(struct alerts *a); /* after its task */

@@ -124,7 +124,8 @@ static void read_episode(const struct json *j, struct episode *e)
     (void)json_bool(json_get(j, "over"), &e->over);
 }
 
-/* When to try again is not noted: it is kept where the episode is known already. */
+/* When to try again is not noted: it is kept where the episode is known already. So is a receipt
+ * that could not be noted: without it the end of the episode would not be told. */
 static void adopt(struct task *t, struct alerts *a, const struct note *n)
 {
     size_t known_count = a->count;
@@ -137,11 +138,15 @@ static void adopt(struct task *t, struct alerts *a, const struct note *n)
             break;
         struct episode *e = &a->list[a->count++];
         read_episode(j, e);
-        for (size_t i = 0; i < known_count; i++)
-            if (strcmp(known[i].name, e->name) == 0 && known[i].over == e->over) {
+        for (size_t i = 0; i < known_count; i++) {
+            if (strcmp(known[i].name, e->name) != 0)
+                continue;
+            e->told |= known[i].told && known[i].since_ms == e->since_ms;
+            if (known[i].over == e->over) {
                 e->again_ms = known[i].again_ms;
                 e->pause_ms = known[i].pause_ms;
             }
+        }
     }
 }
 

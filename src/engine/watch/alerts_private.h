@@ -20,6 +20,11 @@ struct episode {
     int64_t again_ms, pause_ms; /* when its message is tried again; of the loop */
 };
 
+/* What a queue of jobs has done since its window was opened. */
+struct alerts_window {
+    int64_t since_ms, done, failed;
+};
+
 struct alerts {
     struct alerts_options options;
     struct http_client *client;
@@ -35,6 +40,7 @@ struct alerts {
     uint64_t looked; /* at the overview: its number */
     int64_t records_over_ms, redis_down_ms, mysql_down_ms, read_only_ms; /* since when; -1: no */
     int64_t standing_ms[REASON_CODES];                                   /* likewise, by reason */
+    struct alerts_window windows[JOBS_QUEUES_MAX];
     int64_t *open, *sent, *failed;
 };
 
@@ -58,14 +64,26 @@ struct alerts_paused_list {
     int64_t refused_count;        /* such runs */
 };
 
+/* What one source has told. */
+struct alerts_told {
+    bool known;
+    struct alerts_fact *list; /* in the task's arena */
+    size_t count;
+};
+
+/* What was asked for in this round besides the overview. */
+struct alerts_asked {
+    struct alerts_paused_list paused;
+    struct alerts_told told[ALERTS_SOURCES_MAX]; /* by source */
+};
+
 struct alerts_found {
     bool news;        /* something has begun or ended */
     struct str *lost; /* incarnations that need not be listed any more, in the task's arena */
     size_t lost_count;
 };
 struct episode *alerts_find(struct alerts *a, const char *name); /* NULL: none */
-/* alerts_watch.c: what is so, by the overview and the runs that paused themselves. Does not
- * wait. */
+/* alerts_watch.c: what is so, by the overview and what was asked for besides. Does not wait. */
 void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
-                  const struct alerts_paused_list *paused, struct alerts_found *out);
+                  const struct alerts_asked *asked, struct alerts_found *out);
 #endif

@@ -43,6 +43,22 @@ bool members_certain(const struct members *m, int64_t now_ms)
     return certain;
 }
 
+static struct alerts_fact facts[ALERTS_FACTS_MAX];
+static size_t fact_count;
+static bool facts_known;
+
+static int look(struct task *t, void *arg, struct alerts_fact **out, size_t *count)
+{
+    if (!facts_known)
+        return task_fail(t, ERR_UNAVAILABLE, "not known");
+    check(arg == facts);
+    *out = facts;
+    *count = fact_count;
+    return 0;
+}
+
+static const struct alerts_source sources[] = {{"pool:", look, facts}};
+
 static char told[2000]; /* "begun redis;ended redis;" */
 static char last[1000]; /* text of the last message */
 static char id[100];    /* of the first message after fine() */
@@ -108,7 +124,9 @@ static void open_side(struct task *t, struct side *s, uint64_t incarnation)
                                                     .records_max = RECORDS_MAX,
                                                     .store_ms = 30,
                                                     .standing_ms = 30,
-                                                    .records_ms = 30});
+                                                    .records_ms = 30,
+                                                    .sources = sources,
+                                                    .source_count = 1});
     check(redis_call(t, s->node.redis, STR_NULL, NULL, STR("PING")) == 0);
     role_in(&s->tasks, alerts_role, s->alerts, 10);
 }
@@ -141,7 +159,8 @@ static void fine(void)
     now.redis.up = now.mysql.up = true;
     now.redis.problem = now.mysql.problem = STR("no answer");
     hook_status = 200;
-    certain = true;
+    certain = facts_known = true;
+    fact_count = 0;
     told[0] = id[0] = '\0';
     tries = other_ids = 0;
 }
@@ -231,6 +250,66 @@ static void test_kinds(struct task *t, void *arg)
     expect(t, "ended verdicts:7;ended verdicts:8;", "all are");
     close_side(t, &a, false);
     close_side(t, &b, false);
+}
+
+/* Queues of jobs: one that is late, one that fails. */
+static void test_queues(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.queue_count = 2;
+    now.queues[0] = (struct jobs_look){.name = "plan", .waiting = 3, .oldest_ms = 500000};
+    now.queues[1] = (struct jobs_look){.name = "download", .done = 100, .failed = 50};
+    expect(t, "", "a queue, and failures of before");
+    now.queues[0].oldest_ms = 660000;
+    expect(t, "begun queue:plan;", "its oldest job has waited for long");
+    ok(strstr(last, "3 jobs of queue plan wait, the oldest for 11 minutes"), "%s", last);
+    now.queues[0].paused = true;
+    expect(t, "ended queue:plan;", "an admin has paused it");
+    now.queues[1].failed = 59;
+    expect(t, "", "nine failures");
+    now.queues[1].failed = 60;
+    expect(t, "begun failing:download;", "ten, and nothing was done");
+    now.queues[1].done = 200;
+    expect(t, "", "it lasts until the minute is over");
+    now.queue_count = 0;
+    expect(t, "", "what is not known goes on");
+    now.queue_count = 2;
+    now.queues[1] = (struct jobs_look){.name = "download"};
+    expect(t, "ended failing:download;", "a Redis that counts from 0 again begins a new minute");
+    close_side(t, &a, false);
+}
+
+/* What an application finds. */
+static void test_sources(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    open_side(t, &a, 0xa);
+    facts[0] = (struct alerts_fact){STR("pool:titles/7"), STR("it is low"), true};
+    facts[1] = (struct alerts_fact){STR("pool:titles/8"), STR("it is low, too"), false};
+    fact_count = 1;
+    expect(t, "", "what may last does not begin by that");
+    facts[0].lasts = false;
+    expect(t, "begun pool:titles/7;", "then it begins");
+    ok(strcmp(last, "millrace: it is low") == 0, "with its words: %s", last);
+    facts[0].lasts = true;
+    expect(t, "", "and lasts");
+    facts_known = false;
+    expect(t, "", "also while that is not known");
+    facts_known = true;
+    fact_count = 2;
+    expect(t, "begun pool:titles/8;", "another one");
+    for (size_t i = 0; i < ALERTS_FACTS_MAX; i++)
+        facts[i] = (struct alerts_fact){STR("pool:titles/9"), STR("one of many"), false};
+    fact_count = ALERTS_FACTS_MAX;
+    expect(t, "begun pool:titles/9;", "a list that is full may lack some: none is over");
+    fact_count = 0;
+    expect(t, "ended pool:titles/7;ended pool:titles/8;ended pool:titles/9;", "all are over");
+    close_side(t, &a, false);
 }
 
 /* Runs that stand: one message for each cause, however many runs. */
@@ -479,6 +558,33 @@ static void test_away(struct task *t, void *arg)
     close_side(t, &b, false);
 }
 
+/* A message was sent, and that could not be noted before the note of another node was read. */
+static void test_receipt(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.drift_cents = now.findings = 1;
+    expect(t, "begun drift;", "something is told");
+    group_cancel(&a.tasks);
+    check(group_join(t, &a.tasks) == 0);
+    struct alerts *x = a.alerts;
+    const int64_t since_ms = x->list[0].since_ms;
+    x->list[0].told = false;
+    x->changes++;
+    check(alerts_save(t, x) == 0);
+    x->list[0].told = true;
+    x->outdated = true;
+    check(alerts_load(t, x) == 0 && x->count == 1);
+    ok(x->list[0].told && x->list[0].since_ms == since_ms, "a note without the receipt is read");
+    x->list[0].since_ms--;
+    x->outdated = true;
+    check(alerts_load(t, x) == 0 && x->count == 1);
+    ok(!x->list[0].told, "a receipt of an earlier episode is none of this one");
+    close_side(t, &a, true);
+}
+
 static void await_alone(struct task *t, struct side *s)
 {
     s->alerts->turn.kept_ms = 0; /* it asks for its lock at once, and not after some seconds */
@@ -559,7 +665,10 @@ int main(void)
     metrics = metrics_open(-1, 1, 0);
     tap_task(make_schema, NULL, true);
     tap_task(test_kinds, NULL, true);
+    tap_task(test_receipt, NULL, true);
     tap_task(test_standing, NULL, true);
+    tap_task(test_queues, NULL, true);
+    tap_task(test_sources, NULL, true);
     tap_task(test_brief, NULL, true);
     well();
     tap_task(test_settings, NULL, true);

@@ -8,6 +8,9 @@
 #include "engine/store/amount.h"
 #include "engine/watch/alerts_private.h"
 
+#define WINDOW_MS    60000
+#define FAILURES_MIN 10
+
 struct episode *alerts_find(struct alerts *a, const char *name)
 {
     for (size_t i = 0; i < a->count; i++)
@@ -175,6 +178,57 @@ static bool watch_refused(struct task *t, struct alerts *a, const struct alerts_
                         (struct run_id){p->refused.uid, p->refused.qid});
 }
 
+/* Of the jobs that ended in the last minute, half or more failed, and ten at least. */
+static bool mostly_fails(struct task *t, struct alerts_window *w, const struct jobs_look *l,
+                         bool was)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    int64_t done = l->done - w->done, failed = l->failed - w->failed;
+    bool begins = w->since_ms == 0 || done < 0 || failed < 0; /* Redis counts from 0 again */
+    if (!begins && now_ms - w->since_ms < WINDOW_MS)
+        return was || (failed >= FAILURES_MIN && failed >= done);
+    *w = (struct alerts_window){now_ms, l->done, l->failed};
+    return !begins && failed >= FAILURES_MIN && failed >= done;
+}
+
+static bool watch_queues(struct task *t, struct alerts *a, const struct overview_data *d)
+{
+    bool news = false;
+    if (d->queue_count == 0) {
+        keep(a, "queue:");
+        keep(a, "failing:");
+    }
+    for (size_t i = 0; i < d->queue_count; i++) {
+        const struct jobs_look *l = &d->queues[i];
+        const char *late = arena_printf(task_arena(t), "queue:%s", l->name);
+        const char *failing = arena_printf(task_arena(t), "failing:%s", l->name);
+        const struct episode *e = alerts_find(a, failing);
+        if (l->oldest_ms > a->options.queue_ms && !l->paused)
+            news |= is_so(t, a, late, "%lld jobs of queue %s wait, the oldest for %lld minutes",
+                          (long long)l->waiting, l->name, (long long)l->oldest_ms / 60000);
+        if (mostly_fails(t, &a->windows[i], l, e && !e->over))
+            news |= is_so(t, a, failing,
+                          "half or more of the jobs of queue %s fail; the log has the reasons",
+                          l->name);
+    }
+    return news;
+}
+
+static bool watch_source(struct task *t, struct alerts *a, const struct alerts_source *s,
+                         const struct alerts_told *told)
+{
+    bool news = false;
+    if (!told->known || told->count >= ALERTS_FACTS_MAX)
+        keep(a, s->prefix);
+    for (size_t i = 0; told->known && i < told->count; i++) {
+        const struct alerts_fact *f = &told->list[i];
+        const struct episode *e = alerts_find(a, f->name.p);
+        if (!f->lasts || (e && !e->over))
+            news |= is_so(t, a, f->name.p, "%.*s", STR_ARG(f->text));
+    }
+    return news;
+}
+
 static bool watch_keys(struct task *t, struct alerts *a, const struct overview_data *d)
 {
     bool news = false;
@@ -231,7 +285,7 @@ static bool known_to_be_over(const struct episode *e, const struct overview_data
 }
 
 void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *d,
-                  const struct alerts_paused_list *paused, struct alerts_found *out)
+                  const struct alerts_asked *asked, struct alerts_found *out)
 {
     for (size_t i = 0; i < a->count; i++)
         a->list[i].seen = false;
@@ -239,11 +293,14 @@ void alerts_watch(struct task *t, struct alerts *a, const struct overview_data *
     news |= watch_settings(t, a, d);
     if (d->redis.up) {
         news |= watch_money(t, a, d);
-        news |= watch_paused(t, a, paused);
+        news |= watch_paused(t, a, &asked->paused);
         news |= watch_standing(t, a, d);
-        news |= watch_refused(t, a, paused);
+        news |= watch_refused(t, a, &asked->paused);
         news |= watch_keys(t, a, d);
+        news |= watch_queues(t, a, d);
         news |= watch_nodes(t, a, d, out);
+        for (size_t i = 0; i < a->options.source_count; i++)
+            news |= watch_source(t, a, &a->options.sources[i], &asked->told[i]);
     }
     for (size_t i = 0; i < a->count; i++) {
         struct episode *e = &a->list[i];

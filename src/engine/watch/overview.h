@@ -9,6 +9,7 @@
 #define ENGINE_WATCH_OVERVIEW_H
 
 #include "engine/ai/permits.h"
+#include "engine/jobs/jobs.h"
 #include "engine/watch/standing.h"
 
 #define OVERVIEW_EACH_MS      1000
@@ -79,6 +80,8 @@ struct overview_data {
     int64_t audited_ms;            /* when, since 1970; 0: never */
     int64_t archive_waiting;       /* runs that have ended and are not archived */
     int64_t downloads_waiting, downloads_taken;
+    struct jobs_look queues[JOBS_QUEUES_MAX]; /* of jobs */
+    size_t queue_count;                       /* 0 while they are not known */
     int64_t user_sessions, admin_sessions;
     struct overview_alert *alerts; /* that are not over */
     size_t alert_count;

@@ -237,6 +237,8 @@ enum {
 /* In the order of the enum. */
 static int ask(struct task *t, struct redis *r, const struct redis_reply *const **out)
 {
+    struct str downloads = key_jobs(task_arena(t), "download");
+    struct str taken = key_jobs_part(task_arena(t), "download", "leases");
     struct redis_batch b;
     redis_batch_init(&b, t, r);
     redis_batch_add(&b, STR_NULL, STR("TIME"));
@@ -251,8 +253,8 @@ static int ask(struct task *t, struct redis *r, const struct redis_reply *const 
     redis_batch_add(&b, key_nodes_lost, STR("HGETALL"), key_nodes_lost);
     redis_batch_add(&b, key_drift, STR("GET"), key_drift);
     redis_batch_add(&b, key_audited, STR("GET"), key_audited);
-    redis_batch_add(&b, key_download_queue, STR("LLEN"), key_download_queue);
-    redis_batch_add(&b, key_download_taken, STR("ZCARD"), key_download_taken);
+    redis_batch_add(&b, downloads, STR("ZCARD"), downloads);
+    redis_batch_add(&b, taken, STR("ZCARD"), taken);
     return redis_batch_run(&b, out);
 }
 
@@ -308,6 +310,19 @@ static int read_keys(struct task *t, struct collecting *c)
     return 0;
 }
 
+static int read_queues(struct task *t, struct collecting *c)
+{
+    struct jobs *j = c->overview->node->jobs;
+    size_t count = j ? jobs_count(j) : 0;
+    for (size_t i = 0; i < count; i++) {
+        int err = jobs_look(t, j, i, &c->data->queues[i]);
+        if (err)
+            return err;
+    }
+    c->data->queue_count = count;
+    return 0;
+}
+
 static int ask_redis(struct task *t, struct collecting *c)
 {
     struct node *n = c->overview->node;
@@ -327,6 +342,8 @@ static int ask_redis(struct task *t, struct collecting *c)
         err = read_keys(t, c);
     if (!err)
         err = ledger_backlog(t, n->ledger, &d->records);
+    if (!err)
+        err = read_queues(t, c);
     if (!err)
         err = standing_groups(t, n->standing, c->arena, &d->standing, &d->standing_count);
     d->standing_known = !err;

@@ -18,8 +18,15 @@ struct key_metrics {
 #define ROWS    30
 #define LATENCY "store_latency_seconds" /* its values are microseconds */
 
+struct queue_metrics {
+    const char *name;
+    int64_t *waiting, *delayed, *held, *working, *oldest;
+};
+
 struct overview_metrics {
     struct metrics *page;
+    struct queue_metrics queues[JOBS_QUEUES_MAX];
+    size_t queue_count;
     struct key_metrics keys[KEYS_SHOWN];
     size_t key_count;
     int64_t *rows[ROWS];
@@ -140,6 +147,47 @@ static void set_key_use(struct overview_metrics *m, const struct overview_data *
     }
 }
 
+static int64_t *queue_jobs(struct overview_metrics *m, const char *queue, const char *state)
+{
+    char labels[64];
+    snprintf(labels, sizeof labels, "queue=\"%s\",state=\"%s\"", queue, state);
+    return metric(m->page, METRIC_GAUGE, "millrace_queue_jobs", labels,
+                  "Jobs of a queue, over all nodes.");
+}
+
+static struct queue_metrics *metrics_of_queue(struct overview_metrics *m, const char *name)
+{
+    for (size_t i = 0; i < m->queue_count; i++)
+        if (strcmp(m->queues[i].name, name) == 0)
+            return &m->queues[i];
+    check(m->queue_count < JOBS_QUEUES_MAX);
+    char labels[64];
+    snprintf(labels, sizeof labels, "queue=\"%s\"", name);
+    struct queue_metrics *q = &m->queues[m->queue_count++];
+    *q = (struct queue_metrics){.name = name,
+                                .waiting = queue_jobs(m, name, "waiting"),
+                                .delayed = queue_jobs(m, name, "delayed"),
+                                .held = queue_jobs(m, name, "held"),
+                                .working = queue_jobs(m, name, "working"),
+                                .oldest =
+                                    metric(m->page, METRIC_GAUGE, "millrace_queue_oldest_seconds",
+                                           labels, "Age of the oldest job that waits.")};
+    return q;
+}
+
+static void set_queues(struct overview_metrics *m, const struct overview_data *d)
+{
+    for (size_t i = 0; i < d->queue_count; i++) {
+        const struct jobs_look *l = &d->queues[i];
+        struct queue_metrics *q = metrics_of_queue(m, l->name);
+        metric_set(q->waiting, l->waiting);
+        metric_set(q->delayed, l->delayed);
+        metric_set(q->held, l->held);
+        metric_set(q->working, l->working);
+        metric_set(q->oldest, l->oldest_ms / 1000);
+    }
+}
+
 void overview_metrics_set(struct overview_metrics *m, const struct overview_data *d)
 {
     struct row rows[ROWS];
@@ -147,4 +195,5 @@ void overview_metrics_set(struct overview_metrics *m, const struct overview_data
     for (size_t i = 0; i < ROWS; i++)
         metric_set(m->rows[i], rows[i].value);
     set_key_use(m, d);
+    set_queues(m, d);
 }

@@ -10,6 +10,15 @@
 #include "app/distill/routes.h"
 #include "app/download/downloads.h"
 #include "app/download/routes.h"
+#include "app/extract/document.h"
+#include "app/extract/extract.h"
+#include "app/extract/routes.h"
+#include "app/plan/plans.h"
+#include "app/plan/routes.h"
+#include "app/plan/template.h"
+#include "app/plan/template_routes.h"
+#include "app/pool/pools.h"
+#include "app/pool/routes.h"
 #include "app/screen/application.h"
 #include "app/screen/routes.h"
 #include "base/log.h"
@@ -17,16 +26,21 @@
 #include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/api/api.h"
+#include "engine/crew/claims.h"
 #include "engine/crew/crew.h"
 #include "engine/crew/dispatcher.h"
 #include "engine/crew/members.h"
+#include "engine/jobs/jobs.h"
+#include "engine/jobs/limits.h"
 #include "engine/judge/judge.h"
 #include "engine/money/audit.h"
 #include "engine/money/ledger.h"
 #include "engine/money/sweeper.h"
 #include "engine/papers/block.h"
 #include "engine/papers/catalog.h"
+#include "engine/people/api_token.h"
 #include "engine/people/attempts.h"
+#include "engine/people/hooks.h"
 #include "engine/people/password.h"
 #include "engine/people/session.h"
 #include "engine/people/switches.h"
@@ -43,10 +57,21 @@
 #include "wire/sql.h"
 
 static const struct api_application applications[] = {
-    {"account", account_routes},   {"catalog", catalog_routes}, {"distill", distill_routes},
-    {"download", download_routes}, {"screen", screen_routes},   ADMIN_APPLICATIONS,
+    {"account", account_routes},
+    {"catalog", catalog_routes},
+    {"distill", distill_routes},
+    {"download", download_routes},
+    {"extract", extract_routes},
+    {"plan", plan_routes},
+    {"pool", pool_routes},
+    {"screen", screen_routes},
+    ADMIN_APPLICATIONS,
+    {"admin pools", admin_pool_routes},
+    {"admin templates", admin_template_routes},
     {"server", node_routes_told},
 };
+
+const struct api_table node_api = {applications, sizeof applications / sizeof *applications};
 
 static const struct application *const run_applications[] = {&screen_application,
                                                              &distill_application, NULL};
@@ -70,8 +95,11 @@ static void make_workers(struct node_engine *e)
         .redis = n->redis, .sql = n->sql, .ledger = n->ledger, .metrics = n->metrics};
     n->archive = &e->archive;
     n->applications = run_applications;
-    n->permits = permits_new(&(struct permits_options){
-        .redis = n->redis, .sql = n->sql, .metrics = n->metrics, .keyless = n->simulated});
+    n->permits = permits_new(&(struct permits_options){.redis = n->redis,
+                                                       .sql = n->sql,
+                                                       .metrics = n->metrics,
+                                                       .keyless = n->simulated,
+                                                       .jobs_share = n->config->ai_jobs_share});
     n->faults = ai_faults_new(n->metrics);
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
@@ -93,6 +121,10 @@ static void make_workers(struct node_engine *e)
     e->runs.judge = n->judge;
     e->dispatcher = dispatcher_new(n);
     e->crew = crew_new(n);
+    jobs_cap(n->jobs, &(struct claimant){.redis = n->redis,
+                                         .cache = n->cache,
+                                         .members = n->members,
+                                         .incarnation = n->incarnation});
     e->roles = roles_new(n->redis, &n->draining);
 }
 
@@ -100,6 +132,8 @@ static void make_workers(struct node_engine *e)
 static void make_controls(struct node_engine *e)
 {
     struct node *n = e->node;
+    struct alerts_source *low = ARENA_NEW(&e->arena, struct alerts_source);
+    *low = (struct alerts_source){"pool:", pools_low_look, n->pools};
     char host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     n->id = control_node_id(&e->arena, host, n->config->data_dir, n->place);
@@ -111,7 +145,10 @@ static void make_controls(struct node_engine *e)
                                                     .url = n->config->alert_webhook_url,
                                                     .ca_file = n->config->alert_ca_file,
                                                     .records_max = n->config->alert_billing_records,
-                                                    .standing_ms = n->config->alert_standing_ms});
+                                                    .standing_ms = n->config->alert_standing_ms,
+                                                    .queue_ms = n->config->alert_queue_ms,
+                                                    .sources = low,
+                                                    .source_count = 1});
 }
 
 struct node_engine *node_engine_new(struct node *n)
@@ -123,16 +160,37 @@ struct node_engine *node_engine_new(struct node *n)
         &(struct blocks_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->cache =
         cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
-    n->ledger = ledger_new(&(struct ledger_options){
-        .redis = n->redis, .sql = n->sql, .cache = n->cache, .metrics = n->metrics});
+    n->ledger = ledger_new(&(struct ledger_options){.redis = n->redis,
+                                                    .sql = n->sql,
+                                                    .cache = n->cache,
+                                                    .metrics = n->metrics,
+                                                    .group = n->group});
+    n->jobs = jobs_new(&(struct jobs_options){.redis = n->redis,
+                                              .redis_wake = n->redis_wake,
+                                              .sql = n->sql,
+                                              .metrics = n->metrics,
+                                              .incarnation = n->incarnation,
+                                              .drained = &n->drained});
+    n->limits = limits_new(n->redis, n->metrics, n->config);
     n->downloads = downloads_new(&(struct downloads_options){.redis = n->redis_bulk,
                                                              .sql = n->sql,
                                                              .cache = n->cache,
                                                              .ledger = n->ledger,
                                                              .metrics = n->metrics,
-                                                             .incarnation = n->incarnation,
-                                                             .drained = &n->drained});
+                                                             .jobs = n->jobs,
+                                                             .incarnation = n->incarnation});
+    n->pools =
+        pools_new(&(struct pools_options){.redis = n->redis,
+                                          .redis_bulk = n->redis_bulk,
+                                          .sql = n->sql,
+                                          .group = n->group,
+                                          .metrics = n->metrics,
+                                          .lists_bytes_max = n->config->pool_list_bytes_max});
+    n->documents = documents_new(n);
+    n->plan_templates = plan_templates_new(
+        &(struct plan_templates_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->passwords = passwords_new();
+    n->tokens = api_tokens_new(n->cache);
     n->attempts = attempts_new(n->redis, n->metrics, n->config->login_address_max);
     n->registrations =
         attempts_new_registrations(n->redis, n->metrics, n->config->new_user_hourly_max);
@@ -147,8 +205,16 @@ struct node_engine *node_engine_new(struct node *n)
                               .ledger = n->ledger,
                               .metrics = n->metrics,
                               .memory = audit_memory_new()};
-    e->api = api_new(n, applications, sizeof applications / sizeof *applications);
+    e->jobs_paid = (struct jobs_paid){
+        .jobs = n->jobs,
+        .ledger = n->ledger,
+        .charged = metric(n->metrics, METRIC_COUNTER, "millrace_jobs_charged_late_total", "",
+                          "Completed jobs whose payment was missing, and was made good.")};
+    e->api = api_new(n, node_api.applications, node_api.count);
     make_workers(e);
+    n->plans = plans_new(n);
+    n->hooks = hooks_new(n);
+    n->extract = extract_new(n);
     make_controls(e);
     return e;
 }
@@ -172,7 +238,16 @@ void node_engine_free(struct node_engine *e)
     switches_free(n->switches);
     attempts_free(n->registrations);
     attempts_free(n->attempts);
+    api_tokens_free(n->tokens);
     passwords_free(n->passwords);
+    jobs_free(n->jobs);
+    extract_free(n->extract);
+    hooks_free(n->hooks);
+    plans_free(n->plans);
+    plan_templates_free(n->plan_templates);
+    documents_free(n->documents);
+    limits_free(n->limits);
+    pools_free(n->pools);
     downloads_free(n->downloads);
     ledger_free(n->ledger);
     cache_free(n->cache);
@@ -250,7 +325,7 @@ void node_engine_drain(struct task *t, struct node_engine *e, int64_t ms)
 {
     int64_t began_ms = loop_now_ms(e->node->loop);
     crew_drain(t, e->crew, ms);
-    downloads_drain(t, e->node->downloads, ms - (loop_now_ms(e->node->loop) - began_ms));
+    jobs_drain(t, e->node->jobs, ms - (loop_now_ms(e->node->loop) - began_ms));
 }
 
 void node_engine_part(struct task *t, struct node_engine *e)
@@ -258,6 +333,8 @@ void node_engine_part(struct task *t, struct node_engine *e)
     int64_t old = task_deadline(t, PART_MS);
     roles_part(t, e->roles);
     alerts_part(t, e->node->alerts);
+    if (e->started)
+        pools_part(t, e->node->pools);
     if (e->started && e->node->members->count == 0) /* this was the last node */
         permits_close(t, e->node->permits);
     task_deadline_restore(t, old);

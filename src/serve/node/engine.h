@@ -3,13 +3,18 @@
 #define SERVE_NODE_ENGINE_H
 
 #include "base/arena.h"
+#include "engine/api/api.h"
 #include "engine/money/audit.h"
+#include "engine/jobs/pay.h"
 #include "engine/money/sweeper.h"
 #include "engine/papers/catalog.h"
 #include "engine/runs/archive.h"
 #include "engine/runs/run.h"
 #include "engine/setup/node.h"
 #include "engine/store/role.h"
+
+/* The routes of all applications. */
+extern const struct api_table node_api;
 
 struct node_engine {
     struct node *node;
@@ -18,6 +23,7 @@ struct node_engine {
     struct arena arena;
     struct catalog catalog;
     struct sweeper sweeper;
+    struct jobs_paid jobs_paid;
     struct audit audit;
     struct archive archive;
     struct runs runs;

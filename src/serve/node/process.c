@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "engine/jobs/jobs.h"
 #include "engine/judge/judge.h"
 #include "engine/setup/config.h"
 #include "engine/setup/node.h"
@@ -71,7 +72,10 @@ static void open_stores(struct process *p)
     n->redis = redis_open(&p->links, &o);
     o.name = "download";
     n->redis_bulk = redis_open(&p->links, &o);
-    check(n->redis && n->redis_bulk);
+    o.name = "wake";
+    o.command_ms = JOBS_WAKE_MS;
+    n->redis_wake = redis_open(&p->links, &o);
+    check(n->redis && n->redis_bulk && n->redis_wake);
     n->sql = sql_pool_new(
         n->loop, &(struct sql_options){.url = p->stores.mysql_url,
                                        .password = p->stores.mysql_password,
@@ -248,6 +252,7 @@ static void live(struct task *t, void *arg)
     node_engine_part(t, p->engine);
     redis_close(p->node.redis);
     redis_close(p->node.redis_bulk);
+    redis_close(p->node.redis_wake);
     err = group_join(t, &p->links);
     (void)err; /* this task is never canceled and has no deadline */
 }

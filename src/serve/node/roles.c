@@ -1,9 +1,16 @@
 /* Every background role of a node, in one table (engine/store/role.h), and the tasks that wait for
  * other tasks instead of for the time. */
-#include "app/download/downloads.h"
+#include "app/extract/document.h"
+#include "app/extract/extract.h"
+#include "app/plan/plans.h"
+#include "app/plan/template.h"
+#include "app/pool/pools.h"
 #include "engine/ai/permits.h"
 #include "engine/crew/dispatcher.h"
+#include "engine/jobs/pay.h"
+#include "engine/people/api_token.h"
 #include "engine/people/attempts.h"
+#include "engine/people/hooks.h"
 #include "engine/people/session.h"
 #include "engine/people/switches.h"
 #include "engine/runs/keeper.h"
@@ -49,9 +56,9 @@ static void start_tasks(struct node *n)
         task_fn *fn;
         void *arg;
     } tasks[] = {
-        {"permits", permits_task, n->permits},       /* wakes for workers that wait */
-        {"downloads", downloads_task, n->downloads}, /* for files that are asked for */
-        {"overview", overview_task, n->overview},    /* for pages that show it */
+        {"permits", permits_task, n->permits},    /* wakes for workers that wait */
+        {"jobs", jobs_task, n->jobs},             /* for jobs that are pushed */
+        {"overview", overview_task, n->overview}, /* for pages that show it */
     };
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
         check(task_go(n->group, tasks[i].name, tasks[i].fn, tasks[i].arg) == 0);
@@ -113,6 +120,119 @@ static void start_work(struct node_engine *e)
     start(e, table, sizeof table / sizeof *table);
 }
 
+/* Queues of jobs. */
+static void start_jobs(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "jobs-keep",
+         .round = jobs_keep_role,
+         .arg = n->jobs,
+         .each_ms = JOBS_KEEP_EACH_MS,
+         .complaint = "leases of jobs are not renewed: other nodes may take them"},
+        {.name = "jobs-fill",
+         .round = jobs_refill_role,
+         .arg = n->jobs,
+         .each_ms = JOBS_FILL_EACH_MS,
+         .lock = &key_jobs_lock,
+         .lock_ms = 10000,
+         .complaint = "queues of jobs are not compared with MySQL: lost jobs wait"},
+        {.name = "jobs-paid",
+         .round = jobs_paid_role,
+         .arg = &e->jobs_paid,
+         .each_ms = JOBS_PAID_EACH_MS,
+         .lock = &key_jobs_paid_lock,
+         .lock_ms = 30000,
+         .complaint = "payments of jobs are not looked at"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
+/* Lists of pools are full, and what was handed out is noted. */
+static void start_pools(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "pools",
+         .round = pools_fill_role,
+         .arg = n->pools,
+         .each_ms = 5000,
+         .lock = &key_pools_lock,
+         .lock_ms = 10000,
+         .complaint = "lists of pools are not filled: pops find them empty, and are slow"},
+        {.name = "pool-marks",
+         .round = pools_mark_role,
+         .arg = n->pools,
+         .each_ms = 250,
+         .each_ms_max = 5000,
+         .complaint = "items that were handed out are not marked as used"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
+/* Plans in Redis are those of MySQL, and tasks come to an end. */
+static void start_plans(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "plans",
+         .round = plans_role,
+         .arg = n->plans,
+         .each_ms = PLANS_LOOK_EACH_MS,
+         .each_ms_max = 1000,
+         .complaint = "Redis is not told of changed plans: they are read from MySQL"},
+        {.name = "plans-sweep",
+         .round = plans_sweep_role,
+         .arg = n->plans,
+         .each_ms = PLANS_SWEEP_EACH_MS,
+         .each_ms_max = 10000,
+         .lock = &key_plans_lock,
+         .lock_ms = 10000,
+         .complaint = "old tasks of plans do not end, and deleted plans stay in the stores"},
+        {.name = "plans-warm",
+         .round = plans_warm_role,
+         .arg = n->plans,
+         .each_ms = PLANS_WARM_EACH_MS,
+         .each_ms_max = 60000,
+         .lock = &key_plans_warm_lock,
+         .lock_ms = 30000,
+         .complaint = "active plans are not loaded into Redis: each is when it is first read"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
+/* Documents that are not needed go; tasks of extraction are closed, and webhooks told. */
+static void start_extract(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "documents-sweep",
+         .round = documents_sweep_role,
+         .arg = n->documents,
+         .each_ms = DOCUMENTS_SWEEP_EACH_MS,
+         .each_ms_max = 10000,
+         .lock = &key_documents_lock,
+         .lock_ms = 10000,
+         .complaint = "deleted documents and uploads that were cut stay in MySQL"},
+        {.name = "extract-close",
+         .round = extract_close_role,
+         .arg = n->extract,
+         .each_ms = EXTRACT_CLOSE_EACH_MS,
+         .lock = &key_extract_lock,
+         .lock_ms = 30000,
+         .complaint = "tasks of extraction whose documents are done are not closed"},
+        {.name = "hooks",
+         .round = hooks_role,
+         .arg = n->hooks,
+         .each_ms = HOOKS_EACH_MS,
+         .each_ms_max = 30000,
+         .lock = &key_hooks_lock,
+         .lock_ms = 30000,
+         .complaint = "webhooks of users are not called"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
 /* What the node knows, and what it tells. */
 static void start_upkeep(struct node_engine *e)
 {
@@ -123,11 +243,23 @@ static void start_upkeep(struct node_engine *e)
          .arg = n->cache,
          .each_ms = CACHE_LOOK_EACH_MS,
          .complaint = "stale records cannot be dropped from Redis: changes of users are not seen"},
+        {.name = "templates",
+         .round = plan_templates_role,
+         .arg = n->plan_templates,
+         .each_ms = PLAN_TEMPLATES_LOOK_EACH_MS,
+         .each_ms_max = 5000,
+         .complaint = "prompt templates cannot be put into Redis: they are read from MySQL"},
         {.name = "sessions",
          .round = session_role,
          .arg = n->cache,
          .each_ms = 10 * MINUTE_MS,
          .complaint = "expired sessions cannot be removed: their rows stay in table session"},
+        {.name = "tokens",
+         .round = api_tokens_role,
+         .arg = n->tokens,
+         .each_ms = API_TOKENS_EACH_MS,
+         .each_ms_max = MINUTE_MS,
+         .complaint = "when API tokens were last used is not noted"},
         {.name = "attempts",
          .round = attempts_role,
          .arg = n->attempts,
@@ -160,6 +292,10 @@ static void start_upkeep(struct node_engine *e)
 void node_roles_start(struct node_engine *e)
 {
     start_work(e);
+    start_jobs(e);
+    start_pools(e);
+    start_plans(e);
+    start_extract(e);
     start_upkeep(e);
     start_tasks(e->node);
 }

@@ -199,6 +199,20 @@ static int is_ours(const struct dirent *e)
            e->d_name[name.n - 1] == 'Z';
 }
 
+/* 1: a whole backup, 0: an interrupted one, -1: one of another user, which counts as whole. */
+static int is_whole(struct arena *a, const char *path)
+{
+    if (access(arena_printf(a, "%s/" BACKUP_MANIFEST, path), F_OK) == 0)
+        return 1;
+    return errno == ENOENT ? 0 : -1;
+}
+
+/* The backup that was just made is whole all the same: its exit status does not say this. */
+static void left_alone(const char *path)
+{
+    fprintf(stderr, "millrace backup: %s is another user's and stays: remove it by hand\n", path);
+}
+
 /* From the newest on: the names sort by time. The lock keeps other backups out, so one without a
  * manifest was interrupted. */
 int folder_prune(struct task *t, struct folder *f, int64_t keep, int64_t *removed)
@@ -210,13 +224,32 @@ int folder_prune(struct task *t, struct folder *f, int64_t keep, int64_t *remove
     *removed = 0;
     for (int i = count - 1; i >= 0; i--) {
         const char *path = arena_printf(task_arena(t), "%s/%s", f->parent, names[i]->d_name);
-        bool whole = access(arena_printf(task_arena(t), "%s/" BACKUP_MANIFEST, path), F_OK) == 0;
-        if (!whole || keep-- <= 0) {
-            datadir_remove(path);
-            *removed += whole;
-        }
+        int whole = is_whole(task_arena(t), path);
         free(names[i]);
+        if (whole == 0 || keep-- <= 0) {
+            datadir_remove(path);
+            if (access(path, F_OK) == 0)
+                left_alone(path);
+            else
+                *removed += whole != 0;
+        }
     }
     free(names);
     return 0;
+}
+
+const char *folder_newest(struct arena *a, const char *parent)
+{
+    struct dirent **names;
+    const char *newest = NULL;
+    int count = scandir(parent, &names, is_ours, alphasort);
+    for (int i = count - 1; i >= 0; i--) {
+        const char *path = arena_printf(a, "%s/%s", parent, names[i]->d_name);
+        if (!newest && is_whole(a, path) == 1)
+            newest = path;
+        free(names[i]);
+    }
+    if (count >= 0)
+        free(names);
+    return newest;
 }

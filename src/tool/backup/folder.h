@@ -20,7 +20,10 @@ MUST_CHECK int folder_commit(struct task *t, struct folder *f, const struct back
 /* Removes what was written. */
 void folder_discard(struct task *t, struct folder *f, const struct backup *b);
 /* Leaves the newest `keep` backups of the parent, and removes what an interrupted one has left.
- * *removed: backups. ERR_IO. */
+ * *removed: backups. One of another user that cannot be removed is named on standard error. ERR_IO.
+ */
 MUST_CHECK int folder_prune(struct task *t, struct folder *f, int64_t keep, int64_t *removed);
 void folder_close(struct folder *f);
+/* The newest whole backup below parent, in a; NULL: there is none. */
+const char *folder_newest(struct arena *a, const char *parent);
 #endif

@@ -88,10 +88,20 @@ static int check_mysql(struct task *t, struct restore *r)
                      url);
 }
 
+/* With the address, so that the reader knows which of the two is away. */
+static int name_store(struct task *t, int err, const char *store, const char *url)
+{
+    if (err != ERR_UNAVAILABLE && err != ERR_TIMEOUT && err != ERR_UNCERTAIN)
+        return err;
+    const char *why = arena_strdup(task_arena(t), *task_error(t) ? task_error(t) : err_name(err));
+    return task_fail(t, err, "%s at %s: %s", store, config_mask_url(task_arena(t), url), why);
+}
+
 int restore_check(struct task *t, struct restore *r)
 {
-    int err = *r->config.redis_url ? check_redis(t, r) : 0;
-    return err || !*r->config.mysql_url ? err : check_mysql(t, r);
+    const struct config *c = &r->config;
+    int err = *c->redis_url ? name_store(t, check_redis(t, r), "Redis", c->redis_url) : 0;
+    return err || !*c->mysql_url ? err : name_store(t, check_mysql(t, r), "MySQL", c->mysql_url);
 }
 
 /* --- emptying --- */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "tool/backup/backup.h"
+#include "tool/backup/folder.h"
 #include "tool/backup/packed.h"
 #include "tool/backup/rows.h"
 
@@ -52,11 +52,23 @@ static int read_text(struct task *t, const char *dir, const char *name, struct s
     return task_fail(t, ERR_INVALID, "%s: %s", path, strerror(errno));
 }
 
+/* A parent of backups, as --keep makes them, is the likeliest mistake. */
+static int read_manifest(struct task *t, const char *dir, struct str *out)
+{
+    int err = read_text(t, dir, BACKUP_MANIFEST, out);
+    const char *newest = err ? folder_newest(task_arena(t), dir) : NULL;
+    if (newest)
+        return task_fail(t, ERR_INVALID,
+                         "%s is no backup, it has no " BACKUP_MANIFEST "; the newest in it is %s",
+                         dir, newest);
+    return err;
+}
+
 int backup_open(struct task *t, const char *dir, struct backup *out)
 {
     char sum[SHA256_HEX_BYTES];
     struct str manifest, sums, redis;
-    int err = read_text(t, dir, BACKUP_MANIFEST, &manifest);
+    int err = read_manifest(t, dir, &manifest);
     if (!err)
         err = backup_manifest_read(t, manifest, out);
     if (!err)

@@ -96,11 +96,11 @@ int db_run(const char *file, enum db_stores which, int64_t statement_ms, db_body
     struct db d = {.body = body, .arg = arg};
     arena_init(&d.arena);
     const char *why = NULL;
-    int status;
+    int status, err;
     if (config_load(&d.arena, file ? file : CONFIG_FILE_DEFAULT, !file, environ, &d.config, &why))
         status = fail(why);
-    else if (find_stores(&d, which, &why))
-        status = fail_private(why);
+    else if ((err = find_stores(&d, which, &why)))
+        status = err == ERR_FORBIDDEN ? fail(why) : fail_private(why);
     else
         status = run(&d, which, statement_ms);
     arena_release(&d.arena);
@@ -115,7 +115,8 @@ int db_complain(struct task *t, const struct db *d, int err)
     bool redis_down = d->redis && !redis_up(d->redis);
     const char *url = redis_down ? d->config.redis_url : d->config.mysql_url;
     if (!*url)
-        return fail_private(why);
+        return fail_private(arena_printf(task_arena(t), "the private %s: %s",
+                                         redis_down ? "Redis" : "MariaDB", why));
     fprintf(stderr, "millrace: %s at %s: %s\n", redis_down ? "Redis" : "MySQL",
             config_mask_url(task_arena(t), url), why);
     return 1;

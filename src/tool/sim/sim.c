@@ -24,8 +24,8 @@
 
 static const char about[] =
     "Simulates an AI service: chat completions and embeddings in OpenAI's format, with\n"
-    "verdicts that depend on the prompt only, and with configurable latency, limits and\n"
-    "failures.\n"
+    "verdicts, plans and fields of documents that depend on the prompt only, and with\n"
+    "configurable latency, limits and failures. A stream is spread over the latency.\n"
     "\n"
     "  POST /v1/chat/completions   also as a stream       GET  /stats        counters\n"
     "  POST /v1/embeddings         256 dimensions         POST /stats/reset  resets them\n"
@@ -43,7 +43,7 @@ static const char about[] =
 
 struct setup { /* the command line */
     struct sim_options options;
-    const char *fail_kinds, *labels_file, *keys_file;
+    const char *fail_kinds, *extract_kinds, *labels_file, *keys_file;
     int64_t seed;
 };
 
@@ -70,6 +70,23 @@ static int read_options(int argc, char **argv, struct setup *u)
          "how they fail: all (default) or some of "
          "429,500,503,timeout,cut,garbage,trickle,fenced,unreadable,thinking,clipped,wrapped",
          .text = &u->fail_kinds},
+        {"plan-fault", "RATE",
+         "share of plans that lack a day, do not add up or are no plan, until a complaint; by "
+         "their "
+         "prompts (default 0)",
+         .real = &o->plan_faults.rate, .most = 1},
+        {"plan-fault-stays", NULL, "such plans stay wrong after complaints",
+         .flag = &o->plan_faults.stays},
+        {"extract-fault", "RATE",
+         "share of extractions that are wrong, by fields and document; types and missing ones "
+         "until a complaint (default 0)",
+         .real = &o->extract_faults.rate, .most = 1},
+        {"extract-fault-kinds", "LIST",
+         "how they are wrong: some of types (of values), missing (required fields), quotes "
+         "(invented), prose (around the JSON); default all",
+         .text = &u->extract_kinds},
+        {"extract-fault-stays", NULL, "they stay wrong after complaints",
+         .flag = &o->extract_faults.stays},
         {"stall-ms", "N", "how long a timeout takes (default 300000)", .number = &o->stall_ms,
          .most = 86400000},
         {"retry-after", "N", "seconds that a failing 429 asks for (default 1)",
@@ -105,9 +122,21 @@ static int check_options(struct setup *u)
     if (!u->options.tls_cert != !u->options.tls_key)
         return complain(u->options.tls_cert ? "--tls-cert" : "--tls-key",
                         "--tls-cert and --tls-key belong together");
+    if (u->options.plan_faults.stays && u->options.plan_faults.rate == 0)
+        return complain("--plan-fault-stays", "no plan is wrong without --plan-fault");
+    if ((u->options.extract_faults.stays || u->extract_kinds) &&
+        u->options.extract_faults.rate == 0)
+        return complain(u->extract_kinds ? "--extract-fault-kinds" : "--extract-fault-stays",
+                        "no extraction is wrong without --extract-fault");
     if (u->options.tls_handshake_ms && !u->options.tls_cert)
         return complain("--tls-handshake-ms", "there is no handshake without --tls-cert");
     struct str bad;
+    if (u->extract_kinds &&
+        !sim_extract_kinds(str_of(u->extract_kinds), &u->options.extract_faults.kinds, &bad)) {
+        fprintf(stderr, "millrace sim: --extract-fault-kinds: there is no \"%.*s\"\n",
+                STR_ARG(bad));
+        return ERR_INVALID;
+    }
     if (!u->fail_kinds || sim_fault_kinds(str_of(u->fail_kinds), &u->options.faults.kinds, &bad))
         return 0;
     fprintf(stderr, "millrace sim: --fail-kinds: there is no \"%.*s\"\n", STR_ARG(bad));

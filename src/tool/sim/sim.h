@@ -1,5 +1,5 @@
 /* sim.h -- the simulated AI: a server that speaks OpenAI's chat completions and embeddings,
- * judges papers by a fixed rule, and fails on demand.
+ * judges papers by a fixed rule, makes plans, finds fields in documents, and fails on demand.
  *
  * The format of a prompt:
  *
@@ -23,6 +23,37 @@
  *   5. The answer is {"relevant": true, "reason": "…"}, the reason at most 200 characters,
  *      naming the word found. A prompt without question or paper is echoed: as text, or as
  *      {"text": "…"} where response_format asks for JSON.
+ *   6. A message with these lines asks for a plan instead, and gets one as JSON:
+ *
+ *          Plan: training
+ *          Start date: 2026-01-31
+ *          Weeks: 4
+ *
+ *      or `Plan: nutrition`. The same message gets the same plan. Some plans are wrong
+ *      (--plan-fault), until there is a complaint: any message after this one, or a line
+ *      `Complaint: …` in it. With --plan-fault-stays they are wrong for ever.
+ *   7. A system message whose first line begins with `Extract:` asks for fields of a document. Its
+ *      lines that begin with {"name" are the fields, as templates have them; the user message has
+ *      the document between borders:
+ *
+ *          Extract: fields of a document
+ *          {"name": "dose", "type": "number", "unit": "mg", "required": true}
+ *          {"name": "drugs", "type": "list", "of": "text"}
+ *
+ *          <<<DOCUMENT
+ *          The dose was 5.2 mg. Drugs: aspirin, placebo.
+ *          DOCUMENT<<<
+ *
+ *      The value of a field is what follows its name (in either case, as whole words) and one of
+ *      `:` `：` is, was, are, were, 是, 为, up to the end of the sentence or line, of the first such
+ *      sentence whose value has the type of the field: "5.2 mg" for dose. The sentence is the
+ *      quote: "The dose was 5.2 mg". Items of a list are between commas, 、 or "and". What is not
+ *      found is null, and a list []. Values are texts as they stand in the document, or with a
+ *      response_format JSON of their types: 5.2. A line `Complaint: …` behind the document is
+ *      noticed, and changes nothing but faults: some answers are wrong (--extract-fault), until
+ *      there is a complaint. Which ones, and how, depends on fields and document alone.
+ *
+ * A request with "stream": true gets its answer as events, spread over the time to answer.
  *
  * A request costs sim_tokens() of every message and of the answer. Both are known before anything
  * is sent, so that limits are exact: a request over them gets 429 and is not counted. A fault comes
@@ -50,6 +81,8 @@ struct sim_options {
     int64_t retry_after_s; /* what FAULT_LIMITED asks for */
     struct sim_limit limit;
     struct sim_faults faults;
+    struct sim_plan_faults plan_faults;
+    struct sim_extract_faults extract_faults;
     bool http1;                     /* only */
     const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
     int64_t tls_handshake_ms;       /* how much longer each handshake takes */

@@ -4,9 +4,11 @@
 
 #include "base/map.h"
 
-#define TRICKLE_BYTES 16
-#define TRICKLE_MS    50        /* between pieces */
-#define GZIP_WINDOW   (15 + 16) /* of zlib: the largest, with the head of gzip */
+#define SPREAD_PIECES      20 /* of a stream */
+#define TRICKLE_BYTES      16 /* a piece */
+#define TRICKLE_PIECES_MAX 100
+#define TRICKLE_MS         50        /* between pieces */
+#define GZIP_WINDOW        (15 + 16) /* of zlib: the largest, with the head of gzip */
 
 /* --- refusing --- */
 
@@ -104,15 +106,36 @@ static int reply_stream(struct task *t, struct sim_call *c, const struct sim_rep
     return err ? err : http_stream_end(t, c->x);
 }
 
+/* A stream is spread over the latency, in pieces that are cut anywhere. */
+static int reply_spread(struct task *t, struct sim_call *c, const struct sim_reply *r,
+                        int64_t delay_ms)
+{
+    int64_t pause_ms = delay_ms / (SPREAD_PIECES + 1);
+    int err = task_sleep(t, delay_ms - SPREAD_PIECES * pause_ms);
+    return err ? err : reply_stream(t, c, r, r->body.n / SPREAD_PIECES + 1, pause_ms);
+}
+
 static int reply_whole(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     return r->stream ? reply_stream(t, c, r, r->body.n, 0)
                      : http_reply(t, c->x, 200, r->type, r->body);
 }
 
-/* Sends nothing until stall_ms are over or the server drains. */
-static int stall(struct task *t, struct sim_call *c)
+static int begin_half(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
+    int err = http_stream_begin(t, c->x, 200, r->type);
+    return err ? err : http_stream_write(t, c->x, str_from(r->body.p, r->body.n / 2));
+}
+
+/* Sends nothing, or half of a stream and nothing more, until stall_ms are over or the server
+ * drains. */
+static int stall(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    if (r->stream && (c->fate.dice & 1)) {
+        int begun = begin_half(t, c, r);
+        if (begun)
+            return begun;
+    }
     int64_t old = task_deadline(t, c->sim->options.stall_ms);
     int err = 0;
     while (!err && !http_draining(c->x))
@@ -126,12 +149,7 @@ static int stall(struct task *t, struct sim_call *c)
 
 static int cut(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
-    int err = 0;
-    if (c->fate.dice & 1) {
-        err = http_stream_begin(t, c->x, 200, r->type);
-        if (!err)
-            err = http_stream_write(t, c->x, str_from(r->body.p, r->body.n / 2));
-    }
+    int err = c->fate.dice & 1 ? begin_half(t, c, r) : 0;
     http_abort(c->x);
     return err;
 }
@@ -169,6 +187,13 @@ static int reply_wrapped(struct task *t, struct sim_call *c, const struct sim_re
     return http_reply(t, c->x, 200, r->type, gzipped(t, r->body));
 }
 
+/* A long reply is not sent for hours. */
+static int trickle(struct task *t, struct sim_call *c, const struct sim_reply *r)
+{
+    size_t bytes = r->body.n / TRICKLE_PIECES_MAX + 1;
+    return reply_stream(t, c, r, bytes > TRICKLE_BYTES ? bytes : TRICKLE_BYTES, TRICKLE_MS);
+}
+
 static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_reply *r)
 {
     c->outcome = OUTCOME_FAULT;
@@ -182,13 +207,13 @@ static int reply_faulty(struct task *t, struct sim_call *c, const struct sim_rep
     case FAULT_OVERLOADED:
         return reply_error(t, c, 503, "overloaded", "The engine is currently overloaded.");
     case FAULT_TIMEOUT:
-        return stall(t, c);
+        return stall(t, c, r);
     case FAULT_CUT:
         return cut(t, c, r);
     case FAULT_GARBAGE:
         return reply_garbage(t, c, r);
     case FAULT_TRICKLE:
-        return reply_stream(t, c, r, TRICKLE_BYTES, TRICKLE_MS);
+        return trickle(t, c, r);
     case FAULT_WRAPPED:
         return reply_wrapped(t, c, r);
     default: /* the body has the fault already */
@@ -215,6 +240,8 @@ int sim_call_deliver(struct task *t, struct sim_call *c, struct sim_usage usage,
         c->asleep = true;
         return http_reply_later(t, c->x, delay_ms, 200, r->type, r->body, on_reply, c->sim);
     }
+    if (delay_ms > 0 && c->fate.fault == FAULT_NONE)
+        return reply_spread(t, c, r, delay_ms);
     if (delay_ms > 0 && c->fate.fault != FAULT_LIMITED) {
         int err = task_sleep(t, delay_ms);
         if (err)

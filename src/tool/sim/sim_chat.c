@@ -153,13 +153,13 @@ static int read_options(const struct json *body, struct sim_chat *out, const cha
 int sim_chat_read(struct arena *a, struct sim_brief *brief, const struct json *body,
                   struct sim_chat *out, const char **why)
 {
-    struct sim_chat c = {.asked = STR("")};
+    struct sim_chat c = {.asked = STR(""), .messages = json_get(body, "messages")};
     if (!body || body->type != JSON_OBJECT)
         return wrong(why, "the body must be a JSON object");
     c.model = json_str(json_get(body, "model"));
     if (c.model.n == 0)
         return wrong(why, "you must provide a model parameter");
-    int err = read_messages(a, brief, json_get(body, "messages"), &c, why);
+    int err = read_messages(a, brief, c.messages, &c, why);
     if (!err)
         err = read_options(body, &c, why);
     if (!err)
@@ -181,12 +181,45 @@ static void add_echo(const struct sim_chat *c, struct buf *into)
         buf_add_lit(into, "\"}");
 }
 
-static void add_fenced(const struct sim_verdict *v, const struct sim_fate *fate, struct buf *into)
+/* What is in into, in other text. */
+static void fence_in(struct arena *a, const struct sim_fate *fate, struct buf *into)
 {
     bool fence = fate->dice & 1;
+    struct str answer = str_dup(a, buf_str(into));
+    buf_clear(into);
     buf_add_str(into, fence ? STR("```json\n") : STR("Here is my assessment:\n\n"));
-    sim_verdict_write(v, into);
+    buf_add_str(into, answer);
     buf_add_str(into, fence ? STR("\n```") : STR("\n\nTell me if you need more detail."));
+}
+
+/* The plan that the first message with one asks for. What is said after it is a complaint. */
+static bool find_plan(struct arena *a, const struct sim_chat *c, struct sim_plan *out)
+{
+    bool found = false;
+    json_each (m, c->messages) {
+        struct str content;
+        if (found)
+            out->complained = true;
+        else if (!is_other(json_str(json_get(m, "role"))) &&
+                 read_content(a, json_get(m, "content"), &content))
+            found = sim_plan_read(content, out);
+    }
+    return found;
+}
+
+/* The fields that the first message asks for, of the document in the last user message. A longer
+ * conversation has a complaint in it. */
+static bool find_extract(struct arena *a, const struct sim_chat *c, struct sim_extract *out)
+{
+    const struct json *first = json_first(c->messages);
+    struct str system;
+    if (!is_system(json_str(json_get(first, "role"))) ||
+        !read_content(a, json_get(first, "content"), &system) ||
+        !sim_extract_read(a, system, c->asked, out))
+        return false;
+    out->complained = out->complained || c->messages->count > 2;
+    out->typed = c->wants_json;
+    return true;
 }
 
 #define THOUGHTS "Is it {\"relevant\": true} or {\"relevant\": false}? Let me see."
@@ -212,14 +245,34 @@ static void add_answer(struct arena *a, const struct sim_chat *c, const struct m
                        const struct sim_fate *fate, struct buf *into)
 {
     struct sim_verdict v;
+    struct sim_plan plan;
+    struct sim_extract extract;
     if (fate->fault == FAULT_UNREADABLE)
         buf_add_lit(into, "I would have to read the whole paper before I could say anything.");
-    else if (!sim_verdict(a, &c->prompt, labels, &v))
-        add_echo(c, into);
-    else if (fate->fault == FAULT_FENCED)
-        add_fenced(&v, fate, into);
-    else
+    else if (find_extract(a, c, &extract))
+        sim_extract_write(a, &extract, sim_extract_fault(&extract, &c->extract_faults), into);
+    else if (sim_verdict(a, &c->prompt, labels, &v))
         sim_verdict_write(&v, into);
+    else if (find_plan(a, c, &plan))
+        sim_plan_write(&plan, sim_plan_fault(&plan, &c->plan_faults), into);
+    else
+        return add_echo(c, into);
+    if (fate->fault == FAULT_FENCED)
+        fence_in(a, fate, into);
+}
+
+/* The longest beginning of the content within most tokens. */
+static struct str clip_tokens(struct str content, int64_t most)
+{
+    size_t fits = 0, too_long = content.n;
+    while (fits + 1 < too_long) {
+        size_t n = fits + (too_long - fits) / 2;
+        if (sim_tokens(sim_clip(content, n)) <= most)
+            fits = n;
+        else
+            too_long = n;
+    }
+    return sim_clip(content, fits);
 }
 
 void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
@@ -236,8 +289,8 @@ void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map
     out->content = buf_str(into);
     out->tokens = sim_tokens(out->content);
     out->cut_short = out->tokens > c->tokens_max || fate->fault == FAULT_CLIPPED;
-    while (out->tokens > c->tokens_max) {
-        out->content = sim_clip(out->content, out->content.n - 1);
+    if (out->tokens > c->tokens_max) {
+        out->content = clip_tokens(out->content, c->tokens_max);
         out->tokens = sim_tokens(out->content);
     }
 }

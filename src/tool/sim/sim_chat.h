@@ -5,7 +5,9 @@
 #define TOOL_SIM_CHAT_H
 
 #include "base/json.h"
+#include "tool/sim/sim_extract.h"
 #include "tool/sim/sim_fault.h"
+#include "tool/sim/sim_plan.h"
 #include "tool/sim/sim_verdict.h"
 #include "tool/sim/sim_words.h"
 
@@ -34,6 +36,9 @@ struct sim_chat { /* what a request asks for; borrows its JSON */
     bool stream;
     bool usage_in_stream;
     bool wants_json; /* response_format asks for an object */
+    const struct json *messages;
+    struct sim_plan_faults plan_faults; /* none, unless the caller sets them; so is the next */
+    struct sim_extract_faults extract_faults;
 };
 
 /* ERR_INVALID with a message for the client in *why (in a or constant). The chat may borrow from
@@ -49,9 +54,9 @@ struct sim_answer {
     bool parts;          /* thoughts and content are parts of a list */
 };
 
-/* The verdict on the paper, or an echo where there is none; changed by FAULT_FENCED,
- * FAULT_UNREADABLE, FAULT_THINKING and FAULT_CLIPPED. The content is in into, whose earlier content
- * is dropped. */
+/* Fields of a document, the verdict on a paper, a plan, or an echo where none is asked for; changed
+ * by FAULT_FENCED, FAULT_UNREADABLE, FAULT_THINKING and FAULT_CLIPPED. The content is in into,
+ * whose earlier content is dropped. */
 void sim_chat_answer(struct arena *a, const struct sim_chat *c, const struct map *labels,
                      const struct sim_fate *fate, struct buf *into, struct sim_answer *out);
 

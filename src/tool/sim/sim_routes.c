@@ -27,6 +27,8 @@ static int answer_chat(struct task *t, struct sim_call *c, const struct json *bo
     const char *why;
     if (sim_chat_read(task_arena(t), &c->sim->brief, body, &chat, &why))
         return sim_call_refuse(t, c, 400, "invalid_request", why);
+    chat.plan_faults = c->sim->options.plan_faults;
+    chat.extract_faults = c->sim->options.extract_faults;
     sim_chat_answer(task_arena(t), &chat, c->sim->labels, &c->fate, &c->sim->content, &answer);
     struct sim_reply reply = write_chat(t, c, &chat, &answer);
     return sim_call_deliver(t, c, (struct sim_usage){chat.prompt_tokens, answer.tokens}, &reply);

@@ -5,8 +5,7 @@
 
 #define WORD_BYTES_MAX 100 /* of the reason's 200 characters */
 
-/* The label's length if the line begins with it, else 0. */
-static size_t label_bytes(struct str line, struct str label)
+size_t sim_label_bytes(struct str line, struct str label)
 {
     if (line.n <= label.n || !str_ieq(str_from(line.p, label.n), label))
         return 0;
@@ -34,7 +33,7 @@ static const struct {
 static struct str *field_of(struct sim_prompt *p, struct str line, size_t *n)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if ((*n = label_bytes(line, str_of(fields[i].label))))
+        if ((*n = sim_label_bytes(line, str_of(fields[i].label))))
             return (struct str *)(uintptr_t)((char *)p + fields[i].field);
     return NULL;
 }

@@ -16,6 +16,8 @@ struct sim_prompt {
     const struct sim_word_set *words;          /* of the question, if they are known; else NULL */
 };
 
+/* The bytes of a label with its colon if the line begins with it, in either case; else 0. */
+size_t sim_label_bytes(struct str line, struct str label);
 /* The labelled fields of one message. */
 void sim_prompt_read(struct sim_prompt *out, struct str message);
 

@@ -23,8 +23,10 @@ static const char money_about[] =
     "and it is done if it was not, and not done twice if it was. Without --request an id is\n"
     "made up and shown.";
 static const char ban_about[] =
-    "Takes effect on every node at once. A ban ends all sessions and pauses all runs; its end\n"
-    "lets the user log in again and resume them. Both are in the audit log.";
+    "Takes effect on every node at once. A ban ends all sessions, suspends API tokens and pauses\n"
+    "all runs; its end lets the user log in again and resume runs, and tokens work again. Both "
+    "are\n"
+    "in the audit log.";
 static const char permission_about[] =
     "How many papers of the user are judged at the same time, over all runs; 0: the user may not\n"
     "submit any. Takes effect on every node at once, also for runs at work.";

@@ -11,7 +11,7 @@
 #define PAGE 1000 /* users in one statement */
 
 static const char about[] =
-    "Shows number, name, permission, balance, what of it is reserved for unfinished runs, what is\n"
+    "Shows number, name, permission, balance, what of it is reserved for unfinished work, what is\n"
     "free, state and age of users, by number. Charges of the last seconds may be missing.\n"
     "Reserved and free are - while a run is unfinished that has no estimate, as runs from before\n"
     "estimates were kept. State: active; banned; stopped: a run is paused because the account\n"
@@ -104,7 +104,8 @@ static void find_aside(struct task *t, struct redis *redis, const struct sql_row
 #define RESERVED                                                                                   \
     "(SELECT IF(SUM(q.ceiling IS NULL) > 0, NULL, CAST(COALESCE(SUM(GREATEST(q.ceiling"            \
     " - CAST(q.total_cost * 100 AS SIGNED), 0)), 0) AS SIGNED)) FROM query_log q"                  \
-    " WHERE q.uid = u.uid AND q.archived = 0 AND q.status IN ('QUEUED', 'RUNNING', 'PAUSED'))"
+    " WHERE q.uid = u.uid AND q.archived = 0 AND q.status IN ('QUEUED', 'RUNNING', 'PAUSED'))"     \
+    " + (SELECT CAST(COALESCE(SUM(j.cents), 0) AS SIGNED) FROM job_reserve j WHERE j.uid = u.uid)"
 
 static int list_page(struct task *t, struct account *a, struct str prefix, int64_t *after,
                      size_t *count)

@@ -69,6 +69,11 @@ static int make_ready(struct task *t, struct httpc_conn *k, bool h2, enum httpc_
     return err;
 }
 
+static bool may_connect(const struct http_client *c, const char *address)
+{
+    return !c->options.allows || c->options.allows(c->options.allows_arg, str_of(address));
+}
+
 static int open_to(struct task *t, struct httpc_host *h, const char *address, bool h2,
                    enum httpc_stage *stage, struct httpc_conn **out)
 {
@@ -78,6 +83,8 @@ static int open_to(struct task *t, struct httpc_host *h, const char *address, bo
     *stage = HTTPC_TCP;
     if (n == 0)
         return no_connection(t, to->label, "its address cannot be used");
+    if (!may_connect(h->client, address))
+        return no_connection(t, to->label, "its address is not allowed");
     struct httpc_conn *k = check_memory(calloc(1, sizeof *k));
     int err = net_connect(t, (struct sockaddr *)&a, n, &k->watch);
     if (err == ERR_UNAVAILABLE || err == ERR_IO)

@@ -15,9 +15,10 @@
 /* Cost of a request besides its bytes, for yielding. */
 #define REQUEST_BYTES 4096
 /* After the last reply input is still read for a while: unread bytes at close make the kernel send
- * a reset, which may overtake the reply. */
+ * a reset, which may overtake the reply. A proxy sends an upload that is refused to its end, and
+ * tells its client that the server does not answer if it cannot. */
 #define LINGER_MS        1000
-#define LINGER_BYTES_MAX (1024 * 1024)
+#define LINGER_BYTES_MAX (64 * 1024 * 1024)
 
 void http_conn_gone(void *conn)
 {

@@ -205,7 +205,7 @@ static void over_tcp(struct task *t, void *arg)
     struct client c;
     struct buf b;
     buf_init(&b);
-    buf_printf(&b, "POST / HTTP/1.1\r\n" HOST "Content-Length: 500000\r\n\r\n%0500000d", 1);
+    buf_printf(&b, "POST / HTTP/1.1\r\n" HOST "Content-Length: 3000000\r\n\r\n%03000000d", 1);
     client_open(t, &s, &c);
     client_send(t, &c, buf_str(&b));
     check(task_sleep(t, 200) == 0);

@@ -98,6 +98,7 @@ static const struct http_failure answers[] = {
     [-ERR_RATE] = {429, NULL, "too many requests", true},
     [-ERR_REFUSED] = {502, "a service this depends on failed", "", false},
     [-ERR_INTERNAL] = {500, "internal error", "", false},
+    [-ERR_SCOPE] = {403, NULL, "the API token is not for this", false},
 };
 _Static_assert(sizeof(answers) / sizeof(answers[0]) == -ERR_LAST + 1, "every code has an answer");
 

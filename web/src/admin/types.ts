@@ -1,4 +1,4 @@
-import { onMounted, ref, shallowRef } from "vue";
+import { onMounted, onUnmounted, ref, shallowRef } from "vue";
 import { get, type Replies } from "@/common/api";
 import { explain } from "@/common/errors";
 
@@ -43,4 +43,36 @@ export function usePages<R extends Route, N extends keyof Replies[R]>(
     }
     onMounted(() => load());
     return { rows, next, busy, wrong, load };
+}
+
+/* What is looked at again and again while the page is open and seen. After an error the last values
+ * stay, and `wrong` says why they are old. */
+export function useLive<R extends Route>(route: R, eachMs: number, after = () => {}) {
+    const value = shallowRef<(Replies[R] & { degraded?: boolean }) | null>(null);
+    const wrong = ref("");
+    let asking: Promise<void> | null = null;
+    let timer = 0;
+
+    async function ask() {
+        try {
+            value.value = await get<Replies[R]>(route.slice("GET ".length));
+            wrong.value = "";
+            after();
+        } catch (e) {
+            wrong.value = explain(e);
+        } finally {
+            asking = null;
+        }
+    }
+    /* After a change: what was asked for before it may lack it. */
+    async function load() {
+        await asking;
+        await (asking = ask());
+    }
+    onMounted(() => {
+        void load();
+        timer = window.setInterval(() => document.hidden || asking || load(), eachMs);
+    });
+    onUnmounted(() => window.clearInterval(timer));
+    return { value, wrong, load };
 }

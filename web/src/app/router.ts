@@ -15,10 +15,55 @@ export const router = createRouter({
             component: () => import("./pages/RunPage.vue"),
             props: true,
         },
+        { path: "/plans", name: "plans", component: () => import("./pages/PlansPage.vue") },
+        {
+            path: "/plans/new",
+            name: "new-plan",
+            component: () => import("./pages/NewPlanPage.vue"),
+        },
+        {
+            path: "/plans/:id",
+            name: "plan",
+            component: () => import("./pages/PlanPage.vue"),
+            props: true,
+        },
+        {
+            path: "/extract",
+            name: "extractions",
+            component: () => import("./pages/ExtractionsPage.vue"),
+        },
+        {
+            path: "/extract/new",
+            name: "new-extraction",
+            component: () => import("./pages/NewExtractionPage.vue"),
+        },
+        {
+            path: "/extract/templates",
+            name: "templates",
+            component: () => import("./pages/TemplatesPage.vue"),
+        },
+        {
+            path: "/extract/templates/:id",
+            name: "template",
+            component: () => import("./pages/TemplatePage.vue"),
+            props: true,
+        },
+        {
+            path: "/extract/documents",
+            name: "documents",
+            component: () => import("./pages/DocumentsPage.vue"),
+        },
+        {
+            path: "/extract/tasks/:id",
+            name: "extraction",
+            component: () => import("./pages/ExtractionPage.vue"),
+            props: true,
+        },
         { path: "/account", name: "account", component: () => import("./pages/AccountPage.vue") },
         { path: "/:rest(.*)*", redirect: "/" },
     ],
-    scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 },
+    /* Another day of the same plan, another cell of the same table is the same page. */
+    scrollBehavior: (to, from, saved) => saved ?? (to.path === from.path ? {} : { top: 0 }),
 });
 
 router.beforeEach(async (to) => {

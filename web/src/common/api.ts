@@ -83,6 +83,51 @@ export async function api<T = Body>(method: string, path: string, body?: Body): 
     return value as T;
 }
 
+/* A file, or a piece of one; sent() is told how much of it has left. fetch() does not tell. */
+export function upload<T>(
+    path: string,
+    piece: Blob,
+    sent: (bytes: number) => void,
+    signal: AbortSignal,
+    { media = "text/plain", timeoutMs = 2 * TIMEOUT_MS } = {},
+): Promise<T> {
+    return new Promise((done, fail) => {
+        const x = new XMLHttpRequest();
+        const lost = () => {
+            link.offline = !signal.aborted;
+            fail(new ApiError(0, "network", "the server cannot be reached"));
+        };
+        x.open("POST", path);
+        x.timeout = timeoutMs;
+        x.setRequestHeader("Content-Type", media);
+        x.upload.onprogress = (e) => sent(e.loaded);
+        x.onerror = x.onabort = x.ontimeout = lost;
+        x.onload = async () => {
+            link.offline = false;
+            const reply = new Response(x.responseText, {
+                status: x.status,
+                statusText: x.statusText,
+                headers: { "Retry-After": x.getResponseHeader("Retry-After") ?? "" },
+            });
+            if (x.status === 401) onLoggedOut();
+            if (!reply.ok) return fail(await failure(reply));
+            const value = await reply.json().catch(() => null);
+            if (value) done(value as T);
+            else fail(new ApiError(x.status, "internal", "the reply cannot be read"));
+        };
+        signal.addEventListener("abort", () => x.abort());
+        x.send(piece);
+    });
+}
+
+/* What is no JSON. */
+export async function bytesOf(path: string): Promise<Uint8Array> {
+    const reply = await send("GET", path);
+    if (reply.ok) return new Uint8Array(await reply.arrayBuffer());
+    if (reply.status === 401) onLoggedOut();
+    throw await failure(reply);
+}
+
 export const get = <T>(path: string) => api<T>("GET", path);
 export const post = <T = Body>(path: string, body?: Body) => api<T>("POST", path, body);
 
@@ -96,6 +141,27 @@ export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: numbe
 export type State = Run["state"];
 export type Result = Replies["GET /api/queries/{id}/results"]["results"][number];
 export type Session = Replies["GET /api/sessions"]["sessions"][number];
+export type Token = Replies["GET /api/tokens"]["tokens"][number];
+export type TokenApplication = Replies["GET /api/tokens"]["applications"][number];
+export type NewToken = Replies["POST /api/tokens"];
+export type Limit = Replies["GET /api/limits"]["limits"][number];
+export type PlanKind = Replies["GET /api/plans"]["plans"][number]["kind"];
+type PlanTask = Replies["GET /api/generation"]["tasks"][number];
+export type PlanReason = NonNullable<PlanTask["reason_code"]>;
+/* Which of them a task waits for, and which it fails for. */
+export type PlanWait = Exclude<
+    PlanReason,
+    "refused" | "bad_answer" | "too_old" | "node_lost" | "cancelled"
+>;
+export type PlanFailure = Exclude<
+    PlanReason,
+    | "no_money"
+    | "account_stopped"
+    | "no_permission"
+    | "permission_used"
+    | "no_key"
+    | "cancelled"
+>;
 export type LedgerEntry = Replies["GET /api/ledger"]["entries"][number];
 
 export const isFinal = (s: State) => s === "DONE" || s === "CANCELLED" || s === "FAILED";

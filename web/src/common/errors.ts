@@ -19,6 +19,12 @@ const KNOWN = [
     "invalid",
 ];
 
+/* What is wrong with a field of the request, without the name of the field. */
+export const complaintOf = (e: ApiError) =>
+    e.field && e.message.startsWith(`${e.field}: `)
+        ? e.message.slice(e.field.length + 2)
+        : e.message;
+
 export function explain(e: unknown): string {
     const t = i18n.global.t;
     if (!(e instanceof ApiError))

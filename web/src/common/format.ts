@@ -15,6 +15,14 @@ export const percent = (part: number, whole: number) =>
         maximumFractionDigits: part && part < whole / 100 ? 2 : 0,
     }).format(whole ? part / whole : 0);
 
+/* 1536 -> 1.5 KB. */
+export function bytes(n: number): string {
+    const units = ["B", "KB", "MB", "GB"];
+    let i = 0;
+    for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
+    return `${decimal(n, n < 10 && n % 1 ? 1 : 0)} ${units[i]}`;
+}
+
 /* "240.00" is exact: it is grouped as text, never made a float. */
 export function money(amount: string): string {
     const [whole = "0", cents = "00"] = amount.replace(/^[-+]/, "").split(".");

@@ -35,6 +35,49 @@ export interface Replies {
             user_agent: string;
         }[];
     };
+    "GET /api/tokens": {
+        tokens: {
+            id: number;
+            name: string;
+            prefix: string;
+            scopes: string[];
+            state: "active" | "expired" | "revoked";
+            created: string;
+            last_used?: string | null;
+            last_address?: string | null;
+            expires?: string | null;
+            revoked?: string | null;
+        }[];
+        most: number;
+        applications: {
+            name: string;
+            reads: boolean;
+            writes: boolean;
+            parts?: string | null;
+        }[];
+    };
+    "POST /api/tokens": {
+        id: number;
+        name: string;
+        prefix: string;
+        scopes: string[];
+        state: "active" | "expired" | "revoked";
+        created: string;
+        last_used?: string | null;
+        last_address?: string | null;
+        expires?: string | null;
+        revoked?: string | null;
+        token: string;
+    };
+    "GET /api/limits": {
+        limits: {
+            kind: "training_plan" | "nutrition_plan" | "extraction";
+            period: "minute" | "day" | "month";
+            used?: number | null;
+            limit?: number | null;
+            ends?: string | null;
+        }[];
+    };
     "GET /api/ledger": {
         entries: {
             at: string;
@@ -42,6 +85,7 @@ export interface Replies {
             amount: string;
             query_id?: string | null;
             doi?: string | null;
+            job?: string | null;
         }[];
         next?: string | null;
     };
@@ -134,6 +178,1117 @@ export interface Replies {
         error?: string | null;
         bytes?: number | null;
         expires_at?: string | null;
+    };
+    "GET /api/documents": {
+        documents: {
+            document_id: string;
+            name: string;
+            media: "text/plain" | "text/markdown" | "application/pdf";
+            bytes: number;
+            text_bytes?: number | null;
+            text_error?: string | null;
+            reason_code?:
+                | "not_pdf"
+                | "pdf_locked"
+                | "pdf_damaged"
+                | "pdf_pages"
+                | "pdf_time"
+                | "pdf_memory"
+                | "too_much_text"
+                | "no_text"
+                | null;
+            pages?: number | null;
+            created_at: string;
+        }[];
+        next?: string | null;
+        bytes_used: number;
+        bytes_max: number;
+        file_bytes_max: number;
+    };
+    "POST /api/documents": {
+        document_id: string;
+        name: string;
+        media: "text/plain" | "text/markdown" | "application/pdf";
+        bytes: number;
+        again: boolean;
+    };
+    "GET /api/documents/{document_id}": {
+        document: {
+            document_id: string;
+            name: string;
+            media: "text/plain" | "text/markdown" | "application/pdf";
+            bytes: number;
+            text_bytes?: number | null;
+            text_error?: string | null;
+            reason_code?:
+                | "not_pdf"
+                | "pdf_locked"
+                | "pdf_damaged"
+                | "pdf_pages"
+                | "pdf_time"
+                | "pdf_memory"
+                | "too_much_text"
+                | "no_text"
+                | null;
+            pages?: number | null;
+            created_at: string;
+        };
+    };
+    "GET /api/templates": {
+        templates: {
+            template_id: string;
+            name: string;
+            version: number;
+            ready: boolean;
+            changed_at?: string | null;
+            fields: number;
+        }[];
+    };
+    "POST /api/templates": {
+        template_id: string;
+        version: number;
+    };
+    "GET /api/templates/{template_id}": {
+        template: {
+            template_id: string;
+            name: string;
+            version: number;
+            ready: boolean;
+            changed_at?: string | null;
+            fields: {
+                name: string;
+                type: "text" | "number" | "integer" | "boolean" | "date" | "choice" | "list";
+                of?: "text" | "number" | "integer" | "boolean" | "date" | "choice" | null;
+                unit?: string | null;
+                choices?: string[] | null;
+                instruction?: string | null;
+                required?: boolean | null;
+            }[];
+        };
+    };
+    "PUT /api/templates/{template_id}": {
+        template_id: string;
+        version: number;
+    };
+    "GET /api/tasks": {
+        tasks: {
+            task_id: string;
+            name: string;
+            project_id?: string | null;
+            template_id: string;
+            template_name: string;
+            template_version: number;
+            query_id?: string | null;
+            created_at: string;
+            completed_at?: string | null;
+            simulated: boolean;
+            status: "processing" | "completed" | "cancelled";
+            progress: {
+                total: number;
+                success: number;
+                failed: number;
+                percent: number;
+            };
+            message?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "not_pdf"
+                | "pdf_locked"
+                | "pdf_damaged"
+                | "pdf_pages"
+                | "pdf_time"
+                | "pdf_memory"
+                | "too_much_text"
+                | "no_text"
+                | "no_key"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "bad_answer"
+                | "field_missing"
+                | "paper_gone"
+                | "paper_damaged"
+                | "document_gone"
+                | "pdf_reader"
+                | null;
+            cost: string;
+        }[];
+        next?: string | null;
+    };
+    "POST /api/tasks": {
+        taskId: string;
+        total: number;
+        webhook_secret?: string | null;
+    };
+    "POST /api/tasks/estimate": {
+        documents: number;
+        cost: string;
+        simulated: boolean;
+        free?: string | null;
+        suffices?: boolean | null;
+    };
+    "GET /api/tasks/{task_id}": {
+        task: {
+            task_id: string;
+            name: string;
+            project_id?: string | null;
+            template_id: string;
+            template_name: string;
+            template_version: number;
+            query_id?: string | null;
+            created_at: string;
+            completed_at?: string | null;
+            simulated: boolean;
+            status: "processing" | "completed" | "cancelled";
+            progress: {
+                total: number;
+                success: number;
+                failed: number;
+                percent: number;
+            };
+            message?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "not_pdf"
+                | "pdf_locked"
+                | "pdf_damaged"
+                | "pdf_pages"
+                | "pdf_time"
+                | "pdf_memory"
+                | "too_much_text"
+                | "no_text"
+                | "no_key"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "bad_answer"
+                | "field_missing"
+                | "paper_gone"
+                | "paper_damaged"
+                | "document_gone"
+                | "pdf_reader"
+                | null;
+            cost: string;
+        };
+        model: string;
+        fields: {
+            name: string;
+            type: "text" | "number" | "integer" | "boolean" | "date" | "choice" | "list";
+            of?: "text" | "number" | "integer" | "boolean" | "date" | "choice" | null;
+            unit?: string | null;
+            choices?: string[] | null;
+            instruction?: string | null;
+            required?: boolean | null;
+        }[];
+        rows: {
+            place: number;
+            document_id?: string | null;
+            doi?: string | null;
+            title?: string | null;
+            state: "pending" | "extracting" | "completed" | "error" | "cancelled";
+            error?: string | null;
+            message?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "not_pdf"
+                | "pdf_locked"
+                | "pdf_damaged"
+                | "pdf_pages"
+                | "pdf_time"
+                | "pdf_memory"
+                | "too_much_text"
+                | "no_text"
+                | "no_key"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "bad_answer"
+                | "field_missing"
+                | "paper_gone"
+                | "paper_damaged"
+                | "document_gone"
+                | "pdf_reader"
+                | null;
+            version: number;
+            simulated: boolean;
+            values?: Record<string, {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+                unit?: string | null;
+                items?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                more?: boolean | null;
+                differs?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                edited?: boolean | null;
+            }> | null;
+            edits: Record<string, {
+                by: string;
+                at: string;
+                was: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                    unit?: string | null;
+                    items?: {
+                        value:
+                            | string
+                            | number
+                            | null
+                            | boolean
+                            | (string
+                            | number
+                            | null
+                            | boolean)[];
+                        original?: string | null;
+                        quote?: string | null;
+                        begin?: number | null;
+                        end?: number | null;
+                        part?: number | null;
+                        verified?: boolean | null;
+                    }[] | null;
+                    more?: boolean | null;
+                    differs?: {
+                        value:
+                            | string
+                            | number
+                            | null
+                            | boolean
+                            | (string
+                            | number
+                            | null
+                            | boolean)[];
+                        original?: string | null;
+                        quote?: string | null;
+                        begin?: number | null;
+                        end?: number | null;
+                        part?: number | null;
+                        verified?: boolean | null;
+                    }[] | null;
+                    edited?: boolean | null;
+                };
+            }>;
+        }[];
+        next?: string | null;
+        total: number;
+    };
+    "POST /api/tasks/{task_id}/cancel": {
+        status: "processing" | "completed" | "cancelled";
+        progress: {
+            total: number;
+            success: number;
+            failed: number;
+            percent: number;
+        };
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "not_pdf"
+            | "pdf_locked"
+            | "pdf_damaged"
+            | "pdf_pages"
+            | "pdf_time"
+            | "pdf_memory"
+            | "too_much_text"
+            | "no_text"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "too_slow"
+            | "bad_answer"
+            | "field_missing"
+            | "paper_gone"
+            | "paper_damaged"
+            | "document_gone"
+            | "pdf_reader"
+            | null;
+        cost: string;
+    };
+    "POST /api/tasks/{task_id}/retry": {
+        status: "processing" | "completed" | "cancelled";
+        progress: {
+            total: number;
+            success: number;
+            failed: number;
+            percent: number;
+        };
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "not_pdf"
+            | "pdf_locked"
+            | "pdf_damaged"
+            | "pdf_pages"
+            | "pdf_time"
+            | "pdf_memory"
+            | "too_much_text"
+            | "no_text"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "too_slow"
+            | "bad_answer"
+            | "field_missing"
+            | "paper_gone"
+            | "paper_damaged"
+            | "document_gone"
+            | "pdf_reader"
+            | null;
+        cost: string;
+    };
+    "GET /api/tasks/{task_id}/rows/{place}": {
+        place: number;
+        document_id?: string | null;
+        doi?: string | null;
+        title?: string | null;
+        state: "pending" | "extracting" | "completed" | "error" | "cancelled";
+        error?: string | null;
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "not_pdf"
+            | "pdf_locked"
+            | "pdf_damaged"
+            | "pdf_pages"
+            | "pdf_time"
+            | "pdf_memory"
+            | "too_much_text"
+            | "no_text"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "too_slow"
+            | "bad_answer"
+            | "field_missing"
+            | "paper_gone"
+            | "paper_damaged"
+            | "document_gone"
+            | "pdf_reader"
+            | null;
+        version: number;
+        simulated: boolean;
+        values?: Record<string, {
+            value: string | number | null | boolean | (string | number | null | boolean)[];
+            original?: string | null;
+            quote?: string | null;
+            begin?: number | null;
+            end?: number | null;
+            part?: number | null;
+            verified?: boolean | null;
+            unit?: string | null;
+            items?: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+            }[] | null;
+            more?: boolean | null;
+            differs?: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+            }[] | null;
+            edited?: boolean | null;
+        }> | null;
+        edits: Record<string, {
+            by: string;
+            at: string;
+            was: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+                unit?: string | null;
+                items?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                more?: boolean | null;
+                differs?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                edited?: boolean | null;
+            };
+        }>;
+    };
+    "PUT /api/tasks/{task_id}/rows/{place}": {
+        version: number;
+        value: {
+            value: string | number | null | boolean | (string | number | null | boolean)[];
+            original?: string | null;
+            quote?: string | null;
+            begin?: number | null;
+            end?: number | null;
+            part?: number | null;
+            verified?: boolean | null;
+            unit?: string | null;
+            items?: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+            }[] | null;
+            more?: boolean | null;
+            differs?: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+            }[] | null;
+            edited?: boolean | null;
+        };
+        edit?: {
+            by: string;
+            at: string;
+            was: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+                unit?: string | null;
+                items?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                more?: boolean | null;
+                differs?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                edited?: boolean | null;
+            };
+        } | null;
+    };
+    "GET /api/tasks/{task_id}/rows/{place}/edits": {
+        edits: {
+            field: string;
+            by: string;
+            at: string;
+            version: number;
+            was: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+                unit?: string | null;
+                items?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                more?: boolean | null;
+                differs?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                edited?: boolean | null;
+            };
+            now: {
+                value: string | number | null | boolean | (string | number | null | boolean)[];
+                original?: string | null;
+                quote?: string | null;
+                begin?: number | null;
+                end?: number | null;
+                part?: number | null;
+                verified?: boolean | null;
+                unit?: string | null;
+                items?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                more?: boolean | null;
+                differs?: {
+                    value: string | number | null | boolean | (string | number | null | boolean)[];
+                    original?: string | null;
+                    quote?: string | null;
+                    begin?: number | null;
+                    end?: number | null;
+                    part?: number | null;
+                    verified?: boolean | null;
+                }[] | null;
+                edited?: boolean | null;
+            };
+        }[];
+        next?: string | null;
+    };
+    "POST /api/tasks/{task_id}/rows/{place}/retry": {
+        status: "processing" | "completed" | "cancelled";
+        progress: {
+            total: number;
+            success: number;
+            failed: number;
+            percent: number;
+        };
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "not_pdf"
+            | "pdf_locked"
+            | "pdf_damaged"
+            | "pdf_pages"
+            | "pdf_time"
+            | "pdf_memory"
+            | "too_much_text"
+            | "no_text"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "too_slow"
+            | "bad_answer"
+            | "field_missing"
+            | "paper_gone"
+            | "paper_damaged"
+            | "document_gone"
+            | "pdf_reader"
+            | null;
+        cost: string;
+    };
+    "GET /api/tasks/{task_id}/status": {
+        status: "processing" | "completed" | "cancelled";
+        progress: {
+            total: number;
+            success: number;
+            failed: number;
+            percent: number;
+        };
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "not_pdf"
+            | "pdf_locked"
+            | "pdf_damaged"
+            | "pdf_pages"
+            | "pdf_time"
+            | "pdf_memory"
+            | "too_much_text"
+            | "no_text"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "too_slow"
+            | "bad_answer"
+            | "field_missing"
+            | "paper_gone"
+            | "paper_damaged"
+            | "document_gone"
+            | "pdf_reader"
+            | null;
+        cost: string;
+    };
+    "POST /api/plans": {
+        task_id: string;
+    };
+    "GET /api/plans": {
+        plans: {
+            plan_id: string;
+            kind: "training" | "nutrition";
+            name: string;
+            start_date: string;
+            end_date: string;
+            total_weeks: number;
+            difficulty?: string | null;
+            daily_calories?: number | null;
+            macro_ratio?: Record<string, string | number | null> | null;
+            template_id: number;
+            template_version: number;
+            variables: Record<string, string | number | null>;
+            simulated: boolean;
+            active: boolean;
+            version: number;
+            created_at: string;
+            changed_at: string;
+        }[];
+        next?: string | null;
+    };
+    "GET /api/plans/active": {
+        plan: {
+            plan_id: string;
+            kind: "training" | "nutrition";
+            name: string;
+            start_date: string;
+            end_date: string;
+            total_weeks: number;
+            difficulty?: string | null;
+            daily_calories?: number | null;
+            macro_ratio?: Record<string, string | number | null> | null;
+            template_id: number;
+            template_version: number;
+            variables: Record<string, string | number | null>;
+            simulated: boolean;
+            active: boolean;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            days: {
+                date: string;
+                day_type?: string | null;
+                focus_area?: string | null;
+                exercises?: {
+                    name: string;
+                    sets: number;
+                    reps: number;
+                    weight?: string | null;
+                    rest?: string | null;
+                    difficulty?: string | null;
+                }[] | null;
+                duration?: number | null;
+                estimated_calories?: number | null;
+                target_calories?: number | null;
+                target_protein?: number | null;
+                target_carbs?: number | null;
+                target_fat?: number | null;
+                meals?: {
+                    breakfast?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    lunch?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    dinner?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    snacks?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                } | null;
+                version: number;
+            }[];
+        };
+    };
+    "GET /api/plans/{plan_id}": {
+        plan: {
+            plan_id: string;
+            kind: "training" | "nutrition";
+            name: string;
+            start_date: string;
+            end_date: string;
+            total_weeks: number;
+            difficulty?: string | null;
+            daily_calories?: number | null;
+            macro_ratio?: Record<string, string | number | null> | null;
+            template_id: number;
+            template_version: number;
+            variables: Record<string, string | number | null>;
+            simulated: boolean;
+            active: boolean;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            days: {
+                date: string;
+                day_type?: string | null;
+                focus_area?: string | null;
+                exercises?: {
+                    name: string;
+                    sets: number;
+                    reps: number;
+                    weight?: string | null;
+                    rest?: string | null;
+                    difficulty?: string | null;
+                }[] | null;
+                duration?: number | null;
+                estimated_calories?: number | null;
+                target_calories?: number | null;
+                target_protein?: number | null;
+                target_carbs?: number | null;
+                target_fat?: number | null;
+                meals?: {
+                    breakfast?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    lunch?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    dinner?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                    snacks?: {
+                        name: string;
+                        calories: number;
+                        protein?: number | null;
+                        carbs?: number | null;
+                        fat?: number | null;
+                    }[] | null;
+                } | null;
+                version: number;
+            }[];
+        };
+    };
+    "POST /api/plans/{plan_id}/activate": {
+        plan_id: string;
+        was?: string | null;
+    };
+    "GET /api/plans/{plan_id}/days/{date}": {
+        plan_id: string;
+        kind: "training" | "nutrition";
+        version: number;
+        day: {
+            date: string;
+            day_type?: string | null;
+            focus_area?: string | null;
+            exercises?: {
+                name: string;
+                sets: number;
+                reps: number;
+                weight?: string | null;
+                rest?: string | null;
+                difficulty?: string | null;
+            }[] | null;
+            duration?: number | null;
+            estimated_calories?: number | null;
+            target_calories?: number | null;
+            target_protein?: number | null;
+            target_carbs?: number | null;
+            target_fat?: number | null;
+            meals?: {
+                breakfast?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                lunch?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                dinner?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                snacks?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+            } | null;
+        };
+    };
+    "PUT /api/plans/{plan_id}/days/{date}": {
+        plan_id: string;
+        kind: "training" | "nutrition";
+        version: number;
+        day: {
+            date: string;
+            day_type?: string | null;
+            focus_area?: string | null;
+            exercises?: {
+                name: string;
+                sets: number;
+                reps: number;
+                weight?: string | null;
+                rest?: string | null;
+                difficulty?: string | null;
+            }[] | null;
+            duration?: number | null;
+            estimated_calories?: number | null;
+            target_calories?: number | null;
+            target_protein?: number | null;
+            target_carbs?: number | null;
+            target_fat?: number | null;
+            meals?: {
+                breakfast?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                lunch?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                dinner?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+                snacks?: {
+                    name: string;
+                    calories: number;
+                    protein?: number | null;
+                    carbs?: number | null;
+                    fat?: number | null;
+                }[] | null;
+            } | null;
+        };
+    };
+    "GET /api/generation": {
+        tasks: {
+            task_id: string;
+            kind: "training" | "nutrition";
+            status: "generating" | "completed" | "failed" | "cancelled";
+            progress: number;
+            plan_id?: string | null;
+            message?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_key"
+                | "service_down"
+                | "refused"
+                | "bad_answer"
+                | "too_slow"
+                | "too_old"
+                | "cancelled"
+                | null;
+            cost?: string | null;
+            created_at: string;
+        }[];
+    };
+    "GET /api/generation/{generation_id}": {
+        task_id: string;
+        kind: "training" | "nutrition";
+        status: "generating" | "completed" | "failed" | "cancelled";
+        progress: number;
+        plan_id?: string | null;
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "bad_answer"
+            | "too_slow"
+            | "too_old"
+            | "cancelled"
+            | null;
+        cost?: string | null;
+        created_at: string;
+    };
+    "DELETE /api/generation/{generation_id}": {
+        task_id: string;
+        kind: "training" | "nutrition";
+        status: "generating" | "completed" | "failed" | "cancelled";
+        progress: number;
+        plan_id?: string | null;
+        message?: string | null;
+        reason_code?:
+            | "no_money"
+            | "account_stopped"
+            | "no_permission"
+            | "permission_used"
+            | "node_lost"
+            | "other"
+            | "no_key"
+            | "service_down"
+            | "refused"
+            | "bad_answer"
+            | "too_slow"
+            | "too_old"
+            | "cancelled"
+            | null;
+        cost?: string | null;
+        created_at: string;
+    };
+    "GET /api/plan_templates": {
+        templates: {
+            id: number;
+            category: string;
+            subcategory: string;
+            name: string;
+            is_default: boolean;
+            version: number;
+            price?: string | null;
+            variables: {
+                name: string;
+                type: "text" | "integer" | "number" | "date" | "choice";
+                label?: string | null;
+                default?: string | null;
+                required?: boolean | null;
+                choices?: string[] | null;
+                least?: number | null;
+                most?: number | null;
+            }[];
+        }[];
+        simulated: boolean;
+    };
+    "POST /api/pools/{type}/{group}/pop": {
+        items: {
+            id: number;
+            text: string;
+        }[];
+    };
+    "GET /api/pools": {
+        pools: {
+            type: string;
+            group: number;
+            usable: number;
+            in_list: number;
+            handed_out: number;
+            used: number;
+        }[];
+        counted_at: string;
     };
     "GET /api/queries": {
         queries: {
@@ -425,6 +1580,20 @@ export interface Replies {
         account_why?: string | null;
         account_since?: string | null;
     };
+    "GET /api/admin/users/{uid}/tokens": {
+        tokens: {
+            id: number;
+            name: string;
+            prefix: string;
+            scopes: string[];
+            state: "active" | "expired" | "revoked";
+            created: string;
+            last_used?: string | null;
+            last_address?: string | null;
+            expires?: string | null;
+            revoked?: string | null;
+        }[];
+    };
     "POST /api/admin/users/{uid}/recharge": {
         balance: string;
     };
@@ -440,6 +1609,7 @@ export interface Replies {
             amount: string;
             query_id?: string | null;
             doi?: string | null;
+            job?: string | null;
         }[];
         next?: string | null;
     };
@@ -741,6 +1911,37 @@ export interface Replies {
             last_at?: string | null;
         }[];
     };
+    "GET /api/admin/queues": {
+        queues: {
+            name: string;
+            waiting: number;
+            delayed: number;
+            held: number;
+            working: number;
+            oldest_seconds: number;
+            done: number;
+            failed: number;
+            failures?: number | null;
+            paused: boolean;
+            filled: boolean;
+        }[];
+    };
+    "POST /api/admin/queues/{queue}/pause": {
+        name: string;
+        paused: boolean;
+    };
+    "POST /api/admin/queues/{queue}/resume": {
+        name: string;
+        paused: boolean;
+    };
+    "POST /api/admin/queues/{queue}/retry": {
+        name: string;
+        jobs: number;
+    };
+    "POST /api/admin/queues/{queue}/drop": {
+        name: string;
+        jobs: number;
+    };
     "GET /api/admin/audit": {
         actions: {
             id: number;
@@ -766,9 +1967,12 @@ export interface Replies {
                 record?: string | null;
                 on?: boolean | null;
                 drained?: boolean | null;
+                paused?: boolean | null;
+                jobs?: number | null;
                 prompt?: string | null;
                 active?: boolean | null;
                 name?: string | null;
+                scopes?: string | null;
                 key?: string | null;
                 service?: string | null;
                 rpm_limit?: number | null;
@@ -776,6 +1980,15 @@ export interface Replies {
                 minute_cap?: number | null;
                 day_cap?: number | null;
                 month_cap?: number | null;
+                batch_id?: number | null;
+                imported?: number | null;
+                duplicates?: number | null;
+                rejected?: number | null;
+                dropped?: number | null;
+                category?: string | null;
+                subcategory?: string | null;
+                version?: number | null;
+                is_default?: boolean | null;
             } | null;
             after?: {
                 balance?: string | null;
@@ -787,9 +2000,12 @@ export interface Replies {
                 record?: string | null;
                 on?: boolean | null;
                 drained?: boolean | null;
+                paused?: boolean | null;
+                jobs?: number | null;
                 prompt?: string | null;
                 active?: boolean | null;
                 name?: string | null;
+                scopes?: string | null;
                 key?: string | null;
                 service?: string | null;
                 rpm_limit?: number | null;
@@ -797,8 +2013,173 @@ export interface Replies {
                 minute_cap?: number | null;
                 day_cap?: number | null;
                 month_cap?: number | null;
+                batch_id?: number | null;
+                imported?: number | null;
+                duplicates?: number | null;
+                rejected?: number | null;
+                dropped?: number | null;
+                category?: string | null;
+                subcategory?: string | null;
+                version?: number | null;
+                is_default?: boolean | null;
             } | null;
         }[];
         next?: string | null;
+    };
+    "GET /api/admin/pools": {
+        pools: {
+            type: string;
+            group: number;
+            usable: number;
+            in_list: number;
+            handed_out: number;
+            used: number;
+            unseen: number;
+            per_hour: number;
+            minutes_left?: number | null;
+        }[];
+        counted_at: string;
+        list_items: number;
+        low_minutes: number;
+        types: string[];
+    };
+    "POST /api/admin/pools/{type}/{group}/import": {
+        batch_id: number;
+        imported: number;
+        duplicates_in_file: number;
+        duplicates_in_group: number;
+        rejected: number;
+        read: number;
+        line: number;
+        column: number;
+        columns: number;
+        problems: {
+            line: number;
+            message: string;
+        }[];
+    };
+    "POST /api/admin/pools/{type}/{group}/drop": {
+        dropped: number;
+    };
+    "GET /api/admin/prompt_templates": {
+        templates: {
+            id: number;
+            category: string;
+            subcategory: string;
+            name: string;
+            is_default: boolean;
+            version: number;
+            changed: string;
+            changed_by: string;
+        }[];
+    };
+    "POST /api/admin/prompt_templates": {
+        id: number;
+        category: string;
+        subcategory: string;
+        name: string;
+        is_default: boolean;
+        version: number;
+        changed: string;
+        changed_by: string;
+        template: string;
+        variables: {
+            name: string;
+            type: "text" | "integer" | "number" | "date" | "choice";
+            label?: string | null;
+            default?: string | null;
+            required?: boolean | null;
+            choices?: string[] | null;
+            least?: number | null;
+            most?: number | null;
+        }[];
+        problem?: string | null;
+    };
+    "POST /api/admin/prompt_templates/preview": {
+        prompt?: string | null;
+        tokens?: number | null;
+        values: Record<string, string | number | null>;
+        problem?: string | null;
+    };
+    "GET /api/admin/prompt_templates/{template_id}": {
+        id: number;
+        category: string;
+        subcategory: string;
+        name: string;
+        is_default: boolean;
+        version: number;
+        changed: string;
+        changed_by: string;
+        template: string;
+        variables: {
+            name: string;
+            type: "text" | "integer" | "number" | "date" | "choice";
+            label?: string | null;
+            default?: string | null;
+            required?: boolean | null;
+            choices?: string[] | null;
+            least?: number | null;
+            most?: number | null;
+        }[];
+        problem?: string | null;
+    };
+    "PUT /api/admin/prompt_templates/{template_id}": {
+        id: number;
+        category: string;
+        subcategory: string;
+        name: string;
+        is_default: boolean;
+        version: number;
+        changed: string;
+        changed_by: string;
+        template: string;
+        variables: {
+            name: string;
+            type: "text" | "integer" | "number" | "date" | "choice";
+            label?: string | null;
+            default?: string | null;
+            required?: boolean | null;
+            choices?: string[] | null;
+            least?: number | null;
+            most?: number | null;
+        }[];
+        problem?: string | null;
+    };
+    "POST /api/admin/prompt_templates/{template_id}/default": {
+        version: number;
+    };
+    "GET /api/admin/prompt_templates/{template_id}/versions": {
+        versions: {
+            id: number;
+            category: string;
+            subcategory: string;
+            name: string;
+            is_default: boolean;
+            version: number;
+            changed: string;
+            changed_by: string;
+        }[];
+    };
+    "GET /api/admin/prompt_templates/{template_id}/versions/{version}": {
+        id: number;
+        category: string;
+        subcategory: string;
+        name: string;
+        is_default: boolean;
+        version: number;
+        changed: string;
+        changed_by: string;
+        template: string;
+        variables: {
+            name: string;
+            type: "text" | "integer" | "number" | "date" | "choice";
+            label?: string | null;
+            default?: string | null;
+            required?: boolean | null;
+            choices?: string[] | null;
+            least?: number | null;
+            most?: number | null;
+        }[];
+        problem?: string | null;
     };
 }

@@ -1,0 +1,536 @@
+/* From MySQL to the list: numbering, pushing, and mending a list that counts no more. */
+#include "app/pool/pools_private.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/store/generation.h"
+#include "engine/store/keys.h"
+#include "engine/store/scripts.h"
+
+#define STALE_MS       1000 /* a lock that is held for longer is a dead node's, or a slow one's */
+#define DRY_MS         500  /* a group without usable items is not asked again for so long */
+#define PUSH_BYTES_MAX (1 << 20)
+#define ADOPT_EACH_MS  60000
+#define FIRST_ITEMS    500  /* while it is not known how large items are */
+#define BUSY_PER_S     2000 /* items that leave the list */
+#define BUSY_ITEMS     1500 /* are put into it at once then: the next ones follow soon */
+#define BUSY_RECENT_MS 1000
+#define RUN_ITEMS      16 /* ids in a row, on average: then they are named by first and last */
+
+/* What MySQL has of the list. */
+struct row {
+    struct str list;
+    int64_t limit, numbered;
+};
+
+static int read_row(struct task *t, struct pool *x, struct row *out)
+{
+    struct sql_rows r;
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       "SELECT l.list, l.handed_limit, g.numbered FROM pool_list l"
+                       " JOIN pool_group g ON g.type = l.type AND g.group_id = l.group_id"
+                       " WHERE l.type = ? AND l.group_id = ?",
+                       POOL_VALUES(x->id));
+    if (!err && r.count == 0) {
+        x->has_rows = false;
+        err = task_fail(t, ERR_BUSY, "the rows of %.*s are gone", STR_ARG(x->key));
+    }
+    if (!err)
+        *out = (struct row){r.cells[0].s, r.cells[1].i, r.cells[2].i};
+    return err;
+}
+
+/* --- mending --- */
+
+struct mending {
+    struct pool_id id;
+    struct str seen; /* the name in MySQL */
+    char name[POOL_NAME_BYTES];
+    struct pool_taken taken;
+};
+
+/* What may have been handed out is used; what surely was not is usable. */
+static int sort_out(struct task *t, struct sql *c, struct pool_id id, int64_t marked, int64_t limit,
+                    int64_t *unseen)
+{
+    struct arena *a = task_arena(t);
+    struct sql_rows r;
+    int err = sql_on(t, c, &r,
+                     pool_sql(a, id.type,
+                              "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
+                              " used_at = UNIX_TIMESTAMP() WHERE group_id = ?"
+                              " AND number > ? AND number <= ? AND status = 2"),
+                     sql_int(id.group), sql_int(marked), sql_int(limit));
+    *unseen = err ? 0 : (int64_t)r.affected;
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     pool_sql(a, id.type,
+                              "UPDATE $table FORCE INDEX (in_order) SET status = 1, number = 0"
+                              " WHERE group_id = ? AND number > ? AND number < " POOL_UNNUMBERED
+                              " AND status = 2"),
+                     sql_int(id.group), sql_int(limit > marked ? limit : marked));
+    return err;
+}
+
+int pool_take_back(struct task *t, struct sql *c, struct pool_id id, struct str seen,
+                   struct str fresh, struct pool_taken *out)
+{
+    struct sql_rows r;
+    struct pool_numbers n;
+    int err = pool_lock_group(t, c, id, &n);
+    if (!err)
+        err = sql_on(t, c, &r,
+                     "SELECT list, handed_limit FROM pool_list WHERE type = ? AND group_id = ?"
+                     " FOR UPDATE",
+                     POOL_VALUES(id));
+    if (err)
+        return err;
+    /* Not ERR_CONFLICT, for which the transaction would be tried again. */
+    if (r.count == 0 || (seen.p && !str_eq(r.cells[0].s, seen)))
+        return task_fail(t, ERR_BUSY, "another node mends %s", pool_label(task_arena(t), id).p);
+    int64_t limit = r.cells[1].i, last = n.numbered > limit ? n.numbered : limit;
+    err = sort_out(t, c, id, n.marked, limit, &out->unseen);
+    out->first = last + 1;
+    if (!err)
+        err = sql_on(t, c, NULL,
+                     "UPDATE pool_group SET numbered = ?, marked = ?, unseen = unseen + ?"
+                     " WHERE type = ? AND group_id = ?",
+                     sql_int(last), sql_int(last), sql_int(out->unseen), POOL_VALUES(id));
+    if (!err)
+        err = sql_on(t, c, NULL, "UPDATE pool_list SET list = ? WHERE type = ? AND group_id = ?",
+                     sql_text(fresh), POOL_VALUES(id));
+    return err;
+}
+
+static int rename_list(struct task *t, struct sql *c, void *arg)
+{
+    struct mending *m = arg;
+    return pool_take_back(t, c, m->id, m->seen, str_of(m->name), &m->taken);
+}
+
+/* look and row: what both stores have; on success that of the new list. */
+static int mend(struct task *t, struct pool *x, const struct generation *generation,
+                struct pool_look *look, struct row *row)
+{
+    struct mending m = {.id = x->id, .seen = row->list};
+    int64_t begun;
+    loop_token(task_loop(t), m.name, sizeof m.name);
+    /* If this Redis knew that list, it knows the least that was handed out. */
+    int err = look->stored.n && str_eq(look->stored, row->list) ? pool_mark(t, x, look->first) : 0;
+    if (!err)
+        err = sql_tx(t, x->pools->options.sql, rename_list, &m);
+    if (!err)
+        err = SCRIPT_NUMBER(t, x->pools->options.redis, pool_begin, &begun, .list = x->list,
+                            .state = x->state, .seen = look->stored,
+                            .generation = generation_str(generation), .name = str_of(m.name),
+                            .first = str_int(task_arena(t), m.taken.first));
+    if (!err && !begun)
+        err = task_fail(t, ERR_BUSY, "Redis was restarted while %.*s was mended", STR_ARG(x->key));
+    if (m.taken.unseen)
+        log_warn("pool",
+                 "%.*s: Redis has forgotten how many of the last %lld items it handed out, so all "
+                 "of them count as used; %s",
+                 STR_ARG(x->key), (long long)m.taken.unseen,
+                 err ? "it is tried again" : "pops go on");
+    metric_add(x->pools->unseen, m.taken.unseen);
+    if (err)
+        return err;
+    metric_add(x->pools->mended, 1);
+    *look = (struct pool_look){.list = str_dup(task_arena(t), str_of(m.name)),
+                               .first = m.taken.first,
+                               .limit = m.taken.first - 1,
+                               .marked = m.taken.first - 1};
+    *row = (struct row){.list = look->list, .limit = row->limit, .numbered = m.taken.first - 1};
+    return 0;
+}
+
+/* --- numbering --- */
+
+struct numbering {
+    struct pool *pool;
+    const struct pool_look *look;
+    int64_t wanted;  /* in the list, in all; 0: what was numbered before is pushed, and no more */
+    int64_t most;    /* in one transaction */
+    int64_t pending; /* number of the first that is to be pushed */
+    int64_t given;   /* that of the first of rows */
+    struct sql_rows before, rows; /* number, id, text: numbered before and not pushed; now */
+};
+
+/* The rest of a list that is not to be larger than so many bytes. */
+static int64_t room(const struct pool *x, int64_t wanted, int64_t listed)
+{
+    int64_t most = x->item_bytes ? POOL_LIST_BYTES_MAX / x->item_bytes : FIRST_ITEMS;
+    int64_t items = wanted < most ? wanted : most;
+    return items > listed ? items - listed : 0;
+}
+
+/* What a filler that died has left. */
+static int read_pending(struct task *t, struct sql *c, struct numbering *n)
+{
+    const struct pool *x = n->pool;
+    return sql_on(t, c, &n->before,
+                  pool_sql(task_arena(t), x->id.type,
+                           "SELECT number, id, $text FROM $table FORCE INDEX (in_order)"
+                           " WHERE group_id = ? AND number >= ? AND number < " POOL_UNNUMBERED
+                           " AND status = 2 ORDER BY number LIMIT ?"),
+                  sql_int(x->id.group), sql_int(n->pending), sql_int(POOL_LIST_ITEMS));
+}
+
+static int64_t id_of(const struct sql_rows *rows, size_t i)
+{
+    return sql_row(rows, i)[1].i;
+}
+
+/* How many ids follow each other from the i-th row on. */
+static size_t run_at(const struct sql_rows *rows, size_t i)
+{
+    size_t n = 1;
+    while (i + n < rows->count && id_of(rows, i + n) == id_of(rows, i) + (int64_t)n)
+        n++;
+    return n;
+}
+
+static size_t count_runs(const struct sql_rows *rows)
+{
+    size_t runs = 0;
+    for (size_t i = 0; i < rows->count; i += run_at(rows, i))
+        runs++;
+    return runs;
+}
+
+/* Items that were added together have ids in a row: a statement for each run takes two thirds of
+ * the time that one join takes. The LIMIT keeps it from looking at the row behind, which another
+ * program may have locked. */
+static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64_t numbered,
+                       uint64_t *affected)
+{
+    const struct pool *x = n->pool;
+    const char *statement = pool_sql(task_arena(t), x->id.type,
+                                     "UPDATE $table FORCE INDEX (PRIMARY) SET status = 2,"
+                                     " number = id + ? WHERE id BETWEEN ? AND ? AND status = 1"
+                                     " ORDER BY id LIMIT ?");
+    int err = 0;
+    for (size_t i = 0; i < n->rows.count && !err;) {
+        struct sql_rows r;
+        size_t run = run_at(&n->rows, i);
+        int64_t first = id_of(&n->rows, i), last = first + (int64_t)run - 1;
+        err = sql_on(t, c, &r, statement, sql_int(numbered + 1 + (int64_t)i - first),
+                     sql_int(first), sql_int(last), sql_int((int64_t)run));
+        *affected += err ? 0 : r.affected;
+        i += run;
+    }
+    return err;
+}
+
+static int number_each(struct task *t, struct sql *c, struct numbering *n, int64_t numbered,
+                       uint64_t *affected)
+{
+    struct sql_rows r;
+    struct buf ids;
+    buf_init(&ids);
+    for (size_t i = 0; i < n->rows.count; i++) {
+        buf_add_char(&ids, i ? ',' : '[');
+        buf_add_int(&ids, id_of(&n->rows, i));
+    }
+    buf_add_char(&ids, ']');
+    int err = sql_on(t, c, &r,
+                     pool_sql(task_arena(t), n->pool->id.type,
+                              "UPDATE " POOL_IDS " STRAIGHT_JOIN $table AS i FORCE INDEX (PRIMARY)"
+                              " ON i.id = j.id"
+                              " SET i.status = 2, i.number = ? + j.place WHERE i.status = 1"),
+                     sql_text(buf_str(&ids)), sql_int(numbered));
+    buf_release(&ids);
+    *affected = err ? 0 : r.affected;
+    return err;
+}
+
+/* The rows are named by their ids: whatever another program does to the table meanwhile, what is
+ * pushed is what was numbered. */
+static int number_rows(struct task *t, struct sql *c, struct numbering *n, int64_t numbered)
+{
+    const struct pool *x = n->pool;
+    uint64_t affected = 0;
+    int err = count_runs(&n->rows) * RUN_ITEMS <= n->rows.count
+                  ? number_runs(t, c, n, numbered, &affected)
+                  : number_each(t, c, n, numbered, &affected);
+    if (!err && affected != n->rows.count)
+        err = task_fail(t, ERR_CONFLICT, "items of %.*s were changed by another program",
+                        STR_ARG(x->key));
+    if (!err)
+        err =
+            sql_on(t, c, NULL, "UPDATE pool_group SET numbered = ? WHERE type = ? AND group_id = ?",
+                   sql_int(numbered + (int64_t)n->rows.count), POOL_VALUES(x->id));
+    return err;
+}
+
+static int give_numbers(struct task *t, struct sql *c, void *arg)
+{
+    struct numbering *n = arg;
+    const struct pool *x = n->pool;
+    struct pool_numbers g;
+    n->before.count = n->rows.count = 0;
+    int err = pool_lock_group(t, c, x->id, &g);
+    if (!err && g.numbered >= n->pending)
+        err = read_pending(t, c, n);
+    if (err)
+        return err;
+    /* By numbers: those that another node has just given are on their way to the list. */
+    int64_t count = room(x, n->wanted, g.numbered - n->look->first + 1);
+    if (count > n->most)
+        count = n->most;
+    if (count > 0)
+        err = sql_on(t, c, &n->rows,
+                     pool_sql(task_arena(t), x->id.type,
+                              "SELECT number, id, $text FROM $table FORCE INDEX (in_order)"
+                              " WHERE group_id = ? AND" POOL_USABLE
+                              " ORDER BY batch_id DESC, id LIMIT ?"),
+                     sql_int(x->id.group), sql_int(count));
+    n->given = g.numbered + 1;
+    return err || n->rows.count == 0 ? err : number_rows(t, c, n, g.numbered);
+}
+
+/* --- items that are usable again --- */
+
+/* A program has given items that were used status 1, and left their numbers as they were. What may
+ * be in the list stays. */
+static int adopt(struct task *t, struct sql *c, void *arg)
+{
+    const struct pool *x = arg;
+    struct pool_numbers n;
+    struct sql_rows r;
+    int err = pool_lock_group(t, c, x->id, &n);
+    if (!err)
+        err = sql_on(t, c, &r,
+                     pool_sql(task_arena(t), x->id.type,
+                              "UPDATE $table SET number = 0 WHERE group_id = ? AND status = 1"
+                              " AND (number BETWEEN 1 AND ? OR number = " POOL_UNNUMBERED ")"),
+                     sql_int(x->id.group), sql_int(n.marked));
+    if (!err && r.affected)
+        log_info("pool", "%.*s: %llu used items are usable again", STR_ARG(x->key),
+                 (unsigned long long)r.affected);
+    return err;
+}
+
+/* Nothing is usable: that is believed for a while, and all items are looked at now and then. */
+static int found_dry(struct task *t, struct pool *x)
+{
+    int64_t now_ms = loop_now_ms(task_loop(t));
+    if (x->adopted_ms && now_ms - x->adopted_ms < ADOPT_EACH_MS) {
+        x->dry_ms = now_ms + DRY_MS;
+        return 0;
+    }
+    x->adopted_ms = now_ms;
+    return sql_tx(t, x->pools->options.sql, adopt, x);
+}
+
+/* --- pushing --- */
+
+/* Items of rows from `from` on, as JSON in one buffer; where each ends. */
+static size_t write_items(const struct sql_rows *rows, size_t from, struct buf *b, size_t *ends)
+{
+    size_t count = 0;
+    while (from + count < rows->count && count < POOL_PUSH_ITEMS &&
+           (count == 0 || b->len < PUSH_BYTES_MAX)) {
+        const struct sql_value *row = sql_row(rows, from + count);
+        buf_add_lit(b, "{\"id\":");
+        buf_add_int(b, row[1].i);
+        buf_add_lit(b, ",\"text\":\"");
+        json_escape(b, row[2].s);
+        buf_add_lit(b, "\"}");
+        ends[count++] = b->len;
+    }
+    return count;
+}
+
+/* number: of the row at *at. */
+static int push_some(struct task *t, struct pool *x, struct str list, const struct sql_rows *rows,
+                     int64_t number, size_t *at)
+{
+    struct arena *a = task_arena(t);
+    struct buf b;
+    size_t *ends = ARENA_ARRAY(a, size_t, POOL_PUSH_ITEMS), begin = 0;
+    int64_t behind;
+    buf_init(&b);
+    size_t count = write_items(rows, *at, &b, ends);
+    struct str *items = ARENA_ARRAY(a, struct str, count);
+    for (size_t i = 0; i < count; i++) {
+        items[i] = str_from(buf_str(&b).p + begin, ends[i] - begin);
+        begin = ends[i];
+    }
+    int err = SCRIPT_NUMBER(t, x->pools->options.redis_bulk, pool_push, &behind, .list = x->list,
+                            .state = x->state, .name = list, .number = str_int(a, number),
+                            .bytes = str_int(a, (int64_t)b.len), .items = {items, count});
+    buf_release(&b);
+    if (err)
+        return err;
+    if (behind < number) /* it is lost, or another one */
+        return task_fail(t, ERR_BUSY, "the list of %.*s was changed while it was filled",
+                         STR_ARG(x->key));
+    *at += (size_t)(behind - number); /* further, if another node has pushed the same */
+    return 0;
+}
+
+/* first: number of the first row. */
+static int push_rows(struct task *t, struct pool *x, struct str list, const struct sql_rows *rows,
+                     int64_t first)
+{
+    int err = 0;
+    int64_t bytes = 0;
+    for (size_t at = 0; at < rows->count && !err;) {
+        struct arena_mark mark = arena_mark(task_arena(t));
+        err = push_some(t, x, list, rows, first + (int64_t)at, &at);
+        arena_reset(task_arena(t), mark);
+    }
+    for (size_t i = 0; i < rows->count; i++)
+        bytes += 24 + (int64_t)sql_row(rows, i)[2].s.n;
+    if (rows->count)
+        x->item_bytes = bytes / (int64_t)rows->count;
+    return err;
+}
+
+/* The rows follow each other, unless someone has deleted some by hand. */
+static bool has_gaps(const struct sql_rows *rows, int64_t first)
+{
+    return rows->count > 0 &&
+           (sql_row(rows, 0)->i != first ||
+            sql_row(rows, rows->count - 1)->i != first + (int64_t)rows->count - 1);
+}
+
+/* --- all of it --- */
+
+static int check_budget(struct task *t, const struct pool *x)
+{
+    const struct redis_reply *r;
+    int64_t most = x->pools->options.lists_bytes_max;
+    if (!most)
+        return 0;
+    int err =
+        redis_call(t, x->pools->options.redis, key_pools, &r, STR("HGET"), key_pools, STR("bytes"));
+    if (!err && redis_number(r, 0) >= most)
+        err = task_fail(t, ERR_LIMIT, "the lists of pools take %lld bytes of Redis already",
+                        (long long)most);
+    return err;
+}
+
+/* While a list is emptied fast, little and often: neither pops nor marks wait for long. */
+static int64_t most_at_once(struct task *t, const struct pool *x)
+{
+    bool busy = x->per_s >= BUSY_PER_S && loop_now_ms(task_loop(t)) - x->popped_ms < BUSY_RECENT_MS;
+    return busy ? BUSY_ITEMS : POOL_LIST_ITEMS;
+}
+
+static int fill(struct task *t, struct pool *x, int64_t low)
+{
+    struct generation generation = generation_now(x->pools->options.redis);
+    struct pool_look look;
+    struct row row;
+    int err = pool_look(t, x, &look);
+    if (!err)
+        err = read_row(t, x, &row);
+    if (err)
+        return err;
+    if (look.list.n && look.was.n && str_eq(look.was, row.list)) {
+        err = pool_settled(t, x, look.was, look.list, look.first);
+        row.list = look.list;
+    }
+    if (!err && (look.list.n == 0 || !str_eq(look.list, row.list) ||
+                 look.first + look.length - 1 > row.numbered))
+        err = mend(t, x, &generation, &look, &row);
+    struct numbering n = {
+        .pool = x, .look = &look, .most = most_at_once(t, x), .pending = look.first + look.length};
+    if (!err && look.length < low && check_budget(t, x) == 0)
+        n.wanted = POOL_LIST_ITEMS;
+    if (!err)
+        err = sql_tx(t, x->pools->options.sql, give_numbers, &n);
+    if (!err && has_gaps(&n.before, n.pending))
+        return mend(t, x, &generation, &look, &row);
+    if (!err)
+        err = push_rows(t, x, look.list, &n.before, n.pending);
+    if (!err)
+        err = push_rows(t, x, look.list, &n.rows, n.given);
+    if (err)
+        return err;
+    metric_add(x->pools->numbered, (int64_t)n.rows.count);
+    look.length += (int64_t)(n.before.count + n.rows.count);
+    pool_note(x, &look);
+    return n.wanted && n.rows.count == 0 ? found_dry(t, x) : 0;
+}
+
+/* The lock saves work; a node that died with it must not keep others from working. */
+static int lock_list(struct task *t, struct pool *x)
+{
+    struct redis *redis = x->pools->options.redis;
+    const struct redis_reply *r;
+    int err = x->locked ? lock_keep(t, &x->lock, POOL_LOCK_MS)
+                        : lock_take(t, redis, x->filling, POOL_LOCK_MS, &x->lock);
+    x->locked = !err;
+    if (err != ERR_BUSY)
+        return err == ERR_CONFLICT ? ERR_BUSY : err;
+    err = redis_call(t, redis, x->filling, &r, STR("PTTL"), x->filling);
+    if (!err && redis_number(r, 0) > POOL_LOCK_MS - STALE_MS)
+        err = task_fail(t, ERR_BUSY, "another node fills %.*s", STR_ARG(x->key));
+    return err;
+}
+
+/* If Redis does not answer, or the task is cancelled, it is held still: for the next fill, or until
+ * the node stops. */
+void pool_unlock(struct task *t, struct pool *x)
+{
+    if (x->locked)
+        x->locked = !lock_drop(t, &x->lock);
+}
+
+static int fill_locked(struct task *t, struct pool *x, int64_t low)
+{
+    struct task_scope s = task_scope(t);
+    int64_t begun_us = loop_now_us(task_loop(t));
+    int err =
+        pool_redis(x) ? pool_ensure(t, x) : task_fail(t, ERR_UNAVAILABLE, "Redis does not answer");
+    if (!err)
+        err = lock_list(t, x);
+    if (!err)
+        err = fill(t, x, low);
+    pool_unlock(t, x);
+    histogram_add_us(x->pools->fill_seconds, loop_now_us(task_loop(t)) - begun_us);
+    task_scope_end(t, s);
+    return err;
+}
+
+int pool_fill(struct task *t, struct pool *x, int64_t low)
+{
+    if (x->fills) {
+        int err = 0;
+        while (x->fills && !err)
+            err = waitq_wait(t, &x->filled);
+        return err ? err : x->fill_err;
+    }
+    if (x->dry_ms > loop_now_ms(task_loop(t)) && x->name[0])
+        return 0;
+    x->fills = true;
+    x->fills_soon = false;
+    x->busy++;
+    x->fill_err = fill_locked(t, x, low);
+    x->fills = false;
+    waitq_wake_all(&x->filled);
+    pool_put(x);
+    return x->fill_err;
+}
+
+static void fill_task(struct task *t, void *arg)
+{
+    struct pool *x = arg;
+    int err = pool_fill(t, x, POOL_LIST_ITEMS);
+    if (err && !err_is_outage(err) && err != ERR_BUSY)
+        log_warn("pool", "%.*s cannot be filled: %s; MySQL hands out", STR_ARG(x->key),
+                 task_error(t));
+    x->fills_soon = false;
+    pool_put(x);
+}
+
+void pool_fill_soon(struct pool *x)
+{
+    if (x->fills || x->fills_soon || x->dry_ms > loop_now_ms(x->pools->options.group->loop) ||
+        task_go(x->pools->options.group, "pool fill", fill_task, x))
+        return;
+    x->fills_soon = true;
+    x->busy++;
+}

@@ -1,0 +1,202 @@
+/* How far a list may go, and what follows a pop: marks; and the limit taken back at rest. */
+#include "app/pool/pools_private.h"
+#include "base/log.h"
+#include "engine/store/scripts.h"
+
+#define AHEAD_MIN  POOL_COUNT_MAX /* any pop can be served */
+#define FAST_MS    1000           /* limits raised more often than this go further each time */
+#define FORGET_MS  3600000
+#define MARK_ITEMS 1000 /* in one transaction: others wait for its lock */
+
+/* --- raising it --- */
+
+/* A busy group goes further ahead, so that MySQL is asked less often; a quiet one loses less when
+ * Redis is lost. */
+static int64_t ahead_of(struct pool *x, int64_t now_ms)
+{
+    int64_t ahead = now_ms - x->raised_ms < FAST_MS ? x->ahead * 2 : x->ahead / 2;
+    x->raised_ms = now_ms;
+    x->ahead = ahead < AHEAD_MIN ? AHEAD_MIN : ahead > POOL_AHEAD_MAX ? POOL_AHEAD_MAX : ahead;
+    return x->ahead;
+}
+
+/* In MySQL. *limit: what is noted there afterwards. ERR_CONFLICT: it has another list. */
+static int note_limit(struct task *t, struct pool *x, struct str name, int64_t *limit)
+{
+    struct sql_rows r;
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       "UPDATE pool_list SET handed_limit = ?"
+                       " WHERE type = ? AND group_id = ? AND list = ? AND handed_limit < ?",
+                       sql_int(*limit), POOL_VALUES(x->id), sql_text(name), sql_int(*limit));
+    if (err || r.affected)
+        return err;
+    err = sql_call(t, x->pools->options.sql, &r,
+                   "SELECT list, handed_limit FROM pool_list WHERE type = ? AND group_id = ?",
+                   POOL_VALUES(x->id));
+    if (!err && (r.count == 0 || !str_eq(r.cells[0].s, name)))
+        err = task_fail(t, ERR_CONFLICT, "%.*s has another list", STR_ARG(x->key));
+    if (!err)
+        *limit = r.cells[1].i; /* another node has raised it */
+    return err;
+}
+
+static int raise_once(struct task *t, struct pool *x)
+{
+    struct arena *a = task_arena(t);
+    struct str name = str_dup(a, str_of(x->name));
+    int64_t limit = x->first - 1 + ahead_of(x, loop_now_ms(task_loop(t))), told;
+    int err = note_limit(t, x, name, &limit);
+    if (!err)
+        err = SCRIPT_NUMBER(t, x->pools->options.redis, pool_limit, &told, .state = x->state,
+                            .name = name, .limit = str_int(a, limit));
+    if (!err && !told)
+        err = task_fail(t, ERR_CONFLICT, "Redis has another list of %.*s", STR_ARG(x->key));
+    if (!err && str_eq(name, str_of(x->name)) && x->limit < limit)
+        x->limit = limit;
+    return err;
+}
+
+int pool_raise(struct task *t, struct pool *x)
+{
+    if (x->raises) {
+        int err = 0;
+        while (x->raises && !err)
+            err = waitq_wait(t, &x->raised);
+        return err; /* if that was in vain, the caller finds the limit where it was */
+    }
+    struct task_scope s = task_scope(t);
+    x->raises = true;
+    x->busy++;
+    int err = raise_once(t, x);
+    x->raises = false;
+    waitq_wake_all(&x->raised);
+    pool_put(x);
+    task_scope_end(t, s);
+    return err;
+}
+
+static void raise_task(struct task *t, void *arg)
+{
+    struct pool *x = arg;
+    int err = pool_raise(t, x);
+    if (err)
+        log_debug("pool", "the limit of %.*s cannot be raised: %s", STR_ARG(x->key), task_error(t));
+    x->raises_soon = false;
+    pool_put(x);
+}
+
+void pool_raise_soon(struct pool *x)
+{
+    if (x->raises || x->raises_soon ||
+        task_go(x->pools->options.group, "pool limit", raise_task, x))
+        return;
+    x->raises_soon = true;
+    x->busy++;
+}
+
+/* --- marks --- */
+
+struct marking {
+    struct pool *pool;
+    int64_t first;  /* number that follows */
+    int64_t marked; /* items */
+    bool done;      /* all before first */
+};
+
+static int note_marked(struct task *t, struct sql *c, const struct marking *m, int64_t last)
+{
+    int err = sql_on(t, c, NULL, "UPDATE pool_group SET marked = ? WHERE type = ? AND group_id = ?",
+                     sql_int(last), POOL_VALUES(m->pool->id));
+    return err || m->marked == 0 ? err : pool_note_handed(t, c, m->pool->id, m->marked);
+}
+
+/* The next MARK_ITEMS numbers. */
+static int mark_some(struct task *t, struct sql *c, void *arg)
+{
+    struct marking *m = arg;
+    const struct pool *x = m->pool;
+    struct pool_numbers n;
+    struct sql_rows r;
+    m->marked = 0;
+    int err = pool_lock_group(t, c, x->id, &n);
+    if (err)
+        return err;
+    int64_t last = n.marked + MARK_ITEMS, most = m->first - 1;
+    if (most > n.numbered) /* MySQL is older than Redis: those numbers are given once more */
+        most = n.numbered;
+    m->done = last >= most;
+    last = m->done ? most : last;
+    if (last <= n.marked)
+        return 0;
+    err = sql_on(t, c, &r,
+                 pool_sql(task_arena(t), x->id.type,
+                          "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
+                          " used_at = UNIX_TIMESTAMP()"
+                          " WHERE group_id = ? AND number BETWEEN ? AND ? AND status = 2"),
+                 sql_int(x->id.group), sql_int(n.marked + 1), sql_int(last));
+    m->marked = err ? 0 : (int64_t)r.affected;
+    return err ? err : note_marked(t, c, m, last);
+}
+
+/* Told to other nodes, so that they need not look. */
+static void tell_marked(struct task *t, struct pool *x, int64_t first)
+{
+    if (x->marked < first - 1)
+        x->marked = first - 1;
+    if (pool_redis(x) && redis_call(t, x->pools->options.redis, x->state, NULL, STR("HSET"),
+                                    x->state, STR("marked"), str_int(task_arena(t), first - 1)))
+        log_debug("pool", "Redis was not told what of %.*s is marked: %s", STR_ARG(x->key),
+                  task_error(t));
+}
+
+int pool_mark(struct task *t, struct pool *x, int64_t first)
+{
+    struct task_scope s = task_scope(t);
+    struct marking m = {.pool = x, .first = first};
+    int64_t begun_ms = loop_now_ms(task_loop(t));
+    int err = pool_ensure(t, x);
+    if (!err)
+        do {
+            err = sql_tx(t, x->pools->options.sql, mark_some, &m);
+            metric_add(x->pools->marks, err ? 0 : m.marked);
+        } while (!err && !m.done);
+    if (!err) {
+        x->unmarked_ms = x->first > first && x->unmarked_ms ? begun_ms : 0;
+        tell_marked(t, x, first);
+    }
+    task_scope_end(t, s);
+    return err;
+}
+
+/* --- at rest --- */
+
+int pool_settled(struct task *t, struct pool *x, struct str name, struct str fresh, int64_t first)
+{
+    return sql_call(t, x->pools->options.sql, NULL,
+                    "UPDATE pool_list SET list = ?, handed_limit = ?"
+                    " WHERE type = ? AND group_id = ? AND list = ?",
+                    sql_text(fresh), sql_int(first - 1), POOL_VALUES(x->id), sql_text(name));
+}
+
+int pool_settle(struct task *t, struct pool *x)
+{
+    struct task_scope s = task_scope(t);
+    struct arena *a = task_arena(t);
+    struct str name = str_dup(a, str_of(x->name));
+    char fresh[POOL_NAME_BYTES];
+    int64_t first = x->first, rests;
+    loop_token(task_loop(t), fresh, sizeof fresh);
+    int err = SCRIPT_NUMBER(t, x->pools->options.redis, pool_settle, &rests, .state = x->state,
+                            .list = x->list, .name = name, .fresh = str_of(fresh),
+                            .ms = str_int(a, FORGET_MS), .first = str_int(a, first));
+    if (!err && rests)
+        err = pool_settled(t, x, name, str_of(fresh), first);
+    if (!err && rests && x->first == first) {
+        memcpy(x->name, fresh, sizeof fresh);
+        x->limit = first - 1;
+    }
+    if (!err && !rests)
+        x->limit = x->first - 1; /* another node hands out, and settles it later */
+    task_scope_end(t, s);
+    return err;
+}
