@@ -412,8 +412,8 @@ class Millrace:
                 self.process.kill()
         if exc[0]:
             note(self.log())
-        elif "Sanitizer" in self.log() or "runtime error" in self.log():
-            ok(False, "the sanitizers have nothing to say", self.log())
+        elif any(word in self.log() for word in ("Sanitizer", "runtime error", "check failed:")):
+            ok(False, "neither a sanitizer nor a check() has anything to say", self.log())
 
 
 def redis(server, *command):
