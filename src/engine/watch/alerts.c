@@ -76,8 +76,9 @@ static struct str message(struct task *t, const struct episode *e)
     return jw_finish(&w, task_arena(t));
 }
 
-/* What follows the host in the address is a secret: errors of calls name the host only. */
-static bool send(struct task *t, struct alerts *a, const struct episode *e)
+/* ERR_REFUSED: the webhook did not take it. Other errors are those of http_call. What follows the
+ * host in the address is a secret: errors of calls name the host only. */
+static int send(struct task *t, struct alerts *a, const struct episode *e)
 {
     const struct str headers[] = {STR("Content-Type: application/json")};
     struct http_call c = {.method = "POST",
@@ -90,15 +91,15 @@ static bool send(struct task *t, struct alerts *a, const struct episode *e)
     int64_t old = task_deadline(t, CALL_MS);
     int err = http_call(t, a->client, &c, &r);
     task_deadline_restore(t, old);
-    bool sent = !err && r.status >= 200 && r.status < 300;
-    metric_add(sent ? a->sent : a->failed, 1);
-    if (!sent && err)
+    bool refused = !err && (r.status < 200 || r.status >= 300);
+    metric_add(err || refused ? a->failed : a->sent, 1);
+    if (err)
         log_warn("alert", "%s could not be told: %s", e->name,
                  *task_error(t) ? task_error(t) : err_name(err));
-    else if (!sent)
+    else if (refused)
         log_warn("alert", "%s could not be told: the webhook answers with status %d", e->name,
                  r.status);
-    return sent;
+    return refused ? ERR_REFUSED : err;
 }
 
 static bool is_due(struct task *t, const struct episode *e)
@@ -115,13 +116,17 @@ static bool tell_one(struct task *t, struct alerts *a)
     if (i == a->count)
         return false;
     struct episode *e = &a->list[i];
-    bool unheard = e->over && !e->told; /* its beginning was not received: no end is due */
-    if (!unheard && *a->options.url && !send(t, a, e)) {
+    bool unheard = e->over && !e->told && !e->unsure; /* no end is due */
+    int err = !unheard && *a->options.url ? send(t, a, e) : 0;
+    if (err) {
+        bool unsure = e->unsure || (err != ERR_REFUSED && err != ERR_UNAVAILABLE);
+        bool news = unsure && !e->unsure;
+        e->unsure = unsure;
         e->pause_ms = e->pause_ms ? 2 * e->pause_ms : PAUSE_MS;
         if (e->pause_ms > PAUSE_MS_MAX)
             e->pause_ms = PAUSE_MS_MAX;
         e->again_ms = loop_now_ms(task_loop(t)) + e->pause_ms;
-        return false;
+        return news;
     }
     if (e->over) {
         memmove(e, e + 1, (a->count - i - 1) * sizeof *e);
@@ -251,11 +256,17 @@ static void step_down(struct alerts *a)
     metric_set(a->open, 0); /* the node that watches shows it */
 }
 
-/* What this node has told while Redis was away is for it to end, or for the next one to read. */
+/* What this node has told without the lock, or could not note, is for it to end, or for the next one
+ * to read. */
 static bool is_done(struct alerts *a)
 {
     bool noted = a->in_mysql >= a->changes || a->in_redis >= a->changes;
-    return noted && !(a->alone && alerts_find(a, "redis"));
+    if (!noted || a->outdated)
+        return false;
+    for (size_t i = 0; a->alone && i < a->count; i++)
+        if (a->list[i].over || strcmp(a->list[i].name, "redis") == 0)
+            return false;
+    return true;
 }
 
 /* The lock is taken here, not by the role: without Redis every node watches, or no alert would tell

@@ -21,7 +21,8 @@
  *   3. An episode is noted before its message is sent, and again afterwards: a node that dies in
  *      between has its message repeated, never lost.
  *   4. A message that cannot be delivered is tried again with backoff until it is, or the episode
- *      is over; an end is told only if the beginning was.
+ *      is over; an end is told only if the beginning was, or may have been: a webhook that took it
+ *      and was too slow to say so would wait for the end for ever.
  *
  * The message is a POST of {"id", "event": "begun" | "ended", "alert", "text", "since", "at",
  * "seconds"}; any status from 200 to 299 is a receipt. */

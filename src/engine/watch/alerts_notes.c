@@ -26,6 +26,7 @@ static struct str episodes_json(struct task *t, const struct alerts *a)
         jw_put_str(&w, "text", str_of(e->text));
         jw_put_int(&w, "since", e->since_ms);
         jw_put_bool(&w, "told", e->told);
+        jw_put_bool(&w, "unsure", e->unsure);
         jw_put_bool(&w, "over", e->over);
         jw_end_object(&w);
     }
@@ -50,25 +51,42 @@ static int save_in_mysql(struct task *t, struct alerts *a, struct str json)
     return err || r.affected == 1 ? err : ERR_CONFLICT;
 }
 
+static int tell_mysql(struct task *t, struct alerts *a, struct str json)
+{
+    if (a->in_mysql >= a->changes)
+        return 0;
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    int err = save_in_mysql(t, a, json);
+    task_deadline_restore(t, old);
+    a->outdated = err == ERR_CONFLICT;
+    if (err)
+        return err;
+    a->in_mysql = a->changes;
+    for (size_t i = 0; i < a->count; i++)
+        a->list[i].kept = a->list[i].told || a->list[i].unsure;
+    return 0;
+}
+
+static void tell_redis(struct task *t, struct alerts *a, struct str json)
+{
+    if (a->in_redis >= a->changes)
+        return;
+    int64_t old = task_deadline(t, ALERTS_STORE_MS);
+    if (!redis_call(t, a->options.node->redis, key_alerts, NULL, STR("SET"), key_alerts, json))
+        a->in_redis = a->changes;
+    task_deadline_restore(t, old);
+}
+
+/* A MySQL that is away may take seconds to say so, and a node that takes over meanwhile must find
+ * what was sent: then Redis comes first. */
 int alerts_save(struct task *t, struct alerts *a)
 {
     struct str json = episodes_json(t, a);
-    if (a->in_mysql < a->changes) {
-        int64_t old = task_deadline(t, ALERTS_STORE_MS);
-        int err = save_in_mysql(t, a, json);
-        task_deadline_restore(t, old);
-        a->outdated = err == ERR_CONFLICT;
-        if (err == ERR_CONFLICT)
-            return err;
-        if (!err)
-            a->in_mysql = a->changes;
-    }
-    if (a->in_redis < a->changes) {
-        int64_t old = task_deadline(t, ALERTS_STORE_MS);
-        if (!redis_call(t, a->options.node->redis, key_alerts, NULL, STR("SET"), key_alerts, json))
-            a->in_redis = a->changes;
-        task_deadline_restore(t, old);
-    }
+    if (a->mysql_away)
+        tell_redis(t, a, json);
+    if (tell_mysql(t, a, json) == ERR_CONFLICT)
+        return ERR_CONFLICT;
+    tell_redis(t, a, json);
     return 0;
 }
 
@@ -121,12 +139,25 @@ static void read_episode(const struct json *j, struct episode *e)
     snprintf(e->text, sizeof e->text, "%.*s", STR_ARG(json_str(json_get(j, "text"))));
     (void)json_int(json_get(j, "since"), &e->since_ms);
     (void)json_bool(json_get(j, "told"), &e->told);
+    (void)json_bool(json_get(j, "unsure"), &e->unsure);
     (void)json_bool(json_get(j, "over"), &e->over);
+}
+
+/* What this node has told, and could not note: the other one took it for unheard, and has forgotten
+ * it without a message. Such a list is a change of its own. */
+static void keep_told(struct alerts *a, const struct episode *known, size_t count)
+{
+    size_t before = a->count;
+    for (size_t i = 0; i < count; i++)
+        if ((known[i].told || known[i].unsure) && !known[i].kept &&
+            !alerts_find(a, known[i].name) && a->count < ALERTS_MAX)
+            a->list[a->count++] = known[i];
+    a->changes += a->count > before;
 }
 
 /* When to try again is not noted: it is kept where the episode is known already. So is a receipt
  * that could not be noted: without it the end of the episode would not be told. */
-static void adopt(struct task *t, struct alerts *a, const struct note *n)
+static void adopt(struct task *t, struct alerts *a, const struct note *n, bool of_mysql)
 {
     size_t known_count = a->count;
     struct episode *known = ARENA_ARRAY(task_arena(t), struct episode, ALERTS_MAX);
@@ -138,16 +169,21 @@ static void adopt(struct task *t, struct alerts *a, const struct note *n)
             break;
         struct episode *e = &a->list[a->count++];
         read_episode(j, e);
+        e->kept = of_mysql && (e->told || e->unsure);
         for (size_t i = 0; i < known_count; i++) {
             if (strcmp(known[i].name, e->name) != 0)
                 continue;
-            e->told |= known[i].told && known[i].since_ms == e->since_ms;
+            if (known[i].since_ms == e->since_ms) {
+                e->told |= known[i].told;
+                e->unsure |= known[i].unsure;
+            }
             if (known[i].over == e->over) {
                 e->again_ms = known[i].again_ms;
                 e->pause_ms = known[i].pause_ms;
             }
         }
     }
+    keep_told(a, known, known_count);
 }
 
 int alerts_load(struct task *t, struct alerts *a)
@@ -159,7 +195,7 @@ int alerts_load(struct task *t, struct alerts *a)
         return err;
     const struct note *newest = redis.number > mysql.number ? &redis : &mysql;
     if (newest->number > a->changes || a->outdated)
-        adopt(t, a, newest);
+        adopt(t, a, newest, newest == &mysql);
     a->outdated = false;
     a->in_mysql = mysql.number;
     a->in_redis = redis.number;

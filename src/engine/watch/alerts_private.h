@@ -15,6 +15,8 @@ struct episode {
     char name[ALERT_NAME_CHARS_MAX], text[ALERT_TEXT_CHARS_MAX];
     int64_t since_ms;           /* since 1970 */
     bool told;                  /* the message of its beginning was received */
+    bool kept;                  /* and MySQL has that: no other node can take it for unheard */
+    bool unsure;                /* it may have been received: the webhook was too slow to say so */
     bool over;                  /* the message of its end is due */
     bool seen;                  /* in this round */
     int64_t again_ms, pause_ms; /* when its message is tried again; of the loop */

@@ -64,6 +64,7 @@ static char last[1000]; /* text of the last message */
 static char id[100];    /* of the first message after fine() */
 static int other_ids;   /* messages with another one */
 static int hook_status, tries;
+static bool hook_slow; /* it takes what it is sent, and its answer is late */
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *o)
 {
@@ -97,7 +98,7 @@ int http_call(struct task *t, struct http_client *c, const struct http_call *cal
     if (!*id)
         snprintf(id, sizeof id, "%.*s", STR_ARG(its));
     other_ids += !str_eq(its, str_of(id));
-    return 0;
+    return hook_slow ? ERR_TIMEOUT : 0;
 }
 
 /* --- nodes that watch --- */
@@ -517,6 +518,13 @@ static void test_deaf(struct task *t, void *arg)
     for (int ms = 0; ms < PATIENCE_MS && a.alerts->count > 0; ms += 5)
         check(task_sleep(t, 5) == 0);
     ok(a.alerts->count == 0, "and it is forgotten");
+    hook_slow = true;
+    now.drift_cents = now.findings = 1;
+    expect(t, "begun drift;", "it takes one, and is too slow to say so");
+    ok(a.alerts->list[0].unsure && !a.alerts->list[0].told, "whether it has it is not known");
+    hook_slow = false;
+    now.drift_cents = now.findings = 0;
+    expect(t, "ended drift;", "so the end is told");
     close_side(t, &a, false);
 }
 
@@ -582,6 +590,48 @@ static void test_receipt(struct task *t, void *arg)
     x->outdated = true;
     check(alerts_load(t, x) == 0 && x->count == 1);
     ok(!x->list[0].told, "a receipt of an earlier episode is none of this one");
+    close_side(t, &a, true);
+}
+
+/* MySQL hangs while node x tells that; what it has sent is in Redis at once. Then x has lost the
+ * lock, and MySQL has a newer note, of a node that knew nothing of the message. */
+static int hang_and_replace(struct task *t, struct sql *c, void *arg)
+{
+    struct side *x = arg;
+    const struct redis_reply *r;
+    const char *none = "{\"changes\":1000,\"episodes\":[]}";
+    check(sql_on(t, c, NULL, "SELECT 1 FROM setting WHERE name = 'alerts.episodes' FOR UPDATE") ==
+          0);
+    now.mysql.up = false;
+    expect(t, "begun mysql;", "MySQL hangs");
+    check(redis_call(t, x->node.redis, key_alerts, &r, STR("GET"), key_alerts) == 0);
+    ok(str_find(r->str, STR("\"told\":true")) > 0, "Redis has the receipt before MySQL answers");
+    check(redis_call(t, x->node.redis, key_alerts_lock, NULL, STR("SET"), key_alerts_lock,
+                     STR("of another node")) == 0);
+    x->alerts->turn.kept_ms = 0; /* it asks for its lock at once */
+    return sql_on(t, c, NULL,
+                  "UPDATE setting SET value = ?, version = 1000 WHERE name = 'alerts.episodes'",
+                  sql_text(str_of(none)));
+}
+
+static void test_overtaken(struct task *t, void *arg)
+{
+    (void)arg;
+    struct side a;
+    reset(t);
+    open_side(t, &a, 0xa);
+    now.drift_cents = now.findings = 1;
+    expect(t, "begun drift;", "something is noted");
+    now.drift_cents = now.findings = 0;
+    expect(t, "ended drift;", "and is over");
+    id[0] = '\0';
+    check(sql_tx(t, a.node.sql, hang_and_replace, &a) == 0);
+    now.mysql.up = true;
+    expect(t, "ended mysql;", "the node that told the beginning tells the end");
+    is_int(other_ids, 0, "with its id");
+    for (int ms = 0; ms < PATIENCE_MS && a.alerts->watching; ms += 5)
+        check(task_sleep(t, 5) == 0);
+    ok(!a.alerts->watching, "then it leaves the watch to the one with the lock");
     close_side(t, &a, true);
 }
 
@@ -666,6 +716,7 @@ int main(void)
     tap_task(make_schema, NULL, true);
     tap_task(test_kinds, NULL, true);
     tap_task(test_receipt, NULL, true);
+    tap_task(test_overtaken, NULL, true);
     tap_task(test_standing, NULL, true);
     tap_task(test_queues, NULL, true);
     tap_task(test_sources, NULL, true);
