@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from client import Api
-from harness import equal, ok, redis_link, run, sql, wait_for
+from harness import equal, freeze, ok, redis_link, run, sql, wait_for
 from screening import audited, charged, person, reaches, submit, view
 
 DRILL_PAPERS = 400  # of each run
@@ -78,7 +78,7 @@ def freeze(m, people):
     nodes, link = m.nodes(), redis_link(m)
     for _ in range(100):
         for pid in nodes:
-            os.kill(pid, signal.SIGSTOP)
+            freeze(pid)
         if any(link("LLEN", f"billing_queue:{a.uid}") for a in people) and \
                 sql(m, "SELECT COUNT(*) FROM information_schema.innodb_trx") == [["0"]]:
             return nodes

@@ -10,6 +10,7 @@ mark when a test ends was left behind, and fails the test.
 """
 import contextlib
 import fcntl
+import glob
 import os
 import re
 import secrets
@@ -155,6 +156,18 @@ def kill_left():
 def alive(pid):
     return pid is not None and read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[:1] not in (
         [], [b"Z"])
+
+
+def freeze(pid):
+    """Stops a process, and returns when none of its threads runs any more: the signal alone may
+    take a moment, in which a store still answers. SIGCONT lets it go on."""
+    def stands():
+        states = [read(path).rpartition(b")")[2].split()[:1]
+                  for path in glob.glob(f"/proc/{pid}/task/*/stat")]
+        return all(state in ([], [b"T"], [b"Z"]) for state in states)
+
+    os.kill(pid, signal.SIGSTOP)
+    assert wait_for(stands, 10), f"process {pid} does not stop"
 
 
 def crowd():

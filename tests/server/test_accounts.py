@@ -11,8 +11,8 @@ import time
 
 from admins import HASH, Admin, admin, user
 from client import PASSWORD, Api, cli, second, user as registered, with_server
-from harness import (BIN, Millrace, environment, equal, folder, http, note, ok, redis_link,
-                     read, run_tests, sql, test, wait_for)
+from harness import (BIN, Millrace, environment, equal, folder, freeze, http, note, ok, read,
+                     redis_link, run_tests, sql, test, wait_for)
 
 
 def cpu_seconds(m):
@@ -554,7 +554,7 @@ def _(m):
     wait_for(lambda: redis_link(m)("BGREWRITEAOF") is not None, 5)
     time.sleep(1.5)  # what Redis was told is on disk
     pid = m.pid_of("redis")
-    os.kill(pid, signal.SIGSTOP)  # it does not come back by itself for a while
+    freeze(pid)  # it does not come back by itself for a while
     try:
         def degraded(path):
             r = api("GET", path)

@@ -7,7 +7,8 @@ import time
 
 from admins import admin, uid_of, user
 import guides
-from harness import Millrace, equal, folder, note, ok, redis_link, run_tests, sql, test, wait_for
+from harness import (Millrace, equal, folder, freeze, note, ok, redis_link, run_tests, sql, test,
+                     wait_for)
 from hook import Hook, overview
 from sim import Sim
 
@@ -40,7 +41,7 @@ def keys_refused(m, root, worker, hook):
 
 def store_down(m, root, store, name, hook):
     pid = m.pid_of(store)
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         hook.told(name, ["begun"])
         if name == "redis":

@@ -13,7 +13,8 @@ import disk
 from client import Api
 from drill import (goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
                    under_way, while_frozen, whole)
-from harness import (BIN, Millrace, equal, folder, note, ok, run, run_tests, sql, test, wait_for)
+from harness import (BIN, Millrace, equal, folder, freeze, note, ok, run, run_tests, sql, test,
+                     wait_for)
 from loading import MIGRATIONS, Database, sample
 from own_redis import Redis
 from screening import audited, server, view
@@ -250,7 +251,7 @@ def stranger(m):
 
 def silent(m):
     mysql = m.pid_of("mariadb")
-    os.kill(mysql, signal.SIGSTOP)
+    freeze(mysql)
     try:
         done = take(m, f"{folder()}/b", status=1, name="no backup while MariaDB is silent")
     finally:

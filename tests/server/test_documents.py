@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from admins import user
 from client import Api, Reply, with_server
 from drill import kill_all, restore, settings, take
-from harness import Client, Millrace, crowd, equal, folder, http, ok, run_tests, sql, test, wait_for
+from harness import (Client, Millrace, crowd, equal, folder, freeze, http, ok, run_tests, sql, test,
+                     wait_for)
 from tasks import pdf
 
 PATH = "/api/documents"
@@ -346,7 +347,7 @@ def away(m):
     api = user(m, "away")
     id = put(api, "a.txt", TEXT.encode())["document_id"]
     redis, mariadb = m.pid_of("redis"), m.pid_of("mariadb")
-    os.kill(redis, signal.SIGSTOP)
+    freeze(redis)
     try:
         equal(upload(api, "b.txt", b"without Redis").status, 201, "without Redis files are taken")
         equal(text(api, id), TEXT, "and read")
@@ -356,7 +357,7 @@ def away(m):
     c = begin(m, api, 6 * MB, b"x" * (3 * MB))
     ok(wait_for(lambda: pieces(api) >= 4, 10), "an upload is under way", pieces(api))
     began = time.monotonic()
-    os.kill(mariadb, signal.SIGSTOP)
+    freeze(mariadb)
     try:
         c.send(b"x" * (3 * MB))
         ok(c.reply().status in (502, 503), "MySQL goes away in its middle")

@@ -15,7 +15,7 @@ import time
 import urllib.parse
 
 from client import PASSWORD, Api, cli, with_server
-from harness import alive, equal, folder, note, ok, redis_link, run_tests, sql, wait_for
+from harness import alive, equal, folder, freeze, note, ok, redis_link, run_tests, sql, wait_for
 
 HOSTILE = {
     "10.5555/a": '@article{dup,\n  title = {=cmd|\' /C calc\'!A0},\n'
@@ -336,7 +336,7 @@ def under_way(m):
     # One node takes a download and is stopped for good before it can finish it.
     archive(m, u.uid, "q1")
     victim, other = m.nodes()[0], m.nodes()[1]
-    os.kill(other, signal.SIGSTOP)
+    freeze(other)
     tasks = [u.create("q1", "ris", "all") for _ in range(10)]
     held = wait_for(lambda: redis("ZRANGE", "jobs:download:leases", 0, -1), 10)
     os.kill(victim, signal.SIGKILL)

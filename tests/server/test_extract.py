@@ -8,7 +8,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 from client import Api
-from harness import SCALE, equal, http, ok, redis_link, run_tests, sql, test, wait_for
+from harness import SCALE, equal, freeze, http, ok, redis_link, run_tests, sql, test, wait_for
 from own_redis import Redis
 from screening import audited, journals, person, server, submit as screen, view
 from sim import Sim
@@ -299,7 +299,7 @@ def _(m, sim):
     ok(wait_for(lambda: sim.stats()["in_flight"] == 4, 20), "both nodes ask about two",
        states(m, task))
     silent = m.nodes()[0]
-    os.kill(silent, signal.SIGSTOP)
+    freeze(silent)
     try:  # routes may be answered by the one that stands still: MySQL is asked
         ok(wait_for(lambda: states(m, task) == {"completed": 12}, 60),
            "the other one takes its documents over, and completes them", states(m, task))
@@ -358,7 +358,7 @@ def _(m, sim):
     mine, ids = template(ada), uploads(ada, 20)
     task = start(ada, mine, ids)
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         ok(wait_for(lambda: submit(ada, mine, ids[:1]).status == 503, 20), "nothing is submitted")
     finally:

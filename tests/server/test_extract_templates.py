@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from admins import user
 from client import with_server
-from harness import equal, ok, run_tests, sql, wait_for
+from harness import equal, freeze, ok, run_tests, sql, wait_for
 
 PATH = "/api/templates"
 DOSE = {"name": "dose", "type": "number", "unit": "mg", "instruction": "per day", "required": True}
@@ -197,7 +197,7 @@ def _(m):
 def _(m):
     api = user(m, "away")
     id, mariadb = make(api), m.pid_of("mariadb")
-    os.kill(mariadb, signal.SIGSTOP)
+    freeze(mariadb)
     try:
         away = lambda: api("POST", PATH, draft()).status
         ok(wait_for(lambda: away() == 503, 20), "without MySQL none is made")
@@ -209,7 +209,7 @@ def _(m):
     ok(wait_for(back, 30), "then it goes on")
     equal([t["version"] for t in own(api)], [1], "with all there was")
     redis = m.pid_of("redis")
-    os.kill(redis, signal.SIGSTOP)
+    freeze(redis)
     try:
         equal(api("PUT", f"{PATH}/{id}", draft(version=1)).body["version"], 2,
               "without Redis templates are changed")

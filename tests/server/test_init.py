@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 
-from harness import equal, folder, note, ok, run, run_tests, test, wait_for
+from harness import equal, folder, freeze, note, ok, run, run_tests, test, wait_for
 from loading import (BLOCKS, CHANGES, LOADS, Database, counts, entry, sample, same_tables, tree,
                      with_server)
 
@@ -319,7 +319,7 @@ def _(server):
     first = db.launch(top)
     wait_for(lambda: db.ask("SHOW TABLES LIKE 'corpus_load'") and
              db.ask("SELECT COUNT(*) FROM corpus_load") == [["1"]])
-    os.kill(first.pid, signal.SIGSTOP)
+    freeze(first.pid)
     second = run("db", "init", "--data", str(top), env=db.env, timeout=60)
     ok(second.returncode == 1 and "another \"millrace db init\" is loading papers" in second.stderr,
        "a second one is refused", second.stderr)

@@ -7,7 +7,7 @@ import time
 
 from admins import uid_of, user
 from client import Api, with_server
-from harness import equal, ok, redis_link, run_tests, wait_for
+from harness import equal, freeze, ok, redis_link, run_tests, wait_for
 
 
 def rows(api):
@@ -52,7 +52,7 @@ def _(m):
 @with_server("limits while Redis is away")
 def _(m):
     api = user(m, "asher")
-    os.kill(m.pid_of("redis"), signal.SIGSTOP)
+    freeze(m.pid_of("redis"))
     try:
         ok(wait_for(lambda: (r := api("GET", "/api/limits")).status == 200 and
                     r.body.get("degraded"), 20), "the limits alone are known")

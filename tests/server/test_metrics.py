@@ -8,7 +8,7 @@ import socket
 
 from client import openapi
 from front import free_port
-from harness import Millrace, equal, folder, http, ok, run_tests, test, wait_for
+from harness import Millrace, equal, folder, freeze, http, ok, run_tests, test, wait_for
 
 TOLD = ("/healthz", "/readyz", "/metrics")
 
@@ -78,8 +78,8 @@ def _():
             ok(re.fullmatch(r"\d+\.\d{6}", seconds.get(name, "")) and float(seconds[name]) < 60,
                f"{name} is in seconds", seconds)
         ok(float(seconds["millrace_node_cpu_seconds_total"]) > 0, "a node has worked", seconds)
-        m.send_signal(signal.SIGSTOP)  # the supervisor: it would start Redis again
-        os.kill(m.pid_of("redis"), signal.SIGSTOP)
+        freeze(m.process.pid)  # the supervisor: it would start Redis again
+        freeze(m.pid_of("redis"))
         r = wait_for(lambda: next((r for r in [m.get("/readyz")] if r.status == 503), None), 20)
         ok(r and not json.loads(r.body)["success"], "not ready", r)
         if r:

@@ -10,7 +10,8 @@ import time
 
 from admins import admin
 from client import PASSWORD
-from harness import SCALE, Client, crowd, equal, note, ok, redis_link, run_tests, sql, wait_for
+from harness import (SCALE, Client, crowd, equal, freeze, note, ok, redis_link, run_tests, sql,
+                     wait_for)
 from screening import (
     QUESTION, act, audited, journals, person, reaches, submit, view, with_screening)
 
@@ -28,7 +29,7 @@ ADMINS = "what admins do must be in its audit log, so nothing was changed"
 def stopped(m, *others):
     pids = [*others, m.pid_of("mariadb")]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     try:
         yield
     finally:

@@ -11,7 +11,8 @@ import urllib.request
 
 from admins import admin
 from client import Api, cli
-from harness import SCALE, crowd, equal, http, ok, redis_link, run_tests, sql, test, wait_for
+from harness import (SCALE, crowd, equal, freeze, http, ok, redis_link, run_tests, sql, test,
+                     wait_for)
 from own_redis import Redis
 from screening import audited, person, server
 from sim import Sim
@@ -421,7 +422,7 @@ def _(m, sim):
     third = submit(ada).body["task_id"]
     ok(comes(third, "no_key") and "no active key" in says(third)[1], "there is no key", says(third))
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         away = lambda: ada("GET", f"/api/generation/{third}")
         ok(wait_for(lambda: away().status == 200 and away().body.get("degraded"), 30),
@@ -538,7 +539,7 @@ def _(m, sim):
     path = f"/api/plans/{plan}/days/{START}"
     ada("GET", path), ada("GET", f"/api/plans/{plan}")
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         ok(wait_for(lambda: ada("GET", "/api/plans").status == 503, 20), "MySQL hangs")
         equal(submit(ada).status, 503, "nothing is submitted")

@@ -13,8 +13,8 @@ import time
 
 from admins import admin, user
 from client import Api, cli
-from harness import (
-    SCALE, Millrace, crowd, equal, http, note, ok, redis_link, run_tests, sql, test, wait_for)
+from harness import (SCALE, Millrace, crowd, equal, freeze, http, note, ok, redis_link, run_tests,
+                     sql, test, wait_for)
 from own_redis import Redis
 from poppers import Poppers
 
@@ -230,7 +230,7 @@ def mysql_away(m, ada):
     ok(wait_for(lambda: length() >= LOST_MAX, 4), "the list is filled ahead", length())
     time.sleep(0.3 * crowd())  # limits are raised ahead
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         meanwhile = 0
         for _ in range(100):

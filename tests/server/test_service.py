@@ -10,8 +10,8 @@ import stat
 import threading
 import time
 
-from harness import (BIN, SCALE, Client, Millrace, alive, crowd, equal, folder, ok, read, run_tests,
-                     test, wait_for)
+from harness import (BIN, SCALE, Client, Millrace, alive, crowd, equal, folder, freeze, ok, read,
+                     run_tests, test, wait_for)
 
 WATCHDOG_S = 4  # it must be told twice as often
 
@@ -163,7 +163,7 @@ def _():
         ok(wait_for(lambda: m.log().count("node: serves") == 2), "two nodes serve", m.log())
         hung, other = m.nodes()
         began = time.monotonic()
-        os.kill(hung, signal.SIGSTOP)
+        freeze(hung)
         ok(wait_for(lambda: not alive(hung), 60), "a node that stands still is killed", m.log())
         took = time.monotonic() - began
         ok(took > 20, f"not before it has been silent for long: {took:.0f} s")

@@ -12,8 +12,8 @@ import time
 
 from admins import admin
 from client import Api, second
-from harness import (
-    Client, Millrace, equal, folder, http, ok, redis, redis_link, run_tests, sql, test, wait_for)
+from harness import (Client, Millrace, equal, folder, freeze, http, ok, redis, redis_link,
+                     run_tests, sql, test, wait_for)
 from hook import overview
 from own_redis import Redis
 from screening import QUESTION, audited, journals, person, reaches, results, server, submit
@@ -171,7 +171,7 @@ def power_cut(m):
 def damage_live(m, change):
     """The supervisor starts Redis anew, on what change has made of its file."""
     pid = m.pid_of("redis")
-    m.send_signal(signal.SIGSTOP)
+    freeze(m.process.pid)
     os.kill(pid, signal.SIGKILL)
     time.sleep(0.1)
     change(aof_of(m))
@@ -204,12 +204,12 @@ def _():
             queue = f"billing_queue:{api.uid}"
             ok(wait_for(lambda: redis(m, "HLEN", f"result:{api.uid}:{qid}") not in (":0", ":1"),
                         20), "it runs")
-            os.kill(m.pid_of("mariadb"), signal.SIGSTOP)
+            freeze(m.pid_of("mariadb"))
             ok(wait_for(lambda: redis_link(m)("LLEN", queue) >= 50, 20),
                "charges that only Redis has", m.log())
-            os.kill(m.process.pid, signal.SIGSTOP)
+            freeze(m.process.pid)
             for pid in m.nodes():
-                os.kill(pid, signal.SIGSTOP)
+                freeze(pid)
             had, owed = results(m, api, qid), redis_link(m)("LLEN", queue)
             power_cut(m)
             path = aof_of(m)

@@ -15,7 +15,7 @@ import threading
 import time
 
 from harness import (BIN, ROOT, SCALE, Client, Millrace, alive, copy_of_template, crowd, equal,
-                     folder, http, marked, note, ok, read, redis, run_tests, test, wait_for)
+                     folder, freeze, http, marked, note, ok, read, redis, run_tests, test, wait_for)
 from load import Load
 
 
@@ -138,7 +138,7 @@ def _():
 def _():
     with Millrace() as m:
         pid = m.pid_of("redis")
-        kill(pid, signal.SIGSTOP)
+        freeze(pid)
         ok(wait_for(lambda: m.get("/readyz").status == 503, 10), "not ready meanwhile")
         r = json.loads(m.get("/readyz").body)
         equal((r["success"], r["stores"]["redis"]["up"], r["stores"]["mysql"]["up"]),
@@ -534,7 +534,7 @@ def _():
             equal(other.children("millrace sim"), [], "nor a simulated AI")
             ok(all(p not in other.log() + other.output() for p in passwords.values()),
                "passwords are not printed")
-            kill(m.pid_of("redis"), signal.SIGSTOP)
+            freeze(m.pid_of("redis"))
             equal(other.get("/readyz").status, 503, "not ready while one does not answer")
             equal(other.get("/healthz").status, 200, "but alive")
             kill(m.pid_of("redis"), signal.SIGCONT)

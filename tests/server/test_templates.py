@@ -6,7 +6,7 @@ import time
 
 from admins import Admin, admin, told, user
 from client import second, with_server
-from harness import equal, http, ok, redis_link, run_tests, sql, wait_for
+from harness import equal, freeze, http, ok, redis_link, run_tests, sql, wait_for
 
 PATH = "/api/admin/prompt_templates"
 HEAD = "Plan: training\nStart date: {{start_date}}\nWeeks: {{weeks}}\n"
@@ -275,7 +275,7 @@ def _(m):
               "versions hold over servers")
     pid = m.pid_of("redis")
     time.sleep(1.5)  # what Redis was told is on disk
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         ok(wait_for(lambda: api("GET", "/api/plan_templates").body.get("degraded"), 15),
            "without Redis they come from MySQL, and it says so")
@@ -292,7 +292,7 @@ def _(m):
     left = lambda: sql(m, "SELECT COUNT(*) FROM prompt_template WHERE told <> version")
     ok(wait_for(lambda: left() == [["0"]], 10), "nothing is left to tell", left())
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         r = api("GET", "/api/plan_templates")
         equal((r.status, r.body.get("degraded"), sorted(t["id"] for t in r.body["templates"])),

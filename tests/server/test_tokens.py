@@ -9,7 +9,7 @@ import time
 
 from admins import admin, uid_of, user
 from client import Api, cli, second, with_server
-from harness import equal, http, ok, redis_link, run_tests, sql, wait_for
+from harness import equal, freeze, http, ok, redis_link, run_tests, sql, wait_for
 
 TOKEN = re.compile(r"mr_[0-9a-f]{64}")
 APPLICATIONS = ["account", "catalog", "distill", "download", "extract", "plan", "pool", "screen"]
@@ -300,7 +300,7 @@ def _(m):
     wait_for(lambda: redis_link(m)("BGREWRITEAOF") is not None, 5)
     time.sleep(1.5)  # what Redis was told is on disk
     pid = m.pid_of("redis")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         ok(wait_for(lambda: stays.me().body.get("degraded"), 15), "it works, and says so")
         r = stays("POST", "/api/distill", {})
@@ -325,7 +325,7 @@ def _(m):
     token = make(api, "one", "catalog", "screen:read")
     assert token("GET", "/api/tags").status == 200
     pid = m.pid_of("mariadb")
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         got = [token("GET", "/api/tags").status for _ in range(10)]
         equal(got, [200] * 10, "a token that Redis has works")

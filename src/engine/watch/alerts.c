@@ -256,8 +256,8 @@ static void step_down(struct alerts *a)
     metric_set(a->open, 0); /* the node that watches shows it */
 }
 
-/* What this node has told without the lock, or could not note, is for it to end, or for the next one
- * to read. */
+/* What this node has told without the lock, or could not note, is for it to end, or for the next
+ * one to read. */
 static bool is_done(struct alerts *a)
 {
     bool noted = a->in_mysql >= a->changes || a->in_redis >= a->changes;
