@@ -20,6 +20,7 @@ from screening import audited, server, view
 from sim import Sim
 
 OLD = 10  # migrations of an older database
+PACKED_MB = 40
 LONG = "MILLRACE_BACKUP_LONG" in os.environ
 
 
@@ -263,11 +264,16 @@ def full_disk(m):
         note("no small disk can be had here: not tried")
         return
     small = disk.Disk(folder())
+    sql(m, "INSERT INTO document_piece SELECT seq, 'file', 0, REPEAT('x', 1 << 20)"
+           f" FROM seq_1_to_{PACKED_MB}; ANALYZE TABLE document_piece")
     try:
         with small.full():
             wait_for(lambda: os.statvfs(small.path).f_bavail < 100, 10)
             done = take(m, small.path, status=1, name="no backup to a full disk")
         ok("the disk is full" in done.stderr, "it says so", done.stderr)
+        needs = re.search(r"the backup needs (\d+) MB", done.stderr)
+        ok(int(needs[1]) > PACKED_MB, "with what it needs: files of users become no smaller",
+           done.stderr)
         equal([n for n in os.listdir(small.path) if n != "ballast"], [], "nothing is left")
         take(m, small.path, name="a backup straight onto a disk")
     finally:
