@@ -11,7 +11,7 @@ import time
 
 import disk
 from client import Api
-from drill import (goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
+from drill import (Jobs, goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
                    under_way, while_frozen, whole)
 from harness import (BIN, Millrace, equal, folder, note, ok, run, run_tests, sql, test, wait_for)
 from loading import MIGRATIONS, Database, sample
@@ -29,12 +29,14 @@ def _():
     with Sim("--latency-ms", "100") as sim:
         with server(sim, papers=1500) as m:
             people = [someone(m, n) for n in ("asher", "bella")]
+            jobs = Jobs(m)
             runs = under_way(m, people)
             made = people[0]("POST", "/api/tokens", {"name": "x", "scopes": ["read"]})
             take(m, f"{folder()}/b", name="a backup while both are charged")
+            jobs.begin(m)
             path = f"{folder()}/b"
-            done, results = while_frozen(m, runs, lambda: take(
-                m, path, name="a backup while no node syncs"))
+            done, results = while_frozen(m, runs, lambda: (jobs.wait(m), take(
+                m, path, name="a backup while no node syncs"))[1])
             ok("verified" in done.stdout and "everything that happened before" in done.stdout,
                "it says what it has", done.stdout)
             whole(path)
@@ -60,6 +62,7 @@ def _():
                "keys are as they were")
             equal(Api(other, made.body["token"]).me().status, 200, "an API token works")
             goes_on(other, runs)
+            jobs.go_on(other)
             if LONG:
                 overwrites(other, path)
 
@@ -310,6 +313,7 @@ def again_into(m, redis, path, top, loading, some):
     restore(env, path, "--overwrite", name="with --overwrite it is emptied")
     equal((redis.ask("DBSIZE"), redis.ask("STRLEN api_limit:1:month"), target.stored()),
           (":1", ":15", some), "but for the counter of a cap; and MySQL has the papers")
+    ok(target.counted("paperinfo") > some / 2, "MySQL knows how many, and can be stopped")
     equal(target.ask("SELECT next.AUTO_INCREMENT = old.AUTO_INCREMENT"
                      " FROM information_schema.tables next JOIN information_schema.tables old"
                      " ON old.table_name = next.table_name WHERE next.table_name = 'api_list'"
