@@ -32,7 +32,7 @@ MANAGED = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sql-require-pri
 # its own.
 OTHERS = ["migrate", "audit", "distill", "documents", "download", "extract", "extract_results",
           "extract_rows", "extract_templates", "hooks", "isolation", "loads", "outage", "overview",
-          "reserve", "scope", "screen"]
+          "plan", "reserve", "scope", "screen", "templates", "tokens"]
 
 
 def load(mysql, papers=PAPERS):
