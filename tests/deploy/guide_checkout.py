@@ -200,6 +200,37 @@ def _(here):
     ok("doi,title," in out and ",Energy Materials Open,20" in out, "a table of its papers", out)
 
 
+# --- pools ---
+
+@row("build/millrace pool import titles 7 titles.csv")
+def _(here):
+    here.write("titles.csv", "text,batch\n" + "".join(f"Title {i},1\n" for i in range(3)))
+    out = here.run()
+    ok("3 items imported into titles/7" in out, "three items", out)
+    made = here.sh("build/millrace token add mei titles --scope pool:titles/7")
+    here.popped = here.api("/pools/titles/7/pop", {"count": 2}, token_in(made))
+    equal((here.popped[0], [x["text"] for x in here.popped[1].get("items", [])]),
+          (200, ["Title 0", "Title 1"]), "a program takes two of them")
+
+
+@row("build/millrace pool list")
+def _(here):
+    ok(re.search(r"\btitles\b.*\b7\b", here.run()), "the group is listed")
+
+
+@row("build/millrace pool export titles 7")
+def _(here):
+    used = lambda: here.sh(here.command.text)
+    settle(lambda: "Title 1" in used(), 30, "what is used is marked soon", used())
+    ok("Title 2" not in here.run(), "and nothing else is in the file")
+
+
+@row("build/millrace pool drop titles 7 --yes")
+def _(here):
+    here.run()
+    equal(here.sh("build/millrace pool export titles 7").count("Title"), 2, "what is used stays")
+
+
 @row("build/millrace admin add NAME --super")
 def _(here):
     here.run(stdin=PASSWORD + "\n", NAME="chief")

@@ -72,8 +72,9 @@ class Machine:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="mrbox", dir="/tmp")
         self.group = Group(os.path.basename(self.folder))
-        self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith(("MILLRACE_", "MRTEST", "ASAN_", "UBSAN_"))}
+        # TMPDIR may be a folder of ./test, which is not there.
+        self.environment = {k: v for k, v in os.environ.items() if k != "TMPDIR" and
+                            not k.startswith(("MILLRACE_", "MRTEST", "ASAN_", "UBSAN_"))}
         self.environment.update(HOME="/root", DEBIAN_FRONTEND="noninteractive")
 
     def __enter__(self):

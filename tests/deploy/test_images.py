@@ -17,6 +17,7 @@ from debian import PROJECT, sh
 from engine import ADDRESS, ADDRESS6, CLIENT, Engine, missing, network, open_files
 from harness import equal, finish, note, ok, wait_for
 from screening import reaches, submit, view
+import tasks
 
 DOCKER = "/src/deploy/docker"
 LOCAL = "docker-compose.local.yml"
@@ -66,8 +67,8 @@ class Api:
             finally:
                 c.close()
 
-    def __call__(self, method, path, body=None):
-        r = self.get(path, method, None if body is None else json.dumps(body))
+    def __call__(self, method, path, body=None, raw=None):
+        r = self.get(path, method, raw if body is None else json.dumps(body))
         r.body = json.loads(r.body)
         return r
 
@@ -246,8 +247,9 @@ def check_local(boxes):
     api = near.login("demo", password[1])
     qid, papers = submit(api, 100)
     ok(reaches(api, qid, "DONE", 90), "local: a run is done, by the simulated AI", view(api, qid))
-    done, balance = view(api, qid), api("GET", "/api/me").body["balance"]
-    equal(done["finished"], papers, f"local: {papers} papers are judged")
+    equal(view(api, qid)["finished"], papers, f"local: {papers} papers are judged")
+    check_pdf(boxes, api)
+    balance = api("GET", "/api/me").body["balance"]
     equal([local_redis(boxes, "CONFIG GET", x)[1:] for x in ("appendonly", "save")], [["no"], []],
           "local: Redis writes nothing to the disk")
     local_redis(boxes, "SET", "mark", "1")
@@ -268,6 +270,19 @@ def check_local(boxes):
     equal(state["ExitCode"], 0, f"local: stops in order, in {time.monotonic() - began:.0f} s",
           boxes.logs(files=[LOCAL]))
     boxes.compose("down", "-v", files=[LOCAL])
+
+
+def check_pdf(boxes, api):
+    """pdftotext is in the image, and can be started in its sandbox inside of the container."""
+    task = tasks.start(api, tasks.template(api), [
+        tasks.upload(api, tasks.pdf(tasks.text_of(7).replace("\n", " ")), "a.pdf")])
+    ok(tasks.ended(api, task, seconds=60), "local: a PDF is extracted", tasks.status(api, task))
+    row, = api("GET", f"/api/tasks/{task}").body["rows"]
+    equal((row["state"], row["values"] and row["values"]["dose"]["value"]), ("completed", 7.5),
+          "local: with what it says", row)
+    log = boxes.logs(files=[LOCAL])
+    ok("child processes run with limits, seccomp, Landlock" in log,
+       "local: with all layers that a container leaves", log)
 
 
 def near_ready(api):

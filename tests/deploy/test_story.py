@@ -1,6 +1,7 @@
 """From a fresh Debian 12 to a server that was lost and restored: the package is installed, systemd
 starts it, nginx is put in front by the commands of docs/deploying.md, 1,000 papers are screened
-over HTTPS; a backup, an upgrade under load to a newer build, the end of everything, a restore.
+over HTTPS, and a PDF is extracted; a backup, an upgrade under load to a newer build, the end of
+everything, a restore.
 
 Needs root, debootstrap, namespaces, and for build-test/debian-12 a mirror of Debian."""
 import contextlib
@@ -20,6 +21,7 @@ from harness import Client, SCALE, equal, note, ok, run_tests, test, wait_for
 from load import Load
 from screening import QUESTION, reaches, submit, view
 from sim import certificate
+import tasks
 
 DOMAIN = "screening.example.org"  # of deploy/nginx/millrace.conf
 EXAMPLES = "/usr/share/doc/millrace/examples"
@@ -28,6 +30,7 @@ PAPERS = 1000
 WORKERS = 6  # what the rates of the sample's keys have room for, at this latency
 LATENCY_MS, AI_PORT = 100, 9100
 MONEY = "100000.00"
+DOCUMENT_CENTS = 10  # extract.document_cents
 ADMIN_PASSWORD = "correct horse battery staple"
 
 
@@ -202,15 +205,34 @@ def screen(api):
     return told(api, qid, "it")
 
 
+def extract(machine, api):
+    """Values of a PDF, which a program reads in a sandbox inside of the unit's own."""
+    pdf = tasks.pdf("Nothing here.", tasks.text_of(7).replace("\n", " "))
+    api.task = tasks.start(api, tasks.template(api), [tasks.upload(api, pdf, "a.pdf")])
+    ok(tasks.ended(api, api.task), "a task of extraction is completed", tasks.status(api, api.task))
+    row, = tasks.rows(api, api.task)
+    equal((row["state"], row["values"] and row["values"]["dose"]["value"]), ("completed", 7.5),
+          "with what the PDF says", row)
+    layers = [line for line in machine.journal("millrace").splitlines()
+              if "child processes run with" in line]
+    ok(layers and all("limits, seccomp, Landlock" in line for line in layers),
+       "it was read with all layers that a unit leaves", *layers)
+    ok(wait_for(lambda: deductions(api) == 1, 30), "and is paid", ledger(api)[:3])
+
+
+def deductions(api):
+    return sum(e["kind"] == "deduction" for e in ledger(api))
+
+
 def told(api, qid, name):
     """All that its user can read of a run, and of the money."""
     v, found, me = view(api, qid), all_results(api, qid), api.me().body
     equal((v["finished"], v["failed"], len(found), len({r["doi"] for r in found})),
           (PAPERS, 0, PAPERS, PAPERS), f"{name} has a verdict on each paper")
-    equal(cents(me["balance"]), cents(MONEY) - cents(v["cost"]),
-          "the balance is what was paid in, less what the run cost", me, v)
-    return {"run": v, "results": found, "balance": me["balance"],
-            "ledger": ledger(api)}
+    equal(cents(me["balance"]), cents(MONEY) - cents(v["cost"]) - DOCUMENT_CENTS,
+          "the balance is what was paid in, less what the run and the document cost", me, v)
+    return {"run": v, "results": found, "balance": me["balance"], "ledger": ledger(api),
+            "documents": tasks.rows(api, api.task)}
 
 
 def back_up(machine):
@@ -305,7 +327,7 @@ def look(machine, site, api, run, lost):
     equal(Api(site).login("reader", PASSWORD).status, 200, "the researcher logs in")
     api.login("reader")
     now = told(api, run["run"]["query_id"], "the restored run")
-    for what in ("run", "results", "balance", "ledger"):
+    for what in ("run", "results", "balance", "ledger", "documents"):
         ok(now[what] == run[what], f"its user reads the same {what} as before",
            *[f"{b} was {a}" for a, b in zip(*map(items, (run[what], now[what]))) if a != b][:5])
     equal(api("GET", f"/api/queries/{lost}").status, 404, "the run that came later is lost")
@@ -373,6 +395,8 @@ def _():
         with step("papers"):
             load_papers(machine)
         reader = settle_in(machine, site)
+        with step("extract a PDF"):
+            extract(machine, reader)
         with step(f"screen {PAPERS} papers"):
             run = screen(reader)
         with step("back up, twice"):

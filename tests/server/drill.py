@@ -7,11 +7,14 @@ import signal
 import subprocess
 import time
 
+import tasks
+from admins import admin
 from client import Api
 from harness import equal, freeze, ok, redis_link, run, sql, wait_for
 from screening import audited, charged, person, reaches, submit, view
 
 DRILL_PAPERS = 400  # of each run
+DOCUMENTS, ITEMS = 60, 3000
 
 
 def take(m, path, *args, status=0, name="a backup"):
@@ -57,8 +60,8 @@ def again(api, m):
     return other
 
 
-def someone(m, name):
-    api = person(m, name, permission=4)
+def someone(m, name, permission=4):
+    api = person(m, name, permission=permission)
     api.name = name
     return api
 
@@ -132,3 +135,66 @@ def goes_on(m, runs):
                        f" WHERE qid = '{qid}' AND kind = 'charge'")[0]
         equal(twice, [str(papers)] * 2, "every paper was charged once")
     audited(m)
+
+
+# --- what is no run ---
+
+class Jobs:
+    """A pool, a task of extraction that asks the AI one question at a time, and a plan that waits,
+    because its queue is paused."""
+
+    def __init__(self, m):
+        self.api = someone(m, "cleo", permission=1)
+        self.admin = admin(m, "warden")
+        numbers = ", ".join(f"(7, 'item {i}')" for i in range(ITEMS))
+        sql(m, f"INSERT INTO titles (group_id, title) VALUES {numbers}")
+        self.given = self.pop(self.api)
+        last = tasks.pdf(tasks.text_of(DOCUMENTS).replace("\n", " "))
+        self.documents = [*tasks.uploads(self.api, DOCUMENTS - 1),
+                          tasks.upload(self.api, last, "last.pdf")]
+
+    def begin(self, m):
+        self.task = tasks.start(self.api, tasks.template(self.api), self.documents)
+        assert self.admin("POST", "/api/admin/queues/plan/pause", {}).status == 200
+        r = self.api("POST", "/api/plans", {"kind": "training", "variables": {
+            "start_date": "2027-03-01", "weeks": 1, "goals": "feel better"}})
+        assert r.status == 202, r
+        self.plan = r.body["task_id"]
+        ok(wait_for(lambda: tasks.states(m, self.task).get("completed"), 30),
+           "a task of extraction is under way")
+
+    @staticmethod
+    def pop(api):
+        """Ids of items that were handed out."""
+        r = api("POST", "/api/pools/titles/7/pop", {"count": 50})
+        assert r.status == 200, r
+        return {item["id"] for item in r.body["items"]}
+
+    def wait(self, m):
+        """What MySQL has at this moment is not the end of either."""
+        states = tasks.states(m, self.task)
+        plan = sql(m, f"SELECT state FROM generation_task WHERE id = '{self.plan}'")[0][0]
+        ok(states.get("completed") and states.get("pending") and plan == "pending",
+           "documents of the task wait, and so does the plan", states, plan)
+
+    def go_on(self, m):
+        """Each document and the plan are made and paid once, on what was restored."""
+        api = again(self.api, m)
+        ok(tasks.ended(api, self.task, seconds=60), "the task of extraction goes on to its end",
+           tasks.status(api, self.task))
+        doses = [row["values"]["dose"]["value"] for row in tasks.rows(api, self.task)]
+        equal(doses, [n + 0.5 for n in range(1, DOCUMENTS + 1)], "with the values of its documents")
+        equal(tasks.paid(m, api), DOCUMENTS, "every document was paid once")
+        self.admin.server = m
+        equal((api("GET", f"/api/generation/{self.plan}").body["status"],
+               self.admin("POST", "/api/admin/queues/plan/resume", {}).status),
+              ("generating", 200), "the queue of the plan is paused still, until it is resumed")
+        made = lambda: api("GET", f"/api/generation/{self.plan}").body
+        ok(wait_for(lambda: made()["status"] == "completed", 60), "the plan is made", made())
+        equal(len(api("GET", f"/api/plans/{made()['plan_id']}").body["plan"]["days"]), 7,
+              "with its days")
+        equal(sql(m, f"SELECT COUNT(*) FROM ledger_request WHERE uid = {api.uid}"
+                     " AND request_id LIKE 'plan:%'"), [["1"]], "and paid once")
+        equal(self.pop(api) & self.given, set(),
+              "no item that was handed out before the backup is handed out again")
+        audited(m)

@@ -290,9 +290,6 @@ def template(papers="0"):
             env = {"MILLRACE_NODES": "1", "MILLRACE_SAMPLE_PAPERS": papers}
             with Millrace(data=data, env=env) as m:
                 assert wait_for(m.ready, 60), m.log()
-                # MariaDB learns by itself what tables hold, but only some seconds after.
-                for [table] in sql(m, "SHOW TABLES") if papers != "0" else ():
-                    sql(m, f"ANALYZE TABLE {table}")
             copy(m.data, f"{path}/new")
             os.rename(f"{path}/new", made)
     return made

@@ -92,6 +92,11 @@ class Database:
             return 0
         return int(self.ask("SELECT COUNT(*) FROM paperinfo")[0][0])
 
+    def counted(self, table):
+        """Rows of a table by the statistics that MariaDB keeps over a restart."""
+        return int(self.ask("SELECT n_rows FROM mysql.innodb_table_stats WHERE database_name ="
+                            f" '{self.name}' AND table_name = '{table}'")[0][0])
+
     def papers(self):
         return {doi: json.loads(bib.replace("\\\\", "\\")) for doi, bib in
                 self.ask("SELECT DOI, Bib FROM paperinfo")}

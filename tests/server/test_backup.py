@@ -11,7 +11,7 @@ import time
 
 import disk
 from client import Api
-from drill import (goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
+from drill import (Jobs, goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
                    under_way, while_frozen, whole)
 from harness import (BIN, Millrace, equal, folder, freeze, note, ok, run, run_tests, sql, test,
                      wait_for)
@@ -21,6 +21,7 @@ from screening import audited, server, view
 from sim import Sim
 
 OLD = 10  # migrations of an older database
+PACKED_MB = 40
 LONG = "MILLRACE_BACKUP_LONG" in os.environ
 
 
@@ -29,12 +30,14 @@ def _():
     with Sim("--latency-ms", "100") as sim:
         with server(sim, papers=1500) as m:
             people = [someone(m, n) for n in ("asher", "bella")]
+            jobs = Jobs(m)
             runs = under_way(m, people)
             made = people[0]("POST", "/api/tokens", {"name": "x", "scopes": ["read"]})
             take(m, f"{folder()}/b", name="a backup while both are charged")
+            jobs.begin(m)
             path = f"{folder()}/b"
-            done, results = while_frozen(m, runs, lambda: take(
-                m, path, name="a backup while no node syncs"))
+            done, results = while_frozen(m, runs, lambda: (jobs.wait(m), take(
+                m, path, name="a backup while no node syncs"))[1])
             ok("verified" in done.stdout and "everything that happened before" in done.stdout,
                "it says what it has", done.stdout)
             whole(path)
@@ -60,6 +63,7 @@ def _():
                "keys are as they were")
             equal(Api(other, made.body["token"]).me().status, 200, "an API token works")
             goes_on(other, runs)
+            jobs.go_on(other)
             if LONG:
                 overwrites(other, path)
 
@@ -264,11 +268,16 @@ def full_disk(m):
         note("no small disk can be had here: not tried")
         return
     small = disk.Disk(folder())
+    sql(m, "INSERT INTO document_piece SELECT seq, 'file', 0, REPEAT('x', 1 << 20)"
+           f" FROM seq_1_to_{PACKED_MB}; ANALYZE TABLE document_piece")
     try:
         with small.full():
             wait_for(lambda: os.statvfs(small.path).f_bavail < 100, 10)
             done = take(m, small.path, status=1, name="no backup to a full disk")
         ok("the disk is full" in done.stderr, "it says so", done.stderr)
+        needs = re.search(r"the backup needs (\d+) MB", done.stderr)
+        ok(int(needs[1]) > PACKED_MB, "with what it needs: files of users become no smaller",
+           done.stderr)
         equal([n for n in os.listdir(small.path) if n != "ballast"], [], "nothing is left")
         take(m, small.path, name="a backup straight onto a disk")
     finally:
@@ -305,6 +314,7 @@ def again_into(m, redis, path, top, loading, some):
     restore(env, path, "--overwrite", name="with --overwrite it is emptied")
     equal((redis.ask("DBSIZE"), redis.ask("STRLEN api_limit:1:month"), target.stored()),
           (":1", ":15", some), "but for the counter of a cap; and MySQL has the papers")
+    ok(target.counted("paperinfo") > some / 2, "MySQL knows how many, and can be stopped")
     equal(target.ask("SELECT next.AUTO_INCREMENT = old.AUTO_INCREMENT"
                      " FROM information_schema.tables next JOIN information_schema.tables old"
                      " ON old.table_name = next.table_name WHERE next.table_name = 'api_list'"

@@ -33,6 +33,7 @@ def _(server):
     equal(counts(report), {"read": 3000, "stored": 3000}, "every paper is stored")
     whole = one.dump()
     equal(len(whole["paperinfo"]), 3000, "and is in the table")
+    ok(one.counted("paperinfo") > 2000, "the server knows how many, and can be stopped")
     listed = {row[0] for row in whole["contentlist"]}
     equal({row[0] for row in whole["contentlist_year_number"]}, listed, "all journals have numbers")
     years = {(n, int(y)): c for n, text in whole["contentlist_year_number"]

@@ -13,8 +13,8 @@ import urllib.request
 
 from admins import admin
 from client import cli
-from drill import (again, goes_on, kill_all, manifest, restore, rows_of, settings, someone, take,
-                   under_way, while_frozen, whole)
+from drill import (Jobs, again, goes_on, kill_all, manifest, restore, rows_of, settings, someone,
+                   take, under_way, while_frozen, whole)
 from harness import (Millrace, equal, finish, folder, note, ok, redis_link, run, run_tests, sql,
                      test, wait_for)
 from loading import MIGRATIONS, Database, sample
@@ -32,7 +32,7 @@ MANAGED = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sql-require-pri
 # its own.
 OTHERS = ["migrate", "audit", "distill", "documents", "download", "extract", "extract_results",
           "extract_rows", "extract_templates", "hooks", "isolation", "loads", "outage", "overview",
-          "reserve", "scope", "screen"]
+          "plan", "reserve", "scope", "screen", "templates", "tokens"]
 
 
 def load(mysql, papers=PAPERS):
@@ -308,8 +308,10 @@ def _():
         load(mysql)
         with server(sim, papers=0, mysql=mysql) as m:
             people = [someone(m, n) for n in ("asher", "bella")]
+            jobs = Jobs(m)
             runs = under_way(m, people)
             take(m, f"{folder()}/b", name="a backup while both are charged")
+            jobs.begin(m)
             counts, results = while_frozen(m, runs, lambda: (take(
                 m, path, name="a backup while no node syncs"), next_numbers(mysql))[1])
             whole(path)
@@ -329,6 +331,7 @@ def _():
             ok(wait_for(other.ready, 40), "a server starts on it", other.log())
             audited(other)
             goes_on(other, runs)
+            jobs.go_on(other)
             equal(complaints(other), [], "no error in the log")
         refused_full(m, path)
         moved(mysql, path, sim, runs)

@@ -22,9 +22,9 @@ START = "2027-03-01"
 DAY = 24 * 3600
 
 
-def with_plans(name, *sim_options, **settings):
+def with_plans(name, *sim_options, private=False, **settings):
     def wrap(fn):
-        @test(name)
+        @test(name, private)
         def _():
             with Sim(*sim_options) as sim, server(sim, papers=200, **settings) as m:
                 fn(m, sim)
@@ -532,7 +532,7 @@ def _():
         ok(audited(m), "every cent is where it belongs")
 
 
-@with_plans("MySQL is away", "--latency-ms", "50")
+@with_plans("MySQL is away", "--latency-ms", "50", private=True)
 def _(m, sim):
     ada = person(m, "ada", "10.00")
     plan = make_plan(ada)

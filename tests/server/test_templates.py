@@ -258,7 +258,7 @@ def _(m):
     equal(root("POST", PATH + "/preview", {}).error, (400, "invalid", "category"), "nothing at all")
 
 
-@with_server("two servers, and Redis or MySQL away")
+@with_server("two servers, and Redis or MySQL away", private=True)
 def _(m):
     api, root = user(m, "ada"), admin(m, "root")
     made = root("POST", PATH, draft()).body

@@ -319,7 +319,7 @@ def _(m):
           "with the same answers")
 
 
-@with_server("without MySQL")
+@with_server("without MySQL", private=True)
 def _(m):
     api = user(m, "asher")
     token = make(api, "one", "catalog", "screen:read")

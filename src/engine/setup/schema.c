@@ -328,3 +328,13 @@ const struct str *schema_tables(struct arena *a, size_t *count)
     *count = n;
     return names;
 }
+
+int schema_analyze(struct task *t, struct sql_pool *p, const struct str *names, size_t count)
+{
+    struct arena *a = task_arena(t);
+    struct sql_rows said; /* what it has to say of each table, also that there is none */
+    const char *statement = "ANALYZE TABLE";
+    for (size_t i = 0; i < count; i++)
+        statement = arena_printf(a, "%s%s `%.*s`", statement, i ? "," : "", STR_ARG(names[i]));
+    return sql_argv(t, p, statement, 0, NULL, &said);
+}

@@ -49,6 +49,12 @@ MUST_CHECK int schema_migrate_to(struct task *t, struct sql_pool *p, int64_t num
 /* The tables that migrations have made, some of which later ones removed; in a. */
 const struct str *schema_tables(struct arena *a, size_t *count);
 
+/* Has the server count what these tables hold now; it passes over those that are not there. InnoDB
+ * counts by itself, but not before some seconds have passed: a server that is stopped until then
+ * would choose its plans as if a table that was just filled were empty. */
+MUST_CHECK int schema_analyze(struct task *t, struct sql_pool *p, const struct str *names,
+                              size_t count);
+
 /* Changes nothing. 0 when the database has all migrations (database == program) or the missing ones
  * can be applied; errors as above. */
 MUST_CHECK int schema_check(struct task *t, struct sql_pool *p, struct schema_report *out);

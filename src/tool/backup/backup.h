@@ -24,9 +24,12 @@
  *
  * A restore begins with an empty Redis. No record exists beside the snapshot, so none is applied
  * twice; the next one gets the number billed_seq + 1; a balance is loaded from its row alone
- * (BIL-3), and runs go on from their rows (docs/restart.md). What was in Redis alone and is not
- * kept costs a repeat: failed papers of unfinished runs are asked about again, free of charge,
- * downloads are built again, counts of failed log-ins begin anew. */
+ * (BIL-3), and runs go on from their rows (docs/restart.md). So do jobs: MySQL has the payment of
+ * one before its row is completed (engine/jobs/pay.h), and the snapshot both, the payment alone, or
+ * neither. Items of pools that were handed out before the snapshot are below the limit that it has
+ * of their list, and count as used (app/pool/pools.h); those of later are handed out again. What
+ * was in Redis alone and is not kept costs a repeat: failed papers of unfinished runs are asked
+ * about again, free of charge, downloads are built again, counts of failed log-ins begin anew. */
 #ifndef TOOL_BACKUP_BACKUP_H
 #define TOOL_BACKUP_BACKUP_H
 

@@ -18,11 +18,12 @@
 
 static const char about[] =
     "Brings a backup back (\"millrace backup\"): verifies all of it, then puts it into MySQL, and\n"
-    "begins with an empty Redis. Stop all servers first, and start them afterwards: runs that\n"
-    "were under way at the time of the backup go on by themselves. A backup of an older millrace\n"
-    "is brought up to date.\n"
+    "begins with an empty Redis. Stop all servers first, and start them afterwards: runs, plans\n"
+    "and extraction that were under way at the time of the backup go on by themselves. A backup\n"
+    "of an older millrace is brought up to date.\n"
     "\n"
-    "What happened after the backup is lost: charges, recharges, verdicts, new accounts.\n"
+    "What happened after the backup is lost: charges, recharges, verdicts, plans, documents, new\n"
+    "accounts. Items of pools that were handed out after it may be handed out again.\n"
     "\n"
     "It wants an empty database. With --overwrite the data of private stores is moved aside (the\n"
     "output says where to), and that of configured ones is removed: all tables of millrace in\n"
@@ -240,7 +241,8 @@ static void tell_age(int64_t seconds)
         printf(" (%lld days)", (long long)seconds / 86400);
     else if (seconds >= 3600)
         printf(" (%lld h %lld min)", (long long)seconds / 3600, (long long)seconds % 3600 / 60);
-    printf(": charges, recharges, verdicts, runs, new accounts and passwords.\n");
+    printf(": charges, recharges, verdicts, runs, plans, documents, new accounts and passwords. "
+           "Items of pools that were handed out since may be handed out again.\n");
 }
 
 static void tell(struct task *t, const struct job *j)
@@ -260,7 +262,7 @@ static void tell(struct task *t, const struct job *j)
         printf("The database from before is in %s: remove it when all is well.\n", j->mysql.to);
     if (j->redis.to)
         printf("What Redis had before is in %s, and counts for nothing.\n", j->redis.to);
-    printf("Start the server, then run \"millrace audit\". Runs that were under way go on.\n");
+    printf("Start the server, then run \"millrace audit\". What was under way goes on.\n");
 }
 
 static void complain(struct task *t, struct job *j, int err)

@@ -7,7 +7,8 @@
  *      keys of configured stores are dropped (restore.c, restore_check.c).
  *   4. Table restore_unfinished is made: until it is dropped, no program takes the database for
  *      whole (schema.h). The migrations that the backup has are applied, its rows are put into the
- *      tables they came from, then the other migrations convert them (restore_load.c).
+ *      tables they came from, then the other migrations convert them, and the server counts
+ *      what they hold (restore_load.c).
  *   5. Redis gets the counters of redis.json, and nothing else.
  *
  * If it fails, private stores are put back as they were. */

@@ -131,6 +131,13 @@ static int load_redis(struct task *t, struct restore *r)
     return backup_redis_put(t, r->redis, text, &r->kept);
 }
 
+static int analyze(struct task *t, struct restore *r)
+{
+    size_t count;
+    const struct str *names = schema_tables(task_arena(t), &count);
+    return schema_analyze(t, r->sql, names, count);
+}
+
 int restore_load(struct task *t, struct restore *r)
 {
     struct schema_report s;
@@ -145,6 +152,8 @@ int restore_load(struct task *t, struct restore *r)
         err = load_tables(t, r);
     if (!err)
         err = schema_migrate_to(t, r->sql, (int64_t)schema_migration_count, &s);
+    if (!err)
+        err = analyze(t, r);
     if (!err)
         err = load_redis(t, r);
     return err ? err : sql_call(t, r->sql, NULL, "DROP TABLE " SCHEMA_RESTORING);

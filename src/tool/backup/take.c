@@ -14,7 +14,7 @@
 
 #define SPACE_BYTES (8 << 20) /* beside the rows */
 #define ROW_BYTES   (256 * 1024)
-#define RATIO       3 /* at least: what zstd makes of rows */
+#define RATIO       3 /* at least: what zstd makes of rows, but for files of users */
 
 struct take {
     struct db *db;
@@ -78,9 +78,17 @@ static bool is_ours(const struct str *names, size_t count, struct str name)
     return false;
 }
 
+static bool is_listed(const struct sql_rows *r, struct str name)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (str_eq(sql_row(r, i)[0].s, name))
+            return true;
+    return false;
+}
+
 static int find_tables(struct task *t, struct sql *c, struct take *k)
 {
-    struct sql_rows r;
+    struct sql_rows r, packed;
     size_t count;
     int64_t bytes = SPACE_BYTES, rows = 0;
     const char *why = NULL;
@@ -92,6 +100,10 @@ static int find_tables(struct task *t, struct sql *c, struct take *k)
                      "SELECT table_name, auto_increment, table_rows, data_length"
                      " FROM information_schema.tables WHERE table_schema = DATABASE()"
                      " AND table_type = 'BASE TABLE' ORDER BY table_name");
+    if (!err)
+        err = sql_on(t, c, &packed,
+                     "SELECT DISTINCT table_name FROM information_schema.columns"
+                     " WHERE table_schema = DATABASE() AND data_type LIKE '%blob'");
     if (err)
         return err;
     k->out->tables = ARENA_ARRAY(task_arena(t), struct backup_table, r.count + 1);
@@ -102,7 +114,7 @@ static int find_tables(struct task *t, struct sql *c, struct take *k)
         k->out->tables[k->out->table_count++] =
             (struct backup_table){.name = row[0].s, .next = row[1].i};
         rows += row[2].i;
-        bytes += row[3].i / RATIO;
+        bytes += is_listed(&packed, row[0].s) ? row[3].i : row[3].i / RATIO;
     }
     k->progress.total = rows;
     err = datadir_space(task_arena(t), k->dir, bytes, "the backup", &why);

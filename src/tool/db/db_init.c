@@ -53,6 +53,17 @@ static int make_tables(struct task *t, struct init *in)
     return err;
 }
 
+static int analyze(struct task *t, struct init *in)
+{
+    static const struct str filled[] = {
+        STR("api_list"),    STR("contentlist"),         STR("contentlist_year_number"),
+        STR("paperinfo"),   STR("corpus_file"),         STR("corpus_block"),
+        STR("corpus_bare"), STR("corpus_change"),       STR("zstd_dictionary"),
+        STR("info_tag"),    STR("info_paper_with_tag"),
+    };
+    return schema_analyze(t, in->db->sql, filled, sizeof filled / sizeof *filled);
+}
+
 static const struct step steps[] = {
     {"1/4 tables", make_tables},
     {"2/4 AI keys", init_keys},
@@ -62,6 +73,7 @@ static const struct step steps[] = {
     {"3/4 papers per year", init_years},
     {"3/4 dictionary", init_dictionary},
     {"4/4 tags", init_tags},
+    {"4/4 statistics of the tables", analyze},
 };
 
 static int run_steps(struct task *t, struct init *in)

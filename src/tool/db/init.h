@@ -8,6 +8,7 @@
  *      counted, or withdrawn (init_left.c); then contentlist_year_number, which ends the load, and
  *      a dictionary
  *   4. tags: InfoList.Tag.csv and InfoList.PaperWithTag.csv into info_tag, info_paper_with_tag
+ *   5. the server counts what the tables hold: schema_analyze
  *
  * Every step is idempotent: existing rows are left alone, and rows that are no longer in the folder
  * stay, unless --prune is given. Tags alone are synchronised. */
@@ -80,7 +81,7 @@ void *init_room(struct arena *a, void *p, size_t count, size_t item_bytes);
 MUST_CHECK int init_to_utf8(struct arena *a, struct init_report *r, const char *path,
                             struct str bytes, struct str *out, const char **charset);
 
-/* --- 2. to 4. --- */
+/* --- 2. to 5. --- */
 
 struct init {
     struct db *db;
