@@ -26,7 +26,7 @@ test("extract: a template is copied, changed, changed elsewhere, deleted", async
     m,
     browser,
 }) => {
-    const { context, page } = await open(m, browser, "maker");
+    const { context, page } = await open(m, browser, "fields-maker");
     await page.click("nav >> text=Extraction");
     await page.locator("text=No extractions yet").waitFor();
     await clean(page, "no extractions");
@@ -181,7 +181,7 @@ async function writeTemplate(page, name) {
 }
 
 test("extract: template, task, table, a value by hand, its files", async ({ m, browser }) => {
-    const { context, page } = await open(m, browser, "reader");
+    const { context, page } = await open(m, browser, "fields-reader");
     await page.goto("/#/extract/new");
     await said(page, "extract-reason", "Choose a template");
     ok(await page.isDisabled(at("start-extraction")), "nothing is chosen, nothing starts");
@@ -279,7 +279,7 @@ test("extract: template, task, table, a value by hand, its files", async ({ m, b
     await page.keyboard.press("Enter");
     await page.waitForSelector(at("mark-edited"));
     equal((await page.textContent(at("cell-value"))).trim(), "6.25 mg", "a value is changed");
-    await page.locator(at("edits"), { hasText: "reader" }).waitFor();
+    await page.locator(at("edits"), { hasText: "fields-reader" }).waitFor();
     ok(
         (await page.textContent(at("edits"))).includes("48.5 mg"),
         "who did, and what it was, is told",
