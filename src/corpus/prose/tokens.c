@@ -21,3 +21,52 @@ int64_t tokens_estimate(struct str s)
     }
     return (int64_t)((s.n - high) / 3 + 1 + (high - inner) + four);
 }
+
+/* --- what fits: counted in thirds of a token, of which 3 * most - 1 are left --- */
+
+#define BLOCK 64
+
+static int64_t cost_of(char c)
+{
+    static const unsigned char costs[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 3, 3, 3, 6};
+    return costs[(unsigned char)c >> 4];
+}
+
+static inline bytes16 costs_of(bytes16 v)
+{
+    bytes16 high = v < 0, inner = v < -64, four = high & (v >= -16); /* 0 or -1 */
+    return 1 - high - high + inner + inner + inner - four - four - four;
+}
+
+static inline int64_t cost_of_block(const char *p)
+{
+    bytes16 a = bytes16_load(p), b = bytes16_load(p + 16), c = bytes16_load(p + 32),
+            d = bytes16_load(p + 48);
+    if (!bytes16_bits((a | b | c | d) < 0))
+        return BLOCK;
+    return bytes16_sum(costs_of(a) + costs_of(b) + costs_of(c) + costs_of(d));
+}
+
+size_t tokens_fit(struct str s, int64_t most)
+{
+    int64_t left = 3 * most - 1, cost;
+    size_t i = 0;
+    for (; s.n - i >= BLOCK && (cost = cost_of_block(s.p + i)) <= left; i += BLOCK)
+        left -= cost;
+    for (; i < s.n && (cost = cost_of(s.p[i])) <= left; i++)
+        left -= cost;
+    return i;
+}
+
+size_t tokens_fit_end(struct str s, int64_t most)
+{
+    int64_t left = 3 * most - 1, cost;
+    size_t i = s.n;
+    for (; i >= BLOCK && (cost = cost_of_block(s.p + i - BLOCK)) <= left; i -= BLOCK)
+        left -= cost;
+    for (; i > 0 && (cost = cost_of(s.p[i - 1])) <= left; i--)
+        left -= cost;
+    while (i < s.n && i > 0 && ((unsigned char)s.p[i] & 0xC0) == 0x80) /* of one that is too much */
+        i++;
+    return s.n - i;
+}

@@ -7,4 +7,9 @@
 #include "base/str.h"
 
 int64_t tokens_estimate(struct str s);
+
+/* Bytes of the longest beginning, or end, of s that has at most so many tokens. No character of
+ * UTF-8 is cut. */
+size_t tokens_fit(struct str s, int64_t most);
+size_t tokens_fit_end(struct str s, int64_t most);
 #endif

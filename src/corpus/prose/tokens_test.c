@@ -62,8 +62,46 @@ static void test_estimate(void)
     buf_release(&b);
 }
 
+/* --- what fits --- */
+
+static bool is_inner(struct str s, size_t at)
+{
+    return at < s.n && ((unsigned char)s.p[at] & 0xC0) == 0x80;
+}
+
+/* The longest beginning, and end, one byte after the other. */
+static bool fits_as_told(struct str s, int64_t most)
+{
+    size_t n = s.n, from = 0;
+    while (n > 0 && (is_inner(s, n) || told(str_from(s.p, n)) > most))
+        n--;
+    while (from < s.n && ((from > 0 && is_inner(s, from)) || told(str_skip(s, from)) > most))
+        from++;
+    return tokens_fit(s, most) == n && tokens_fit_end(s, most) == s.n - from;
+}
+
+static void test_fit(void)
+{
+    struct buf b;
+    size_t wrong = 0;
+    buf_init(&b);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        uint64_t state = seed * 0x9E3779B97F4A7C15u;
+        text_of(&b, &state);
+        wrong += !fits_as_told(buf_str(&b), (int64_t)(next(&state) % 160));
+    }
+    is_int((int64_t)wrong, 0, "of %d texts what fits is as long as can be", SEEDS);
+    buf_release(&b);
+    is_int((int64_t)tokens_fit(STR("abc"), 0), 0, "nothing has no token");
+    is_int((int64_t)tokens_fit(STR("abcdef"), 2), 5, "two tokens are five bytes of ASCII");
+    is_int((int64_t)tokens_fit(STR("方法"), 2), 3, "or a Chinese character");
+    is_int((int64_t)tokens_fit_end(STR("方𝒳"), 3), 4, "or, with one more, a mathematical one");
+    is_int((int64_t)tokens_fit_end(STR("方𝒳"), 2), 0, "which is not cut");
+}
+
 int main(void)
 {
     test_estimate();
+    test_fit();
     return tap_done();
 }
