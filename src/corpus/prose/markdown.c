@@ -4,6 +4,7 @@
 #include "corpus/prose/markdown.h"
 
 #include "base/buf.h"
+#include "base/bytes16.h"
 #include "base/map.h"
 #include "corpus/prose/markdown_inline.h"
 #include "corpus/prose/markdown_line.h"
@@ -408,12 +409,26 @@ static const char *add_label(struct map **labels, struct str text, const char *p
     return stop;
 }
 
+/* The next "]:"; NULL: there is none. */
+static const char *next_label(const char *p, const char *end)
+{
+    for (; end - p > 16; p += 16) {
+        uint32_t bits = bytes16_bits((bytes16_load(p) == ']') & (bytes16_load(p + 1) == ':'));
+        if (bits)
+            return p + __builtin_ctz(bits);
+    }
+    for (; end - p > 1; p++)
+        if (p[0] == ']' && p[1] == ':')
+            return p;
+    return NULL;
+}
+
 /* The labels of all links and footnotes that are defined; NULL: none. */
 static struct map *labels_of(struct str text)
 {
     struct map *labels = NULL;
     const char *p = text.p, *end = text.p + text.n;
-    while (p < end && (p = memmem(p, (size_t)(end - p), "]:", 2)))
+    while ((p = next_label(p, end)))
         p = add_label(&labels, text, p);
     return labels;
 }

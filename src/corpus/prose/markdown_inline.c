@@ -12,7 +12,6 @@
 
 #define GONE       '\1' /* control characters of the text become blanks */
 #define LINE       '\2' /* a line begins, which must not look like a heading */
-#define RUNS       64   /* of backticks; longer ones are text */
 #define PARENS_MAX 32   /* within an address */
 
 struct delimiter {
@@ -34,8 +33,7 @@ struct pass {
     size_t len;
     bool single, marked; /* something is GONE, or a LINE */
     bool runs_known;
-    unsigned endless;      /* see markdown_hidden */
-    size_t last_run[RUNS]; /* behind the last run of so many backticks; 0: there is none */
+    unsigned endless; /* see markdown_hidden */
 };
 
 static bool is_blank(char c)
@@ -57,6 +55,13 @@ static void put(struct pass *p, const char *from, size_t n)
 static void put_char(struct pass *p, char c)
 {
     p->out[p->len++] = c;
+}
+
+/* Of what is dropped here; blanks on both sides of it become one. */
+static void put_gone(struct pass *p)
+{
+    put_char(p, GONE);
+    p->marked = true;
 }
 
 static bool at_line_start(const struct pass *p)
@@ -125,22 +130,25 @@ static inline bool is_special(char c, char next)
     }
 }
 
-/* Bytes up to the first that is special, or, near the end, perhaps less. */
-static size_t plain(const char *p, size_t n)
+/* Copies what stands before the next special byte: sixteen at a time, of which those behind it are
+ * written over again. */
+static void take_plain(struct pass *p)
 {
-    size_t i = 0;
-    for (; n - i > 16; i += 16) {
-        bytes16 v = bytes16_load(p + i), next = bytes16_load(p + i + 1);
-        bytes16 special = bytes16_within(v, 0, 0x1F) | ((v == ' ') & (next == ' ')) | (v == '&') |
-                          (v == '*') | (v == '<') | bytes16_within(v, '[', ']') |
-                          bytes16_within(v, '_', '`') | bytes16_within(v, '~', 0x7F);
-        uint32_t bits = bytes16_bits(special);
-        if (bits)
-            return i + (size_t)__builtin_ctz(bits);
+    const char *from = p->src.p + p->at;
+    char *to = p->out + p->len;
+    size_t n = p->src.n - p->at, i = 0;
+    uint32_t bits = 0;
+    for (; n - i > 16 && !bits; i += bits ? (size_t)__builtin_ctz(bits) : 16) {
+        bytes16 v = bytes16_load(from + i), next = bytes16_load(from + i + 1);
+        memcpy(to + i, &v, sizeof v);
+        bits = bytes16_bits(bytes16_within(v, 0, 0x1F) | ((v == ' ') & (next == ' ')) | (v == '&') |
+                            (v == '*') | (v == '<') | bytes16_within(v, '[', ']') |
+                            bytes16_within(v, '_', '`') | bytes16_within(v, '~', 0x7F));
     }
-    while (i < n && !is_special(p[i], i + 1 < n ? p[i + 1] : ' '))
-        i++;
-    return i;
+    for (; !bits && i < n && !is_special(from[i], i + 1 < n ? from[i + 1] : ' '); i++)
+        to[i] = from[i];
+    p->at += i;
+    p->len += i;
 }
 
 /* --- lines and blanks --- */
@@ -232,12 +240,12 @@ static size_t next_backtick(struct str s, size_t at)
 
 static void know_runs(struct pass *p)
 {
-    memset(p->last_run, 0, sizeof p->last_run);
+    memset(p->m->last_run, 0, sizeof p->m->last_run);
     for (size_t at = next_backtick(p->src, p->at), n; at < p->src.n;
          at = next_backtick(p->src, at + n)) {
         n = run_of(p->src, at);
-        if (n < RUNS)
-            p->last_run[n] = at + n;
+        if (n < MARKDOWN_RUNS)
+            p->m->last_run[n] = at + n;
     }
     p->runs_known = true;
 }
@@ -247,7 +255,7 @@ static void take_code(struct pass *p)
     size_t n = run_of(p->src, p->at), from = p->at + n, to = from, run;
     if (!p->runs_known)
         know_runs(p);
-    if (n >= RUNS || p->last_run[n] <= from) { /* it does not end */
+    if (n >= MARKDOWN_RUNS || p->m->last_run[n] <= from) { /* it does not end */
         put(p, p->src.p + p->at, n);
         p->at = from;
         return;
@@ -389,7 +397,7 @@ static void take_opening(struct pass *p)
     size_t n = char_at(p, p->at + 1) == '^' ? label_at(p->src, p->at, &label) : 0;
     if (n && is_label(p, label)) { /* a footnote */
         p->at += n;
-        p->marked = true;
+        put_gone(p);
         return;
     }
     bool image =
@@ -452,7 +460,7 @@ static void take_tag(struct pass *p)
         put_char(p, '<');
         break;
     case MARKDOWN_TAG_NOTHING:
-        p->marked = true; /* blanks on both sides of it become one */
+        put_gone(p);
         break;
     case MARKDOWN_TAG_BLANK:
         put_blank(p);
@@ -516,24 +524,40 @@ bool markdown_is_like_heading(struct str line)
     return is_like_heading(line.p, line.n);
 }
 
+static size_t before_control(const char *p, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= 16; i += 16) {
+        uint32_t bits = bytes16_bits(bytes16_within(bytes16_load(p + i), 0, 0x1F));
+        if (bits)
+            return i + (size_t)__builtin_ctz(bits);
+    }
+    while (i < n && (unsigned char)p[i] >= ' ')
+        i++;
+    return i;
+}
+
 /* Drops what is GONE, and blanks that it has left side by side. */
 static void drop_marks(struct pass *p)
 {
+    char *out = p->out;
     size_t to = 0;
     for (size_t i = 0; i < p->len; i++) {
-        char c = p->out[i];
-        if (c == LINE)
-            c = is_like_heading(p->out + i + 1, p->len - i - 1) ? ' ' : GONE;
-        else if (c == ' ' && (to == 0 || is_blank(p->out[to - 1])))
-            c = GONE;
-        else if (c == '\n') {
-            while (to && p->out[to - 1] == ' ')
-                to--;
-            if (to == 0 || (to > 1 && p->out[to - 1] == '\n' && p->out[to - 2] == '\n'))
-                c = GONE;
-        }
-        if (c != GONE)
-            p->out[to++] = c;
+        size_t skip = out[i] == ' ' && (to == 0 || is_blank(out[to - 1]));
+        size_t n = before_control(out + i + skip, p->len - i - skip);
+        memmove(out + to, out + i + skip, n);
+        to += n;
+        i += skip + n;
+        if (i == p->len)
+            break;
+        if (out[i] == LINE && is_like_heading(out + i + 1, p->len - i - 1))
+            out[to++] = ' ';
+        if (out[i] != '\n')
+            continue;
+        while (to && out[to - 1] == ' ')
+            to--;
+        if (to && (to == 1 || out[to - 1] != '\n' || out[to - 2] != '\n'))
+            out[to++] = '\n';
     }
     p->len = to;
 }
@@ -555,12 +579,12 @@ void markdown_inline_release(struct markdown_inline *m)
 
 void markdown_inline_add(struct markdown_inline *m, struct str src, bool single, struct buf *out)
 {
-    struct pass p = {.m = m, .src = src, .out = buf_reserve(out, src.n + 16), .single = single};
+    struct pass p = {.m = m, .src = src, .out = buf_reserve(out, src.n + 32), .single = single};
     m->stars.len = m->lines.len = m->waves.len = m->links.len = 0;
     while (p.at < src.n) {
-        size_t n = plain(src.p + p.at, src.n - p.at);
-        put(&p, src.p + p.at, n);
-        p.at += n;
+        while (p.len && p.out[p.len - 1] == ' ' && p.at < src.n && src.p[p.at] == ' ')
+            p.at++; /* behind an entity, or code */
+        take_plain(&p);
         if (p.at < src.n)
             take_special(&p);
     }

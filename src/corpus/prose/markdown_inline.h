@@ -4,12 +4,15 @@
 
 #include "base/buf.h"
 
+#define MARKDOWN_RUNS 64 /* of backticks; longer ones are text */
+
 struct map;
 
 /* What is reused from paragraph to paragraph. */
 struct markdown_inline {
     const struct map *labels;              /* that are defined; NULL: none */
     struct buf stars, lines, waves, links; /* what was opened and not closed yet */
+    size_t last_run[MARKDOWN_RUNS]; /* behind the last run of so many backticks; 0: there is none */
 };
 
 void markdown_inline_init(struct markdown_inline *m, const struct map *labels);

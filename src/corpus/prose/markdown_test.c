@@ -69,6 +69,9 @@ static const struct {
     {"C:\\dir \\a", "C:\\dir \\a"},
     {"&lt;b&gt; &amp; &copy; &#65;&#x42; &nbsp;x &unknown;", "<b> & © AB x &unknown;"},
     {"AT&T", "AT&T"},
+    {"a&nbsp; b &nbsp; c &#9;&#10;d", "a b c d"},
+    {"a *&nbsp;* `b ` c` d  `  e", "a b cd e"},
+    {"a <b> b </b> c", "a b c"},
     /* code */
     {"Use `*a*` and ``b`c`` now", "Use *a* and b`c now"},
     {"a `code\nspan` b", "a code span b"},
