@@ -273,7 +273,7 @@ static void take_code(struct pass *p)
 
 static struct delimiter *last_of(struct buf *b)
 {
-    return b->len ? (struct delimiter *)(void *)(b->p + b->head + b->len) - 1 : NULL;
+    return b->len ? (struct delimiter *)(void *)(b->p + b->len) - 1 : NULL;
 }
 
 /* Takes as many of the run as were opened; returns how many are left. */
@@ -428,14 +428,13 @@ static size_t behind_link(struct pass *p, const struct link *l)
 static void take_closing(struct pass *p)
 {
     struct buf *links = &p->m->links;
-    struct link *top = (struct link *)(void *)(links->p + links->head + links->len);
     size_t past = 0;
     if (links->len) {
-        struct link l = top[-1];
+        struct link *top = (struct link *)(void *)(links->p + links->len) - 1, l = *top;
         past = behind_link(p, &l);
         links->len -= sizeof l;
         if (links->len)
-            top[-2].has_inner = true;
+            top[-1].has_inner = true;
         if (past)
             memset(p->out + l.at - l.image, GONE, 1 + (size_t)l.image);
     }

@@ -203,9 +203,7 @@ static bool is_sentence(struct str text, size_t at)
     size_t before = at - blanks_before(text, at);
     if (is_blank(text.p[at]) || !is_border(text, at) || before == 0)
         return false;
-    if (before == at)
-        return sentence_begins(text, at) && !is_closing(text, at, true);
-    return sentence_begins(text, at) || sentence_begins(text, before);
+    return sentence_begins(text, at) || (before < at && sentence_begins(text, before));
 }
 
 /* Where a sentence may begin, behind the stop whose last byte is at i. */
