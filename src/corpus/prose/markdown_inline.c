@@ -22,7 +22,8 @@ struct delimiter {
 struct link {
     size_t at;   /* of the bracket in the output */
     size_t from; /* behind it in the source */
-    bool image, has_inner;
+    bool image;
+    bool has_inner; /* brackets, so it is no label */
 };
 
 struct pass {

@@ -50,6 +50,8 @@ static const struct {
     {"第一章\n====\n正文。", "# 第一章\n\n正文。"},
     {"\\# no heading", " # no heading"},
     {"a  \n\\# no heading", "a\n # no heading"},
+    {"a  \n**#** no heading", "a\n # no heading"},
+    {"a<br>####### seven<br>*#*#word", "a\n####### seven\n##word"},
     {"*# no* heading", " # no heading"},
     {"#&#32;no heading", " # no heading"},
     /* emphasis */
