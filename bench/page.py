@@ -16,6 +16,7 @@ WHO = {
     "python-script": "a script in Python", "json": "plain JSON",
     "seed": "Fastify: RPOP, rows marked one by one", "redis": "Fastify: RPOP alone",
     "locked": "Fastify: SKIP LOCKED", "bare": "bare, no sandbox",
+    "langchain": "@langchain/textsplitters",
     "limits+seccomp": "limits and seccomp alone"}
 LESS_IS_BETTER = ("µs", "ms", "s", "MB", "B")
 

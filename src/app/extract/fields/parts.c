@@ -2,7 +2,8 @@
 
 #include "base/ascii.h"
 #include "base/check.h"
-#include "engine/judge/prompt.h"
+#include "corpus/prose/sentence.h"
+#include "corpus/prose/tokens.h"
 
 #define HEADING_BYTES_MAX 160 /* longer lines are text */
 #define TOKENS_MAX        1000000000
@@ -205,40 +206,6 @@ static int heading_level(struct str text, size_t at)
     return level < LEVELS ? level : LEVELS;
 }
 
-/* --- sentences --- */
-
-static bool ends_with_one_of(struct str s, const struct str *marks, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_ends(s, marks[i]))
-            return true;
-    return false;
-}
-
-/* Behind the full stop of a Chinese sentence, with or without closing quotes. */
-static bool is_after_stop(struct str before)
-{
-    static const struct str stops[] = {STR("。"), STR("！"), STR("？"), STR("；")};
-    static const struct str closing[] = {STR("”"), STR("」"), STR("』"), STR("）"), STR("’")};
-    for (int i = 0; i < 2 && ends_with_one_of(before, closing, 5); i++)
-        before.n -= STR("”").n;
-    return ends_with_one_of(before, stops, 4);
-}
-
-/* Behind ". " and the like, unless a small letter or a digit follows: "et al. showed", "Fig. 2". */
-static bool is_after_point(struct str before, char next)
-{
-    if (before.n == 0 || !(is_blank(before.p[before.n - 1]) || before.p[before.n - 1] == '\n') ||
-        ascii_is_digit(next) || (next >= 'a' && next <= 'z') || next == ' ' || next == '\n')
-        return false;
-    size_t n = before.n - 1;
-    while (n > 0 && before.n - n < 4 && (before.p[n - 1] == '\n' || is_blank(before.p[n - 1])))
-        n--;
-    while (n > 0 && before.n - n < 8 && is_one_of(before.p[n - 1], "\"')]"))
-        n--;
-    return n > 0 && is_one_of(before.p[n - 1], ".!?");
-}
-
 /* --- places --- */
 
 static enum place place_at(struct str text, size_t at)
@@ -256,7 +223,7 @@ static enum place place_at(struct str text, size_t at)
         if (is_after_gap(text, at))
             return PLACE_PARAGRAPH;
     }
-    if (is_after_point(before, next) || ((unsigned char)last >= 0x80 && is_after_stop(before)))
+    if (sentence_begins(text, at))
         return PLACE_SENTENCE;
     if (last == '\n')
         return PLACE_LINE;
@@ -281,32 +248,18 @@ static size_t cut_before(struct str text, size_t begin, size_t limit)
     return best_at;
 }
 
-/* Where the text stops to fit, counted as prompt_tokens does: a third of a token for each byte of
- * ASCII, one for each character beyond, two for those of four bytes, and one more. In thirds. */
-static size_t fits_until(struct str text, size_t begin, int64_t tokens_max)
-{
-    static const unsigned char cost[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 3, 3, 3, 6};
-    int64_t left = 3 * tokens_max;
-    for (size_t i = begin; i < text.n; i++) {
-        left -= cost[(unsigned char)text.p[i] >> 4];
-        if (left <= 0)
-            return i;
-    }
-    return text.n;
-}
-
 size_t extract_parts(struct arena *a, struct str text, int64_t tokens_max,
                      struct extract_part **out)
 {
     size_t count = 0, room = 0;
-    bool whole = prompt_tokens(text) <= tokens_max; /* as most are: this is faster */
+    bool whole = tokens_estimate(text) <= tokens_max; /* as most are: this is faster */
     if (tokens_max < EXTRACT_PART_TOKENS_MIN)
         tokens_max = EXTRACT_PART_TOKENS_MIN;
     if (tokens_max > TOKENS_MAX)
         tokens_max = TOKENS_MAX;
     *out = NULL;
     for (size_t begin = 0; begin < text.n; count++) {
-        size_t end = whole ? text.n : fits_until(text, begin, tokens_max);
+        size_t end = whole ? text.n : begin + tokens_fit(str_skip(text, begin), tokens_max);
         end = end == text.n ? end : cut_before(text, begin, end);
         check(end > begin);
         if (count == room) {

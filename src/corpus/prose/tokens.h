@@ -1,0 +1,15 @@
+/* tokens.h -- how many tokens of a model a text is, estimated on the high side: a third for a byte
+ * of ASCII, one for a character beyond, two for one of four bytes in UTF-8, and one more for the
+ * whole. Every text that is sent to a model is counted so. Any bytes are taken. */
+#ifndef CORPUS_PROSE_TOKENS_H
+#define CORPUS_PROSE_TOKENS_H
+
+#include "base/str.h"
+
+int64_t tokens_estimate(struct str s);
+
+/* Bytes of the longest beginning, or end, of s that has at most so many tokens. No character of
+ * UTF-8 is cut. */
+size_t tokens_fit(struct str s, int64_t most);
+size_t tokens_fit_end(struct str s, int64_t most);
+#endif
