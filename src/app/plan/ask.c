@@ -1,5 +1,6 @@
 /* What the AI is asked for a plan, and how its answer is read. */
 #include "app/plan/plans_private.h"
+#include "corpus/prose/tokens.h"
 #include "engine/ai/ai.h"
 #include "engine/ai/permits.h"
 #include "engine/ai/reply.h"
@@ -45,7 +46,7 @@ static int write_request(struct task *t, void *arg, struct buf *body, int64_t *t
     jw_end_object(&w);
     jw_end_array(&w);
     jw_end_object(&w);
-    *tokens = prompt_tokens(said) + prompt_answer_tokens(&m);
+    *tokens = tokens_estimate(said) + prompt_answer_tokens(&m);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* What admins see of templates, and do to them. */
 #include "app/plan/template_private.h"
 #include "app/plan/template_routes.h"
-#include "engine/judge/prompt.h"
+#include "corpus/prose/tokens.h"
 
 #define BODY_BYTES_MAX (512 * 1024)
 #define VERSIONS_MAX   100 /* listed; the newest */
@@ -342,7 +342,7 @@ static int preview(struct task *t, struct api_call *c, struct json_writer *w)
     if (!why && plan_template_fill(t, &p, api_values(c, "values"), &prompt, &full))
         why = arena_strdup(task_arena(t), task_error(t));
     jw_put_str(w, "prompt", prompt);
-    api_put_known(w, "tokens", prompt.p != NULL, prompt.p ? prompt_tokens(prompt) : 0);
+    api_put_known(w, "tokens", prompt.p != NULL, prompt.p ? tokens_estimate(prompt) : 0);
     jw_key(w, STR("values"));
     jw_raw(w, full);
     jw_put_str(w, "problem", str_of(why));

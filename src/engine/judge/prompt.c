@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/bytes16.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "corpus/doi.h"
+#include "corpus/prose/tokens.h"
 #include "engine/judge/prompt.h"
 
 #define PLACE           "{{question}}"
@@ -113,27 +113,6 @@ int prompt_load(struct arena *a, const char *path, struct prompt *out, const cha
 
 /* --- requests --- */
 
-/* A third for an ASCII byte, one for a character of two or three bytes, and two for one of four.
- * Beyond ASCII eight bytes at a time; their top bits are counted by a multiplication. */
-int64_t prompt_tokens(struct str s)
-{
-    const uint64_t tops = 0x8080808080808080u, ones = 0x0101010101010101u;
-    uint64_t high = 0, inner = 0, four = 0;
-    for (size_t i = 0; i < s.n; i += 8) {
-        i += bytes16_ascii(s.p + i, s.n - i);
-        uint64_t w = 0;
-        memcpy(&w, s.p + i, s.n - i < 8 ? s.n - i : 8);
-        uint64_t top = w & tops;
-        if (!top)
-            continue;
-        uint64_t second = (w << 1) & tops, third = (w << 2) & tops, fourth = (w << 3) & tops;
-        high += ((top >> 7) * ones) >> 56;
-        inner += (((top & ~second) >> 7) * ones) >> 56;
-        four += (((top & second & third & fourth) >> 7) * ones) >> 56;
-    }
-    return (int64_t)((s.n - high) / 3 + 1 + (high - inner) + four);
-}
-
 /* The beginning of s, at most n bytes, without half a character at its end. */
 static struct str head_of(struct str s, size_t n)
 {
@@ -228,7 +207,7 @@ struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
     json_escape(&b, p->after);
     struct str said = str_from(buf_str(&b).p + before, b.len - before);
     struct judge_question *q = ARENA_NEW(a, struct judge_question);
-    q->tokens = prompt_tokens(said) + MESSAGES_TOKENS + prompt_answer_tokens(m);
+    q->tokens = tokens_estimate(said) + MESSAGES_TOKENS + prompt_answer_tokens(m);
     buf_add_lit(&b, "\"},{\"role\":\"user\",\"content\":\"");
     q->head = str_dup(a, buf_str(&b));
     buf_release(&b);
@@ -251,5 +230,5 @@ int64_t prompt_write(const struct judge_question *q, const struct prompt_paper *
     add_line(out, str_from(p->doi.p, str_utf8_prefix(head_of(p->doi, DOI_BYTES_MAX))));
     struct str said = str_from(buf_str(out).p + before, out->len - before);
     buf_add_lit(out, "\"}]}");
-    return q->tokens + prompt_tokens(said);
+    return q->tokens + tokens_estimate(said);
 }

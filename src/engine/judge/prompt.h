@@ -46,8 +46,6 @@ struct judge_question {
     int64_t tokens;  /* of head and of the answer, estimated */
     struct judge_origin origin;
 };
-/* Tokens of a text, estimated on the high side. */
-int64_t prompt_tokens(struct str s);
 /* Without its origin. */
 struct judge_question *prompt_question(struct arena *a, const struct prompt *p,
                                        const struct prompt_model *m, struct str question);

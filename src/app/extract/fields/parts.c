@@ -2,7 +2,7 @@
 
 #include "base/ascii.h"
 #include "base/check.h"
-#include "engine/judge/prompt.h"
+#include "corpus/prose/tokens.h"
 
 #define HEADING_BYTES_MAX 160 /* longer lines are text */
 #define TOKENS_MAX        1000000000
@@ -281,7 +281,7 @@ static size_t cut_before(struct str text, size_t begin, size_t limit)
     return best_at;
 }
 
-/* Where the text stops to fit, counted as prompt_tokens does: a third of a token for each byte of
+/* Where the text stops to fit, counted as tokens_estimate does: a third of a token for each byte of
  * ASCII, one for each character beyond, two for those of four bytes, and one more. In thirds. */
 static size_t fits_until(struct str text, size_t begin, int64_t tokens_max)
 {
@@ -299,7 +299,7 @@ size_t extract_parts(struct arena *a, struct str text, int64_t tokens_max,
                      struct extract_part **out)
 {
     size_t count = 0, room = 0;
-    bool whole = prompt_tokens(text) <= tokens_max; /* as most are: this is faster */
+    bool whole = tokens_estimate(text) <= tokens_max; /* as most are: this is faster */
     if (tokens_max < EXTRACT_PART_TOKENS_MIN)
         tokens_max = EXTRACT_PART_TOKENS_MIN;
     if (tokens_max > TOKENS_MAX)

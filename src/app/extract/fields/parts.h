@@ -3,7 +3,7 @@
  * Always true:
  *   - the parts cover the text, in order, without gaps: the first begins at 0, each begins where
  *     the one before it ends, the last ends with the text;
- *   - none has more than tokens_max tokens, as prompt_tokens counts them (engine/judge/prompt.h);
+ *   - none has more than tokens_max tokens, as they are estimated (corpus/prose/tokens.h);
  *   - no character is cut in two, where the text is UTF-8;
  *   - a part ends at the best place within the later half of what would fit: before a heading, of a
  *     section rather than of a subsection; else after an empty line or the end of a page; a

@@ -1,7 +1,7 @@
 /* Any bytes, cut into parts of any size: nothing is lost, and none is too large. */
 #include "app/extract/fields/parts.h"
 
-#include "engine/judge/prompt.h"
+#include "corpus/prose/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     for (size_t i = 0; i < count; i++) {
         struct str part = str_from(text.p + parts[i].begin, parts[i].end - parts[i].begin);
         check(parts[i].begin == at && parts[i].end > at && parts[i].end <= text.n);
-        check(prompt_tokens(part) <= most);
+        check(tokens_estimate(part) <= most);
         check(!utf8 || str_utf8_valid(part));
         at = parts[i].end;
     }

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/time.h"
-#include "engine/judge/prompt.h"
+#include "corpus/prose/tokens.h"
 #include "tests/tap.h"
 
 #define SEEDS 300
@@ -34,7 +34,7 @@ static bool holds(struct str text, int64_t most, const struct extract_part *part
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
         struct str part = str_from(text.p + parts[i].begin, parts[i].end - parts[i].begin);
-        if (parts[i].begin != at || parts[i].end <= at || prompt_tokens(part) > most)
+        if (parts[i].begin != at || parts[i].end <= at || tokens_estimate(part) > most)
             return false;
         at = parts[i].end;
     }

@@ -1,5 +1,6 @@
 #include "app/extract/fields/prompt.h"
 
+#include "corpus/prose/tokens.h"
 #include "engine/judge/prompt.h"
 
 #define MESSAGES_TOKENS 64 /* what roles, borders and the lines around a part cost */
@@ -196,8 +197,8 @@ struct extract_question *extract_question(struct arena *a, const struct extract_
     buf_add_lit(&b, "\"},{\"role\":\"user\",\"content\":\"");
     q->head = str_dup(a, buf_str(&b));
     q->tail = tail_of(a, x, m, json_schema);
-    q->tokens =
-        prompt_tokens(q->head) + prompt_tokens(q->tail) + MESSAGES_TOKENS + prompt_answer_tokens(m);
+    q->tokens = tokens_estimate(q->head) + tokens_estimate(q->tail) + MESSAGES_TOKENS +
+                prompt_answer_tokens(m);
     buf_release(&b);
     return q;
 }
@@ -221,5 +222,5 @@ int64_t extract_prompt_write(const struct extract_question *q, const struct extr
         buf_add_lit(out, "\\nAnswer once more, with all fields, and without this mistake.");
     }
     buf_add_str(out, q->tail);
-    return q->tokens + prompt_tokens(p->text) + prompt_tokens(complaint);
+    return q->tokens + tokens_estimate(p->text) + tokens_estimate(complaint);
 }

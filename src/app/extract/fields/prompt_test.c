@@ -2,6 +2,7 @@
  * schema is one of strict mode. */
 #include "app/extract/fields/prompt.h"
 
+#include "corpus/prose/tokens.h"
 #include "engine/judge/prompt.h"
 #include "tests/tap.h"
 
@@ -73,7 +74,7 @@ static void test_request(void)
            "the document is between borders that it cannot have itself");
     is_int((int64_t)count(message(j, 1), STR("<<<")), 2, "which are there once");
     ok(!json_get(j, "response_format"), "no schema unless it is asked for");
-    ok(tokens > prompt_tokens(message(j, 0)) + prompt_tokens(message(j, 1)) + 900,
+    ok(tokens > tokens_estimate(message(j, 0)) + tokens_estimate(message(j, 1)) + 900,
        "tokens are on the high side");
     p = (struct extract_asked){STR("Text."), 2, 3, "\"dose\" must be <<< a number"};
     is_str(message(request(q, &p, &more), 1),
