@@ -49,8 +49,8 @@ MUST_CHECK int json_parse(struct arena *a, struct str text, const struct json **
                           struct json_error *e);
 
 /* The same for replies that are nothing but vectors: an array of numbers, or of numbers and null,
- * that begins with a number is JSON_FLOATS, four bytes for each of them instead of a node. null is
- * NaN, what no float holds an infinity. The last bit may differ from the nearest float. */
+ * is JSON_FLOATS unless it is empty, with four bytes for each of them instead of a node. null is
+ * NaN, and what no float holds is infinite. The last bit may differ from the nearest float. */
 MUST_CHECK int json_parse_floats(struct arena *a, struct str text, const struct json **out,
                                  struct json_error *e);
 

@@ -340,6 +340,8 @@ static size_t count_commas(const char *p, const char *end)
 static bool read_floats(struct reader *r, struct json *j)
 {
     const char *from = r->p;
+    if (from == r->end || (!ascii_is_digit(*from) && *from != '-' && *from != 'n'))
+        return false;
     struct arena_mark before = arena_mark(r->arena);
     size_t room = count_commas(r->p, r->end) + 1, count = 0;
     float *floats = arena_alloc(r->arena, room * sizeof *floats);
@@ -367,7 +369,7 @@ static bool read_array(struct reader *r, struct json *j)
 {
     if (!enter(r, j, JSON_ARRAY))
         return false;
-    if (r->packs && r->p < r->end && (ascii_is_digit(*r->p) || *r->p == '-') && read_floats(r, j)) {
+    if (r->packs && read_floats(r, j)) {
         r->depth--;
         return true;
     }
