@@ -85,7 +85,7 @@ struct ai *ai_new(const struct ai_options *o)
     ai->timeout_ms = o->timeout_ms;
     ai->reply_bytes_max = o->reply_bytes_max ? o->reply_bytes_max : AI_REPLY_BYTES_MAX;
     open_metrics(ai, o);
-    breaker_init(&ai->breaker, ai->open);
+    breaker_init(&ai->breaker, o->service, ai->open);
     return ai;
 }
 

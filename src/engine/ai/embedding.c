@@ -38,17 +38,17 @@ static bool is_ours(const struct json *params, const char *name)
     return !json_get(params, name);
 }
 
-static struct str write_head(struct embedding *e, const struct json *params, bool base64)
+/* The request up to the first text. */
+static void write_head(const struct embedding_options *o, const struct json *params, bool base64,
+                       struct buf *out)
 {
-    struct buf b;
     struct json_writer w;
-    buf_init(&b);
-    jw_init(&w, &b);
+    jw_init(&w, out);
     jw_object(&w);
     if (is_ours(params, "model"))
-        jw_put_str(&w, "model", e->model);
-    if (e->dimensions && is_ours(params, "dimensions"))
-        jw_put_int(&w, "dimensions", (int64_t)e->dimensions);
+        jw_put_str(&w, "model", str_of(o->model));
+    if (o->dimensions && is_ours(params, "dimensions"))
+        jw_put_int(&w, "dimensions", o->dimensions);
     if (base64)
         jw_put_str(&w, "encoding_format", STR("base64"));
     json_each (j, params) {
@@ -58,8 +58,35 @@ static struct str write_head(struct embedding *e, const struct json *params, boo
         jw_json(&w, j);
     }
     jw_key(&w, STR("input"));
-    buf_add_char(&b, '[');
-    struct str head = str_dup(&e->arena, buf_str(&b));
+    buf_add_char(out, '[');
+}
+
+static void write_text(struct str text, bool first, struct buf *out)
+{
+    buf_add_str(out, first ? STR("\"") : STR(",\""));
+    json_escape(out, text);
+    buf_add_char(out, '"');
+}
+
+static const struct json *params_of(struct arena *a, const struct embedding_options *o)
+{
+    return o->params ? endpoint_params(a, o->params) : NULL;
+}
+
+void embedding_write(struct arena *a, const struct embedding_options *o, struct str text,
+                     struct buf *out)
+{
+    write_head(o, params_of(a, o), false, out);
+    write_text(text, true, out);
+    buf_add_lit(out, "]}");
+}
+
+static struct str head_of(struct arena *a, const struct embedding_options *o, bool base64)
+{
+    struct buf b;
+    buf_init(&b);
+    write_head(o, params_of(a, o), base64, &b);
+    struct str head = str_dup(a, buf_str(&b));
     buf_release(&b);
     return head;
 }
@@ -83,11 +110,10 @@ struct embedding *embedding_new(const struct embedding_options *o)
     e->dimensions = (size_t)o->dimensions;
     e->batch_texts = (size_t)o->batch_texts;
     e->batch_tokens = o->batch_tokens;
-    const struct json *params = o->params ? endpoint_params(&e->arena, o->params) : NULL;
-    bool ours = is_ours(params, "encoding_format");
+    bool ours = is_ours(params_of(&e->arena, o), "encoding_format");
     e->form = ours ? FORM_UNKNOWN : FORM_NUMBERS;
-    e->heads[false] = write_head(e, params, false);
-    e->heads[true] = write_head(e, params, ours);
+    e->heads[false] = head_of(&e->arena, o, false);
+    e->heads[true] = head_of(&e->arena, o, ours);
     e->texts_ok = count_texts(o->metrics, "outcome=\"ok\"");
     e->texts_failed = count_texts(o->metrics, "outcome=\"failed\"");
     e->halved = metric(o->metrics, METRIC_COUNTER, "millrace_embedding_batches_halved_total", "",
@@ -203,9 +229,7 @@ static int write_request(struct task *t, void *arg, struct buf *body, int64_t *t
     buf_clear(body);
     buf_add_str(body, c->e->heads[q->base64]);
     for (size_t i = 0; i < q->batch->count; i++) {
-        buf_add_str(body, i ? STR(",\"") : STR("\""));
-        json_escape(body, c->texts[order[i]]);
-        buf_add_char(body, '"');
+        write_text(c->texts[order[i]], i == 0, body);
         *tokens += c->tokens[order[i]];
     }
     buf_add_lit(body, "]}");

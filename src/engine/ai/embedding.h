@@ -20,6 +20,7 @@
 #ifndef ENGINE_AI_EMBEDDING_H
 #define ENGINE_AI_EMBEDDING_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/metrics.h"
 #include "base/str.h"
@@ -47,6 +48,11 @@ struct embedding_options {
 /* NULL: ai is, there is no such service. */
 struct embedding *embedding_new(const struct embedding_options *o);
 void embedding_free(struct embedding *e);
+
+/* Appends the request for one text as a call would send it, for numbers. NULLs are fine for what is
+ * borrowed. */
+void embedding_write(struct arena *a, const struct embedding_options *o, struct str text,
+                     struct buf *out);
 
 struct embedding_item {  /* of one text */
     const float *vector; /* of length one; NULL: there is none, */
