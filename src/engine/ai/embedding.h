@@ -12,7 +12,7 @@
  *      halves of a refused batch work, batches have no more texts than those from then on.
  *      A service that refuses EMBEDDING_REFUSED_MAX texts alone and has answered none refuses all.
  *
- * Vectors are asked for in base64, which is half as long as numbers and read in a third of the
+ * Vectors are asked for in base64, which is half as long as numbers and read in a quarter of the
  * time. The first refusal of a service that has not answered yet is tried once more without that,
  * and what works is remembered; ai.embedding.params decides it, if it has encoding_format.
  *
