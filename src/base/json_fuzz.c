@@ -30,7 +30,7 @@ static void write_tree(struct json_writer *w, const struct json *j, int depth)
         jw_str(w, j->s);
         return;
     case JSON_FLOATS:
-        check(!"floats where none are asked for");
+        check(false); /* none are asked for */
         return;
     case JSON_ARRAY:
     case JSON_OBJECT:

@@ -331,17 +331,13 @@ static int ask_in_form(struct task *t, struct call *c, const struct batch *b)
 
 /* --- one batch --- */
 
-/* Texts with bad vectors come first in the batch; how many they are. */
-static size_t sort_out(struct call *c, const struct batch *b)
+/* Leaves the texts with bad vectors in the batch's part of the order; how many they are. */
+static size_t keep_bad(struct call *c, const struct batch *b)
 {
     size_t *order = &c->order[b->from], bad = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        size_t text = order[i];
-        if (c->out->items[text].vector)
-            continue;
-        order[i] = order[bad];
-        order[bad++] = text;
-    }
+    for (size_t i = 0; i < b->count; i++)
+        if (!c->out->items[order[i]].vector)
+            order[bad++] = order[i];
     return bad;
 }
 
@@ -360,7 +356,7 @@ static void learn(struct embedding *e, const struct halves *of)
 
 static int finish(struct task *t, struct call *c, const struct batch *b)
 {
-    size_t bad = sort_out(c, b);
+    size_t bad = keep_bad(c, b);
     if (!bad && b->of && ++b->of->good == 2)
         learn(c->e, b->of);
     if (!bad)
