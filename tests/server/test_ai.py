@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 
+from admins import admin
 from harness import Millrace, equal, ok, run, run_tests, sql, test, wait_for
 from proxy import Proxy
 from screening import person, reaches, server, submit
@@ -295,6 +296,24 @@ def _():
     with server(Nothing, papers=200, MILLRACE_AI_PROXY="http://127.0.0.1:1") as m:
         api = person(m, "alice")
         ok(reaches(api, submit(api, 100)[0], "DONE", 60), "a run is done")
+
+
+@test("an embedding service beside the simulated AI keeps its proxy")
+def _():
+    with Service() as s, Proxy() as proxy, Millrace(
+            env={"MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_PROXY": proxy.url(),
+                 "MILLRACE_AI_EMBEDDING_URL": s.url}) as m:
+        assert wait_for(m.ready, 40), m.log()
+        root = admin(m, "root")
+        s.says = (200, {}, json.dumps(VECTOR).encode())
+        kid = root("POST", "/api/admin/keys", {"key": KEY, "service": "embedding"}).body["id"]
+        equal(root("POST", f"/api/admin/keys/{kid}/test").body["outcome"], "works", "it is asked")
+        tunnels = len(proxy.seen)
+        ok(tunnels, "through the proxy")
+        kid = root("POST", "/api/admin/keys", {"key": KEY}).body["id"]
+        equal(root("POST", f"/api/admin/keys/{kid}/test").body["outcome"], "works",
+              "the simulated AI is, too")
+        equal(len(proxy.seen), tunnels, "but not through it")
 
 
 @test("files that are not there refuse the start")
