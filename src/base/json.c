@@ -37,7 +37,7 @@ const char *json_type_name(const struct json *j)
     static const char *const names[] = {
         [JSON_NULL] = "null",   [JSON_FALSE] = "boolean", [JSON_TRUE] = "boolean",
         [JSON_INT] = "number",  [JSON_REAL] = "number",   [JSON_STRING] = "string",
-        [JSON_ARRAY] = "array", [JSON_OBJECT] = "object",
+        [JSON_ARRAY] = "array", [JSON_OBJECT] = "object", [JSON_FLOATS] = "array",
     };
     return j ? names[j->type] : "nothing";
 }

@@ -22,11 +22,12 @@ enum json_type {
     JSON_STRING,
     JSON_ARRAY,
     JSON_OBJECT,
+    JSON_FLOATS, /* an array of json_parse_floats */
 };
 
 struct json {
     enum json_type type;
-    uint32_t count;          /* children of an array or object */
+    uint32_t count;          /* children of an array or object, numbers of floats */
     struct str key;          /* name of a member; p == NULL in arrays and at the root */
     const struct json *next; /* next sibling */
     union {
@@ -34,6 +35,7 @@ struct json {
         double d;
         struct str s;
         const struct json *child; /* first child */
+        const float *floats;      /* count of them */
     };
 };
 
@@ -45,6 +47,12 @@ struct json_error {
 /* 0, or ERR_INVALID with *e filled (e may be NULL) and nothing taken from the arena. */
 MUST_CHECK int json_parse(struct arena *a, struct str text, const struct json **out,
                           struct json_error *e);
+
+/* The same for replies that are nothing but vectors: an array of numbers, or of numbers and null,
+ * is JSON_FLOATS unless it is empty, with four bytes for each of them instead of a node. null is
+ * NaN, and what no float holds is infinite. The last bit may differ from the nearest float. */
+MUST_CHECK int json_parse_floats(struct arena *a, struct str text, const struct json **out,
+                                 struct json_error *e);
 
 /* The first child; NULL unless j is an array or object that has one. */
 static inline const struct json *json_first(const struct json *j)

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/err.h"
+#include "base/json_float.h"
 #include "base/json_scan.h"
 #include "base/map.h"
 
@@ -22,6 +23,7 @@ struct reader {
     const char *start, *p, *end;
     const char *message;
     int depth;
+    bool packs; /* arrays of numbers become floats */
 };
 
 static bool read_value(struct reader *r, struct json *j);
@@ -321,10 +323,56 @@ static struct json *add_child(struct reader *r, struct json *j, const struct jso
     return child;
 }
 
+/* Commas up to the bracket that comes first, which an array of numbers ends with. */
+static size_t count_commas(const char *p, const char *end)
+{
+    size_t count = 0;
+    const char *close = memchr(p, ']', (size_t)(end - p));
+    for (end = close ? close : p; end - p >= 16; p += 16)
+        count += (size_t)__builtin_popcount(bytes16_bits(bytes16_load(p) == ','));
+    while (p < end)
+        count += *p++ == ',';
+    return count;
+}
+
+/* After the bracket and the blanks behind it: reads all of an array of numbers. False, with r where
+ * it was: it is another one, or wrong. */
+static bool read_floats(struct reader *r, struct json *j)
+{
+    const char *from = r->p;
+    if (from == r->end || (!ascii_is_digit(*from) && *from != '-' && *from != 'n'))
+        return false;
+    struct arena_mark before = arena_mark(r->arena);
+    size_t room = count_commas(r->p, r->end) + 1, count = 0;
+    float *floats = arena_alloc(r->arena, room * sizeof *floats);
+    do {
+        skip_space(r);
+        const char *end = count < room ? json_float(r->p, r->end, &floats[count]) : NULL;
+        if (!end)
+            break;
+        count++;
+        r->p = end;
+        skip_space(r);
+    } while (next_is(r, ','));
+    if (count == room && next_is(r, ']')) {
+        j->type = JSON_FLOATS;
+        j->count = (uint32_t)count;
+        j->floats = floats;
+        return true;
+    }
+    arena_reset(r->arena, before);
+    r->p = from;
+    return false;
+}
+
 static bool read_array(struct reader *r, struct json *j)
 {
     if (!enter(r, j, JSON_ARRAY))
         return false;
+    if (r->packs && read_floats(r, j)) {
+        r->depth--;
+        return true;
+    }
     const struct json **tail = &j->child;
     while (!next_is(r, ']')) {
         if (j->count) {
@@ -467,11 +515,13 @@ static bool read_text(struct reader *r, struct json *root)
     return r->p == r->end || fail(r, "expected nothing after the value");
 }
 
-int json_parse(struct arena *a, struct str text, const struct json **out, struct json_error *e)
+static int parse(struct arena *a, struct str text, bool packs, const struct json **out,
+                 struct json_error *e)
 {
     if (!text.p)
         text = STR("");
-    struct reader r = {.arena = a, .start = text.p, .p = text.p, .end = text.p + text.n};
+    struct reader r = {
+        .arena = a, .start = text.p, .p = text.p, .end = text.p + text.n, .packs = packs};
     struct arena_mark before = arena_mark(a);
     struct json *root = ARENA_NEW(a, struct json);
     if (!read_text(&r, root)) {
@@ -482,4 +532,15 @@ int json_parse(struct arena *a, struct str text, const struct json **out, struct
     }
     *out = root;
     return 0;
+}
+
+int json_parse(struct arena *a, struct str text, const struct json **out, struct json_error *e)
+{
+    return parse(a, text, false, out, e);
+}
+
+int json_parse_floats(struct arena *a, struct str text, const struct json **out,
+                      struct json_error *e)
+{
+    return parse(a, text, true, out, e);
 }

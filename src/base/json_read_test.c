@@ -1,9 +1,13 @@
 #include "base/json.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/err.h"
+#include "base/json_float.h"
 #include "tests/tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -508,6 +512,103 @@ static void repeated_names(struct arena *a)
     buf_release(&b);
 }
 
+/* --- arrays of floats --- */
+
+static bool same_float(const char *text, size_t n, float want)
+{
+    float got = 0;
+    const char *end = json_float(text, text + n, &got);
+    return end == text + n && (isnan(want) ? isnan(got) : memcmp(&got, &want, sizeof got) == 0);
+}
+
+static void float_texts(void)
+{
+    static const struct {
+        const char *text;
+        float v;
+    } right[] = {{"0", 0.0f},
+                 {"-0.0", -0.0f},
+                 {"1", 1.0f},
+                 {"-12.5", -12.5f},
+                 {"0.00000000", 0.0f},
+                 {"0.015625", 0.015625f},
+                 {"-0.0123456789012345678901234567890", -0.0123456789012345678901234567890f},
+                 {"123456789012345678901234567890", 123456789012345678901234567890.0f},
+                 {"0.0000000000000000000000000000001", 1e-31f},
+                 {"1e3", 1000.0f},
+                 {"1.5E-3", 0.0015f},
+                 {"25e+2", 2500.0f},
+                 {"1e-45", 1e-45f},
+                 {"1e-46", 0.0f},
+                 {"3.4028235e38", FLT_MAX},
+                 {"1e39", INFINITY},
+                 {"-1e400", -INFINITY},
+                 {"1e999999999999999999999", INFINITY},
+                 {"1e-999999999999999999999", 0.0f},
+                 {"null", NAN}};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        ok(same_float(right[i].text, strlen(right[i].text), right[i].v), "%s", right[i].text);
+    static const char *const wrong[] = {"",   "-",   "+1",  ".5",    "1.",  "1.e3",     "1e", "1e+",
+                                        "01", "-01", "nul", "-null", "NaN", "Infinity", "x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        float v;
+        const char *end = wrong[i] + strlen(wrong[i]);
+        ok(!json_float(wrong[i], end, &v), "no number: \"%s\"", wrong[i]);
+    }
+}
+
+/* As printf writes floats, in all lengths, at the end of the memory there is. */
+static void printed_floats(void)
+{
+    uint64_t seed = 1;
+    int off = 0;
+    for (int i = 0; i < 200000; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        double v = (double)(int64_t)(seed >> 11) * 0x1p-53 - 0.5;
+        char text[40];
+        size_t n = (size_t)snprintf(text, sizeof text, i % 3 ? "%.*f" : "%.*e", i % 21, v);
+        char *exact = memcpy(check_memory(malloc(n)), text, n);
+        float got, want = strtof(text, NULL);
+        check(json_float(exact, exact + n, &got) == exact + n);
+        off += fabsf(got - want) > fabsf(want) * FLT_EPSILON;
+        free(exact);
+    }
+    is_int(off, 0, "200000 printed numbers are read, to the last bit or the one before");
+}
+
+static void floats(struct arena *a)
+{
+    const struct json *j;
+    check(json_parse_floats(a,
+                            STR("{\"a\": [ 1.5 , -2,null,3e0 ], \"b\": [1, \"x\", 2],"
+                                " \"c\": [], \"d\": [null], \"e\": [[7], [8, 9]]}"),
+                            &j, NULL) == 0);
+    const struct json *v = json_get(j, "a");
+    ok(v->type == JSON_FLOATS && v->count == 4 && v->floats[0] == 1.5f && v->floats[1] == -2.0f &&
+           isnan(v->floats[2]) && v->floats[3] == 3.0f,
+       "numbers and null are floats");
+    ok(!json_first(v), "and no children");
+    v = json_get(j, "b");
+    ok(v->type == JSON_ARRAY && v->count == 3 && json_first(v)->i == 1, "others are as ever");
+    ok(json_get(j, "c")->type == JSON_ARRAY, "empty ones, too");
+    v = json_get(j, "d");
+    ok(v->type == JSON_FLOATS && v->count == 1 && isnan(v->floats[0]), "null alone is NaN");
+    const struct json *inner = json_first(json_get(j, "e"));
+    ok(inner->count == 1 && inner->next->count == 2 && inner->next->floats[1] == 9.0f,
+       "arrays of arrays have floats");
+    static const char *const wrong[] = {"[1,]",     "[1 2]",   "[1",    "[1,2",
+                                        "[1.5,01]", "[1,NaN]", "[1,[2}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct json_error e = {0, 0, NULL}, same = {0, 0, NULL};
+        ok(json_parse_floats(a, str_of(wrong[i]), &j, &e) == ERR_INVALID &&
+               json_parse(a, str_of(wrong[i]), &j, &same) == ERR_INVALID &&
+               e.column == same.column && e.message == same.message,
+           "refused as by json_parse: %s", wrong[i]);
+    }
+    float_texts();
+    printed_floats();
+}
+
 int main(void)
 {
     struct arena a;
@@ -524,6 +625,7 @@ int main(void)
     integers(&a);
     reals(&a);
     repeated_names(&a);
+    floats(&a);
     arena_release(&a);
     return tap_done();
 }

@@ -271,5 +271,11 @@ void jw_json(struct json_writer *w, const struct json *j)
         write_children(w, j);
         jw_end_object(w);
         break;
+    case JSON_FLOATS:
+        jw_array(w);
+        for (uint32_t i = 0; i < j->count; i++)
+            jw_real(w, (double)j->floats[i]);
+        jw_end_array(w);
+        break;
     }
 }

@@ -362,7 +362,8 @@ static int start_simulator(struct task *t, struct supervisor *s)
     if (!s->sim.port && !s->shared.stops)
         return fail(s, ERR_IO, "the simulated AI cannot be started");
     s->config.ai_url = arena_printf(&s->arena, "http://127.0.0.1:%d/v1", s->sim.port);
-    s->config.ai_proxy = "none"; /* it is on this machine */
+    if (!*s->config.ai_embedding_url)
+        s->config.ai_embedding_url = s->config.ai_url;
     s->simulated = true;
     return s->shared.stops ? ERR_CANCELED : 0;
 }

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 
+from admins import admin
 from harness import Millrace, equal, ok, run, run_tests, sql, test, wait_for
 from proxy import Proxy
 from screening import person, reaches, server, submit
@@ -176,6 +177,52 @@ def _():
         refused(ask(m, s.url), "there is no active key for the AI service: ", "no key")
 
 
+VECTOR = {"model": "m", "data": [{"index": 0, "embedding": [3, 4]}], "usage": {"total_tokens": 9}}
+NO_VECTOR = {
+    "no vector": ((200, {}, b'{"data": []}'), "the service sent 0 vectors for 1 texts."),
+    "null": ((200, {}, b'{"data": [{"index": 0, "embedding": [1, null]}]}'),
+             "the service sent a vector with numbers that are not finite."),
+    "404": ((404, {}, error("The model `m` does not exist")),
+            "Check ai.embedding.model and ai.embedding.url."),
+    "401": ((401, {}, error(f"Wrong key: {KEY}")), "Check the key, and ai.embedding.key_header."),
+    "307": ((307, {"Location": "https://elsewhere.example/"}, b""),
+            "set ai.embedding.url to the address that answers."),
+}
+
+
+@test("ai test --embedding")
+def _():
+    with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "0"}) as m, Service() as s:
+        assert wait_for(m.ready, 40), m.log()
+        sql(m, f"INSERT INTO api_list (api_key, api_name, service) VALUES ('{KEY}', 'own',"
+               " 'embedding')")
+        here = {"MILLRACE_AI_EMBEDDING_URL": s.url, "MILLRACE_AI_EMBEDDING_MODEL": "vec"}
+        s.says = (200, {}, json.dumps(VECTOR).encode())
+        r = ask(m, "", "--embedding", **here)
+        for part in (f"request   POST {s.url}/embeddings\n", "key       ", ", own\n",
+                     '{"model":"vec","input":["Nickel-iron ', "vector    2 numbers\n",
+                     "tokens    9; "):
+            ok(r.returncode == 0 and part in r.stdout, f"shown: {part.strip()}", r.stdout, r.stderr)
+        path, headers, body = s.seen
+        equal((path, headers["Authorization"]), ("/v1/embeddings", f"Bearer {KEY}"), "asked there")
+        r = ask(m, "", "--embedding", MILLRACE_AI_EMBEDDING_DIMENSIONS="2", **here)
+        equal((r.returncode, s.seen[2]["dimensions"]), (0, 2), "dimensions are asked for")
+        r = ask(m, "", "--embedding", MILLRACE_AI_EMBEDDING_DIMENSIONS="3", **here)
+        refused(r, "a vector of 2 numbers, and ai.embedding.dimensions is 3", "other dimensions")
+        for name, (said, text) in NO_VECTOR.items():
+            s.says = said
+            refused(ask(m, "", "--embedding", **here), text, name)
+        with Sim() as sim:
+            r = ask(m, "", "--embedding", MILLRACE_AI_EMBEDDING_URL=sim.url)
+            ok(r.returncode == 0 and "vector    256 numbers" in r.stdout, "the simulated AI",
+               r.stdout, r.stderr)
+        refused(ask(m, s.url, "--embedding"), "ai.embedding.url is empty: there", "no address")
+        refused(ask(m, "", "--embedding"), "built-in simulated AI", "the simulated AI of a server")
+        sql(m, "UPDATE api_list SET is_active = 0")
+        refused(ask(m, "", "--embedding", **here),
+                "there is no active key for the embedding service: ", "no key")
+
+
 LOGIN, WRITTEN = "me:p@ss/w:rd", "me:p%40ss%2Fw%3Ard"
 
 
@@ -249,6 +296,24 @@ def _():
     with server(Nothing, papers=200, MILLRACE_AI_PROXY="http://127.0.0.1:1") as m:
         api = person(m, "alice")
         ok(reaches(api, submit(api, 100)[0], "DONE", 60), "a run is done")
+
+
+@test("an embedding service beside the simulated AI keeps its proxy")
+def _():
+    with Service() as s, Proxy() as proxy, Millrace(
+            env={"MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_PROXY": proxy.url(),
+                 "MILLRACE_AI_EMBEDDING_URL": s.url}) as m:
+        assert wait_for(m.ready, 40), m.log()
+        root = admin(m, "root")
+        s.says = (200, {}, json.dumps(VECTOR).encode())
+        kid = root("POST", "/api/admin/keys", {"key": KEY, "service": "embedding"}).body["id"]
+        equal(root("POST", f"/api/admin/keys/{kid}/test").body["outcome"], "works", "it is asked")
+        tunnels = len(proxy.seen)
+        ok(tunnels, "through the proxy")
+        kid = root("POST", "/api/admin/keys", {"key": KEY}).body["id"]
+        equal(root("POST", f"/api/admin/keys/{kid}/test").body["outcome"], "works",
+              "the simulated AI is, too")
+        equal(len(proxy.seen), tunnels, "but not through it")
 
 
 @test("files that are not there refuse the start")

@@ -70,6 +70,34 @@ def try_keys(root, keys):
           "one of a service that is not called")
 
 
+@test("keys of the embedding service")
+def _():
+    def vector(headers):
+        right = headers["Authorization"] == "Bearer sk-0123456789-vector"
+        return (200 if right else 400), json.dumps({"data": [{"embedding": [1]}]}).encode()
+
+    with Service(vector) as service, Millrace(
+            env={"MILLRACE_SAMPLE_PAPERS": "0", "MILLRACE_AI_EMBEDDING_URL": service.url}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        root = admin(m, "root")
+        own = {"key": "sk-0123456789-vector", "service": "embedding"}
+        kid = root("POST", "/api/admin/keys", own).body["id"]
+        r = root("POST", f"/api/admin/keys/{kid}/test").body
+        equal((r["outcome"], r["status"]), ("works", 200), "is asked for a vector")
+        link = redis_link(m)
+        link("HSET", f"sys:window:{kid}", "rest", 10 ** 14)
+        equal(listed(root, kid)["state"], "resting", "rests")
+        equal(root("POST", f"/api/admin/keys/{kid}/wake").body["state"], "active", "is woken")
+    with Millrace(env={"MILLRACE_SAMPLE_PAPERS": "0"}) as m:
+        assert wait_for(m.ready, 40), m.get("/readyz")
+        root = admin(m, "root")
+        kid = root("POST", "/api/admin/keys", own).body["id"]
+        r = root("POST", f"/api/admin/keys/{kid}/test").body
+        equal((r["outcome"], r["status"]), ("works", 200), "the simulated AI gives vectors, too")
+        ok(b'millrace_ai_open{service="embedding"' in m.get("/metrics").body,
+           "and has metrics of its own")
+
+
 def shown(root, kid):
     """The state of a key, in its list and in the overview."""
     there = [k for k in root("GET", "/api/admin/overview").body["keys"] if k["id"] == kid]

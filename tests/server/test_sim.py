@@ -81,7 +81,7 @@ class Sim:
 
     def embed(self, texts, **more):
         status, _, text = self.send("POST", "/v1/embeddings",
-                                    {"model": "e", "input": texts, **more})
+                                    {"model": "e", "input": texts} | more)
         return status, json.loads(text)
 
     def stats(self):
@@ -306,10 +306,50 @@ def test_embeddings():
         ok(max(abs(x - y) for x, y in zip(a, floats)) < 1e-6, "base64 holds the same numbers")
         same(len(s.embed("x", dimensions=4096)[1]["data"][0]["embedding"]), 4096,
              "dimensions are honoured")
+        same(len(s.embed("x", model="m-768")[1]["data"][0]["embedding"]), 768,
+             "or follow from the model's name")
+        same(s.embed("x" * 32768)[0], 200, "8,192 tokens are taken")
         for more in [{"dimensions": 0}, {"dimensions": 4097}, {"encoding_format": "hex"}]:
             same(s.embed("x", **more)[0], 400, f"refused: {more}")
-        for bad in ["", [], [1, 2], ["a", ""], None, ["x"] * 2049]:
-            same(s.embed(bad)[0], 400, f"refused: {str(bad)[:20]}")
+        for bad in ["", [], [1, 2], ["a", ""], None, ["x"] * 2049, "x" * 32769]:
+            status, reply = s.embed(bad)
+            same((status, reply["error"]["type"]), (400, "invalid_request_error"),
+                 f"refused: {str(bad)[:20]}")
+
+
+def test_embedding_faults():
+    texts = ["water", "nickel", "mice"]
+
+    def entries(s):
+        return json.loads(s.send("POST", "/v1/embeddings", {"model": "e", "input": texts})[2],
+                          parse_constant=lambda name: name)["data"]
+
+    with Sim() as s:
+        right = entries(s)
+    for kind, wrong in [("length", lambda d: {len(e["embedding"]) for e in d} == {255, 256}),
+                        ("missing", lambda d: len(d) == 2),
+                        ("twice", lambda d: len({e["index"] for e in d}) == 2),
+                        ("null", lambda d: sum(None in e["embedding"] for e in d) == 1),
+                        ("nan", lambda d: sum("NaN" in e["embedding"] for e in d) == 1),
+                        ("zero", lambda d: sum(not any(e["embedding"]) for e in d) == 1)]:
+        with Sim("--embed-fault", 1, "--embed-fault-kinds", kind) as s:
+            got = entries(s)
+            ok(wrong(got), f"{kind}: as it says", str(got)[:200])
+    with Sim("--embed-fault", 1, "--embed-fault-kinds", "order", "--seed", 3) as s:
+        got = [entries(s) for _ in range(8)]
+        ok(any(g != right for g in got), "another order")
+        ok(all(sorted(g, key=lambda e: e["index"]) == right for g in got), "of right vectors")
+    with Sim("--embed-fault", 0.5, "--seed", 5) as s:
+        fine = sum(entries(s) == right for _ in range(40))
+        ok(10 <= fine <= 35, f"about half of the replies are right ({fine} of 40)")
+    with Sim("--fail", 1, "--fail-kinds", "429,500,503", "--seed", 1) as s:
+        got = {s.send("POST", "/v1/embeddings", {"model": "e", "input": "x"})[0]
+               for _ in range(20)}
+        same(got, {429, 500, 503}, "faults of all requests are those of embeddings, too")
+    for args in (("--embed-fault", "1.5"), ("--embed-fault-kinds", "null"),
+                 ("--embed-fault", "1", "--embed-fault-kinds", "nil")):
+        r = run("--listen", "127.0.0.1:0", *args)
+        same(r.returncode, 2, f"refused: {said(r)}")
 
 
 def test_files():
@@ -607,7 +647,8 @@ def main():
         sys.exit(f"{BIN} is not a program; set MILLRACE_BIN")
     for fn in [
             test_command_line, test_verdicts, test_refusals, test_stream, test_plans,
-            test_extractions, test_embeddings, test_files, test_limits, test_faults, test_seed,
+            test_extractions, test_embeddings,
+            test_embedding_faults, test_files, test_limits, test_faults, test_seed,
             test_latency, test_crowd, test_http2, test_tls, test_tls_handshakes, test_tls_files,
             test_tls_screening, test_drain]:
         test(fn.__name__)(fn)

@@ -326,12 +326,29 @@ static int remove_key(struct task *t, struct api_call *c, struct json_writer *w)
 
 /* --- waking and trying --- */
 
+/* Those of its service; where there is none, any: Redis is told all the same. */
+static struct permits *permits_of(const struct node *n, const struct ai_key *k)
+{
+    bool chat = str_eq(k->service, STR(AI_CHAT));
+    return chat || !n->embedding_permits ? n->permits : n->embedding_permits;
+}
+
+static int try_key(struct task *t, const struct node *n, const struct ai_key *k,
+                   struct ai_trial *out)
+{
+    if (str_eq(k->service, STR(AI_CHAT)))
+        return ai_try_key(t, n->ai, AI_CHAT, k->key, n->config->ai_model, out);
+    if (!n->embedding_ai)
+        return task_fail(t, ERR_CONFLICT, "there is no embedding service: set ai.embedding.url");
+    return ai_try_key(t, n->embedding_ai, AI_EMBEDDING, k->key, n->config->ai_embedding_model, out);
+}
+
 static int wake(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct ai_key k;
     int err = find(t, c, &k);
     if (!err)
-        err = permits_wake_key(t, c->node->permits, k.id);
+        err = permits_wake_key(t, permits_of(c->node, &k), k.id);
     if (err)
         return err;
     struct admin_deed d = deed_of(t, c, &k);
@@ -344,10 +361,8 @@ static int test_key(struct task *t, struct api_call *c, struct json_writer *w)
     struct ai_key k;
     struct ai_trial trial;
     int err = find(t, c, &k);
-    if (!err && !str_eq(k.service, STR(AI_CHAT)))
-        err = task_fail(t, ERR_CONFLICT, "only keys of the service " AI_CHAT " can be tested");
     if (!err)
-        err = ai_try_key(t, c->node->ai, k.key, c->node->config->ai_model, &trial);
+        err = try_key(t, c->node, &k, &trial);
     if (err)
         return err;
     struct admin_deed d = deed_of(t, c, &k);

@@ -35,6 +35,7 @@ struct ai {
     struct str *headers; /* without the key's */
     size_t header_count;
     int64_t timeout_ms;
+    size_t reply_bytes_max;
     struct breaker breaker;
     int64_t *calls_ok, *calls_retry, *calls_failed, *tokens, *open;
     struct histogram *latency;
@@ -82,8 +83,9 @@ struct ai *ai_new(const struct ai_options *o)
     ai->key_header = arena_strdup(&ai->arena, o->key_header ? o->key_header : ENDPOINT_KEY_HEADER);
     ai->headers = endpoint_headers(&ai->arena, o->headers ? o->headers : "", &ai->header_count);
     ai->timeout_ms = o->timeout_ms;
+    ai->reply_bytes_max = o->reply_bytes_max ? o->reply_bytes_max : AI_REPLY_BYTES_MAX;
     open_metrics(ai, o);
-    breaker_init(&ai->breaker, ai->open);
+    breaker_init(&ai->breaker, o->service, ai->open);
     return ai;
 }
 
@@ -339,7 +341,7 @@ static int call_http(struct task *t, const struct ai *ai, struct str api_key,
     c.url = ai->url;
     c.headers = headers;
     c.header_count = ai->header_count + 2;
-    c.reply_bytes_max = c.on_piece ? STREAM_BYTES_MAX : AI_REPLY_BYTES_MAX;
+    c.reply_bytes_max = c.on_piece ? STREAM_BYTES_MAX : ai->reply_bytes_max;
     int64_t old = task_deadline(t, ai->timeout_ms);
     int err = http_call(t, ai->client, &c, r);
     task_deadline_restore(t, old);

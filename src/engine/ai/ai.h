@@ -35,6 +35,7 @@ struct ai_options {
     const char *headers;        /* more of them, and the header of the key, as endpoint.h has */
     const char *key_header;     /* them; NULL: none, and Authorization. Copied */
     int64_t timeout_ms;         /* of one attempt */
+    size_t reply_bytes_max;     /* 0: AI_REPLY_BYTES_MAX */
     struct http_client *client; /* this and all below borrowed */
     struct permits *permits;    /* of this service */
     struct metrics *metrics;    /* calls by outcome, tokens, latency */

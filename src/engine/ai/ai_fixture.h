@@ -60,6 +60,11 @@ void permits_refused(struct task *t, struct permits *k, int64_t key_id, int stat
     k->refused_status = status;
 }
 
+bool permits_none(const struct permits *k)
+{
+    return k->keys <= k->refused;
+}
+
 /* A chat service at url. */
 static inline struct ai *open_ai(struct http_client *client, struct permits *k, struct metrics *m,
                                  const char *url, int64_t timeout_ms)

@@ -7,9 +7,9 @@
 
 #define PROBE_ENDS_MS 60000 /* waits look again, in any case */
 
-void breaker_init(struct breaker *b, int64_t *gauge)
+void breaker_init(struct breaker *b, const char *service, int64_t *gauge)
 {
-    *b = (struct breaker){.gauge = gauge};
+    *b = (struct breaker){.gauge = gauge, .service = ai_service_words(service)};
     waitq_init(&b->moved);
 }
 
@@ -22,9 +22,9 @@ void breaker_trip(struct breaker *b, int64_t now_ms)
     b->probe_ms = now_ms + b->pause_ms;
     metric_set(b->gauge, 1);
     log_warn("ai",
-             "the AI service does not work, workers wait and one call at a time tries: %s; "
-             "\"millrace ai test\" shows more",
-             b->fault.words);
+             "%s does not work, its calls wait and one at a time tries: %s; \"millrace ai test\" "
+             "shows more",
+             b->service, b->fault.words);
 }
 
 /* Calls of the window: all failed, and there are enough of them. */

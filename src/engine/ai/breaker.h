@@ -33,9 +33,11 @@ struct breaker {
     int64_t pause_ms;     /* after that one fails: for so long */
     struct waitq moved;   /* it was closed, or a probe has ended */
     int64_t *gauge;       /* 1: open */
+    const char *service;  /* as the log calls it */
 };
 
-void breaker_init(struct breaker *b, int64_t *gauge);
+/* service is a name of service.h. */
+void breaker_init(struct breaker *b, const char *service, int64_t *gauge);
 /* Waits while it is open. *probe: the caller is the one that tries; it must call one of the next
  * three. ERR_CANCELED, ERR_TIMEOUT. */
 MUST_CHECK int breaker_enter(struct task *t, struct breaker *b, bool *probe);

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/ai/service.h"
 #include "loop/task.h"
 
 #define BUCKETS   12
@@ -62,15 +63,19 @@ struct fault {
 };
 
 struct ai_faults {
+    const char *service; /* as the log calls it */
     struct fault faults[KINDS];
 };
 
-struct ai_faults *ai_faults_new(struct metrics *m)
+struct ai_faults *ai_faults_new(struct metrics *m, const char *service)
 {
     struct ai_faults *f = check_memory(calloc(1, sizeof *f));
+    f->service = ai_service_words(service);
     for (size_t i = 0; i < KINDS; i++) {
-        char labels[40];
-        snprintf(labels, sizeof labels, "kind=\"%s\"", kinds[i]);
+        char labels[80], before[40] = "";
+        if (!ai_is_chat(service))
+            snprintf(before, sizeof before, "service=\"%s\",", service);
+        snprintf(labels, sizeof labels, "%skind=\"%s\"", before, kinds[i]);
         f->faults[i].metric = metric(m, METRIC_COUNTER, AI_FAULTS_METRIC, labels,
                                      "Calls to the AI service that failed, by kind.");
         f->faults[i].logged_ms = -1;
@@ -98,15 +103,15 @@ static size_t number_of(const char *kind)
     return KINDS - 1;
 }
 
-static void log_kind(struct fault *x, const char *kind, int64_t now_ms)
+static void log_kind(const struct ai_faults *f, struct fault *x, const char *kind, int64_t now_ms)
 {
     x->unlogged++;
     if (x->logged_ms >= 0 && now_ms - x->logged_ms < AI_FAULTS_LATELY_MS)
         return;
     log_warn("ai",
-             "calls to the AI service fail (%s), %lld since the last such line: %s; their papers "
-             "are asked about again",
-             kind, (long long)x->unlogged, *x->words ? x->words : "no words");
+             "calls to %s fail (%s), %lld since the last such line: %s; what they are about is "
+             "asked again",
+             f->service, kind, (long long)x->unlogged, *x->words ? x->words : "no words");
     x->logged_ms = now_ms;
     x->unlogged = 0;
 }
@@ -126,7 +131,7 @@ void ai_faults_note(struct ai_faults *f, struct task *t, const char *kind, const
     x->at_ms = loop_wall_ms(task_loop(t));
     snprintf(x->words, sizeof x->words, "%s", words ? words : "");
     metric_add(x->metric, 1);
-    log_kind(x, kind, now_ms);
+    log_kind(f, x, kind, now_ms);
 }
 
 static int64_t lately(const struct fault *x, int64_t now_ms)

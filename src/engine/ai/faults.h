@@ -20,7 +20,7 @@ struct task;
  * message that ends with that text. */
 const char *ai_fault_kind(int err, const char *text);
 
-struct ai_faults *ai_faults_new(struct metrics *m);
+struct ai_faults *ai_faults_new(struct metrics *m, const char *service); /* of service.h */
 void ai_faults_free(struct ai_faults *f);
 
 /* A call has failed. kind: as above; "status_503" and "reply" are understood, too. words: the

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/ai/service.h"
 #include "loop/task.h"
 #include "tests/tap.h"
 
@@ -47,7 +48,7 @@ static int64_t told(struct task *t, const struct ai_faults *f, const char *kind,
 static void test(struct task *t, void *arg)
 {
     (void)arg;
-    struct ai_faults *f = ai_faults_new(metrics);
+    struct ai_faults *f = ai_faults_new(metrics, AI_CHAT);
     is_str(ai_faults_json(t, f), STR("[]"), "nothing has failed");
     for (int i = 0; i < 100; i++)
         ai_faults_note(f, t, "dns", "ai.example: no such host");

@@ -60,7 +60,7 @@ struct str ai_line(struct arena *a, struct str s)
 
 /* --- replies --- */
 
-static int64_t tokens_of(const struct json *reply)
+int64_t ai_reply_tokens(const struct json *reply)
 {
     int64_t tokens;
     bool said = json_int(json_get(json_get(reply, "usage"), "total_tokens"), &tokens);
@@ -73,7 +73,7 @@ const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tok
     *tokens = -1;
     if (body.n > AI_REPLY_BYTES_MAX || json_parse(a, ai_reply_body(a, body), &reply, NULL))
         return NULL;
-    *tokens = tokens_of(reply);
+    *tokens = ai_reply_tokens(reply);
     return reply;
 }
 

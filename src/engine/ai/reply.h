@@ -12,6 +12,11 @@
  * server-sent events although they were not asked for. A part of body, or in a; body itself if it
  * is none of these, or damaged. */
 struct str ai_reply_body(struct arena *a, struct str body);
+/* The same of a reply with at most so many bytes, if it is no stream: decompressed, without the
+ * mark. */
+struct str ai_reply_plain(struct arena *a, struct str body, size_t bytes_max);
+/* What usage.total_tokens of a reply's tree says; -1: absent or absurd. */
+int64_t ai_reply_tokens(const struct json *reply);
 /* The same as a tree. *tokens is usage.total_tokens; -1: absent or absurd. NULL: no JSON. Borrows
  * body, the rest is in a. */
 const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tokens);

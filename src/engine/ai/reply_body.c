@@ -14,8 +14,8 @@ static bool is_gzip(struct str s)
     return str_starts(s, STR("\x1F\x8B"));
 }
 
-/* p == NULL: it is damaged, or larger than a reply may be. */
-static struct str inflated(struct arena *a, struct str body)
+/* p == NULL: it is damaged, or larger. */
+static struct str inflated(struct arena *a, struct str body, size_t bytes_max)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)body.p, .avail_in = (uInt)body.n};
     struct str out = STR_NULL;
@@ -24,14 +24,14 @@ static struct str inflated(struct arena *a, struct str body)
     struct buf b;
     buf_init(&b);
     int status = Z_OK;
-    while (status == Z_OK && b.len <= AI_REPLY_BYTES_MAX) {
+    while (status == Z_OK && b.len <= bytes_max) {
         const size_t step = 16384;
         z.next_out = (Bytef *)buf_reserve(&b, step);
         z.avail_out = (uInt)step;
         status = inflate(&z, Z_NO_FLUSH);
         buf_added(&b, step - z.avail_out);
     }
-    if (status == Z_STREAM_END && b.len <= AI_REPLY_BYTES_MAX)
+    if (status == Z_STREAM_END && b.len <= bytes_max)
         out = str_dup(a, buf_str(&b));
     inflateEnd(&z);
     buf_release(&b);
@@ -58,13 +58,17 @@ static struct str joined(struct arena *a, struct str body)
     return body;
 }
 
-struct str ai_reply_body(struct arena *a, struct str body)
+struct str ai_reply_plain(struct arena *a, struct str body, size_t bytes_max)
 {
     if (is_gzip(body)) {
-        struct str plain = inflated(a, body);
+        struct str plain = inflated(a, body, bytes_max);
         body = plain.p ? plain : body;
     }
-    if (str_starts(body, STR("\uFEFF")))
-        body = str_skip(body, strlen("\uFEFF"));
+    return str_starts(body, STR("\uFEFF")) ? str_skip(body, strlen("\uFEFF")) : body;
+}
+
+struct str ai_reply_body(struct arena *a, struct str body)
+{
+    body = ai_reply_plain(a, body, AI_REPLY_BYTES_MAX);
     return ai_events_are(str_trim_if(body, is_blank)) ? joined(a, body) : body;
 }

@@ -17,4 +17,10 @@ static inline bool ai_is_chat(const char *service)
 {
     return strcmp(service, AI_CHAT) == 0;
 }
+
+/* As the log calls it. */
+static inline const char *ai_service_words(const char *service)
+{
+    return ai_is_chat(service) ? "the AI service" : "the embedding service";
+}
 #endif

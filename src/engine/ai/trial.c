@@ -6,13 +6,22 @@
 
 #define TOKENS_MAX 16
 
+struct question {
+    const char *service, *model;
+};
+
 static int write_question(struct task *t, void *arg, struct str *out)
 {
-    const char *model = arg;
+    const struct question *q = arg;
     struct buf b;
     struct json_writer w;
     jw_begin(&w, &b);
-    jw_put_str(&w, "model", str_of(model));
+    jw_put_str(&w, "model", str_of(q->model));
+    if (!ai_is_chat(q->service)) {
+        jw_put_str(&w, "input", STR("yes"));
+        *out = jw_finish(&w, task_arena(t));
+        return 0;
+    }
     jw_put_int(&w, "max_tokens", TOKENS_MAX);
     jw_put_array(&w, "messages");
     jw_object(&w);
@@ -35,17 +44,17 @@ static bool is_out_of_money(int status, struct str body)
     return status == 402;
 }
 
-static bool is_answer(struct arena *a, struct str body)
+static bool is_answer(struct arena *a, const char *service, struct str body)
 {
     int64_t tokens;
     const struct json *j = ai_reply_parse(a, body, &tokens);
-    return j && json_get(j, "choices");
+    return j && json_get(j, ai_is_chat(service) ? "choices" : "data");
 }
 
-const char *ai_trial_outcome(struct arena *a, int status, struct str body)
+const char *ai_trial_outcome(struct arena *a, const char *service, int status, struct str body)
 {
     if (status / 100 == 2)
-        return is_answer(a, body) ? "works" : "failed";
+        return is_answer(a, service, body) ? "works" : "failed";
     if (status == 401 || status == 403)
         return "refused";
     if (is_out_of_money(status, body))
@@ -59,13 +68,14 @@ static struct str without_key(struct str words, struct str api_key)
     return str_find(words, api_key) < 0 ? words : STR("its answer repeats the key");
 }
 
-int ai_try_key(struct task *t, const struct ai *ai, struct str api_key, const char *model,
-               struct ai_trial *out)
+int ai_try_key(struct task *t, const struct ai *ai, const char *service, struct str api_key,
+               const char *model, struct ai_trial *out)
 {
+    struct question q = {service, model};
     struct http_response r = {.status = 0};
     int64_t start_us = loop_now_us(task_loop(t));
     int64_t old = task_deadline(t, AI_TRIAL_MS);
-    int err = ai_call(t, ai, api_key, write_question, (void *)(uintptr_t)model, &r);
+    int err = ai_call(t, ai, api_key, write_question, &q, &r);
     task_deadline_restore(t, old);
     if (err == ERR_CANCELED)
         return err;
@@ -79,7 +89,7 @@ int ai_try_key(struct task *t, const struct ai *ai, struct str api_key, const ch
         return 0;
     }
     out->status = r.status;
-    out->outcome = ai_trial_outcome(task_arena(t), r.status, r.body);
+    out->outcome = ai_trial_outcome(task_arena(t), service, r.status, r.body);
     if (strcmp(out->outcome, "works") != 0)
         out->words = without_key(ai_complaint(task_arena(t), r.body), api_key);
     return 0;

@@ -18,10 +18,11 @@ struct ai_trial {
     struct str words; /* of the service, or what the connection failed with; without the key */
 };
 
-/* ERR_CANCELED; everything else is an outcome. out lies in the task's arena. */
-MUST_CHECK int ai_try_key(struct task *t, const struct ai *ai, struct str api_key,
-                          const char *model, struct ai_trial *out);
+/* service: that ai is, by its name (service.h). ERR_CANCELED; everything else is an outcome. out
+ * lies in the task's arena. */
+MUST_CHECK int ai_try_key(struct task *t, const struct ai *ai, const char *service,
+                          struct str api_key, const char *model, struct ai_trial *out);
 
 /* What a reply means. */
-const char *ai_trial_outcome(struct arena *a, int status, struct str body);
+const char *ai_trial_outcome(struct arena *a, const char *service, int status, struct str body);
 #endif

@@ -25,8 +25,13 @@ int main(void)
     struct arena a;
     arena_init(&a);
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++)
-        is_str(str_of(ai_trial_outcome(&a, replies[i].status, str_of(replies[i].body))),
+        is_str(str_of(ai_trial_outcome(&a, AI_CHAT, replies[i].status, str_of(replies[i].body))),
                str_of(replies[i].outcome), "%d %s", replies[i].status, replies[i].body);
+    struct str vectors = STR("{\"data\":[{\"embedding\":[1]}]}");
+    is_str(str_of(ai_trial_outcome(&a, AI_EMBEDDING, 200, vectors)), STR("works"), "vectors");
+    is_str(str_of(ai_trial_outcome(&a, AI_EMBEDDING, 200, str_of(replies[0].body))), STR("failed"),
+           "a chat is none");
+    is_str(str_of(ai_trial_outcome(&a, AI_CHAT, 200, vectors)), STR("failed"), "nor are they one");
     arena_release(&a);
     return tap_done();
 }

@@ -72,6 +72,8 @@ struct config {
     const char *ai_embedding_model;
     const char *ai_embedding_params, *ai_embedding_headers;
     const char *ai_embedding_key_header;
+    int64_t ai_embedding_dimensions; /* 0: as many as the model has */
+    int64_t ai_embedding_batch_max, ai_embedding_batch_tokens;
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */

@@ -23,6 +23,7 @@ struct config;
 struct controls;
 struct documents;
 struct downloads;
+struct embedding;
 struct extract;
 struct group;
 struct hooks;
@@ -83,16 +84,22 @@ struct node {
     struct http_server *http;
     struct http_client *client; /* calls to the AI and to webhooks */
     struct permits *permits;
-    struct ai *ai;            /* the chat service */
-    struct ai_faults *faults; /* how its calls fail */
+    struct ai *ai;                        /* the chat service */
+    struct ai_faults *faults;             /* how its calls fail */
+    struct http_client *embedding_client; /* calls to the embedding service; may be client */
+    struct permits *embedding_permits;    /* these are NULL where there is no such service */
+    struct ai *embedding_ai;
+    struct ai_faults *embedding_faults;
+    struct embedding *embedding; /* texts as vectors */
     struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;
     const struct members *members;                 /* all nodes that live */
     const struct application *const *applications; /* that have runs; ends with NULL */
     struct metrics *metrics;
-    int index;            /* slab of metrics; unique among the living nodes of this machine */
-    bool simulated;       /* the AI is the built-in simulated one */
+    int index;                /* slab of metrics; unique among the living nodes of this machine */
+    bool simulated;           /* the AI is the built-in simulated one */
+    bool simulated_embedding; /* the embedding service is */
     int place;            /* slot of the supervisor; a node restarted in the same slot reuses it */
     uint64_t incarnation; /* random: tells this process from all others, for leases */
     bool draining;        /* the node stops: no new work, no new requests */

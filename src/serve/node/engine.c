@@ -23,6 +23,8 @@
 #include "app/screen/routes.h"
 #include "base/log.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/embedding.h"
+#include "engine/ai/embedding_reply.h"
 #include "engine/ai/faults.h"
 #include "engine/ai/permits.h"
 #include "engine/api/api.h"
@@ -80,6 +82,51 @@ static const struct application *const run_applications[] = {&screen_application
 #define TABLES_LOOK_MS 1000
 #define PART_MS        1000 /* to release leases: other nodes need not wait until they expire */
 
+/* A service of its own beside the chat, with its own keys; none if there is no address. */
+static void make_embedding(struct node *n)
+{
+    const struct config *c = n->config;
+    if (!*c->ai_embedding_url)
+        return;
+    n->embedding_permits = permits_new(&(struct permits_options){.service = AI_EMBEDDING,
+                                                                 .redis = n->redis,
+                                                                 .sql = n->sql,
+                                                                 .metrics = n->metrics,
+                                                                 .keyless = n->simulated_embedding,
+                                                                 .jobs_share = c->ai_jobs_share});
+    n->embedding_faults = ai_faults_new(n->metrics, AI_EMBEDDING);
+    n->embedding_ai = ai_new(&(struct ai_options){.service = AI_EMBEDDING,
+                                                  .url = c->ai_embedding_url,
+                                                  .path = AI_EMBEDDING_PATH,
+                                                  .headers = c->ai_embedding_headers,
+                                                  .key_header = c->ai_embedding_key_header,
+                                                  .timeout_ms = c->ai_timeout_ms,
+                                                  .reply_bytes_max = EMBEDDING_REPLY_BYTES_MAX,
+                                                  .client = n->embedding_client,
+                                                  .permits = n->embedding_permits,
+                                                  .metrics = n->metrics,
+                                                  .faults = n->embedding_faults});
+    n->embedding =
+        embedding_new(&(struct embedding_options){.ai = n->embedding_ai,
+                                                  .permits = n->embedding_permits,
+                                                  .metrics = n->metrics,
+                                                  .model = c->ai_embedding_model,
+                                                  .params = c->ai_embedding_params,
+                                                  .dimensions = c->ai_embedding_dimensions,
+                                                  .batch_texts = c->ai_embedding_batch_max,
+                                                  .batch_tokens = c->ai_embedding_batch_tokens});
+}
+
+static void free_embedding(struct node *n)
+{
+    if (!n->embedding_permits)
+        return;
+    embedding_free(n->embedding);
+    ai_free(n->embedding_ai);
+    ai_faults_free(n->embedding_faults);
+    permits_free(n->embedding_permits);
+}
+
 /* The parts that workers need. */
 static void make_workers(struct node_engine *e)
 {
@@ -100,7 +147,7 @@ static void make_workers(struct node_engine *e)
                                                        .metrics = n->metrics,
                                                        .keyless = n->simulated,
                                                        .jobs_share = n->config->ai_jobs_share});
-    n->faults = ai_faults_new(n->metrics);
+    n->faults = ai_faults_new(n->metrics, AI_CHAT);
     n->ai = ai_new(&(struct ai_options){.service = AI_CHAT,
                                         .url = n->config->ai_url,
                                         .path = AI_CHAT_PATH,
@@ -212,6 +259,7 @@ struct node_engine *node_engine_new(struct node *n)
                           "Completed jobs whose payment was missing, and was made good.")};
     e->api = api_new(n, node_api.applications, node_api.count);
     make_workers(e);
+    make_embedding(n);
     n->plans = plans_new(n);
     n->hooks = hooks_new(n);
     n->extract = extract_new(n);
@@ -231,6 +279,7 @@ void node_engine_free(struct node_engine *e)
     crew_free(e->crew);
     dispatcher_free(e->dispatcher);
     judge_free(n->judge);
+    free_embedding(n);
     ai_free(n->ai);
     ai_faults_free(n->faults);
     permits_free(n->permits);
@@ -335,7 +384,10 @@ void node_engine_part(struct task *t, struct node_engine *e)
     alerts_part(t, e->node->alerts);
     if (e->started)
         pools_part(t, e->node->pools);
-    if (e->started && e->node->members->count == 0) /* this was the last node */
+    if (e->started && e->node->members->count == 0) { /* this was the last node */
         permits_close(t, e->node->permits);
+        if (e->node->embedding_permits)
+            permits_close(t, e->node->embedding_permits);
+    }
     task_deadline_restore(t, old);
 }

@@ -62,6 +62,25 @@ static int read_config(struct process *p, const char **why)
     return err ? err : stores_find(&p->arena, &p->config, &p->stores, why);
 }
 
+/* The simulated AI is on this machine: no proxy leads to it. */
+static void open_clients(struct process *p)
+{
+    struct node *n = &p->node;
+    struct http_client_options o = {.ca_file = p->config.ai_ca_file,
+                                    .cert_file = p->config.ai_cert_file,
+                                    .key_file = p->config.ai_key_file,
+                                    .proxy = n->simulated ? "none" : p->config.ai_proxy,
+                                    .plain_h2 = true,
+                                    .metrics = n->metrics};
+    n->simulated_embedding =
+        n->simulated && strcmp(p->config.ai_embedding_url, p->config.ai_url) == 0;
+    n->client = n->embedding_client = http_client_new(n->loop, &o);
+    if (n->simulated == n->simulated_embedding)
+        return;
+    o.proxy = p->config.ai_proxy;
+    n->embedding_client = http_client_new(n->loop, &o);
+}
+
 static void open_stores(struct process *p)
 {
     struct node *n = &p->node;
@@ -81,13 +100,7 @@ static void open_stores(struct process *p)
                                        .password = p->stores.mysql_password,
                                        .connections_max = (size_t)p->config.mysql_connections,
                                        .metrics = n->metrics});
-    n->client =
-        http_client_new(n->loop, &(struct http_client_options){.ca_file = p->config.ai_ca_file,
-                                                               .cert_file = p->config.ai_cert_file,
-                                                               .key_file = p->config.ai_key_file,
-                                                               .proxy = p->config.ai_proxy,
-                                                               .plain_h2 = true,
-                                                               .metrics = n->metrics});
+    open_clients(p);
 }
 
 static void open_server(struct process *p)
@@ -112,6 +125,8 @@ static void close_all(struct process *p)
     http_files_free(p->pages.files);
     vitals_free(p->pages.vitals);
     node_warm_free(p->pages.warm);
+    if (n->embedding_client != n->client)
+        http_client_free(n->embedding_client);
     http_client_free(n->client);
     node_engine_free(p->engine);
     sql_pool_free(n->sql);

@@ -56,12 +56,14 @@ static void start_tasks(struct node *n)
         task_fn *fn;
         void *arg;
     } tasks[] = {
-        {"permits", permits_task, n->permits},    /* wakes for workers that wait */
-        {"jobs", jobs_task, n->jobs},             /* for jobs that are pushed */
-        {"overview", overview_task, n->overview}, /* for pages that show it */
+        {"permits", permits_task, n->permits},                     /* wakes for workers that wait */
+        {"embedding-permits", permits_task, n->embedding_permits}, /* NULL: no such service */
+        {"jobs", jobs_task, n->jobs},                              /* for jobs that are pushed */
+        {"overview", overview_task, n->overview},                  /* for pages that show it */
     };
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
-        check(task_go(n->group, tasks[i].name, tasks[i].fn, tasks[i].arg) == 0);
+        if (tasks[i].arg)
+            check(task_go(n->group, tasks[i].name, tasks[i].fn, tasks[i].arg) == 0);
 }
 
 /* Runs, and their money. */
@@ -233,6 +235,21 @@ static void start_extract(struct node_engine *e)
     start(e, table, sizeof table / sizeof *table);
 }
 
+/* Texts become vectors, if there is a service for it. */
+static void start_embedding(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "embedding-keys",
+         .round = permits_role,
+         .arg = n->embedding_permits,
+         .each_ms = 500, /* changes by an admin hold within a second */
+         .complaint = "keys of the embedding service cannot be read: they are used as they were"},
+    };
+    if (n->embedding_permits)
+        start(e, table, sizeof table / sizeof *table);
+}
+
 /* What the node knows, and what it tells. */
 static void start_upkeep(struct node_engine *e)
 {
@@ -296,6 +313,7 @@ void node_roles_start(struct node_engine *e)
     start_pools(e);
     start_plans(e);
     start_extract(e);
+    start_embedding(e);
     start_upkeep(e);
     start_tasks(e->node);
 }

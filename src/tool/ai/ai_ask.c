@@ -3,7 +3,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "corpus/prose/tokens.h"
 #include "engine/ai/ai.h"
+#include "engine/ai/embedding.h"
+#include "engine/ai/embedding_reply.h"
 #include "engine/ai/faults.h"
 #include "engine/ai/reply.h"
 #include "engine/judge/verdict.h"
@@ -13,13 +16,31 @@
 #define QUESTION        "Which catalysts split water?"
 #define SHOWN_BYTES_MAX 4096 /* of a reply */
 
+/* What a service is called by. */
+struct callee {
+    const char *service, *path, *url, *headers, *key_header;
+};
+
 struct asking {
     const struct config *config;
+    struct callee callee;
     const struct ai_key *key;
     struct ai *ai;
     struct str body;
+    int64_t reserved;
     struct http_response reply;
 };
+
+static struct callee chat_of(const struct config *c)
+{
+    return (struct callee){AI_CHAT, AI_CHAT_PATH, c->ai_url, c->ai_headers, c->ai_key_header};
+}
+
+static struct callee embedding_of(const struct config *c)
+{
+    return (struct callee){AI_EMBEDDING, AI_EMBEDDING_PATH, c->ai_embedding_url,
+                           c->ai_embedding_headers, c->ai_embedding_key_header};
+}
 
 /* --- what is shown --- */
 
@@ -59,13 +80,13 @@ static void print_request(struct task *t, const struct asking *q)
 {
     struct arena *a = task_arena(t);
     size_t count;
-    struct str *headers = endpoint_headers(a, q->config->ai_headers, &count);
+    struct str *headers = endpoint_headers(a, q->callee.headers, &count);
     const char *ignored;
-    const char *proxy = endpoint_proxy(a, q->config->ai_proxy, q->config->ai_url, &ignored);
+    const char *proxy = endpoint_proxy(a, q->config->ai_proxy, q->callee.url, &ignored);
     if (proxy)
         printf("proxy     %s\n", proxy);
     printf("request   POST %s\n          Content-Type: application/json\n", ai_url(q->ai));
-    printf("          %.*s\n", STR_ARG(endpoint_key_line(a, q->config->ai_key_header, STR("***"))));
+    printf("          %.*s\n", STR_ARG(endpoint_key_line(a, q->callee.key_header, STR("***"))));
     for (size_t i = 0; i < count; i++) {
         struct str name = str_cut(&headers[i], ':');
         printf("          %.*s: ***\n", STR_ARG(name));
@@ -85,6 +106,19 @@ static void print_reply(struct task *t, const struct asking *q, int64_t took_us)
 }
 
 /* --- what is wrong --- */
+
+/* The settings of embeddings have names of their own where advice names those of the chat. */
+static const char *advised(struct arena *a, const struct asking *q, const char *advice)
+{
+    static const char *const own[] = {"ai.url", "ai.model", "ai.params", "ai.key_header"};
+    for (size_t i = 0; !ai_is_chat(q->callee.service) && i < sizeof own / sizeof *own; i++) {
+        const char *at = strstr(advice, own[i]);
+        if (at)
+            advice = arena_printf(a, "%.*sai.embedding.%s", (int)(at - advice), advice,
+                                  at + strlen("ai."));
+    }
+    return advice;
+}
 
 static const struct {
     const char *kind, *meaning, *advice;
@@ -129,7 +163,7 @@ static const char *proxy_fault_advice(struct arena *a, const char *text)
                         proxy_advice[i].advice);
 }
 
-static const char *fault_of(struct task *t, int err)
+static const char *fault_of(struct task *t, const struct asking *q, int err)
 {
     struct arena *a = task_arena(t);
     const char *text = arena_strdup(a, task_error(t)), *kind = ai_fault_kind(err, text);
@@ -138,7 +172,7 @@ static const char *fault_of(struct task *t, int err)
         i++;
     const char *advice =
         strcmp(kind, "proxy") == 0 ? proxy_fault_advice(a, text) : faults[i].advice;
-    return arena_printf(a, "%s: %s. %s", faults[i].meaning, text, advice);
+    return arena_printf(a, "%s: %s. %s", faults[i].meaning, text, advised(a, q, advice));
 }
 
 static const struct {
@@ -164,11 +198,11 @@ static const char *status_problem(struct task *t, const struct asking *q)
     const struct http_response *r = &q->reply;
     const char *meaning = "the service answers with an error", *advice = "Ask its operators.";
     if (r->status / 100 == 3)
-        return arena_printf(
-            a,
-            "the service redirects (status %d) to %.*s. Redirects are not followed: "
-            "set ai.url to the address that answers.",
-            r->status, STR_ARG(ai_redirect_target(t, r)));
+        return arena_printf(a,
+                            "the service redirects (status %d) to %.*s. Redirects are not "
+                            "followed: %s.",
+                            r->status, STR_ARG(ai_redirect_target(t, r)),
+                            advised(a, q, "set ai.url to the address that answers"));
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == r->status) {
             meaning = statuses[i].meaning;
@@ -176,10 +210,41 @@ static const char *status_problem(struct task *t, const struct asking *q)
         }
     struct str words = masked(a, ai_complaint(a, r->body), q->key->key);
     return arena_printf(a, "%s (status %d): %.*s. %s", meaning, r->status,
-                        STR_ARG(words.n ? words : STR("it does not say why")), advice);
+                        STR_ARG(words.n ? words : STR("it does not say why")),
+                        advised(a, q, advice));
 }
 
-static const char *verdict_problem(struct task *t, const struct asking *q, int64_t reserved)
+static void print_tokens(const struct asking *q, int64_t tokens)
+{
+    if (tokens < 0)
+        printf("tokens    not told; %lld are reserved for such a call\n", (long long)q->reserved);
+    else
+        printf("tokens    %lld; %lld are reserved for such a call\n", (long long)tokens,
+               (long long)q->reserved);
+}
+
+static const char *vector_problem(struct task *t, const struct asking *q)
+{
+    struct arena *a = task_arena(t);
+    struct embedding_reply r;
+    const char *problem = NULL;
+    if (embedding_reply_read(a, q->reply.body, 1, &r, &problem) == 0)
+        problem = r.vectors[0].why;
+    if (problem)
+        return arena_printf(a, "the service sent %.*s.",
+                            STR_ARG(masked(a, str_of(problem), q->key->key)));
+    int64_t wanted = q->config->ai_embedding_dimensions;
+    if (wanted && (size_t)wanted != r.dimensions)
+        return arena_printf(a,
+                            "the service sent a vector of %zu numbers, and ai.embedding.dimensions "
+                            "is %lld.",
+                            r.dimensions, (long long)wanted);
+    printf("vector    %zu numbers\n", r.dimensions);
+    print_tokens(q, r.tokens);
+    return NULL;
+}
+
+static const char *verdict_problem(struct task *t, const struct asking *q)
 {
     struct arena *a = task_arena(t);
     struct verdict_reply v;
@@ -188,11 +253,7 @@ static const char *verdict_problem(struct task *t, const struct asking *q, int64
         return arena_printf(a, "the service sent %.*s.",
                             STR_ARG(masked(a, str_of(v.problem), q->key->key)));
     printf("verdict   %s: %.*s\n", v.relevant ? "relevant" : "not relevant", STR_ARG(v.reason));
-    if (v.tokens < 0)
-        printf("tokens    not told; %lld are reserved for such a call\n", (long long)reserved);
-    else
-        printf("tokens    %lld; %lld are reserved for such a call\n", (long long)v.tokens,
-               (long long)reserved);
+    print_tokens(q, v.tokens);
     return NULL;
 }
 
@@ -205,19 +266,22 @@ static int give_body(struct task *t, void *arg, struct str *out)
     return 0;
 }
 
-static const char *ask(struct task *t, struct asking *q, int64_t reserved)
+static const char *ask(struct task *t, struct asking *q)
 {
     int64_t start_us = loop_now_us(task_loop(t));
     print_request(t, q);
     fflush(stdout);
     int err = ai_call(t, q->ai, q->key->key, give_body, q, &q->reply);
     if (err == ERR_INVALID)
-        return "ai.url or the key cannot be sent: one of them has a character that may not be "
-               "there.";
+        return advised(task_arena(t), q,
+                       "ai.url or the key cannot be sent: one of them has a character that may "
+                       "not be there.");
     if (err)
-        return fault_of(t, err);
+        return fault_of(t, q, err);
     print_reply(t, q, loop_now_us(task_loop(t)) - start_us);
-    return q->reply.status / 100 == 2 ? verdict_problem(t, q, reserved) : status_problem(t, q);
+    if (q->reply.status / 100 != 2)
+        return status_problem(t, q);
+    return ai_is_chat(q->callee.service) ? verdict_problem(t, q) : vector_problem(t, q);
 }
 
 static struct str write_body(struct task *t, const struct config *c, const struct prompt *prompt,
@@ -236,17 +300,9 @@ static struct str write_body(struct task *t, const struct config *c, const struc
     return body;
 }
 
-const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key *key,
-                        const struct prompt_paper *paper)
+static const char *call(struct task *t, struct asking *q)
 {
-    const struct config *c = &d->config;
-    struct asking q = {.config = c, .key = key};
-    struct prompt prompt;
-    const char *why;
-    int64_t reserved;
-    if (prompt_load(task_arena(t), c->ai_prompt_file, &prompt, &why))
-        return why;
-    q.body = write_body(t, c, &prompt, paper, &reserved);
+    const struct config *c = q->config;
     struct metrics *metrics = metrics_open(-1, 1, 0);
     struct http_client *client =
         http_client_new(task_loop(t), &(struct http_client_options){.ca_file = c->ai_ca_file,
@@ -254,17 +310,48 @@ const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key 
                                                                     .key_file = c->ai_key_file,
                                                                     .proxy = c->ai_proxy,
                                                                     .plain_h2 = true});
-    q.ai = ai_new(&(struct ai_options){.service = AI_CHAT,
-                                       .url = c->ai_url,
-                                       .path = AI_CHAT_PATH,
-                                       .headers = c->ai_headers,
-                                       .key_header = c->ai_key_header,
-                                       .timeout_ms = c->ai_timeout_ms,
-                                       .client = client,
-                                       .metrics = metrics});
-    why = ask(t, &q, reserved);
-    ai_free(q.ai);
+    q->ai = ai_new(&(struct ai_options){.service = q->callee.service,
+                                        .url = q->callee.url,
+                                        .path = q->callee.path,
+                                        .headers = q->callee.headers,
+                                        .key_header = q->callee.key_header,
+                                        .timeout_ms = c->ai_timeout_ms,
+                                        .client = client,
+                                        .metrics = metrics});
+    const char *why = ask(t, q);
+    ai_free(q->ai);
     http_client_free(client);
     metrics_close(metrics);
     return why;
+}
+
+const char *ai_ask_once(struct task *t, const struct db *d, const struct ai_key *key,
+                        const struct prompt_paper *paper)
+{
+    const struct config *c = &d->config;
+    struct asking q = {.config = c, .callee = chat_of(c), .key = key};
+    struct prompt prompt;
+    const char *why;
+    if (prompt_load(task_arena(t), c->ai_prompt_file, &prompt, &why))
+        return why;
+    q.body = write_body(t, c, &prompt, paper, &q.reserved);
+    return call(t, &q);
+}
+
+const char *ai_embed_once(struct task *t, const struct db *d, const struct ai_key *key,
+                          const struct prompt_paper *paper)
+{
+    const struct config *c = &d->config;
+    struct asking q = {.config = c, .callee = embedding_of(c), .key = key};
+    struct buf b;
+    buf_init(&b);
+    embedding_write(task_arena(t),
+                    &(struct embedding_options){.model = c->ai_embedding_model,
+                                                .params = c->ai_embedding_params,
+                                                .dimensions = c->ai_embedding_dimensions},
+                    paper->title, &b);
+    q.body = str_dup(task_arena(t), buf_str(&b));
+    q.reserved = tokens_estimate(paper->title);
+    buf_release(&b);
+    return call(t, &q);
 }

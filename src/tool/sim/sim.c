@@ -12,6 +12,7 @@
 #include "serve/listener.h"
 #include "serve/machine.h"
 #include "tool/opt.h"
+#include "tool/sim/sim_embeddings.h"
 #include "tool/sim/sim_labels.h"
 #include "tool/tool.h"
 #include "wire/http_server.h"
@@ -28,7 +29,7 @@ static const char about[] =
     "configurable latency, limits and failures. A stream is spread over the latency.\n"
     "\n"
     "  POST /v1/chat/completions   also as a stream       GET  /stats        counters\n"
-    "  POST /v1/embeddings         256 dimensions         POST /stats/reset  resets them\n"
+    "  POST /v1/embeddings         256 or 768 dimensions  POST /stats/reset  resets them\n"
     "  GET  /v1/models                                    GET  /healthz\n"
     "\n"
     "Speaks HTTP/1.1, and HTTP/2 with prior knowledge (curl --http2-prior-knowledge). With a\n"
@@ -39,11 +40,12 @@ static const char about[] =
     "  millrace sim --listen 127.0.0.1:0 --latency-ms 800 --jitter-ms 400 --fail 0.05 --seed 7\n"
     "  millrace sim --listen [::1]:9100 --rate-limit 600 --tokens-limit 200000 --keys keys.txt\n"
     "  millrace sim --listen 127.0.0.1:9100 --fail 1 --fail-kinds timeout,cut --stall-ms 5000\n"
+    "  millrace sim --listen 127.0.0.1:9100 --embed-fault 0.1 --embed-fault-kinds length,nan\n"
     "  millrace sim --listen 127.0.0.1:9443 --tls-cert sim.crt --tls-key sim.key";
 
 struct setup { /* the command line */
     struct sim_options options;
-    const char *fail_kinds, *extract_kinds, *labels_file, *keys_file;
+    const char *fail_kinds, *extract_kinds, *embed_kinds, *labels_file, *keys_file;
     int64_t seed;
 };
 
@@ -87,6 +89,12 @@ static int read_options(int argc, char **argv, struct setup *u)
          .text = &u->extract_kinds},
         {"extract-fault-stays", NULL, "they stay wrong after complaints",
          .flag = &o->extract_faults.stays},
+        {"embed-fault", "RATE", "share of replies with vectors that are wrong (default 0)",
+         .real = &o->embed_faults.rate, .most = 1},
+        {"embed-fault-kinds", "LIST",
+         "how they are wrong: all (default) or some of length (a vector lacks a number), missing "
+         "(a vector), twice (an index), null, nan, zero (of a vector), order (another one: right)",
+         .text = &u->embed_kinds},
         {"stall-ms", "N", "how long a timeout takes (default 300000)", .number = &o->stall_ms,
          .most = 86400000},
         {"retry-after", "N", "seconds that a failing 429 asks for (default 1)",
@@ -111,6 +119,27 @@ static int read_options(int argc, char **argv, struct setup *u)
     return opt_parse(&c, argc, argv);
 }
 
+static bool no_such_kind(const char *option, struct str bad)
+{
+    fprintf(stderr, "millrace sim: %s: there is no \"%.*s\"\n", option, STR_ARG(bad));
+    return true;
+}
+
+/* True: some list names a kind of fault that there is not. */
+static bool check_kinds(struct setup *u)
+{
+    struct sim_options *o = &u->options;
+    struct str bad;
+    if (u->extract_kinds &&
+        !sim_extract_kinds(str_of(u->extract_kinds), &o->extract_faults.kinds, &bad))
+        return no_such_kind("--extract-fault-kinds", bad);
+    if (u->embed_kinds &&
+        !sim_embed_fault_kinds(str_of(u->embed_kinds), &o->embed_faults.kinds, &bad))
+        return no_such_kind("--embed-fault-kinds", bad);
+    return u->fail_kinds && !sim_fault_kinds(str_of(u->fail_kinds), &o->faults.kinds, &bad) &&
+           no_such_kind("--fail-kinds", bad);
+}
+
 /* What the table of options cannot check. */
 static int check_options(struct setup *u)
 {
@@ -130,17 +159,9 @@ static int check_options(struct setup *u)
                         "no extraction is wrong without --extract-fault");
     if (u->options.tls_handshake_ms && !u->options.tls_cert)
         return complain("--tls-handshake-ms", "there is no handshake without --tls-cert");
-    struct str bad;
-    if (u->extract_kinds &&
-        !sim_extract_kinds(str_of(u->extract_kinds), &u->options.extract_faults.kinds, &bad)) {
-        fprintf(stderr, "millrace sim: --extract-fault-kinds: there is no \"%.*s\"\n",
-                STR_ARG(bad));
-        return ERR_INVALID;
-    }
-    if (!u->fail_kinds || sim_fault_kinds(str_of(u->fail_kinds), &u->options.faults.kinds, &bad))
-        return 0;
-    fprintf(stderr, "millrace sim: --fail-kinds: there is no \"%.*s\"\n", STR_ARG(bad));
-    return ERR_INVALID;
+    if (u->embed_kinds && u->options.embed_faults.rate == 0)
+        return complain("--embed-fault-kinds", "no vector is wrong without --embed-fault");
+    return check_kinds(u) ? ERR_INVALID : 0;
 }
 
 /* --- files --- */
@@ -298,6 +319,7 @@ static int start(const struct setup *u)
         struct loop *l = loop_new(&(struct loop_options){.seed = (uint64_t)u->seed});
         s.options = u->options;
         s.options.faults.seed = loop_random(l);
+        s.options.embed_faults.seed = loop_random(l);
         err = run(&s, l, tls);
         loop_free(l);
     }
@@ -310,6 +332,7 @@ int sim_main(int argc, char **argv)
 {
     struct setup u = {.options = {.stall_ms = 300000, .retry_after_s = 1}};
     u.options.faults.kinds = SIM_FAULTS_ALL;
+    u.options.embed_faults.kinds = SIM_EMBED_FAULTS_ALL;
     int status = read_options(argc, argv, &u);
     if (status >= 0)
         return status;

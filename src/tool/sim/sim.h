@@ -53,6 +53,11 @@
  *      noticed, and changes nothing but faults: some answers are wrong (--extract-fault), until
  *      there is a complaint. Which ones, and how, depends on fields and document alone.
  *
+ * Embeddings have 256 dimensions, 768 if the model's name ends with "-768", or as many as the
+ * request says; texts that share words and pairs of words are near each other (sim_embed.h). Up to
+ * 2,048 texts, each of up to 8,192 tokens. Some replies are wrong (--embed-fault), by the number of
+ * the request: asked again, it may be right.
+ *
  * A request with "stream": true gets its answer as events, spread over the time to answer.
  *
  * A request costs sim_tokens() of every message and of the answer. Both are known before anything
@@ -70,9 +75,7 @@
 struct http_server;
 struct map;
 
-#define SIM_BODY_BYTES_MAX    (8 * 1024 * 1024)
-#define SIM_EMBED_INPUTS_MAX  2048
-#define SIM_EMBED_NUMBERS_MAX (1024 * 1024) /* inputs times dimensions */
+#define SIM_BODY_BYTES_MAX (8 * 1024 * 1024)
 
 struct sim_options {
     const char *listen;
@@ -83,6 +86,7 @@ struct sim_options {
     struct sim_faults faults;
     struct sim_plan_faults plan_faults;
     struct sim_extract_faults extract_faults;
+    struct sim_faults embed_faults; /* kinds are those of sim_embeddings.h */
     bool http1;                     /* only */
     const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
     int64_t tls_handshake_ms;       /* how much longer each handshake takes */

@@ -1,8 +1,16 @@
-/* sim_embed.h -- texts as vectors: those that share words are near each other.
+/* sim_embed.h -- texts as vectors: those that share words and pairs of words are near each other.
  *
- * Every word adds four signed ones at places that its hash chooses; the sum is
- * scaled to length one. The cosine of two texts is then about the share of words
- * they have in common. The same text always gives the same vector. */
+ * The features of a text are its words, without a plural's s, and the pairs of neighbouring ones
+ * that say something; of Chinese text the characters, and the pairs of neighbouring ones. Each adds
+ * its weight, with a sign, at four places that its hash chooses; the sum is scaled to length one.
+ *
+ * The weight stands for how rare a word is (idf). There is no corpus to count in, so it is taken
+ * from what can be seen of the word: those of two lists, of grammar and of any paper's prose, weigh
+ * nearly nothing; of the others long ones weigh more than short ones, since words that are often
+ * used are short; numbers and single characters weigh little.
+ *
+ * Sums are integers, and only a square root and a division follow, so the same text gives the same
+ * vector on every machine, to the bit. */
 #ifndef TOOL_SIM_EMBED_H
 #define TOOL_SIM_EMBED_H
 

@@ -2,8 +2,7 @@
 
 #include "tool/sim/sim_call.h"
 #include "tool/sim/sim_chat.h"
-#include "tool/sim/sim_embed.h"
-#include "tool/sim/sim_words.h"
+#include "tool/sim/sim_embeddings.h"
 
 /* --- chat completions --- */
 
@@ -41,103 +40,25 @@ static int post_chat(struct task *t, struct http_exchange *x, void *ctx)
 
 /* --- embeddings --- */
 
-struct embed {
-    struct str model;
-    const struct json *first; /* of the inputs: siblings, all strings */
-    size_t count;
-    size_t dimensions;
-    bool base64;
-};
-
-static const char *read_input(const struct json *input, struct embed *e)
+/* Faults of the verdict's text: there is none here. */
+static bool is_of_text(enum sim_fault f)
 {
-    bool one = input && input->type == JSON_STRING;
-    if (!one && (!input || input->type != JSON_ARRAY || input->count == 0))
-        return "input must be a string or an array of strings";
-    e->first = one ? input : json_first(input);
-    e->count = one ? 1 : input->count;
-    if (e->count > SIM_EMBED_INPUTS_MAX)
-        return "input has too many strings";
-    size_t left = e->count;
-    for (const struct json *s = e->first; left--; s = s->next)
-        if (json_str(s).n == 0)
-            return "each input must be a string that is not empty";
-    return NULL;
-}
-
-/* NULL when all is well, else what is wrong. */
-static const char *read_embed(const struct json *body, struct embed *e)
-{
-    e->model = json_str(json_get(body, "model"));
-    if (e->model.n == 0)
-        return "you must provide a model parameter";
-    int64_t dimensions = SIM_DIMENSIONS_DEFAULT;
-    const struct json *wanted = json_get(body, "dimensions");
-    if (wanted &&
-        (!json_int(wanted, &dimensions) || dimensions < 1 || dimensions > SIM_DIMENSIONS_MAX))
-        return "dimensions must be an integer from 1 to 4096";
-    e->dimensions = (size_t)dimensions;
-    struct str format = json_str(json_get(body, "encoding_format"));
-    e->base64 = str_eq(format, STR("base64"));
-    if (format.p && !e->base64 && !str_eq(format, STR("float")))
-        return "encoding_format must be float or base64";
-    const char *why = read_input(json_get(body, "input"), e);
-    if (!why && e->count * e->dimensions > SIM_EMBED_NUMBERS_MAX)
-        return "input has too many strings for so many dimensions";
-    return why;
-}
-
-static int64_t count_tokens(const struct embed *e)
-{
-    int64_t tokens = 0;
-    size_t left = e->count;
-    for (const struct json *s = e->first; left--; s = s->next)
-        tokens += sim_tokens(s->s);
-    return tokens;
-}
-
-static void write_vectors(struct arena *a, const struct embed *e, struct buf *out)
-{
-    float *v = arena_alloc(a, e->dimensions * sizeof(*v));
-    const struct json *s = e->first;
-    for (size_t i = 0; i < e->count; i++, s = s->next) {
-        sim_embed(s->s, v, e->dimensions);
-        buf_printf(out, "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i ? "," : "",
-                   i);
-        if (e->base64)
-            sim_embed_write_base64(v, e->dimensions, out);
-        else
-            sim_embed_write(v, e->dimensions, out);
-        buf_add_char(out, '}');
-    }
-}
-
-static struct sim_reply write_embed(struct task *t, struct sim_call *c, const struct embed *e,
-                                    int64_t tokens)
-{
-    struct buf *out = sim_call_buf(c);
-    buf_add_lit(out, "{\"object\":\"list\",\"data\":[");
-    write_vectors(task_arena(t), e, out);
-    buf_add_lit(out, "],\"model\":\"");
-    json_escape(out, e->model);
-    buf_printf(out, "\",\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld}}",
-               (long long)tokens, (long long)tokens);
-    return (struct sim_reply){"application/json", buf_str(out), false};
+    return f == FAULT_FENCED || f == FAULT_UNREADABLE || f == FAULT_THINKING || f == FAULT_CLIPPED;
 }
 
 static int answer_embed(struct task *t, struct sim_call *c, const struct json *body)
 {
-    struct embed e;
-    const char *why = read_embed(body, &e);
-    if (why)
+    struct sim_embeddings e;
+    const char *why;
+    if (sim_embeddings_read(body, &e, &why))
         return sim_call_refuse(t, c, 400, "invalid_request", why);
-    /* Faults of the verdict's text: there is none here. */
-    if (c->fate.fault == FAULT_FENCED || c->fate.fault == FAULT_UNREADABLE ||
-        c->fate.fault == FAULT_THINKING || c->fate.fault == FAULT_CLIPPED)
+    if (is_of_text(c->fate.fault))
         c->fate.fault = FAULT_GARBAGE;
-    int64_t tokens = count_tokens(&e);
-    struct sim_reply reply = write_embed(t, c, &e, tokens);
-    return sim_call_deliver(t, c, (struct sim_usage){tokens, 0}, &reply);
+    struct sim_fate own = sim_fault_pick(&c->sim->options.embed_faults, c->number);
+    struct buf *out = sim_call_buf(c);
+    sim_embeddings_write(task_arena(t), &e, (enum sim_embed_fault)own.fault, own.dice, out);
+    struct sim_reply reply = {"application/json", buf_str(out), false};
+    return sim_call_deliver(t, c, (struct sim_usage){e.tokens, 0}, &reply);
 }
 
 static int post_embed(struct task *t, struct http_exchange *x, void *ctx)
@@ -147,15 +68,16 @@ static int post_embed(struct task *t, struct http_exchange *x, void *ctx)
 
 /* --- the rest --- */
 
+#define OBJECT "\"object\":\"model\",\"created\":1700000000,\"owned_by\":\"millrace\""
+
 static int get_models(struct task *t, struct http_exchange *x, void *ctx)
 {
     (void)ctx;
     return http_reply(t, x, 200, "application/json",
                       STR("{\"object\":\"list\",\"data\":["
-                          "{\"id\":\"millrace-sim\",\"object\":\"model\",\"created\":1700000000,"
-                          "\"owned_by\":\"millrace\"},"
-                          "{\"id\":\"millrace-sim-embedding\",\"object\":\"model\","
-                          "\"created\":1700000000,\"owned_by\":\"millrace\"}]}"));
+                          "{\"id\":\"millrace-sim\"," OBJECT
+                          "},{\"id\":\"millrace-sim-embedding\"," OBJECT
+                          "},{\"id\":\"millrace-sim-embedding-768\"," OBJECT "}]}"));
 }
 
 static int get_health(struct task *t, struct http_exchange *x, void *ctx)

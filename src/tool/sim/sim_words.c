@@ -85,6 +85,7 @@ static inline void take_run(struct sim_words *w, struct sim_word *out)
     }
     out->text = str_from((const char *)w->at, (size_t)(p - w->at));
     out->counts = letters >= LETTERS_MIN;
+    out->han = false;
     w->at = p;
 }
 
@@ -95,6 +96,7 @@ static void take_han(struct sim_words *w, size_t n, struct sim_word *out)
     const unsigned char *p = w->at;
     size_t next_n;
     out->counts = at_wide(p + n, w->end, HAN, &next_n);
+    out->han = true;
     out->text = str_from((const char *)p, out->counts ? n + next_n : n);
     w->at = p + n;
 }
@@ -186,7 +188,7 @@ static int compare_stop(const void *key, const void *entry)
     return str_compare(*word, str_of(*(const char *const *)entry));
 }
 
-static bool is_stop_word(struct str word)
+bool sim_word_is_stop(struct str word)
 {
     char low[STOP_BYTES_MAX];
     if (word.n > sizeof low)
@@ -253,7 +255,7 @@ void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str que
     struct sim_word word;
     sim_words_init(&words, question);
     while (next_word(&words, &word))
-        if (word.counts && !is_stop_word(word.text))
+        if (word.counts && !sim_word_is_stop(word.text))
             add_word(set, word.text);
 }
 

@@ -16,6 +16,7 @@ struct sim_words { /* visits the words of a text: `while (sim_words_next(&w, &wo
 struct sim_word {
     struct str text;
     bool counts;
+    bool han; /* a pair of Han characters, or one that no other follows */
 };
 
 void sim_words_init(struct sim_words *w, struct str text); /* borrows text */
@@ -34,6 +35,8 @@ struct sim_word_set {
 #define SIM_QUESTION_BYTES_MAX 8192
 
 void sim_word_set_init(struct arena *a, struct sim_word_set *set, struct str question);
+/* Whether a word says nothing of a topic: one of those that a set leaves out. */
+bool sim_word_is_stop(struct str word);
 /* The first word of text that is in the set. False leaves *word alone. */
 bool sim_word_set_match(const struct sim_word_set *set, struct str text, struct str *word);
 
