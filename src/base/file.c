@@ -20,8 +20,13 @@ static ssize_t read_at(int fd, char *p, size_t n, size_t at)
 
 int file_read_fd(struct arena *a, int fd, size_t most, struct str *out)
 {
-    struct stat st;
-    size_t size = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 0;
+    struct stat st = {.st_size = 0};
+    (void)!fstat(fd, &st);
+    if (S_ISDIR(st.st_mode)) { /* whose size is not that of a file */
+        errno = EISDIR;
+        return ERR_IO;
+    }
+    size_t size = st.st_size > 0 ? (size_t)st.st_size : 0;
     if (size > most)
         return ERR_LIMIT;
     size_t n = 0, cap = size + 4096; /* a file may have grown, and /proc tells no sizes */

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -57,6 +59,14 @@ static void test_paths(void)
     is_int(errno, ENOENT, "and errno says so");
     is_int(file_read(&arena, "/proc", 10, &got), ERR_IO, "a folder");
     is_int(errno, EISDIR, "and errno says so");
+    char folder[] = "/tmp/millrace-file-XXXXXX", inside[sizeof folder + 2];
+    struct stat st;
+    check(mkdtemp(folder) && snprintf(inside, sizeof inside, "%s/x", folder) > 0);
+    check(mkdir(inside, 0700) == 0 && stat(folder, &st) == 0 && st.st_size > 1);
+    errno = 0;
+    is_int(file_read(&arena, folder, 1, &got), ERR_IO, "one whose size is above the limit");
+    is_int(errno, EISDIR, "and errno says so");
+    check(rmdir(inside) == 0 && rmdir(folder) == 0);
     is_int(file_read(&arena, "/proc/self/status", 1 << 20, &got), 0, "a file without a size");
     ok(str_starts(got, STR("Name:")), "is read");
     is_str(file_head("/proc/self/status", head, 5), STR("Name:"), "the head of a file");
