@@ -48,6 +48,48 @@ static void test_nearness(void)
     ok(cosine("石墨烯电池", "电池中的石墨烯", 256) > 0.3, "Chinese texts share pairs");
 }
 
+static double nearness(const struct sim_idf *idf, const char *one, const char *two, size_t n)
+{
+    static float a[SIM_DIMENSIONS_MAX], b[SIM_DIMENSIONS_MAX];
+    memset(a, 0, sizeof(a));
+    memset(b, 0, sizeof(b));
+    sim_embed_add(idf, str_of(one), a, n);
+    sim_embed_add(idf, str_of(two), b, n);
+    sim_embed_finish(a, n);
+    sim_embed_finish(b, n);
+    return dot(a, b, n);
+}
+
+static void test_idf(void)
+{
+    struct sim_idf *idf = sim_idf_new();
+    for (int i = 0; i < 500; i++)
+        sim_idf_learn(idf, STR("the results of this study show that the method is better"));
+    sim_idf_learn(idf, STR("perovskite cells"));
+    const char *a = "this study is of perovskite cells", *b = "perovskite cells were made";
+    const char *c = "this study is of medieval trade";
+    for (size_t n = 256; n <= 768; n += 512) {
+        double near_by = nearness(idf, a, b, n), far = nearness(idf, a, c, n);
+        ok(near_by > far + 0.2, "%zu: rare words say more than frequent ones (%.2f, %.2f)", n,
+           near_by, far);
+        near_by = nearness(NULL, "deep neural networks", "deep neural networks learn", n);
+        far = nearness(NULL, "deep neural networks", "neural learn networks deep", n);
+        ok(near_by > far + 0.05, "pairs of words count (%.2f, %.2f)", near_by, far);
+        ok(near(nearness(NULL, "Deep networks", "NETWORKS deep", n), 1), "in either order");
+        ok(fabs(nearness(idf, "alpha beta gamma", "one two three", n)) < 0.25, "others are far");
+        ok(near(nearness(idf, "", "", n), 1), "also no text has a length");
+    }
+    float both[256] = {0}, parts[256] = {0};
+    sim_embed_add(idf, STR("solar"), parts, 256);
+    sim_embed_add(idf, STR("perovskite cells"), parts, 256);
+    sim_embed_add(idf, STR("perovskite cells"), both, 256);
+    sim_embed_add(idf, STR("solar"), both, 256);
+    sim_embed_finish(both, 256);
+    sim_embed_finish(parts, 256);
+    ok(near(dot(both, parts, 256), 1), "texts add up");
+    sim_idf_free(idf);
+}
+
 static void test_text(void)
 {
     struct arena a;
@@ -92,6 +134,7 @@ int main(void)
 {
     test_length();
     test_nearness();
+    test_idf();
     test_text();
     test_base64();
     return tap_done();
