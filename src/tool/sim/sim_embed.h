@@ -16,8 +16,8 @@
 void sim_embed(struct str text, float *out, size_t dimensions);
 
 /* The same idea with more of a text in it: rare words weigh more than frequent ones (idf), pairs of
- * neighbouring words count as words of half the weight, whichever of them comes first, and each adds
- * a sign at every place (a random projection). What benchmarks compare vectors of. */
+ * neighbouring words count as words of half the weight, whichever of them comes first, and each
+ * adds a sign at every place (a random projection). What benchmarks compare vectors of. */
 struct sim_idf; /* how many of some texts have a word */
 
 struct sim_idf *sim_idf_new(void);
