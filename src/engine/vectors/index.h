@@ -31,7 +31,7 @@
  * next writer falls back to what was synced if a later row is damaged.
  *
  * Nothing here waits for the loop: searches take up to some milliseconds, changes and compaction
- * more. Tasks call them by loop/offload.h. An index may be used by several threads at a time, a
+ * more. Tasks call them by embedded.h. An index may be used by several threads at a time, a
  * writer by one. Constant strings in *why say what was wrong. */
 #ifndef ENGINE_VECTORS_INDEX_H
 #define ENGINE_VECTORS_INDEX_H

@@ -81,4 +81,24 @@ struct points_answer {
     bool approximate; /* not all of those were compared exactly */
     bool detached;    /* the file is gone from its place: as of then; it must be made anew */
 };
+
+/* A store, whichever it is. Its calls may wait; the text of an error is the task's (task_fail).
+ * ERR_NOT_FOUND: there is no such collection, ERR_PROTO: it is damaged; the caller makes it anew
+ * from its rows. ERR_CONFLICT: it is of another space. ERR_INVALID, ERR_LIMIT: what was passed.
+ * ERR_UNAVAILABLE, ERR_BUSY, ERR_TIMEOUT: nothing was done; ERR_UNCERTAIN: repeat it, all calls are
+ * idempotent. */
+struct task;
+struct points_store {
+    const struct points_ops *ops;
+};
+
+struct points_ops {
+    int (*put)(struct task *t, struct points_store *s, const struct points_change *c);
+    int (*tag)(struct task *t, struct points_store *s, uint64_t owner, struct point_tags tags);
+    int (*search)(struct task *t, struct points_store *s, const struct points_query *q,
+                  struct point_hit *hits, struct points_answer *answer);
+    /* What was put before survives a power failure: before a row says that it is done. */
+    int (*settle)(struct task *t, struct points_store *s);
+    void (*free)(struct points_store *s);
+};
 #endif
