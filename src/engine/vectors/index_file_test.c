@@ -229,25 +229,29 @@ static void test_cut(const struct fixture *f)
 /* A search that has begun when the file is cut: the pages go under its hands. */
 static void test_cut_in_a_search(const struct fixture *f)
 {
-    struct index *x = fixture_open(f);
-    struct index_view *v;
+    struct layout layout = layout_of(f);
     struct point_hit hits[10];
     struct points_answer answer;
+    struct point p;
     const char *why = "";
     float q[DIMENSION];
-    topic_vector(3, DIMENSION, q);
     struct points_query query = {.space = {NULL, DIMENSION}, .vector = q, .k = 10};
-    check(index_view_get(x, &v, &why) == 0);
-    check(view_search(v, kernel_best(), &query, hits, &answer, &why) == 0);
-    cut(f, SEGMENTS_AT);
-    is_int(view_search(v, kernel_best(), &query, hits, &answer, &why), ERR_PROTO,
-           "a search under which the file is cut");
-    uint32_t at = 0;
-    struct point p;
-    is_int(index_view_next(v, &at, &p, q), ERR_PROTO, "one who goes through the points");
-    index_view_put(v);
-    index_close(x);
-    fresh(f);
+    /* All of it, or one segment, without which there are ten hits as well. */
+    for (off_t kept = 0; kept <= 3; kept += 3) {
+        struct index *x = fixture_open(f);
+        struct index_view *v;
+        topic_vector(3, DIMENSION, q);
+        check(index_view_get(x, &v, &why) == 0);
+        check(view_search(v, kernel_best(), &query, hits, &answer, &why) == 0);
+        cut(f, SEGMENTS_AT + kept * (off_t)layout.bytes);
+        is_int(view_search(v, kernel_best(), &query, hits, &answer, &why), ERR_PROTO,
+               "a search under which the file is cut to %d segments", (int)kept);
+        uint32_t at = (uint32_t)kept * SEGMENT;
+        is_int(index_view_next(v, &at, &p, q), ERR_PROTO, "one who goes through the points");
+        index_view_put(v);
+        index_close(x);
+        fresh(f);
+    }
 }
 
 static _Noreturn void search_until_damaged(const struct fixture *f, int ready)

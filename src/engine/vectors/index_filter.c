@@ -73,7 +73,8 @@ static int rows_of_owners(const struct index_view *v, const uint64_t *owners, si
         return err;
     if (noted > v->state.rows)
         noted = v->state.rows;
-    if (count * (f->mapped + 1) * 8 > v->state.rows)
+    size_t segments = v->state.rows / f->head.segment_rows + 1;
+    if (count * segments * 8 > v->state.rows)
         noted = 0; /* a scan of all */
     for (size_t i = 0; noted && i < count; i++)
         if (owner_rows(f, owners[i], noted, choose, &out))

@@ -1,6 +1,7 @@
 /* Changes: what one does, and that it is all there or not at all, whatever dies or reads. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/time.h"
@@ -201,6 +202,46 @@ static void test_full(const struct fixture *f)
     c = (struct points_change){
         .space = {NULL, 8}, .points = points, .vectors = vectors, .count = 2};
     is_int(index_put(w, &c, WAIT_MS, &why), 0, "for more");
+    index_writer_close(w);
+}
+
+/* A limit of the system stands for a full disk: files cannot grow beyond it. */
+static void test_no_space(const struct fixture *f)
+{
+    struct index_info before, after;
+    struct rlimit all, little;
+    struct stat st;
+    const char *why = "";
+    struct point points[SEGMENT] = {{.owner = 0}};
+    static float vectors[SEGMENT * DIMENSION];
+    for (size_t i = 0; i < SEGMENT; i++) {
+        points[i] = (struct point){.owner = 100 + i};
+        vectors[i * DIMENSION + i % DIMENSION] = 1;
+    }
+    struct points_change c = {
+        .space = {NULL, DIMENSION}, .points = points, .vectors = vectors, .count = SEGMENT};
+    fixture_create(f, DIMENSION, SEGMENT);
+    struct index_writer *w = fixture_writer(f);
+    fixture_fill(w, DIMENSION, 0, 150);
+    struct index *x = fixture_open(f);
+    check(index_info(x, &before, &why) == 0 && stat(f->path, &st) == 0);
+    check(getrlimit(RLIMIT_FSIZE, &all) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    little = all;
+    little.rlim_cur = (rlim_t)st.st_size;
+    check(setrlimit(RLIMIT_FSIZE, &little) == 0);
+    int err = index_put(w, &c, WAIT_MS, &why);
+    int compacted = index_compact(w, WAIT_MS, &why);
+    check(setrlimit(RLIMIT_FSIZE, &all) == 0);
+    is_int(err, ERR_IO, "a change for which the disk has no room");
+    is_int(compacted, 0, "what fits is written");
+    check(index_info(x, &after, &why) == 0);
+    ok(before.points == after.points && after.deleted == 0, "nothing has changed");
+    is_int(index_put(w, &c, WAIT_MS, &why), 0, "it can be done when there is room");
+    check(index_info(x, &after, &why) == 0);
+    is_int((int64_t)after.points, 100 + SEGMENT, "as a whole");
+    uint32_t from = 0;
+    is_int(index_verify(x, &from, UINT32_MAX, &why), 0, "and all of it is well");
+    index_close(x);
     index_writer_close(w);
 }
 
@@ -410,6 +451,7 @@ int main(void)
     test_changes(&f);
     test_tags(&f);
     test_refusals(&f);
+    test_no_space(&f);
     test_writers_that_die(&f);
     test_readers_while_two_write(&f);
     test_seen_soon(&f);
