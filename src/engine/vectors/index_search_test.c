@@ -16,8 +16,16 @@ struct judge {
     float scores[QUERIES][K];
 };
 
+static bool
+    off_topic; /* queries that are near nothing: the nearest are hardly nearer than others */
+
 static void query_vector(size_t q, float *out)
 {
+    uint64_t seed = q + 4711;
+    for (size_t i = 0; off_topic && i < DIMENSION; i++)
+        out[i] = next_normal(&seed);
+    if (off_topic)
+        return;
     topic_vector(1000000 + q * 31, DIMENSION, out);
 }
 
@@ -107,6 +115,19 @@ static void test_recall(struct index *x)
     ok(r >= 0.99 && approximate, "%d points by codes: recall@10 is %.4f", POINTS, r);
     r = recall(x, &judge, NULL, true, &approximate);
     ok(r >= 0.999 && !approximate, "exactly: %.4f", r);
+}
+
+static void test_recall_off_topic(struct index *x)
+{
+    static struct judge hard;
+    bool approximate;
+    off_topic = true;
+    judge_all(&hard, fits_all);
+    double r = recall(x, &hard, NULL, false, &approximate);
+    ok(r >= 0.97 && approximate, "queries that are near nothing, by codes: %.4f", r);
+    r = recall(x, &hard, NULL, true, &approximate);
+    ok(r >= 0.999, "exactly: %.4f", r);
+    off_topic = false;
 }
 
 static bool fits_few(uint64_t owner)
@@ -264,6 +285,7 @@ int main(void)
     check(index_info(x, &info, &why) == 0);
     ok(info.points == POINTS && !info.wants_compaction, "and wanted no more");
     test_recall(x);
+    test_recall_off_topic(x);
     test_recall_with_filter(x);
     test_kernels_agree(x);
     test_filters(x);
