@@ -16,8 +16,9 @@ WHO = {
     "python-script": "a script in Python", "json": "plain JSON",
     "seed": "Fastify: RPOP, rows marked one by one", "redis": "Fastify: RPOP alone",
     "locked": "Fastify: SKIP LOCKED", "bare": "bare, no sandbox",
-    "langchain": "@langchain/textsplitters",
-    "limits+seccomp": "limits and seccomp alone"}
+     "langchain": "@langchain/textsplitters",
+     "limits+seccomp": "limits and seccomp alone", "hnswlib": "hnswlib, M 16",
+     "faiss-flat": "faiss flat", "faiss-sq8": "faiss SQ8"}
 LESS_IS_BETTER = ("µs", "ms", "s", "MB", "B")
 
 

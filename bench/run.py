@@ -69,6 +69,9 @@ PARTS = {
               "about": "texts cut into chunks, beside @langchain/textsplitters"},
     "pdf": {"full": ["bench/pdf"], "quick": ["bench/pdf", "1"],
             "about": "the sandbox in which PDFs are read, beside bare pdftotext"},
+    "vectors": {"full": ["bench/vectors", "small", "large", "wide"],
+                "quick": ["bench/vectors", "--rounds", "1"],
+                "about": "the embedded index of vectors, beside faiss and hnswlib"},
     "growth": {
         "full": ["bench/growth"], "quick": ["bench/growth", "--quick"],
         "about": "how cost grows; the plots"},
