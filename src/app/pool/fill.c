@@ -12,7 +12,7 @@
 #define ADOPT_EACH_MS  60000
 #define FIRST_ITEMS    500  /* while it is not known how large items are */
 #define BUSY_PER_S     2000 /* items that leave the list */
-#define BUSY_ITEMS     1500 /* are put into it at once then: the next ones follow soon */
+#define BUSY_ITEMS     2500 /* are put into it at once then: the next ones follow soon */
 #define BUSY_RECENT_MS 1000
 #define RUN_ITEMS      16 /* ids in a row, on average: then they are named by first and last */
 
@@ -199,7 +199,7 @@ static size_t count_runs(const struct sql_rows *rows)
 
 /* Items that were added together have ids in a row: a statement for each run takes two thirds of
  * the time that one join takes. The LIMIT keeps it from looking at the row behind, which another
- * program may have locked. */
+ * program may have locked; with an ORDER BY, MariaDB would collect the rows first. */
 static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64_t numbered,
                        uint64_t *affected)
 {
@@ -207,7 +207,7 @@ static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64
     const char *statement = pool_sql(task_arena(t), x->id.type,
                                      "UPDATE $table FORCE INDEX (PRIMARY) SET status = 2,"
                                      " number = id + ? WHERE id BETWEEN ? AND ? AND status = 1"
-                                     " ORDER BY id LIMIT ?");
+                                     " LIMIT ?");
     int err = 0;
     for (size_t i = 0; i < n->rows.count && !err;) {
         struct sql_rows r;

@@ -12,7 +12,8 @@
  *   3. Pop (pop.c). pool_pop.lua takes items from the list, in the order of numbers and up to the
  *      limit that it was told. Pops of one group that wait on a node go in one call.
  *   4. Mark (limit.c). Numbers below the list's next one get status 0, in batches, in the
- *      background; pool_group.marked says how far.
+ *      background; pool_group.marked says how far. This locks no more than the items: that a number
+ *      was handed out stays true, whatever becomes of its list.
  *
  * Where the list is empty, or Redis does not answer, MySQL hands out usable items itself, status 1
  * to 0 in one statement (direct.c, POL-3).

@@ -97,6 +97,9 @@ MUST_CHECK int pool_lock_group(struct task *t, struct sql *c, struct pool_id id,
                                struct pool_numbers *out);
 /* In the same transaction: so many more were handed out. */
 MUST_CHECK int pool_note_handed(struct task *t, struct sql *c, struct pool_id id, int64_t items);
+/* Numbers up to this are marked, and so many items by that. */
+MUST_CHECK int pool_note_marked(struct task *t, struct sql_pool *sql, struct pool_id id,
+                                int64_t last, int64_t items);
 
 /* Redis answers, and has not just hung. */
 bool pool_redis(const struct pool *x);
