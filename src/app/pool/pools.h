@@ -6,7 +6,9 @@
  *
  *   1. Fill (fill.c). One transaction gives up to POOL_LIST_ITEMS usable items, newest batch_id
  *      first, then by id, status 2 and the next numbers of their group. Then they are pushed to the
- *      list, in the order of numbers (pool_push.lua takes only what continues the list).
+ *      list (push.c), in the order of numbers (pool_push.lua takes only what continues the list).
+ *      While pops empty the list fast, the next block is numbered as this one is pushed, and pops
+ *      go on with the first that are there.
  *   2. Limit (limit.c). pool_list.handed_limit in MySQL is raised before the list hands out a
  *      number above it, POOL_AHEAD_MAX ahead at most; then the list is told (pool_limit.lua).
  *   3. Pop (pop.c). pool_pop.lua takes items from the list, in the order of numbers and up to the
