@@ -143,6 +143,52 @@ static void test_busy(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+struct short_pop {
+    struct node *node;
+    int64_t got;
+    int err;
+};
+
+static void short_pop_task(struct task *t, void *arg)
+{
+    struct short_pop *p = arg;
+    struct pool_items items = {.count = 0};
+    p->err = pop(t, p->node, 7, 100, &items);
+    p->got = items.count;
+}
+
+/* A fill that has pushed some, and goes on. */
+static void test_short(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct pool_items items;
+    struct group g;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 150);
+    check(pop(t, &n, 7, 100, &items) == 0);
+    struct pool *x = pool_get(n.pools, titles(7));
+    while (x->fills || x->fills_soon)
+        check(task_sleep(t, 1) == 0);
+    struct short_pop p = {.node = &n};
+    group_init(&g, task_loop(t));
+    x->fills = true;
+    check(task_go(&g, "pop", short_pop_task, &p) == 0);
+    check(task_sleep(t, 100) == 0);
+    x->pushes++;
+    waitq_wake_all(&x->filled);
+    check(task_sleep(t, 200) == 0);
+    is_int(p.got, 0, "a list that is being filled gives no pop less than it asks for");
+    x->fills = false;
+    x->fill_count++;
+    waitq_wake_all(&x->filled);
+    check(group_join(t, &g) == 0);
+    is_int(p.err, 0, "when the fill has ended");
+    is_int(p.got, 50, "the rest is all there is");
+    pool_put(x);
+    close_node(t, &n);
+}
+
 /* A filler that died between the COMMIT and its push. */
 static void test_dead_filler(struct task *t, void *arg)
 {
@@ -476,6 +522,7 @@ int main(void)
     tap_task(test_fill, NULL, true);
     tap_task(test_two_fillers, NULL, true);
     tap_task(test_busy, NULL, true);
+    tap_task(test_short, NULL, true);
     tap_task(test_dead_filler, NULL, true);
     tap_task(test_gaps, NULL, true);
     tap_task(test_used_again, NULL, true);
