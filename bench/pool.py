@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -28,7 +29,8 @@ from statistics import median
 
 from figures import figure
 from resp import Redis
-from screen_world import Http, PASSWORD, Server, Trouble, process, read, wait_for
+from screen_world import (
+    Http, PASSWORD, Server, Trouble, cpu_seconds, process, read, wait_for)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIR = os.environ["PEERS_DIR"]
@@ -65,8 +67,30 @@ def milliseconds(text):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3, "m": 6e4}[unit]
 
 
-def load(url, path, token, seconds, pause_ms=0):
-    """Pops per second, p99, and how many there were."""
+def own_cpu():
+    """Of wrk, when it has ended."""
+    r = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return r.ru_utime + r.ru_stime
+
+
+class Cpu:
+    """Of processes by kind, from its making on; microseconds for each of so many pops."""
+
+    def __init__(self, pids):
+        self.pids, self.before = pids, self.now(pids)
+
+    @staticmethod
+    def now(pids):
+        return {"wrk": own_cpu()} | {kind: sum(map(cpu_seconds, p)) for kind, p in pids.items()}
+
+    def of_each(self, count):
+        now = self.now(self.pids)
+        return {kind: 1e6 * (now[kind] - s) / count for kind, s in self.before.items()}
+
+
+def load(url, path, token, seconds, pause_ms=0, pids=None):
+    """Pops per second, p99, how many there were, and the CPU of each by all processes."""
+    cpu = Cpu(pids or {})
     done = subprocess.run([
         "wrk", "-t1", f"-c{CLIENTS}", f"-d{seconds}s", "--timeout", "20s", "--latency", "-s",
         f"{HERE}/pool_load.lua", url, "--", path, token, str(pause_ms)], capture_output=True,
@@ -74,9 +98,12 @@ def load(url, path, token, seconds, pause_ms=0):
     out = done.stdout
     if done.returncode or "Non-2xx" in out or "Socket errors" in out or " 0 requests in" in out:
         raise Trouble(f"pops at {url} failed: {out[-1500:]}{done.stderr[-500:]}")
+    count = int(re.search(r"(\d+) requests in", out)[1])
+    spent = cpu.of_each(count)
+    say("    CPU of a pop, us: " + ", ".join(f"{k} {v:.1f}" for k, v in spent.items()))
     return {"per_s": float(re.search(r"Requests/sec:\s*([\d.]+)", out)[1]),
             "p99_ms": milliseconds(re.search(r"99%\s+(\S+)", out)[1]),
-            "count": int(re.search(r"(\d+) requests in", out)[1])}
+            "count": count, "cpu_us": sum(spent.values())}
 
 
 # --- millrace ---
@@ -135,7 +162,8 @@ class Pops:
     def millrace(self):
         seconds = self.options.seconds
         group = self.fresh_group(45000 * (seconds + 1))
-        found = load(self.server.url, f"/api/pools/titles/{group}/pop", self.program.token, seconds)
+        found = load(self.server.url, f"/api/pools/titles/{group}/pop", self.program.token, seconds,
+                     pids={"node": self.server.node_pids(), **self.stores()})
         used = settled(self.server, group)
         # wrk does not wait for the last answers.
         if not 1 <= used - found["count"] <= CLIENTS + 1:
@@ -160,6 +188,10 @@ class Pops:
             redis("UNLINK", key)
         return found
 
+    def stores(self):
+        return {name: [int(read(f"{self.server.data}/run/{name}.pid"))]
+                for name in ("redis", "mariadb")}
+
     def redis(self):
         data = self.server.data
         return Redis(f"{data}/run/redis.sock", read(f"{data}/secret/redis").strip())
@@ -179,7 +211,8 @@ class Pops:
             url, path = f"http://127.0.0.1:{port}", "/api/pools/titles/1/pop"
             load(url, path, "none", 1)
             before = self.marked()
-            found = load(url, path, "none", seconds)
+            found = load(url, path, "none", seconds,
+                         pids={"node": [p.pid, *children(p.pid)], **self.stores()})
             if mode == "seed":
                 found["marks_per_s"] = (self.marked() - before) / seconds
             return found
@@ -194,6 +227,15 @@ class Pops:
                 if k != "count":
                     found[f"pop/{k}/{mode}"] = v
         return found
+
+
+def children(pid):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(read(f"/proc/{name}/stat").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(name))
+    return found
 
 
 def free_port():
@@ -292,7 +334,7 @@ def refill(pops):
 # --- all ---
 
 PARTS = {"pop": Pops.round, "marks": marks, "refill": refill}
-UNITS = {"per_s": "/s", "ms": "ms", "_s": "s"}
+UNITS = {"per_s": "/s", "ms": "ms", "_s": "s", "us": "us"}
 GOALS = {"pop/per_s": ">= 2x seed, >= 1.5x redis, >= 20x locked",
          "pop/p99_ms": ">= 2x seed, >= 2x redis, >= 2x locked", "marks/behind_s": "<= 1",
          "refill/per_s": ">= 70000"}

@@ -6,15 +6,17 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define STALE_MS       1000 /* a lock that is held for longer is a dead node's, or a slow one's */
-#define DRY_MS         500  /* a group without usable items is not asked again for so long */
-#define PUSH_BYTES_MAX (1 << 20)
-#define ADOPT_EACH_MS  60000
-#define FIRST_ITEMS    500  /* while it is not known how large items are */
-#define BUSY_PER_S     2000 /* items that leave the list */
-#define BUSY_ITEMS     1500 /* are put into it at once then: the next ones follow soon */
-#define BUSY_RECENT_MS 1000
-#define RUN_ITEMS      16 /* ids in a row, on average: then they are named by first and last */
+#define STALE_MS         1000 /* a lock that is held for longer is a dead node's, or a slow one's */
+#define DRY_MS           500  /* a group without usable items is not asked again for so long */
+#define ADOPT_EACH_MS    60000
+#define FIRST_ITEMS      500  /* while it is not known how large items are */
+#define BUSY_PER_S       2000 /* items that leave the list */
+#define BUSY_ITEMS       2500 /* are put into it at once then: the next ones follow soon */
+#define BUSY_ITEMS_FIRST 1000 /* of a list that is low already */
+#define BUSY_RECENT_MS   1000
+#define BLOCKS_MAX       16 /* by one fill */
+#define OTHERS_MS        10 /* another node fills: it is not asked again for so long */
+#define RUN_ITEMS        16 /* ids in a row, on average: then they are named by first and last */
 
 /* What MySQL has of the list. */
 struct row {
@@ -147,12 +149,14 @@ static int mend(struct task *t, struct pool *x, const struct generation *generat
 
 struct numbering {
     struct pool *pool;
-    const struct pool_look *look;
+    struct str list; /* its name */
+    int64_t first;   /* number that it hands out next, or a smaller one */
     int64_t wanted;  /* in the list, in all; 0: what was numbered before is pushed, and no more */
     int64_t most;    /* in one transaction */
     int64_t pending; /* number of the first that is to be pushed */
     int64_t given;   /* that of the first of rows */
     struct sql_rows before, rows; /* number, id, text: numbered before and not pushed; now */
+    bool gaps;                    /* before is not whole */
 };
 
 /* The rest of a list that is not to be larger than so many bytes. */
@@ -199,7 +203,7 @@ static size_t count_runs(const struct sql_rows *rows)
 
 /* Items that were added together have ids in a row: a statement for each run takes two thirds of
  * the time that one join takes. The LIMIT keeps it from looking at the row behind, which another
- * program may have locked. */
+ * program may have locked; with an ORDER BY, MariaDB would collect the rows first. */
 static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64_t numbered,
                        uint64_t *affected)
 {
@@ -207,7 +211,7 @@ static int number_runs(struct task *t, struct sql *c, struct numbering *n, int64
     const char *statement = pool_sql(task_arena(t), x->id.type,
                                      "UPDATE $table FORCE INDEX (PRIMARY) SET status = 2,"
                                      " number = id + ? WHERE id BETWEEN ? AND ? AND status = 1"
-                                     " ORDER BY id LIMIT ?");
+                                     " LIMIT ?");
     int err = 0;
     for (size_t i = 0; i < n->rows.count && !err;) {
         struct sql_rows r;
@@ -274,7 +278,7 @@ static int give_numbers(struct task *t, struct sql *c, void *arg)
     if (err)
         return err;
     /* By numbers: those that another node has just given are on their way to the list. */
-    int64_t count = room(x, n->wanted, g.numbered - n->look->first + 1);
+    int64_t count = room(x, n->wanted, g.numbered - n->first + 1);
     if (count > n->most)
         count = n->most;
     if (count > 0)
@@ -322,70 +326,7 @@ static int found_dry(struct task *t, struct pool *x)
     return sql_tx(t, x->pools->options.sql, adopt, x);
 }
 
-/* --- pushing --- */
-
-/* Items of rows from `from` on, as JSON in one buffer; where each ends. */
-static size_t write_items(const struct sql_rows *rows, size_t from, struct buf *b, size_t *ends)
-{
-    size_t count = 0;
-    while (from + count < rows->count && count < POOL_PUSH_ITEMS &&
-           (count == 0 || b->len < PUSH_BYTES_MAX)) {
-        const struct sql_value *row = sql_row(rows, from + count);
-        buf_add_lit(b, "{\"id\":");
-        buf_add_int(b, row[1].i);
-        buf_add_lit(b, ",\"text\":\"");
-        json_escape(b, row[2].s);
-        buf_add_lit(b, "\"}");
-        ends[count++] = b->len;
-    }
-    return count;
-}
-
-/* number: of the row at *at. */
-static int push_some(struct task *t, struct pool *x, struct str list, const struct sql_rows *rows,
-                     int64_t number, size_t *at)
-{
-    struct arena *a = task_arena(t);
-    struct buf b;
-    size_t *ends = ARENA_ARRAY(a, size_t, POOL_PUSH_ITEMS), begin = 0;
-    int64_t behind;
-    buf_init(&b);
-    size_t count = write_items(rows, *at, &b, ends);
-    struct str *items = ARENA_ARRAY(a, struct str, count);
-    for (size_t i = 0; i < count; i++) {
-        items[i] = str_from(buf_str(&b).p + begin, ends[i] - begin);
-        begin = ends[i];
-    }
-    int err = SCRIPT_NUMBER(t, x->pools->options.redis_bulk, pool_push, &behind, .list = x->list,
-                            .state = x->state, .name = list, .number = str_int(a, number),
-                            .bytes = str_int(a, (int64_t)b.len), .items = {items, count});
-    buf_release(&b);
-    if (err)
-        return err;
-    if (behind < number) /* it is lost, or another one */
-        return task_fail(t, ERR_BUSY, "the list of %.*s was changed while it was filled",
-                         STR_ARG(x->key));
-    *at += (size_t)(behind - number); /* further, if another node has pushed the same */
-    return 0;
-}
-
-/* first: number of the first row. */
-static int push_rows(struct task *t, struct pool *x, struct str list, const struct sql_rows *rows,
-                     int64_t first)
-{
-    int err = 0;
-    int64_t bytes = 0;
-    for (size_t at = 0; at < rows->count && !err;) {
-        struct arena_mark mark = arena_mark(task_arena(t));
-        err = push_some(t, x, list, rows, first + (int64_t)at, &at);
-        arena_reset(task_arena(t), mark);
-    }
-    for (size_t i = 0; i < rows->count; i++)
-        bytes += 24 + (int64_t)sql_row(rows, i)[2].s.n;
-    if (rows->count)
-        x->item_bytes = bytes / (int64_t)rows->count;
-    return err;
-}
+/* --- all of it --- */
 
 /* The rows follow each other, unless someone has deleted some by hand. */
 static bool has_gaps(const struct sql_rows *rows, int64_t first)
@@ -394,8 +335,6 @@ static bool has_gaps(const struct sql_rows *rows, int64_t first)
            (sql_row(rows, 0)->i != first ||
             sql_row(rows, rows->count - 1)->i != first + (int64_t)rows->count - 1);
 }
-
-/* --- all of it --- */
 
 static int check_budget(struct task *t, const struct pool *x)
 {
@@ -411,11 +350,64 @@ static int check_budget(struct task *t, const struct pool *x)
     return err;
 }
 
-/* While a list is emptied fast, little and often: neither pops nor marks wait for long. */
-static int64_t most_at_once(struct task *t, const struct pool *x)
+/* It is emptied fast. */
+static bool is_busy(struct task *t, const struct pool *x)
 {
-    bool busy = x->per_s >= BUSY_PER_S && loop_now_ms(task_loop(t)) - x->popped_ms < BUSY_RECENT_MS;
-    return busy ? BUSY_ITEMS : POOL_LIST_ITEMS;
+    return x->per_s >= BUSY_PER_S && loop_now_ms(task_loop(t)) - x->popped_ms < BUSY_RECENT_MS;
+}
+
+/* Then little and often: pops wait for the first items of a list that is empty. */
+static int64_t most_at_once(struct task *t, const struct pool *x, const struct pool_look *look)
+{
+    return !is_busy(t, x)                  ? POOL_LIST_ITEMS
+           : look->length < POOL_LOW_ITEMS ? BUSY_ITEMS_FIRST
+                                           : BUSY_ITEMS;
+}
+
+/* Pops have made room for a further block meanwhile. */
+static bool goes_on(struct task *t, const struct pool *x, const struct numbering *n)
+{
+    return n->rows.count && is_busy(t, x) && str_eq(n->list, str_of(x->name)) &&
+           room(x, n->wanted, n->pending - x->first) >= POOL_PUSH_ITEMS;
+}
+
+/* Gives numbers to a block, while the one before is pushed; then begins to push it. */
+static int fill_block(struct task *t, struct numbering *n, struct pool_push *push)
+{
+    struct pool_push before = {.pool = n->pool, .list = n->list};
+    int err = sql_tx(t, n->pool->pools->options.sql, give_numbers, n);
+    int pushed = pool_push_end(t, push);
+    err = err ? err : pushed;
+    n->gaps = !err && has_gaps(&n->before, n->pending);
+    if (err || n->gaps)
+        return err;
+    pool_push_begin(t, &before, &n->before, n->pending);
+    err = pool_push_end(t, &before);
+    if (err)
+        return err;
+    pool_push_begin(t, push, &n->rows, n->given);
+    metric_add(n->pool->pools->numbered, (int64_t)n->rows.count);
+    n->pending = n->given + (int64_t)n->rows.count;
+    return 0;
+}
+
+/* Block after block, as long as pops empty the list. */
+static int fill_blocks(struct task *t, struct numbering *n)
+{
+    struct pool *x = n->pool;
+    struct pool_push push = {.pool = x, .list = n->list};
+    int err = 0;
+    for (int i = 0; !err && i < BLOCKS_MAX; i++) {
+        struct task_scope s = task_scope(t);
+        err = fill_block(t, n, &push);
+        task_scope_end(t, s);
+        if (err || n->gaps || !goes_on(t, x, n))
+            break;
+        n->first = x->first;
+        n->most = BUSY_ITEMS;
+    }
+    int pushed = pool_push_end(t, &push);
+    return err ? err : pushed;
 }
 
 static int fill(struct task *t, struct pool *x, int64_t low)
@@ -435,22 +427,20 @@ static int fill(struct task *t, struct pool *x, int64_t low)
     if (!err && (look.list.n == 0 || !str_eq(look.list, row.list) ||
                  look.first + look.length - 1 > row.numbered))
         err = mend(t, x, &generation, &look, &row);
-    struct numbering n = {
-        .pool = x, .look = &look, .most = most_at_once(t, x), .pending = look.first + look.length};
+    struct numbering n = {.pool = x,
+                          .list = look.list,
+                          .first = look.first,
+                          .most = most_at_once(t, x, &look),
+                          .pending = look.first + look.length};
     if (!err && look.length < low && check_budget(t, x) == 0)
         n.wanted = POOL_LIST_ITEMS;
     if (!err)
-        err = sql_tx(t, x->pools->options.sql, give_numbers, &n);
-    if (!err && has_gaps(&n.before, n.pending))
+        err = fill_blocks(t, &n);
+    if (!err && n.gaps)
         return mend(t, x, &generation, &look, &row);
-    if (!err)
-        err = push_rows(t, x, look.list, &n.before, n.pending);
-    if (!err)
-        err = push_rows(t, x, look.list, &n.rows, n.given);
     if (err)
         return err;
-    metric_add(x->pools->numbered, (int64_t)n.rows.count);
-    look.length += (int64_t)(n.before.count + n.rows.count);
+    look.length = n.pending - look.first;
     pool_note(x, &look);
     return n.wanted && n.rows.count == 0 ? found_dry(t, x) : 0;
 }
@@ -510,9 +500,26 @@ int pool_fill(struct task *t, struct pool *x, int64_t low)
     x->busy++;
     x->fill_err = fill_locked(t, x, low);
     x->fills = false;
+    x->fill_count++;
+    if (x->fill_err == ERR_BUSY)
+        x->others_ms = loop_now_ms(task_loop(t)) + OTHERS_MS;
     waitq_wake_all(&x->filled);
     pool_put(x);
     return x->fill_err;
+}
+
+int pool_fill_some(struct task *t, struct pool *x, bool *whole)
+{
+    uint64_t fills = x->fill_count, pushes = x->pushes;
+    pool_fill_soon(x);
+    *whole = !x->fills && !x->fills_soon;
+    if (*whole)
+        return pool_fill(t, x, POOL_LIST_ITEMS);
+    int err = 0;
+    while (!err && x->fill_count == fills && x->pushes == pushes)
+        err = waitq_wait(t, &x->filled);
+    *whole = !err && x->fill_count != fills;
+    return *whole ? x->fill_err : err;
 }
 
 static void fill_task(struct task *t, void *arg)
@@ -528,7 +535,8 @@ static void fill_task(struct task *t, void *arg)
 
 void pool_fill_soon(struct pool *x)
 {
-    if (x->fills || x->fills_soon || x->dry_ms > loop_now_ms(x->pools->options.group->loop) ||
+    int64_t now_ms = loop_now_ms(x->pools->options.group->loop);
+    if (x->fills || x->fills_soon || x->dry_ms > now_ms || x->others_ms > now_ms ||
         task_go(x->pools->options.group, "pool fill", fill_task, x))
         return;
     x->fills_soon = true;

@@ -6,7 +6,7 @@
 #define AHEAD_MIN  POOL_COUNT_MAX /* any pop can be served */
 #define FAST_MS    1000           /* limits raised more often than this go further each time */
 #define FORGET_MS  3600000
-#define MARK_ITEMS 1000 /* in one transaction: others wait for its lock */
+#define MARK_ITEMS 5000 /* in one statement */
 
 /* --- raising it --- */
 
@@ -96,46 +96,49 @@ void pool_raise_soon(struct pool *x)
 
 /* --- marks --- */
 
-struct marking {
-    struct pool *pool;
-    int64_t first;  /* number that follows */
-    int64_t marked; /* items */
-    bool done;      /* all before first */
-};
-
-static int note_marked(struct task *t, struct sql *c, const struct marking *m, int64_t last)
+/* Numbers that the group's row has; of a group at work they may be larger by now. */
+static int read_numbers(struct task *t, const struct pool *x, struct pool_numbers *out)
 {
-    int err = sql_on(t, c, NULL, "UPDATE pool_group SET marked = ? WHERE type = ? AND group_id = ?",
-                     sql_int(last), POOL_VALUES(m->pool->id));
-    return err || m->marked == 0 ? err : pool_note_handed(t, c, m->pool->id, m->marked);
+    struct sql_rows r;
+    int err = sql_call(t, x->pools->options.sql, &r,
+                       "SELECT numbered, marked FROM pool_group WHERE type = ? AND group_id = ?",
+                       POOL_VALUES(x->id));
+    if (!err && r.count == 0)
+        err = task_fail(t, ERR_BUSY, "the rows of %.*s are gone", STR_ARG(x->key));
+    if (!err)
+        *out = (struct pool_numbers){r.cells[0].i, r.cells[1].i};
+    return err;
 }
 
-/* The next MARK_ITEMS numbers. */
-static int mark_some(struct task *t, struct sql *c, void *arg)
+/* The next MARK_ITEMS numbers below first. No lock on the group: that a number below the next one
+ * of a list was handed out stays true, whatever becomes of the list, and a number is given once. So
+ * filling and marking do not wait for each other. A death between both statements costs the pace
+ * some items; two that mark the same count them once. */
+static int mark_some(struct task *t, struct pool *x, int64_t first, bool *done)
 {
-    struct marking *m = arg;
-    const struct pool *x = m->pool;
+    struct sql_pool *sql = x->pools->options.sql;
     struct pool_numbers n;
     struct sql_rows r;
-    m->marked = 0;
-    int err = pool_lock_group(t, c, x->id, &n);
+    int err = read_numbers(t, x, &n);
     if (err)
         return err;
-    int64_t last = n.marked + MARK_ITEMS, most = m->first - 1;
+    int64_t last = n.marked + MARK_ITEMS, most = first - 1;
     if (most > n.numbered) /* MySQL is older than Redis: those numbers are given once more */
         most = n.numbered;
-    m->done = last >= most;
-    last = m->done ? most : last;
+    *done = last >= most;
+    last = *done ? most : last;
     if (last <= n.marked)
         return 0;
-    err = sql_on(t, c, &r,
-                 pool_sql(task_arena(t), x->id.type,
-                          "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
-                          " used_at = UNIX_TIMESTAMP()"
-                          " WHERE group_id = ? AND number BETWEEN ? AND ? AND status = 2"),
-                 sql_int(x->id.group), sql_int(n.marked + 1), sql_int(last));
-    m->marked = err ? 0 : (int64_t)r.affected;
-    return err ? err : note_marked(t, c, m, last);
+    err = sql_call(t, sql, &r,
+                   pool_sql(task_arena(t), x->id.type,
+                            "UPDATE $table FORCE INDEX (in_order) SET status = 0,"
+                            " used_at = UNIX_TIMESTAMP()"
+                            " WHERE group_id = ? AND number BETWEEN ? AND ? AND status = 2"),
+                   sql_int(x->id.group), sql_int(n.marked + 1), sql_int(last));
+    if (err)
+        return err;
+    metric_add(x->pools->marks, (int64_t)r.affected);
+    return pool_note_marked(t, sql, x->id, last, (int64_t)r.affected);
 }
 
 /* Told to other nodes, so that they need not look. */
@@ -152,14 +155,10 @@ static void tell_marked(struct task *t, struct pool *x, int64_t first)
 int pool_mark(struct task *t, struct pool *x, int64_t first)
 {
     struct task_scope s = task_scope(t);
-    struct marking m = {.pool = x, .first = first};
     int64_t begun_ms = loop_now_ms(task_loop(t));
     int err = pool_ensure(t, x);
-    if (!err)
-        do {
-            err = sql_tx(t, x->pools->options.sql, mark_some, &m);
-            metric_add(x->pools->marks, err ? 0 : m.marked);
-        } while (!err && !m.done);
+    for (bool done = false; !err && !done;)
+        err = mark_some(t, x, first, &done);
     if (!err) {
         x->unmarked_ms = x->first > first && x->unmarked_ms ? begun_ms : 0;
         tell_marked(t, x, first);

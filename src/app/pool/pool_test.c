@@ -106,6 +106,89 @@ static void test_two_fillers(struct task *t, void *arg)
     close_node(t, &n[0]);
 }
 
+/* As fast as one client can: the list is filled block after block meanwhile. */
+static void test_busy(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    int64_t last = 0, pops = 0, longest = 0, in_order = 0, whole = 0;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 30000);
+    int64_t below = sql_number(t, &n, "SELECT MIN(id) - 1 FROM titles WHERE group_id = ?", 7);
+    struct pool *x = pool_get(n.pools, titles(7));
+    for (int err = 0; !err; pops++) {
+        struct task_scope s = task_scope(t);
+        struct pool_items items = {.count = 0};
+        const struct json *list;
+        x->per_s = 50000;
+        err = pop(t, &n, 7, 100, &items);
+        if (!err)
+            check(json_parse(task_arena(t), items.json, &list, NULL) == 0);
+        json_each (it, err ? NULL : list) {
+            int64_t id = 0;
+            check(json_int(json_get(it, "id"), &id));
+            in_order += id == ++last + below;
+        }
+        int64_t length = list_length(t, &n, 7);
+        longest = length > longest ? length : longest;
+        whole += items.count == 100;
+        task_scope_end(t, s);
+    }
+    is_int(in_order, 30000, "all are handed out, in order");
+    is_int(whole, 300, "as many to each pop as it asks for");
+    is_int(pops, 301, "until nothing is left");
+    ok(longest <= POOL_LIST_ITEMS, "the list is never too long: %lld", (long long)longest);
+    is_int(state_of(t, &n, 7, "pushed"), 30000, "each was pushed once");
+    pool_put(x);
+    close_node(t, &n);
+}
+
+struct short_pop {
+    struct node *node;
+    int64_t got;
+    int err;
+};
+
+static void short_pop_task(struct task *t, void *arg)
+{
+    struct short_pop *p = arg;
+    struct pool_items items = {.count = 0};
+    p->err = pop(t, p->node, 7, 100, &items);
+    p->got = items.count;
+}
+
+/* A fill that has pushed some, and goes on. */
+static void test_short(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct pool_items items;
+    struct group g;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 150);
+    check(pop(t, &n, 7, 100, &items) == 0);
+    struct pool *x = pool_get(n.pools, titles(7));
+    while (x->fills || x->fills_soon)
+        check(task_sleep(t, 1) == 0);
+    struct short_pop p = {.node = &n};
+    group_init(&g, task_loop(t));
+    x->fills = true;
+    check(task_go(&g, "pop", short_pop_task, &p) == 0);
+    check(task_sleep(t, 100) == 0);
+    x->pushes++;
+    waitq_wake_all(&x->filled);
+    check(task_sleep(t, 200) == 0);
+    is_int(p.got, 0, "a list that is being filled gives no pop less than it asks for");
+    x->fills = false;
+    x->fill_count++;
+    waitq_wake_all(&x->filled);
+    check(group_join(t, &g) == 0);
+    is_int(p.err, 0, "when the fill has ended");
+    is_int(p.got, 50, "the rest is all there is");
+    pool_put(x);
+    close_node(t, &n);
+}
+
 /* A filler that died between the COMMIT and its push. */
 static void test_dead_filler(struct task *t, void *arg)
 {
@@ -278,12 +361,69 @@ static void test_marks(struct task *t, void *arg)
            "which is counted");
     ok(sql_number(t, &n, "SELECT MIN(used_at) FROM titles WHERE status = ?", 0) > 0, "and dated");
     check(pop(t, &n, 7, 10, &items) == 0);
+    struct pool *x = pool_get(n.pools, titles(7));
+    while (x->fills || x->fills_soon)
+        check(task_sleep(t, 1) == 0);
+    pool_put(x);
     close_node(t, &n); /* it dies before its marks */
     open_node(t, &other);
     is_int(pools_fill_role(t, other.pools, &turn), 0, "a round of filling");
     is_int(of_status(t, &other, 0), 4510, "marks what a dead node handed out");
     is_int(of_status(t, &other, 1) + list_length(t, &other, 7), 4490, "the rest is there");
     close_node(t, &other);
+}
+
+struct beside {
+    struct node *node;
+    struct pool *pool;
+    struct group group;
+    int64_t marked;
+    int err;
+};
+
+static void mark_task(struct task *t, void *arg)
+{
+    struct beside *b = arg;
+    b->err = pool_mark(t, b->pool, b->pool->first);
+}
+
+static int mark_beside(struct task *t, struct sql *c, void *arg)
+{
+    struct beside *b = arg;
+    int err = pool_lock_group(t, c, b->pool->id, NULL);
+    check(task_go(&b->group, "mark", mark_task, b) == 0);
+    for (int i = 0; i < 500 && b->marked < 100; i++) {
+        check(task_sleep(t, 10) == 0);
+        b->marked = of_status(t, b->node, 0);
+    }
+    return err;
+}
+
+static void test_marks_beside(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n;
+    struct pool_items items;
+    open_empty(t, &n);
+    add_items(t, &n, 7, 1, 1000);
+    check(pop(t, &n, 7, 100, &items) == 0);
+    struct pool *x = pool_get(n.pools, titles(7));
+    while (x->fills || x->fills_soon)
+        check(task_sleep(t, 1) == 0);
+    struct beside b = {.node = &n, .pool = x};
+    group_init(&b.group, task_loop(t));
+    is_int(sql_tx(t, n.sql, mark_beside, &b), 0, "while the group is locked, to be filled");
+    is_int(b.marked, 100, "items are marked");
+    check(group_join(t, &b.group) == 0);
+    is_int(b.err, 0, "and how far that went is noted afterwards");
+    is_int(pool_mark(t, x, x->first), 0, "once more");
+    is_int(sql_number(t, &n, "SELECT handed FROM pool_group WHERE group_id = ?", 7), 100,
+           "counts nothing twice");
+    is_int(pool_mark(t, x, 50), 0, "a late one");
+    is_int(sql_number(t, &n, "SELECT marked FROM pool_group WHERE group_id = ?", 7), 100,
+           "takes nothing back");
+    pool_put(x);
+    close_node(t, &n);
 }
 
 static void test_fill_role(struct task *t, void *arg)
@@ -381,6 +521,8 @@ int main(void)
     tap_task(test_json, NULL, true);
     tap_task(test_fill, NULL, true);
     tap_task(test_two_fillers, NULL, true);
+    tap_task(test_busy, NULL, true);
+    tap_task(test_short, NULL, true);
     tap_task(test_dead_filler, NULL, true);
     tap_task(test_gaps, NULL, true);
     tap_task(test_used_again, NULL, true);
@@ -388,6 +530,7 @@ int main(void)
     tap_task(test_limit, NULL, true);
     tap_task(test_late_limit, NULL, true);
     tap_task(test_marks, NULL, true);
+    tap_task(test_marks_beside, NULL, true);
     tap_task(test_fill_role, NULL, true);
     tap_task(test_low, NULL, true);
     return stop_stores();

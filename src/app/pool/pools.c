@@ -155,19 +155,31 @@ int pool_lock_group(struct task *t, struct sql *c, struct pool_id id, struct poo
 
 /* The pace is counted over the last minutes: from a mark that is PACE_S to 2 * PACE_S old while
  * items are handed out. Assignments are made from left to right. */
+#define NOTE_HANDED                                                                                \
+    "UPDATE pool_group SET"                                                                        \
+    " since_handed = IF(next_at < UNIX_TIMESTAMP() - 2 * ?, handed,"                               \
+    "  IF(next_at < UNIX_TIMESTAMP() - ?, next_handed, since_handed)),"                            \
+    " since_at = IF(next_at < UNIX_TIMESTAMP() - 2 * ?, UNIX_TIMESTAMP(),"                         \
+    "  IF(next_at < UNIX_TIMESTAMP() - ?, next_at, since_at)),"                                    \
+    " next_handed = IF(next_at < UNIX_TIMESTAMP() - ?, handed, next_handed),"                      \
+    " next_at = IF(next_at < UNIX_TIMESTAMP() - ?, UNIX_TIMESTAMP(), next_at),"                    \
+    " handed = handed + ?"
+#define NOTE_VALUES(items)                                                                         \
+    sql_int(PACE_S), sql_int(PACE_S), sql_int(PACE_S), sql_int(PACE_S), sql_int(PACE_S),           \
+        sql_int(PACE_S), sql_int(items)
+
 int pool_note_handed(struct task *t, struct sql *c, struct pool_id id, int64_t items)
 {
-    return sql_on(t, c, NULL,
-                  "UPDATE pool_group SET"
-                  " since_handed = IF(next_at < UNIX_TIMESTAMP() - 2 * ?, handed,"
-                  "  IF(next_at < UNIX_TIMESTAMP() - ?, next_handed, since_handed)),"
-                  " since_at = IF(next_at < UNIX_TIMESTAMP() - 2 * ?, UNIX_TIMESTAMP(),"
-                  "  IF(next_at < UNIX_TIMESTAMP() - ?, next_at, since_at)),"
-                  " next_handed = IF(next_at < UNIX_TIMESTAMP() - ?, handed, next_handed),"
-                  " next_at = IF(next_at < UNIX_TIMESTAMP() - ?, UNIX_TIMESTAMP(), next_at),"
-                  " handed = handed + ? WHERE type = ? AND group_id = ?",
-                  sql_int(PACE_S), sql_int(PACE_S), sql_int(PACE_S), sql_int(PACE_S),
-                  sql_int(PACE_S), sql_int(PACE_S), sql_int(items), POOL_VALUES(id));
+    return sql_on(t, c, NULL, NOTE_HANDED " WHERE type = ? AND group_id = ?", NOTE_VALUES(items),
+                  POOL_VALUES(id));
+}
+
+int pool_note_marked(struct task *t, struct sql_pool *sql, struct pool_id id, int64_t last,
+                     int64_t items)
+{
+    return sql_call(t, sql, NULL,
+                    NOTE_HANDED ", marked = GREATEST(marked, ?) WHERE type = ? AND group_id = ?",
+                    NOTE_VALUES(items), sql_int(last), POOL_VALUES(id));
 }
 
 bool pool_redis(const struct pool *x)

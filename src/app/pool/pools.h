@@ -6,13 +6,16 @@
  *
  *   1. Fill (fill.c). One transaction gives up to POOL_LIST_ITEMS usable items, newest batch_id
  *      first, then by id, status 2 and the next numbers of their group. Then they are pushed to the
- *      list, in the order of numbers (pool_push.lua takes only what continues the list).
+ *      list (push.c), in the order of numbers (pool_push.lua takes only what continues the list).
+ *      While pops empty the list fast, the next block is numbered as this one is pushed, and pops
+ *      go on with the first that are there.
  *   2. Limit (limit.c). pool_list.handed_limit in MySQL is raised before the list hands out a
  *      number above it, POOL_AHEAD_MAX ahead at most; then the list is told (pool_limit.lua).
  *   3. Pop (pop.c). pool_pop.lua takes items from the list, in the order of numbers and up to the
  *      limit that it was told. Pops of one group that wait on a node go in one call.
  *   4. Mark (limit.c). Numbers below the list's next one get status 0, in batches, in the
- *      background; pool_group.marked says how far.
+ *      background; pool_group.marked says how far. This locks no more than the items: that a number
+ *      was handed out stays true, whatever becomes of its list.
  *
  * Where the list is empty, or Redis does not answer, MySQL hands out usable items itself, status 1
  * to 0 in one statement (direct.c, POL-3).

@@ -3,7 +3,8 @@
  *   pools.c   the groups that this node remembers
  *   pop.c     pops that wait, and the task that serves them
  *   direct.c  handed out by MySQL
- *   fill.c    numbering, pushing, mending
+ *   fill.c    numbering, mending
+ *   push.c    from MySQL to the list
  *   limit.c   how far a list may go; marks; settling
  *   round.c   the roles
  *   count.c   what there is
@@ -12,6 +13,7 @@
 #define APP_POOL_POOLS_PRIVATE_H
 
 #include "app/pool/pools.h"
+#include "base/buf.h"
 #include "base/list.h"
 #include "loop/sync.h"
 #include "wire/redis.h"
@@ -33,7 +35,9 @@ struct pool {
     struct lock lock;                            /* on filling */
     bool locked;                                 /* it is held */
     struct waitq filled, raised;                 /* it has ended */
+    uint64_t fill_count, pushes;                 /* that have ended */
     int fill_err;                                /* what came of the last one */
+    int64_t others_ms;                           /* until then another node fills */
     char name[POOL_NAME_BYTES];                  /* of the list, as seen last; "": not known */
     int64_t first, limit, marked, length;        /* likewise; first 0: not known */
     int64_t popped_ms, unmarked_ms;     /* the last pop; the first that is not marked; 0: none */
@@ -97,6 +101,9 @@ MUST_CHECK int pool_lock_group(struct task *t, struct sql *c, struct pool_id id,
                                struct pool_numbers *out);
 /* In the same transaction: so many more were handed out. */
 MUST_CHECK int pool_note_handed(struct task *t, struct sql *c, struct pool_id id, int64_t items);
+/* Numbers up to this are marked, and so many items by that. */
+MUST_CHECK int pool_note_marked(struct task *t, struct sql_pool *sql, struct pool_id id,
+                                int64_t last, int64_t items);
 
 /* Redis answers, and has not just hung. */
 bool pool_redis(const struct pool *x);
@@ -117,6 +124,8 @@ void pool_note(struct pool *x, const struct pool_look *look);
  * time on this node: others wait for the same. ERR_BUSY: another node does. */
 MUST_CHECK int pool_fill(struct task *t, struct pool *x, int64_t low);
 void pool_fill_soon(struct pool *x); /* in a task of its own, unless one does */
+/* Until something was pushed. *whole: the fill has ended, or there was none. */
+MUST_CHECK int pool_fill_some(struct task *t, struct pool *x, bool *whole);
 void pool_unlock(struct task *t, struct pool *x);
 /* In a transaction: gives the list another name, so that it counts no more. What it may have handed
  * out is used afterwards, all else is usable. seen: its name, if that matters; ERR_BUSY: it has
@@ -127,6 +136,24 @@ struct pool_taken {
 };
 MUST_CHECK int pool_take_back(struct task *t, struct sql *c, struct pool_id id, struct str seen,
                               struct str fresh, struct pool_taken *out);
+
+/* push.c. Rows (number, id, text) that go to a list, by a task of their own. */
+struct pool_push {
+    struct pool *pool; /* both borrowed */
+    struct str list;   /* its name */
+    int64_t number;    /* of the first item */
+    size_t count;      /* 0: nothing is pushed */
+    size_t *ends;      /* of each, in json */
+    struct buf json;
+    struct group tasks;
+    int err;
+    char why[160];
+};
+/* Rows are copied. pool_push_end must follow; it waits. */
+void pool_push_begin(struct task *t, struct pool_push *p, const struct sql_rows *rows,
+                     int64_t number);
+MUST_CHECK int pool_push_end(struct task *t, struct pool_push *p); /* 0 also if nothing was begun */
+
 /* How few items are few: at a high pace more than POOL_LOW_ITEMS. */
 int64_t pool_low(const struct pool *x);
 

@@ -9,6 +9,7 @@
 #define DISTRUST_MS 1000 /* after it had not answered by then MySQL hands out for so long */
 #define TRIES_MAX   8    /* of a batch: limits, fills, lists that were lost meanwhile */
 #define ROUNDS_MAX  20   /* of those, with MySQL in between */
+#define WAITS_MAX   3
 #define PACE_MS     200
 #define LOW_PACE_MS 300 /* a list should last for so long while it is filled */
 
@@ -18,6 +19,8 @@ struct batch {
     struct pop *pops[POOL_BATCH_POPS]; /* those that wait still are from at on */
     size_t at, count;
     bool partial, checked;
+    int waits; /* for other nodes */
+    struct backoff pause;
 };
 
 /* --- the end of a pop --- */
@@ -178,6 +181,18 @@ static int fill(struct task *t, struct pool *x, int64_t low)
     return certain(pool_fill(t, x, low));
 }
 
+/* A list that is whole and still too short has no more to give. Another node that fills it mostly
+ * takes less time than MySQL does to hand out beside it. */
+static int refill(struct task *t, struct pool *x, struct batch *b)
+{
+    bool whole;
+    int err = pool_fill_some(t, x, &whole);
+    if (err == ERR_BUSY && b->waits++ < WAITS_MAX)
+        return backoff_wait(t, &b->pause);
+    b->partial = !err && whole;
+    return certain(err);
+}
+
 /* A batch that stopped: what must be done before it is tried again. ERR_NOT_FOUND: the list cannot
  * serve it. */
 static int help(struct task *t, struct pool *x, struct batch *b, enum why why)
@@ -191,9 +206,7 @@ static int help(struct task *t, struct pool *x, struct batch *b, enum why why)
     case TOO_SHORT:
         if (b->partial) /* it was filled, and is empty */
             return ERR_NOT_FOUND;
-        err = fill(t, x, POOL_LIST_ITEMS);
-        b->partial = !err;
-        return err;
+        return refill(t, x, b);
     case LOST:
         x->name[0] = '\0';
         return fill(t, x, POOL_LOW_ITEMS);
@@ -276,7 +289,7 @@ static bool same_request(const struct pool_wish *a, const struct pool_wish *b)
 static void gather(struct pool *x, struct batch *b)
 {
     int64_t items = 0;
-    *b = (struct batch){.at = 0};
+    *b = (struct batch){.pause = {.ms = 5, .ms_max = 20}};
     while (b->count < POOL_BATCH_POPS && !list_empty(&x->waiting)) {
         struct pop *w = list_entry(x->waiting.next, struct pop, link);
         items += w->wish->count;

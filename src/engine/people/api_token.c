@@ -2,11 +2,13 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/sha256.h"
 #include "engine/people/admin_log.h"
 #include "engine/people/session_private.h"
+#include "loop/gather.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
 
@@ -271,6 +273,8 @@ int api_token_revoke(struct task *t, struct cache *c, int64_t uid, int64_t id,
 
 /* --- when they were last used --- */
 
+#define LOOKS_MAX    256 /* calls that share one */
+#define CLERKS_MAX   16  /* tokens that are looked up; further ones are by each call itself */
 #define NOTE_EACH_MS 60000
 #define USES_MAX     10000 /* of a minute; further tokens are served, and not noted */
 #define NOTED_MAX    100   /* in one round */
@@ -285,14 +289,23 @@ struct use {
 
 struct api_tokens {
     struct cache *cache;
-    struct map *uses; /* SHA-256 -> struct use */
+    struct map *uses;    /* SHA-256 -> struct use */
+    struct gather looks; /* struct look, by the first digits of its SHA-256 */
 };
 
-struct api_tokens *api_tokens_new(struct cache *c)
+static gather_fn look_up;
+
+struct api_tokens *api_tokens_new(struct cache *c, struct group *g)
 {
     struct api_tokens *x = check_memory(calloc(1, sizeof *x));
     x->cache = c;
     x->uses = map_new();
+    gather_init(&x->looks, &(struct gather_options){.group = g,
+                                                    .name = "token",
+                                                    .fn = look_up,
+                                                    .arg = x,
+                                                    .items_max = LOOKS_MAX,
+                                                    .clerks_max = CLERKS_MAX});
     return x;
 }
 
@@ -366,17 +379,66 @@ int api_tokens_role(struct task *t, void *arg, struct role_turn *turn)
 
 /* --- a call --- */
 
+struct look {
+    struct gather_item item; /* must be first */
+    struct str sha256;
+    struct session *out;
+};
+
+static int64_t time_of_all(struct gather_item **items, size_t count)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t left = task_time_left_ms(items[i]->task);
+        most = left > most ? left : most;
+    }
+    return most;
+}
+
+/* Mostly of one token. Others whose SHA-256 begins alike are looked up one after the other. */
+static int look_up(struct task *t, void *arg, struct gather_item **items, size_t count)
+{
+    const struct api_tokens *x = arg;
+    struct str known = STR_NULL;
+    struct session s;
+    bool from_row;
+    int err = 0;
+    (void)task_deadline(t, time_of_all(items, count));
+    for (size_t i = 0; i < count; i++) {
+        struct look *l = (struct look *)(void *)items[i];
+        if (!known.p || !str_eq(known, l->sha256))
+            err = session_load(t, x->cache, &home, l->sha256, &s, &from_row);
+        known = l->sha256;
+        if (err)
+            gather_fail(items[i], err, task_error(t));
+        else
+            record_copy(task_arena(items[i]->task), &home.record, &s, l->out);
+    }
+    return 0;
+}
+
+static int load(struct task *t, struct api_tokens *x, struct str sha256, struct session *out)
+{
+    struct look l = {.sha256 = sha256, .out = out};
+    uint64_t key = 0;
+    bool from_row;
+    for (size_t i = 0; i < 2 * sizeof key; i++)
+        key = key << 4 | (uint64_t)ascii_hex(sha256.p[i]);
+    if (x->looks.clerks == CLERKS_MAX)
+        return session_load(t, x->cache, &home, sha256, out, &from_row);
+    return gather_do(t, &x->looks, &l.item, (int64_t)key);
+}
+
 int api_token_get(struct task *t, struct api_tokens *x, struct str token, struct str address,
                   struct session *out)
 {
     char sha256[SHA256_HEX_BYTES];
     struct session s;
-    bool from_row;
     size_t head = sizeof(API_TOKEN_PREFIX) - 1;
     int err = ERR_UNAUTHENTICATED;
     if (api_token_is(token) && hex_is(str_skip(token, head), API_TOKEN_BYTES - 1 - head)) {
         sha256_hex(token, sha256);
-        err = session_load(t, x->cache, &home, str_of(sha256), &s, &from_row);
+        err = load(t, x, str_of(sha256), &s);
     }
     if (!err && s.expires_ms && s.expires_ms <= now_of(t))
         err = ERR_UNAUTHENTICATED;

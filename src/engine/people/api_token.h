@@ -68,8 +68,11 @@ MUST_CHECK int api_token_revoke(struct task *t, struct cache *c, int64_t uid, in
 
 /* --- calls that bring one --- */
 
+/* Calls with the same token that come while it is being looked up share the next look: none is
+ * answered by what Redis said before it came. */
 struct api_tokens;
-struct api_tokens *api_tokens_new(struct cache *c); /* borrows c */
+struct group;
+struct api_tokens *api_tokens_new(struct cache *c, struct group *g); /* of clerks; borrows both */
 void api_tokens_free(struct api_tokens *x);
 
 /* Whose it is and what it may do. ERR_UNAUTHENTICATED: there is no such token, it was revoked or

@@ -42,7 +42,7 @@ static void open_stores(struct task *t, struct node *n, const char *redis_url)
     check(n->redis);
     n->sql = sql_pool_new(task_loop(t), &(struct sql_options){.url = server.url});
     n->cache = cache_new(&(struct cache_options){.redis = n->redis, .sql = n->sql});
-    n->tokens = api_tokens_new(n->cache);
+    n->tokens = api_tokens_new(n->cache, &n->group);
     role_in(&n->group, cache_role, n->cache, CACHE_LOOK_EACH_MS);
 }
 
@@ -488,6 +488,59 @@ static void test_slower_loader(struct task *t, void *arg)
     close_node(t, &n);
 }
 
+/* --- at once --- */
+
+#define AT_ONCE 40
+
+static int64_t calls_of_hgetall(struct task *t, struct node *n)
+{
+    const struct redis_reply *r;
+    check(redis_call(t, n->redis, STR_NULL, &r, STR("INFO"), STR("commandstats")) == 0);
+    const char *at = strstr(r->str.p, "cmdstat_hgetall:calls=");
+    return at ? strtoll(at + strlen("cmdstat_hgetall:calls="), NULL, 10) : 0;
+}
+
+/* While one look waits for Redis, calls come that bring the same token, and one that does not. */
+static void test_at_once(struct task *t, void *arg)
+{
+    (void)arg;
+    struct node n, other;
+    struct group g;
+    struct slow all[AT_ONCE];
+    int64_t good = 0;
+    open_empty(t, &n);
+    open_node(t, &other);
+    struct made m = make(t, &n, "one"), second = make(t, &n, "two");
+    check(get(t, &n, m.token) == 0 && get(t, &n, second.token) == 0);
+    int64_t before = calls_of_hgetall(t, &other);
+    check(redis_call(t, other.redis, STR_NULL, NULL, STR("CLIENT"), STR("PAUSE"), STR("300"),
+                     STR("ALL")) == 0);
+    group_init(&g, task_loop(t));
+    for (int i = 0; i < AT_ONCE; i++) {
+        all[i] = (struct slow){.n = &n, .token = i == 7 ? second.token : m.token};
+        check(task_go(&g, "get", get_slowly, &all[i]) == 0);
+        if (i == 0)
+            check(task_sleep(t, 20) == 0);
+    }
+    check(group_join(t, &g) == 0);
+    for (int i = 0; i < AT_ONCE; i++)
+        good += all[i].err == 0;
+    is_int(good, AT_ONCE, "calls that come at once are let in");
+    is_int(calls_of_hgetall(t, &other) - before, 3,
+           "by one look of the first, one of all that came after it, and one of another token");
+    check(api_token_revoke(t, other.cache, 42, m.id, NULL) == 0);
+    for (int i = 0; i < AT_ONCE; i++)
+        check(task_go(&g, "get", get_slowly, &all[i]) == 0);
+    check(group_join(t, &g) == 0);
+    good = 0;
+    for (int i = 0; i < AT_ONCE; i++)
+        good += all[i].err == ERR_UNAUTHENTICATED;
+    is_int(good, AT_ONCE - 1, "none of them once it is revoked");
+    is_int(all[7].err, 0, "but the other one");
+    close_node(t, &other);
+    close_node(t, &n);
+}
+
 /* --- when it was last used --- */
 
 #define USED                                                                                       \
@@ -564,6 +617,7 @@ int main(void)
     tap_task(test_ban, NULL, true);
     tap_task(test_slow_loader, NULL, true);
     tap_task(test_slower_loader, NULL, true);
+    tap_task(test_at_once, NULL, true);
     tap_task(test_last_use, NULL, true);
     tap_task(test_last_use_later, NULL, true);
     mariadb_release(&server);

@@ -237,7 +237,7 @@ struct node_engine *node_engine_new(struct node *n)
     n->plan_templates = plan_templates_new(
         &(struct plan_templates_options){.redis = n->redis, .sql = n->sql, .metrics = n->metrics});
     n->passwords = passwords_new();
-    n->tokens = api_tokens_new(n->cache);
+    n->tokens = api_tokens_new(n->cache, n->group);
     n->attempts = attempts_new(n->redis, n->metrics, n->config->login_address_max);
     n->registrations =
         attempts_new_registrations(n->redis, n->metrics, n->config->new_user_hourly_max);
