@@ -406,7 +406,7 @@ def _():
             equal((money(m, ada), paid(m, ada)), (("4.00", "0.00"), 1), "it is paid once")
 
 
-@with_plans("a task says by a word what it waits for", "--latency-ms", "1500")
+@with_plans("a task says by a word what it waits for", "--latency-ms", "1500", private=True)
 def _(m, sim):
     root, ada = admin(m, "root"), person(m, "ada", "3.00", permission=1)
     says = lambda t: (task(ada, t)["reason_code"], task(ada, t)["message"])
