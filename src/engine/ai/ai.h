@@ -68,9 +68,13 @@ struct ai_request {
     /* It asks for another model than the settings do, which the service need not have any more: a
      * 404 refuses this request, and says nothing about the service. */
     bool other_model;
-    /* It is asked for a job: its permits are of the jobs' share (permits.h). */
-    bool of_job;
+    /* Whose call it is, and whether that may ask now: &ai_for_run, for workers of a run, which are
+     * claimed before they begin; else of a job, struct job.asks (engine/jobs/jobs.h), whose permits
+     * are of the jobs' share (permits.h). A job that asks without its claim is a mistake of its
+     * function, or of its kind, and stops the process at its first call. */
+    const bool *asks;
 };
+extern const bool ai_for_run; /* true */
 
 struct ai_answer {
     int64_t tokens;     /* of all attempts; what was reserved, where the service did not tell */

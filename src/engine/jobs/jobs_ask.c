@@ -85,6 +85,7 @@ int job_ask_begin(struct task *t, const struct job *job)
         return err;
     }
     h->stage = JOBS_ASKS;
+    h->asks = true;
     h->asks_ms = loop_now_ms(q->jobs->group->loop);
     return 0;
 }
@@ -98,6 +99,7 @@ void job_ask_end(const struct job *job)
     bool quick = loop_now_ms(q->jobs->group->loop) - h->asks_ms <= AHEAD_MS;
     q->ahead = quick ? least(q->ahead + 1, spare_of(q)) : q->ahead / 2;
     h->stage = JOBS_ASKED;
+    h->asks = false;
     q->early--;
     jobs_unclaim(q->jobs, job->uid);
     leave_slot(q);

@@ -20,8 +20,10 @@ static struct {
 static int ask_once(struct task *t, const struct job *j)
 {
     bench.in_line++;
+    check(!*j->asks);
     int err = job_ask_begin(t, j);
     bench.in_line--;
+    check(*j->asks == !err);
     if (err)
         return err;
     check(job_ask_begin(t, j) == 0); /* it has a slot */
@@ -46,6 +48,7 @@ static int work(struct task *t, void *arg, const struct job *j)
     if (passed && !err)
         err = ask_once(t, j);
     job_ask_end(j);
+    check(!*j->asks);
     bench.asked += !err;
     if (passed && !err)
         err = task_sleep(t, 5);

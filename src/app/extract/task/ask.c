@@ -69,7 +69,7 @@ int extract_ask(struct task *t, struct extract *x, const struct extract_query *q
     struct ai_request request = {.write = write_request,
                                  .read = read_reply,
                                  .arg = &asking,
-                                 .of_job = true,
+                                 .asks = q->asks,
                                  .other_model =
                                      !str_eq(q->model, str_of(x->node->config->ai_model))};
     int err = ai_ask(t, x->node->ai, &request, &hand, &answer);

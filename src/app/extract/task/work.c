@@ -208,6 +208,7 @@ static int ask_parts(struct task *t, struct working *w, const struct extract_par
                     .whole = count == 1},
         .count = count,
         .model = w->row.frozen->model,
+        .asks = w->job->asks,
     };
     int err = 0;
     for (size_t i = (size_t)w->row.parts_done; !err && !w->final && i < count; i++) {
