@@ -63,8 +63,6 @@ PARTS = {
              "about": "items handed out once each, beside three ways on Fastify"},
     "extract": {"full": ["bench/extract"], "quick": ["bench/extract", "--quick"],
                 "about": "fields out of documents, beside BullMQ and pg-boss"},
-    "reply": {"full": ["bench/reply"], "quick": ["bench/reply", "3"], "times": 3,
-              "about": "an answer of the AI checked against its template"},
     "split": {"full": ["bench/split"], "quick": ["bench/split", "--rounds", "1"],
               "about": "texts cut into chunks, beside @langchain/textsplitters"},
     "pdf": {"full": ["bench/pdf"], "quick": ["bench/pdf", "1"],

@@ -60,12 +60,13 @@ IN_CHILD static const char *become(const struct birth *b)
     if (dup2(b->in, 0) < 0 || dup2(b->out, 1) < 0 || dup2(b->err, 2) < 0 || chdir("/") < 0 ||
         syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         return "files";
-    if (b->plan && !sandbox_begin(b->plan))
-        return "change of user";
+    const char *failed = b->plan ? sandbox_begin(b->plan) : NULL;
+    if (failed)
+        return failed;
     /* A change of user forgets this. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b->parent)
         return "parent";
-    const char *failed = b->plan ? sandbox_enter(b->plan) : NULL;
+    failed = b->plan ? sandbox_enter(b->plan) : NULL;
     if (failed)
         return failed;
     default_signals();
@@ -206,7 +207,10 @@ static int start_sandboxed(struct task *t, const struct process *p, struct birth
         return task_fail(t, ERR_IO, "cannot start %s: Landlock: %s", p->argv[0], strerror(error));
     b->plan = &plan;
     int err = spawn(t, b, r);
+    if (err == ERR_IO && sandbox_join_no_more(&plan))
+        err = spawn(t, b, r);
     if (!err) {
+        sandbox_keep_namespaces(&plan, r->pid);
         sandbox_tell(&plan);
         r->layers = plan.layers;
     }

@@ -16,7 +16,7 @@
  *   seccomp     a list of allowed system calls; all others fail with EPERM: sockets, files opened
  *               for writing, new processes, signals to others, ptrace, mounts, io_uring;
  *   Landlock    only the named files and folders can be opened, for reading; no TCP, no signals;
- *   namespaces  a network without interfaces.
+ *   namespaces  a network without interfaces, which the programs of this process share.
  * Without limits or seccomp nothing is started. Landlock and namespaces are left out where they are
  * refused, and a line of the log says so once. A program that root runs in a
  * sandbox has user and group 65534: it must be readable for all. */

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -277,19 +278,72 @@ static int make_ruleset(struct sandbox_plan *p, const char *program)
 /* What the kernel has refused once it will refuse again: one failed clone per process. */
 static bool namespaces_refused, told;
 
+/* Of a program that was started, for the life of this process. */
+static int kept_net = -1, kept_user = -1;
+static uid_t kept_by;
+
+static void forget_namespaces(void)
+{
+    if (kept_net >= 0)
+        close(kept_net);
+    if (kept_user >= 0)
+        close(kept_user);
+    kept_net = kept_user = -1;
+}
+
+static int open_namespace(pid_t pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void sandbox_keep_namespaces(const struct sandbox_plan *p, pid_t pid)
+{
+    if (!p->clone_flags)
+        return;
+    bool user = p->clone_flags & CLONE_NEWUSER;
+    forget_namespaces();
+    kept_by = geteuid();
+    kept_net = open_namespace(pid, "net");
+    kept_user = user ? open_namespace(pid, "user") : -1;
+    if (kept_net < 0 || (user && kept_user < 0))
+        forget_namespaces();
+}
+
+bool sandbox_join_no_more(struct sandbox_plan *p)
+{
+    bool joins = p->net_fd >= 0;
+    forget_namespaces();
+    p->net_fd = p->user_fd = -1;
+    if (joins)
+        p->clone_flags = geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET;
+    return joins;
+}
+
+/* Root needs no user namespace, and could not become another user in it. */
+static void plan_namespaces(struct sandbox_plan *p)
+{
+    bool joins = kept_net >= 0 && kept_by == geteuid();
+    p->net_fd = joins ? kept_net : -1;
+    p->user_fd = joins ? kept_user : -1;
+    if (!joins)
+        p->clone_flags = geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET;
+}
+
 int sandbox_prepare(struct sandbox_plan *p, const struct sandbox *wanted, const char *program)
 {
     p->wanted = wanted;
     p->layers = wanted->layers;
     p->clone_flags = 0;
+    p->net_fd = p->user_fd = -1;
     p->ruleset_fd = -1;
     p->landlock_abi = 0;
     p->filter_count = 0;
     if (namespaces_refused)
         p->layers &= ~SANDBOX_NAMESPACES;
-    /* Root needs no user namespace, and could not become another user in it. */
     if (p->layers & SANDBOX_NAMESPACES)
-        p->clone_flags = geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET;
+        plan_namespaces(p);
     if (p->layers & SANDBOX_SECCOMP)
         make_filter(p);
     int error = p->layers & SANDBOX_LANDLOCK ? make_ruleset(p, program) : 0;
@@ -369,12 +423,21 @@ IN_CHILD static bool leave_root(void)
             syscall(SYS_setresuid, OVERFLOW_ID, OVERFLOW_ID, OVERFLOW_ID) == 0);
 }
 
-IN_CHILD bool sandbox_begin(const struct sandbox_plan *p)
+IN_CHILD static bool join_namespaces(const struct sandbox_plan *p)
+{
+    return (p->user_fd < 0 || syscall(SYS_setns, p->user_fd, CLONE_NEWUSER) == 0) &&
+           (p->net_fd < 0 || syscall(SYS_setns, p->net_fd, CLONE_NEWNET) == 0);
+}
+
+IN_CHILD const char *sandbox_begin(const struct sandbox_plan *p)
 {
     if (p->layers & SANDBOX_LIMITS)
         offer_to_oom_killer();
+    if (!join_namespaces(p))
+        return "namespaces";
     /* A user namespace without maps has no root, neither outside nor, after exec, inside. */
-    return (p->clone_flags & CLONE_NEWUSER) || leave_root();
+    bool user = (p->clone_flags & CLONE_NEWUSER) || p->user_fd >= 0;
+    return user || leave_root() ? NULL : "change of user";
 }
 
 IN_CHILD static bool enter_seccomp(struct sandbox_plan *p)

@@ -240,6 +240,32 @@ static void as_strict(void)
     tap_task(test_strict, NULL, true);
 }
 
+static void test_unjoined(struct task *t, void *arg)
+{
+    (void)arg;
+    is_int(run(t, SANDBOX_NAMESPACES, false, "connect", port), REFUSED, "the first one makes it");
+    int first = in_force;
+    is_int(run(t, SANDBOX_NAMESPACES, false, "connect", port), REFUSED, "so does the second one");
+    is_int(in_force, first, "with the same layers");
+    is_int(run(t, SANDBOX_ALL, false, "files", "1"), DONE, "and the next, with all layers");
+    ok(!(first & SANDBOX_NAMESPACES) || (in_force & SANDBOX_NAMESPACES), "this one among them");
+}
+
+/* The network namespace that was kept cannot be joined. */
+static void as_unjoined(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setns, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    tap_task(test_unjoined, NULL, true);
+}
+
 /* In a process of its own, whose lines go to standard error. */
 static void test_apart(void (*fn)(void), const char *what)
 {
@@ -262,6 +288,7 @@ int main(void)
     if (geteuid() == 0)
         test_apart(as_user, "all of it is true of a process that is not root, too");
     test_apart(as_strict, "where Landlock and namespaces are refused, the others hold");
+    test_apart(as_unjoined, "where no namespace can be joined, each program has its own");
     test_all();
     remove_world();
     return tap_done();

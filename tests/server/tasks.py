@@ -36,19 +36,29 @@ def upload(api, text, name="a.txt"):
 
 def pdf(*pages, trailer=""):
     """A PDF with one line of text on each page."""
+    drawn = [f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET".encode() for line in pages]
+    return pdf_file([(d, "") for d in drawn], trailer=trailer)
+
+
+def pdf_of(content, filters=""):
+    """A PDF of one page with this content."""
+    return pdf_file([(content, filters)])
+
+
+def pdf_file(pages, trailer=""):
     kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>",
-               f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-               "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    for i, line in enumerate(pages):
-        drawn = f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET"
-        objects += ["<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]"
-                    f" /Contents {5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> >> >>",
-                    f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream"]
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>",
+               f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
+               b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    for i, (content, filters) in enumerate(pages):
+        page = ("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]"
+                f" /Contents {5 + 2 * i} 0 R /Resources << /Font << /F1 3 0 R >> >> >>")
+        objects += [page.encode(), f"<< /Length {len(content)} {filters} >>\nstream\n".encode()
+                    + content + b"\nendstream"]
     out, places = b"%PDF-1.4\n", []
     for i, text in enumerate(objects, 1):
         places.append(len(out))
-        out += f"{i} 0 obj\n{text}\nendobj\n".encode()
+        out += b"%d 0 obj\n%b\nendobj\n" % (i, text)
     xref = len(out)
     out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     out += b"".join(b"%010d 00000 n \n" % at for at in places)

@@ -86,6 +86,15 @@ def _(m, sim):
     rest = ada("GET", f"/api/tasks?limit=1&cursor={listed['next']}").body
     equal((rest["tasks"][0]["task_id"], rest["tasks"][0]["name"], rest["next"]),
           (task, "first", None), "then the other", rest)
+    (project, name), = sql(m, f"SELECT id, name FROM project WHERE uid = {ada.uid}")
+    listed = lambda: [x["project_id"] for x in ada("GET", "/api/tasks").body["tasks"]]
+    equal((name, listed()), ("", [project] * 2), "both are of one project, which has no name")
+    other = f"{ada.uid}-{7:032x}"
+    sql(m, "INSERT INTO project (id, uid, name, created_at, changed_at) VALUES"
+           f" ('{other}', {ada.uid}, 'other', UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))")
+    third = start(ada, "pico", ids[:1], project_id=other)
+    equal(listed(), [other, project, project], "unless another one of the user's is named")
+    ok(ended(ada, third), "which is worked on, too", status(ada, third))
     bobs = uploads(bob, 2)
     r = submit(bob, "pico", bobs)
     equal(r.error, (402, "funds", None), "without money it is refused", r)
@@ -185,13 +194,16 @@ def _(m, sim):
 # --- the AI ---
 
 @with_tasks("answers that are wrong", "--extract-fault", "1", "--extract-fault-kinds",
-            "types,missing")
+            "types,missing", "--latency-ms", "40", MILLRACE_NODES="1",
+            MILLRACE_EXTRACT_CONCURRENCY="2")
 def _(m, sim):
     ada = person(m, "ada", "5.00")
-    task = start(ada, template(ada), uploads(ada, 4))
+    task = start(ada, template(ada), uploads(ada, 12))
     ok(ended(ada, task), "asked again with the complaint: completed", status(ada, task))
-    equal((states(m, task), paid(m, ada)), ({"completed": 4}, 4), "each is paid once")
-    equal(sim.stats()["requests"], 8, "and was asked about twice")
+    equal((states(m, task), paid(m, ada)), ({"completed": 12}, 12), "each is paid once")
+    seen = sim.stats()
+    equal((seen["requests"], seen["in_flight_peak"]), (24, 2),
+          "and was asked about twice, two documents at a time")
 
 
 @test("answers that stay wrong are errors, and are tried again")

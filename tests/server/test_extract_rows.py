@@ -1,15 +1,17 @@
 """Rows of extraction one by one (EXT-2): why each failed or waits, by a word; one that is tried
 again alone, paid once, its task closed once more."""
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 from admins import admin
 from extraction import make_task
-from harness import Millrace, equal, ok, run_tests, sql, test, wait_for
+from harness import Millrace, equal, ok, redis_link, run_tests, sql, test, wait_for
 from receiver import Receiver
 from screening import audited, person, server
 from sim import Sim, certificate
-from tasks import (ended, money, paid, pdf, rows, start, states, status, submit, template, upload,
-                   uploads, with_tasks)
+from tasks import (ended, money, paid, pdf, pdf_of, rows, start, states, status, submit, template,
+                   upload, uploads, with_tasks)
+from unwell import unwell, words
 
 ENCRYPTED = ("/ID [(abcd) (abcd)] /Encrypt << /Filter /Standard /V 1 /R 2"
              " /O (owner-owner-owner-owner-owner-12) /U (user--user--user--user--user--12)"
@@ -68,18 +70,86 @@ def _(m, sim):
     equal(paid(m, ada), 1, "only what is completed was paid")
 
 
+def bomb(megabytes, line):
+    """A page of so much content, all the same lines."""
+    z = zlib.compressobj(1)
+    piece = line * (2**20 // len(line))
+    packed = b"".join(z.compress(piece) for _ in range(megabytes)) + z.flush()
+    return pdf_of(packed, "/Filter /FlateDecode")
+
+
+@with_tasks("a PDF that takes too much, by a word", MILLRACE_EXTRACT_PDF_SECONDS="2",
+            MILLRACE_EXTRACT_PDF_MEMORY_MB="128", MILLRACE_NODES="1")
+def _(m, sim):
+    ada = person(m, "ada")
+    made = [("a.pdf", bomb(500, b"q 1 0 0 1 0 0 cm Q\n"), "pdf_time", "more than 2 seconds"),
+            ("b.pdf", bomb(64, b"BT /F1 12 Tf 72 720 Td (boom) Tj ET\n"), "pdf_memory",
+             "more than 128 MB of memory"),
+            ("c.pdf", pdf("changed"), "not_pdf", "not a PDF"),
+            ("d.pdf", pdf("The dose was 5.5 mg."), None, None)]
+    ids = [upload(ada, data, name) for name, data, *_ in made]
+    sql(m, "UPDATE document_piece p JOIN document d ON d.number = p.document SET p.bytes ="
+           f" REPEAT('x', LENGTH(p.bytes)) WHERE d.id = '{ids[2]}'")
+    task = start(ada, template(ada), ids)
+    ok(ended(ada, task, seconds=60), "a task of them is closed", status(ada, task))
+    for place, (name, _, word, sentence) in enumerate(made, 1):
+        x = row(ada, task, place)
+        equal((x["reason_code"], x["state"]), (word, "error" if word else "completed"),
+              f"{name}: {word}", x["error"])
+        ok(not word or sentence in x["error"], "with its sentence", x["error"])
+    equal(paid(m, ada), 1, "only what is completed was paid")
+    r = ada("POST", "/api/documents?name=e.pdf", raw=b"<html>no</html>")
+    equal(r.error[:2], (400, "invalid"), "what is called .pdf and is none is not taken", r)
+
+
 @with_tasks("what is wrong with a paper, by a word")
 def _(m, sim):
     ada = person(m, "ada")
     (journal, year, doi), = sql(m, "SELECT journal, year, DOI FROM paperinfo ORDER BY DOI LIMIT 1")
-    task = make_task(m, ada.uid, [("Beta", "it failed")] * 2, [{"name": "a", "type": "text"}])
-    sql(m, f"UPDATE extraction_result SET block_key = 'meta:{journal}:{year}',"
-           f" doi = IF(place = 1, '{doi}', doi) WHERE id LIKE '{task}.%'")
+    (theirs, since, broken), = sql(m, "SELECT journal, year, DOI FROM paperinfo ORDER BY DOI DESC"
+                                      " LIMIT 1")
+    sql(m, f"UPDATE paperinfo SET Bib = JSON_SET(Bib, '$.bib', 'no entry') WHERE DOI = '{broken}'")
+    redis_link(m)("DEL", f"meta:{theirs}:{since}")
+    task = make_task(m, ada.uid, [("Beta", "it failed")] * 3, [{"name": "a", "type": "text"}])
+    sql(m, f"UPDATE extraction_result SET block_key = IF(place = 3, 'meta:{theirs}:{since}',"
+           f" 'meta:{journal}:{year}'), doi = CASE place WHEN 1 THEN '{doi}' WHEN 3 THEN"
+           f" '{broken}' ELSE doi END WHERE id LIKE '{task}.%'")
     r = ada("POST", f"/api/tasks/{task}/retry")
-    equal(r.status, 200, "two papers are tried again", r)
+    equal(r.status, 200, "three papers are tried again", r)
     ok(ended(ada, task), "closed", status(ada, task))
-    equal([(x["state"], x["reason_code"]) for x in rows(ada, task)],
-          [("completed", None), ("error", "paper_gone")], "one is not in the corpus any more")
+    got = rows(ada, task)
+    equal([(x["state"], x["reason_code"]) for x in got],
+          [("completed", None), ("error", "paper_gone"), ("error", "paper_damaged")],
+          "one is not in the corpus any more, one is damaged", got)
+    equal(got[2]["error"], "the paper cannot be read", "with its sentence")
+
+
+@test("an AI that refuses, and a reader of PDFs that does not end, by a word")
+def _():
+    with unwell(0, 400, words("max_tokens is not supported")) as ai, server(
+            ai, papers=200, MILLRACE_EXTRACT_PDF_COMMAND="/usr/bin/yes") as m:
+        ada = person(m, "ada")
+        task = start(ada, template(ada), uploads(ada, 2) + [upload(ada, pdf("x"), "a.pdf")])
+        ok(ended(ada, task), "closed", status(ada, task))
+        got = rows(ada, task)
+        equal([(x["state"], x["reason_code"]) for x in got],
+              [("error", "refused")] * 2 + [("error", "too_much_text")], "all are errors", got)
+        ok("refuses the request: max_tokens is not supported" in got[0]["error"],
+           "in the words of the service", got[0])
+        ok("more than 20 MB of text" in got[2]["error"], "and of the limit", got[2])
+        equal((paid(m, ada), ai.calls), (0, 2), "asked once each, and not paid")
+
+
+@with_tasks("an AI that is too slow, by a word", "--latency-ms", "30000",
+            MILLRACE_AI_TIMEOUT_MS="60000", MILLRACE_EXTRACT_DEADLINE_MS="1000",
+            MILLRACE_EXTRACT_TRIES="0")
+def _(m, sim):
+    ada = person(m, "ada")
+    task = start(ada, template(ada), uploads(ada, 1))
+    ok(ended(ada, task), "closed", status(ada, task))
+    x = row(ada, task, 1)
+    equal((x["state"], x["reason_code"]), ("error", "too_slow"), "an error", x)
+    equal(paid(m, ada), 0, "and not paid")
 
 
 @with_tasks("what a row waits for, by a word", "--latency-ms", "5000", MILLRACE_NODES="1",

@@ -93,7 +93,7 @@ int plan_ask(struct task *t, struct plans *p, const struct plan_question *q,
                                  .read = read_reply,
                                  .arg = &x,
                                  .seen = seen,
-                                 .of_job = true,
+                                 .asks = q->asks,
                                  .other_model =
                                      !str_eq(q->model, str_of(p->node->config->ai_model))};
     int err = ai_ask(t, p->node->ai, &request, &hand, &answer);

@@ -190,6 +190,7 @@ static int ask(struct task *t, struct making *m, struct plan_answer *out)
         .prompt = m->prompt,
         .model = m->model,
         .complaint = m->complaint,
+        .asks = m->job->asks,
         .seen = days_seen,
         .arg = m,
     };

@@ -44,6 +44,7 @@ struct plan_question {
     struct plan_frame frame;
     struct str prompt, model;
     struct str complaint; /* about the last answer; p == NULL: there was none */
+    const bool *asks;     /* of the job: it may ask now */
     /* Days of the answer that have come in; it must not wait. */
     void (*seen)(void *arg, size_t days);
     void *arg;

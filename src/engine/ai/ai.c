@@ -413,7 +413,7 @@ static int take_permit(struct task *t, struct asking *q, struct permit *p)
     struct backoff backoff = {.ms = NO_KEY_MS, .ms_max = NO_KEY_MS_MAX};
     int err;
     for (;;) {
-        err = permits_take(t, k, q->request->of_job ? PERMITS_JOBS : PERMITS_RUNS,
+        err = permits_take(t, k, q->request->asks == &ai_for_run ? PERMITS_RUNS : PERMITS_JOBS,
                            q->tokens_reserved, p);
         if (!err && permit_valid(p, task_loop(t)))
             return 0;
@@ -541,9 +541,12 @@ static int ask(struct task *t, struct asking *q)
     }
 }
 
+const bool ai_for_run = true;
+
 int ai_ask(struct task *t, struct ai *ai, const struct ai_request *q, struct ai_hand *hand,
            struct ai_answer *out)
 {
+    check(q->asks && *q->asks);
     struct asking asking = {.ai = ai, .number = ++ai->askings, .request = q, .hand = hand};
     int err = ask(t, &asking);
     if (!err)

@@ -54,7 +54,8 @@ struct ai_request {
     int (*write)(struct task *t, void *arg, struct buf *body, int64_t *tokens);
     /* The body of a reply with status 200 to 299. *tokens_used is -1, and stays so if the reply
      * does not tell. ERR_PROTO: it cannot be read, and the service is asked again; task_error
-     * completes "the service sent …". No other errors. */
+     * completes "the service sent …". No other errors. It may wait a little: the permit is settled
+     * afterwards. */
     int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
     /* If set, the reply is asked for as a stream, and this sees the text of the answer as far as it
@@ -68,9 +69,13 @@ struct ai_request {
     /* It asks for another model than the settings do, which the service need not have any more: a
      * 404 refuses this request, and says nothing about the service. */
     bool other_model;
-    /* It is asked for a job: its permits are of the jobs' share (permits.h). */
-    bool of_job;
+    /* Whose call it is, and whether that may ask now: &ai_for_run, for workers of a run, which are
+     * claimed before they begin; else of a job, struct job.asks (engine/jobs/jobs.h), whose permits
+     * are of the jobs' share (permits.h). A job that asks without its claim is a mistake of its
+     * function, or of its kind, and stops the process at its first call. */
+    const bool *asks;
 };
+extern const bool ai_for_run; /* true */
 
 struct ai_answer {
     int64_t tokens;     /* of all attempts; what was reserved, where the service did not tell */

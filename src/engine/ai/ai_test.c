@@ -183,7 +183,8 @@ static int read_answer(struct task *t, void *arg, struct str body, int64_t *toke
 
 static void ask_for(struct task *t, struct scenario *s, struct ai *ai)
 {
-    const struct ai_request q = {.write = write_request, .read = read_answer, .arg = s};
+    const struct ai_request q = {
+        .write = write_request, .read = read_answer, .arg = s, .asks = &ai_for_run};
     int64_t old = s->deadline_ms ? task_deadline(t, s->deadline_ms) : TIME_NEVER;
     s->answer.attempts = -1;
     struct ai_hand hand = {.busy = false};
@@ -639,7 +640,8 @@ static void ask_number(struct task *t, void *arg)
 {
     struct crowd *c = arg;
     struct crowd_member m = {.number = c->next++};
-    const struct ai_request q = {.write = write_number, .read = read_number, .arg = &m};
+    const struct ai_request q = {
+        .write = write_number, .read = read_number, .arg = &m, .asks = &ai_for_run};
     struct ai_answer answer;
     struct ai_hand hand = {.busy = false};
     check(ai_ask(t, c->ai, &q, &hand, &answer) == 0);

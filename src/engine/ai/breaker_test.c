@@ -64,8 +64,10 @@ static int ask_text(struct task *t, struct outage *o, const char *text, struct a
 {
     struct ai_answer answer;
     return ai_ask(t, o->ai,
-                  &(struct ai_request){
-                      .write = write_text, .read = read_text, .arg = (void *)(uintptr_t)text},
+                  &(struct ai_request){.write = write_text,
+                                       .read = read_text,
+                                       .arg = (void *)(uintptr_t)text,
+                                       .asks = &ai_for_run},
                   hand, &answer);
 }
 

@@ -1,4 +1,10 @@
-/* One call to a service that differs from OpenAI's own: address, headers, the key's header. */
+/* One call to a service that differs from OpenAI's own: address, headers, the key's header. And who
+ * may ask. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "engine/ai/ai_fixture.h"
 #include "tests/tap.h"
 #include "wire/http_server/http_harness.h"
@@ -66,8 +72,37 @@ static void test_new(struct task *t, void *arg)
     metrics_close(m);
 }
 
+/* In a child, which must abort before it asks. */
+static bool aborts(struct task *t, struct ai *ai, const bool *asks)
+{
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        struct ai_hand hand = {.busy = false};
+        struct ai_answer answer;
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        _exit(ai_ask(t, ai, &(struct ai_request){.asks = asks}, &hand, &answer));
+    }
+    int status;
+    check(waitpid(pid, &status, 0) == pid);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void test_asks(struct task *t, void *arg)
+{
+    (void)arg;
+    const bool asks = false;
+    struct metrics *m = metrics_open(-1, 1, 0);
+    struct ai *ai = open_ai(NULL, NULL, m, "http://127.0.0.1:9", 1000);
+    ok(aborts(t, ai, &asks), "a job that asks without its claim stops the process");
+    ok(aborts(t, ai, NULL), "so does a call of which it is not said whose it is");
+    ai_free(ai);
+    metrics_close(m);
+}
+
 int main(void)
 {
+    tap_task(test_asks, NULL, true);
     tap_task(test_new, NULL, false);
     tap_task(test_differs, NULL, true);
     return tap_done();

@@ -60,7 +60,8 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
 static void ask_ai(struct task *t, void *arg)
 {
     struct world *w = arg;
-    const struct ai_request q = {.write = write_request, .read = read_reply, .of_job = true};
+    const bool asks = true; /* a job */
+    const struct ai_request q = {.write = write_request, .read = read_reply, .asks = &asks};
     struct ai_answer answer;
     struct ai_hand hand = {.busy = false};
     w->answered += ai_ask(t, w->ai, &q, &hand, &answer) == 0;

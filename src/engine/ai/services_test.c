@@ -130,9 +130,11 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
 static int ask_service(struct task *t, struct ai *ai, int64_t *first, struct ai_answer *out)
 {
     struct ai_hand hand = {.busy = false};
-    return ai_ask(t, ai,
-                  &(struct ai_request){.write = write_request, .read = read_reply, .arg = first},
-                  &hand, out);
+    return ai_ask(
+        t, ai,
+        &(struct ai_request){
+            .write = write_request, .read = read_reply, .arg = first, .asks = &ai_for_run},
+        &hand, out);
 }
 
 static bool exists(struct task *t, struct node *n, struct str key)

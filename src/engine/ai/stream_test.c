@@ -188,7 +188,7 @@ static void ask_task(struct task *t, void *arg)
 {
     struct scenario *s = arg;
     const struct ai_request q = {
-        .write = write_request, .read = read_answer, .arg = s, .seen = see};
+        .write = write_request, .read = read_answer, .arg = s, .seen = see, .asks = &ai_for_run};
     struct ai_hand hand = {.busy = false};
     const char *url = arena_printf(task_arena(t), "http://127.0.0.1:%d/v1/", s->site.port);
     struct ai *ai = open_ai(s->client, &s->permits, metrics, url, TIMEOUT_MS);

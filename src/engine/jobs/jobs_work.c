@@ -92,6 +92,7 @@ static void begin(struct task *t, struct jobs_queue *q, struct str id, struct st
     h->job.id = str_from(h->id, id.n);
     h->job.reason = &h->reason;
     h->job.hand = h;
+    h->job.asks = &h->asks;
     h->began_us = loop_now_us(task_loop(t));
     list_init(&h->begun);
     list_init(&h->ended);

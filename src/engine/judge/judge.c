@@ -170,6 +170,7 @@ int judge_shown(struct task *t, struct judge *j, const struct judge_question *q,
     struct ai_request request = {.write = write_request,
                                  .read = read_reply,
                                  .arg = &x,
+                                 .asks = &ai_for_run,
                                  .other_model = !str_eq(q->origin.model, str_of(j->model.name))};
     return ai_ask(t, j->ai, &request, hand, &answer);
 }

@@ -84,6 +84,7 @@ struct config {
     int64_t plan_training_cents, plan_nutrition_cents, plan_max_tokens;
     int64_t plan_concurrency, plan_deadline_ms;
     int64_t extract_document_cents, extract_concurrency, extract_lease_s, extract_tries;
+    int64_t extract_deadline_ms;
     int64_t extract_part_tokens, extract_max_tokens;
     bool extract_json_schema;
     const char *webhook_allow;                    /* addresses besides public ones; address.h */

@@ -246,6 +246,9 @@ const struct setting settings[] = {
     NUMBER("extract.lease_s", extract_lease_s, "1800", 1, 86400,
            "a document whose node has been silent for so long is taken by another one; shorter, "
            "and those of a node that was killed wait less"),
+    NUMBER("extract.deadline_ms", extract_deadline_ms, "21600000", 1000, 86400000,
+           "how long one try of a document may take, all of its parts; longer, and it is tried "
+           "again"),
     NUMBER("extract.tries", extract_tries, "3", 0, 100,
            "how often a document is tried again after an error that may pass"),
     NUMBER("extract.part_tokens", extract_part_tokens, "24000", 500, 10000000,

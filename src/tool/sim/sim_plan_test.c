@@ -212,7 +212,8 @@ static void world_close(struct task *t, struct world *w)
 static struct asked ask_for(struct task *t, struct world *w, const char *messages, bool stream)
 {
     struct asked a = {.messages = messages, .text = STR("")};
-    struct ai_request q = {.write = write_request, .read = read_answer, .arg = &a};
+    struct ai_request q = {
+        .write = write_request, .read = read_answer, .arg = &a, .asks = &ai_for_run};
     struct ai_hand hand = {.busy = false};
     struct ai_answer answer;
     q.seen = stream ? see : NULL;
@@ -275,7 +276,7 @@ static void ask_one(struct task *t, void *arg)
     struct crowd *c = arg;
     struct asked a = {.messages = ASKED, .text = STR("")};
     const struct ai_request q = {
-        .write = write_request, .read = read_answer, .arg = &a, .seen = see};
+        .write = write_request, .read = read_answer, .arg = &a, .seen = see, .asks = &ai_for_run};
     struct ai_hand hand = {.busy = false};
     struct ai_answer answer;
     const char *complaint;

@@ -25,7 +25,16 @@ static int write_request(struct task *t, void *arg, struct buf *body, int64_t *t
     return 0;
 }
 
-/* A reply without a text is the service's fault, values that do not fit are the model's. */
+/* A hundred replies may come at once: first the next hundred questions leave, then the values are
+ * looked at. */
+static void let_others_ask(struct task *t, const struct extract_query *q)
+{
+    int err = q->last && job_ask_pass(q->last) ? task_stand_back(t, true) : 0;
+    (void)err; /* it comes again with the next wait */
+}
+
+/* A reply without a text is the service's fault, and is asked for again while the job has its slot;
+ * values that do not fit are the model's. */
 static int read_reply(struct task *t, void *arg, struct str body, int64_t *tokens_used)
 {
     const struct asking *x = arg;
@@ -37,6 +46,7 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
         return task_fail(t, ERR_PROTO, "%s", problem);
     x->out->simulated =
         str_eq(json_str(json_get(reply, "system_fingerprint")), STR(VERDICT_SIMULATED));
+    let_others_ask(t, x->query);
     int err = extract_reply_read(a, &x->query->reading, text, &x->out->values, &complaint);
     x->out->complaint = err ? complaint : NULL;
     return 0;
@@ -59,7 +69,7 @@ int extract_ask(struct task *t, struct extract *x, const struct extract_query *q
     struct ai_request request = {.write = write_request,
                                  .read = read_reply,
                                  .arg = &asking,
-                                 .of_job = true,
+                                 .asks = q->asks,
                                  .other_model =
                                      !str_eq(q->model, str_of(x->node->config->ai_model))};
     int err = ai_ask(t, x->node->ai, &request, &hand, &answer);

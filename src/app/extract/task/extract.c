@@ -5,9 +5,8 @@
 #include "corpus/bibtex.h"
 #include "engine/setup/config.h"
 
-#define DEADLINE_MS (6LL * 3600 * 1000) /* of one try: a document may have hundreds of parts */
-#define BACKOFF_MS  2000
-#define QUEUE_MAX   1000000
+#define BACKOFF_MS 2000
+#define QUEUE_MAX  1000000
 
 const struct job_rows extract_job_rows = {.table = "extraction_result",
                                           .id = "id",
@@ -45,7 +44,7 @@ struct extract *extract_new(struct node *n)
     x->kind = (struct job_kind){.name = EXTRACT_QUEUE,
                                 .concurrency = c->extract_concurrency,
                                 .lease_ms = c->extract_lease_s * 1000,
-                                .deadline_ms = DEADLINE_MS,
+                                .deadline_ms = c->extract_deadline_ms,
                                 .tries_max = c->extract_tries + 1,
                                 .backoff_ms = BACKOFF_MS,
                                 .calls_ai = true,
