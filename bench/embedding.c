@@ -15,6 +15,8 @@
 #include "engine/ai/embedding.h"
 #include "engine/ai/embedding_reply.h"
 
+static const bool asks = true; /* a job that may */
+
 #define TEXTS      64
 #define DIMENSIONS 768
 #define ROUNDS     101
@@ -120,7 +122,7 @@ static void call_on(struct task *t, void *arg)
         struct task_scope scope = task_scope(t);
         struct embedding_answer a;
         b->begun++;
-        int err = embedding_ask(t, b->embedding, b->texts, TEXTS, true, &a);
+        int err = embedding_ask(t, b->embedding, b->texts, TEXTS, &asks, &a);
         b->failed += err || a.failed || a.dimensions != DIMENSIONS;
         b->tokens += err ? 0 : a.tokens;
         if (err)

@@ -146,7 +146,7 @@ struct call {
     const struct str *texts;
     size_t count;
     const int64_t *tokens; /* of each text */
-    bool of_job;
+    const bool *asks;
     struct arena *arena; /* of the caller, who waits */
     struct embedding_answer *out;
     float *vectors;      /* of all texts; NULL: none has come */
@@ -299,11 +299,10 @@ static int ask(struct task *t, struct call *c, const struct batch *b, bool base6
     struct request q = {c, b, base64};
     struct ai_hand hand = {.busy = false};
     struct ai_answer answer = {.tokens = 0};
-    int err =
-        ai_ask(t, c->e->ai,
-               &(struct ai_request){
-                   .write = write_request, .read = read_reply, .arg = &q, .of_job = c->of_job},
-               &hand, &answer);
+    int err = ai_ask(t, c->e->ai,
+                     &(struct ai_request){
+                         .write = write_request, .read = read_reply, .arg = &q, .asks = c->asks},
+                     &hand, &answer);
     c->out->tokens += answer.tokens;
     c->out->calls++;
     return err;
@@ -459,7 +458,7 @@ static int no_key(struct task *t)
 }
 
 int embedding_ask(struct task *t, struct embedding *e, const struct str *texts, size_t count,
-                  bool of_job, struct embedding_answer *out)
+                  const bool *asks, struct embedding_answer *out)
 {
     struct arena *a = task_arena(t);
     check(count <= EMBEDDING_TEXTS_MAX);
@@ -474,7 +473,7 @@ int embedding_ask(struct task *t, struct embedding *e, const struct str *texts, 
                      .texts = texts,
                      .count = count,
                      .tokens = tokens,
-                     .of_job = of_job,
+                     .asks = asks,
                      .arena = a,
                      .out = out,
                      .order = ARENA_ARRAY(a, size_t, count),

@@ -72,8 +72,8 @@ struct embedding_answer {
  * ERR_LIMIT (it is longer than any service takes), ERR_REFUSED, ERR_PROTO (no usable vector). Other
  * errors are those of all texts: ERR_CANCELED, ERR_TIMEOUT and ERR_UNAVAILABLE as ai_ask has them;
  * ERR_REFUSED: the service refuses all; ERR_CONFLICT: it has changed its model meanwhile, ask
- * again. of_job as in ai.h. Everything in *out is in the task's arena; texts are borrowed until the
+ * again. asks as in ai.h. Everything in *out is in the task's arena; texts are borrowed until the
  * return. */
 MUST_CHECK int embedding_ask(struct task *t, struct embedding *e, const struct str *texts,
-                             size_t count, bool of_job, struct embedding_answer *out);
+                             size_t count, const bool *asks, struct embedding_answer *out);
 #endif

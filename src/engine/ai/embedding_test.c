@@ -13,6 +13,8 @@
 #include "wire/http_client.h"
 #include "wire/http_server/http_harness.h"
 
+static const bool asks = true; /* a job that may */
+
 #define BODY_BYTES (8 * 1024 * 1024)
 #define CALLS_MAX  400
 
@@ -249,7 +251,7 @@ static void test_batches(struct task *t, void *arg)
     struct embedding_answer a;
     world_open(t, &w, &(struct embedding_options){.params = ""});
     struct str *texts = texts_of(t, 20);
-    is_int(embedding_ask(t, w.embedding, texts, 20, false, &a), 0, "20 texts");
+    is_int(embedding_ask(t, w.embedding, texts, 20, &ai_for_run, &a), 0, "20 texts");
     is_int(wrong_of(&a, texts, 20), 0, "have their vectors");
     ok(a.failed == 0 && a.dimensions == 2, "of two dimensions");
     is_str(a.model, STR("m"), "of the model that the reply names");
@@ -264,14 +266,14 @@ static void test_batches(struct task *t, void *arg)
        "the request: %.80s", w.service.last.p);
     ask_again(&w, &(struct service){.delay_ms = 50});
     texts = texts_of(t, 80);
-    is_int(embedding_ask(t, w.embedding, texts, 80, true, &a), 0, "80 texts");
+    is_int(embedding_ask(t, w.embedding, texts, 80, &asks, &a), 0, "80 texts");
     is_int(wrong_of(&a, texts, 80), 0, "have theirs");
     is_int(w.service.most, EMBEDDING_BATCHES_MAX, "in so many calls at once");
-    is_int(embedding_ask(t, w.embedding, texts, 0, false, &a), 0, "no text at all");
+    is_int(embedding_ask(t, w.embedding, texts, 0, &ai_for_run, &a), 0, "no text at all");
     is_int(a.calls, 0, "is no call");
     struct str odd[] = {STR("\"quotes\" \\ and\n\x01"), STR("石墨烯"), STR("bad \xFF byte")};
     ask_again(&w, &(struct service){.calls = 0});
-    is_int(embedding_ask(t, w.embedding, odd, 3, false, &a), 0, "odd texts");
+    is_int(embedding_ask(t, w.embedding, odd, 3, &ai_for_run, &a), 0, "odd texts");
     ok(is_vector_of(&a, 0, odd[0]) && is_vector_of(&a, 1, odd[1]), "arrive as they are");
     world_close(t, &w);
 }
@@ -288,7 +290,7 @@ static void test_tokens(struct task *t, void *arg)
         char *text = memset(arena_alloc(task_arena(t), n), 'a' + (char)i, n);
         texts[i] = str_from(text, n);
     }
-    is_int(embedding_ask(t, w.embedding, texts, 12, false, &a), 0, "long texts");
+    is_int(embedding_ask(t, w.embedding, texts, 12, &ai_for_run, &a), 0, "long texts");
     is_int(wrong_of(&a, texts, 12), 0, "have their vectors");
     size_t most = 0, alone = 0;
     for (int i = 0; i < w.service.calls; i++) {
@@ -312,7 +314,8 @@ static void test_own_errors(struct task *t, void *arg)
     size_t n = EMBEDDING_TEXT_BYTES_MAX + 1;
     texts[4] = str_from(memset(arena_alloc(task_arena(t), n), 'x', n), n);
     texts[6] = STR("this is refused");
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "some texts cannot be embedded");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0,
+           "some texts cannot be embedded");
     is_int(wrong_of(&a, texts, 8), 0, "the others are");
     ok(a.items[0].err == ERR_INVALID && a.items[2].err == ERR_INVALID, "blank ones: %s",
        a.items[0].why);
@@ -332,11 +335,12 @@ static void test_halves(struct task *t, void *arg)
     world_open(t, &w, &(struct embedding_options){.batch_texts = 32});
     w.service.texts_max = 8;
     struct str *texts = texts_of(t, 32);
-    is_int(embedding_ask(t, w.embedding, texts, 1, false, &a), 0, "one text");
+    is_int(embedding_ask(t, w.embedding, texts, 1, &ai_for_run, &a), 0, "one text");
     buf_init(&log);
     log_setup(LOG_WARN, LOG_TEXT, "test");
     log_capture(&log);
-    is_int(embedding_ask(t, w.embedding, texts, 32, false, &a), 0, "batches that are too long");
+    is_int(embedding_ask(t, w.embedding, texts, 32, &ai_for_run, &a), 0,
+           "batches that are too long");
     log_capture(NULL);
     log_setup(LOG_ERROR, LOG_TEXT, "test");
     is_int(wrong_of(&a, texts, 32), 0, "are halved");
@@ -344,11 +348,11 @@ static void test_halves(struct task *t, void *arg)
        STR_ARG(buf_str(&log)));
     buf_release(&log);
     int before = w.service.calls;
-    is_int(embedding_ask(t, w.embedding, texts, 32, false, &a), 0, "the next ones");
+    is_int(embedding_ask(t, w.embedding, texts, 32, &ai_for_run, &a), 0, "the next ones");
     is_int(w.service.calls - before, 4, "are short enough from the beginning");
     ask_again(&w, &(struct service){.bytes_max = 200});
     texts[3] = STR("this one is refused");
-    is_int(embedding_ask(t, w.embedding, texts, 32, false, &a), 0, "one is refused");
+    is_int(embedding_ask(t, w.embedding, texts, 32, &ai_for_run, &a), 0, "one is refused");
     is_int(wrong_of(&a, texts, 32), 0, "the others are embedded");
     ok(a.failed == 1 && a.items[3].err == ERR_REFUSED, "and it has the error");
     world_close(t, &w);
@@ -362,10 +366,10 @@ static void test_numbers(struct task *t, void *arg)
     world_open(t, &w, &(struct embedding_options){.params = ""});
     w.service.no_base64 = true;
     struct str *texts = texts_of(t, 8);
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "a service without base64");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0, "a service without base64");
     is_int(wrong_of(&a, texts, 8), 0, "gives numbers");
     is_int(w.service.calls, 2, "after one refusal");
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "the next call");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0, "the next call");
     ok(w.service.calls == 3 && w.service.base64 == 1, "remembers it");
     ok(str_starts(w.service.last, STR("{\"model\":\"wanted\",\"input\":[")), "the request: %.60s",
        w.service.last.p);
@@ -374,18 +378,19 @@ static void test_numbers(struct task *t, void *arg)
         &w, &(struct embedding_options){.dimensions = 2,
                                         .params = "{\"encoding_format\": \"float\", \"user\": 1,"
                                                   " \"dimensions\": null}"});
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "members of the settings");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0, "members of the settings");
     ok(str_starts(w.service.last, STR("{\"model\":\"wanted\",\"encoding_format\":\"float\","
                                       "\"user\":1,\"input\":[")),
        "replace those of millrace: %.90s", w.service.last.p);
     ask_again(&w, &(struct service){.texts_max = 4});
     embedding_free(w.embedding);
     w.embedding = make_embedding(&w, &(struct embedding_options){.params = ""});
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "a first batch that is too long");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0,
+           "a first batch that is too long");
     is_int(wrong_of(&a, texts, 8), 0, "is halved");
     w.service.texts_max = 0;
     int before = w.service.base64;
-    is_int(embedding_ask(t, w.embedding, texts, 4, false, &a), 0, "and the next call");
+    is_int(embedding_ask(t, w.embedding, texts, 4, &ai_for_run, &a), 0, "and the next call");
     ok(w.service.base64 == before + 1, "asks for base64 again: it was not to blame");
     world_close(t, &w);
 }
@@ -398,7 +403,7 @@ static void test_refuses_all(struct task *t, void *arg)
     world_open(t, &w, &(struct embedding_options){.batch_texts = 64});
     w.service.refuses_all = true;
     struct str *texts = texts_of(t, 256);
-    is_int(embedding_ask(t, w.embedding, texts, 256, false, &a), ERR_REFUSED,
+    is_int(embedding_ask(t, w.embedding, texts, 256, &ai_for_run, &a), ERR_REFUSED,
            "a service that refuses everything");
     ok(strstr(task_error(t), "there is no such model"), "in its words: %s", task_error(t));
     ok(w.service.calls < 50, "is not asked about each text (%d calls)", w.service.calls);
@@ -414,14 +419,14 @@ static void test_bad_vectors(struct task *t, void *arg)
     struct str *texts = texts_of(t, 8);
     texts[2] = STR("zero");
     texts[5] = STR("zero once");
-    is_int(embedding_ask(t, w.embedding, texts, 8, false, &a), 0, "vectors of zeros");
+    is_int(embedding_ask(t, w.embedding, texts, 8, &ai_for_run, &a), 0, "vectors of zeros");
     is_int(wrong_of(&a, texts, 8), 0, "the others are taken");
     ok(a.failed == 1 && a.items[2].err == ERR_PROTO, "one stays bad: %s", a.items[2].why);
     is_int((int64_t)w.service.texts[1], 2, "bad ones alone are asked for again");
     is_int(w.service.calls, 3, "and at most twice");
     texts[2] = STR("unreadable once");
     ask_again(&w, &(struct service){.calls = 0});
-    is_int(embedding_ask(t, w.embedding, texts, 4, false, &a), 0, "a reply that is no JSON");
+    is_int(embedding_ask(t, w.embedding, texts, 4, &ai_for_run, &a), 0, "a reply that is no JSON");
     is_int(wrong_of(&a, texts, 4), 0, "is asked for again");
     is_int(w.service.calls, 2, "as a whole");
     world_close(t, &w);
@@ -435,14 +440,14 @@ static void test_changes(struct task *t, void *arg)
     world_open(t, &w, &(struct embedding_options){.params = ""});
     w.service.model_next = "other";
     struct str *texts = texts_of(t, 20);
-    is_int(embedding_ask(t, w.embedding, texts, 20, false, &a), ERR_CONFLICT,
+    is_int(embedding_ask(t, w.embedding, texts, 20, &ai_for_run, &a), ERR_CONFLICT,
            "another model between two batches");
-    is_int(embedding_ask(t, w.embedding, texts, 20, false, &a), 0, "asked again");
+    is_int(embedding_ask(t, w.embedding, texts, 20, &ai_for_run, &a), 0, "asked again");
     is_str(a.model, STR("other"), "all are of the new one");
     embedding_free(w.embedding);
     w.embedding = make_embedding(&w, &(struct embedding_options){.dimensions = 3});
     int64_t old = task_deadline(t, 60000);
-    is_int(embedding_ask(t, w.embedding, texts, 2, false, &a), ERR_UNAVAILABLE,
+    is_int(embedding_ask(t, w.embedding, texts, 2, &ai_for_run, &a), ERR_UNAVAILABLE,
            "other dimensions than the settings say");
     task_deadline_restore(t, old);
     ok(strstr(task_error(t), "vectors of 2 numbers instead of 3"), "are named: %s", task_error(t));
@@ -459,7 +464,7 @@ static void test_ends(struct task *t, void *arg)
     w.service.stalls = true;
     struct str *texts = texts_of(t, 80);
     int64_t old = task_deadline(t, 300), began = loop_now_ms(task_loop(t));
-    is_int(embedding_ask(t, w.embedding, texts, 80, false, &a), ERR_TIMEOUT,
+    is_int(embedding_ask(t, w.embedding, texts, 80, &ai_for_run, &a), ERR_TIMEOUT,
            "the deadline of the task");
     task_deadline_restore(t, old);
     ok(loop_now_ms(task_loop(t)) - began < 3000, "ends all of its calls");
@@ -469,7 +474,7 @@ static void test_ends(struct task *t, void *arg)
     sql_do(t, &w.node, "UPDATE api_list SET is_active = 0");
     while (!permits_none(w.permits))
         pause_ms(t, 5);
-    is_int(embedding_ask(t, w.embedding, texts, 1, false, &a), ERR_UNAVAILABLE,
+    is_int(embedding_ask(t, w.embedding, texts, 1, &ai_for_run, &a), ERR_UNAVAILABLE,
            "without a key it does not wait");
     world_close(t, &w);
 }

@@ -11,6 +11,8 @@
 #include "tool/sim/sim_embeddings.h"
 #include "wire/http_server/http_harness.h"
 
+static const bool asks = true; /* a job that may */
+
 #define TEXTS      640
 #define BATCH      8
 #define CALLERS    4
@@ -89,7 +91,7 @@ static void embed(struct task *t, void *arg)
     size_t share = TEXTS / CALLERS, from = share * (size_t)w->callers++;
     struct embedding_answer a;
     int err;
-    while ((err = embedding_ask(t, w->embedding, &w->texts[from], share, true, &a)) ==
+    while ((err = embedding_ask(t, w->embedding, &w->texts[from], share, &asks, &a)) ==
            ERR_UNAVAILABLE)
         w->again++;
     check(err == 0);
