@@ -75,7 +75,7 @@ def under_way(m, people):
     return runs
 
 
-def freeze(m, people):
+def freeze_nodes(m, people):
     """The nodes, stopped while some charges are in Redis alone, and no transaction is open: its
     locks would stop a backup until the supervisor kills the node that holds them."""
     nodes, link = m.nodes(), redis_link(m)
@@ -93,7 +93,7 @@ def freeze(m, people):
 
 def while_frozen(m, runs, act):
     """What act returns, and how many papers had been charged."""
-    nodes = freeze(m, [a for a, _, _ in runs])
+    nodes = freeze_nodes(m, [a for a, _, _ in runs])
     try:
         results = sum(redis_link(m)("HLEN", f"result:{a.uid}:{q}") for a, q, _ in runs)
         return act(), results

@@ -20,6 +20,7 @@ WISH = {"question": "Wet?", "year_from": 1900, "year_to": 2100}
 @contextlib.contextmanager
 def server(sim, **settings):
     env = {"MILLRACE_SAMPLE_PAPERS": "500", "MILLRACE_AI_URL": sim.url,
+           "MILLRACE_AI_EMBEDDING_URL": sim.url,
            "MILLRACE_AI_TIMEOUT_MS": "3000", **settings}
     with Millrace(env=env) as m:
         assert wait_for(m.ready, 30), m.get("/readyz")
