@@ -236,7 +236,8 @@ static void test_responsive(struct task *t, void *arg)
     }
     ok(ticks >= 40, "the loop turns while passwords are hashed: %lld times", (long long)ticks);
     ok(jobs >= 20, "a helper thread is free for others: %lld times", (long long)jobs);
-    is_int(its_nice, nice(0) + 5, "helper threads step back");
+    int64_t back = nice(0) + 5;
+    is_int(its_nice, back < 19 ? back : 19, "helper threads step back");
     check(group_join(t, &g) == 0);
     passwords_free(c.passwords);
 }
