@@ -1,0 +1,153 @@
+/* collection.h -- texts as points that can be searched by meaning: the posts, and the papers.
+ *
+ * Owns the tables vector_space and point_vector, and the stores of points (vectors/points.h): the
+ * embedded index, one file per collection under the data directory, or Qdrant. MySQL has every
+ * vector; a store of points is a copy of them that answers quickly, made anew from MySQL when it is
+ * damaged, lost or behind.
+ *
+ * A space is what vectors are comparable in: a model, by the name that its replies give it, and a
+ * dimension; numbered, a row of vector_space. One space of a collection is active: searches use it.
+ * When the service answers with another model or dimension, a second one is built beside it:
+ *
+ *   1. The first answer of the new model makes a row of vector_space, state building, and an empty
+ *      store for it. From then on collection_space() says its number, and collection_put writes to
+ *      it; the active one answers searches as before, its questions embedded by its own model.
+ *   2. The application has all documents whose row names another space embedded again, at its
+ *      lowest priority, and calls collection_complete when there are none left.
+ *   3. That makes the new space active, on all nodes; the store and the vectors of the old one go.
+ *
+ * A document is embedded by a job of its application, in this order:
+ *   1. collection_put: asks the service; writes vectors to point_vector; puts points into the
+ *      store, and settles them. All of it is idempotent.
+ *   2. The application brings its row to completed, if it is of the same version still, with the
+ *      space that collection_put has returned.
+ * A document that goes is a job, too: its row says so in a later version; the job calls
+ * collection_drop and then deletes the row. So what the store has agrees with the rows in the end,
+ * whatever dies when: a job whose row is not final is done again.
+ *
+ * Always true:
+ *   - a search never returns a point that its store has not verified. What is stale (an owner that
+ *     has gone a moment ago, a hidden flag) is the caller's to check against its rows;
+ *   - a store that is damaged, missing or behind is noticed, by searches and by collection_role;
+ *     while it is made anew the answer is `degraded`, never an error of the program. */
+#ifndef ENGINE_SEARCH_COLLECTION_H
+#define ENGINE_SEARCH_COLLECTION_H
+
+#include "base/metrics.h"
+#include "base/str.h"
+#include "engine/store/role.h"
+#include "engine/vectors/points.h"
+
+struct collections;
+struct config;
+struct embedding;
+struct redis;
+struct sql_pool;
+
+enum collection { COLLECTION_POSTS, COLLECTION_PAPERS, COLLECTION_COUNT };
+
+#define POINT_HIDDEN 1u /* point_tags.flags: of a post that its owner and admins find alone */
+
+const char *collection_name(enum collection c); /* "blog_posts", "papers" */
+
+/* The owner of a paper's points: 63 bits of a hash of its DOI. A post's owner is its id. */
+uint64_t collection_paper_owner(struct str doi);
+
+struct collections_options {
+    const struct config *config; /* all borrowed */
+    struct sql_pool *sql;
+    struct redis *redis;         /* to tell other nodes of a change of space */
+    struct embedding *embedding; /* NULL: there is no such service: nothing can be embedded */
+    struct metrics *metrics;
+    /* What embeds questions for a space whose model is not that of the settings is made from these,
+     * when it is needed. See struct node. */
+    const struct node *node;
+};
+struct collections *collections_new(const struct collections_options *o);
+void collections_free(struct collections *c);
+
+/* --- embedding documents --- */
+
+struct collection_chunk {
+    struct str text; /* what is embedded */
+};
+struct collection_document {
+    uint64_t owner;
+    uint64_t version; /* of the content */
+    struct point_tags tags;
+    struct str title;        /* payload, where the store keeps one */
+    const struct str *chunks; /* texts; none: the owner has no points from then on */
+    size_t chunk_count;
+};
+struct collection_outcome { /* of one document */
+    int err;                /* 0: its points are stored and settled */
+    const char *why;        /* for users, in the task's arena */
+};
+/* Embeds and stores documents: outcomes has room for count. *space: the number that their rows
+ * shall name. Errors are those of all documents, and all may be repeated: ERR_UNAVAILABLE (the
+ * service or a store is away, slow or full), ERR_REFUSED (the service refuses all), ERR_CANCELED.
+ * asks: as in ai.h, of the job. At most POINTS_CHANGE_MAX chunks in all. */
+MUST_CHECK int collection_put(struct task *t, struct collections *c, enum collection which,
+                              const struct collection_document *docs, size_t count,
+                              const bool *asks, struct collection_outcome *outcomes,
+                              int64_t *space);
+/* No point of these owners is left, in any space, nor any vector. Idempotent. */
+MUST_CHECK int collection_drop(struct task *t, struct collections *c, enum collection which,
+                               const uint64_t *owners, size_t count);
+/* The points of an owner get other tags (and payload title, if title.p), without embedding. */
+MUST_CHECK int collection_tag(struct task *t, struct collections *c, enum collection which,
+                              uint64_t owner, struct point_tags tags, struct str title);
+
+/* The space that rows of completed documents must name; 0: none yet. *building: it is not active
+ * yet: documents of another space are to be embedded again. */
+int64_t collection_space(const struct collections *c, enum collection which, bool *building);
+/* All documents are in this space: it becomes the active one. Idempotent. */
+MUST_CHECK int collection_complete(struct task *t, struct collections *c, enum collection which,
+                                   int64_t space);
+
+/* --- searching --- */
+
+struct collection_answer {
+    struct point_hit *hits; /* the best first, in the task's arena */
+    size_t count;
+    bool degraded;      /* the store is being made anew, or behind: hits may be missing */
+    const char *reason; /* a word for it: see COLLECTION_REASONS; NULL: not degraded */
+};
+#define COLLECTION_NO_SERVICE "no_embedding_service" /* no ai.embedding.url */
+#define COLLECTION_NO_ANSWER  "embedding_service_away"
+#define COLLECTION_EMPTY      "nothing_embedded" /* no space yet */
+#define COLLECTION_REBUILT    "index_rebuilt"    /* it is made anew from MySQL just now */
+#define COLLECTION_AWAY       "vector_store_away"
+
+/* The points nearest to a text; q->space and q->vector are filled in here. Questions that were
+ * asked lately are not embedded again. What stands in the way of a search is no error but a
+ * degraded answer, with the hits that there are; ERR_CANCELED and ERR_INVALID are errors. */
+MUST_CHECK int collection_search(struct task *t, struct collections *c, enum collection which,
+                                 struct str question, const struct points_query *q,
+                                 struct collection_answer *out);
+/* The points nearest to those of an owner ("more like this"), itself left out. ERR_NOT_FOUND: it
+ * has no points. */
+MUST_CHECK int collection_like(struct task *t, struct collections *c, enum collection which,
+                               uint64_t owner, const struct points_query *q,
+                               struct collection_answer *out);
+
+/* --- for admins --- */
+
+struct collection_look {
+    const char *name, *store; /* "embedded", "qdrant" */
+    struct str model;         /* of the active space; p == NULL: there is none */
+    int64_t dimension, points, bytes;
+    struct str building; /* model of the space that is built; p == NULL: none is */
+    bool degraded;
+    const char *reason;
+    int64_t rebuilt, rebuild_total; /* points of a store that is made anew; 0: none is */
+};
+MUST_CHECK int collection_look(struct task *t, struct collections *c, enum collection which,
+                               struct collection_look *out);
+
+/* Looks after the stores: changes of space that other nodes have made, verification bit by bit,
+ * compaction, and making anew. On every node; what one node at a time does is guarded by the
+ * embedded index's own lock on its file, or by a lock in Redis. */
+role_fn collection_role; /* arg: a struct collections */
+#define COLLECTION_EACH_MS 500
+#endif
