@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ["base", "loop", "wire", "corpus", "engine", "app", "serve", "tool"]
 # The rooms of the engine, from the bottom: each may include those before it.
 ENGINE = [
-    "setup", "store", "vectors", "people", "money", "papers", "ai", "judge", "runs", "crew", "jobs",
-    "watch", "api"]
+    "setup", "store", "vectors", "people", "money", "papers", "ai", "search", "judge", "runs",
+    "crew", "jobs", "watch", "api"]
 FILES_MAX = 40  # of a folder, besides tests
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70

@@ -75,7 +75,7 @@ struct collection_document {
     uint64_t owner;
     uint64_t version; /* of the content */
     struct point_tags tags;
-    struct str title;        /* payload, where the store keeps one */
+    struct str title;         /* payload, where the store keeps one */
     const struct str *chunks; /* texts; none: the owner has no points from then on */
     size_t chunk_count;
 };

@@ -1,8 +1,9 @@
 /* words.h -- texts that can be found by their words: a full-text index of MySQL over words that are
  * made here, so that MariaDB and MySQL find the same, Chinese too.
  *
- * Owns the tables post_words and paper_words: the words of a text (corpus/prose/words.h), separated
- * by blanks, under a FULLTEXT key. Rows are written and deleted in the transaction of the caller. */
+ * Owns the tables post_words and paper_words: the words of a text (corpus/prose/words.h), with
+ * blanks between, under a FULLTEXT key. Rows are written and deleted in the transaction of the
+ * caller. */
 #ifndef ENGINE_SEARCH_WORDS_H
 #define ENGINE_SEARCH_WORDS_H
 
@@ -11,6 +12,8 @@
 #include "engine/search/collection.h"
 
 struct sql;
+struct sql_pool;
+struct task;
 
 struct words_text {
     uint64_t owner;
