@@ -2,15 +2,18 @@
  * (index.h), or a server such as Qdrant.
  *
  * A point is a vector and what it belongs to: part `part` of `owner`, a post or a paper. The pair
- * is its id, so a point that is stored again takes the place of the former one. Texts and titles
- * are not kept here: the rows of MySQL have them. What searches filter on is: small numbers whose
- * meaning is the caller's. */
+ * is its id, so a point that is stored again takes the place of the former one. What searches
+ * filter on is kept with it: small numbers whose meaning is the caller's. Titles and texts are the
+ * rows' of MySQL, and answers are made from those; a server keeps a copy for whoever looks into it
+ * with tools of its own, the embedded index keeps none. */
 #ifndef ENGINE_VECTORS_POINTS_H
 #define ENGINE_VECTORS_POINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/str.h"
 
 #define POINTS_DIMENSION_MIN 8
 #define POINTS_DIMENSION_MAX 4096
@@ -31,6 +34,10 @@ struct point {
     struct point_tags tags;
 };
 
+struct point_payload { /* for stores that keep it */
+    struct str title, text;
+};
+
 /* What vectors are of: those of another model or dimension cannot be compared. A collection may be
  * replaced by one of another model at any time, so each call says what it brings: ERR_CONFLICT. */
 struct points_space {
@@ -44,8 +51,9 @@ struct points_change {
     struct points_space space;
     const uint64_t *gone; /* owners without points from now on */
     size_t gone_count;
-    const struct point *points; /* their owners' former points go, too */
-    const float *vectors;       /* one behind the other */
+    const struct point *points;           /* their owners' former points go, too */
+    const float *vectors;                 /* one behind the other */
+    const struct point_payload *payloads; /* one for each point; NULL: none */
     size_t count;
 };
 
