@@ -16,9 +16,22 @@ bool tap_str(struct str got, struct str want, const char *file, int line, const 
     PRINTF(5, 6);
 int tap_done(void); /* prints the plan; the exit status of the program */
 
-#define ok(held, ...)          tap_ok((held), __FILE__, __LINE__, __VA_ARGS__)
-#define is_int(got, want, ...) tap_int((got), (want), __FILE__, __LINE__, __VA_ARGS__)
-#define is_str(got, want, ...) tap_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+/* What is tested is evaluated before the words that tell of it, which may be its own. */
+#define ok(held, ...)                                                                              \
+    ({                                                                                             \
+        bool held_ = (held);                                                                       \
+        tap_ok(held_, __FILE__, __LINE__, __VA_ARGS__);                                            \
+    })
+#define is_int(got, want, ...)                                                                     \
+    ({                                                                                             \
+        int64_t got_ = (got), want_ = (want);                                                      \
+        tap_int(got_, want_, __FILE__, __LINE__, __VA_ARGS__);                                     \
+    })
+#define is_str(got, want, ...)                                                                     \
+    ({                                                                                             \
+        struct str got_ = (got), want_ = (want);                                                   \
+        tap_str(got_, want_, __FILE__, __LINE__, __VA_ARGS__);                                     \
+    })
 
 /* Runs fn as the only task of a fresh loop, on virtual time unless real is set. */
 struct task;

@@ -443,6 +443,9 @@ def _(m):
         equal(api("POST", "/api/queries", body).error, (400, "invalid", field),
               f"refused, naming {field}")
     equal(api("GET", "/api/queries").body["queries"], [], "nothing was written")
+    turned = admin(m, "root", "super")("POST", "/api/admin/switches",
+                                       {"name": "new_runs", "on": False})
+    equal(turned.status, 200, "from here on no run is started")
     r = api("POST", "/api/queries", wish)
     equal(r.status, 202, "with enough of it", r)
     path = "/api/queries/" + r.body["query_id"]
