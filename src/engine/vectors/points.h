@@ -4,7 +4,7 @@
  * A point is a vector and what it belongs to: part `part` of `owner`, a post or a paper. The pair
  * is its id, so a point that is stored again takes the place of the former one. What searches
  * filter on is kept with it: small numbers whose meaning is the caller's. Titles and texts are the
- * rows' of MySQL, and answers are made from those; a server keeps a copy for whoever looks into it
+ * rows' of MySQL, and answers are made from those; a server keeps a copy for those who look into it
  * with tools of its own, the embedded index keeps none. */
 #ifndef ENGINE_VECTORS_POINTS_H
 #define ENGINE_VECTORS_POINTS_H
