@@ -72,10 +72,14 @@ def errors_shown(m, root):
     """A node that has just joined tells of its failed calls, and is gone again."""
     link = redis_link(m)
     fault = {"kind": "dns", "count": 7, "at_ms": int(time.time() * 1000), "words": "no such host"}
-    link("HSET", "sys:nodes:info", "00ff", json.dumps({"id": "x", "name": "x", "faults": [fault]}))
+    other = fault | {"service": "embedding", "count": 2}
+    link("HSET", "sys:nodes:info", "00ff",
+         json.dumps({"id": "x", "name": "x", "faults": [fault, other]}))
     link("ZADD", "sys:nodes", str(int(time.time() * 1000)), "00ff")
-    errors = lambda: [(e["kind"], e["count"], e["words"]) for e in overview(root)["ai_errors"]]
-    ok(wait_for(lambda: errors() == [("dns", 7, "no such host")] and not well(root), 3),
+    errors = lambda: [(e["service"], e["kind"], e["count"])
+                      for e in overview(root)["ai_errors"] if e["words"] == "no such host"]
+    wanted = [("chat", "dns", 7), ("embedding", "dns", 2)]
+    ok(wait_for(lambda: errors() == wanted and not well(root), 3),
        "AI errors of any node are in the overview", overview(root))
     link("ZREM", "sys:nodes", "00ff")
     link("HDEL", "sys:nodes:info", "00ff")

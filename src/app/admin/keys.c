@@ -16,7 +16,6 @@
 #define TPM_DEFAULT    500000
 #define LIMIT_MOST     INT32_MAX
 #define TOKENS_MOST    1000000000000
-#define SERVICES       AI_CHAT "|" AI_EMBEDDING
 #define LISTED_MAX     (10 * PERMITS_KEYS_MAX) /* also rows beyond those that are used */
 
 static const char *const cap_names[PERMITS_CAPS] = {"minute_cap", "day_cap", "month_cap"};
@@ -34,7 +33,7 @@ static const struct api_field key_fields[] = {
     {"id", API_INT, .least = 1, .most = INT32_MAX, .about = "number of the key"},
     {"key", API_TEXT, .most = KEY_CHARS_MAX, .secret = true, .about = "its ends"},
     {"name", API_TEXT, SHOWN(name), .most = NAME_CHARS_MAX, .about = "for people"},
-    {"service", API_TEXT, SHOWN(service), .choices = SERVICES, .about = "that the key is for"},
+    {"service", API_TEXT, SHOWN(service), .choices = AI_SERVICES, .about = "that the key is for"},
     {"rpm_limit", API_INT, SHOWN(rpm), .about = "requests in any 60 s"},
     {"tpm_limit", API_INT, SHOWN(tpm), .about = "tokens in any 60 s"},
     {"state", API_TEXT, .choices = PERMITS_WORDS, .about = ADMIN_KEY_STATE_ABOUT},
@@ -399,7 +398,7 @@ static int test_key(struct task *t, struct api_call *c, struct json_writer *w)
 static const struct api_field add_body[] = {
     {"key", API_TEXT, .least = KEY_CHARS_MIN, .most = KEY_CHARS_MAX, .about = "visible ASCII",
      .secret = true},
-    {"service", API_TEXT, .optional = true, .choices = SERVICES,
+    {"service", API_TEXT, .optional = true, .choices = AI_SERVICES,
      .about = "that the key is for; chat if absent"},
     LIMITS,
     {ADMIN_REASON_FIELD},

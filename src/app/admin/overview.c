@@ -114,6 +114,7 @@ static const struct api_field cap_fields[] = {
 };
 static const struct api_field key_fields[] = {
     {COUNT("id", KEY(id), "number of the key")},
+    {"service", API_TEXT, .choices = AI_SERVICES, .about = "that it is for"},
     {"key", API_TEXT, KEY(shown), .secret = true, .about = "its ends"},
     {"name", API_TEXT, KEY(name), .about = "for people"},
     {"state", API_TEXT, .choices = PERMITS_WORDS, .about = ADMIN_KEY_STATE_ABOUT},
@@ -145,6 +146,7 @@ static const struct api_field standing_fields[] = {
 };
 #define FAULT(member) API_AT(struct overview_fault, member)
 static const struct api_field fault_fields[] = {
+    {"service", API_TEXT, FAULT(service), .choices = AI_SERVICES, .about = "that was called"},
     {"kind", API_TEXT, FAULT(kind),
      .about = "proxy, dns, refused, tls, unreachable, timeout, cut, status_3xx, status_4xx, "
               "status_5xx, unreadable, no_key, other"},
@@ -166,11 +168,11 @@ static const struct api_field overview_reply[] = {
     {"stores", API_OBJECT, PART, .about = "Redis and MySQL", .fields = stores_fields},
     {"billing", API_OBJECT, .about = "money on its way", .fields = billing_fields},
     {"sessions", API_OBJECT, PART, .about = "that have not ended", .fields = sessions_fields},
-    {"keys", API_OBJECTS, .about = "of the AI service", .fields = key_fields},
+    {"keys", API_OBJECTS, .about = "of all AI services", .fields = key_fields},
     {"alerts", API_OBJECTS, .about = "that are not over", .fields = alert_fields},
     {"standing", API_OBJECTS, .about = "runs that stand for a cause that can be mended, by cause",
      .fields = standing_fields},
-    {"ai_errors", API_OBJECTS, .about = "calls to the AI that failed, by kind",
+    {"ai_errors", API_OBJECTS, .about = "calls to AI services that failed, by service and kind",
      .fields = fault_fields},
     API_END,
 };
@@ -180,6 +182,7 @@ static void put_key(struct task *t, struct json_writer *w, const struct permits_
     static const char *const periods[PERMITS_CAPS] = {"minute", "day", "month"};
     jw_object(w);
     api_put_fields(t, w, key_fields, k);
+    jw_put_str(w, "service", str_of(k->service));
     jw_put_str(w, "state", str_of(permits_word(k)));
     jw_put_array(w, "caps");
     for (size_t i = 0; i < PERMITS_CAPS; i++) {

@@ -63,14 +63,14 @@ struct fault {
 };
 
 struct ai_faults {
-    const char *service; /* as the log calls it */
+    const char *service; /* of service.h */
     struct fault faults[KINDS];
 };
 
 struct ai_faults *ai_faults_new(struct metrics *m, const char *service)
 {
     struct ai_faults *f = check_memory(calloc(1, sizeof *f));
-    f->service = ai_service_words(service);
+    f->service = service;
     for (size_t i = 0; i < KINDS; i++) {
         char labels[80], before[40] = "";
         if (!ai_is_chat(service))
@@ -111,7 +111,8 @@ static void log_kind(const struct ai_faults *f, struct fault *x, const char *kin
     log_warn("ai",
              "calls to %s fail (%s), %lld since the last such line: %s; what they are about is "
              "asked again",
-             f->service, kind, (long long)x->unlogged, *x->words ? x->words : "no words");
+             ai_service_words(f->service), kind, (long long)x->unlogged,
+             *x->words ? x->words : "no words");
     x->logged_ms = now_ms;
     x->unlogged = 0;
 }
@@ -143,26 +144,33 @@ static int64_t lately(const struct fault *x, int64_t now_ms)
     return sum;
 }
 
-struct str ai_faults_json(struct task *t, const struct ai_faults *f)
+static void write_lately(struct json_writer *w, const struct ai_faults *f, int64_t now_ms)
 {
-    struct buf b;
-    struct json_writer w;
-    int64_t now_ms = loop_now_ms(task_loop(t));
-    buf_init(&b);
-    jw_init(&w, &b);
-    jw_array(&w);
-    for (size_t i = 0; f && i < KINDS; i++) {
+    for (size_t i = 0; i < KINDS; i++) {
         const struct fault *x = &f->faults[i];
         int64_t count = lately(x, now_ms);
         if (count == 0)
             continue;
-        jw_object(&w);
-        jw_put_str(&w, "kind", str_of(kinds[i]));
-        jw_put_int(&w, "count", count);
-        jw_put_int(&w, "at_ms", x->at_ms);
-        jw_put_str(&w, "words", str_of(x->words));
-        jw_end_object(&w);
+        jw_object(w);
+        jw_put_str(w, "service", str_of(f->service));
+        jw_put_str(w, "kind", str_of(kinds[i]));
+        jw_put_int(w, "count", count);
+        jw_put_int(w, "at_ms", x->at_ms);
+        jw_put_str(w, "words", str_of(x->words));
+        jw_end_object(w);
     }
+}
+
+struct str ai_faults_json(struct task *t, const struct ai_faults *const *services, size_t count)
+{
+    struct buf b;
+    struct json_writer w;
+    buf_init(&b);
+    jw_init(&w, &b);
+    jw_array(&w);
+    for (size_t i = 0; i < count; i++)
+        if (services[i])
+            write_lately(&w, services[i], loop_now_ms(task_loop(t)));
     jw_end_array(&w);
     struct str json = str_dup(task_arena(t), buf_str(&b));
     buf_release(&b);

@@ -27,7 +27,7 @@ void ai_faults_free(struct ai_faults *f);
  * cause, without secrets; may be NULL. Does not wait. f may be NULL: nothing is counted. */
 void ai_faults_note(struct ai_faults *f, struct task *t, const char *kind, const char *words);
 
-/* Those of this node that were noted lately: [{"kind", "count", "at_ms", "words"}], in the task's
- * arena. */
-struct str ai_faults_json(struct task *t, const struct ai_faults *f);
+/* Those of this node that were noted lately, of all these services, NULLs left out:
+ * [{"service", "kind", "count", "at_ms", "words"}], in the task's arena. */
+struct str ai_faults_json(struct task *t, const struct ai_faults *const *services, size_t count);
 #endif

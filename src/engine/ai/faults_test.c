@@ -37,7 +37,7 @@ static int64_t told(struct task *t, const struct ai_faults *f, const char *kind,
 {
     const struct json *all;
     int64_t count = -1;
-    check(json_parse(task_arena(t), ai_faults_json(t, f), &all, NULL) == 0);
+    check(json_parse(task_arena(t), ai_faults_json(t, &f, 1), &all, NULL) == 0);
     json_each (x, all)
         if (str_eq(json_str(json_get(x, "kind")), str_of(kind)) &&
             str_eq(json_str(json_get(x, "words")), str_of(words)))
@@ -49,7 +49,8 @@ static void test(struct task *t, void *arg)
 {
     (void)arg;
     struct ai_faults *f = ai_faults_new(metrics, AI_CHAT);
-    is_str(ai_faults_json(t, f), STR("[]"), "nothing has failed");
+    const struct ai_faults *one = f;
+    is_str(ai_faults_json(t, &one, 1), STR("[]"), "nothing has failed");
     for (int i = 0; i < 100; i++)
         ai_faults_note(f, t, "dns", "ai.example: no such host");
     ai_faults_note(f, t, "status_503", "overloaded");
@@ -78,7 +79,23 @@ static void test(struct task *t, void *arg)
     is_int(told(t, f, "dns", "later"), 2, "those of the minute before are forgotten");
     is_int(told(t, f, "status_5xx", "crashed"), -1, "so are other kinds");
     check(task_sleep(t, 70000) == 0);
-    is_str(ai_faults_json(t, f), STR("[]"), "lately nothing has failed");
+    is_str(ai_faults_json(t, &one, 1), STR("[]"), "lately nothing has failed");
+
+    struct ai_faults *g = ai_faults_new(metrics, AI_EMBEDDING);
+    const struct ai_faults *const all[] = {f, NULL, g};
+    ai_faults_note(f, t, "dns", "of the one");
+    ai_faults_note(g, t, "dns", "of the other");
+    const struct json *both;
+    check(json_parse(task_arena(t), ai_faults_json(t, all, 3), &both, NULL) == 0);
+    int64_t services = 0;
+    json_each (x, both) {
+        struct str service = json_str(json_get(x, "service")),
+                   words = json_str(json_get(x, "words"));
+        services += str_eq(service, STR(AI_CHAT)) && str_eq(words, STR("of the one"));
+        services += str_eq(service, STR(AI_EMBEDDING)) && str_eq(words, STR("of the other"));
+    }
+    is_int(services, 2, "each says of which service it is");
+    ai_faults_free(g);
     ai_faults_note(NULL, t, "dns", "not counted"); /* a service without counts */
     ai_faults_free(f);
 }

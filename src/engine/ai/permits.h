@@ -86,6 +86,7 @@ MUST_CHECK int permits_load(struct task *t, struct permits *k, struct permits_lo
 /* One key of api_list, for admins. */
 struct permits_state {
     int64_t id;
+    const char *service;    /* of service.h */
     struct str name, shown; /* shown: the ends of the key */
     bool active;            /* in api_list, and not refused since */
     bool refused;           /* not active because the AI service refused it */

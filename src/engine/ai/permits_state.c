@@ -58,9 +58,11 @@ static void ask(struct redis_batch *b, struct arena *a, int64_t id)
     }
 }
 
-static struct permits_state state_of(struct arena *a, const struct permits_key *key)
+static struct permits_state state_of(struct arena *a, const struct permits *k,
+                                     const struct permits_key *key)
 {
     struct permits_state s = {.id = key->id,
+                              .service = k->service,
                               .name = str_dup(a, str_of(key->name)),
                               .shown = str_of(log_secret(a, str_of(key->api_key))),
                               .active = key->active,
@@ -125,7 +127,7 @@ int permits_states(struct task *t, struct permits *k, struct permits_state **out
     size_t n = 0;
     for (size_t i = 0; i < k->key_count; i++)
         if (k->keys[i]->listed)
-            all[n++] = state_of(a, k->keys[i]);
+            all[n++] = state_of(a, k, k->keys[i]);
     int err = permits_look(t, k->redis, all, n);
     if (err)
         return err;

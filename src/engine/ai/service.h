@@ -8,6 +8,7 @@
 /* Names, as column service of api_list has them. */
 #define AI_CHAT      "chat"
 #define AI_EMBEDDING "embedding"
+#define AI_SERVICES  AI_CHAT "|" AI_EMBEDDING
 /* Where below its base address a service answers. */
 #define AI_CHAT_PATH      "/chat/completions"
 #define AI_EMBEDDING_PATH "/embeddings"

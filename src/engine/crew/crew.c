@@ -475,7 +475,8 @@ static int beat(struct task *t, struct crew *c)
     (void)gethostname(host, sizeof host - 1);
     note.name = str_printf(task_arena(t), "%s:%d", host, (int)getpid());
     note.runs = runs_json(t, c);
-    note.faults = ai_faults_json(t, n->faults);
+    const struct ai_faults *const services[] = {n->faults, n->embedding_faults};
+    note.faults = ai_faults_json(t, services, sizeof services / sizeof *services);
     note.self.workers = *c->worker_gauge;
     ai_averages(c->node->ai, &note.self.latency_us, &note.self.tokens);
     int err = members_beat(t, &c->members, &note);

@@ -120,8 +120,11 @@ static int put(struct task *t, struct points_store *s, const struct points_chang
     return write_by(t, do_put, &c);
 }
 
-static int tag(struct task *t, struct points_store *s, uint64_t owner, struct point_tags tags)
+/* Titles are not kept here. */
+static int tag(struct task *t, struct points_store *s, uint64_t owner, struct point_tags tags,
+               struct str title)
 {
+    (void)title;
     struct call c = {.e = embedded_of(s), .owner = owner, .tags = tags};
     return write_by(t, do_tag, &c);
 }
@@ -143,8 +146,12 @@ static void embedded_free(struct points_store *s)
     free(e);
 }
 
-static const struct points_ops ops = {
-    .put = put, .tag = tag, .search = search, .settle = settle, .free = embedded_free};
+static const struct points_ops ops = {.name = "embedded",
+                                      .put = put,
+                                      .tag = tag,
+                                      .search = search,
+                                      .settle = settle,
+                                      .free = embedded_free};
 
 struct points_store *embedded_new(const char *path)
 {

@@ -70,7 +70,7 @@ static void test_store(struct task *t, void *arg)
     }
     is_int(group_join(t, &g), 0, "%d tasks at a time", TASKS);
     ok(done == TASKS && wrong == 0, "each finds what it has put");
-    is_int(s->ops->tag(t, s, 101, (struct point_tags){.year = 1990}), 0, "tags");
+    is_int(s->ops->tag(t, s, 101, (struct point_tags){.year = 1990}, STR_NULL), 0, "tags");
     is_int(nearest(t, s, 101, &hit, &answer), 0, "change");
     is_int(hit.point.tags.year, 1990, "at once");
     is_int(s->ops->settle(t, s), 0, "and are written to the disk");

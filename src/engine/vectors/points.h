@@ -36,6 +36,7 @@ struct point {
 
 struct point_payload { /* for stores that keep it */
     struct str title, text;
+    struct str key; /* what owner stands for, where that is a hash: a DOI; p == NULL: nothing */
 };
 
 /* What vectors are of: those of another model or dimension cannot be compared. A collection may be
@@ -90,23 +91,43 @@ struct points_answer {
     bool detached;    /* the file is gone from its place: as of then; it must be made anew */
 };
 
-/* A store, whichever it is. Its calls may wait; the text of an error is the task's (task_fail).
- * ERR_NOT_FOUND: there is no such collection, ERR_PROTO: it is damaged; the caller makes it anew
- * from its rows. ERR_CONFLICT: it is of another space. ERR_INVALID, ERR_LIMIT: what was passed.
- * ERR_UNAVAILABLE, ERR_BUSY, ERR_TIMEOUT: nothing was done; ERR_UNCERTAIN: repeat it, all calls are
- * idempotent. */
+/* What a store says of itself. */
+struct points_look {
+    size_t dimension;
+    uint64_t points;
+    uint64_t bytes; /* on the disk; 0: not known */
+};
+
+/* A store, whichever it is: the points of one space of one collection. Its calls may wait; the text
+ * of an error is the task's (task_fail). ERR_NOT_FOUND: there is no such store, ERR_PROTO: it is
+ * damaged; the caller makes it anew (create) from its rows. ERR_CONFLICT: it is of another space.
+ * ERR_INVALID, ERR_LIMIT: what was passed. ERR_UNAVAILABLE, ERR_BUSY, ERR_TIMEOUT: nothing was
+ * done; ERR_UNCERTAIN: repeat it, all calls are idempotent. */
 struct task;
 struct points_store {
     const struct points_ops *ops;
 };
 
 struct points_ops {
+    const char *name; /* "embedded", "qdrant" */
+    /* Makes it, empty: whatever was there is gone. */
+    int (*create)(struct task *t, struct points_store *s, const struct points_space *space);
+    /* Removes it. 0 also if it is not there. */
+    int (*drop)(struct task *t, struct points_store *s);
+    /* The collection's own name means this store from now on, for those who look into a server with
+     * tools of their own. */
+    int (*publish)(struct task *t, struct points_store *s);
+    int (*look)(struct task *t, struct points_store *s, struct points_look *out);
     int (*put)(struct task *t, struct points_store *s, const struct points_change *c);
-    int (*tag)(struct task *t, struct points_store *s, uint64_t owner, struct point_tags tags);
+    /* title: p == NULL: as it is. */
+    int (*tag)(struct task *t, struct points_store *s, uint64_t owner, struct point_tags tags,
+               struct str title);
     int (*search)(struct task *t, struct points_store *s, const struct points_query *q,
                   struct point_hit *hits, struct points_answer *answer);
     /* What was put before survives a power failure: before a row says that it is done. */
     int (*settle)(struct task *t, struct points_store *s);
+    /* One round of upkeep, of some milliseconds: verifies a part, compacts when it is time. */
+    int (*tend)(struct task *t, struct points_store *s);
     void (*free)(struct points_store *s);
 };
 #endif

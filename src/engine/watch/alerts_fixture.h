@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/ai/service.h"
 #include "engine/crew/members.h"
 #include "engine/runs/state.h"
 #include "engine/setup/schema.h"

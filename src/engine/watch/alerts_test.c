@@ -55,13 +55,15 @@ static void test_kinds(struct task *t, void *arg)
     expect(t, "", "a Redis that knows of no audit does not end that");
     now.audited_ms = 1;
     expect(t, "ended drift;", "an audit does");
-    struct permits_state keys[] = {{.id = 3, .active = true, .shown = STR("sk-…")},
-                                   {.id = 4, .shown = STR("sk-…"), .error = STR("status 401")}};
+    struct permits_state keys[] = {
+        {.id = 3, .service = AI_CHAT, .active = true, .shown = STR("sk-…")},
+        {.id = 4, .service = AI_EMBEDDING, .shown = STR("sk-…"), .error = STR("status 401")}};
     now.keys = keys;
     now.key_count = 2;
     expect(t, "", "keys that work, or that an admin has switched off");
     keys[1].refused = true;
     expect(t, "begun key:4;", "one that was refused");
+    ok(strstr(last, "the embedding service refused key 4") != NULL, "by which service");
     keys[1].refused = false;
     expect(t, "ended key:4;", "and is not any more");
     add_runs(t, &a);

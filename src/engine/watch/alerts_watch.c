@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "engine/ai/service.h"
 #include "engine/crew/members.h"
 #include "engine/money/ledger.h"
 #include "engine/store/amount.h"
@@ -238,8 +239,8 @@ static bool watch_keys(struct task *t, struct alerts *a, const struct overview_d
         const struct permits_state *k = &d->keys[i];
         if (k->refused)
             news |= is_so(t, a, str_printf(task_arena(t), "key:%lld", (long long)k->id).p,
-                          "the AI service refused key %lld (%.*s), %.*s", (long long)k->id,
-                          STR_ARG(k->shown), STR_ARG(k->error));
+                          "%s refused key %lld (%.*s), %.*s", ai_service_words(k->service),
+                          (long long)k->id, STR_ARG(k->shown), STR_ARG(k->error));
     }
     return news;
 }

@@ -51,9 +51,10 @@ struct overview_alert { /* see alerts.h */
     int64_t since_ms; /* since 1970 */
 };
 
-struct overview_fault {     /* calls to the AI that failed in one way in the last minute */
-    struct str kind, words; /* see ai/faults.h; words of the last one */
-    int64_t count, at_ms;   /* over all nodes; when the last one failed, since 1970 */
+struct overview_fault {       /* calls to a service that failed in one way in the last minute */
+    struct str service, kind; /* see ai/service.h, ai/faults.h */
+    struct str words;         /* of the last one */
+    int64_t count, at_ms;     /* over all nodes; when the last one failed, since 1970 */
 };
 
 struct overview_data {

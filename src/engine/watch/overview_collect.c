@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "engine/ai/service.h"
 #include "engine/money/ledger.h"
 #include "engine/runs/run.h"
 #include "engine/setup/config.h"
@@ -15,7 +16,7 @@
 #define STORE_MS     2000
 #define SLOW_EACH_MS 5000
 #define WORKS_MAX    1000 /* more are not shown */
-#define FAULTS_MAX   16   /* kinds */
+#define FAULTS_MAX   32   /* kinds, of all services */
 
 struct collecting {
     struct overview *overview;
@@ -66,21 +67,27 @@ static void read_works(struct collecting *c, struct str node, const struct json 
     }
 }
 
-/* Sums of all nodes, by kind, with the words of the last one. */
+/* Sums of all nodes, by service and kind, with the words of the last one. A node of a version
+ * before names no service: there was one. */
 static void read_faults(struct collecting *c, const struct json *list)
 {
     struct overview_data *d = c->data;
     json_each (fault, list) {
         struct str kind = json_str(json_get(fault, "kind"));
+        struct str service = json_str(json_get(fault, "service"));
+        if (!service.p)
+            service = STR(AI_CHAT);
         size_t i = 0;
-        while (i < d->fault_count && !str_eq(d->faults[i].kind, kind))
+        while (i < d->fault_count &&
+               !(str_eq(d->faults[i].kind, kind) && str_eq(d->faults[i].service, service)))
             i++;
         if (kind.n == 0 || i == FAULTS_MAX)
             continue;
         struct overview_fault *f = &d->faults[i];
         int64_t at_ms = json_number(fault, "at_ms");
         if (i == d->fault_count) {
-            *f = (struct overview_fault){.kind = str_dup(c->arena, kind)};
+            *f = (struct overview_fault){.service = str_dup(c->arena, service),
+                                         .kind = str_dup(c->arena, kind)};
             d->fault_count++;
         }
         f->count += json_number(fault, "count");
@@ -289,25 +296,41 @@ static void read_replies(struct task *t, struct collecting *c, const struct redi
     d->downloads_taken = redis_number(r[ASK_DOWNLOADS_TAKEN], 0);
 }
 
-static int read_keys(struct task *t, struct collecting *c)
+/* Adds the keys of one service. */
+static int read_keys(struct task *t, struct collecting *c, struct permits *p)
 {
+    struct overview_data *d = c->data;
     struct permits_state *keys;
     size_t count;
-    int err = permits_states(t, c->overview->node->permits, &keys, &count);
+    int err = permits_states(t, p, &keys, &count);
     if (err)
         return err;
-    struct permits_state *own = ARENA_ARRAY(c->arena, struct permits_state, count + 1);
+    struct permits_state *own =
+        ARENA_ARRAY(c->arena, struct permits_state, d->key_count + count + 1);
+    for (size_t i = 0; i < d->key_count; i++)
+        own[i] = d->keys[i];
     for (size_t i = 0; i < count; i++) {
-        own[i] = keys[i];
-        own[i].name = str_dup(c->arena, keys[i].name);
-        own[i].shown = str_dup(c->arena, keys[i].shown);
-        if (keys[i].error.p)
-            own[i].error = str_dup(c->arena, keys[i].error);
+        struct permits_state *k = &own[d->key_count + i];
+        *k = keys[i];
+        k->name = str_dup(c->arena, k->name);
+        k->shown = str_dup(c->arena, k->shown);
+        if (k->error.p)
+            k->error = str_dup(c->arena, k->error);
     }
-    c->data->keys_known = permits_looked(c->overview->node->permits);
-    c->data->keys = own;
-    c->data->key_count = count;
+    d->keys = own;
+    d->key_count += count;
     return 0;
+}
+
+static int read_all_keys(struct task *t, struct collecting *c)
+{
+    const struct node *n = c->overview->node;
+    int err = read_keys(t, c, n->permits);
+    if (!err && n->embedding_permits)
+        err = read_keys(t, c, n->embedding_permits);
+    c->data->keys_known = !err && permits_looked(n->permits) &&
+                          (!n->embedding_permits || permits_looked(n->embedding_permits));
+    return err;
 }
 
 static int read_queues(struct task *t, struct collecting *c)
@@ -339,7 +362,7 @@ static int ask_redis(struct task *t, struct collecting *c)
     if (!err)
         err = permits_load(t, n->permits, &d->load);
     if (!err)
-        err = read_keys(t, c);
+        err = read_all_keys(t, c);
     if (!err)
         err = ledger_backlog(t, n->ledger, &d->records);
     if (!err)

@@ -1845,6 +1845,7 @@ export interface Replies {
         };
         keys: {
             id: number;
+            service: "chat" | "embedding";
             key: string;
             name: string;
             state: "active" | "off" | "refused" | "resting" | "capped";
@@ -1905,6 +1906,7 @@ export interface Replies {
             query_id: string;
         }[];
         ai_errors: {
+            service: "chat" | "embedding";
             kind: string;
             count: number;
             words: string;

@@ -90,6 +90,7 @@ const words = {
         add: "Add a key",
         key: "Key",
         name: "Name",
+        services: { chat: "judging", embedding: "embedding" },
         rpm: "Requests/min",
         tpm: "Tokens/min",
         minute: "Call cap per minute",

@@ -77,6 +77,7 @@ const words: AdminWords = {
         add: "添加密钥",
         key: "密钥",
         name: "名称",
+        services: { chat: "判断", embedding: "向量化" },
         rpm: "请求/分钟",
         tpm: "令牌/分钟",
         minute: "每分钟调用上限",
