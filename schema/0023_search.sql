@@ -37,7 +37,6 @@ CREATE TABLE IF NOT EXISTS vector_store (
     builds BIGINT NOT NULL DEFAULT 1 COMMENT 'how often it was made anew',
     copied BIGINT NOT NULL DEFAULT 0 COMMENT 'points, since it was last made anew',
     total BIGINT NOT NULL DEFAULT 0 COMMENT 'points that there were to copy then',
-    published TINYINT NOT NULL DEFAULT 0,
     seen_at DATETIME(3) NOT NULL COMMENT 'when a node last looked after it, about',
     PRIMARY KEY (place, space),
     KEY of_space (space)

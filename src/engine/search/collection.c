@@ -84,6 +84,11 @@ void collections_free(struct collections *c)
     free(c);
 }
 
+int64_t collection_machines(const struct collections *c)
+{
+    return c->places;
+}
+
 int collection_look(struct task *t, struct collections *c, enum collection which,
                     struct collection_look *out)
 {
@@ -109,6 +114,8 @@ int collection_look(struct task *t, struct collections *c, enum collection which
     out->bytes = (int64_t)look.bytes;
     out->reason = collection_lacks(s, x, err, loop_now_ms(task_loop(t)));
     out->degraded = out->reason != NULL;
+    if (!out->degraded && c->places > 1)
+        out->reason = COLLECTION_MACHINES;
     if (!x->at.complete) {
         out->rebuilt = x->at.copied;
         out->rebuild_total = x->at.total;

@@ -103,14 +103,18 @@ MUST_CHECK int collection_put(struct task *t, struct collections *c, enum collec
  * store is away; it will have none once it is back, but the caller should repeat this. */
 MUST_CHECK int collection_drop(struct task *t, struct collections *c, enum collection which,
                                const uint64_t *owners, size_t count);
-/* The points of an owner get other tags (and payload title, if title.p), without embedding. */
+/* The points of an owner get other tags (and payload title, if title.p), without embedding; 0 also
+ * if it has none. They last until the next collection_put of that owner, and win over one that is
+ * under way. */
 MUST_CHECK int collection_tag(struct task *t, struct collections *c, enum collection which,
                               uint64_t owner, struct point_tags tags, struct str title);
 
-/* The space that rows of completed documents must name; 0: none yet. *building: it is not active
- * yet: documents of another space are to be embedded again. */
+/* The space that rows of completed documents must name; 0: none yet, or not known yet. *building:
+ * it is not active yet: documents of another space are to be embedded again. As read by the last
+ * round of the role, or by the last collection_put. */
 int64_t collection_space(const struct collections *c, enum collection which, bool *building);
-/* All documents are in this space: it becomes the active one. Idempotent. */
+/* All documents are in this space: it becomes the active one. Idempotent. ERR_CONFLICT: it has been
+ * given up, for another model answers. ERR_UNAVAILABLE: its store is not complete yet; later. */
 MUST_CHECK int collection_complete(struct task *t, struct collections *c, enum collection which,
                                    int64_t space);
 
@@ -152,12 +156,18 @@ struct collection_look {
     const char *reason;
     int64_t rebuilt, rebuild_total; /* points of a store that is made anew; 0: none is */
 };
+#define COLLECTION_MACHINES "several_machines" /* a reason, but not degraded: see below */
 MUST_CHECK int collection_look(struct task *t, struct collections *c, enum collection which,
                                struct collection_look *out);
 
-/* Looks after the stores: changes of space that other nodes have made, verification bit by bit,
- * compaction, and making anew. On every node; what one node at a time does is guarded by the
- * embedded index's own lock on its file, or by a lock in Redis. */
+/* Looks after the stores: changes of space that other nodes have made, the log of changes,
+ * verification bit by bit, compaction, and making anew. On every node; what one node at a time does
+ * is guarded by locks on files, and on rows of MySQL. */
 role_fn collection_role; /* arg: a struct collections */
+
+/* How many machines have had nodes with embedded stores in the last minute. Each has a copy of its
+ * own, which costs disk and memory, and is a second behind the others: more than one should use
+ * Qdrant. 0: there is no such store, or it is not known yet. */
+int64_t collection_machines(const struct collections *c);
 #define COLLECTION_EACH_MS 500
 #endif

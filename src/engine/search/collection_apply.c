@@ -366,7 +366,7 @@ static int spoil(struct task *t, struct sql *c, const struct shelf *s, struct pr
                      "INSERT INTO vector_store (place, space, applied, total, seen_at)"
                      " VALUES (?, ?, ?, ?, UTC_TIMESTAMP(3)) ON DUPLICATE KEY UPDATE"
                      " applied = VALUES(applied), cursor_owner = -1, builds = builds + 1,"
-                     " copied = 0, total = VALUES(total), published = 0",
+                     " copied = 0, total = VALUES(total)",
                      place, sql_int(space), sql_int(s->head), r.cells[0]);
     if (!err)
         err = sql_on(t, c, &r,

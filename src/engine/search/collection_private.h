@@ -31,7 +31,7 @@ struct space {
     struct points_store *store;
     struct embedding *embedding; /* of its own model; NULL: not made */
     struct progress at;
-    bool published;        /* as this node knows */
+    int64_t published;     /* its build that was published by this node */
     int64_t damaged_build; /* its build in which damage was found; 0: none */
     bool away;             /* the store has not answered lately */
 };

@@ -224,9 +224,9 @@ static int round_of_space(struct task *t, struct shelf *s, struct space *x, bool
     *more = false;
     if (is_due(s, x))
         err = advance(t, s, x, more);
-    if (!err && x->active && x->at.complete && !x->published) {
+    if (!err && x->active && x->at.complete && x->published != x->at.builds) {
         err = x->store->ops->publish(t, x->store);
-        x->published = !err;
+        x->published = err ? 0 : x->at.builds;
     }
     return err || !s->tends ? err : tend(t, s, x);
 }

@@ -52,14 +52,17 @@ static int ask_store(struct task *t, struct shelf *s, struct space *x, const str
     return err;
 }
 
+/* *again: the store is not there, perhaps because another space is active by now. Then the question
+ * is another one, too. */
 static int search_in(struct task *t, struct shelf *s, struct space *x, const struct points_query *q,
-                     struct collection_answer *out)
+                     struct collection_answer *out, bool *again)
 {
     int err = ask_store(t, s, x, q, out);
     if (err == ERR_CANCELED || err == ERR_INVALID || err == ERR_LIMIT)
         return err;
     if (err)
         space_found(t, s, x, err);
+    *again = err && !is_passing(err) && shelf_look(t, s) == 0 && s->active && s->active != x;
     const char *lacks = collection_lacks(s, x, err, loop_now_ms(task_loop(t)));
     return lacks ? degraded(s, out, lacks) : 0;
 }
@@ -82,15 +85,6 @@ static int active_space(struct task *t, struct shelf *s, struct collection_answe
                         s->all->options.embedding ? COLLECTION_EMPTY : COLLECTION_NO_SERVICE);
     *x = space_get(s->active);
     return 0;
-}
-
-/* Another node may have changed the active space, and removed the store of the one before: then the
- * question is another one, too. */
-static bool has_changed(struct task *t, struct shelf *s, const struct space *x,
-                        const struct collection_answer *out)
-{
-    return out->degraded && strcmp(out->reason, COLLECTION_REBUILT) == 0 && shelf_look(t, s) == 0 &&
-           s->active && s->active != x;
 }
 
 /* --- questions --- */
@@ -185,8 +179,7 @@ static int search_once(struct task *t, struct shelf *s, struct str question,
     if (!err && vector) {
         struct points_query query = *q;
         query.vector = vector;
-        err = search_in(t, s, x, &query, out);
-        *again = !err && has_changed(t, s, x, out);
+        err = search_in(t, s, x, &query, out, again);
     }
     space_put(x);
     return err;
@@ -258,9 +251,8 @@ static int like_once(struct task *t, struct shelf *s, uint64_t owner, const stru
     } else if (!err) {
         query.vector = mean;
         query.k = q->k + parts < POINTS_HITS_MAX ? q->k + parts : POINTS_HITS_MAX;
-        err = search_in(t, s, x, &query, out);
+        err = search_in(t, s, x, &query, out, again);
         leave_out(out, owner, q->k);
-        *again = !err && has_changed(t, s, x, out);
     } else if (is_passing(err)) {
         err = degraded(s, out, COLLECTION_AWAY);
     }

@@ -76,7 +76,7 @@ void shelf_clear(struct shelf *s)
 
 #define COLUMNS                                                                                    \
     "s.number, s.model, s.dimension, s.asked, s.asked_dimensions, s.active, v.applied,"            \
-    " v.cursor_owner, v.builds, v.copied, v.total, v.published, v.space, c.number"
+    " v.cursor_owner, v.builds, v.copied, v.total, v.space, c.number"
 
 struct progress progress_read(const struct sql_value *row, bool known)
 {
@@ -100,13 +100,12 @@ static void take_row(struct shelf *s, const struct sql_value *row)
         list_push(&s->spaces, &x->link);
     }
     x->active = row[5].i == 1;
-    x->at = progress_read(row + 6, row[12].type != SQL_NULL);
-    x->published = row[11].i;
+    x->at = progress_read(row + 6, row[11].type != SQL_NULL);
     if (x->active)
         s->active = x;
     else
         s->building = x; /* of several the newest */
-    s->head = row[13].i;
+    s->head = row[12].i;
 }
 
 static bool has_row_of(const struct sql_rows *r, int64_t number)

@@ -109,6 +109,10 @@ int place_know(struct task *t, struct collections *c)
 
 /* --- turns --- */
 
+/* Of the file: nodes that wait share a lock of the second one, so that one that has much to do, and
+ * need not do it now, lets them go first. */
+enum byte { BYTE_TURN, BYTE_WAITS };
+
 static int lock_file(struct task *t, const struct shelf *s, const char *what, int *fd)
 {
     char name[64], path[PATH_BYTES];
@@ -123,11 +127,18 @@ static int lock_file(struct task *t, const struct shelf *s, const char *what, in
     return *fd < 0 ? io_error(t, path) : 0;
 }
 
-/* A lock of the open file: gone with its process. */
-static bool lock_set(int fd, short kind)
+/* Locks of the open file: gone with its process. */
+static bool lock_set(int fd, enum byte which, short kind)
 {
-    struct flock lock = {.l_type = kind, .l_whence = SEEK_SET, .l_len = 1};
+    struct flock lock = {.l_type = kind, .l_whence = SEEK_SET, .l_start = which, .l_len = 1};
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+static bool others_wait(int fd)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = BYTE_WAITS, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 static int lock_wait(struct task *t, struct shelf *s, bool wait)
@@ -135,7 +146,11 @@ static int lock_wait(struct task *t, struct shelf *s, bool wait)
     struct backoff b = {.ms = TURN_LOOK_MS, .ms_max = TURN_LOOK_MS * 8};
     int64_t until_ms = loop_now_ms(task_loop(t)) + TURN_MS;
     int err = 0;
-    while (!err && !lock_set(s->turn_fd, F_WRLCK)) {
+    if (!wait && others_wait(s->turn_fd))
+        return task_fail(t, ERR_BUSY, "vectors: another node waits for the stores");
+    if (wait)
+        (void)lock_set(s->turn_fd, BYTE_WAITS, F_RDLCK);
+    while (!err && !lock_set(s->turn_fd, BYTE_TURN, F_WRLCK)) {
         if (errno != EAGAIN && errno != EACCES)
             err = task_fail(t, ERR_IO, "vectors: the file of turns cannot be locked");
         else if (!wait || loop_now_ms(task_loop(t)) >= until_ms)
@@ -143,6 +158,8 @@ static int lock_wait(struct task *t, struct shelf *s, bool wait)
         else
             err = backoff_wait(t, &b);
     }
+    if (wait)
+        (void)lock_set(s->turn_fd, BYTE_WAITS, F_UNLCK);
     return err;
 }
 
@@ -163,11 +180,11 @@ int turn_get(struct task *t, struct shelf *s, bool wait)
 
 void turn_put(struct shelf *s)
 {
-    check(lock_set(s->turn_fd, F_UNLCK));
+    check(lock_set(s->turn_fd, BYTE_TURN, F_UNLCK));
     sem_put(&s->turn);
 }
 
 bool tending_get(struct task *t, struct shelf *s)
 {
-    return lock_file(t, s, "tend", &s->tend_fd) == 0 && lock_set(s->tend_fd, F_WRLCK);
+    return lock_file(t, s, "tend", &s->tend_fd) == 0 && lock_set(s->tend_fd, BYTE_TURN, F_WRLCK);
 }
