@@ -133,7 +133,7 @@ void qdrant_write_create(const struct points_space *space, struct buf *out)
     jw_put_str(&w, "distance", STR("Cosine"));
     jw_end_object(&w);
     if (space->model) {
-        jw_put_object(&w, "metadata"); /* servers before 1.16 pass over it */
+        jw_put_object(&w, "metadata"); /* older servers pass over it */
         jw_put_str(&w, "model", str_of(space->model));
         jw_end_object(&w);
     }
