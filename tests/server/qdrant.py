@@ -123,6 +123,12 @@ class Store:
         return [key for key, (_, payload) in c.points.items()
                 if matcher.all(conditions, key, payload)]
 
+    def check_length(self, vector):
+        """A real server adds up squares as floats: long vectors would overflow."""
+        length = math.sqrt(sum(map(operator.mul, vector, vector)))
+        if abs(length - 1) > 1e-6:
+            self.problems.append(f"a vector of length {length}")
+
     def applied(self):
         self.operations += 1
         return {"operation_id": self.operations, "status": "completed"}
@@ -176,6 +182,7 @@ class Store:
                 raise Refused(400, "Wrong input: Vector dimension error: expected dim: "
                                    f"{c.size}, got {len(p['vector'])}")
         for p in body["points"]:
+            self.check_length(p["vector"])
             c.points[p["id"]] = unit(p["vector"]), p["payload"]
         return self.applied()
 
@@ -200,6 +207,7 @@ class Store:
         if len(body["query"]) != c.size:
             raise Refused(400, "Wrong input: Vector dimension error: expected dim: "
                                f"{c.size}, got {len(body['query'])}")
+        self.check_length(body["query"])
         wanted = unit(body["query"])
         scored = [(sum(map(operator.mul, wanted, c.points[key][0])), key)
                   for key in self.chosen(c, body.get("filter", {}))]

@@ -89,7 +89,7 @@ static void add_owner(struct world *w, struct some *s, struct points_change *c, 
     for (size_t i = 0; i < parts; i++) {
         float *v = s->vectors + c->count * DIMENSION;
         for (size_t k = 0; k < DIMENSION; k++)
-            v[k] = next_normal(&w->seed) * 40;
+            v[k] = next_normal(&w->seed) * (i % 2 ? 40 : 1e12f);
         s->payloads[c->count] = (struct point_payload){.title = STR("A title, \"quoted\""),
                                                        .text = STR("石墨烯 \n and more"),
                                                        .key = STR("10.1000/x")};

@@ -82,12 +82,13 @@ def _():
 
 @test("a connection that the server has closed is no failure")
 def _():
-    with Qdrant(KEY) as server:
-        for _ in range(10):
-            server.fail("cut_before", 1, "points")
-        held, said = peer(server, steps=5)
-        ok(held, "calls are sent again", said)
-        fits(server)
+    for on in ("/points/query", "/points/delete", "PUT", "GET", "/points/payload"):
+        with Qdrant(KEY) as server:
+            server.fail("cut_before", 1, on)
+            held, said = peer(server, steps=20)
+            ok(held and "; 0 calls repeated" in said, f"{on}: it is sent again", said)
+            equal(server.faults[0][1], 0, "once")
+            fits(server)
 
 
 @test("a wrong key")
