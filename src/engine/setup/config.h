@@ -74,6 +74,11 @@ struct config {
     const char *ai_embedding_key_header;
     int64_t ai_embedding_dimensions; /* 0: as many as the model has */
     int64_t ai_embedding_batch_max, ai_embedding_batch_tokens;
+    const char *vectors_store;     /* "embedded", "qdrant"; of these, the others are Qdrant's */
+    const char *vectors_url;       /* without collection; not "" with "qdrant" */
+    const char *vectors_api_key;   /* "": none */
+    const char *vectors_ca_file;   /* "": the system's */
+    int64_t vectors_timeout_ms;    /* of one request */
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
@@ -128,6 +133,12 @@ void config_write(const struct config *c, struct buf *out);
 static inline bool config_persists(const struct config *c)
 {
     return c->persist_user_info || !c->local_develop_mode;
+}
+
+/* Vectors are searched by a Qdrant server. */
+static inline bool config_uses_qdrant(const struct config *c)
+{
+    return strcmp(c->vectors_store, "qdrant") == 0;
 }
 
 /* A value of "listen" as a socket address. False when it is none. */
