@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/judge/judge.h"
 #include "engine/setup/address.h"
+#include "engine/setup/endpoint.h"
 #include "serve/datadir.h"
 #include "serve/listener.h"
 #include "serve/machine.h"
@@ -119,6 +120,13 @@ static void warn_about_proxy(struct supervisor *s)
         log_warn("serve",
                  "trusted_proxies does not name \"unix\": addresses that the proxy forwards "
                  "are ignored, and limits per address do not apply");
+}
+
+static void warn_about_vectors(const struct config *c)
+{
+    if (config_uses_qdrant(c) && *c->vectors_api_key && endpoint_is_plain(c->vectors_url))
+        log_warn("serve", "vectors.url is http:// to another machine: vectors.api_key can be read "
+                          "on the way; use https://");
 }
 
 static void warn_about_machine(const struct supervisor *s)
@@ -459,6 +467,7 @@ static int start_all(struct task *t, struct supervisor *s)
 {
     warn_about_machine(s);
     warn_about_proxy(s);
+    warn_about_vectors(&s->config);
     s->config.data_dir = s->dir.path;
     prepare_store(s, &s->redis, &store_redis);
     prepare_store(s, &s->mariadb, &store_mariadb);

@@ -30,7 +30,13 @@ struct config;
 struct limits;
 
 /* One row of the table in limits.c, and three settings, each. */
-enum limit_kind { LIMIT_TRAINING_PLAN, LIMIT_NUTRITION_PLAN, LIMIT_EXTRACTION, LIMIT_EMBEDDING, LIMIT_KINDS };
+enum limit_kind {
+    LIMIT_TRAINING_PLAN,
+    LIMIT_NUTRITION_PLAN,
+    LIMIT_EXTRACTION,
+    LIMIT_EMBEDDING,
+    LIMIT_KINDS
+};
 enum limit_period { LIMIT_MINUTE, LIMIT_DAY, LIMIT_MONTH, LIMIT_PERIODS };
 
 const char *limit_kind_name(enum limit_kind k);     /* "training_plan" */

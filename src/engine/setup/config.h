@@ -74,6 +74,11 @@ struct config {
     const char *ai_embedding_key_header;
     int64_t ai_embedding_dimensions; /* 0: as many as the model has */
     int64_t ai_embedding_batch_max, ai_embedding_batch_tokens;
+    const char *vectors_store;     /* "embedded", "qdrant"; of these, the others are Qdrant's */
+    const char *vectors_url;       /* without collection; not "" with "qdrant" */
+    const char *vectors_api_key;   /* "": none */
+    const char *vectors_ca_file;   /* "": the system's */
+    int64_t vectors_timeout_ms;    /* of one request */
     const char *alert_webhook_url; /* "": alerts are in the log only */
     const char *alert_ca_file;     /* "": the system's */
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
@@ -88,8 +93,8 @@ struct config {
     int64_t extract_deadline_ms;
     int64_t extract_part_tokens, extract_max_tokens;
     bool extract_json_schema;
-    int64_t embedding_post_price;                 /* points */
-    int64_t embedding_concurrency;                /* of all nodes together */
+    int64_t embedding_post_price;  /* points */
+    int64_t embedding_concurrency; /* of all nodes together */
     int64_t embedding_content_chars, embedding_posts_max, embedding_queue_max;
     const char *webhook_allow;                    /* addresses besides public ones; address.h */
     const char *webhook_ca_file;                  /* "": the system's */
@@ -132,6 +137,12 @@ void config_write(const struct config *c, struct buf *out);
 static inline bool config_persists(const struct config *c)
 {
     return c->persist_user_info || !c->local_develop_mode;
+}
+
+/* Vectors are searched by a Qdrant server. */
+static inline bool config_uses_qdrant(const struct config *c)
+{
+    return strcmp(c->vectors_store, "qdrant") == 0;
 }
 
 /* A value of "listen" as a socket address. False when it is none. */

@@ -45,6 +45,7 @@ static const char *files_problem(struct arena *a, const struct config *c)
     } files[] = {{"ai.ca_file", c->ai_ca_file, "certificate"},
                  {"ai.cert_file", c->ai_cert_file, "certificate"},
                  {"ai.key_file", c->ai_key_file, "key"},
+                 {"vectors.ca_file", c->vectors_ca_file, "certificate"},
                  {"alert.ca_file", c->alert_ca_file, "certificate"},
                  {"mysql.url", mysql_ca_file(a, c), "certificate"},
                  {"redis.url", redis_ca_file(a, c), "certificate"}};
@@ -65,8 +66,10 @@ static const char *proxies_problem(struct arena *a, const struct config *c)
 {
     const struct {
         const char *proxy, *url;
-    } calls[] = {
-        {c->ai_proxy, c->ai_url}, {c->ai_proxy, c->ai_embedding_url}, {"", c->alert_webhook_url}};
+    } calls[] = {{c->ai_proxy, c->ai_url},
+                 {c->ai_proxy, c->ai_embedding_url},
+                 {"", config_uses_qdrant(c) ? c->vectors_url : ""},
+                 {"", c->alert_webhook_url}};
     const char *problem = NULL;
     for (size_t i = 0; i < sizeof calls / sizeof *calls && !problem; i++)
         if (*calls[i].url)
@@ -98,5 +101,7 @@ const char *config_problem(struct arena *a, const struct config *c)
     if (!problem)
         problem =
             headers_problem(a, "ai.embedding", c->ai_embedding_headers, c->ai_embedding_key_header);
+    if (!problem && config_uses_qdrant(c) && !*c->vectors_url)
+        problem = "vectors.store: qdrant needs vectors.url, the address of the server";
     return problem;
 }

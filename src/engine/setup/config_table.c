@@ -70,6 +70,13 @@ static const char *program_problem(struct arena *a, const char *text)
     return text[0] == '/' ? NULL : "expected is the absolute path of a program and its arguments";
 }
 
+static const char *vectors_store_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    bool known = strcmp(text, "embedded") == 0 || strcmp(text, "qdrant") == 0;
+    return known ? NULL : "expected is embedded or qdrant";
+}
+
 #define AT(member) offsetof(struct config, member)
 /* clang-format off */
 #define TEXT(key, member, fallback, least, problem, meaning) \
@@ -200,6 +207,17 @@ const struct setting settings[] = {
            "texts in one call; some services take 10, 25 or 32"),
     NUMBER("ai.embedding.batch_tokens", ai_embedding_batch_tokens, "100000", 1000, 1000000,
            "tokens of all texts in one call, estimated on the high side"),
+    TEXT("vectors.store", vectors_store, "embedded", 1, vectors_store_problem,
+         "where vectors are searched: embedded, in files below data_dir, or qdrant, a server of "
+         "its own for several machines; MySQL has them all in either case"),
+    URL("vectors.url", vectors_url, endpoint_base_problem,
+        "URL of the Qdrant server's REST API: https://qdrant.example:6333"),
+    {"vectors.api_key", SETTING_SECRET, AT(vectors_api_key), "", 0, 0, endpoint_plain_key_problem,
+     "key that the Qdrant server wants, one that may write; empty: none"},
+    TEXT("vectors.ca_file", vectors_ca_file, "", 0, NULL,
+         "file of CA certificates for the Qdrant server; empty: the system's"),
+    NUMBER("vectors.timeout_ms", vectors_timeout_ms, "10000", 100, 600000,
+           "how long one request to the Qdrant server may take"),
     {"alert.webhook_url", SETTING_SECRET, AT(alert_webhook_url), "", 0, 0, endpoint_url_problem,
      "URL that alerts are posted to, as JSON; empty: alerts are in the log only"},
     TEXT("alert.ca_file", alert_ca_file, "", 0, NULL,
@@ -282,7 +300,7 @@ const struct setting settings[] = {
     NUMBER("extract.pdf_pages", extract_pdf_pages, "2000", 1, 1000000,
            "pages that a PDF may have"),
     NUMBER("embedding.post_price", embedding_post_price, "0", 0, 1000000,
-           "price of embedding a post, in points, for each new content of it; paid when it is done"),
+           "price of embedding a post, in points, for each new content; paid when it is done"),
     NUMBER("embedding.concurrency", embedding_concurrency, "2", 1, 1000,
            "posts that all nodes together embed at the same time"),
     NUMBER("embedding.content_chars", embedding_content_chars, "200000", 1, 400000,

@@ -111,9 +111,10 @@ static void test_problems(void)
     check(mkdtemp(dir));
     const char *path = arena_printf(&arena, "%s/ca.pem", dir);
     static const char *const variables[] = {"MILLRACE_AI_CA_FILE", "MILLRACE_ALERT_CA_FILE",
-                                            "MILLRACE_AI_CERT_FILE"};
-    static const char *const keys[] = {"ai.ca_file", "alert.ca_file", "ai.cert_file"};
-    for (size_t i = 0; i < 3; i++) {
+                                            "MILLRACE_AI_CERT_FILE", "MILLRACE_VECTORS_CA_FILE"};
+    static const char *const keys[] = {"ai.ca_file", "alert.ca_file", "ai.cert_file",
+                                       "vectors.ca_file"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         unlink(path);
         is_str(
             str_of(problem_with(variables[i], path)),
@@ -143,6 +144,9 @@ static void test_problems(void)
     is_str(str_of(problem_with("MILLRACE_AI_KEY_HEADER", "api-key")),
            STR("ai.headers: api-key is the header of the key; ai.key_header names it"),
            "the key's header twice");
+    is_str(str_of(problem_with("MILLRACE_VECTORS_STORE", "qdrant")),
+           STR("vectors.store: qdrant needs vectors.url, the address of the server"),
+           "Qdrant without an address");
     ok(!problem_with("MILLRACE_NODES", "1"), "nothing is wrong");
 }
 
@@ -179,6 +183,17 @@ static void test_environments_proxy(void)
                "HTTPS_PROXY, with the settings of case %zu", i);
     }
     unsetenv("HTTPS_PROXY");
+}
+
+static void test_vectors(void)
+{
+    refuses("{\"vectors\": {\"store\": \"faiss\"}}",
+            "config.json: \"vectors.store\" is \"faiss\"; expected is embedded or qdrant");
+    refuses("{\"vectors\": {\"url\": \"qdrant:6333\"}}",
+            "config.json: \"vectors.url\" is not accepted: expected is http://… or https://…");
+    refuses("{\"vectors\": {\"api_key\": \"geheim geheim\"}}",
+            "config.json: \"vectors.api_key\" is not accepted: expected is a key of printable "
+            "ASCII characters, without blanks");
 }
 
 static void test_file_mistakes(void)
@@ -342,6 +357,7 @@ static void test_every_key(void)
                             : strcmp(s->key, "webhook.allow") == 0       ? "10.0.0.0/8"
                             : strcmp(s->key, "ai.proxy") == 0            ? "http://u:p@host:1"
                             : strcmp(s->key, "listen_mode") == 0         ? "0600"
+                            : strcmp(s->key, "vectors.store") == 0       ? "qdrant"
                             : strcmp(s->key, "extract.pdf_command") == 0 ? "/bin/cat -"
                             : s->kind == SETTING_JSON                    ? "{\"a\":[1,null]}"
                             : s->kind == SETTING_SECRET_JSON             ? "{\"a\":\"b\"}"
@@ -506,6 +522,7 @@ int main(void)
     test_objects();
     test_problems();
     test_environments_proxy();
+    test_vectors();
     test_file_mistakes();
     test_unknown_keys();
     test_wrong_json();

@@ -1,5 +1,6 @@
 #include "engine/setup/endpoint.h"
 
+#include "base/ip.h"
 #include "wire/http_client/http_proxy.h"
 #include "wire/http_server/http_field.h"
 
@@ -37,6 +38,26 @@ const char *endpoint_url_problem(struct arena *a, const char *url)
     if (!http_url_split(str_printf(a, "http://%.*s", STR_ARG(rest)), &parts))
         return "its host, port or path cannot be read";
     return NULL;
+}
+
+const char *endpoint_base_problem(struct arena *a, const char *url)
+{
+    const char *problem = endpoint_url_problem(a, url);
+    if (!problem && strchr(url, '?'))
+        problem = "leave \"?\" and what follows it out: it would not be sent";
+    return problem;
+}
+
+bool endpoint_is_plain(const char *url)
+{
+    struct http_url parts;
+    struct ip ip;
+    if (!http_url_split(str_of(url), &parts) || parts.tls)
+        return false;
+    struct str name = str_of(parts.name);
+    if (str_starts(name, STR("["))) /* IPv6 */
+        name = str_from(name.p + 1, name.n - 2);
+    return ip_parse(name, &ip) ? !ip_is_loopback(&ip) : !http_name_is_local(name);
 }
 
 const char *endpoint_url(struct arena *a, const char *url, const char *path)
@@ -138,6 +159,15 @@ const char *endpoint_key_header_problem(struct arena *a, const char *text)
     return http_token_valid(name) && !is_ours(name)
                ? NULL
                : "expected is the name of a header, like api-key";
+}
+
+const char *endpoint_plain_key_problem(struct arena *a, const char *text)
+{
+    (void)a;
+    for (const char *p = text; *p; p++)
+        if (*p <= ' ' || *p > '~')
+            return "expected is a key of printable ASCII characters, without blanks";
+    return NULL;
 }
 
 struct str endpoint_key_line(struct arena *a, const char *key_header, struct str key)

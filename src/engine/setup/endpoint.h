@@ -15,6 +15,11 @@ const char *endpoint_url_problem(struct arena *a, const char *url);
  * unless the base address ends with it already. url must be without problems. */
 const char *endpoint_url(struct arena *a, const char *url, const char *path);
 
+/* The same of an address whose paths are all ours, without a query. */
+const char *endpoint_base_problem(struct arena *a, const char *url);
+/* http:// to another machine: what is sent can be read on the way. */
+bool endpoint_is_plain(const char *url);
+
 /* The proxy that url is called through, by ai.proxy or the environment: "10.0.0.1:3128
  * (HTTPS_PROXY)", in a; NULL: none. *problem: why it cannot be used, in a; NULL: it can. */
 const char *endpoint_proxy(struct arena *a, const char *setting, const char *url,
@@ -32,6 +37,8 @@ struct str *endpoint_headers(struct arena *a, const char *text, size_t *count);
 
 /* The name of the header that carries the key. */
 const char *endpoint_key_header_problem(struct arena *a, const char *text);
+/* A key that stands alone in a header. */
+const char *endpoint_plain_key_problem(struct arena *a, const char *text);
 /* The line, in a. */
 struct str endpoint_key_line(struct arena *a, const char *key_header, struct str key);
 #endif

@@ -30,6 +30,27 @@ static void test_addresses(void)
     }
 }
 
+static void test_base_addresses(void)
+{
+    ok(!endpoint_base_problem(&arena, "https://host:6333/below"), "an address without a query");
+    is_str(str_of(endpoint_base_problem(&arena, "https://host?a=b")),
+           STR("leave \"?\" and what follows it out: it would not be sent"), "one with it");
+    is_str(str_of(endpoint_base_problem(&arena, "host:6333")),
+           STR("expected is http://… or https://…"), "none");
+    ok(endpoint_is_plain("http://qdrant.example:6333") && endpoint_is_plain("http://10.0.0.1") &&
+           endpoint_is_plain("http://[2001:db8::1]:6333"),
+       "what is sent to other machines can be read on the way");
+    ok(!endpoint_is_plain("https://qdrant.example") &&
+           !endpoint_is_plain("http://127.0.0.1:6333") && !endpoint_is_plain("http://[::1]:6333") &&
+           !endpoint_is_plain("http://localhost"),
+       "not over TLS, nor on this one");
+    ok(!endpoint_plain_key_problem(&arena, "qd-12_34=") &&
+           endpoint_plain_key_problem(&arena, "two words") &&
+           endpoint_plain_key_problem(&arena, "line\nline") &&
+           endpoint_plain_key_problem(&arena, "k\xC3\xBCy"),
+       "a key is one word of ASCII");
+}
+
 static void test_wrong_addresses(void)
 {
     static const struct {
@@ -107,6 +128,7 @@ int main(void)
     arena_init(&arena);
     test_proxy();
     test_addresses();
+    test_base_addresses();
     test_wrong_addresses();
     test_headers();
     arena_release(&arena);

@@ -86,7 +86,7 @@ struct point_hit {
 /* What else a search found out. */
 struct points_answer {
     size_t count;     /* of hits */
-    size_t among;     /* points that the filter left */
+    size_t among;     /* points that the filter left; Qdrant does not say: count */
     bool approximate; /* not all of those were compared exactly */
     bool detached;    /* the file is gone from its place: as of then; it must be made anew */
 };
@@ -115,7 +115,7 @@ struct points_ops {
     /* Removes it. 0 also if it is not there. */
     int (*drop)(struct task *t, struct points_store *s);
     /* The collection's own name means this store from now on, for those who look into a server with
-     * tools of their own. */
+     * tools of their own; again after create, which drops the name. */
     int (*publish)(struct task *t, struct points_store *s);
     int (*look)(struct task *t, struct points_store *s, struct points_look *out);
     int (*put)(struct task *t, struct points_store *s, const struct points_change *c);

@@ -63,6 +63,7 @@ static const struct {
     LINE(503, "Service Unavailable"),
     LINE(504, "Gateway Timeout"),
     LINE(505, "HTTP Version Not Supported"),
+    LINE(507, "Insufficient Storage"),
 };
 
 struct str http_status_line(int status)

@@ -205,7 +205,7 @@ static int queue_again(struct task *t, struct sql *c, void *arg)
                   sql_int(x->position), sql_int(x->id));
 }
 
-/* Another node has done the same job meanwhile: the vectors are alike, title and hide may be not. */
+/* Another node has done the same job meanwhile: vectors are alike, title and hide may be not. */
 static int same_again(struct task *t, struct working *w)
 {
     int err = sql_call(t, w->posts->node->sql, NULL,
