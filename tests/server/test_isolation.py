@@ -34,7 +34,10 @@ ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid
              "queue": "queue", "token_id": "token", "type": "pool", "group": "number",
              "template_id": "number", "version": "number"}
 # The routes that accept either kind of session (EMB-4).
-EITHER = set()
+EITHER = {
+    "GET /api/posts", "GET /api/posts/{post_id}", "GET /api/posts/events",
+    "GET /api/posts/{post_id}/events", "POST /api/post/{post_id}/embed",
+    "POST /api/post/embed/batch", "GET /api/embedding/queue/status"}
 SAMPLES = {}  # what a route needs besides ids, once there is some
 SECRET = "Which catalysts split water on the moon?"  # must not be seen by others
 

@@ -68,6 +68,9 @@ struct job_rows {
     const char *state, *error;      /* columns */
     const char *reason; /* column: error by a word, for programs (job_reason); NULL: none */
     const char *cents;  /* column: what the job costs when it is completed; NULL: nothing (pay.h) */
+    const char
+        *paid_as; /* column: the id of its payment, where that is not the job's; NULL: it is */
+    bool kept;    /* a row is more than a job: failed ones are never deleted */
     const char *pending, *working, *completed, *failed; /* words of state */
 };
 
@@ -196,6 +199,16 @@ struct jobs_look {
 size_t jobs_count(const struct jobs *j);
 /* Of queue n, by Redis alone. */
 MUST_CHECK int jobs_look(struct task *t, struct jobs *j, size_t n, struct jobs_look *out);
+/* How many jobs a queue has, those in work included. */
+MUST_CHECK int jobs_length(struct task *t, struct jobs *j, const char *queue, int64_t *count);
+/* The first of them that wait to be taken, in their order, or those in work; at most most. Those
+ * that are delayed or held are not among them. In the task's arena. */
+struct jobs_entry {
+    struct str id;
+    int64_t uid, version, priority, tries, since_ms;
+};
+MUST_CHECK int jobs_list(struct task *t, struct jobs *j, const char *queue, bool working,
+                         size_t most, struct jobs_entry **out, size_t *count);
 /* Of queue n: rows that are failed, and jobs that were set aside. */
 MUST_CHECK int jobs_failures(struct task *t, struct jobs *j, size_t n, int64_t *count);
 
@@ -207,7 +220,8 @@ MUST_CHECK int jobs_pause(struct task *t, struct jobs *j, struct str queue, bool
                           const struct admin_deed *by);
 /* Failed rows are pending again, and pushed by the next round of jobs_refill_role, and jobs that
  * were set aside wait again; or failed rows are deleted. *count of them, at most JOBS_BATCH rows at
- * a time. ERR_NOT_FOUND: there is no such queue, or it has no rows. */
+ * a time. ERR_NOT_FOUND: there is no such queue, or it has no rows. ERR_CONFLICT: its rows are
+ * kept. */
 #define JOBS_BATCH 1000
 MUST_CHECK int jobs_retry_failed(struct task *t, struct jobs *j, struct str queue,
                                  const struct admin_deed *by, int64_t *count);

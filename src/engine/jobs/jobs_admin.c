@@ -122,6 +122,11 @@ int jobs_drop_failed(struct task *t, struct jobs *j, struct str queue, const str
     if (err)
         return err;
     const struct job_rows *r = q->kind->rows;
+    if (r->kept)
+        return task_fail(t, ERR_CONFLICT,
+                         "failures of queue %.*s are what users have: they can be retried, and "
+                         "not dropped",
+                         STR_ARG(queue));
     return change_failures(t, j, queue,
                            arena_printf(task_arena(t),
                                         "DELETE FROM %s WHERE %s = '%s' ORDER BY %s LIMIT %d",

@@ -9,6 +9,7 @@
  *   jobs_rows.c    rows of MySQL
  *   jobs_refill.c  rows that Redis has not heard of
  *   jobs_admin.c   what admins do with a queue
+ *   jobs_list.c    the jobs of a queue, one by one
  *   pay.c          what jobs cost
  *   limits.c       how many of them a user may start */
 #ifndef ENGINE_JOBS_JOBS_PRIVATE_H
@@ -101,6 +102,7 @@ struct jobs_queue *jobs_find(const struct jobs *j, struct str name); /* NULL: th
 #define JOBS_PAUSED "jobs.paused:" /* and the name of a queue: a row of table setting */
 
 /* jobs_work.c */
+bool jobs_info_read(struct str text, struct job *out); /* what info has of a job; jobs_push.lua */
 void jobs_pump(struct task *t, void *queue);
 void jobs_release(struct jobs_hand *h);            /* this node holds it no more */
 static inline void jobs_wake(struct jobs_queue *q) /* there may be something to take */

@@ -61,7 +61,7 @@ static void work_task(struct task *t, void *arg)
 }
 
 /* "version tries priority order uid since lease next" */
-static bool read_info(struct str text, struct job *out)
+bool jobs_info_read(struct str text, struct job *out)
 {
     int64_t v[INFO_WORDS - 2];
     for (size_t i = 0; i < INFO_WORDS - 2; i++)
@@ -79,7 +79,7 @@ static void begin(struct task *t, struct jobs_queue *q, struct str id, struct st
                   const char *lease)
 {
     struct job job = {.generation = generation_now(q->jobs->options.redis)};
-    if (id.n > JOBS_ID_BYTES_MAX || !read_info(info, &job)) {
+    if (id.n > JOBS_ID_BYTES_MAX || !jobs_info_read(info, &job)) {
         log_error("jobs", "queue %s has a job that cannot be read: '%.*s'; it is left aside",
                   q->kind->name, STR_ARG(id));
         return;

@@ -20,6 +20,7 @@ static const struct {
     [LIMIT_NUTRITION_PLAN] = {"nutrition_plan", "nutrition plans",
                               offsetof(struct config, limit_nutrition_plan)},
     [LIMIT_EXTRACTION] = {"extraction", "documents", offsetof(struct config, limit_extraction)},
+    [LIMIT_EMBEDDING] = {"embedding", "posts", offsetof(struct config, limit_embedding)},
 };
 _Static_assert(sizeof kinds / sizeof *kinds == LIMIT_KINDS, "a row for each kind");
 

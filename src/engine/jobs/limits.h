@@ -30,12 +30,18 @@ struct config;
 struct limits;
 
 /* One row of the table in limits.c, and three settings, each. */
-enum limit_kind { LIMIT_TRAINING_PLAN, LIMIT_NUTRITION_PLAN, LIMIT_EXTRACTION, LIMIT_KINDS };
+enum limit_kind {
+    LIMIT_TRAINING_PLAN,
+    LIMIT_NUTRITION_PLAN,
+    LIMIT_EXTRACTION,
+    LIMIT_EMBEDDING,
+    LIMIT_KINDS
+};
 enum limit_period { LIMIT_MINUTE, LIMIT_DAY, LIMIT_MONTH, LIMIT_PERIODS };
 
 const char *limit_kind_name(enum limit_kind k);     /* "training_plan" */
 const char *limit_period_name(enum limit_period p); /* "minute" */
-#define LIMIT_KIND_NAMES   "training_plan|nutrition_plan|extraction"
+#define LIMIT_KIND_NAMES   "training_plan|nutrition_plan|extraction|embedding"
 #define LIMIT_PERIOD_NAMES "minute|day|month"
 
 /* All borrowed; c must last. Metric: millrace_limit_rejections_total{kind,period}. */

@@ -76,13 +76,14 @@ int job_pay(struct task *t, struct ledger *l, const char *queue, const struct jo
 static const char *late_text(struct task *t, const struct job_kind *k)
 {
     const struct job_rows *r = k->rows;
+    const char *id = r->paid_as ? r->paid_as : r->id;
     return arena_printf(
         task_arena(t),
         "SELECT j.%s, j.%s, j.%s FROM %s j LEFT JOIN ledger_request q ON q.uid = j.%s"
         " AND q.request_id = CONCAT('%s:', j.%s) WHERE j.%s = '%s' AND j.%s > 0"
         " AND j.%s BETWEEN UTC_TIMESTAMP(3) - INTERVAL 1 DAY"
         " AND UTC_TIMESTAMP(3) - INTERVAL 1 MINUTE AND q.number IS NULL LIMIT %d",
-        r->id, r->uid, r->cents, r->table, r->uid, k->name, r->id, r->state, r->completed, r->cents,
+        id, r->uid, r->cents, r->table, r->uid, k->name, id, r->state, r->completed, r->cents,
         r->changed, LATE_PAGE);
 }
 

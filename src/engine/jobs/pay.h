@@ -12,7 +12,10 @@
  *
  * jobs_paid_role looks for what contradicts this, once a minute, and mends it: completed rows
  * whose payment MySQL lacks (a database that was restored) are charged by the same id; what is
- * reserved for jobs that are final, or gone, is free again. */
+ * reserved for jobs that are final, or gone, is free again.
+ *
+ * A job that is done again and again for the same id (a text that is changed) is paid each time: a
+ * column of its row says as what (job_rows.paid_as), and job_pay is called with that as id. */
 #ifndef ENGINE_JOBS_PAY_H
 #define ENGINE_JOBS_PAY_H
 

@@ -84,7 +84,8 @@ struct config {
     int64_t alert_billing_records; /* alert when more than so many wait for MySQL */
     int64_t alert_standing_ms;     /* and when runs stand still for so long */
     int64_t alert_queue_ms;        /* or a job waits for so long */
-    struct config_limits limit_training_plan, limit_nutrition_plan, limit_extraction;
+    struct config_limits limit_training_plan, limit_nutrition_plan, limit_extraction,
+        limit_embedding;
     bool pool_sessions; /* users take items of pools; false: API tokens only */
     int64_t plan_training_cents, plan_nutrition_cents, plan_max_tokens;
     int64_t plan_concurrency, plan_deadline_ms;
@@ -92,6 +93,9 @@ struct config {
     int64_t extract_deadline_ms;
     int64_t extract_part_tokens, extract_max_tokens;
     bool extract_json_schema;
+    int64_t embedding_post_price;  /* points */
+    int64_t embedding_concurrency; /* of all nodes together */
+    int64_t embedding_content_chars, embedding_posts_max, embedding_queue_max;
     const char *webhook_allow;                    /* addresses besides public ones; address.h */
     const char *webhook_ca_file;                  /* "": the system's */
     int64_t extract_document_mb, extract_user_mb; /* of a document; of all documents of a user */

@@ -36,6 +36,7 @@ struct permits;
 struct plan_templates;
 struct plans;
 struct pools;
+struct posts;
 struct ledger;
 struct limits;
 struct loop;
@@ -71,6 +72,7 @@ struct node {
     struct plan_templates *plan_templates;
     struct plans *plans;     /* that are made from them */
     struct extract *extract; /* fields out of documents */
+    struct posts *posts;     /* texts of users, embedded */
     struct hooks *hooks;     /* webhooks of users */
     struct passwords *passwords;
     struct api_tokens *tokens;      /* of users' programs */

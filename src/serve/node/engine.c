@@ -10,6 +10,8 @@
 #include "app/distill/routes.h"
 #include "app/download/downloads.h"
 #include "app/download/routes.h"
+#include "app/embed/post/post.h"
+#include "app/embed/post/routes.h"
 #include "app/extract/document.h"
 #include "app/extract/extract.h"
 #include "app/extract/routes.h"
@@ -67,6 +69,7 @@ static const struct api_application applications[] = {
     {"extract", extract_routes},
     {"plan", plan_routes},
     {"pool", pool_routes},
+    {"post", post_routes},
     {"screen", screen_routes},
     ADMIN_APPLICATIONS,
     {"admin pools", admin_pool_routes},
@@ -277,6 +280,7 @@ struct node_engine *node_engine_new(struct node *n)
     n->plans = plans_new(n);
     n->hooks = hooks_new(n);
     n->extract = extract_new(n);
+    n->posts = posts_new(n);
     make_controls(e);
     return e;
 }
@@ -305,6 +309,7 @@ void node_engine_free(struct node_engine *e)
     api_tokens_free(n->tokens);
     passwords_free(n->passwords);
     jobs_free(n->jobs);
+    posts_free(n->posts);
     extract_free(n->extract);
     hooks_free(n->hooks);
     plans_free(n->plans);

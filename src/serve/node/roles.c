@@ -1,5 +1,6 @@
 /* Every background role of a node, in one table (engine/store/role.h), and the tasks that wait for
  * other tasks instead of for the time. */
+#include "app/embed/post/post.h"
 #include "app/extract/document.h"
 #include "app/extract/extract.h"
 #include "app/plan/plans.h"
@@ -236,6 +237,31 @@ static void start_extract(struct node_engine *e)
     start(e, table, sizeof table / sizeof *table);
 }
 
+/* Points of posts are what their rows say. */
+static void start_posts(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "post-tags",
+         .round = posts_tags_role,
+         .arg = n->posts,
+         .each_ms = POST_TAGS_EACH_MS,
+         .each_ms_max = 10000,
+         .lock = &key_post_tags_lock,
+         .lock_ms = 30000,
+         .complaint = "new titles of posts, and which are hidden, do not reach their vectors"},
+        {.name = "post-space",
+         .round = posts_space_role,
+         .arg = n->posts,
+         .each_ms = POST_SPACE_EACH_MS,
+         .each_ms_max = 30000,
+         .lock = &key_post_space_lock,
+         .lock_ms = 30000,
+         .complaint = "posts are not embedded again by a new model: the former one answers"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
 /* Texts become vectors, if there is a service for it; those that are there can be searched. */
 static void start_embedding(struct node_engine *e)
 {
@@ -323,6 +349,7 @@ void node_roles_start(struct node_engine *e)
     start_pools(e);
     start_plans(e);
     start_extract(e);
+    start_posts(e);
     start_embedding(e);
     start_upkeep(e);
     start_tasks(e->node);
