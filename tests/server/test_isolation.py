@@ -15,11 +15,12 @@ IDS = {"id": "run", "query_id": "run", "original_query_id": "run", "task_id": "d
        "sid": "session", "token_id": "token", "plan_id": "plan", "generation_id": "generation",
        "template_id": "template", "document_id": "document"}
 EXTRACTION = "/api/tasks/{task_id}"  # there task_id is of another kind
-# Takes ids of several kinds, each of which is tried in tasks_of_others.
-SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate")
+# Take ids of several kinds, each of which is tried in tasks_of_others, or in test_search.py.
+SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate", "GET /api/search/like")
 NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
+    "q", "journal",  # of a search
     "charges", "name", "scopes", "expires_days",
     "request_id",  # the same request_id of two users is two requests (test_reserve.py)
     "kind", "variables", "date", "version", "day",
@@ -37,7 +38,8 @@ ADMIN_IDS = {"uid": "user", "admin": "admin", "key": "number", "id": "run", "sid
 EITHER = {
     "GET /api/posts", "GET /api/posts/{post_id}", "GET /api/posts/events",
     "GET /api/posts/{post_id}/events", "POST /api/post/{post_id}/embed",
-    "POST /api/post/embed/batch", "GET /api/embedding/queue/status"}
+    "POST /api/post/embed/batch", "GET /api/embedding/queue/status",
+    "GET /api/search", "GET /api/search/like"}
 SAMPLES = {}  # what a route needs besides ids, once there is some
 SECRET = "Which catalysts split water on the moon?"  # must not be seen by others
 

@@ -13,7 +13,7 @@ from harness import equal, freeze, http, ok, redis_link, run_tests, sql, wait_fo
 
 TOKEN = re.compile(r"mr_[0-9a-f]{64}")
 APPLICATIONS = ["account", "catalog", "distill", "download", "extract", "plan", "pool", "post",
-                "screen"]
+                "screen", "search"]
 # Routes of which a part has a scope of its own.
 PARTS = {("POST", "/api/pools/{type}/{group}/pop"): ["pool:{type}/{group}", "pool:{type}"]}
 # What only a person does: no token has a scope for it.

@@ -46,6 +46,7 @@ struct overview;
 struct passwords;
 struct redis;
 struct runs;
+struct searches;
 struct sql_pool;
 struct standing;
 struct switches;
@@ -95,6 +96,7 @@ struct node {
     struct ai_faults *embedding_faults;
     struct embedding *embedding;     /* texts as vectors */
     struct collections *collections; /* of texts that are found by meaning */
+    struct searches *searches;       /* of posts and papers */
     struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;

@@ -174,6 +174,12 @@ struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n)
     return of_run(a, "distill_chunk:", uid, qid, arena_printf(a, ":%lld", (long long)n));
 }
 
+struct str key_search(struct arena *a, int64_t uid, struct str id)
+{
+    char digits[STR_INT_BYTES];
+    return STR_JOIN(a, STR("user:"), str_digits(digits, uid), STR(":search:"), id);
+}
+
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task, int64_t n)
 {
     return of_run(a, "download:", uid, task, arena_printf(a, ":file:%lld", (long long)n));

@@ -125,6 +125,11 @@ struct str key_download_status(struct arena *a, int64_t uid, struct str task); /
 struct str key_download_piece(struct arena *a, int64_t uid, struct str task,
                               int64_t n); /* string of 1 MB; 5 minutes */
 
+/* --- searches: losing one costs a repeat; app/embed/search/pages.c --- */
+
+/* string: the order of its hits, for the following pages; 10 minutes. uid 0: of an admin */
+struct str key_search(struct arena *a, int64_t uid, struct str id);
+
 /* --- jobs: no TTL, until done; rebuilt from rows; engine/jobs/ --- */
 
 struct str key_jobs(struct arena *a, const char *queue); /* sorted set: ids by priority, order */

@@ -12,6 +12,8 @@
 #include "app/download/routes.h"
 #include "app/embed/post/post.h"
 #include "app/embed/post/routes.h"
+#include "app/embed/search/routes.h"
+#include "app/embed/search/search.h"
 #include "app/extract/document.h"
 #include "app/extract/extract.h"
 #include "app/extract/routes.h"
@@ -71,6 +73,7 @@ static const struct api_application applications[] = {
     {"pool", pool_routes},
     {"post", post_routes},
     {"screen", screen_routes},
+    {"search", search_routes},
     ADMIN_APPLICATIONS,
     {"admin pools", admin_pool_routes},
     {"admin templates", admin_template_routes},
@@ -281,6 +284,7 @@ struct node_engine *node_engine_new(struct node *n)
     n->hooks = hooks_new(n);
     n->extract = extract_new(n);
     n->posts = posts_new(n);
+    n->searches = searches_new(n);
     make_controls(e);
     return e;
 }
@@ -297,6 +301,7 @@ void node_engine_free(struct node_engine *e)
     crew_free(e->crew);
     dispatcher_free(e->dispatcher);
     judge_free(n->judge);
+    searches_free(n->searches);
     collections_free(n->collections);
     free_embedding(n);
     ai_free(n->ai);

@@ -22,7 +22,7 @@ static const char add_about[] =
     "it: it is stored nowhere and cannot be shown again. It may do what its scopes name, and\n"
     "nothing else: \"read\" (everything that can be looked at), the name of an application (all "
     "of\n"
-    "it), such as account, catalog, screen, distill, download, extract, plan, pool, post,\n"
+    "it), such as account, catalog, screen, distill, download, extract, plan, pool, post, search,\n"
     "or with \":read\" behind it (what can be looked at there). No token logs in, sees sessions, "
     "makes\n"
     "tokens or is an admin.\n"

@@ -53,6 +53,8 @@ struct task;
 #define POST_TITLE_CHARS_MAX   500
 #define POST_CONTENT_CHARS_MAX 400000 /* of the setting: their chunks fit a collection_put */
 #define POST_PAGE_MAX          100
+#define POST_CHUNK_TOKENS      500 /* of the plain text: a part of the points */
+#define POST_OVERLAP_TOKENS    100
 #define POST_BATCH_IDS_MAX     1000
 #define POST_TAGS_EACH_MS      500
 #define POST_SPACE_EACH_MS     2000

@@ -7,9 +7,6 @@
 #include "engine/ai/ai.h"
 #include "engine/jobs/pay.h"
 
-#define CHUNK_TOKENS   500
-#define OVERLAP_TOKENS 100
-
 struct working {
     struct posts *posts;
     const struct job *job;
@@ -140,7 +137,8 @@ static void cut(struct task *t, struct working *w)
     struct arena *a = task_arena(t);
     struct split s;
     struct split_chunk c;
-    struct split_limits limits = {.tokens_max = CHUNK_TOKENS, .overlap_tokens = OVERLAP_TOKENS};
+    struct split_limits limits = {.tokens_max = POST_CHUNK_TOKENS,
+                                  .overlap_tokens = POST_OVERLAP_TOKENS};
     size_t n = 0;
     w->plain = markdown_plain(a, w->content);
     for (split_init(&s, w->plain, limits); split_next(&s, &c);)

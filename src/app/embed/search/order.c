@@ -31,12 +31,12 @@ static struct order_hit *hit_of(struct order *o, enum order_kind kind, uint64_t 
     return h;
 }
 
-static double worth(size_t place)
+static double worth(size_t *place)
 {
-    return 1.0 / (double)(ORDER_K + 1 + place);
+    return 1.0 / (double)(ORDER_K + ++*place);
 }
 
-void order_add_point(struct order *o, enum order_kind kind, size_t place, uint64_t owner,
+void order_add_point(struct order *o, enum order_kind kind, size_t *place, uint64_t owner,
                      uint64_t version, uint32_t part)
 {
     struct order_hit *h = hit_of(o, kind, owner);
@@ -48,7 +48,7 @@ void order_add_point(struct order *o, enum order_kind kind, size_t place, uint64
     h->score += worth(place);
 }
 
-void order_add_words(struct order *o, enum order_kind kind, size_t place, uint64_t owner)
+void order_add_words(struct order *o, enum order_kind kind, size_t *place, uint64_t owner)
 {
     struct order_hit *h = hit_of(o, kind, owner);
     if (h->by_words)

@@ -36,11 +36,11 @@ struct order {
 
 /* Room for what so many lists of ORDER_HITS_MAX may have. */
 void order_init(struct order *o, struct arena *a, size_t lists);
-/* The next of a list, which is at place 0, 1, 2 … of it. Of the same owner only the first counts,
- * though the place goes on. */
-void order_add_point(struct order *o, enum order_kind kind, size_t place, uint64_t owner,
+/* The next of a list. *place: how many came before; 0 at its beginning. Of several points of an
+ * owner only the first counts. */
+void order_add_point(struct order *o, enum order_kind kind, size_t *place, uint64_t owner,
                      uint64_t version, uint32_t part);
-void order_add_words(struct order *o, enum order_kind kind, size_t place, uint64_t owner);
+void order_add_words(struct order *o, enum order_kind kind, size_t *place, uint64_t owner);
 /* Makes the order; the first ORDER_HITS_MAX stay. Those that are alike in the order of kinds and
  * owners: the same lists give the same order. */
 void order_make(struct order *o);
