@@ -273,6 +273,16 @@ static inline int64_t sql_number(struct task *t, struct node_of *n, const char *
     return r.cells[0].i;
 }
 
+/* Its pool knows that the server is back. */
+static inline void await_mysql(struct task *t, struct node_of *n)
+{
+    int tries = 0;
+    while (sql_call(t, n->sql, NULL, "DO 0")) {
+        check(tries++ < 500);
+        check(task_sleep(t, 10) == 0);
+    }
+}
+
 static inline const char *index_path(struct task *t, const struct world *w, int64_t space)
 {
     return arena_printf(task_arena(t), "%s/vectors/blog_posts-%lld.index", w->dir,
