@@ -19,6 +19,7 @@
 #include "engine/search/collection_private.h"
 #include "engine/setup/config.h"
 #include "engine/setup/schema.h"
+#include "engine/vectors/index.h"
 #include "tests/mariadb.h"
 #include "tests/role.h"
 #include "tests/tap.h"
@@ -273,10 +274,104 @@ static inline int64_t sql_number(struct task *t, struct node_of *n, const char *
     return r.cells[0].i;
 }
 
-static inline const char *index_path(struct task *t, const struct world *w, int64_t space)
+/* Its pool knows that the server is back. */
+static inline void await_mysql(struct task *t, struct node_of *n)
 {
-    return arena_printf(task_arena(t), "%s/vectors/blog_posts-%lld.index", w->dir,
-                        (long long)space);
+    int tries = 0;
+    while (sql_call(t, n->sql, NULL, "DO 0")) {
+        check(tries++ < 500);
+        check(task_sleep(t, 10) == 0);
+    }
+}
+
+static inline const char *index_path(struct task *t, const char *dir, int64_t space)
+{
+    return arena_printf(task_arena(t), "%s/vectors/blog_posts-%lld.index", dir, (long long)space);
+}
+
+struct copy_of { /* of an index, compared with rows */
+    struct point *points;
+    size_t count, rows;
+    int wrong;
+};
+
+static inline int by_id(const void *a, const void *b)
+{
+    const struct point *x = a, *y = b;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+static inline int compare_row(struct task *t, const struct sql_value *row, void *arg)
+{
+    struct copy_of *c = arg;
+    (void)t;
+    struct point key = {.owner = (uint64_t)row[0].i, .part = (uint32_t)row[1].i};
+    const struct point *p = bsearch(&key, c->points, c->count, sizeof key, by_id);
+    c->rows++;
+    c->wrong += !p || p->version != (uint64_t)row[2].i || p->tags.flags != (uint32_t)row[3].i;
+    return 0;
+}
+
+static inline bool read_index(const char *path, struct copy_of *c)
+{
+    float v[POINTS_DIMENSION_MAX];
+    struct index *x;
+    struct index_view *view;
+    struct index_info info;
+    const char *why;
+    uint32_t at = 0;
+    if (index_open(path, &x, &why))
+        return false;
+    check(index_view_get(x, &view, &why) == 0 && index_info(x, &info, &why) == 0);
+    c->points = check_memory(calloc(info.points + 1, sizeof *c->points));
+    while (index_view_next(view, &at, &c->points[c->count], v) == 0)
+        c->count++;
+    qsort(c->points, c->count, sizeof *c->points, by_id);
+    index_view_put(view);
+    index_close(x);
+    return c->count == info.points;
+}
+
+/* Differences between an index and the rows of its space: 0 is what should be. */
+static inline int differences(struct task *t, struct node_of *n, int64_t space)
+{
+    struct copy_of c = {.wrong = 0};
+    struct sql_value v = sql_int(space);
+    if (!read_index(index_path(t, n->config.data_dir, space), &c))
+        return -1;
+    check(sql_each(t, n->sql,
+                   "SELECT v.owner, v.part, v.version, o.flags FROM point_vector v JOIN"
+                   " point_owner o ON o.owner = v.owner AND o.collection = 'blog_posts'"
+                   " WHERE v.space = ?",
+                   1, &v, compare_row, &c) == 0);
+    free(c.points);
+    return c.wrong + abs((int)c.count - (int)c.rows);
+}
+
+static inline int64_t space_now(struct node_of *n)
+{
+    return n->all->shelves[COLLECTION_POSTS].active->number;
+}
+
+/* Documents first … of one chunk each; text: "number 17 of <word>". */
+static inline void put_many(struct task *t, struct node_of *n, uint64_t first, size_t count,
+                            const char *word)
+{
+    struct arena *a = task_arena(t);
+    struct collection_document *d = ARENA_ARRAY(a, struct collection_document, count);
+    struct collection_outcome *o = ARENA_ARRAY(a, struct collection_outcome, count);
+    struct str *texts = ARENA_ARRAY(a, struct str, count);
+    int64_t space;
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = str_printf(a, "number %llu of %s", (unsigned long long)(first + i), word);
+        d[i] = (struct collection_document){
+            .owner = first + i, .version = 1, .chunks = &texts[i], .chunk_count = 1};
+    }
+    check(collection_put(t, n->all, COLLECTION_POSTS, d, count, &ai_for_run, o, &space) == 0);
+    for (size_t i = 0; i < count; i++)
+        check(o[i].err == 0);
 }
 
 /* --- programs --- */

@@ -41,9 +41,188 @@ static void test_put(struct task *t, void *arg)
     world_close(t, &w);
 }
 
+static bool is_degraded(const struct collection_answer *a, const char *reason)
+{
+    return a->degraded && strcmp(a->reason, reason) == 0;
+}
+
+static void test_outcomes(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    struct collection_answer got;
+    int64_t space;
+    struct str first[] = {STR("granite"), STR("basalt")}, second[] = {STR("oak"), STR("refused")};
+    struct collection_document docs[] = {
+        {.owner = 1, .version = 1, .chunks = first, .chunk_count = 2},
+        {.owner = 2, .version = 1, .chunks = second, .chunk_count = 2},
+        {.owner = 3, .version = 1, .chunks = NULL, .chunk_count = 0},
+        {.owner = 4, .version = 1, .chunks = &first[1], .chunk_count = 1}};
+    struct collection_outcome o[4];
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    is_int(collection_put(t, a.all, COLLECTION_PAPERS, docs, 4, &ai_for_run, o, &space), 0,
+           "four documents");
+    ok(!o[0].err && !o[2].err && !o[3].err, "three are stored");
+    is_int(o[1].err, ERR_REFUSED, "of one a chunk is refused: %s", o[1].why);
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector WHERE owner = 2"), 0,
+           "so it has no vector at all");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 3, "the others have theirs");
+    struct points_query q = {.k = 5};
+    is_int(collection_search(t, a.all, COLLECTION_PAPERS, STR("basalt"), &q, &got), 0, "a search");
+    ok(got.count == 3 && got.hits[0].score > 0.99F && got.hits[1].score > 0.99F,
+       "finds the part and the paper that say it");
+    is_int(best_of(t, &a, "basalt", &got), 0, "which are no posts");
+    ok(is_degraded(&got, COLLECTION_EMPTY), "of those there are none");
+    q.k = 0;
+    is_int(collection_search(t, a.all, COLLECTION_PAPERS, STR("basalt"), &q, &got), ERR_INVALID,
+           "a search for nothing");
+    q.k = 5;
+    is_int(collection_search(t, a.all, COLLECTION_PAPERS, STR(" "), &q, &got), ERR_INVALID,
+           "a blank question");
+    node_close(&a);
+    world_close(t, &w);
+}
+
+static void test_tags(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a, b;
+    struct collection_answer got;
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    node_open(t, &w, &b);
+    is_int(put_text(t, &a, 1, 1, "silver"), 0, "a document");
+    is_int(put_text(t, &a, 2, 1, "gold"), 0, "another one");
+    struct point_filter f = {.without = POINT_HIDDEN};
+    struct points_query q = {.k = 5, .filter = &f};
+    is_int(collection_tag(t, b.all, COLLECTION_POSTS, 1,
+                          (struct point_tags){.flags = POINT_HIDDEN, .year = 1999}, STR("new")),
+           0, "is hidden by another node");
+    is_int(collection_search(t, a.all, COLLECTION_POSTS, STR("silver"), &q, &got), 0, "a search");
+    ok(got.count == 1 && got.hits[0].point.owner == 2, "does not find it");
+    is_int(best_of(t, &a, "silver", &got), 1, "without the filter it is there");
+    ok(got.hits[0].point.tags.year == 1999, "with its tags");
+    is_int(sql_number(t, &a, "SELECT title = 'new' FROM point_owner WHERE owner = 1"), 1,
+           "and title");
+    is_int(
+        collection_tag(t, b.all, COLLECTION_POSTS, 77, (struct point_tags){.flags = 0}, STR_NULL),
+        0, "tags of what is not there");
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_owner"), 2, "make nothing");
+    is_int(collection_tag(t, b.all, COLLECTION_POSTS, 1, (struct point_tags){.flags = 0}, STR_NULL),
+           0, "it is shown again");
+    is_int(collection_search(t, a.all, COLLECTION_POSTS, STR("silver"), &q, &got), 0, "a search");
+    ok(got.count == 2 && got.hits[0].point.owner == 1, "finds it");
+    is_int(sql_number(t, &a, "SELECT title = 'new' FROM point_owner WHERE owner = 1"), 1,
+           "the title is as it was");
+    node_close(&a);
+    node_close(&b);
+    world_close(t, &w);
+}
+
+static void test_like(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    struct collection_answer got;
+    struct points_query q = {.k = 1};
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    is_int(put_text(t, &a, 1, 1, "graphene oxide films"), 0, "a document");
+    is_int(put_text(t, &a, 2, 1, "graphene oxide membranes"), 0, "one like it");
+    is_int(put_text(t, &a, 3, 1, "whales sing"), 0, "another one");
+    int calls = w.service.calls;
+    is_int(collection_like(t, a.all, COLLECTION_POSTS, 1, &q, &got), 0, "more like it");
+    ok(got.count == 1 && got.hits[0].point.owner == 2 && !got.degraded, "is the one");
+    is_int(w.service.calls, calls, "without asking the service");
+    is_int(collection_like(t, a.all, COLLECTION_POSTS, 9, &q, &got), ERR_NOT_FOUND,
+           "like what is not there");
+    is_int(best_of(t, &a, "graphene", &got) < 3, 1, "a question");
+    is_int(w.service.calls, calls + 1, "is embedded");
+    is_int(best_of(t, &a, "graphene", &got) < 3, 1, "the same");
+    is_int(w.service.calls, calls + 1, "is not again");
+    node_close(&a);
+    world_close(t, &w);
+}
+
+/* The service, or MySQL, does not answer. */
+static void test_away(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a, none;
+    struct collection_answer got;
+    struct collection_look look;
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    node_open(t, &w, &none);
+    struct collections_options o = none.all->options;
+    collections_free(none.all);
+    o.embedding = NULL;
+    o.ai = NULL;
+    none.all = collections_new(&o);
+    is_int(put_text(t, &none, 1, 1, "salt"), ERR_UNAVAILABLE, "without a service");
+    is_int(best_of(t, &none, "salt", &got), 0, "nothing can be searched");
+    ok(is_degraded(&got, COLLECTION_NO_SERVICE), "which is said");
+    is_int(collection_look(t, none.all, COLLECTION_POSTS, &look), 0, "a look");
+    ok(look.degraded && strcmp(look.reason, COLLECTION_NO_SERVICE) == 0 && !look.model.p, "too");
+    is_int(rounds(t, &none), 0, "the role has nothing to do");
+
+    is_int(put_text(t, &a, 1, 1, "salt and pepper"), 0, "a document");
+    is_int(best_of(t, &a, "salt", &got), 1, "and a question");
+    w.service.away = true;
+    int64_t old = task_deadline(t, 600);
+    int err = put_text(t, &a, 2, 1, "sugar");
+    ok(err == ERR_UNAVAILABLE || err == ERR_TIMEOUT, "the service is away");
+    task_deadline_restore(t, old);
+    is_int(sql_number(t, &a, "SELECT COUNT(*) FROM point_vector"), 1, "nothing is stored");
+    old = task_deadline(t, 600);
+    is_int(best_of(t, &a, "pepper", &got), 0, "a new question");
+    ok(is_degraded(&got, COLLECTION_NO_ANSWER), "cannot be answered");
+    task_deadline_restore(t, old);
+    is_int(best_of(t, &a, "salt", &got), 1, "one that was asked lately can");
+    ok(!got.degraded, "as ever");
+    is_int(collection_look(t, a.all, COLLECTION_POSTS, &look), 0, "a look");
+    ok(look.points == 1 && look.dimension == 16 && str_eq(look.model, STR("m1")), "shows it");
+    ok(!look.degraded && look.bytes > 0 && !look.building.p, "whole");
+    w.service.away = false;
+
+    mariadb_kill(&server);
+    is_int(best_of(t, &a, "salt", &got), 1, "MySQL is away: it is found");
+    ok(!got.degraded, "as ever");
+    is_int(put_text(t, &a, 2, 1, "sugar"), ERR_UNAVAILABLE, "nothing can be put");
+    ok(collection_drop(t, a.all, COLLECTION_POSTS, (uint64_t[]){1}, 1) != 0, "or dropped");
+    ok(rounds(t, &a) < 0, "and the role complains");
+    struct points_query q = {.k = 1};
+    is_int(collection_like(t, a.all, COLLECTION_POSTS, 1, &q, &got), 0, "more like it");
+    ok(is_degraded(&got, COLLECTION_AWAY), "needs MySQL");
+    struct node_of late;
+    node_open(t, &w, &late);
+    is_int(best_of(t, &late, "salt", &got), 0, "a node that starts now knows nothing");
+    ok(is_degraded(&got, COLLECTION_AWAY), "and says so");
+    mariadb_restart(&server);
+    await_mysql(t, &a);
+    await_mysql(t, &late);
+    is_int(best_of(t, &late, "salt", &got), 1, "MySQL is back: it does");
+    is_int(rounds(t, &a), 0, "the role goes on");
+    is_int(put_text(t, &a, 2, 1, "sugar"), 0, "and puts do");
+    is_int(best_of(t, &a, "sugar", &got), 2, "which is found");
+    node_close(&late);
+    node_close(&none);
+    node_close(&a);
+    world_close(t, &w);
+}
+
 int main(void)
 {
     start_stores();
     tap_task(test_put, NULL, true);
+    tap_task(test_outcomes, NULL, true);
+    tap_task(test_tags, NULL, true);
+    tap_task(test_like, NULL, true);
+    tap_task(test_away, NULL, true);
     return stop_stores();
 }

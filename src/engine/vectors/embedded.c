@@ -12,7 +12,7 @@
 #include "loop/offload.h"
 #include "loop/sync.h"
 
-#define VERIFIED_ROWS 2048 /* in one round of upkeep: some milliseconds */
+#define VERIFIED_ROWS 512 /* in one round of upkeep: a millisecond or two */
 
 struct embedded {
     struct points_store store; /* first: they are cast */
@@ -150,12 +150,23 @@ static void compact(struct call *c)
     c->e->verified = 0;
 }
 
+/* What is read when a file is opened, and kept: its header. */
+static void verify_header(struct call *c)
+{
+    struct index *x;
+    c->err = index_open(c->e->path, &x, &c->why);
+    if (!c->err)
+        index_close(x);
+}
+
 static void do_tend(void *arg)
 {
     struct call *c = arg;
     struct embedded *e = c->e;
     struct index_info info;
-    if (is_there(c))
+    if (e->verified == 0)
+        verify_header(c);
+    if (!c->err && is_there(c))
         c->err = index_verify(e->index, &e->verified, VERIFIED_ROWS, &c->why);
     if (!c->err)
         c->err = index_info(e->index, &info, &c->why);

@@ -60,6 +60,7 @@
 #include "engine/watch/overview.h"
 #include "engine/watch/standing.h"
 #include "loop/backoff.h"
+#include "serve/node/machines.h"
 #include "serve/node/routes.h"
 #include "wire/sql.h"
 
@@ -199,8 +200,9 @@ static void make_workers(struct node_engine *e)
 static void make_controls(struct node_engine *e)
 {
     struct node *n = e->node;
-    struct alerts_source *low = ARENA_NEW(&e->arena, struct alerts_source);
-    *low = (struct alerts_source){"pool:", pools_low_look, n->pools};
+    struct alerts_source *sources = ARENA_ARRAY(&e->arena, struct alerts_source, 2);
+    sources[0] = (struct alerts_source){"pool:", pools_low_look, n->pools};
+    sources[1] = (struct alerts_source){MACHINES_PREFIX, machines_look, n->collections};
     char host[64] = "";
     (void)gethostname(host, sizeof host - 1);
     n->id = control_node_id(&e->arena, host, n->config->data_dir, n->place);
@@ -214,8 +216,8 @@ static void make_controls(struct node_engine *e)
                                                     .records_max = n->config->alert_billing_records,
                                                     .standing_ms = n->config->alert_standing_ms,
                                                     .queue_ms = n->config->alert_queue_ms,
-                                                    .sources = low,
-                                                    .source_count = 1});
+                                                    .sources = sources,
+                                                    .source_count = 2});
 }
 
 struct node_engine *node_engine_new(struct node *n)
