@@ -15,6 +15,7 @@ import math
 import operator
 import random
 import socket
+import ssl
 import threading
 import time
 import traceback
@@ -342,10 +343,11 @@ SPOILED = {
 
 
 class Qdrant:
-    """port 0: any. After stop() it keeps what it has, and start() takes the same port."""
+    """tls: what sim.certificate() returns. port 0: any. After stop() it keeps what it has, and
+    start() takes the same port."""
 
-    def __init__(self, api_key="", port=0):
-        self.api_key, self.port, self.slow_seconds = api_key, port, 1.0
+    def __init__(self, api_key="", port=0, tls=None):
+        self.api_key, self.port, self.slow_seconds, self.tls = api_key, port, 1.0, tls
         self.lock, self.store = threading.Lock(), Store()
         self.problems = self.store.problems
         self.open = set()  # connections
@@ -358,7 +360,12 @@ class Qdrant:
         self.server.daemon_threads, self.server.owner = True, self
         self.server.handle_error = lambda *_: None  # it is among the problems
         self.port = self.server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+        if self.tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
         self.thread = threading.Thread(target=self.server.serve_forever,
                                        kwargs={"poll_interval": 0.02}, daemon=True)
         self.thread.start()

@@ -9,6 +9,7 @@ import time
 import qdrant_api
 from harness import equal, note, ok, run_tests, test
 from qdrant import FAULTS, Qdrant
+from sim import certificate
 
 PEER = os.environ["QDRANT_PEER"]
 KEY = "qd-key-1"
@@ -16,9 +17,9 @@ SEED = os.environ.get("QDRANT_SEED", "20261")
 PAYLOAD = {"owner", "version", "chunkIndex", "flags", "journal", "year", "title", "chunkText"}
 
 
-def peer(server, kind="papers", seed=SEED, steps=60, key=KEY, ms=5000):
+def peer(server, kind="papers", seed=SEED, steps=60, key=KEY, ms=5000, ca=()):
     """What the program said, and whether all of it was right."""
-    done = subprocess.run([PEER, server.url, key, kind, seed, str(steps), str(ms)],
+    done = subprocess.run([PEER, server.url, key, kind, seed, str(steps), str(ms), *ca],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     return done.returncode == 0, done.stdout
 
@@ -99,6 +100,18 @@ def _():
         ok(not held and "refuses the key" in said and "another" not in said, "is said", said[-600:])
         ok(time.monotonic() - began < 60, "in time")
         equal(server.names(), [], "nothing is made")
+
+
+@test("TLS")
+def _():
+    with Qdrant(KEY, tls=certificate()) as server:
+        held, said = peer(server, steps=10, ca=[server.tls[0]])
+        ok(held, "a certificate that is trusted", said)
+        asked = len(server.asked)
+        held, said = peer(server, steps=1)
+        ok(not held and "certificate" in said, "one that is not", said[-600:])
+        equal(len(server.asked), asked, "gets no request, and no key")
+        fits(server)
 
 
 if __name__ == "__main__":

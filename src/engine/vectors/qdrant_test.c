@@ -302,6 +302,12 @@ static void test_outcomes(struct task *t, void *arg)
     is_int(search(t, w.store), ERR_UNAVAILABLE, "a search that is answered by brackets");
     next(&w, NULL, 0, "");
     is_int(search(t, w.store), 0, "and then it works again");
+    ok(!str_starts(buf_str(&w.server.seen), STR("GET")), "without asking what is known");
+    next(&w, "/points/query", 404, WRONG("Not found: Collection"));
+    is_int(search(t, w.store), ERR_NOT_FOUND, "a collection that is gone");
+    next(&w, NULL, 0, "");
+    is_int(search(t, w.store), 0, "and made anew");
+    ok(str_starts(buf_str(&w.server.seen), STR("GET")), "is asked for again");
     world_close(t, &w);
 }
 
@@ -503,6 +509,13 @@ static void test_long_lists(struct task *t, void *arg)
     f = (struct point_filter){.unless = owners, .unless_count = 2};
     is_int(search_with(t, w.store, &f), 0, "a filter that asks for nothing");
     ok(str_find(buf_str(&w.server.last), STR("filter")) < 0, "is left out");
+    ok(str_find(buf_str(&w.server.last), STR("exact")) < 0, "such a search may be quick");
+    float v[DIMENSION] = {1};
+    struct point_hit hit;
+    struct points_answer answer;
+    struct points_query q = {.space = space, .vector = v, .k = 1, .exact = true};
+    is_int(w.store->ops->search(t, w.store, &q, &hit, &answer), 0, "an exact one");
+    ok(str_find(buf_str(&w.server.last), STR("\"params\":{\"exact\":true}")) > 0, "asks for it");
     free(owners);
     world_close(t, &w);
 }
