@@ -14,7 +14,7 @@ ROOMS = ["base", "loop", "wire", "corpus", "engine", "app", "serve", "tool"]
 # The rooms of the engine, from the bottom: each may include those before it.
 ENGINE = [
     "setup", "store", "vectors", "people", "money", "papers", "ai", "search", "judge", "runs",
-    "crew", "jobs", "watch", "api"]
+    "chosen", "crew", "jobs", "watch", "api"]
 FILES_MAX = 40  # of a folder, besides tests
 FILE_LINES_MAX = 700
 FUNCTION_LINES_MAX = 70

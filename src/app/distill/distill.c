@@ -1,6 +1,7 @@
 #include "app/distill/distill.h"
 
 #include "base/map.h"
+#include "engine/chosen/frozen.h"
 #include "engine/runs/row.h"
 #include "engine/runs/scope.h"
 #include "engine/store/keys.h"
@@ -121,19 +122,6 @@ int distill_estimate(struct task *t, const struct runs *r, struct run_id origina
 
 /* --- submitting --- */
 
-/* So small that each of the user's workers has one (DIS-1). */
-static int chunk_size(struct task *t, const struct runs *r, int64_t uid, int64_t papers,
-                      int64_t *out)
-{
-    struct sql_rows rows;
-    int err =
-        sql_call(t, r->sql, &rows, "SELECT permission FROM user_info WHERE uid = ?", sql_int(uid));
-    int64_t workers = !err && rows.count && rows.cells[0].i > 0 ? rows.cells[0].i : 1;
-    int64_t n = papers / workers;
-    *out = n < 1 ? 1 : n < DISTILL_CHUNK_PAPERS ? n : DISTILL_CHUNK_PAPERS;
-    return err;
-}
-
 static struct str params_of(struct task *t, struct str question, const struct distill_estimate *e,
                             int64_t chunk, const struct judge_origin *judge)
 {
@@ -142,8 +130,7 @@ static struct str params_of(struct task *t, struct str question, const struct di
     jw_begin(&j, &b);
     jw_put_str(&j, "kind", STR(DISTILL_KIND));
     jw_put_str(&j, "question", question);
-    jw_put_int(&j, "papers", e->papers);
-    jw_put_int(&j, "chunk", chunk);
+    frozen_put(&j, e->papers, chunk);
     scope_put_judge(&j, judge);
     run_put_journals(&j, e->journals, e->journal_count);
     return jw_finish(&j, task_arena(t));
@@ -187,7 +174,7 @@ static int submit(struct task *t, const struct runs *r, struct run_id original,
     if (!err && e.papers == 0)
         err = task_fail(t, ERR_CONFLICT, "none of the papers of this run is relevant");
     if (!err)
-        err = chunk_size(t, r, original.uid, e.papers, &chunk);
+        err = frozen_chunk_size(t, r->sql, original.uid, e.papers, &chunk);
     if (err)
         return err;
     struct freezing f = {original, &e};

@@ -1,7 +1,9 @@
 /* Distillations on real stores: what they cost, what is frozen, and where chunks come from. */
 #include "app/distill/distill.h"
 
+#include "engine/crew/chunks.h"
 #include "engine/money/ledger_fixture.h"
+#include "engine/chosen/frozen.h"
 #include "engine/runs/row.h"
 
 static struct catalog catalog;
@@ -115,10 +117,10 @@ static struct str papers_of(struct task *t, struct node *n, struct run_id id)
     size_t count, papers;
     struct buf b;
     buf_init(&b);
-    int err = distill_chunks(t, &run, &chunks, &count);
+    int err = chunks_split(t, NULL, &run, &chunks, &count);
     for (size_t i = 0; !err && i < count; i++) {
         struct app_paper *p;
-        err = distill_chunk_read(t, n->redis, n->sql, &run, chunks[i], &p, &papers);
+        err = chunks_papers(t, n->redis, n->sql, &run, chunks[i], DISTILL_CENTS, &p, &papers);
         buf_printf(&b, "%s", i ? "| " : "");
         for (size_t k = 0; !err && k < papers; k++) {
             check(p[k].year == 2020 && str_starts(p[k].journal, STR("J")));
@@ -265,7 +267,7 @@ static void test_frozen(struct task *t, void *arg)
     say(t, &n, STR("FLUSHALL"));
     is_str(papers_of(t, &n, id), USUAL, "also for a Redis that has lost everything");
     struct str key = key_chunk(task_arena(t), uid, id.qid, 0);
-    ok(ask_int(t, &n, STR("PTTL"), key, STR_NULL) > DISTILL_CHUNK_TTL_MS - 60000,
+    ok(ask_int(t, &n, STR("PTTL"), key, STR_NULL) > FROZEN_CHUNK_TTL_MS - 60000,
        "what is in Redis ends by itself");
     static const char *const damages[] = {"", "x", "10.1000/000010", "10.1000/000010 meta:K:2020"};
     for (size_t i = 0; i < 4; i++) {
@@ -298,10 +300,10 @@ static void test_chunks(struct task *t, void *arg)
     add_results(t, &n, original, "J7", 1000, 151, 1);
     check(submit(t, &n, original, &id) == 0);
     struct app_run run = run_of(t, &n, id);
-    is_int(distill_chunks(t, &run, &names, &count), 0, "301 papers");
+    is_int(chunks_split(t, NULL, &run, &names, &count), 0, "301 papers");
     is_int((int64_t)count, 4, "are four chunks");
     for (size_t i = 0; i < count; i++) {
-        check(distill_chunk_read(t, n.redis, n.sql, &run, names[i], &papers, &size) == 0);
+        check(chunks_papers(t, n.redis, n.sql, &run, names[i], DISTILL_CENTS, &papers, &size) == 0);
         sum += size;
         check(size == (i < 3 ? 100 : 1));
         for (size_t k = 0; k < size; k++)
@@ -320,24 +322,25 @@ static void test_chunks(struct task *t, void *arg)
                                   STR(""),
                                   STR(":")};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
-        is_int(distill_chunk_read(t, n.redis, n.sql, &run, strange[i], &papers, &size), ERR_PROTO,
-               "'%.*s' is no unit of it", STR_ARG(strange[i]));
+        is_int(chunks_papers(t, n.redis, n.sql, &run, strange[i], DISTILL_CENTS, &papers, &size),
+               ERR_PROTO, "'%.*s' is no unit of it", STR_ARG(strange[i]));
     sql_do(t, &n, "UPDATE user_info SET permission = 40 WHERE uid = ?", uid);
     check(submit(t, &n, original, &id) == 0);
     run = run_of(t, &n, id);
-    check(distill_chunks(t, &run, &names, &count) == 0);
-    check(distill_chunk_read(t, n.redis, n.sql, &run, names[count - 1], &papers, &size) == 0);
+    check(chunks_split(t, NULL, &run, &names, &count) == 0);
+    check(chunks_papers(t, n.redis, n.sql, &run, names[count - 1], DISTILL_CENTS, &papers, &size) ==
+          0);
     ok(count == 43 && size == 7, "forty workers have chunks of seven");
     sql_do(t, &n, "UPDATE user_info SET permission = 1000 WHERE uid = ?", uid);
     run = run_of(t, &n, id);
-    check(distill_chunks(t, &run, &names, &count) == 0);
+    check(chunks_split(t, NULL, &run, &names, &count) == 0);
     is_int((int64_t)count, 43, "which stay as they are");
     check(submit(t, &n, original, &id) == 0);
     run = run_of(t, &n, id);
-    check(distill_chunks(t, &run, &names, &count) == 0);
+    check(chunks_split(t, NULL, &run, &names, &count) == 0);
     is_int((int64_t)count, 301, "a thousand have one paper each");
     struct app_run screening = run_of(t, &n, original);
-    is_int(distill_chunks(t, &screening, &names, &count), ERR_INVALID,
+    is_int(chunks_split(t, NULL, &screening, &names, &count), ERR_INVALID,
            "a run without papers of its own has none");
     close_node(t, &n);
 }

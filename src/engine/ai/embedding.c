@@ -27,6 +27,7 @@ struct embedding {
     size_t dimensions; /* 0: any */
     size_t batch_texts;
     int64_t batch_tokens;
+    bool other_model;
     int64_t *texts_ok, *texts_failed, *halved;
 };
 
@@ -110,6 +111,7 @@ struct embedding *embedding_new(const struct embedding_options *o)
     e->dimensions = (size_t)o->dimensions;
     e->batch_texts = (size_t)o->batch_texts;
     e->batch_tokens = o->batch_tokens;
+    e->other_model = o->other_model;
     bool ours = is_ours(params_of(&e->arena, o), "encoding_format");
     e->form = ours ? FORM_UNKNOWN : FORM_NUMBERS;
     e->heads[false] = head_of(&e->arena, o, false);
@@ -300,8 +302,11 @@ static int ask(struct task *t, struct call *c, const struct batch *b, bool base6
     struct ai_hand hand = {.busy = false};
     struct ai_answer answer = {.tokens = 0};
     int err = ai_ask(t, c->e->ai,
-                     &(struct ai_request){
-                         .write = write_request, .read = read_reply, .arg = &q, .asks = c->asks},
+                     &(struct ai_request){.write = write_request,
+                                          .read = read_reply,
+                                          .arg = &q,
+                                          .other_model = c->e->other_model,
+                                          .asks = c->asks},
                      &hand, &answer);
     c->out->tokens += answer.tokens;
     c->out->calls++;

@@ -44,6 +44,7 @@ struct embedding_options {
     const char *params; /* members of the request, as endpoint.h has them; copied. NULL: none */
     int64_t dimensions; /* that are asked for, and expected; 0: as many as the model has */
     int64_t batch_texts, batch_tokens;
+    bool other_model; /* than that of the settings, which the service need not have: ai.h */
 };
 /* NULL: ai is, there is no such service. */
 struct embedding *embedding_new(const struct embedding_options *o);

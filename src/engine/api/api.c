@@ -80,21 +80,50 @@ static int require_admin_role(struct task *t, struct api_call *c)
     return 0;
 }
 
-/* The cookie and the tokens of the other world mean nothing here. */
-static int require_session(struct task *t, struct api_call *c, struct str token)
+/* The cookie and the tokens of the other world mean nothing here. token.p == NULL: the cookie. */
+static int require_kind(struct task *t, struct api_call *c, struct str token, enum session_kind k)
 {
-    bool admin = c->route->access >= API_ADMIN;
+    bool admin = k == SESSION_ADMIN;
     if (!token.p)
         token = http_cookie(c->x, admin ? API_ADMIN_COOKIE : API_COOKIE);
     if (!token.p)
         return task_fail(t, ERR_UNAUTHENTICATED, "please log in");
-    int err =
-        session_get(t, c->node->cache, admin ? SESSION_ADMIN : SESSION_USER, token, &c->session);
+    int err = session_get(t, c->node->cache, k, token, &c->session);
     if (err == ERR_UNAUTHENTICATED)
         return task_fail(t, err, "please log in");
     if (err)
         return err;
+    c->admin = admin;
     return admin ? require_admin_role(t, c) : 0;
+}
+
+static int require_session(struct task *t, struct api_call *c, struct str token)
+{
+    enum api_access access = c->route->access;
+    int err = require_kind(t, c, token, access >= API_ADMIN ? SESSION_ADMIN : SESSION_USER);
+    if (err == ERR_UNAUTHENTICATED && access == API_EITHER)
+        err = require_kind(t, c, token, SESSION_ADMIN);
+    return err;
+}
+
+int64_t api_uid(const struct api_call *c)
+{
+    return c->admin ? 0 : c->session.uid;
+}
+
+int api_be_admin(struct task *t, struct api_call *c)
+{
+    check(c->route->access == API_EITHER);
+    if (c->admin)
+        return 0;
+    struct api_call tried = *c; /* a Bearer token that is a user's stands for no cookie */
+    int err = bearer_token(c->x).p ? ERR_UNAUTHENTICATED
+                                   : require_kind(t, &tried, STR_NULL, SESSION_ADMIN);
+    if (err == ERR_UNAUTHENTICATED)
+        return task_fail(t, ERR_FORBIDDEN, "only admins may do this");
+    if (!err)
+        *c = tried;
+    return err;
 }
 
 int api_require_scope(struct task *t, const struct api_call *c, struct str scope)
@@ -114,7 +143,7 @@ static int require_token(struct task *t, struct api_call *c, struct str token, c
     int err = api_token_get(t, c->node->tokens, token, c->address, &s);
     if (err)
         return err;
-    if (c->route->access != API_USER)
+    if (c->route->access != API_USER && c->route->access != API_EITHER)
         return task_fail(t, ERR_SCOPE, "no API token can do this, whatever its scopes: log in");
     c->session = s;
     return api_require_scope(t, c, api_scope_need(task_arena(t), scope, c->x));

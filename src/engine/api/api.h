@@ -8,12 +8,12 @@
  * otherwise. A null there is no value unless the field says so, and a body that was not sent counts
  * as {}.
  *
- * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users. What
- * an admin may change is noted (admin_log.h): by its handler when it is done, here when it is
- * refused.
+ * Two worlds: below /api/admin/ only sessions of admins count, elsewhere only those of users; the
+ * few routes of access API_EITHER are the exception, and a test lists them. What an admin may
+ * change is noted (admin_log.h): by its handler when it is done, here when it is refused.
  *
  * A user's program may bring an API token instead of a session, as a Bearer token that begins with
- * "mr_": it reaches routes of access API_USER, as far as its scopes go (scope.h). */
+ * "mr_": it reaches routes of access API_USER and API_EITHER, as far as its scopes go (scope.h). */
 #ifndef ENGINE_API_API_H
 #define ENGINE_API_API_H
 
@@ -79,6 +79,7 @@ struct api_field {
 enum api_access {
     API_PUBLIC,
     API_USER,   /* users, and their API tokens within their scopes */
+    API_EITHER, /* the same, and admins: api_uid, api_be_admin */
     API_PERSON, /* users who have logged in: no token can do it */
     API_ADMIN,
     API_SUPER,
@@ -131,6 +132,7 @@ struct api_call {
     const struct api_table *table; /* that it is in */
     struct str address;            /* of the client, by trusted_proxies */
     struct session session;        /* API_USER and above; else sid.p == NULL */
+    bool admin;                    /* it is an admin's: its uid is no user's */
     const struct json *body;       /* an object that fits; NULL if none was sent */
     const struct api_value *query; /* parameters that fit */
     size_t query_count;
@@ -160,6 +162,15 @@ MUST_CHECK int api_refuse(struct task *t, struct api_call *c, const char *field,
  * ERR_SCOPE: the caller is an API token without a scope for it. scope: "pool:titles/news"; what the
  * route itself needs is checked before. */
 MUST_CHECK int api_require_scope(struct task *t, const struct api_call *c, struct str scope);
+
+/* For routes of access API_EITHER. A browser may bring a session of each kind; it counts as the
+ * user's then, until the handler asks for the admin's. */
+
+/* The calling user, for what belongs to users; 0: the caller is an admin. */
+int64_t api_uid(const struct api_call *c);
+/* 0: the caller is an admin; from here on c->session is the admin's. ERR_FORBIDDEN: a user, or an
+ * API token. Other errors: it is not known. */
+MUST_CHECK int api_be_admin(struct task *t, struct api_call *c);
 
 /* The deed of the calling admin: what the route says, to the user ":uid" of its path, if any. */
 struct admin_deed api_deed(const struct api_call *c);

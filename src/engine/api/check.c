@@ -483,7 +483,7 @@ void api_check_route(const struct api_route *r)
     check((!r->body && !r->upload) || !get);
     check(!r->body || !r->upload);
     check(r->access == API_PUBLIC || admin == str_starts(str_of(r->path), STR("/api/admin/")));
-    check(!admin || get || r->audit);
+    check((!admin && r->access != API_EITHER) || get || r->audit);
     check(!r->media || !r->reply);
     check_fields(r->query, true);
     check_fields(r->body, true);

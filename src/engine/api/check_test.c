@@ -145,5 +145,11 @@ int main(void)
     ok(stops((struct api_route){"POST", "/api/a", API_USER, nothing, "A", text, text, .status = 0}),
        "one name in the body and in the query");
     ok(stops((struct api_route){"GET", "/a", API_USER, nothing, "A", .status = 0}), "another path");
+    ok(stops((struct api_route){"GET", "/api/admin/a", API_EITHER, nothing, "A", .status = 0}),
+       "a route for both kinds where admins are alone");
+    ok(stops((struct api_route){"POST", "/api/a", API_EITHER, nothing, "A", .status = 0}),
+       "what admins may do, without a name for their log");
+    ok(!stops((struct api_route){"POST", "/api/a", API_EITHER, nothing, "A", .audit = "a.b"}),
+       "with a name");
     return tap_done();
 }

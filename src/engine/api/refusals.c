@@ -25,7 +25,7 @@ static struct str target_of(struct task *t, const struct api_call *c)
 
 struct admin_deed api_deed(const struct api_call *c)
 {
-    check(c->route->audit && c->session.sid.p);
+    check(c->route->audit && c->admin);
     return (struct admin_deed){.admin_uid = c->session.uid,
                                .admin_name = c->session.username,
                                .address = c->address,
@@ -66,7 +66,7 @@ static struct str asked(struct task *t, const struct api_call *c)
  * log. */
 void api_note_refusal(struct task *t, const struct api_call *c, int err)
 {
-    if (!c->route->audit)
+    if (!c->route->audit || !c->admin)
         return;
     const char *text = arena_strdup(task_arena(t), task_error(t));
     bool refused = http_status_of(err) < 500;

@@ -69,7 +69,7 @@ struct str api_scope_need(struct arena *a, const char *template, const struct ht
 
 static bool reachable(const struct api_route *r)
 {
-    return r->access == API_USER && r->handler;
+    return (r->access == API_USER || r->access == API_EITHER) && r->handler;
 }
 
 static bool is_get(const struct api_route *r)
@@ -244,7 +244,10 @@ void api_put_security(struct json_writer *w, const char *application, const stru
 {
     jw_put_array(w, "security");
     if (r->access != API_PUBLIC) {
-        jw_raw(w, r->access >= API_ADMIN ? STR("{\"admin_cookie\":[]}") : STR("{\"cookie\":[]}"));
+        if (r->access < API_ADMIN)
+            jw_raw(w, STR("{\"cookie\":[]}"));
+        if (r->access >= API_ADMIN || r->access == API_EITHER)
+            jw_raw(w, STR("{\"admin_cookie\":[]}"));
         jw_raw(w, STR("{\"bearer\":[]}"));
     }
     if (reachable(r)) {

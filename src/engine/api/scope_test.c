@@ -55,6 +55,7 @@ static const struct api_route screen_routes[] = {
     {"GET", "/api/sessions", API_PERSON, nothing, "Sessions", .status = 200},
     {"DELETE", "/api/sessions", API_PERSON, nothing, "End them", .status = 200},
     {"POST", "/api/login", API_PUBLIC, nothing, "Log in", .status = 200},
+    {"GET", "/api/look", API_EITHER, nothing, "Look closer", .status = 200},
     {.method = NULL},
 };
 static const struct api_route pool_routes[] = {
@@ -196,6 +197,10 @@ static const struct {
     {"POST /api/queries", "mr_screen", 200, "true"},
     {"POST /api/queries", "mr_read screen:read", 403, "it needs \\\"screen\\\""},
     {"POST /api/login", "mr_", 200, "true"},
+    {"GET /api/look", "alice", 200, "true"},
+    {"GET /api/look", "root", 200, "true"},
+    {"GET /api/look", "mr_screen:read", 200, "true"},
+    {"GET /api/look", "mr_pool", 403, "it needs \\\"screen:read\\\""},
     {"GET /api/sessions", "alice", 200, "true"},
     {"GET /api/sessions", "mr_read screen pool", 403, "no API token can do this"},
     {"DELETE /api/sessions", "mr_read screen pool", 403, "\"token_scope\""},
@@ -287,6 +292,10 @@ static void test_ways(struct task *t, struct site *site)
     ok(reply_has(&r, "\"summary\":\"End them\",\"operationId\":\"delete_sessions\",\"tags\":"
                      "[\"screen\"],\"security\":[{\"cookie\":[]},{\"bearer\":[]}]"),
        "and none where no token helps");
+    ok(reply_has(&r, "\"summary\":\"Look closer\",\"operationId\":\"get_look\",\"tags\":"
+                     "[\"screen\"],\"security\":[{\"cookie\":[]},{\"admin_cookie\":[]},"
+                     "{\"bearer\":[]},{\"token\":[\"screen\"]}"),
+       "users, admins and tokens");
 }
 
 static void test_served(struct task *t, void *arg)

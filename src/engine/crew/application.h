@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "engine/money/result.h"
-#include "engine/runs/units.h"
+#include "engine/runs/run.h"
 
 struct ai_hand;
 struct node;
@@ -54,11 +54,7 @@ struct application {
  * such journal. */
 static inline int64_t app_price(const struct app_run *run, struct str journal)
 {
-    int64_t price = -1;
-    json_each (j, json_get(run->params, "journals"))
-        if (str_eq(json_str(json_get(j, "name")), journal))
-            (void)json_int(json_get(j, "price"), &price);
-    return price;
+    return run_price(run->params, journal);
 }
 
 /* The one for these parameters, of a list that ends with NULL; NULL: none. */

@@ -85,6 +85,8 @@ MUST_CHECK int run_enter(struct task *t, const struct runs *r, const struct run_
                          char qid[RUN_ID_BYTES]);
 /* Member "journals" of search_params: what is asked about, at prices that stay as they are. */
 void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *rows, size_t count);
+/* What a paper of that journal costs there, in points; -1: the run has no such journal. */
+int64_t run_price(const struct json *params, struct str journal);
 
 /* Pause, resume, terminate, finish, retry: the row first, then Redis. *state: afterwards.
  * ERR_NOT_FOUND: the user has no such run. ERR_CONFLICT: not in its state. ERR_FORBIDDEN: resume or

@@ -226,6 +226,15 @@ void run_put_journals(struct json_writer *j, const struct catalog_estimate_row *
     jw_end_array(j);
 }
 
+int64_t run_price(const struct json *params, struct str journal)
+{
+    int64_t price = -1;
+    json_each (j, json_get(params, "journals"))
+        if (str_eq(json_str(json_get(j, "name")), journal))
+            (void)json_int(json_get(j, "price"), &price);
+    return price;
+}
+
 /* --- of screening --- */
 
 /* The choice of the run with the price of each paper, and how they are judged: frozen against later

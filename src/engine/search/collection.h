@@ -1,9 +1,10 @@
 /* collection.h -- texts as points that can be searched by meaning: the posts, and the papers.
  *
- * Owns the tables vector_space and point_vector, and the stores of points (vectors/points.h): the
- * embedded index, one file per collection under the data directory, or Qdrant. MySQL has every
- * vector; a store of points is a copy of them that answers quickly, made anew from MySQL when it is
- * damaged, lost or behind.
+ * Owns the tables vector_* and point_*, and the stores of points (vectors/points.h): the embedded
+ * index, one file per space under the data directory, or Qdrant. MySQL has every vector; a store of
+ * points is a copy of them that answers quickly, made anew from MySQL when it is damaged, lost or
+ * too far behind. collection_apply.c has the story: the order of writes, and what is true when any
+ * process dies.
  *
  * A space is what vectors are comparable in: a model, by the name that its replies give it, and a
  * dimension; numbered, a row of vector_space. One space of a collection is active: searches use it.
@@ -17,8 +18,8 @@
  *   3. That makes the new space active, on all nodes; the store and the vectors of the old one go.
  *
  * A document is embedded by a job of its application, in this order:
- *   1. collection_put: asks the service; writes vectors to point_vector; puts points into the
- *      store, and settles them. All of it is idempotent.
+ *   1. collection_put: asks the service; writes vectors to MySQL, in one transaction; brings the
+ *      store up to that change, and settles it. All of it is idempotent.
  *   2. The application brings its row to completed, if it is of the same version still, with the
  *      space that collection_put has returned.
  * A document that goes is a job, too: its row says so in a later version; the job calls
@@ -38,10 +39,11 @@
 #include "engine/store/role.h"
 #include "engine/vectors/points.h"
 
+struct ai;
 struct collections;
 struct config;
 struct embedding;
-struct redis;
+struct permits;
 struct sql_pool;
 
 enum collection { COLLECTION_POSTS, COLLECTION_PAPERS, COLLECTION_COUNT };
@@ -56,12 +58,12 @@ uint64_t collection_paper_owner(struct str doi);
 struct collections_options {
     const struct config *config; /* all borrowed */
     struct sql_pool *sql;
-    struct redis *redis;         /* to tell other nodes of a change of space */
     struct embedding *embedding; /* NULL: there is no such service: nothing can be embedded */
     struct metrics *metrics;
-    /* What embeds questions for a space whose model is not that of the settings is made from these,
-     * when it is needed. See struct node. */
-    const struct node *node;
+    /* Of the embedding service: what embeds questions for a space whose model is not that of the
+     * settings is made from these, when it is needed. */
+    struct ai *ai;
+    struct permits *permits; /* may be NULL */
 };
 struct collections *collections_new(const struct collections_options *o);
 void collections_free(struct collections *c);
@@ -76,32 +78,43 @@ struct collection_document {
     uint64_t version; /* of the content */
     struct point_tags tags;
     struct str title;         /* payload, where the store keeps one */
+    struct str key;           /* what owner stands for, where that is a hash: a DOI; or p == NULL */
     const struct str *chunks; /* texts; none: the owner has no points from then on */
     size_t chunk_count;
 };
 struct collection_outcome { /* of one document */
-    int err;                /* 0: its points are stored and settled */
-    const char *why;        /* for users, in the task's arena */
+    /* 0: its vectors are in MySQL, and its points in the store and settled; if the store is away or
+     * being made anew, they will be, without anything more from the caller. ERR_CONFLICT: a later
+     * version is stored, or another call for this owner has begun since (its drop, perhaps). Others
+     * as embedding.h has them for single texts. */
+    int err;
+    const char *why; /* for users, in the task's arena */
 };
 /* Embeds and stores documents: outcomes has room for count. *space: the number that their rows
  * shall name. Errors are those of all documents, and all may be repeated: ERR_UNAVAILABLE (the
- * service or a store is away, slow or full), ERR_REFUSED (the service refuses all), ERR_CANCELED.
- * asks: as in ai.h, of the job. At most POINTS_CHANGE_MAX chunks in all. */
+ * service or MySQL is away, slow or full), ERR_UNCERTAIN, ERR_REFUSED (the service refuses all, or
+ * its vectors cannot be stored), ERR_CANCELED, ERR_TIMEOUT.
+ * asks: as in ai.h, of the job. At most POINTS_CHANGE_MAX chunks in all; no owner twice. */
 MUST_CHECK int collection_put(struct task *t, struct collections *c, enum collection which,
                               const struct collection_document *docs, size_t count,
                               const bool *asks, struct collection_outcome *outcomes,
                               int64_t *space);
-/* No point of these owners is left, in any space, nor any vector. Idempotent. */
+/* No point of these owners is left, in any space, nor any vector. Idempotent. ERR_UNAVAILABLE: the
+ * store is away; it will have none once it is back, but the caller should repeat this. */
 MUST_CHECK int collection_drop(struct task *t, struct collections *c, enum collection which,
                                const uint64_t *owners, size_t count);
-/* The points of an owner get other tags (and payload title, if title.p), without embedding. */
+/* The points of an owner get other tags (and payload title, if title.p), without embedding; 0 also
+ * if it has none. They last until the next collection_put of that owner, and win over one that is
+ * under way. */
 MUST_CHECK int collection_tag(struct task *t, struct collections *c, enum collection which,
                               uint64_t owner, struct point_tags tags, struct str title);
 
-/* The space that rows of completed documents must name; 0: none yet. *building: it is not active
- * yet: documents of another space are to be embedded again. */
+/* The space that rows of completed documents must name; 0: none yet, or not known yet. *building:
+ * it is not active yet: documents of another space are to be embedded again. As read by the last
+ * round of the role, or by the last collection_put. */
 int64_t collection_space(const struct collections *c, enum collection which, bool *building);
-/* All documents are in this space: it becomes the active one. Idempotent. */
+/* All documents are in this space: it becomes the active one. Idempotent. ERR_CONFLICT: it has been
+ * given up, for another model answers. ERR_UNAVAILABLE: its store is not complete yet; later. */
 MUST_CHECK int collection_complete(struct task *t, struct collections *c, enum collection which,
                                    int64_t space);
 
@@ -115,9 +128,10 @@ struct collection_answer {
 };
 #define COLLECTION_NO_SERVICE "no_embedding_service" /* no ai.embedding.url */
 #define COLLECTION_NO_ANSWER  "embedding_service_away"
-#define COLLECTION_EMPTY      "nothing_embedded" /* no space yet */
-#define COLLECTION_REBUILT    "index_rebuilt"    /* it is made anew from MySQL just now */
-#define COLLECTION_AWAY       "vector_store_away"
+#define COLLECTION_EMPTY      "nothing_embedded"        /* no space yet */
+#define COLLECTION_REBUILT    "index_rebuilt"           /* it is made anew from MySQL just now */
+#define COLLECTION_AWAY       "vector_store_away"       /* or MySQL, or it is behind */
+#define COLLECTION_OTHER      "embedding_model_changed" /* no question by the active one's model */
 
 /* The points nearest to a text; q->space and q->vector are filled in here. Questions that were
  * asked lately are not embedded again. What stands in the way of a search is no error but a
@@ -142,12 +156,18 @@ struct collection_look {
     const char *reason;
     int64_t rebuilt, rebuild_total; /* points of a store that is made anew; 0: none is */
 };
+#define COLLECTION_MACHINES "several_machines" /* a reason, but not degraded: see below */
 MUST_CHECK int collection_look(struct task *t, struct collections *c, enum collection which,
                                struct collection_look *out);
 
-/* Looks after the stores: changes of space that other nodes have made, verification bit by bit,
- * compaction, and making anew. On every node; what one node at a time does is guarded by the
- * embedded index's own lock on its file, or by a lock in Redis. */
+/* Looks after the stores: changes of space that other nodes have made, the log of changes,
+ * verification bit by bit, compaction, and making anew. On every node; what one node at a time does
+ * is guarded by locks on files, and on rows of MySQL. */
 role_fn collection_role; /* arg: a struct collections */
+
+/* How many machines have had nodes with embedded stores in the last minute. Each has a copy of its
+ * own, which costs disk and memory, and is a second behind the others: more than one should use
+ * Qdrant. 0: there is no such store, or it is not known yet. */
+int64_t collection_machines(const struct collections *c);
 #define COLLECTION_EACH_MS 500
 #endif

@@ -3,7 +3,21 @@
  *
  * Owns the tables post_words and paper_words: the words of a text (corpus/prose/words.h), with
  * blanks between, under a FULLTEXT key. Rows are written and deleted in the transaction of the
- * caller. */
+ * caller; searches find what was committed.
+ *
+ * How a question is answered, in boolean mode, where InnoDB ranks as in its natural one (by how
+ * often a word stands in a text, at most three times as it is written here, twice more if the title
+ * has it; and by how rare it is), but can ask for all words:
+ *
+ *   1. The words of the question, each once; those beyond the 24th are left out.
+ *   2. A question of up to eight words: texts that have all of them.
+ *   3. If these are fewer than ten: texts that have any, behind them.
+ *
+ * InnoDB reads every text that has a word, some microseconds for each. So in tables of hundreds of
+ * thousands of texts, words that very many of them have are passed over: they say least, and rare
+ * ones come first. How common words are is learnt from a sample of rows, every ten minutes.
+ *
+ * Always true: a search takes no longer than WORDS_MS: then the server ends its statement. */
 #ifndef ENGINE_SEARCH_WORDS_H
 #define ENGINE_SEARCH_WORDS_H
 
@@ -14,6 +28,13 @@
 struct sql;
 struct sql_pool;
 struct task;
+struct words; /* what a node knows of the tables */
+
+#define WORDS_MS       2500
+#define WORDS_LIST_MAX 1000 /* of a filter's list; of longer ones the best 10,000 are filtered */
+
+struct words *words_new(struct sql_pool *sql); /* borrowed */
+void words_free(struct words *w);
 
 struct words_text {
     uint64_t owner;
@@ -28,10 +49,12 @@ MUST_CHECK int words_drop(struct task *t, struct sql *c, enum collection which,
 
 struct words_hit {
     uint64_t owner;
-    double score;
+    double score; /* comparable among those that have all words, and among the others */
 };
-/* The best first, at most limit. No error if the question has no words: no hits. */
-MUST_CHECK int words_search(struct task *t, struct sql_pool *sql, enum collection which,
+/* The best first, at most limit. No error if the question has no words, or only such that very many
+ * texts have: no hits. ERR_TIMEOUT: it took too long; ERR_UNAVAILABLE and others: there is no
+ * answer. */
+MUST_CHECK int words_search(struct task *t, struct words *w, enum collection which,
                             struct str question, const struct point_filter *filter, size_t limit,
                             struct words_hit **hits, size_t *count);
 #endif

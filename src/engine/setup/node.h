@@ -19,6 +19,7 @@ struct attempts;
 struct blocks;
 struct cache;
 struct catalog;
+struct collections;
 struct config;
 struct controls;
 struct documents;
@@ -91,7 +92,8 @@ struct node {
     struct permits *embedding_permits;    /* these are NULL where there is no such service */
     struct ai *embedding_ai;
     struct ai_faults *embedding_faults;
-    struct embedding *embedding; /* texts as vectors */
+    struct embedding *embedding;     /* texts as vectors */
+    struct collections *collections; /* of texts that are found by meaning */
     struct judge *judge;
     const struct runs *runs;
     const struct archive *archive;

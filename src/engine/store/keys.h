@@ -95,8 +95,8 @@ struct str key_arrivals(struct arena *a, int64_t uid, struct str qid);
 /* list: the relevant ones of them, in the order in which that was found; each once */
 struct str key_relevant(struct arena *a, int64_t uid, struct str qid);
 extern const struct str key_archive_lock; /* string: token of the node that archives, 30 s */
-/* list: up to 100 papers of a distillation, each "<DOI> <its block>"; 7 days, rebuilt from
- * distill_paper */
+/* list: up to 100 papers of a run that names its papers (chosen/frozen.h), each "<DOI> <its
+ * block>"; 7 days, rebuilt from distill_paper */
 struct str key_chunk(struct arena *a, int64_t uid, struct str qid, int64_t n);
 /* The name of a block, or of a slice of one with "#<slice>" behind it (slice.p == NULL: none), into
  * its parts. False: it is none. */

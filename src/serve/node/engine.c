@@ -47,6 +47,7 @@
 #include "engine/people/session.h"
 #include "engine/people/switches.h"
 #include "engine/runs/archive.h"
+#include "engine/search/collection.h"
 #include "engine/setup/address.h"
 #include "engine/setup/config.h"
 #include "engine/store/cache.h"
@@ -115,6 +116,19 @@ static void make_embedding(struct node *n)
                                                   .dimensions = c->ai_embedding_dimensions,
                                                   .batch_texts = c->ai_embedding_batch_max,
                                                   .batch_tokens = c->ai_embedding_batch_tokens});
+}
+
+/* What was embedded can be looked at without the service, too. */
+static void make_search(struct node *n)
+{
+    make_embedding(n);
+    n->collections =
+        collections_new(&(struct collections_options){.config = n->config,
+                                                      .sql = n->sql,
+                                                      .embedding = n->embedding,
+                                                      .metrics = n->metrics,
+                                                      .ai = n->embedding_ai,
+                                                      .permits = n->embedding_permits});
 }
 
 static void free_embedding(struct node *n)
@@ -259,7 +273,7 @@ struct node_engine *node_engine_new(struct node *n)
                           "Completed jobs whose payment was missing, and was made good.")};
     e->api = api_new(n, node_api.applications, node_api.count);
     make_workers(e);
-    make_embedding(n);
+    make_search(n);
     n->plans = plans_new(n);
     n->hooks = hooks_new(n);
     n->extract = extract_new(n);
@@ -279,6 +293,7 @@ void node_engine_free(struct node_engine *e)
     crew_free(e->crew);
     dispatcher_free(e->dispatcher);
     judge_free(n->judge);
+    collections_free(n->collections);
     free_embedding(n);
     ai_free(n->ai);
     ai_faults_free(n->faults);

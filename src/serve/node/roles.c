@@ -14,6 +14,7 @@
 #include "engine/people/session.h"
 #include "engine/people/switches.h"
 #include "engine/runs/keeper.h"
+#include "engine/search/collection.h"
 #include "engine/setup/node.h"
 #include "engine/store/cache.h"
 #include "engine/store/keys.h"
@@ -235,10 +236,19 @@ static void start_extract(struct node_engine *e)
     start(e, table, sizeof table / sizeof *table);
 }
 
-/* Texts become vectors, if there is a service for it. */
+/* Texts become vectors, if there is a service for it; those that are there can be searched. */
 static void start_embedding(struct node_engine *e)
 {
     struct node *n = e->node;
+    const struct role collections[] = {
+        {.name = "collections",
+         .round = collection_role,
+         .arg = n->collections,
+         .each_ms = COLLECTION_EACH_MS,
+         .each_ms_max = 5000,
+         .complaint = "indexes of vectors are not looked after: searches by meaning miss changes"},
+    };
+    start(e, collections, 1);
     const struct role table[] = {
         {.name = "embedding-keys",
          .round = permits_role,
