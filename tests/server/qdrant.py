@@ -309,6 +309,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         owner = self.server.owner
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/stand-in/"):
+            self.send(200, owner.told(self.path.split("/")[2:]))
+            return
         owner.asked.append((self.command, self.path, len(data)))
         if owner.api_key and self.headers.get("api-key") != owner.api_key:
             self.send(401, b"Invalid API key or JWT", "text/plain")
@@ -403,6 +406,19 @@ class Qdrant:
             if self.random.random() < self.chance:
                 return self.random.choice(self.kinds)
         return None
+
+    def told(self, words):
+        """For programs that play with it: /stand-in/fail/503, /stand-in/mend, /stand-in/lose/NAME,
+        /stand-in/names."""
+        if words[0] == "fail":
+            self.fail(words[1], 1000000)
+        elif words[0] == "mend":
+            self.faults.clear()
+        elif words[0] == "lose":
+            self.lose(words[1])
+        with self.lock:
+            return json.dumps({**{c: len(x.points) for c, x in self.store.collections.items()},
+                               **self.store.aliases}, sort_keys=True).encode()
 
     def names(self):
         with self.lock:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The store of points on a Qdrant server, against a stand-in: the same points and the same hits as
-the embedded index, whatever fails on the way. Prints TAP. QDRANT_PEER is qdrant_peer.c."""
+the embedded index, whatever fails on the way; and collections on it, of two machines. Prints TAP.
+QDRANT_PEER and QDRANT_NODES are the programs qdrant_peer.c and qdrant_nodes.c."""
 import os
 import re
 import subprocess
@@ -100,6 +101,19 @@ def _():
         ok(not held and "refuses the key" in said and "another" not in said, "is said", said[-600:])
         ok(time.monotonic() - began < 60, "in time")
         equal(server.names(), [], "nothing is made")
+
+
+@test("two machines")
+def _():
+    with Qdrant(KEY) as server:
+        done = subprocess.run([os.environ["QDRANT_NODES"], server.url, KEY], text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        equal(done.returncode, 0, "share a server")
+        ok(done.stdout.count("\nok ") > 40, "in all of these ways", done.stdout)
+        fits(server)
+        equal({p["title"] for p in server.points("blog_posts").values()}, {"a title"}, "titles")
+        equal({p["chunkText"] for p in server.points("blog_posts").values()},
+              {"bananas", "iron and steel", "cherries"}, "and texts are there")
 
 
 @test("TLS")

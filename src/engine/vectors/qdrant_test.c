@@ -255,11 +255,11 @@ static const struct outcome outcomes[] = {
     {404, "<html>not here</html>", ERR_UNAVAILABLE, ERR_UNAVAILABLE, "no Qdrant"},
     {400, WRONG("Wrong input: Vector dimension error: expected dim: 9, got 8"), ERR_CONFLICT,
      ERR_CONFLICT, "another dimension"},
-    {400, WRONG("Format error in JSON body"), ERR_INVALID, ERR_INVALID, "Format error"},
-    {422, WRONG("Validation error"), ERR_INVALID, ERR_INVALID, "Validation error"},
+    {400, WRONG("Format error in JSON body"), ERR_REFUSED, ERR_REFUSED, "Format error"},
+    {422, WRONG("Validation error"), ERR_REFUSED, ERR_REFUSED, "Validation error"},
     {401, "Invalid API key", ERR_UNAVAILABLE, ERR_UNAVAILABLE, "vectors.api_key"},
     {403, WRONG("Forbidden: read only"), ERR_UNAVAILABLE, ERR_UNAVAILABLE, "Forbidden: read only"},
-    {413, "", ERR_LIMIT, ERR_LIMIT, "bytes"},
+    {413, "", ERR_REFUSED, ERR_REFUSED, "bytes"},
     {408, WRONG("Timeout"), ERR_UNAVAILABLE, ERR_UNCERTAIN, "408: Timeout"},
     {429, WRONG("Rate limit"), ERR_UNAVAILABLE, ERR_UNAVAILABLE, "Rate limit"},
     {500, WRONG("Service internal error: x"), ERR_UNAVAILABLE, ERR_UNCERTAIN, "500"},
@@ -324,7 +324,7 @@ static void test_collections(struct task *t, void *arg)
     next(&w, "PUT /below/collections/blog_posts_3?", 400, WRONG("Collection already exists!"));
     is_int(create(t, w.store), ERR_BUSY, "unless another one makes it, too: %s", task_error(t));
     next(&w, "/aliases", 400, WRONG("Collection `blog_posts` already exists!"));
-    is_int(publish(t, w.store), ERR_INVALID, "an alias that is a collection: %s", task_error(t));
+    is_int(publish(t, w.store), ERR_REFUSED, "an alias that is a collection: %s", task_error(t));
     next(&w, "GET", 404, WRONG("Not found: Collection"));
     is_int(publish(t, w.store), ERR_NOT_FOUND, "nothing is published that is not there");
     ok(str_find(buf_str(&w.server.seen), STR("aliases")) < 0, "and the alias stays");
