@@ -15,6 +15,7 @@ import math
 import operator
 import random
 import socket
+import ssl
 import threading
 import time
 import traceback
@@ -308,6 +309,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         owner = self.server.owner
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/stand-in/"):
+            self.send(200, owner.told(self.path.split("/")[2:]))
+            return
         owner.asked.append((self.command, self.path, len(data)))
         if owner.api_key and self.headers.get("api-key") != owner.api_key:
             self.send(401, b"Invalid API key or JWT", "text/plain")
@@ -342,10 +346,11 @@ SPOILED = {
 
 
 class Qdrant:
-    """port 0: any. After stop() it keeps what it has, and start() takes the same port."""
+    """tls: what sim.certificate() returns. port 0: any. After stop() it keeps what it has, and
+    start() takes the same port."""
 
-    def __init__(self, api_key="", port=0):
-        self.api_key, self.port, self.slow_seconds = api_key, port, 1.0
+    def __init__(self, api_key="", port=0, tls=None):
+        self.api_key, self.port, self.slow_seconds, self.tls = api_key, port, 1.0, tls
         self.lock, self.store = threading.Lock(), Store()
         self.problems = self.store.problems
         self.open = set()  # connections
@@ -358,7 +363,12 @@ class Qdrant:
         self.server.daemon_threads, self.server.owner = True, self
         self.server.handle_error = lambda *_: None  # it is among the problems
         self.port = self.server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+        if self.tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
         self.thread = threading.Thread(target=self.server.serve_forever,
                                        kwargs={"poll_interval": 0.02}, daemon=True)
         self.thread.start()
@@ -396,6 +406,19 @@ class Qdrant:
             if self.random.random() < self.chance:
                 return self.random.choice(self.kinds)
         return None
+
+    def told(self, words):
+        """For programs that play with it: /stand-in/fail/503, /stand-in/mend, /stand-in/lose/NAME,
+        /stand-in/names."""
+        if words[0] == "fail":
+            self.fail(words[1], 1000000)
+        elif words[0] == "mend":
+            self.faults.clear()
+        elif words[0] == "lose":
+            self.lose(words[1])
+        with self.lock:
+            return json.dumps({**{c: len(x.points) for c, x in self.store.collections.items()},
+                               **self.store.aliases}, sort_keys=True).encode()
 
     def names(self):
         with self.lock:

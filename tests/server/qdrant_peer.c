@@ -1,7 +1,7 @@
 /* The same random changes and searches on the embedded index and on a Qdrant server: both must
  * have the same points, and find the same. Prints TAP.
  *
- *     qdrant_peer URL KEY papers|posts SEED STEPS MILLISECONDS
+ *     qdrant_peer URL KEY papers|posts SEED STEPS MILLISECONDS [CA-FILE]
  *
  * Calls that may be repeated are, until they are done: the server may fail as it likes. */
 #include "engine/vectors/qdrant.h"
@@ -230,15 +230,15 @@ static void steps(struct task *t, struct world *w, int count)
     }
 }
 
-static char **args;
+static char **args; /* the last one may be NULL */
 
 static void test(struct task *t, void *arg)
 {
     struct fixture *f = arg;
     struct world w = {.seed = strtoull(args[4], NULL, 10)};
     const char *why = "";
-    struct http_client *client =
-        http_client_new(task_loop(t), &(struct http_client_options){.proxy = "none"});
+    struct http_client *client = http_client_new(
+        task_loop(t), &(struct http_client_options){.proxy = "none", .ca_file = args[7]});
     w.here = embedded_new(f->path);
     w.there = qdrant_new(&(struct qdrant_options){.client = client,
                                                   .url = args[1],
@@ -271,7 +271,7 @@ static void test(struct task *t, void *arg)
 int main(int argc, char **argv)
 {
     struct fixture f;
-    check(argc == 7);
+    check(argc == 7 || argc == 8);
     args = argv;
     fixture_begin(&f);
     fixture_create(&f, DIMENSION, 64);

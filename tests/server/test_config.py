@@ -67,6 +67,8 @@ def _():
         ({"MILLRACE_USER": "no-such-user"}, (), None,
          '"user" is "no-such-user"; there is no such system user\n'),
         ({"MILLRACE_REDIS_URL": "http://x"}, (), None, "MILLRACE_REDIS_URL is not accepted: "),
+        ({"MILLRACE_VECTORS_STORE": "qdrant"}, (), None,
+         "vectors.store: qdrant needs vectors.url, the address of the server\n"),
     ]
     for env, args, text, message in cases:
         cwd = folder()
@@ -124,7 +126,9 @@ def _():
     m = Millrace(listen=None, config=json.dumps({
         "listen": "[::1]:0", "log": {"format": "json"}, "nodes": 1, "behind_tls": True,
         "http": {"connections_max": 1000000}}),
-        env={"MILLRACE_NODES": None, "MILLRACE_WEB_DIR": "pages"})
+        env={"MILLRACE_NODES": None, "MILLRACE_WEB_DIR": "pages",
+             "MILLRACE_VECTORS_STORE": "qdrant", "MILLRACE_VECTORS_URL": "http://192.0.2.1:6333",
+             "MILLRACE_VECTORS_API_KEY": "qd-geheim"})
     os.makedirs(f"{m.cwd}/pages")
     with open(f"{m.cwd}/pages/index.html", "w") as f:
         f.write("<p>built</p>")
@@ -145,6 +149,8 @@ def _():
         for line in (m.output() + m.log()).splitlines():
             json.loads(line)
         ok(True, "every line of output and log is JSON")
+        ok("vectors.api_key can be read on the way" in m.log() and "geheim" not in m.log(),
+           "a key in clear: a warning", m.log())
         if int(open("/proc/sys/vm/max_map_count").read()) < 2000000:
             ok("sysctl -w vm.max_map_count=2002000" in m.log(), "too few mappings: a warning",
                m.log())

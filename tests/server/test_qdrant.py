@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The store of points on a Qdrant server, against a stand-in: the same points and the same hits as
-the embedded index, whatever fails on the way. Prints TAP. QDRANT_PEER is qdrant_peer.c."""
+the embedded index, whatever fails on the way; and collections on it, of two machines. Prints TAP.
+QDRANT_PEER and QDRANT_NODES are the programs qdrant_peer.c and qdrant_nodes.c."""
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import time
 import qdrant_api
 from harness import equal, note, ok, run_tests, test
 from qdrant import FAULTS, Qdrant
+from sim import certificate
 
 PEER = os.environ["QDRANT_PEER"]
 KEY = "qd-key-1"
@@ -16,9 +18,9 @@ SEED = os.environ.get("QDRANT_SEED", "20261")
 PAYLOAD = {"owner", "version", "chunkIndex", "flags", "journal", "year", "title", "chunkText"}
 
 
-def peer(server, kind="papers", seed=SEED, steps=60, key=KEY, ms=5000):
+def peer(server, kind="papers", seed=SEED, steps=60, key=KEY, ms=5000, ca=()):
     """What the program said, and whether all of it was right."""
-    done = subprocess.run([PEER, server.url, key, kind, seed, str(steps), str(ms)],
+    done = subprocess.run([PEER, server.url, key, kind, seed, str(steps), str(ms), *ca],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
     return done.returncode == 0, done.stdout
 
@@ -99,6 +101,31 @@ def _():
         ok(not held and "refuses the key" in said and "another" not in said, "is said", said[-600:])
         ok(time.monotonic() - began < 60, "in time")
         equal(server.names(), [], "nothing is made")
+
+
+@test("two machines")
+def _():
+    with Qdrant(KEY) as server:
+        done = subprocess.run([os.environ["QDRANT_NODES"], server.url, KEY], text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        equal(done.returncode, 0, "share a server")
+        ok(done.stdout.count("\nok ") > 40, "in all of these ways", done.stdout)
+        fits(server)
+        equal({p["title"] for p in server.points("blog_posts").values()}, {"a title"}, "titles")
+        equal({p["chunkText"] for p in server.points("blog_posts").values()},
+              {"bananas", "iron and steel", "cherries"}, "and texts are there")
+
+
+@test("TLS")
+def _():
+    with Qdrant(KEY, tls=certificate()) as server:
+        held, said = peer(server, steps=10, ca=[server.tls[0]])
+        ok(held, "a certificate that is trusted", said)
+        asked = len(server.asked)
+        held, said = peer(server, steps=1)
+        ok(not held and "certificate" in said, "one that is not", said[-600:])
+        equal(len(server.asked), asked, "gets no request, and no key")
+        fits(server)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,8 @@ int collection_look(struct task *t, struct collections *c, enum collection which
     struct shelf *s = shelf_of(c, which);
     struct arena *a = task_arena(t);
     struct points_look look = {.points = 0};
-    *out = (struct collection_look){.name = collection_name(which), .store = "embedded"};
+    *out = (struct collection_look){.name = collection_name(which),
+                                    .store = c->options.qdrant ? "qdrant" : "embedded"};
     int err = shelf_look(t, s);
     if (err)
         return err;

@@ -43,6 +43,7 @@ struct ai;
 struct collections;
 struct config;
 struct embedding;
+struct http_client;
 struct permits;
 struct sql_pool;
 
@@ -63,7 +64,8 @@ struct collections_options {
     /* Of the embedding service: what embeds questions for a space whose model is not that of the
      * settings is made from these, when it is needed. */
     struct ai *ai;
-    struct permits *permits; /* may be NULL */
+    struct permits *permits;    /* may be NULL */
+    struct http_client *qdrant; /* NULL: vectors are in files below data_dir */
 };
 struct collections *collections_new(const struct collections_options *o);
 void collections_free(struct collections *c);

@@ -10,6 +10,7 @@
 #include "engine/search/collection_private.h"
 #include "engine/setup/config.h"
 #include "engine/vectors/embedded.h"
+#include "engine/vectors/qdrant.h"
 #include "loop/backoff.h"
 
 #define ID_BYTES     33 /* with a NUL */
@@ -24,8 +25,28 @@ static void store_path(const struct collections *c, const char *name, char path[
     snprintf(path, PATH_BYTES, "%s/vectors/%s", c->options.config->data_dir, name);
 }
 
+static struct points_store *on_server(const struct collections *c, enum collection which,
+                                      int64_t space)
+{
+    const struct config *g = c->options.config;
+    const char *why;
+    struct points_store *s =
+        qdrant_new(&(struct qdrant_options){.client = c->options.qdrant,
+                                            .url = g->vectors_url,
+                                            .api_key = g->vectors_api_key,
+                                            .collection = collection_name(which),
+                                            .space = space,
+                                            .papers = which == COLLECTION_PAPERS,
+                                            .timeout_ms = g->vectors_timeout_ms},
+                   &why);
+    check(s); /* the settings are looked at before */
+    return s;
+}
+
 struct points_store *store_new(const struct collections *c, enum collection which, int64_t space)
 {
+    if (c->options.qdrant)
+        return on_server(c, which, space);
     char name[64], path[PATH_BYTES];
     snprintf(name, sizeof name, "%s-%lld.index", collection_name(which), (long long)space);
     store_path(c, name, path);
@@ -101,6 +122,11 @@ int place_know(struct task *t, struct collections *c)
     struct str id;
     if (c->place)
         return 0;
+    if (c->options.qdrant) { /* all machines share it */
+        const char *url = c->options.config->vectors_url;
+        c->place = check_memory(strdup(arena_printf(task_arena(t), "qdrant %.240s", url)));
+        return 0;
+    }
     int err = folder_id(t, c, &id);
     if (!err && !c->place)
         c->place = check_memory(strdup(arena_printf(task_arena(t), "embedded %.*s", STR_ARG(id))));

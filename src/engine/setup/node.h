@@ -91,6 +91,7 @@ struct node {
     struct ai *ai;                        /* the chat service */
     struct ai_faults *faults;             /* how its calls fail */
     struct http_client *embedding_client; /* calls to the embedding service; may be client */
+    struct http_client *vectors_client;   /* calls to Qdrant; NULL: vectors are in files */
     struct permits *embedding_permits;    /* these are NULL where there is no such service */
     struct ai *embedding_ai;
     struct ai_faults *embedding_faults;

@@ -101,8 +101,8 @@ struct points_look {
 /* A store, whichever it is: the points of one space of one collection. Its calls may wait; the text
  * of an error is the task's (task_fail). ERR_NOT_FOUND: there is no such store, ERR_PROTO: it is
  * damaged; the caller makes it anew (create) from its rows. ERR_CONFLICT: it is of another space.
- * ERR_INVALID, ERR_LIMIT: what was passed. ERR_UNAVAILABLE, ERR_BUSY, ERR_TIMEOUT: nothing was
- * done; ERR_UNCERTAIN: repeat it, all calls are idempotent. */
+ * ERR_INVALID, ERR_LIMIT: what was passed. ERR_REFUSED: a server does not take it. ERR_UNAVAILABLE,
+ * ERR_BUSY, ERR_TIMEOUT: nothing was done; ERR_UNCERTAIN: repeat it, all calls are idempotent. */
 struct task;
 struct points_store {
     const struct points_ops *ops;

@@ -66,7 +66,7 @@ static int refused_as_wrong(struct task *t, struct str words)
     if (says(words, "dimension") || says(words, "expected dim"))
         return task_fail(t, ERR_CONFLICT, "vectors: the collection is of another dimension: %.*s",
                          STR_ARG(words));
-    return task_fail(t, ERR_INVALID, "vectors: Qdrant refuses a request: %.*s", STR_ARG(words));
+    return task_fail(t, ERR_REFUSED, "vectors: Qdrant refuses a request: %.*s", STR_ARG(words));
 }
 
 /* A reply whose status is none of 2xx. */
@@ -92,7 +92,9 @@ static int refused(struct task *t, const struct request *r, const struct http_re
         return task_fail(t, ERR_UNAVAILABLE,
                          "vectors: what answers is no Qdrant (status 404); see vectors.url");
     case 413:
-        return task_fail(t, ERR_LIMIT, "vectors: Qdrant takes no request of %zu bytes", r->body.n);
+        return task_fail(t, ERR_REFUSED,
+                         "vectors: Qdrant, or a proxy before it, takes no request of %zu bytes",
+                         r->body.n);
     case 429:
         return task_fail(t, ERR_UNAVAILABLE, "vectors: Qdrant limits requests%s%.*s", colon,
                          STR_ARG(words));
@@ -293,7 +295,7 @@ static int publish(struct task *t, struct points_store *s)
     err = manage(t, q, "POST", q->aliases, buf_str(&b));
     buf_release(&b);
     if (err == ERR_EXISTS)
-        err = task_fail(t, ERR_INVALID,
+        err = task_fail(t, ERR_REFUSED,
                         "vectors: the Qdrant server has a collection \"%s\" of another program, "
                         "where the alias should be",
                         q->alias);

@@ -28,7 +28,8 @@
  * Errors are those of points.h, but never ERR_PROTO: a reply that cannot be read tells nothing of
  * the points, so it is ERR_UNAVAILABLE of what reads, and ERR_UNCERTAIN of what writes. Likewise
  * all that ends a request after it may have been done (timeout, lost connection, 5xx).
- * ERR_UNAVAILABLE, too: the server refuses the key; a 404 that does not come from Qdrant. */
+ * ERR_UNAVAILABLE, too: the server refuses the key; a 404 that does not come from Qdrant.
+ * ERR_REFUSED: other refusals (400, 413, …), since what was passed has been checked before. */
 #ifndef ENGINE_VECTORS_QDRANT_H
 #define ENGINE_VECTORS_QDRANT_H
 

@@ -255,11 +255,11 @@ static const struct outcome outcomes[] = {
     {404, "<html>not here</html>", ERR_UNAVAILABLE, ERR_UNAVAILABLE, "no Qdrant"},
     {400, WRONG("Wrong input: Vector dimension error: expected dim: 9, got 8"), ERR_CONFLICT,
      ERR_CONFLICT, "another dimension"},
-    {400, WRONG("Format error in JSON body"), ERR_INVALID, ERR_INVALID, "Format error"},
-    {422, WRONG("Validation error"), ERR_INVALID, ERR_INVALID, "Validation error"},
+    {400, WRONG("Format error in JSON body"), ERR_REFUSED, ERR_REFUSED, "Format error"},
+    {422, WRONG("Validation error"), ERR_REFUSED, ERR_REFUSED, "Validation error"},
     {401, "Invalid API key", ERR_UNAVAILABLE, ERR_UNAVAILABLE, "vectors.api_key"},
     {403, WRONG("Forbidden: read only"), ERR_UNAVAILABLE, ERR_UNAVAILABLE, "Forbidden: read only"},
-    {413, "", ERR_LIMIT, ERR_LIMIT, "bytes"},
+    {413, "", ERR_REFUSED, ERR_REFUSED, "bytes"},
     {408, WRONG("Timeout"), ERR_UNAVAILABLE, ERR_UNCERTAIN, "408: Timeout"},
     {429, WRONG("Rate limit"), ERR_UNAVAILABLE, ERR_UNAVAILABLE, "Rate limit"},
     {500, WRONG("Service internal error: x"), ERR_UNAVAILABLE, ERR_UNCERTAIN, "500"},
@@ -302,6 +302,12 @@ static void test_outcomes(struct task *t, void *arg)
     is_int(search(t, w.store), ERR_UNAVAILABLE, "a search that is answered by brackets");
     next(&w, NULL, 0, "");
     is_int(search(t, w.store), 0, "and then it works again");
+    ok(!str_starts(buf_str(&w.server.seen), STR("GET")), "without asking what is known");
+    next(&w, "/points/query", 404, WRONG("Not found: Collection"));
+    is_int(search(t, w.store), ERR_NOT_FOUND, "a collection that is gone");
+    next(&w, NULL, 0, "");
+    is_int(search(t, w.store), 0, "and made anew");
+    ok(str_starts(buf_str(&w.server.seen), STR("GET")), "is asked for again");
     world_close(t, &w);
 }
 
@@ -318,7 +324,7 @@ static void test_collections(struct task *t, void *arg)
     next(&w, "PUT /below/collections/blog_posts_3?", 400, WRONG("Collection already exists!"));
     is_int(create(t, w.store), ERR_BUSY, "unless another one makes it, too: %s", task_error(t));
     next(&w, "/aliases", 400, WRONG("Collection `blog_posts` already exists!"));
-    is_int(publish(t, w.store), ERR_INVALID, "an alias that is a collection: %s", task_error(t));
+    is_int(publish(t, w.store), ERR_REFUSED, "an alias that is a collection: %s", task_error(t));
     next(&w, "GET", 404, WRONG("Not found: Collection"));
     is_int(publish(t, w.store), ERR_NOT_FOUND, "nothing is published that is not there");
     ok(str_find(buf_str(&w.server.seen), STR("aliases")) < 0, "and the alias stays");
@@ -503,6 +509,13 @@ static void test_long_lists(struct task *t, void *arg)
     f = (struct point_filter){.unless = owners, .unless_count = 2};
     is_int(search_with(t, w.store, &f), 0, "a filter that asks for nothing");
     ok(str_find(buf_str(&w.server.last), STR("filter")) < 0, "is left out");
+    ok(str_find(buf_str(&w.server.last), STR("exact")) < 0, "such a search may be quick");
+    float v[DIMENSION] = {1};
+    struct point_hit hit;
+    struct points_answer answer;
+    struct points_query q = {.space = space, .vector = v, .k = 1, .exact = true};
+    is_int(w.store->ops->search(t, w.store, &q, &hit, &answer), 0, "an exact one");
+    ok(str_find(buf_str(&w.server.last), STR("\"params\":{\"exact\":true}")) > 0, "asks for it");
     free(owners);
     world_close(t, &w);
 }

@@ -129,13 +129,13 @@ static void make_embedding(struct node *n)
 static void make_search(struct node *n)
 {
     make_embedding(n);
-    n->collections =
-        collections_new(&(struct collections_options){.config = n->config,
-                                                      .sql = n->sql,
-                                                      .embedding = n->embedding,
-                                                      .metrics = n->metrics,
-                                                      .ai = n->embedding_ai,
-                                                      .permits = n->embedding_permits});
+    n->collections = collections_new(&(struct collections_options){.config = n->config,
+                                                                   .sql = n->sql,
+                                                                   .embedding = n->embedding,
+                                                                   .metrics = n->metrics,
+                                                                   .ai = n->embedding_ai,
+                                                                   .permits = n->embedding_permits,
+                                                                   .qdrant = n->vectors_client});
 }
 
 static void free_embedding(struct node *n)

@@ -72,6 +72,10 @@ static void open_clients(struct process *p)
                                     .proxy = n->simulated ? "none" : p->config.ai_proxy,
                                     .plain_h2 = true,
                                     .metrics = n->metrics};
+    if (config_uses_qdrant(&p->config))
+        n->vectors_client = http_client_new(
+            n->loop, &(struct http_client_options){.ca_file = p->config.vectors_ca_file,
+                                                   .metrics = n->metrics});
     n->simulated_embedding =
         n->simulated && strcmp(p->config.ai_embedding_url, p->config.ai_url) == 0;
     n->client = n->embedding_client = http_client_new(n->loop, &o);
@@ -127,6 +131,8 @@ static void close_all(struct process *p)
     node_warm_free(p->pages.warm);
     if (n->embedding_client != n->client)
         http_client_free(n->embedding_client);
+    if (n->vectors_client)
+        http_client_free(n->vectors_client);
     http_client_free(n->client);
     node_engine_free(p->engine);
     sql_pool_free(n->sql);
