@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/err.h"
 #include "base/json_float.h"
 #include "base/json_scan.h"
@@ -242,16 +243,11 @@ static bool read_exponent(struct reader *r, struct number *n)
     return true;
 }
 
-/* Up to 2^53 and 10^22 are exact as doubles, so one operation on them rounds correctly; for the
- * rest there is strtod, under the locale in which the point is a point. */
+/* strtod works under the locale in which the point is a point. */
 static bool to_double(struct reader *r, const struct number *n, double *out)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (n->digits_fit && n->digits <= (uint64_t)1 << 53 && n->scale >= -22 && n->scale <= 22) {
-        double d = (double)n->digits;
-        d = n->scale < 0 ? d / powers[-n->scale] : d * powers[n->scale];
+    double d;
+    if (n->digits_fit && decimal_exact(n->digits, n->scale, &d)) {
         *out = n->negative ? -d : d;
         return true;
     }

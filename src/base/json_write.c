@@ -6,7 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/bytes16.h"
+#include "base/decimal.h"
+#include "base/json_scan.h"
+
+#define FRACTION_PLACES 6
+#define FRACTION_LEAST  1e-3 /* %g writes what is much less with an exponent */
+#define FRACTION_MOST   1e12
+#define DIGITS_SAFE     1000000000000000 /* less: 15 digits */
 
 static void add_escaped_byte(struct buf *out, char c)
 {
@@ -59,9 +65,26 @@ static void escape_valid(struct buf *out, struct str s)
     }
 }
 
+/* Appends s up to its first byte beyond ASCII; returns the rest. */
+static struct str escape_ascii(struct buf *out, struct str s)
+{
+    while (s.n) {
+        char *at = buf_reserve(out, s.n + JSON_COPY_SLACK);
+        size_t n = (size_t)(json_copy_plain(s.p, s.p + s.n, at) - s.p);
+        buf_added(out, n);
+        s = str_skip(s, n);
+        if (s.n == 0 || *s.p & 0x80)
+            break;
+        add_escaped_byte(out, *s.p);
+        s = str_skip(s, 1);
+    }
+    return s;
+}
+
 void json_escape(struct buf *out, struct str s)
 {
     size_t n;
+    s = escape_ascii(out, s);
     while ((n = str_utf8_prefix(s)) < s.n) {
         escape_valid(out, str_from(s.p, n));
         buf_add_lit(out, "\xEF\xBF\xBD");
@@ -201,12 +224,40 @@ static void print_shortest(char *out, size_t size, double v)
     }
 }
 
+/* Of numbers with few digits, as nearly all are. Up to 15 digits survive the way through a double,
+ * so the first fraction that reads back as v is what print_shortest would find. */
+static bool write_fraction(struct json_writer *w, double v)
+{
+    double size = fabs(v), back;
+    uint64_t scale = 1;
+    if (size < FRACTION_LEAST || size >= FRACTION_MOST)
+        return false;
+    for (int places = 0; places <= FRACTION_PLACES; places++, scale *= 10) {
+        uint64_t digits = (uint64_t)(size * (double)scale + 0.5);
+        if (digits >= DIGITS_SAFE || !decimal_exact(digits, -places, &back) || back != size)
+            continue;
+        before_value(w);
+        if (v < 0)
+            buf_add_char(w->out, '-');
+        buf_add_int(w->out, (int64_t)(digits / scale));
+        buf_add_char(w->out, '.');
+        for (scale /= 10; scale; scale /= 10)
+            buf_add_char(w->out, (char)('0' + digits / scale % 10));
+        if (places == 0)
+            buf_add_char(w->out, '0'); /* so that it reads back as JSON_REAL */
+        return true;
+    }
+    return false;
+}
+
 void jw_real(struct json_writer *w, double v)
 {
     if (!isfinite(v)) {
         jw_null(w);
         return;
     }
+    if (write_fraction(w, v))
+        return;
     char text[40];
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), former = uselocale(c);
     print_shortest(text, sizeof(text), v);

@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,34 @@ static bool real_survives(struct arena *a, struct buf *b, double v)
     return same;
 }
 
+/* As printf has it, with the fewest digits. */
+static struct str printed(char *out, size_t size, double v)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, size, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            break;
+    }
+    if (!strpbrk(out, ".e"))
+        strcat(out, ".0");
+    return str_of(out);
+}
+
+static void writes_fractions(struct buf *b)
+{
+    unsigned seed = 7;
+    int wrong = 0;
+    for (int i = 0; i < 20000; i++) {
+        char want[48];
+        double v = (double)(rand_r(&seed) >> (i % 31));
+        for (int places = i % 12; places > 0; places--)
+            v /= 10; /* rounds each time: some need 17 digits */
+        v = i & 1 ? -v : v;
+        wrong += v != 0 && !str_eq(real_text(b, v), printed(want, sizeof want, v));
+    }
+    ok(wrong == 0, "20000 fractions are written with the fewest digits, as printf would");
+}
+
 static void writes_reals(struct arena *a)
 {
     static const struct {
@@ -133,6 +162,7 @@ static void writes_reals(struct arena *a)
     }
     ok(same, "20000 random bit patterns survive writing and reading");
 
+    writes_fractions(&b);
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "de_DE")) {
         ok(real_survives(a, &b, 0.30000000000000004), "also where the point is a comma");
         setlocale(LC_NUMERIC, "C");

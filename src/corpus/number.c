@@ -7,8 +7,10 @@
 #include <unistr.h>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 
 #define DIGITS_MAX      60    /* that count; those behind them only move the point */
+#define SHORT_DIGITS    15    /* and fewer: as doubles they are exact */
 #define GROUPS_MAX      12    /* of three digits; keeps every reading short */
 #define EXPONENT_MAX    10000 /* of ten: beyond any double */
 #define POWER_DIGITS    3     /* of a power that has lost its raised form */
@@ -146,8 +148,14 @@ static double value_of(const struct figures *f)
 {
     char text[DIGITS_MAX + 32];
     int64_t e = f->exponent;
+    uint64_t digits = 0;
+    double exact;
     if (f->n == 0)
         return 0;
+    for (size_t i = 0; i < f->n && f->n <= SHORT_DIGITS; i++)
+        digits = digits * 10 + (uint64_t)(f->digits[i] - '0');
+    if (f->n <= SHORT_DIGITS && decimal_exact(digits, e, &exact))
+        return exact;
     e = e > EXPONENT_MAX ? EXPONENT_MAX : e < -EXPONENT_MAX ? -EXPONENT_MAX : e;
     snprintf(text, sizeof text, "%.*se%lld", (int)f->n, f->digits, (long long)e);
     return strtod(text, NULL); /* no point in it: the same in every locale */
@@ -475,18 +483,28 @@ static size_t next_from(struct str s, const struct number *n)
     return count && comma_at(s, end) && is_decimal_comma(s, n->begin, end) ? end : n->end;
 }
 
+/* Reads it in each style, strictly first, since most are meant so. n->end is where that reading
+ * ends, unless one of them is close. */
+static bool may_mean(struct str text, struct number *n, double value)
+{
+    static const enum style styles[] = {STRICT,     EUROPEAN,     SPACED, SPACED | EUROPEAN,
+                                        LOST_POWER, MANTISSA_ONLY};
+    size_t end = 0;
+    double got;
+    for (size_t i = 0; i < sizeof styles / sizeof *styles; i++) {
+        if (read_at(text, n, styles[i], &got) && is_close(got, value))
+            return true;
+        end = i == 0 ? n->end : end;
+    }
+    n->end = end;
+    return false;
+}
+
 bool number_in(struct str text, double value)
 {
-    static const enum style styles[] = {EUROPEAN, SPACED, SPACED | EUROPEAN, LOST_POWER,
-                                        MANTISSA_ONLY};
     struct number n = {.end = 0};
-    for (size_t from = 0; next_number(text, from, &n); from = next_from(text, &n)) {
-        double got;
-        for (size_t i = 0; i < sizeof styles / sizeof *styles; i++)
-            if (read_at(text, &n, styles[i], &got) && is_close(got, value))
-                return true;
-        if (read_at(text, &n, STRICT, &got) && is_close(got, value))
+    for (size_t from = 0; next_number(text, from, &n); from = next_from(text, &n))
+        if (may_mean(text, &n, value))
             return true;
-    }
     return false;
 }

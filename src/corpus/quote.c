@@ -7,19 +7,21 @@
 #include "base/buf.h"
 #include "corpus/quote_fold.h"
 
-#define MARK_BYTES   32   /* of folded text between two marks */
+#define MARK_BYTES   32   /* of folded text between two marks; no less than a block */
 #define SHORT_BYTES  16   /* a quote below this must not begin or end inside a word */
 #define LETTERS_MIN  3    /* and digits of a quote */
 #define PIECES_MAX   16   /* of a quote with ellipses */
 #define CHAINS_MAX   1000 /* places of its first piece that are tried */
 #define TRIES_SPARED 100
 
-/* A piece of folded text, and the character it comes from. There is one for each MARK_BYTES of
- * folded text: the first piece that begins there or later. Folding from it on tells the source of
- * the rest. */
+/* Where a piece of folded text begins, and where in the text folding may begin for it. There is one
+ * for each MARK_BYTES of folded text: the last one that was known at that place, or up to a block
+ * before. Folding from it on tells the source of the rest. */
 struct mark {
     uint32_t folded, source;
 };
+
+_Static_assert(MARK_BYTES >= QUOTE_FOLD_BLOCK, "a step passes one mark at most");
 
 struct quote_text {
     struct str document;
@@ -39,16 +41,19 @@ struct quote_text *quote_text_new(struct arena *a, struct str document)
     d->folded = arena_alloc(a, document.n + 1);
     d->marks = arena_alloc(a, (document.n / MARK_BYTES + 1) * sizeof *d->marks);
     struct quote_fold f = {.text = document};
-    struct quote_piece piece;
     for (;;) {
-        if (d->n < d->mark_count * MARK_BYTES) /* up to the next mark */
-            d->n += quote_fold_ascii(&f, d->folded + d->n, d->mark_count * MARK_BYTES - d->n);
-        if (!quote_fold_next(&f, &piece))
-            break;
-        if (d->n >= d->mark_count * MARK_BYTES)
-            d->marks[d->mark_count++] = (struct mark){(uint32_t)d->n, (uint32_t)piece.begin};
-        memcpy(d->folded + d->n, piece.p, piece.n);
-        d->n += piece.n;
+        struct mark here = {(uint32_t)d->n, (uint32_t)f.at};
+        struct quote_piece piece;
+        d->n += quote_fold_block(&f, d->folded + d->n);
+        if (f.at == here.source) {
+            if (!quote_fold_next(&f, &piece))
+                break;
+            memcpy(d->folded + d->n, piece.p, piece.n);
+            d->n += piece.n;
+            here.source = (uint32_t)piece.begin;
+        }
+        if (d->n > d->mark_count * MARK_BYTES)
+            d->marks[d->mark_count++] = here;
     }
     check(d->n <= document.n && d->mark_count <= document.n / MARK_BYTES + 1);
     return d;
@@ -60,7 +65,10 @@ static struct str fold_quote(struct buf *b, struct str quote)
     size_t n = 0;
     struct quote_fold f = {.text = quote};
     struct quote_piece piece;
-    while (quote_fold_next(&f, &piece)) {
+    for (;;) {
+        n += quote_fold_ascii(&f, p + n, quote.n - n);
+        if (!quote_fold_next(&f, &piece))
+            break;
         memcpy(p + n, piece.p, piece.n);
         n += piece.n;
     }
@@ -73,12 +81,12 @@ static struct str fold_quote(struct buf *b, struct str quote)
 /* The piece that has the folded byte at `at`. */
 static struct quote_piece source_of(const struct quote_text *d, size_t at)
 {
-    size_t i = at / MARK_BYTES;
-    if (i >= d->mark_count || d->marks[i].folded > at)
-        i--; /* a piece that began before reaches over the place of the mark */
-    struct quote_fold f = {.text = d->document, .at = d->marks[i].source};
-    struct quote_piece piece;
-    for (size_t folded = d->marks[i].folded; folded <= at; folded += piece.n) {
+    const struct mark *m = &d->marks[at / MARK_BYTES];
+    struct quote_fold f = {.text = d->document, .at = m->source};
+    struct quote_piece piece = {.n = 0};
+    char passed[2 * MARK_BYTES];
+    for (size_t folded = m->folded; folded <= at; folded += piece.n) {
+        folded += quote_fold_ascii(&f, passed, at - folded);
         bool more = quote_fold_next(&f, &piece);
         check(more);
     }

@@ -6,6 +6,7 @@
 #include <unistr.h>
 
 #include "base/ascii.h"
+#include "base/bytes16.h"
 
 #define DROPPED      0
 #define FORMS_MAX    4 /* characters of what a character is compatible with; more: it stays */
@@ -309,5 +310,41 @@ size_t quote_fold_ascii(struct quote_fold *f, char *out, size_t most)
         n += ascii[c] != DROPPED;
     }
     f->at = at;
+    return n;
+}
+
+static bytes16 lower(bytes16 v)
+{
+    return v | (bytes16_within(v, 'A', 'Z') & 0x20);
+}
+
+/* A bit for each of the bytes, all of ASCII, that table ascii drops. */
+static uint32_t dropped_of(bytes16 v)
+{
+    return bytes16_bits((v <= ' ') | (v == '"') | (v == '\'') | (v == '*') |
+                        bytes16_within(v, '^', '`') | (v == 0x7F));
+}
+
+/* What is between the dropped bytes is copied, with up to 15 bytes behind it, which are overwritten
+ * later: they stay within the room, since the text has another block. */
+size_t quote_fold_block(struct quote_fold *f, char *out)
+{
+    const char *p = f->text.p + f->at;
+    if (f->text.n - f->at < 2 * QUOTE_FOLD_BLOCK)
+        return quote_fold_ascii(f, out, QUOTE_FOLD_BLOCK);
+    if (f->dash != f->dash_end)
+        return 0;
+    bytes16 v = bytes16_load(p);
+    uint32_t other = bytes16_bits((v < 0) | (v == '-'));
+    size_t end = other ? (size_t)__builtin_ctz(other) : QUOTE_FOLD_BLOCK, n = 0;
+    uint32_t ends = (dropped_of(v) & ((1u << end) - 1)) | 1u << end;
+    for (size_t begin = 0; ends; ends &= ends - 1) {
+        size_t to = (size_t)__builtin_ctz(ends);
+        v = lower(bytes16_load(p + begin));
+        memcpy(out + n, &v, sizeof v);
+        n += to - begin;
+        begin = to + 1;
+    }
+    f->at += end;
     return n;
 }

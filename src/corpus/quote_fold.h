@@ -28,6 +28,10 @@ bool quote_fold_next(struct quote_fold *f, struct quote_piece *out); /* false: t
 /* The next pieces that are one byte of ASCII each, at most so many, into out: several times as
  * fast. Returns how many those are; 0 where something else comes next, or a dash waits. */
 size_t quote_fold_ascii(struct quote_fold *f, char *out, size_t most);
+/* The same for the next QUOTE_FOLD_BLOCK bytes of the text, or up to what is no plain ASCII; faster
+ * still. out has room for as many bytes as the text has left. */
+#define QUOTE_FOLD_BLOCK 16
+size_t quote_fold_block(struct quote_fold *f, char *out);
 
 /* Whether a character, not folded, adds to the one before it, as an accent does. */
 bool quote_is_mark(uint32_t code);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/time.h"
+#include "corpus/quote_fold.h"
 #include "tests/tap.h"
 
 static struct arena arena;
@@ -307,6 +308,40 @@ static int64_t find_ms(struct str document, struct str quote)
 }
 
 /* Texts that repeat themselves, in which there are as many beginnings as bytes. */
+/* Blocks of ASCII say the same as one piece after the other. */
+static void in_blocks(void)
+{
+    static const char *const parts[] = {
+        "a",    "B", "z",  "5",    " ",      "\n",       "-",
+        "--",   "*", "`",  "~",    "\x7F",   "\"",       "'",
+        "_",    "^", "@",  "[",    "}",      "%",        ".",
+        "Word", "é", "中", "\xFF", "\u200B", "the dose", "                "};
+    int wrong = 0;
+    unsigned seed = 5;
+    for (int i = 0; i < 3000; i++) {
+        char text[256] = "", blocks[256], pieces[256];
+        while (strlen(text) < (size_t)(i % 200))
+            strcat(text, parts[(size_t)rand_r(&seed) % (sizeof parts / sizeof *parts)]);
+        struct quote_fold f = {.text = str_of(text)}, g = f;
+        struct quote_piece piece;
+        size_t n = 0, m = 0;
+        for (;;) {
+            size_t before = f.at;
+            n += quote_fold_block(&f, blocks + n);
+            if (f.at != before)
+                continue;
+            if (!quote_fold_next(&f, &piece))
+                break;
+            memcpy(blocks + n, piece.p, piece.n);
+            n += piece.n;
+        }
+        for (; quote_fold_next(&g, &piece); m += piece.n)
+            memcpy(pieces + m, piece.p, piece.n);
+        wrong += !str_eq(str_from(blocks, n), str_from(pieces, m));
+    }
+    ok(wrong == 0, "3000 texts are folded in blocks as they are piece by piece");
+}
+
 static void is_linear(void)
 {
     static const struct {
@@ -331,6 +366,7 @@ int main(void)
     examples();
     gaps();
     printed_and_quoted();
+    in_blocks();
     is_linear();
     arena_release(&arena);
     return tap_done();

@@ -77,10 +77,8 @@ const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tok
     return reply;
 }
 
-struct str ai_complaint(struct arena *a, struct str body)
+struct str ai_complaint_in(struct arena *a, const struct json *reply)
 {
-    int64_t tokens;
-    const struct json *reply = ai_reply_parse(a, body, &tokens);
     const struct json *error = json_get(reply, "error");
     struct str text = json_str(json_get(error, "message"));
     if (!text.p)
@@ -88,4 +86,10 @@ struct str ai_complaint(struct arena *a, struct str body)
     if (!text.p)
         text = json_str(json_get(reply, "message"));
     return text.p ? ai_line(a, text) : STR("");
+}
+
+struct str ai_complaint(struct arena *a, struct str body)
+{
+    int64_t tokens;
+    return ai_complaint_in(a, ai_reply_parse(a, body, &tokens));
 }

@@ -24,6 +24,7 @@ const struct json *ai_reply_parse(struct arena *a, struct str body, int64_t *tok
 struct str ai_line(struct arena *a, struct str s);
 /* The message of an error reply, as such a line; "": there is none. */
 struct str ai_complaint(struct arena *a, struct str body);
+struct str ai_complaint_in(struct arena *a, const struct json *reply); /* of its tree, or NULL */
 
 /* --- reply_text.c --- */
 
@@ -51,11 +52,10 @@ const struct json *ai_object_next(struct arena *a, struct ai_objects *o);
 const char *ai_shown(struct arena *a, const struct json *j);
 /* Why there is no text, or not all of it, in a reply; completes "the service sent …". One line.
  * NULL: there is a text. reply is the body's tree, or NULL. */
-const char *ai_reply_problem(struct arena *a, struct str body, const struct json *reply);
+const char *ai_reply_problem(struct arena *a, const struct json *reply);
 /* The text of a reply with status 200 to 299, as ai_skip_thoughts leaves it, where there is no
  * problem with it; else p == NULL, and *problem says which. */
 struct str ai_reply_text(struct arena *a, struct str body, int64_t *tokens, const char **problem);
 /* The same of a body that was parsed: reply is its tree, or NULL. */
-struct str ai_reply_text_in(struct arena *a, struct str body, const struct json *reply,
-                            const char **problem);
+struct str ai_reply_text_in(struct arena *a, const struct json *reply, const char **problem);
 #endif

@@ -142,13 +142,15 @@ const char *ai_shown(struct arena *a, const struct json *j)
 
 /* --- what is wrong with a reply --- */
 
-const char *ai_reply_problem(struct arena *a, struct str body, const struct json *reply)
+/* text: of the message; answer: the same without thoughts. */
+static const char *problem_with(struct arena *a, const struct json *reply, struct str text,
+                                struct str answer)
 {
     const struct json *choice = json_first(json_get(reply, "choices"));
     const struct json *message = json_get(choice, "message");
     struct str finish = json_str(json_get(choice, "finish_reason"));
     struct str refusal = ai_line(a, json_str(json_get(message, "refusal")));
-    struct str words = ai_complaint(a, body), text = ai_message_text(a, message);
+    struct str words = ai_complaint_in(a, reply);
     if (!reply)
         return "a reply that is no JSON";
     if (words.n)
@@ -159,29 +161,39 @@ const char *ai_reply_problem(struct arena *a, struct str body, const struct json
         return "no answer: its content filter stopped it";
     if (refusal.n)
         return arena_printf(a, "a refusal: %.*s", STR_ARG(refusal));
-    if (ai_skip_thoughts(text).n)
+    if (answer.n)
         return NULL;
     return text.n || json_first(json_get(message, "content")) || ai_message_thoughts(message).n
                ? "thoughts, but no answer"
                : "a reply without an answer";
 }
 
-/* Servers that take every text for a thought put the whole answer there. */
-struct str ai_reply_text_in(struct arena *a, struct str body, const struct json *reply,
-                            const char **problem)
+static const struct json *message_of(const struct json *reply)
 {
-    const struct json *message = json_get(json_first(json_get(reply, "choices")), "message");
-    struct str text = ai_skip_thoughts(ai_message_text(a, message));
+    return json_get(json_first(json_get(reply, "choices")), "message");
+}
+
+const char *ai_reply_problem(struct arena *a, const struct json *reply)
+{
+    struct str text = ai_message_text(a, message_of(reply));
+    return problem_with(a, reply, text, ai_skip_thoughts(text));
+}
+
+/* Servers that take every text for a thought put the whole answer there. */
+struct str ai_reply_text_in(struct arena *a, const struct json *reply, const char **problem)
+{
+    const struct json *message = message_of(reply);
+    struct str text = ai_message_text(a, message), answer = ai_skip_thoughts(text);
     struct str thought = ai_message_thoughts(message);
-    *problem = ai_reply_problem(a, body, reply);
-    if (*problem && !text.n && thought.n && ai_object_bytes(thought) == thought.n) {
+    *problem = problem_with(a, reply, text, answer);
+    if (*problem && !answer.n && thought.n && ai_object_bytes(thought) == thought.n) {
         *problem = NULL;
-        text = thought;
+        answer = thought;
     }
-    return *problem ? STR_NULL : text;
+    return *problem ? STR_NULL : answer;
 }
 
 struct str ai_reply_text(struct arena *a, struct str body, int64_t *tokens, const char **problem)
 {
-    return ai_reply_text_in(a, body, ai_reply_parse(a, body, tokens), problem);
+    return ai_reply_text_in(a, ai_reply_parse(a, body, tokens), problem);
 }

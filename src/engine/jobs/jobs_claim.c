@@ -183,13 +183,15 @@ void jobs_unclaim(struct jobs *j, int64_t uid)
 
 static int settle(struct task *t, struct jobs *j, int64_t uid)
 {
-    const struct jobs_claim *c = map_get(j->claims, name_of(&uid));
     struct telling x = {.claims = false};
-    return c && is_due(c) && j->group ? gather_do(t, &j->tellings, &x.item, uid) : 0;
+    return j->group ? gather_do(t, &j->tellings, &x.item, uid) : 0;
 }
 
 void jobs_claim_settle(struct task *t, struct jobs *j, int64_t uid)
 {
+    const struct jobs_claim *c = map_get(j->claims, name_of(&uid));
+    if (!c || !is_due(c))
+        return;
     const char *text = arena_strdup(task_arena(t), task_error(t));
     int err = settle(t, j, uid);
     if (err && err != ERR_CANCELED)

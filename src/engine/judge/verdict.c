@@ -255,7 +255,7 @@ void verdict_read(struct arena *a, struct str body, struct verdict_reply *out)
     if (out->readable)
         out->reason = ai_line(a, f.reason);
     else
-        out->problem = ai_reply_problem(a, body, reply);
+        out->problem = ai_reply_problem(a, reply);
     if (!out->readable && !out->problem)
         out->problem = "a reply that has no verdict in it";
 }

@@ -37,14 +37,30 @@ static const char rules[] =
 
 /* --- text that is not ours --- */
 
+#define BORDER STR("<<<")
+
+/* Where a border begins in s; s.n: nowhere. Few texts have any <. */
+static size_t border_at(struct str s)
+{
+    size_t from = 0;
+    const char *p;
+    while (from < s.n && (p = memchr(s.p + from, BORDER.p[0], s.n - from))) {
+        from = (size_t)(p - s.p);
+        if (str_starts(str_skip(s, from), BORDER))
+            return from;
+        from++;
+    }
+    return s.n;
+}
+
 /* Escaped, with a blank in every "<<<": no text can end the document. */
 static void add_text(struct buf *out, struct str s)
 {
-    ptrdiff_t at;
-    while ((at = str_find(s, STR("<<<"))) >= 0) {
-        json_escape(out, str_from(s.p, (size_t)at + 2));
+    size_t at;
+    while ((at = border_at(s)) < s.n) {
+        json_escape(out, str_from(s.p, at + 2));
         buf_add_char(out, ' ');
-        s = str_skip(s, (size_t)at + 2);
+        s = str_skip(s, at + 2);
     }
     json_escape(out, s);
 }

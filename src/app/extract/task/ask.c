@@ -41,7 +41,7 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
     struct arena *a = task_arena(t);
     const char *problem = NULL, *complaint = NULL;
     const struct json *reply = ai_reply_parse(a, body, tokens_used);
-    struct str text = ai_reply_text_in(a, body, reply, &problem);
+    struct str text = ai_reply_text_in(a, reply, &problem);
     if (!text.p)
         return task_fail(t, ERR_PROTO, "%s", problem);
     x->out->simulated =

@@ -1,6 +1,6 @@
 #include "app/extract/task/flags.h"
 
-#include <inttypes.h>
+#include "base/sha256.h"
 
 _Static_assert(EXTRACT_FIELDS_MAX < 63, "a bit for each field");
 
@@ -12,7 +12,11 @@ static void add_number(struct buf *out, double v)
     v = v == 0 ? 0 : v; /* -0 is 0 */
     memcpy(&bits, &v, sizeof bits);
     bits = bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-    buf_printf(out, "%016" PRIx64, bits);
+    uint8_t bytes[sizeof bits];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(bits >> (56 - 8 * i));
+    hex_write(bytes, sizeof bytes, buf_reserve(out, 2 * sizeof bytes + 1));
+    buf_added(out, 2 * sizeof bytes);
 }
 
 struct str extract_first_chars(struct str s, size_t most)
