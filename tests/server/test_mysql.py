@@ -73,7 +73,7 @@ def _():
               "read again, each is what MySQL has, whose JSON is written in another way", papers)
         collations = mysql.ask(
             "SELECT DISTINCT table_collation FROM information_schema.tables WHERE table_schema ="
-            " 'millrace' AND table_name <> 'schema_migration'")
+            " 'millrace' AND table_name NOT IN ('schema_migration', 'post_words', 'paper_words')")
         equal(collations, "utf8mb4_0900_ai_ci", "texts: neither case nor accents matter")
         done = run("db", "migrate", "--check", env=env)
         equal(done.returncode, 0, "nothing is missing", done.stdout, done.stderr)
