@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-#define METRICS_SLOTS_MAX 512
+#define METRICS_SLOTS_MAX 2048 /* some 500 of a node, five for each key of an AI service */
 #define METRICS_NODES_MAX 64
 
 struct metrics;

@@ -23,8 +23,9 @@ from harness import BIN, environment, equal, finish, note, ok
 
 CHECKOUT = ["README.md", "docs/guide.md", "docs/operating.md"]
 SERVICE = ["deploy/debian/README.md", "docs/deploying.md", "docs/upgrading.md"]
-# A file that settings of a page name, and one that is here.
-FILES = {"/etc/millrace/redis-ca.pem": "/etc/ssl/certs/ca-certificates.crt"}
+# Files that settings of a page name, and one that is here.
+FILES = {f"/etc/millrace/{name}.pem": "/etc/ssl/certs/ca-certificates.crt"
+         for name in ("redis-ca", "qdrant-ca")}
 # Blocks of JSON that are no settings, by a word in them.
 NO_SETTINGS = {'"event": "begun"': "docs/monitoring.md"}
 HOME = "/root/millrace"

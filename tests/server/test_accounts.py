@@ -650,6 +650,8 @@ def _(m):
                 ok(raw.status == 200 and raw.headers["content-type"].split(";")[0]
                    in told["responses"]["200"]["content"],
                    f"{method} {path}: answers in the form that the document says", raw.headers)
+            elif path == "/api/embedding/queue/status":
+                equal(api("GET", url).status, 403, f"{method} {path}: is for admins")
             elif method == "get":
                 r = api("GET", url)
                 ok(r.status == 200 and

@@ -30,7 +30,8 @@ def _(m):
            ("training_plan", "month"): 1000, ("nutrition_plan", "minute"): 10,
            ("nutrition_plan", "day"): 100, ("nutrition_plan", "month"): None,
            ("extraction", "minute"): 20000, ("extraction", "day"): 200000,
-           ("extraction", "month"): 2000000},
+           ("extraction", "month"): 2000000, ("embedding", "minute"): 20,
+           ("embedding", "day"): 500, ("embedding", "month"): None},
           "every kind and period, by the settings; 0 is no limit")
     equal({v["used"] for v in seen.values()}, {0}, "nothing is used")
     now = time.time()
