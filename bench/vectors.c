@@ -6,20 +6,20 @@
  *   bench_vectors search FOLDER ROWS DIMENSION ROUNDS
  *   bench_vectors change FOLDER ROWS DIMENSION             adds 1,000; when another process sees it
  *
- * A text is cut into sentences; the first is its title. A row is one to four sentences of a paper,
- * one after the other, and one or two of another paper, chosen by a seed from the row's number.
- * Half of the queries are such mixtures of other seeds, half are titles. All but the first print a
- * line of JSON. */
+ * A text is cut into sentences; the first is its title. A row is a text of one to four sentences of
+ * a paper, one after the other, and one or two of another paper, chosen by a seed from the row's
+ * number; its vector is that of the simulated AI (sim_embed.h). Half of the queries are such
+ * mixtures of other seeds, half are titles. All but the first print a line of JSON. */
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "base/err.h"
-#include "bench/mix.h"
 #include "bench/peers/vectors/common.h"
 #include "corpus/bibtex.h"
 #include "corpus/text.h"
 #include "engine/vectors/code.h"
 #include "engine/vectors/index.h"
+#include "tool/sim/sim_embed.h"
 
 #define QUERIES     200
 #define BATCH       4096
@@ -96,24 +96,24 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Adds up to `most` sentences of a paper that is drawn. */
-static void draw(const struct texts *t, const float *sums, size_t n, uint64_t *seed, size_t most,
-                 float *out)
+/* Up to `most` sentences of a paper that is drawn. */
+static void draw(const struct texts *t, uint64_t *seed, size_t most, struct buf *out)
 {
     size_t paper = next_random(seed) % t->paper_count;
     size_t first = t->papers[paper], count = t->papers[paper + 1] - first;
     size_t taken = 1 + next_random(seed) % most, from = next_random(seed) % (count - taken + 1);
-    for (size_t s = first + from; s < first + from + taken; s++)
-        for (size_t i = 0; i < n; i++)
-            out[i] += sums[s * n + i];
+    for (size_t s = first + from; s < first + from + taken; s++) {
+        buf_add_str(out, t->sentences[s]);
+        buf_add_char(out, ' ');
+    }
 }
 
-static void mixture(const struct texts *t, const float *sums, size_t n, uint64_t seed, float *out)
+static void mixture(const struct texts *t, uint64_t seed, struct buf *text, float *out, size_t n)
 {
-    memset(out, 0, n * sizeof(*out));
-    draw(t, sums, n, &seed, 4, out);
-    draw(t, sums, n, &seed, 2, out);
-    mix_finish(out, n);
+    buf_clear(text);
+    draw(t, &seed, 4, text);
+    draw(t, &seed, 2, text);
+    sim_embed(buf_str(text), out, n);
 }
 
 static FILE *create(const char *folder, const char *name)
@@ -137,33 +137,26 @@ static void make(const char *folder, size_t rows, size_t n, char **files, int co
         fprintf(stderr, "there are too few papers with abstracts\n");
         exit(1);
     }
-    struct mix_idf *idf = mix_idf_new();
-    for (size_t i = 0; i < t.count; i++)
-        mix_idf_learn(idf, t.sentences[i]);
-    float *sums = check_memory(calloc(t.count * n, sizeof(*sums)));
-    for (size_t i = 0; i < t.count; i++)
-        mix_add(idf, t.sentences[i], sums + i * n, n);
     float *v = check_memory(malloc(n * sizeof(*v)));
+    struct buf text;
+    buf_init(&text);
     FILE *f = create(folder, "base.f32");
     for (size_t i = 0; i < rows; i++) {
-        mixture(&t, sums, n, i * 1000003, v);
+        mixture(&t, i * 1000003, &text, v, n);
         check(fwrite(v, sizeof(*v), n, f) == n);
     }
     check(fclose(f) == 0);
     f = create(folder, "queries.f32");
     for (size_t i = 0; i < QUERIES; i++) {
-        if (i % 2) {
-            memcpy(v, sums + t.papers[i * 7919 % t.paper_count] * n, n * sizeof(*v));
-            mix_finish(v, n);
-        } else {
-            mixture(&t, sums, n, ~(uint64_t)i * 7777777, v);
-        }
+        if (i % 2)
+            sim_embed(t.sentences[t.papers[i * 7919 % t.paper_count]], v, n);
+        else
+            mixture(&t, ~(uint64_t)i * 7777777, &text, v, n);
         check(fwrite(v, sizeof(*v), n, f) == n);
     }
     check(fclose(f) == 0);
     fprintf(stderr, "%zu papers, %zu sentences, %zu rows\n", t.paper_count, t.count, rows);
-    mix_idf_free(idf);
-    free(sums);
+    buf_release(&text);
     free(v);
     free(t.papers);
     free(t.sentences);
