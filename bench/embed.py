@@ -153,8 +153,8 @@ def bullmq(server, posts, folder):
         " content MEDIUMTEXT NOT NULL, rag_status VARCHAR(16) NOT NULL, rag_error VARCHAR(1000),"
         " changed_at DATETIME(3) NOT NULL, KEY in_line (rag_status, id),"
         " KEY changes (rag_status, changed_at));"
-        "CREATE TABLE bench_vector (space BIGINT NOT NULL, owner BIGINT NOT NULL, part INT NOT NULL,"
-        " version BIGINT NOT NULL, vector MEDIUMBLOB NOT NULL,"
+        "CREATE TABLE bench_vector (space BIGINT NOT NULL, owner BIGINT NOT NULL,"
+        " part INT NOT NULL, version BIGINT NOT NULL, vector MEDIUMBLOB NOT NULL,"
         " PRIMARY KEY (space, owner, part), KEY counted (space, version))")
     with tempfile.NamedTemporaryFile("w", suffix=".sql", encoding="utf-8") as f:
         for first in range(1, posts + 1, 500):
