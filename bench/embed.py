@@ -77,9 +77,9 @@ def embedding(url):
 
 
 def add_keys(server):
+    server.add_key(2_000_000_000, 1_000_000_000_000) # it removes all others
     server.sql("INSERT INTO api_list (api_key, service, rpm_limit, tpm_limit) VALUES"
                " ('sk-bench-embedding', 'embedding', 2000000000, 1000000000000)")
-    server.add_key(2_000_000_000, 1_000_000_000_000)
 
 
 def add_posts(server, user, count):

@@ -49,6 +49,7 @@ static size_t point_count;
 static int asked;                /* calls of put */
 static size_t texts, texts_most; /* chunks of all, and of the largest */
 static int dropped;              /* owners */
+static int64_t thinks_ms;        /* before it stores */
 static int service;              /* error of the service, or 0 */
 static const char *dies_once;    /* the step after which the node dies */
 static int deaths;
@@ -95,6 +96,8 @@ static inline int made_up_put(struct task *t, struct collections *c, enum collec
     (void)c;
     check(which == COLLECTION_PAPERS && count > 0 && asks && *asks);
     asked++;
+    if (thinks_ms && task_sleep(t, thinks_ms))
+        return ERR_CANCELED;
     if (service)
         return task_fail(t, service, "the embedding service cannot be reached");
     void (*fn)(struct task *) = while_put;
@@ -339,6 +342,7 @@ static inline void begin(struct task *t)
     point_count = corpus_count = texts = texts_most = 0;
     asked = service = deaths = dropped = 0;
     dies_once = NULL;
+    thinks_ms = 0;
     while_put = NULL;
     space_now = 1;
     building = false;

@@ -18,10 +18,11 @@ static void test_index(struct task *t, void *arg)
     ok(look.total == 4 && look.indexed == 3 && look.embedded == 3 && look.bare == 1 &&
            look.refused == 0 && look.units_pending == 0 && look.units_failed == 0,
        "are those of the papers");
-    is_int(asked, 2, "a call for each unit");
+    ok(asked <= 2, "in few calls");
+    asked = 0;
     is_int(want(t, PAPERS_ALL).units, 2, "asked for again");
     ok(comes_to_rest(t), "they are done");
-    is_int(asked, 2, "what is indexed as it is costs no call");
+    is_int(asked, 0, "what is indexed as it is costs no call");
     ok(all_agree(t), "and stays");
     close_world(t);
 }

@@ -7,7 +7,9 @@
 #define DEADLINE_MS (10LL * 60 * 1000)
 #define TRIES_MAX   3 /* one, and two more */
 #define BACKOFF_MS  5000
-#define UNITS_MORE  2 /* that store or read while others ask */
+#define UNITS_EACH  4 /* units that ask, for each call: many are small */
+#define UNITS_MORE  8
+#define LARGE_MORE  2 /* large ones, than calls */
 
 const struct job_rows paper_job_rows = {.table = "embedding_unit",
                                         .id = "id",
@@ -53,8 +55,11 @@ struct papers *papers_new(struct node *n)
     p->space = collection_space;
     p->complete = collection_complete;
     add_metrics(p, n->metrics);
+    paper_puts_init(p);
+    sem_init(&p->large, (size_t)n->config->embedding_papers_calls + LARGE_MORE);
     p->kind = (struct job_kind){.name = PAPER_QUEUE,
-                                .concurrency = n->config->embedding_papers_calls + UNITS_MORE,
+                                .concurrency =
+                                    n->config->embedding_papers_calls * UNITS_EACH + UNITS_MORE,
                                 .lease_ms = LEASE_MS,
                                 .deadline_ms = DEADLINE_MS,
                                 .tries_max = TRIES_MAX,

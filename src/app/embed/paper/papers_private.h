@@ -5,6 +5,7 @@
  *   read.c    the papers of a unit, out of blocks
  *   want.c    units are queued; MySQL alone
  *   work.c    a job, from its row to its end
+ *   put.c     its papers get vectors, together with those of other units
  *   write.c   its steps that change rows of papers
  *   space.c   a new model, and what loads have changed: the roles
  *   look.c    how far it is */
@@ -15,14 +16,20 @@
 #include "engine/search/collection.h"
 #include "engine/search/words.h"
 #include "engine/setup/node.h"
+#include "loop/gather.h"
+#include "loop/sync.h"
 #include "wire/sql.h"
 
 #define PAPER_OPEN    "('pending', 'working')"
+#define PAPER_LARGE   256  /* papers: few units of more are in memory at once */
 #define PAPER_LEAVING (-1) /* embedding_paper.version: its points and words are being removed */
 
 struct papers {
     struct node *node;
     struct job_kind kind;
+    struct gather puts; /* chunks of several units in one collection_put (put.c) */
+    int64_t put_turn;
+    struct sem large; /* units of more than PAPER_LARGE papers in memory */
     int64_t *embedded, *chunks, *worded, *dropped, *refused, *overtaken;
     int64_t load_seen; /* the last load whose changes are queued; -1: none yet */
     /* For tests: other collections, and a node that dies after a step (other than 0). */
@@ -48,7 +55,6 @@ struct paper_doc { /* a paper of the corpus; texts are in the task's arena */
     /* What embedding_paper says of it (work.c). */
     bool known; /* words and row are of this digest, journal and year */
     int64_t space;
-    bool refused;
 };
 struct paper_unit {
     struct str journal;
@@ -71,6 +77,7 @@ struct paper_work { /* a job */
     const struct job *job;
     bool final; /* nothing is left to do */
     struct paper_unit unit;
+    bool large;
     int64_t digest; /* of the block */
     int64_t space;  /* that all its vectors are of */
     struct paper_doc *docs;
@@ -93,6 +100,12 @@ MUST_CHECK int paper_write_words(struct task *t, struct paper_work *w);
 /* The papers list[0..count) have vectors of this space. */
 MUST_CHECK int paper_write_space(struct task *t, struct paper_work *w,
                                  struct paper_doc *const *list, size_t count, int64_t space);
+
+/* --- put.c --- */
+
+void paper_puts_init(struct papers *p);
+/* Vectors for those papers of a unit that have none of the space of today, and their rows. */
+MUST_CHECK int paper_put_all(struct task *t, struct paper_work *w);
 
 /* --- papers.c, work.c --- */
 

@@ -23,12 +23,14 @@ static void test_slices(struct task *t, void *arg)
     struct papers_wanted out = want(t, PAPERS_ALL);
     is_int(out.units, 3, "a large year has several units");
     is_int(out.papers, MANY, "with all of its papers");
+    thinks_ms = 50;
     go(t);
     ok(comes_to_rest(t), "they are done");
     ok(all_agree(t), "each paper is indexed");
     is_int((int64_t)texts, MANY, "once");
-    is_int(asked, 3, "in few calls");
-    ok(texts_most <= PAPER_PUT, "none of which is too large");
+    ok(asked <= 3 * (MANY / 3 / PAPER_PUT + 1), "in few calls");
+    ok(texts_most <= PAPER_PUT * PAPER_PUT_UNITS && texts_most > PAPER_PUT,
+       "of which some were for several units, none is too large");
     sql_do(t, "UPDATE corpus_block SET papers = 7000, digest = digest + 1");
     sql_do(t, "INSERT INTO corpus_block (journal, year, papers, digest) VALUES"
               " ('NATURE', 2019, 2000, 1)");

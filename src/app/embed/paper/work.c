@@ -8,12 +8,13 @@
 static int read_row(struct task *t, struct paper_work *w)
 {
     struct sql_rows r;
-    int err = sql_call(t, w->papers->node->sql, &r,
-                       "SELECT u.journal, u.year, u.slice, u.slices, COALESCE(b.digest, 0)"
-                       " FROM embedding_unit u LEFT JOIN corpus_block b ON b.journal = u.journal"
-                       " AND b.year = u.year WHERE u.id = ? AND u.version = ?"
-                       " AND u.state IN " PAPER_OPEN,
-                       sql_text(w->job->id), sql_int(w->job->version));
+    int err =
+        sql_call(t, w->papers->node->sql, &r,
+                 "SELECT u.journal, u.year, u.slice, u.slices, COALESCE(b.digest, 0),"
+                 " u.papers FROM embedding_unit u LEFT JOIN corpus_block b ON b.journal = u.journal"
+                 " AND b.year = u.year WHERE u.id = ? AND u.version = ?"
+                 " AND u.state IN " PAPER_OPEN,
+                 sql_text(w->job->id), sql_int(w->job->version));
     if (err)
         return err;
     w->final = r.count == 0;
@@ -24,6 +25,7 @@ static int read_row(struct task *t, struct paper_work *w)
                                   .slice = r.cells[2].i,
                                   .slices = r.cells[3].i};
     w->digest = r.cells[4].i;
+    w->large = r.cells[5].i > PAPER_LARGE;
     return 0;
 }
 
@@ -80,95 +82,12 @@ static int passing(struct task *t, int err)
 
 /* --- vectors --- */
 
-static struct collection_document document_of(const struct paper_work *w, const struct paper_doc *d)
-{
-    return (struct collection_document){.owner = d->owner,
-                                        .version = 1, /* digests are in no order */
-                                        .tags = w->tags,
-                                        .title = d->title.p ? d->title : STR(""),
-                                        .key = d->doi,
-                                        .chunks = d->chunks,
-                                        .chunk_count = d->chunk_count};
-}
-
-/* The service gave no vector for this paper alone: its vectors of another text must go. */
-static bool is_refused(int err)
-{
-    return err == ERR_REFUSED || err == ERR_LIMIT || err == ERR_INVALID || err == ERR_PROTO;
-}
-
-static int put_some(struct task *t, struct paper_work *w, struct paper_doc **list, size_t count)
-{
-    struct papers *p = w->papers;
-    struct arena *a = task_arena(t);
-    struct collection_document *docs = ARENA_ARRAY(a, struct collection_document, count);
-    struct collection_outcome *outcomes = ARENA_ARRAY(a, struct collection_outcome, count);
-    uint64_t *refused = ARENA_ARRAY(a, uint64_t, count);
-    int64_t space = 0;
-    size_t stored = 0, again = 0, refused_count = 0;
-    for (size_t i = 0; i < count; i++)
-        docs[i] = document_of(w, list[i]);
-    int err = p->put(t, p->node->collections, COLLECTION_PAPERS, docs, count, w->job->asks,
-                     outcomes, &space);
-    if (err)
-        return err;
-    err = paper_dies(t, w, "put");
-    for (size_t i = 0; i < count && !err; i++) {
-        struct paper_doc *d = list[i];
-        d->refused = is_refused(outcomes[i].err);
-        again += outcomes[i].err && !d->refused;
-        if (d->refused)
-            refused[refused_count++] = d->owner;
-        if (outcomes[i].err)
-            continue;
-        metric_add(p->chunks, (int64_t)d->chunk_count);
-        list[stored++] = d;
-    }
-    if (!err && refused_count)
-        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, refused, refused_count);
-    if (!err)
-        err = paper_write_space(t, w, list, stored, space);
-    if (err)
-        return err;
-    for (size_t i = 0; i < stored; i++)
-        list[i]->space = space;
-    metric_add(p->embedded, (int64_t)stored);
-    err = paper_dies(t, w, "space");
-    return again && !err
-               ? task_fail(t, ERR_CONFLICT, "%zu papers were embedded again meanwhile", again)
-               : err;
-}
-
-/* Those that have no vectors of the space of today. */
-static int put_all(struct task *t, struct paper_work *w)
-{
-    bool building;
-    int64_t space = w->papers->space(w->papers->node->collections, COLLECTION_PAPERS, &building);
-    struct paper_doc **list = ARENA_ARRAY(task_arena(t), struct paper_doc *, PAPER_PUT);
-    size_t n = 0, chunks = 0;
-    int err = 0;
-    for (size_t i = 0; i <= w->count && !err && !w->final; i++) {
-        struct paper_doc *d = i < w->count ? &w->docs[i] : NULL;
-        if (n && (!d || chunks + d->chunk_count > PAPER_PUT)) {
-            struct task_scope scope = task_scope(t);
-            err = put_some(t, w, list, n);
-            task_scope_end(t, scope);
-            n = chunks = 0;
-        }
-        if (!d || (d->space && (!space || d->space == space)))
-            continue;
-        list[n++] = d;
-        chunks += d->chunk_count;
-    }
-    return err;
-}
-
 static int embed(struct task *t, struct paper_work *w)
 {
     int err = job_ask_begin(t, w->job);
     if (err)
         return err;
-    err = put_all(t, w);
+    err = paper_put_all(t, w);
     job_ask_end(w->job);
     err = fault_of(t, w, err);
     if (err && err != ERR_CANCELED)
@@ -236,11 +155,24 @@ static int work(struct task *t, struct paper_work *w)
     return err ? err : paper_dies(t, w, "count");
 }
 
+/* Papers are in memory from here on. */
+static int work_in_turn(struct task *t, struct paper_work *w)
+{
+    struct sem *large = &w->papers->large;
+    int err = w->large ? sem_get(t, large) : 0;
+    if (err)
+        return err;
+    err = work(t, w);
+    if (w->large)
+        sem_put(large);
+    return err;
+}
+
 int paper_work_on(struct task *t, void *arg, const struct job *j)
 {
     struct paper_work w = {.papers = arg, .job = j};
     int err = read_row(t, &w);
     if (!err && w.final)
         return JOB_WRITTEN;
-    return err ? err : work(t, &w);
+    return err ? err : work_in_turn(t, &w);
 }
