@@ -15,6 +15,12 @@ export const router = createRouter({
             component: () => import("./pages/RunPage.vue"),
             props: true,
         },
+        { path: "/search", name: "search", component: () => import("./pages/SearchPage.vue") },
+        {
+            path: "/search/screen",
+            name: "screen-nearest",
+            component: () => import("./pages/ScreenNearestPage.vue"),
+        },
         { path: "/plans", name: "plans", component: () => import("./pages/PlansPage.vue") },
         {
             path: "/plans/new",

@@ -2,11 +2,13 @@
 import type { LedgerEntry, Run, State } from "@/common/api";
 import extract from "./extract/en";
 import plans from "./plans/en";
+import search from "./search/en";
 
 const words = {
     app: { tagline: "Literature screening, paper by paper" },
     nav: {
         home: "Screen papers",
+        search: "Search",
         extract: "Extraction",
         plans: "Plans",
         account: "Account",
@@ -496,6 +498,7 @@ const words = {
             extract: "Extraction: templates, documents, tasks",
             pool: "Pools",
             post: "Posts",
+            search: "Search",
         },
         parts: "Only parts, separated by blanks",
         pick: "Tick at least one.",
@@ -524,6 +527,7 @@ const words = {
         revoked: "The token is revoked.",
     },
     extract,
+    search,
 };
 export type Words = typeof words;
 export default words;

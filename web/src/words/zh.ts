@@ -1,11 +1,13 @@
 import type { Words } from "./en";
 import extract from "./extract/zh";
 import plans from "./plans/zh";
+import search from "./search/zh";
 
 const words: Words = {
     app: { tagline: "逐篇研读的文献筛选" },
     nav: {
         home: "文献筛选",
+        search: "检索",
         extract: "信息提取",
         plans: "计划",
         account: "账户",
@@ -419,6 +421,7 @@ const words: Words = {
             extract: "信息提取：模板、文档、任务",
             pool: "内容池",
             post: "文章",
+            search: "检索",
         },
         parts: "仅限部分内容，用空格分隔",
         pick: "请至少勾选一项。",
@@ -446,5 +449,6 @@ const words: Words = {
         revoked: "令牌已撤销。",
     },
     extract,
+    search,
 };
 export default words;
