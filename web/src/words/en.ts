@@ -2,6 +2,7 @@
 import type { LedgerEntry, Run, State } from "@/common/api";
 import extract from "./extract/en";
 import plans from "./plans/en";
+import posts from "./posts/en";
 
 const words = {
     app: { tagline: "Literature screening, paper by paper" },
@@ -9,6 +10,7 @@ const words = {
         home: "Screen papers",
         extract: "Extraction",
         plans: "Plans",
+        posts: "Posts",
         account: "Account",
         balance: "Balance",
         reserved: "reserved",
@@ -469,6 +471,7 @@ const words = {
         job: { plan: "Plan", extract: "Extraction", embedding: "Embedding of a post" },
     },
     plans,
+    posts,
     tokens: {
         title: "API tokens",
         hint:

@@ -1,6 +1,7 @@
 import type { Words } from "./en";
 import extract from "./extract/zh";
 import plans from "./plans/zh";
+import posts from "./posts/zh";
 
 const words: Words = {
     app: { tagline: "逐篇研读的文献筛选" },
@@ -8,6 +9,7 @@ const words: Words = {
         home: "文献筛选",
         extract: "信息提取",
         plans: "计划",
+        posts: "文章",
         account: "账户",
         balance: "余额",
         reserved: "预留",
@@ -394,6 +396,7 @@ const words: Words = {
         job: { plan: "计划", extract: "提取", embedding: "文章向量化" },
     },
     plans,
+    posts,
     tokens: {
         title: "API 令牌",
         hint: "供您的程序使用。令牌以您的名义调用 API，只能做您勾选的事。修改密码不会使令牌失效，请在此处撤销。",
