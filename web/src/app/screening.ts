@@ -1,5 +1,5 @@
-/* A screening before it is started: what it would cost, asked again when the choice changes, and its
- * start. */
+/* A screening before it is started: what it would cost, asked again when the choice changes, and
+ * its start. */
 import { computed, onScopeDispose, ref, watch } from "vue";
 import { useI18n } from "vue-i18n";
 import { useRouter } from "vue-router";

@@ -1332,6 +1332,10 @@ export interface Replies {
             };
         }[];
         next?: string | null;
+        content_chars_max: number;
+        price: string;
+        service: boolean;
+        simulated: boolean;
     };
     "POST /api/posts": {
         post: {

@@ -2,6 +2,7 @@
 import type { LedgerEntry, Run, State } from "@/common/api";
 import extract from "./extract/en";
 import plans from "./plans/en";
+import posts from "./posts/en";
 import search from "./search/en";
 
 const words = {
@@ -11,6 +12,7 @@ const words = {
         search: "Search",
         extract: "Extraction",
         plans: "Plans",
+        posts: "Posts",
         account: "Account",
         balance: "Balance",
         reserved: "reserved",
@@ -471,6 +473,7 @@ const words = {
         job: { plan: "Plan", extract: "Extraction", embedding: "Embedding of a post" },
     },
     plans,
+    posts,
     tokens: {
         title: "API tokens",
         hint:

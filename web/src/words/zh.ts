@@ -1,6 +1,7 @@
 import type { Words } from "./en";
 import extract from "./extract/zh";
 import plans from "./plans/zh";
+import posts from "./posts/zh";
 import search from "./search/zh";
 
 const words: Words = {
@@ -10,6 +11,7 @@ const words: Words = {
         search: "检索",
         extract: "信息提取",
         plans: "计划",
+        posts: "文章",
         account: "账户",
         balance: "余额",
         reserved: "预留",
@@ -396,6 +398,7 @@ const words: Words = {
         job: { plan: "计划", extract: "提取", embedding: "文章向量化" },
     },
     plans,
+    posts,
     tokens: {
         title: "API 令牌",
         hint: "供您的程序使用。令牌以您的名义调用 API，只能做您勾选的事。修改密码不会使令牌失效，请在此处撤销。",

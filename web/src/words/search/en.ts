@@ -24,8 +24,8 @@ const words = {
     clear: "Clear journals and years",
     intro: "Find posts and papers by what they are about",
     introHint:
-        "Ask in your own words, in any language: texts that mean the same are found, also if they " +
-        "say it in other words.",
+        "Ask in your own words, in any language: texts that mean the same are found, also where " +
+        "they say it in other words.",
     searching: "Searching…",
     found: "One hit | {n} hits",
     foundMore: "The first {n} hits",
@@ -61,8 +61,8 @@ const words = {
             "The search by meaning does not answer at the moment: only texts that have your very " +
             "words are found. Search again later for the rest.",
         nothing_embedded:
-            "These texts are not indexed by meaning yet: only those that have your very words are " +
-            "found.",
+            "These texts are not indexed by meaning yet: only those that have your very words " +
+            "are found.",
         index_rebuilt:
             "The index is being made anew, which takes some minutes. Until then hits may be " +
             "missing.",
