@@ -1,6 +1,6 @@
 // The search: posts and papers by words and by meaning, filters, pages, what is like a hit, a
 // screening of the nearest papers, and what is said when something is missing.
-import { at, login, person } from "./flow.mjs";
+import { at, login, PASSWORD, person } from "./flow.mjs";
 import { open, send, SLOW_MS } from "./extract_flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
@@ -10,24 +10,26 @@ const text = (i) =>
     `# 😀𝔸 notes\n\n😀😀 𝔸𝔸𝔸 Zeolites catch the carbon of chimneys, in reactor ${i}. ` +
     `They were weighed before and afterwards.\n`;
 
-/* Posts can be embedded from then on. */
-async function embeds(m, page) {
-    m.cli("admin", "add", "librarian", "--super");
-    const reply = await page.request.post("/api/admin/login", {
-        data: { username: "librarian", password: "correct horse" },
-        headers: { Origin: m.url },
+/* Calls as an admin, who has given the server a key to embed with. */
+async function librarian(m, name) {
+    m.cli("admin", "add", name, "--super");
+    const reply = await fetch(`${m.url}/api/admin/login`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ username: name, password: PASSWORD }),
     });
     const { token } = await reply.json();
-    const as = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-    const post = (path, data) =>
-        fetch(`${m.url}/api/admin/${path}`, {
-            method: "POST",
-            headers: as,
-            body: JSON.stringify(data),
-        });
-    const made = await post("keys", { key: "sk-0123456789-of-search", service: "embedding" });
-    ok(made.status === 201, "a key of the embedding service", made.status);
-    return post;
+    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+    const call = async (method, path, data) => {
+        const body = data && JSON.stringify(data);
+        const answer = await fetch(`${m.url}/api/admin/${path}`, { method, headers, body });
+        if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
+        return answer.json();
+    };
+    const { keys } = await call("GET", "keys");
+    if (!keys.some((k) => k.service === "embedding"))
+        await call("POST", "keys", { key: "sk-0123456789-of-search", service: "embedding" });
+    return call;
 }
 
 async function embedded(page) {
@@ -51,7 +53,7 @@ async function find(page, words) {
 
 test("search: posts are found, page by page", async ({ m, browser }) => {
     const { context, page } = await open(m, browser, "seeker");
-    await embeds(m, page);
+    await librarian(m, "seeker-s");
     for (let i = 0; i < POSTS; i++)
         await send(page, "POST", "posts", {
             title: `Reactor ${i}`,
@@ -141,6 +143,7 @@ test("search: posts are found, page by page", async ({ m, browser }) => {
 
 test("search: more like this, and back", async ({ m, browser }) => {
     const { context, page } = await open(m, browser, "likewise");
+    await librarian(m, "likewise-s");
     for (let i = 0; i < 4; i++)
         await send(page, "POST", "posts", {
             title: `Glacier ${i}`,
@@ -223,7 +226,7 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
         const { context, page } = await open(m, browser, name, { locale });
         let answer = null;
         await page.route("**/api/search?**", (route) =>
-            answer === "abort" ? route.abort() : route.fulfill(answer),
+            answer === "abort" ? route.abort("connectionrefused") : route.fulfill(answer),
         );
         for (const [i, row] of REASONS.entries()) {
             answer = { json: answered([HIT(1)], { reason: row[0], degraded: true }) };
@@ -247,6 +250,88 @@ for (const [column, locale] of ["en-US", "zh-CN"].entries())
         ok(true, "and can be tried again");
         equal(context.wrong, [], "no error in the console");
     });
+
+/* --- papers --- */
+
+/* All papers of a journal are indexed; its names, years, and how many. */
+async function index(page, root) {
+    const { journals } = await send(page, "GET", "journals");
+    const size = (j) => Object.values(j.years).reduce((a, b) => a + b, 0);
+    const [journal] = journals.filter((j) => size(j) >= 30).sort((a, b) => size(a) - size(b));
+    await root("POST", "embedding/papers", { journals: [journal.name] });
+    const q = encodeURIComponent(journal.name);
+    for (const end = Date.now() + SLOW_MS; Date.now() < end; await page.waitForTimeout(500)) {
+        const { journals: all } = await root("GET", `embedding/journals?q=${q}`);
+        if (all.find((j) => j.journal === journal.name)?.embedded === size(journal))
+            return { ...journal, papers: size(journal) };
+    }
+    throw new Error(`${journal.name} is not indexed`);
+}
+
+test("search: papers, by journal and year", async ({ m, browser }) => {
+    const { context, page } = await open(m, browser, "reader");
+    const journal = await index(page, await librarian(m, "reader-s"));
+    const year = Object.keys(journal.years).map(Number).sort()[1];
+    await page.goto("/#/search?q=measured&kind=paper");
+    await page.locator(at("hit")).first().waitFor();
+    await page.click(at("filters"));
+    await page.fill(at("journal-find"), journal.full_name.toLowerCase().slice(2));
+    await page.waitForFunction(
+        (name) => document.querySelectorAll(name).length === 1,
+        at("journal-pick"),
+    );
+    await page.focus(at("journal-pick"));
+    await page.keyboard.press("Space");
+    await page.waitForURL(/journal=/);
+    await page.fill("#year-to", String(year));
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/to=\d+/);
+    await page.waitForFunction(
+        ([name, want]) =>
+            [...document.querySelectorAll(`${name} .journal`)].every((x) => {
+                const [journal, year] = x.textContent.split(" · ");
+                return journal.trim() === want[0] && Number(year) <= want[1];
+            }) && document.querySelector(name),
+        [at("hit"), [journal.name, year]],
+    );
+    ok(true, "all hits are of the journal and the years");
+    await clean(page, "filters");
+    await page.reload();
+    await page.locator(at("filters"), { hasText: "2 set" }).waitFor();
+    equal(await page.inputValue(at("search-field")), "measured", "a reload keeps the filters");
+
+    const first = page.locator(at("open-hit")).first();
+    const title = (await first.textContent()).trim();
+    await first.focus();
+    await page.keyboard.press("Enter");
+    await page.locator(at("abstract"), { hasText: /\w{3}.*\w{3}/ }).waitFor();
+    ok(/open=/.test(page.url()), "an open paper is in the address");
+    equal(
+        await page.evaluate(() => document.activeElement.textContent.trim()),
+        title,
+        "its heading has the focus",
+    );
+    await clean(page, "a paper of a search");
+    await page.reload();
+    await page.locator(at("abstract"), { hasText: /\w{3}.*\w{3}/ }).waitFor();
+    ok(true, "and is open again after a reload");
+    await page.locator(`aside h2`, { hasText: title }).focus();
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("aside", { state: "detached" });
+    equal(
+        await page.evaluate(() => document.activeElement.textContent.trim()),
+        title,
+        "Escape closes it, and leads back to the hit",
+    );
+    await page.locator(at("like")).first().click();
+    await page.locator(at("like-head"), { hasText: title }).waitFor();
+    await page.locator(at("hit")).first().waitFor();
+    ok(!(await titles(page)).includes(title), "other papers are like it");
+    await page.goto("/#/search?q=measured&open=10.5555/none");
+    await page.locator(at("abstract"), { hasText: "not in the corpus any more" }).waitFor();
+    ok(true, "a paper that has left says so");
+    equal(context.wrong, [], "no error in the console");
+});
 
 test("search: a new search gives up the former one", async ({ m, browser }) => {
     const { context, page } = await open(m, browser, "hasty");

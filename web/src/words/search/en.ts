@@ -41,7 +41,7 @@ const words = {
     mine: "Yours",
     untitled: "(without a title)",
     like: "More like this",
-    likeLabel: "More like “{title}”",
+    likeLabel: "More like this: {title}",
     likeOf: "More like",
     likeNone: "Nothing else is like it",
     likeNoneHint: "There may be nothing else of its kind yet.",

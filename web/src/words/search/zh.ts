@@ -38,7 +38,7 @@ const words: typeof en = {
     mine: "您的",
     untitled: "（无标题）",
     like: "查找相似",
-    likeLabel: "查找与“{title}”相似的内容",
+    likeLabel: "查找相似：{title}",
     likeOf: "相似内容",
     likeNone: "没有与之相似的内容",
     likeNoneHint: "可能还没有其他同类内容。",
