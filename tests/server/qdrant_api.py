@@ -154,7 +154,7 @@ ALIAS = {"anyOf": [record({"delete_alias": record({"alias_name": text()})}),
                                                    "collection_name": text()})})]}
 HIT = record({"id": ID, "version": whole(), "score": {"type": "number"},
               "payload": record(PAYLOAD)})
-QUERY = record({"query": NUMBERS, "limit": whole(1, 1000), "with_payload": many(text()),
+QUERY = record({"query": NUMBERS, "limit": whole(1, 32000), "with_payload": many(text()),
                 "with_vector": {"type": "boolean", "enum": [False]}},
                {"filter": FILTER, "params": record({"exact": {"type": "boolean"}})})
 CREATE = record({"vectors": record({"size": whole(1, 4096),

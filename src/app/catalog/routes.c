@@ -3,6 +3,7 @@
 #include "engine/api/choice.h"
 #include "engine/api/run.h"
 #include "engine/papers/entry.h"
+#include "engine/search/neighbours.h"
 #include "engine/watch/standing.h"
 
 #define NAME_CHARS_MAX 255 /* of a journal or a tag: what their columns hold */
@@ -90,6 +91,12 @@ static const struct api_field row_fields[] = {
     {"cost", API_MONEY, ROW(cents), COUNT, .about = "papers times price"},
     API_END,
 };
+static const struct api_field found_fields[] = {
+    {"found", API_INT, COUNT, .about = "papers: as many as were asked for, or all that there are"},
+    {"reason", API_TEXT, .optional = true, .choices = COLLECTION_REASONS,
+     .about = "why papers may be missing, or none is found: a run would be refused; null: none"},
+    API_END,
+};
 static const struct api_field estimate_reply[] = {
     {"papers", API_INT, WHOLE(papers), COUNT, .about = "of all chosen journals and years"},
     {"cost", API_MONEY, WHOLE(cents), COUNT, .about = "of all of them"},
@@ -98,7 +105,10 @@ static const struct api_field estimate_reply[] = {
      .about = "of those papers; absent: they are not counted"},
     {"simulated", API_BOOL,
      .about = "the server has no AI but its simulated one: verdicts would mean nothing"},
-    {"per_journal", API_OBJECTS, .about = "in the order of the request", .fields = row_fields},
+    {"per_journal", API_OBJECTS, .fields = row_fields,
+     .about = "in the order of the request; of the nearest papers: those that have some, by name"},
+    {"nearest", API_OBJECT, .optional = true, .fields = found_fields,
+     .about = "of the nearest papers alone"},
     API_REASON_FIELDS("what would hold a run that was submitted now; null: nothing"),
     {"seconds_min", API_INT, .optional = true, COUNT,
      .about = "it would take so long at least; null: that is not known"},
@@ -106,21 +116,43 @@ static const struct api_field estimate_reply[] = {
     API_END,
 };
 
+/* What a choice is priced at; the list of the nearest papers is as of now, and not kept. */
+static int price(struct task *t, struct api_call *c, const struct api_choice *choice,
+                 struct neighbours *out, struct str *unknown)
+{
+    if (!choice->nearest.text.p) {
+        out->journal_count = choice->choice.journal_count;
+        return catalog_price(t, c->node->catalog, &choice->choice, &out->cost, unknown,
+                             &out->degraded);
+    }
+    struct neighbours_from from = {c->node->collections, c->node->sql, c->node->catalog};
+    struct neighbours_wish wish = {choice->nearest.text, choice->nearest.papers, choice->choice};
+    int err = neighbours_find(t, &from, &wish, out, unknown);
+    return err == ERR_INVALID ? api_refuse(t, c, "nearest.q", "%s", task_error(t)) : err;
+}
+
+static void put_found(struct json_writer *w, const struct neighbours *n)
+{
+    jw_put_object(w, "nearest");
+    jw_put_int(w, "found", (int64_t)n->count);
+    jw_put_str(w, "reason", n->reason ? str_of(n->reason) : STR_NULL);
+    jw_end_object(w);
+}
+
 static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
 {
-    struct catalog_choice choice;
-    struct catalog_estimate e;
+    struct api_choice choice;
+    struct neighbours list = {.count = 0};
     struct str unknown;
-    bool degraded;
     int err = api_choice(t, c, &choice);
-    if (err)
-        return err;
-    err = catalog_price(t, c->node->catalog, &choice, &e, &unknown, &degraded);
+    if (!err)
+        err = price(t, c, &choice, &list, &unknown);
     if (err == ERR_NOT_FOUND)
         return api_choice_unknown(t, c, unknown);
     if (err)
         return err;
-    c->degraded |= degraded;
+    struct catalog_estimate e = list.cost;
+    c->degraded |= list.degraded || list.reason;
     api_put_fields(t, w, estimate_reply, &e);
     if (e.bare >= 0)
         jw_put_int(w, "without_abstract", e.bare);
@@ -128,7 +160,9 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     err = api_put_free(t, c, w, e.cents);
     if (err)
         return err;
-    api_put_list(t, w, "per_journal", row_fields, e.rows, choice.journal_count);
+    api_put_list(t, w, "per_journal", row_fields, e.rows, list.journal_count);
+    if (choice.nearest.text.p)
+        put_found(w, &list);
     struct run_view v;
     standing_expect(t, c->node->standing, c->session.uid, e.papers, &v);
     api_put_reason(w, reason_word(v.why.code), &v.why);
@@ -189,7 +223,7 @@ static const struct api_field journals_reply[] = {
 };
 
 static const struct api_field choice_body[] = {
-    {API_JOURNALS_FIELD}, {API_YEAR_FROM_FIELD}, {API_YEAR_TO_FIELD}, API_END};
+    {API_JOURNALS_FIELD}, {API_YEAR_FROM_FIELD}, {API_YEAR_TO_FIELD}, {API_NEAREST_FIELD}, API_END};
 
 const struct api_route catalog_routes[] = {
     {"GET", "/api/tags", API_USER, list_tags, "Tags to choose journals by", .reply = tags_reply},

@@ -5,4 +5,5 @@
 #include "engine/crew/application.h"
 
 extern const struct application screen_application;
+extern const struct application nearest_application; /* nearest.c */
 #endif

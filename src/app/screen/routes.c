@@ -1,5 +1,6 @@
 #include "app/screen/routes.h"
 
+#include "app/screen/nearest.h"
 #include "app/screen/screen.h"
 #include "engine/api/choice.h"
 #include "engine/api/run.h"
@@ -12,23 +13,37 @@
 
 /* --- one run --- */
 
+static int enter(struct task *t, struct api_call *c, const struct run_wish *wish,
+                 const struct run_nearest *nearest, char qid[RUN_ID_BYTES], struct str *unknown)
+{
+    struct node *n = c->node;
+    if (!nearest->text.p)
+        return run_submit(t, n->runs, c->session.uid, wish, qid, unknown);
+    struct neighbours_from from = {n->collections, n->sql, n->catalog};
+    struct nearest_wish near = {wish->question, *nearest, wish->choice, wish->request_id};
+    return nearest_submit(t, n->runs, &from, c->session.uid, &near, qid, unknown);
+}
+
 static int submit(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct run_wish wish = {.question = run_question(api_text(c, "question"))};
+    struct api_choice choice;
     char qid[RUN_ID_BYTES];
     struct str unknown;
     if (wish.question.n == 0)
         return api_refuse(t, c, "question", "must not be empty");
-    int err = api_choice(t, c, &wish.choice);
+    int err = api_choice(t, c, &choice);
     if (!err)
         err = api_request_id(t, c, &wish.request_id);
     if (err)
         return err;
-    err = run_submit(t, c->node->runs, c->session.uid, &wish, qid, &unknown);
+    wish.choice = choice.choice;
+    err = enter(t, c, &wish, &choice.nearest, qid, &unknown);
     if (err == ERR_NOT_FOUND)
         return api_choice_unknown(t, c, unknown);
     if (err == ERR_INVALID)
-        return api_refuse(t, c, "journals", "%s", task_error(t));
+        return api_refuse(t, c, choice.nearest.text.p ? "nearest" : "journals", "%s",
+                          task_error(t));
     if (err)
         return err;
     jw_put_str(w, "query_id", str_of(qid));
@@ -131,6 +146,7 @@ static const struct api_field submit_body[] = {
     {API_JOURNALS_FIELD},
     {API_YEAR_FROM_FIELD},
     {API_YEAR_TO_FIELD},
+    {API_NEAREST_FIELD},
     {API_REQUEST_ID_FIELD},
     API_END,
 };

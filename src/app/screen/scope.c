@@ -4,6 +4,7 @@
 
 #include "app/screen/screen.h"
 #include "corpus/paper.h"
+#include "engine/api/run.h"
 #include "engine/judge/prompt.h"
 
 static void put_number(struct json_writer *w, const char *name, const struct json *value)
@@ -78,6 +79,7 @@ int screen_scope(struct task *t, struct api_call *c, struct json_writer *w)
     jw_put_str(w, "question", v.question);
     jw_put_bool(w, "is_distillation", v.is_distillation);
     put_original(t, w, &s.original);
+    api_put_nearest(w, &v.nearest, v.papers, json_get(s.params, "chosen"));
     put_journals(w, json_get(s.params, "journals"));
     put_number(w, "year_from", json_get(s.params, "year_from"));
     put_number(w, "year_to", json_get(s.params, "year_to"));
@@ -123,6 +125,8 @@ const struct api_field screen_scope_reply[] = {
     {"is_distillation", API_BOOL, .about = "it judges the relevant papers of another run"},
     {"distilled_from", API_OBJECT, .optional = true, .fields = original_fields,
      .about = "that other run"},
+    {"nearest", API_OBJECT, .optional = true, .fields = api_nearest_of_run,
+     .about = "its papers are those nearest to a text"},
     {"journals", API_OBJECTS, .fields = journal_fields, .about = "that papers are from"},
     {"year_from", API_INT, .optional = true, COUNT, .about = "the first year; null: no such limit"},
     {"year_to", API_INT, .optional = true, COUNT, .about = "the last year, included"},

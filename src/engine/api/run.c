@@ -1,5 +1,6 @@
 #include "engine/api/run.h"
 
+#include "corpus/paper.h"
 #include "engine/money/ledger.h"
 #include "engine/store/amount.h"
 #include "engine/watch/standing.h"
@@ -133,7 +134,28 @@ void api_put_run(struct task *t, struct json_writer *w, struct str qid, const st
     api_put_time(w, "end_time", v->ended_ms);
     jw_put_bool(w, "is_distillation", v->is_distillation);
     jw_put_str(w, "original_query_id", v->original_query_id);
+    api_put_nearest(w, &v->nearest, v->papers, NULL);
     jw_put_bool(w, "simulated", v->simulated);
+}
+
+void api_put_nearest(struct json_writer *w, const struct run_nearest *n, int64_t found,
+                     const struct json *chosen)
+{
+    if (!n->text.p) {
+        jw_put_str(w, "nearest", STR_NULL);
+        return;
+    }
+    jw_put_object(w, "nearest");
+    jw_put_str(w, "q", n->text);
+    jw_put_int(w, "n", n->papers);
+    jw_put_int(w, "found", found);
+    if (chosen) {
+        jw_put_array(w, "journals");
+        json_each (name, chosen)
+            jw_str(w, json_str(name));
+        jw_end_array(w);
+    }
+    jw_end_object(w);
 }
 
 /* --- all of them --- */
@@ -194,6 +216,15 @@ const struct api_field api_reason_fields[] = {
      .about = "service_down, refused, unrecorded: what the service or the ledger said"},
     API_END,
 };
+const struct api_field api_nearest_of_run[] = {
+    {"q", API_TEXT, .most = INT32_MAX, .about = "the text that its papers are nearest to"},
+    {"n", API_INT, COUNT, .about = "papers that were asked for"},
+    {"found", API_INT, COUNT, .about = "papers that there were"},
+    {"journals", API_TEXTS, .optional = true, .most = CATALOG_JOURNALS_MAX,
+     .item_most = PAPER_NAME_BYTES_MAX,
+     .about = "that it was limited to; absent: it was not, or in answers other than the scope"},
+    API_END,
+};
 const struct api_field api_run_fields[] = {
     {"query_id", API_TEXT, .most = 64, .about = "names the run"},
     {"state", API_TEXT, .choices = API_RUN_STATES, .about = "what it does now"},
@@ -227,6 +258,8 @@ const struct api_field api_run_fields[] = {
     {"end_time", API_TIME, .optional = true, .about = "when it ended"},
     {"is_distillation", API_BOOL, .about = "it judges the relevant papers of another run"},
     {"original_query_id", API_TEXT, .optional = true, .most = 64, .about = "that other run"},
+    {"nearest", API_OBJECT, .optional = true, .fields = api_nearest_of_run,
+     .about = "it judges the papers nearest to a text; null: whole journals, or another run's"},
     {"simulated", API_BOOL,
      .about = "verdicts of it are of the simulated AI, and mean nothing; each result tells"},
     {"distillations", API_TEXTS, .optional = true, .most = RUN_DISTILLATIONS_MAX, .item_most = 64,

@@ -63,6 +63,12 @@ extern const struct api_field api_state_reply[]; /* state */
 MUST_CHECK int api_list_runs(struct task *t, struct api_call *c, struct json_writer *w, int64_t uid,
                              int64_t limit_default);
 
+/* Member "nearest" of the object that w is in, and its fields; chosen: names of journals, NULL:
+ * none are told. */
+void api_put_nearest(struct json_writer *w, const struct run_nearest *n, int64_t found,
+                     const struct json *chosen);
+extern const struct api_field api_nearest_of_run[];
+
 /* Members of the object that w is in: all of a run, or only state and numbers. */
 void api_put_run(struct task *t, struct json_writer *w, struct str qid, const struct run_view *v);
 void api_put_progress(struct task *t, struct json_writer *w, const struct run_view *v);

@@ -79,4 +79,8 @@ struct catalog_estimate {
 MUST_CHECK int catalog_price(struct task *t, const struct catalog *c,
                              const struct catalog_choice *choice, struct catalog_estimate *out,
                              struct str *unknown, bool *degraded);
+/* Works out the cents of a row, whose papers and price are set, and adds it to the sums: for papers
+ * that were chosen in another way. ERR_LIMIT. */
+MUST_CHECK int catalog_add_up(struct task *t, struct catalog_estimate *e,
+                              struct catalog_estimate_row *row);
 #endif

@@ -29,8 +29,4 @@ bool catalog_is_year(struct str name, int64_t *year);
 void catalog_add_year(struct catalog_journal *j, int64_t year, int64_t papers);
 /* Adds papers to a sum. ERR_LIMIT. */
 MUST_CHECK int catalog_add_papers(struct task *t, int64_t *sum, int64_t papers);
-/* Works out the cents of a row, whose papers and price are set, and adds it to the sums.
- * ERR_LIMIT. */
-MUST_CHECK int catalog_add_up(struct task *t, struct catalog_estimate *e,
-                              struct catalog_estimate_row *row);
 #endif

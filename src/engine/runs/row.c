@@ -46,13 +46,31 @@ int run_row_settled(struct task *t, const struct run_row *row, const char *what)
     return 0;
 }
 
-struct str run_row_question(struct task *t, const struct run_row *row)
+bool run_nearest_read(const struct json *params, struct run_nearest *out)
+{
+    const struct json *n = json_get(params, "nearest");
+    out->text = json_str(json_get(n, "q"));
+    return out->text.p && json_int(json_get(n, "n"), &out->papers);
+}
+
+/* What is asked, and about which papers. */
+static void read_params(struct task *t, const struct run_row *row, struct run_view *v)
 {
     const struct json *j;
     if (json_parse(task_arena(t), row->params, &j, NULL))
-        return STR("");
+        return;
     struct str question = json_str(json_get(j, "question"));
-    return question.p ? question : STR("");
+    if (question.p)
+        v->question = question;
+    if (!run_nearest_read(j, &v->nearest))
+        v->nearest.text = STR_NULL;
+}
+
+struct str run_row_question(struct task *t, const struct run_row *row)
+{
+    struct run_view v = {.question = STR("")};
+    read_params(t, row, &v);
+    return v.question;
 }
 
 bool run_row_prices(struct task *t, const struct run_row *row, struct run_prices *out)
@@ -88,22 +106,24 @@ int64_t run_row_ceiling(struct task *t, const struct run_row *row)
 
 struct run_view run_row_view(struct task *t, const struct run_row *row)
 {
-    return (struct run_view){.state = row->state,
-                             .reason = row->reason,
-                             .question = run_row_question(t, row),
-                             .original_query_id = row->original_query_id,
-                             .is_distillation = row->is_distillation,
-                             .papers = row->papers,
-                             .finished = row->finished,
-                             .relevant = row->relevant,
-                             .failed = row->failed,
-                             .unjudged = row->unjudged,
-                             .simulated = row->simulated,
-                             .cents = row->cents,
-                             .ceiling = run_row_ceiling(t, row),
-                             .created_ms = row->created_ms,
-                             .started_ms = row->started_ms,
-                             .ended_ms = run_state_final(row->state) ? row->ended_ms : 0};
+    struct run_view v = {.state = row->state,
+                         .reason = row->reason,
+                         .question = STR(""),
+                         .original_query_id = row->original_query_id,
+                         .is_distillation = row->is_distillation,
+                         .papers = row->papers,
+                         .finished = row->finished,
+                         .relevant = row->relevant,
+                         .failed = row->failed,
+                         .unjudged = row->unjudged,
+                         .simulated = row->simulated,
+                         .cents = row->cents,
+                         .ceiling = run_row_ceiling(t, row),
+                         .created_ms = row->created_ms,
+                         .started_ms = row->started_ms,
+                         .ended_ms = run_state_final(row->state) ? row->ended_ms : 0};
+    read_params(t, row, &v);
+    return v;
 }
 
 int run_row_tell(struct task *t, struct redis *r, const struct run_row *row, bool *told)

@@ -54,6 +54,18 @@ MUST_CHECK int run_submit(struct task *t, const struct runs *r, int64_t uid,
  * or nothing that can be seen. */
 struct str run_question(struct str typed);
 
+/* A run over the papers nearest to a text (search/neighbours.h), as it was asked for. */
+struct run_nearest {
+    struct str text;
+    int64_t papers; /* at most */
+};
+/* Members "nearest" and "chosen" of search_params: that, and the journals that it was limited to,
+ * if it was; "journals" has those that papers were found in. */
+void run_put_nearest(struct json_writer *j, const struct run_nearest *n,
+                     const struct catalog_choice *choice);
+/* False: the run is of another kind. Borrowed from params. */
+bool run_nearest_read(const struct json *params, struct run_nearest *out);
+
 /* What a client asks for, as far as it tells a repeat from another request. */
 struct run_request {
     int64_t uid;
@@ -61,6 +73,7 @@ struct run_request {
     struct str question;
     struct str original_query_id;        /* what is distilled; p == NULL: nothing */
     const struct catalog_choice *choice; /* NULL: of a distillation */
+    const struct run_nearest *nearest;   /* NULL: all papers of the choice */
 };
 /* qid: of the run that the same request has submitted before; "": none. ERR_CONFLICT: its id has
  * submitted another one. From MySQL alone. */
@@ -116,7 +129,8 @@ struct run_view {
     enum run_state state;
     struct str reason, question, original_query_id;
     bool is_distillation, degraded;
-    bool owed; /* state is ahead of the row: owed.h */
+    struct run_nearest nearest; /* text.p == NULL: it is none of these */
+    bool owed;                  /* state is ahead of the row: owed.h */
     int64_t papers, finished, relevant, failed, cents;
     int64_t ceiling;              /* cents that it costs at most */
     struct run_unjudged unjudged; /* of those that failed */

@@ -57,14 +57,39 @@ struct str run_question(struct str typed)
     return any_visible(typed) ? typed : str_from(typed.p, 0);
 }
 
+/* --- of the papers nearest to a text --- */
+
+void run_put_nearest(struct json_writer *j, const struct run_nearest *n,
+                     const struct catalog_choice *choice)
+{
+    jw_put_object(j, "nearest");
+    jw_put_str(j, "q", n->text);
+    jw_put_int(j, "n", n->papers);
+    jw_end_object(j);
+    if (!choice->journal_count)
+        return;
+    jw_put_array(j, "chosen");
+    for (size_t i = 0; i < choice->journal_count; i++)
+        jw_str(j, choice->journals[i]);
+    jw_end_array(j);
+}
+
 /* --- repeats --- */
 
+static bool same_nearest(const struct json *stored, const struct run_nearest *n)
+{
+    struct run_nearest was;
+    bool nearest = run_nearest_read(stored, &was);
+    return n ? nearest && str_eq(was.text, n->text) && was.papers == n->papers : !nearest;
+}
+
+/* stored: objects with names, or names. */
 static bool same_journals(const struct json *stored, const struct catalog_choice *choice)
 {
     struct map *names = map_new();
     size_t count = 0, found = 0;
     json_each (j, stored) {
-        struct str name = json_str(json_get(j, "name"));
+        struct str name = json_str(j->type == JSON_STRING ? j : json_get(j, "name"));
         if (name.p)
             map_set(names, name, names);
         count++;
@@ -88,7 +113,8 @@ static bool same_request(struct task *t, const struct run_request *q, struct str
     return !q->choice ||
            (json_int(json_get(stored, "year_from"), &from) &&
             json_int(json_get(stored, "year_to"), &to) && from == q->choice->year_from &&
-            to == q->choice->year_to && same_journals(json_get(stored, "journals"), q->choice));
+            to == q->choice->year_to && same_nearest(stored, q->nearest) &&
+            same_journals(json_get(stored, q->nearest ? "chosen" : "journals"), q->choice));
 }
 
 #define REPEATED                                                                                   \
@@ -116,8 +142,8 @@ static int find_repeated(struct task *t, struct sql_pool *sql, struct sql *c,
 static int refuse_request(struct task *t, const struct run_request *q)
 {
     return task_fail(t, ERR_CONFLICT,
-                     "request_id %.*s has submitted another run: question, journals, years or the "
-                     "run that is distilled differ",
+                     "request_id %.*s has submitted another run: question, journals, years, what "
+                     "its papers are nearest to or the run that is distilled differ",
                      STR_ARG(q->id));
 }
 

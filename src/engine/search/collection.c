@@ -60,6 +60,7 @@ struct collections *collections_new(const struct collections_options *o)
     struct collections *c = check_memory(calloc(1, sizeof *c));
     c->options = *o;
     c->questions = questions_new(QUESTIONS_BYTES);
+    sem_init(&c->lists, LISTS_MAX);
     c->seconds = histogram_new(o->metrics, "millrace_vectors_search_seconds",
                                "Searches in stores of points, without embedding the question.");
     for (size_t i = 0; i < COLLECTION_COUNT; i++)

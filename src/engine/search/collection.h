@@ -136,6 +136,9 @@ struct collection_answer {
 #define COLLECTION_REBUILT    "index_rebuilt"           /* it is made anew from MySQL just now */
 #define COLLECTION_AWAY       "vector_store_away"       /* or MySQL, or it is behind */
 #define COLLECTION_OTHER      "embedding_model_changed" /* no question by the active one's model */
+#define COLLECTION_REASONS                                                                         \
+    COLLECTION_NO_SERVICE "|" COLLECTION_NO_ANSWER "|" COLLECTION_EMPTY "|" COLLECTION_REBUILT     \
+                          "|" COLLECTION_AWAY "|" COLLECTION_OTHER
 
 /* The points nearest to a text; q->space and q->vector are filled in here. Questions that were
  * asked lately are not embedded again. What stands in the way of a search is no error but a

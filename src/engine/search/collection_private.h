@@ -12,6 +12,7 @@
 #define BEHIND_MS        3000
 #define OWNER_MAX        INT64_MAX
 #define CURSOR_TO_CREATE (-1)
+#define LISTS_MAX        2 /* of neighbours at a time: some tens of megabytes each */
 
 /* How far a store is: its row of vector_store. */
 struct progress {
@@ -58,7 +59,8 @@ struct collections {
     struct shelf shelves[COLLECTION_COUNT];
     struct questions *questions;
     struct histogram *seconds;
-    int64_t places; /* that were seen lately, this one included */
+    int64_t places;   /* that were seen lately, this one included */
+    struct sem lists; /* neighbours.h */
 };
 
 static inline struct shelf *shelf_of(struct collections *c, enum collection which)

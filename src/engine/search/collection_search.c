@@ -7,6 +7,8 @@
 #include "engine/search/collection_private.h"
 #include "engine/setup/config.h"
 
+#define LIKE_PARTS_MAX 1000 /* of one owner; further ones are not looked at */
+
 static int degraded(struct shelf *s, struct collection_answer *out, const char *reason)
 {
     if (!out->degraded)
@@ -206,7 +208,7 @@ static int mean_of(struct task *t, struct shelf *s, const struct space *x, uint6
     int err = sql_call(t, s->all->options.sql, &r,
                        "SELECT vector FROM point_vector WHERE space = ? AND owner = ?"
                        " ORDER BY part LIMIT ?",
-                       sql_int(x->number), sql_int((int64_t)owner), sql_int(POINTS_HITS_MAX));
+                       sql_int(x->number), sql_int((int64_t)owner), sql_int(LIKE_PARTS_MAX));
     if (err)
         return err;
     *mean = r.count ? ARENA_ARRAY(task_arena(t), float, n) : NULL;

@@ -18,7 +18,9 @@
  * 2,000 of a million are enough. Integers order so well that the best 40 are plenty for ten. */
 #define CANDIDATES_LEAST 2000
 #define CANDIDATES_SHARE 500 /* one row in so many */
-#define CANDIDATES_OF_K  8   /* for each hit that is asked for */
+#define CANDIDATES_OF_K  8   /* for each hit that is asked for … */
+#define CANDIDATES_MANY  16  /* … and where more than MANY_HITS are, for which 8 are too few */
+#define MANY_HITS        1000
 #define RANKED_LEAST     40  /* after int8 */
 #define RANKED_LEAST_ALL 100 /* where that compared all */
 #define RANKED_OF_K      2
@@ -107,12 +109,18 @@ static void row_costs(const struct search *s, uint32_t first, uint32_t rows, uin
     }
 }
 
+static size_t candidates(const struct search *s, size_t k)
+{
+    size_t wanted = s->left / CANDIDATES_SHARE;
+    size_t for_k = k * (k > MANY_HITS ? CANDIDATES_MANY : CANDIDATES_OF_K);
+    wanted = wanted > CANDIDATES_LEAST ? wanted : CANDIDATES_LEAST;
+    return wanted > for_k ? wanted : for_k;
+}
+
 /* The rows whose codes are nearest, in the order of rows. The caller frees them. */
 static uint32_t *nearest_codes(const struct search *s, size_t k, size_t *count)
 {
-    size_t wanted = s->left / CANDIDATES_SHARE;
-    wanted = wanted > CANDIDATES_LEAST ? wanted : CANDIDATES_LEAST;
-    wanted = wanted > k * CANDIDATES_OF_K ? wanted : k * CANDIDATES_OF_K;
+    size_t wanted = candidates(s, k);
     struct sieve *v = check_memory(calloc(1, sizeof(*v)));
     *v = (struct sieve){
         .wanted = wanted, .room = wanted * 2 + 2 * KERNEL_ROWS, .most = CODE_COST_MOST};
@@ -215,7 +223,7 @@ static void rank_all(const struct search *s, struct best *best)
 
 static bool rank(const struct search *s, const struct points_query *q, struct best *best)
 {
-    bool all = q->exact || s->left <= INDEX_EXACT_ROWS;
+    bool all = q->exact || s->left <= INDEX_EXACT_ROWS || s->left <= candidates(s, q->k);
     size_t least = all ? RANKED_LEAST_ALL : RANKED_LEAST;
     best->room = q->k * RANKED_OF_K > least ? q->k * RANKED_OF_K : least;
     best->all = check_memory(malloc(best->room * sizeof(*best->all)));
@@ -271,7 +279,7 @@ static int prepare(struct search *s, const struct points_query *q, const char **
     s->keep = check_memory(calloc(bitmap_words(s->view->state.rows) + 1, sizeof(*s->keep)));
     int err = index_file_is_of(s->file, &q->space, why);
     if (!err && (q->k < 1 || q->k > POINTS_HITS_MAX || code_normalise(c, q->vector, s->exact))) {
-        *why = "a query must have a vector with a direction, and ask for 1 to 1000 points";
+        *why = "a query must have a vector with a direction, and ask for 1 to 32000 points";
         err = ERR_INVALID;
     }
     if (!err) {

@@ -12,6 +12,7 @@
 #define SEGMENT   256
 #define OWNERS    40
 #define PARTS_MAX 5
+#define HITS_MAX  1000
 
 static uint32_t parts_of(uint64_t version)
 {
@@ -55,14 +56,14 @@ static int put_pair(struct index_writer *w, uint64_t owner, uint64_t version, co
  * could not be searched. *empty: none of them has points. */
 static int64_t version_of(struct index *x, uint64_t owner, bool *empty, const char **why)
 {
-    struct point_hit hits[POINTS_HITS_MAX];
+    struct point_hit hits[HITS_MAX];
     struct points_answer answer;
     uint64_t both[] = {owner, owner + 1};
     struct point_filter filter = {.owners = both, .owner_count = 2};
     float q[DIMENSION];
     topic_vector(owner, DIMENSION, q);
     struct points_query query = {
-        .space = {NULL, DIMENSION}, .vector = q, .k = POINTS_HITS_MAX, .filter = &filter};
+        .space = {NULL, DIMENSION}, .vector = q, .k = HITS_MAX, .filter = &filter};
     int err = index_search(x, &query, hits, &answer, why);
     if (err)
         return -2;

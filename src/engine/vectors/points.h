@@ -17,7 +17,7 @@
 
 #define POINTS_DIMENSION_MIN 8
 #define POINTS_DIMENSION_MAX 4096
-#define POINTS_HITS_MAX      1000
+#define POINTS_HITS_MAX      32000
 #define POINTS_CHANGE_MAX    4096   /* points of one change */
 #define POINTS_OWNERS_MAX    200000 /* in one filter, in each of its lists */
 

@@ -46,6 +46,7 @@ struct request {
     const char *method, *url;
     struct str body; /* p == NULL: none */
     bool writes;     /* then what was sent may have been done; all of them can be repeated */
+    size_t hits;     /* that are asked for */
 };
 
 /* What a request ends with that may have reached the server. */
@@ -142,7 +143,8 @@ static int call_once(struct task *t, struct qdrant *q, const struct request *r,
                                             .headers = headers,
                                             .header_count = q->key_line.n ? 2 : 1,
                                             .body = r->body,
-                                            .reply_bytes_max = QDRANT_REPLY_BYTES_MAX},
+                                            .reply_bytes_max = QDRANT_REPLY_BYTES_MAX +
+                                                               r->hits * QDRANT_HIT_BYTES_MAX},
                         reply);
     task_deadline_restore(t, old);
     *cut = err == ERR_UNCERTAIN;
@@ -440,13 +442,30 @@ static int tag(struct task *t, struct points_store *s, uint64_t owner, struct po
     return err;
 }
 
+struct reading { /* of hits, on a helper thread: there may be thousands */
+    struct str body;
+    size_t k, count;
+    struct point_hit *hits;
+    const char *problem; /* a constant */
+    int err;
+};
+
+static void do_hits(void *arg)
+{
+    struct reading *r = arg;
+    struct arena a;
+    arena_init(&a);
+    r->err = qdrant_reply_hits(&a, r->body, r->k, r->hits, &r->count, &r->problem);
+    arena_release(&a);
+}
+
 static int ask_points(struct task *t, struct qdrant *q, struct writing *w, struct point_hit *hits,
                       size_t *count)
 {
     struct request r = {.method = "POST",
-                        .url = arena_printf(task_arena(t), "%s/points/query", q->collection)};
-    struct str body;
-    const char *problem;
+                        .url = arena_printf(task_arena(t), "%s/points/query", q->collection),
+                        .hits = w->query->k};
+    struct reading reading = {.k = w->query->k, .hits = hits};
     int err = write_aside(t, do_query, w);
     if (err)
         return err;
@@ -456,9 +475,12 @@ static int ask_points(struct task *t, struct qdrant *q, struct writing *w, struc
         return 0;
     }
     r.body = buf_str(&w->body);
-    err = call(t, q, &r, &body);
-    if (!err && qdrant_reply_hits(task_arena(t), body, w->query->k, hits, count, &problem))
-        err = unreadable(t, &r, problem);
+    err = call(t, q, &r, &reading.body);
+    if (!err)
+        err = offload(t, do_hits, &reading);
+    if (!err && reading.err)
+        err = unreadable(t, &r, reading.problem);
+    *count = reading.count;
     return err;
 }
 

@@ -176,18 +176,33 @@ static bool score_of(const struct json *j, float *out)
     return fabs(score) <= 1.01; /* rounded */
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct point *x = &((const struct point_hit *)a)->point;
+    const struct point *y = &((const struct point_hit *)b)->point;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
 static int by_score(const void *a, const void *b)
 {
     float x = ((const struct point_hit *)a)->score, y = ((const struct point_hit *)b)->score;
-    return (x < y) - (x > y);
+    return x == y ? by_id(a, b) : x < y ? 1 : -1;
 }
 
-static bool has_id(const struct point_hit *hits, size_t count, const struct point *p)
+/* Each id once, with its best score, in the order of ids. */
+static size_t leave_out_twins(struct point_hit *hits, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (hits[i].point.owner == p->owner && hits[i].point.part == p->part)
-            return true;
-    return false;
+    size_t n = 0;
+    qsort(hits, count, sizeof *hits, by_id);
+    for (size_t i = 0; i < count; i++) {
+        if (n == 0 || by_id(&hits[n - 1], &hits[i]) != 0)
+            hits[n++] = hits[i];
+        else if (hits[i].score > hits[n - 1].score)
+            hits[n - 1] = hits[i];
+    }
+    return n;
 }
 
 int qdrant_reply_hits(struct arena *a, struct str body, size_t k, struct point_hit *hits,
@@ -207,9 +222,10 @@ int qdrant_reply_hits(struct arena *a, struct str body, size_t k, struct point_h
         struct point_hit h = {.score = 0};
         if (!score_of(json_get(hit, "score"), &h.score))
             return fail(problem, "a point without a cosine");
-        if (point_of(hit, &h.point) && !has_id(hits, n, &h.point))
+        if (point_of(hit, &h.point))
             hits[n++] = h;
     }
+    n = leave_out_twins(hits, n);
     qsort(hits, n, sizeof(*hits), by_score);
     *count = n;
     return 0;

@@ -7,6 +7,7 @@
 #include "engine/vectors/points.h"
 
 #define QDRANT_REPLY_BYTES_MAX ((size_t)4 * 1024 * 1024)
+#define QDRANT_HIT_BYTES_MAX   512 /* besides, for each hit that was asked for */
 #define QDRANT_WORDS_MAX       300
 
 /* What the server says is wrong, in its words, printable, in a; n == 0: the reply is not one of
@@ -33,8 +34,8 @@ struct qdrant_info {  /* of a collection */
 MUST_CHECK int qdrant_reply_info(struct arena *a, struct str body, struct qdrant_info *out,
                                  const char **problem);
 
-/* The best first. hits has room for k. *count: how many are left when points of other programs,
- * without our payload, are passed over. */
+/* The best first, and each id once. hits has room for k. *count: how many are left when points of
+ * other programs, without our payload, are passed over. *problem is a constant. */
 MUST_CHECK int qdrant_reply_hits(struct arena *a, struct str body, size_t k, struct point_hit *hits,
                                  size_t *count, const char **problem);
 #endif

@@ -401,7 +401,7 @@ int qdrant_check_query(const struct points_query *q, const char **why)
     const struct point_filter *f = q->filter;
     size_t n = q->space.dimension;
     if (q->k < 1 || q->k > POINTS_HITS_MAX || scale_of(q->vector, n) == 0) {
-        *why = "a query must have a vector with a direction, and ask for 1 to 1000 points";
+        *why = "a query must have a vector with a direction, and ask for 1 to 32000 points";
         return ERR_INVALID;
     }
     if (f && (f->owner_count > POINTS_OWNERS_MAX || f->unless_count > POINTS_OWNERS_MAX ||

@@ -86,8 +86,8 @@ static const struct api_application applications[] = {
 
 const struct api_table node_api = {applications, sizeof applications / sizeof *applications};
 
-static const struct application *const run_applications[] = {&screen_application,
-                                                             &distill_application, NULL};
+static const struct application *const run_applications[] = {
+    &screen_application, &nearest_application, &distill_application, NULL};
 
 #define LOOK_MS        2000 /* if MySQL hangs, the node starts without its answer */
 #define TABLES_LOOK_MS 1000

@@ -103,8 +103,9 @@ static int put_some(struct task *t, struct paper_work *w, struct paper_doc **lis
     struct arena *a = task_arena(t);
     struct collection_document *docs = ARENA_ARRAY(a, struct collection_document, count);
     struct collection_outcome *outcomes = ARENA_ARRAY(a, struct collection_outcome, count);
+    uint64_t *refused = ARENA_ARRAY(a, uint64_t, count);
     int64_t space = 0;
-    size_t stored = 0, again = 0;
+    size_t stored = 0, again = 0, refused_count = 0;
     for (size_t i = 0; i < count; i++)
         docs[i] = document_of(w, list[i]);
     int err = p->put(t, p->node->collections, COLLECTION_PAPERS, docs, count, w->job->asks,
@@ -116,11 +117,15 @@ static int put_some(struct task *t, struct paper_work *w, struct paper_doc **lis
         struct paper_doc *d = list[i];
         d->refused = is_refused(outcomes[i].err);
         again += outcomes[i].err && !d->refused;
+        if (d->refused)
+            refused[refused_count++] = d->owner;
         if (outcomes[i].err)
             continue;
         metric_add(p->chunks, (int64_t)d->chunk_count);
         list[stored++] = d;
     }
+    if (!err && refused_count)
+        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, refused, refused_count);
     if (!err)
         err = paper_write_space(t, w, list, stored, space);
     if (err)

@@ -144,57 +144,77 @@ static void tell_overtaken(const struct change *g)
 
 /* --- what leaves --- */
 
-#define MINE " AND journal = ? AND year = ?"
+/* Those of the owners whose rows say that this unit is removing them. */
+static int leaving(struct task *t, struct sql *c, struct change *g, uint64_t **owners,
+                   size_t *count)
+{
+    const struct paper_unit *u = &g->work->unit;
+    struct sql_value first[] = {sql_int(PAPER_LEAVING), sql_text(u->journal), sql_int(u->year)};
+    struct sql_rows r;
+    int err = on_owners(t, c,
+                        "SELECT owner FROM embedding_paper WHERE version = ? AND journal = ?"
+                        " AND year = ? AND owner IN",
+                        "", first, 3, g->owners, g->count, &r);
+    *count = err ? 0 : r.count;
+    *owners = ARENA_ARRAY(task_arena(t), uint64_t, *count + 1);
+    for (size_t i = 0; i < *count; i++)
+        (*owners)[i] = (uint64_t)r.cells[i].i;
+    return err;
+}
+
+struct removal {
+    struct change change;
+    uint64_t *owners; /* those that another unit has not taken over meanwhile */
+    size_t count;
+};
 
 static int mark_body(struct task *t, struct sql *c, void *arg)
 {
-    struct change *g = arg;
+    struct removal *m = arg;
+    struct change *g = &m->change;
     struct paper_work *w = g->work;
     int err = paper_work_check(t, c, w);
     if (err || w->final)
         return err;
     struct sql_value first[] = {sql_int(PAPER_LEAVING), sql_text(w->unit.journal),
                                 sql_int(w->unit.year)};
-    return on_owners(t, c,
-                     "UPDATE embedding_paper SET version = ?, space = 0 WHERE journal = ?"
-                     " AND year = ? AND owner IN",
-                     "", first, 3, g->owners, g->count, NULL);
+    err = on_owners(t, c,
+                    "UPDATE embedding_paper SET version = ?, space = 0 WHERE journal = ?"
+                    " AND year = ? AND owner IN",
+                    "", first, 3, g->owners, g->count, NULL);
+    return err ? err : leaving(t, c, g, &m->owners, &m->count);
 }
 
 static int remove_body(struct task *t, struct sql *c, void *arg)
 {
     struct change *g = arg;
-    struct paper_work *w = g->work;
-    struct sql_rows r;
-    struct sql_value first[] = {sql_int(PAPER_LEAVING), sql_text(w->unit.journal),
-                                sql_int(w->unit.year)};
+    uint64_t *owners;
+    size_t count;
     int err = check_overtaken(t, c, g);
-    if (err || w->final)
+    if (err || g->work->final)
         return err;
-    err =
-        on_owners(t, c, "SELECT owner FROM embedding_paper WHERE version = ?" MINE " AND owner IN",
-                  "", first, 3, g->owners, g->count, &r);
-    if (err || r.count == 0)
+    err = leaving(t, c, g, &owners, &count);
+    if (err || count == 0)
         return err;
-    uint64_t *owners = ARENA_ARRAY(task_arena(t), uint64_t, r.count);
-    for (size_t i = 0; i < r.count; i++)
-        owners[i] = (uint64_t)r.cells[i].i;
-    err = words_drop(t, c, COLLECTION_PAPERS, owners, r.count);
+    err = words_drop(t, c, COLLECTION_PAPERS, owners, count);
     return err ? err
                : on_owners(t, c, "DELETE FROM embedding_paper WHERE owner IN", "", NULL, 0, owners,
-                           r.count, NULL);
+                           count, NULL);
 }
 
 static int remove_some(struct task *t, struct paper_work *w, const uint64_t *owners, size_t count)
 {
     struct papers *p = w->papers;
-    struct change g = {.work = w, .owners = owners, .count = count};
-    int err = sql_tx(t, p->node->sql, mark_body, &g);
-    if (err || w->final)
+    struct removal m = {.change = {.work = w, .owners = owners, .count = count}};
+    struct change g = {.work = w};
+    int err = sql_tx(t, p->node->sql, mark_body, &m);
+    if (err || w->final || m.count == 0)
         return err;
+    g.owners = m.owners;
+    g.count = m.count;
     err = paper_dies(t, w, "mark");
     if (!err)
-        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, owners, count);
+        err = p->drop(t, p->node->collections, COLLECTION_PAPERS, g.owners, g.count);
     if (!err)
         err = paper_dies(t, w, "drop");
     if (!err)
@@ -203,7 +223,7 @@ static int remove_some(struct task *t, struct paper_work *w, const uint64_t *own
         return err;
     tell_overtaken(&g);
     if (!w->final)
-        metric_add(p->dropped, (int64_t)count);
+        metric_add(p->dropped, (int64_t)g.count);
     return paper_dies(t, w, "remove");
 }
 

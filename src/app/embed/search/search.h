@@ -34,9 +34,7 @@ struct searches;
 
 /* Why an answer is degraded: besides those of collection.h. */
 #define SEARCH_NO_WORDS "words_index_away"
-#define SEARCH_REASONS                                                                             \
-    COLLECTION_NO_SERVICE "|" COLLECTION_NO_ANSWER "|" COLLECTION_EMPTY "|" COLLECTION_REBUILT     \
-                          "|" COLLECTION_AWAY "|" COLLECTION_OTHER "|" SEARCH_NO_WORDS
+#define SEARCH_REASONS  COLLECTION_REASONS "|" SEARCH_NO_WORDS
 
 struct searches *searches_new(struct node *n); /* borrowed, with its collections */
 void searches_free(struct searches *s);
