@@ -51,6 +51,7 @@ export class Millrace {
             ...process.env,
             MILLRACE_DATA_DIR: m.data,
             MILLRACE_AI_URL: `http://127.0.0.1:${m.aiPort}/v1`,
+            MILLRACE_AI_EMBEDDING_URL: `http://127.0.0.1:${m.aiPort}/v1`,
             MILLRACE_NODES: "2",
             MILLRACE_SAMPLE_PAPERS: String(papers),
             MILLRACE_DEMO_ACCOUNTS: "false",

@@ -13,6 +13,7 @@ import "./tokens.mjs";
 import "./pools.mjs";
 import "./queues.mjs";
 import "./plans.mjs";
+import "./search.mjs";
 import "./extract.mjs";
 import "./extract_reasons.mjs";
 import "./extract_tasks.mjs";

@@ -1,4 +1,5 @@
-"""What the pages ask for beyond the fixed routes: one paper of a run, and the ledger of a user."""
+"""What the pages ask for beyond the fixed routes: one paper, of a run or of the corpus, and the
+ledger of a user."""
 import csv
 import io
 import urllib.parse
@@ -65,6 +66,36 @@ def _(m):
     ok(wait_for(lambda: archived(m, qid), 30), "the run is archived")
     equal(len(one_paper(m, api, qid)), len(rows), "and tells the same from MySQL")
     refused_papers(m, api, qid, rows)
+
+
+def corpus_paper(api, doi):
+    return api("GET", f"/api/papers?doi={urllib.parse.quote(doi, safe='')}")
+
+
+@with_server("one paper of the corpus")
+def _(m):
+    api = person(m, "bea", BALANCE)
+    rows = sql(m, "SELECT DOI, journal, year FROM paperinfo ORDER BY DOI LIMIT 3")
+    for doi, journal, year in rows:
+        r = corpus_paper(api, doi)
+        equal((r.status, r.body["doi"], r.body["journal"], r.body["year"]),
+              (200, doi, journal, int(year)), f"{doi}: is told, without any run")
+        ok(r.body["title"] and r.body["authors"] and r.body["printed_in"] and
+           len(r.body["abstract"]) > 50 and r.body["bibtex"].lstrip().startswith("@"),
+           "with title, authors, journal, abstract and entry", r)
+    doi = next(row[0] for row in rows if row[0].startswith("10."))
+    equal(corpus_paper(api, f"https://doi.org/{doi.upper()}").body["doi"], doi,
+          "also by its address, in capitals")
+    made_up = "made-up/0123456789abcdef0123456789abcdef"
+    sql(m, f"INSERT INTO paperinfo (DOI, Bib) SELECT '{made_up}', Bib FROM paperinfo"
+           f" WHERE DOI = '{doi}'")
+    equal(corpus_paper(api, made_up.upper()).body["doi"], made_up, "and one without a DOI")
+    equal(corpus_paper(api, "10.5555/none").error[:2], (404, "not_found"), "not one there is not")
+    sql(m, f"DELETE FROM paperinfo WHERE DOI = '{made_up}'")
+    equal(corpus_paper(api, made_up).status, 404, "nor one that has left")
+    equal(api("GET", "/api/papers").error, (400, "invalid", "doi"), "a DOI must be given")
+    equal(corpus_paper(api, "x" * 256).error, (400, "invalid", "doi"), "of its length")
+    equal(http(m.port, f"/api/papers?doi={doi}").status, 401, "by somebody who is logged in")
 
 
 def ledger(api, **query):

@@ -2,6 +2,7 @@
 
 #include "engine/api/choice.h"
 #include "engine/api/run.h"
+#include "engine/papers/entry.h"
 #include "engine/search/neighbours.h"
 #include "engine/watch/standing.h"
 
@@ -169,7 +170,40 @@ static int estimate(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
+/* --- one paper --- */
+
+#define ENTRY(member) API_AT(struct entry, member)
+#define LONG          .optional = true, .most = INT32_MAX
+
+static const struct api_field paper_reply[] = {
+    {"doi", API_TEXT, ENTRY(doi), NAME, .about = "as the corpus has it, made up if there is none"},
+    {"journal", API_TEXT, ENTRY(journal), NAME, .about = "its short name"},
+    {"year", API_INT, ENTRY(year), API_YEARS, .about = "of the paper"},
+    {"title", API_TEXT, ENTRY(fields.title), LONG, .about = "as plain text"},
+    {"authors", API_TEXT, ENTRY(fields.authors), LONG, .about = "as they sign"},
+    {"printed_in", API_TEXT, ENTRY(fields.printed_in), LONG,
+     .about = "journal or book, as the entry says"},
+    {"abstract", API_TEXT, ENTRY(fields.abstract), LONG, .about = "as plain text"},
+    {"bibtex", API_TEXT, ENTRY(bibtex), .most = INT32_MAX,
+     .about = "the entry, with the @strings it needs"},
+    API_END,
+};
+
+static int show_paper(struct task *t, struct api_call *c, struct json_writer *w)
+{
+    struct entry e;
+    int err = entry_find(t, c->node->sql, api_text(c, "doi"), &e);
+    if (!err)
+        api_put_fields(t, w, paper_reply, &e);
+    return err;
+}
+
 /* --- the table --- */
+
+static const struct api_field paper_query[] = {
+    {"doi", API_TEXT, NAME, .about = "of the paper, or the name that the corpus has made up"},
+    API_END,
+};
 
 static const struct api_field tags_reply[] = {
     {"tags", API_OBJECTS, .about = "by type, then name", .fields = tag_fields},
@@ -197,5 +231,7 @@ const struct api_route catalog_routes[] = {
      .reply = journals_reply},
     {"POST", "/api/estimate", API_USER, estimate, "What a choice would cost", .body = choice_body,
      .reply = estimate_reply, .body_bytes_max = API_CHOICE_BYTES_MAX},
+    {"GET", "/api/papers", API_USER, show_paper, "One paper of the corpus, outside of any run",
+     .query = paper_query, .reply = paper_reply},
     {.method = NULL},
 };

@@ -1,15 +1,5 @@
 #include "app/screen/screen.h"
-#include "corpus/paper.h"
-
-static struct paper_fields read_fields(struct task *t, struct str bibtex)
-{
-    struct paper_fields f = {.title = STR_NULL};
-    struct bibtex *b = bibtex_new(NULL, NULL);
-    if (bibtex.p && paper_read_bibtex(task_arena(t), b, bibtex, &f))
-        f = (struct paper_fields){.title = STR_NULL};
-    bibtex_free(b);
-    return f;
-}
+#include "engine/papers/entry.h"
 
 int screen_paper(struct task *t, struct api_call *c, struct json_writer *w)
 {
@@ -24,7 +14,7 @@ int screen_paper(struct task *t, struct api_call *c, struct json_writer *w)
     err = screen_pick(t, c, &want, 1);
     if (err)
         return err;
-    struct paper_fields f = read_fields(t, want.bibtex);
+    struct paper_fields f = entry_fields(t, want.bibtex);
     screen_put_result(w, &row, f.title);
     jw_put_str(w, "authors", f.authors);
     jw_put_str(w, "printed_in", f.printed_in);

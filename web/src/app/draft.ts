@@ -1,8 +1,6 @@
 /* The selection and question that are not sent yet, kept in the browser: neither a failed request
  * nor an ended session loses them. */
 import { reactive, watch } from "vue";
-import type { Replies } from "@/common/api";
-import { submitter } from "@/common/submit";
 import { me } from "./me";
 
 export interface Draft {
@@ -14,8 +12,6 @@ export interface Draft {
 }
 const empty = (): Draft => ({ tags: [], journals: [], yearFrom: null, yearTo: null, question: "" });
 export const draft = reactive<Draft>(empty());
-
-export const submitRun = submitter<Replies["POST /api/queries"]>("/api/queries");
 
 const key = () => `millrace.draft.${me.value?.uid ?? 0}`;
 

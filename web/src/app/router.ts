@@ -15,6 +15,12 @@ export const router = createRouter({
             component: () => import("./pages/RunPage.vue"),
             props: true,
         },
+        { path: "/search", name: "search", component: () => import("./pages/SearchPage.vue") },
+        {
+            path: "/search/screen",
+            name: "screen-nearest",
+            component: () => import("./pages/ScreenNearestPage.vue"),
+        },
         { path: "/plans", name: "plans", component: () => import("./pages/PlansPage.vue") },
         {
             path: "/plans/new",
@@ -57,6 +63,24 @@ export const router = createRouter({
             path: "/extract/tasks/:id",
             name: "extraction",
             component: () => import("./pages/ExtractionPage.vue"),
+            props: true,
+        },
+        { path: "/posts", name: "posts", component: () => import("./pages/PostsPage.vue") },
+        {
+            path: "/posts/new",
+            name: "new-post",
+            component: () => import("./pages/PostEditPage.vue"),
+        },
+        {
+            path: "/posts/:id",
+            name: "post",
+            component: () => import("./pages/PostPage.vue"),
+            props: true,
+        },
+        {
+            path: "/posts/:id/edit",
+            name: "edit-post",
+            component: () => import("./pages/PostEditPage.vue"),
             props: true,
         },
         { path: "/account", name: "account", component: () => import("./pages/AccountPage.vue") },

@@ -36,18 +36,31 @@ export function whenLoggedOut(fn: () => void) {
 
 const TIMEOUT_MS = 30000;
 
-async function send(method: string, path: string, body?: Body): Promise<Response> {
+/* signal: the request is given up. tellsDegraded: the page says itself what a reply lacks. */
+export interface How {
+    signal?: AbortSignal;
+    tellsDegraded?: boolean;
+}
+
+async function send(
+    method: string,
+    path: string,
+    body?: Body,
+    given?: AbortSignal,
+): Promise<Response> {
+    const late = AbortSignal.timeout(TIMEOUT_MS);
     try {
         const reply = await fetch(path, {
             method,
             credentials: "same-origin",
             headers: body ? { "Content-Type": "application/json" } : {},
             body: body ? JSON.stringify(body) : undefined,
-            signal: AbortSignal.timeout(TIMEOUT_MS),
+            signal: given ? AbortSignal.any([given, late]) : late,
         });
         link.offline = false;
         return reply;
     } catch {
+        if (given?.aborted) throw new ApiError(0, "aborted", "the request was given up");
         link.offline = true;
         throw new ApiError(0, "network", "the server cannot be reached");
     }
@@ -69,17 +82,23 @@ async function failure(reply: Response): Promise<ApiError> {
     }
 }
 
-export async function api<T = Body>(method: string, path: string, body?: Body): Promise<T> {
-    const reply = await send(method, path, body);
+export async function api<T = Body>(
+    method: string,
+    path: string,
+    body?: Body,
+    { signal, tellsDegraded = false }: How = {},
+): Promise<T> {
+    const reply = await send(method, path, body, signal);
     if (!reply.ok) {
         const error = await failure(reply);
         if (error.status === 401 && !path.endsWith("/login")) onLoggedOut();
         throw error;
     }
     const value = await reply.json().catch(() => {
+        if (signal?.aborted) throw new ApiError(0, "aborted", "the request was given up");
         throw new ApiError(reply.status, "internal", "the reply cannot be read");
     });
-    noteDegraded(value.degraded === true);
+    if (!tellsDegraded) noteDegraded(value.degraded === true);
     return value as T;
 }
 
@@ -128,14 +147,17 @@ export async function bytesOf(path: string): Promise<Uint8Array> {
     throw await failure(reply);
 }
 
-export const get = <T>(path: string) => api<T>("GET", path);
+export const get = <T>(path: string, how?: How) => api<T>("GET", path, undefined, how);
 export const post = <T = Body>(path: string, body?: Body) => api<T>("POST", path, body);
 
 export type { Replies };
 export type Me = Replies["GET /api/me"];
 export type Tag = Replies["GET /api/tags"]["tags"][number];
 export type Journal = Replies["GET /api/journals"]["journals"][number];
-export type Estimate = Replies["POST /api/estimate"];
+/* nearest: of a choice that names the papers nearest to a search. */
+export type Estimate = Replies["POST /api/estimate"] & {
+    nearest?: { found: number; reason?: string | null } | null;
+};
 /* The last one is in the events of a run, whose types /openapi.json does not have. */
 export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: number };
 export type State = Run["state"];

@@ -71,7 +71,7 @@ export interface Replies {
     };
     "GET /api/limits": {
         limits: {
-            kind: "training_plan" | "nutrition_plan" | "extraction";
+            kind: "training_plan" | "nutrition_plan" | "extraction" | "embedding";
             period: "minute" | "day" | "month";
             used?: number | null;
             limit?: number | null;
@@ -154,6 +154,16 @@ export interface Replies {
         } | null;
         seconds_min?: number | null;
         seconds_max?: number | null;
+    };
+    "GET /api/papers": {
+        doi: string;
+        journal: string;
+        year: number;
+        title?: string | null;
+        authors?: string | null;
+        printed_in?: string | null;
+        abstract?: string | null;
+        bibtex: string;
     };
     "POST /api/distill/estimate": {
         papers: number;
@@ -1290,6 +1300,171 @@ export interface Replies {
         }[];
         counted_at: string;
     };
+    "GET /api/posts": {
+        posts: {
+            title: string;
+            hide: boolean;
+            mine: boolean;
+            uid?: number | null;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            id: number;
+            rag_status: "pending" | "processing" | "completed" | "failed";
+            rag_error?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_embedding_service"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "too_long"
+                | "bad_answer"
+                | null;
+            progress: {
+                done: number;
+                total: number;
+            };
+        }[];
+        next?: string | null;
+        content_chars_max: number;
+        price: string;
+        service: boolean;
+        simulated: boolean;
+    };
+    "POST /api/posts": {
+        post: {
+            title: string;
+            hide: boolean;
+            mine: boolean;
+            uid?: number | null;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            id: number;
+            rag_status: "pending" | "processing" | "completed" | "failed";
+            rag_error?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_embedding_service"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "too_long"
+                | "bad_answer"
+                | null;
+            progress: {
+                done: number;
+                total: number;
+            };
+            content: string;
+        };
+    };
+    "GET /api/posts/{post_id}": {
+        post: {
+            title: string;
+            hide: boolean;
+            mine: boolean;
+            uid?: number | null;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            id: number;
+            rag_status: "pending" | "processing" | "completed" | "failed";
+            rag_error?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_embedding_service"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "too_long"
+                | "bad_answer"
+                | null;
+            progress: {
+                done: number;
+                total: number;
+            };
+            content: string;
+        };
+    };
+    "PUT /api/posts/{post_id}": {
+        post: {
+            title: string;
+            hide: boolean;
+            mine: boolean;
+            uid?: number | null;
+            version: number;
+            created_at: string;
+            changed_at: string;
+            id: number;
+            rag_status: "pending" | "processing" | "completed" | "failed";
+            rag_error?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_embedding_service"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "too_long"
+                | "bad_answer"
+                | null;
+            progress: {
+                done: number;
+                total: number;
+            };
+            content: string;
+        };
+    };
+    "POST /api/post/{post_id}/embed": {
+        queued: boolean;
+    };
+    "POST /api/post/embed/batch": {
+        queued: number;
+        refused: number;
+    };
+    "GET /api/embedding/queue/status": {
+        data: {
+            queueLength: number;
+            processingCount: number;
+            queueTasks: {
+                postId: number;
+                title?: string | null;
+                uid: number;
+                priority: number;
+                tries: number;
+                addTime: string;
+            }[];
+            processingTasks: {
+                postId: number;
+                title?: string | null;
+                uid: number;
+                priority: number;
+                tries: number;
+                addTime: string;
+            }[];
+        };
+    };
     "GET /api/queries": {
         queries: {
             query_id: string;
@@ -1487,6 +1662,61 @@ export interface Replies {
         printed_in?: string | null;
         abstract?: string | null;
         bibtex?: string | null;
+    };
+    "GET /api/search": {
+        hits: {
+            kind: "post" | "paper";
+            id?: number | null;
+            doi?: string | null;
+            title: string;
+            snippet: string;
+            marks: {
+                begin: number;
+                end: number;
+            }[];
+            score: number;
+            journal?: string | null;
+            year?: number | null;
+            hide?: boolean | null;
+            mine?: boolean | null;
+        }[];
+        next?: string | null;
+        reason?:
+            | "no_embedding_service"
+            | "embedding_service_away"
+            | "nothing_embedded"
+            | "index_rebuilt"
+            | "vector_store_away"
+            | "embedding_model_changed"
+            | "words_index_away"
+            | null;
+    };
+    "GET /api/search/like": {
+        hits: {
+            kind: "post" | "paper";
+            id?: number | null;
+            doi?: string | null;
+            title: string;
+            snippet: string;
+            marks: {
+                begin: number;
+                end: number;
+            }[];
+            score: number;
+            journal?: string | null;
+            year?: number | null;
+            hide?: boolean | null;
+            mine?: boolean | null;
+        }[];
+        reason?:
+            | "no_embedding_service"
+            | "embedding_service_away"
+            | "nothing_embedded"
+            | "index_rebuilt"
+            | "vector_store_away"
+            | "embedding_model_changed"
+            | "words_index_away"
+            | null;
     };
     "POST /api/admin/login": {
         uid: number;
@@ -1991,6 +2221,8 @@ export interface Replies {
                 subcategory?: string | null;
                 version?: number | null;
                 is_default?: boolean | null;
+                units?: number | null;
+                papers?: number | null;
             } | null;
             after?: {
                 balance?: string | null;
@@ -2024,9 +2256,74 @@ export interface Replies {
                 subcategory?: string | null;
                 version?: number | null;
                 is_default?: boolean | null;
+                units?: number | null;
+                papers?: number | null;
             } | null;
         }[];
         next?: string | null;
+    };
+    "GET /api/admin/embedding": {
+        service: boolean;
+        simulated: boolean;
+        collections: {
+            name: string;
+            store: string;
+            model?: string | null;
+            dimension?: number | null;
+            points: number;
+            bytes: number;
+            building?: string | null;
+            reason?: string | null;
+            rebuilt: number;
+            rebuild_total: number;
+        }[];
+        posts: {
+            pending: number;
+            processing: number;
+            completed: number;
+            failed: number;
+        };
+        papers: {
+            total: number;
+            indexed: number;
+            embedded: number;
+            bare: number;
+            refused: number;
+            units_pending: number;
+            units_working: number;
+            units_failed: number;
+        };
+    };
+    "GET /api/admin/embedding/journals": {
+        journals: {
+            journal: string;
+            papers: number;
+            indexed: number;
+            embedded: number;
+            refused: number;
+            units_waiting: number;
+            units_failed: number;
+            changed: boolean;
+            error?: string | null;
+            reason_code?:
+                | "no_money"
+                | "account_stopped"
+                | "no_permission"
+                | "permission_used"
+                | "node_lost"
+                | "other"
+                | "no_embedding_service"
+                | "service_down"
+                | "refused"
+                | "too_slow"
+                | "bad_answer"
+                | null;
+        }[];
+        next?: string | null;
+    };
+    "POST /api/admin/embedding/papers": {
+        queued: number;
+        papers: number;
     };
     "GET /api/admin/pools": {
         pools: {

@@ -2,13 +2,17 @@
 import type { LedgerEntry, Run, State } from "@/common/api";
 import extract from "./extract/en";
 import plans from "./plans/en";
+import posts from "./posts/en";
+import search from "./search/en";
 
 const words = {
     app: { tagline: "Literature screening, paper by paper" },
     nav: {
         home: "Screen papers",
+        search: "Search",
         extract: "Extraction",
         plans: "Plans",
+        posts: "Posts",
         account: "Account",
         balance: "Balance",
         reserved: "reserved",
@@ -469,6 +473,7 @@ const words = {
         job: { plan: "Plan", extract: "Extraction", embedding: "Embedding of a post" },
     },
     plans,
+    posts,
     tokens: {
         title: "API tokens",
         hint:
@@ -496,6 +501,7 @@ const words = {
             extract: "Extraction: templates, documents, tasks",
             pool: "Pools",
             post: "Posts",
+            search: "Search",
         },
         parts: "Only parts, separated by blanks",
         pick: "Tick at least one.",
@@ -524,6 +530,7 @@ const words = {
         revoked: "The token is revoked.",
     },
     extract,
+    search,
 };
 export type Words = typeof words;
 export default words;

@@ -1,13 +1,17 @@
 import type { Words } from "./en";
 import extract from "./extract/zh";
 import plans from "./plans/zh";
+import posts from "./posts/zh";
+import search from "./search/zh";
 
 const words: Words = {
     app: { tagline: "逐篇研读的文献筛选" },
     nav: {
         home: "文献筛选",
+        search: "检索",
         extract: "信息提取",
         plans: "计划",
+        posts: "文章",
         account: "账户",
         balance: "余额",
         reserved: "预留",
@@ -394,6 +398,7 @@ const words: Words = {
         job: { plan: "计划", extract: "提取", embedding: "文章向量化" },
     },
     plans,
+    posts,
     tokens: {
         title: "API 令牌",
         hint: "供您的程序使用。令牌以您的名义调用 API，只能做您勾选的事。修改密码不会使令牌失效，请在此处撤销。",
@@ -419,6 +424,7 @@ const words: Words = {
             extract: "信息提取：模板、文档、任务",
             pool: "内容池",
             post: "文章",
+            search: "检索",
         },
         parts: "仅限部分内容，用空格分隔",
         pick: "请至少勾选一项。",
@@ -446,5 +452,6 @@ const words: Words = {
         revoked: "令牌已撤销。",
     },
     extract,
+    search,
 };
 export default words;

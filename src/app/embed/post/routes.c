@@ -2,6 +2,8 @@
 
 #include "app/embed/post/posts_private.h"
 #include "engine/api/limit.h"
+#include "engine/setup/config.h"
+#include "engine/store/amount.h"
 
 #define BODY_BYTES_MAX  (4 * 1024 * 1024)
 #define BATCH_BYTES_MAX (64 * 1024)
@@ -109,6 +111,15 @@ static int show(struct task *t, struct api_call *c, struct json_writer *w)
     return 0;
 }
 
+/* What a page tells its user before something is refused. */
+static void put_terms(struct task *t, const struct node *n, struct json_writer *w)
+{
+    jw_put_int(w, "content_chars_max", n->config->embedding_content_chars);
+    jw_put_str(w, "price", amount_decimal(task_arena(t), post_price_cents(n->posts)));
+    jw_put_bool(w, "service", n->posts->service);
+    jw_put_bool(w, "simulated", n->simulated_embedding);
+}
+
 static int list(struct task *t, struct api_call *c, struct json_writer *w)
 {
     struct str cursor = api_text(c, "cursor");
@@ -127,6 +138,7 @@ static int list(struct task *t, struct api_call *c, struct json_writer *w)
     jw_end_array(w);
     jw_key(w, STR("next"));
     jw_str(w, page.next ? str_int(task_arena(t), page.next) : STR_NULL);
+    put_terms(t, c->node, w);
     return 0;
 }
 
@@ -289,6 +301,10 @@ static const struct api_field list_reply[] = {
      .fields = listed_fields},
     {"next", API_TEXT, .optional = true, .most = ID_CHARS_MAX,
      .about = "cursor of the next page; null: there is none"},
+    {"content_chars_max", API_INT, .about = "characters that a post may have"},
+    {"price", API_MONEY, .about = "of embedding a post, for each new content"},
+    {"service", API_BOOL, .about = "there is an embedding service; else posts wait for one"},
+    {"simulated", API_BOOL, .about = "it is the simulated one, whose vectors mean little"},
     API_END,
 };
 static const struct api_field embed_reply[] = {
