@@ -13,6 +13,8 @@ import "./tokens.mjs";
 import "./pools.mjs";
 import "./queues.mjs";
 import "./plans.mjs";
+import "./posts.mjs";
+import "./search_index.mjs";
 import "./extract.mjs";
 import "./extract_reasons.mjs";
 import "./extract_tasks.mjs";
