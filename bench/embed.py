@@ -210,7 +210,8 @@ def papers(options, world):
             url = wait_for(lambda: read(log).partition("listens at ")[2].split("\n")[0].strip(),
                            10, "the simulator").rstrip("/")
             server = Server(world, data, nodes=NODES, ai=url + "/v1")
-            server.env |= embedding(url + "/v1") | {"MILLRACE_EMBEDDING_PAPERS_CALLS": str(jobs)}
+            server.env |= embedding(url + "/v1") | {
+                "MILLRACE_EMBEDDING_PAPERS_CALLS": str(jobs // NODES)} # of each node
             with server:
                 server.sim = Http(url)
                 server.sim.pid = p.pid

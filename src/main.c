@@ -13,6 +13,7 @@ static const struct menu_item items[] = {
     {"admin", admin_main, "add admins, list and remove them"},
     {"ai", ai_main, "ask the AI service about one paper, to see whether it works"},
     {"pool", pool_main, "put items into pools, see how full they are"},
+    {"embed", embed_main, "have papers indexed for searches"},
     {"audit", audit_main, "check the money of all users"},
     {"backup", backup_main, "copy everything into a folder, while runs go on"},
     {"restore", restore_main, "bring a backup back"},

@@ -11,6 +11,7 @@ int admin_main(int argc, char **argv);
 int ai_main(int argc, char **argv);
 int audit_main(int argc, char **argv);
 int backup_main(int argc, char **argv);
+int embed_main(int argc, char **argv);
 int pool_main(int argc, char **argv);
 int restore_main(int argc, char **argv);
 int sim_main(int argc, char **argv);

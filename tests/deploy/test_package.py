@@ -18,7 +18,8 @@ from harness import MARK, SCALE, equal, finish, http, note, ok, wait_for
 from front import free_port
 from load import Load
 
-UNITS = ["millrace.service", "millrace.socket", "millrace-backup.service", "millrace-backup.timer"]
+UNITS = ["millrace.service", "millrace.socket", "millrace-backup.service", "millrace-backup.timer",
+         "millrace-embed.service", "millrace-embed.timer"]
 EXPOSURE_MAX = 2.0
 
 

@@ -19,7 +19,7 @@ def check_exposure():
     if not shutil.which("systemd-analyze"):
         note("no systemd-analyze here: ./test slow looks at the exposure, too")
         return
-    for unit in ("millrace.service", "millrace-backup.service"):
+    for unit in ("millrace.service", "millrace-backup.service", "millrace-embed.service"):
         done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                                f"{SYSTEMD}/{unit}"], text=True, capture_output=True)
         found = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
@@ -51,10 +51,20 @@ def check_backup():
        done.stderr)
 
 
+def check_embed():
+    with open(SYSTEMD + "/millrace-embed.service") as f:
+        words = re.search(r"^ExecStart=(.*)$", f.read(), re.M)[1].split()
+    equal(words[0], "/usr/bin/millrace", "its command")
+    done = subprocess.run([BIN, *words[1:]], text=True, capture_output=True)
+    ok(done.returncode == 1 and "/etc/millrace/config.json" in done.stderr,
+       "all of its options are known", done.stderr)
+
+
 def main():
     check_exposure()
     check_calls()
     check_backup()
+    check_embed()
     finish()
 
 

@@ -62,6 +62,8 @@ static const struct api_field state_fields[] = {
     {"subcategory", API_TEXT, .optional = true},
     {"version", API_INT, .optional = true},
     {"is_default", API_BOOL, .optional = true},
+    {"units", API_INT, .optional = true, .about = "of papers, that were queued; so is the next"},
+    {"papers", API_INT, .optional = true},
     API_END,
 };
 #define AT(member) API_AT(struct admin_row, member)

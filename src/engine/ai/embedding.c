@@ -10,6 +10,7 @@
 #include "engine/ai/permits.h"
 #include "engine/setup/endpoint.h"
 #include "loop/backoff.h"
+#include "loop/sync.h"
 
 #define AGAIN_MS     250 /* before texts with bad vectors are asked for again */
 #define AGAIN_MS_MAX 2000
@@ -149,6 +150,7 @@ struct call {
     size_t count;
     const int64_t *tokens; /* of each text */
     const bool *asks;
+    struct sem *calls;   /* NULL: no limit */
     struct arena *arena; /* of the caller, who waits */
     struct embedding_answer *out;
     float *vectors;      /* of all texts; NULL: none has come */
@@ -301,13 +303,18 @@ static int ask(struct task *t, struct call *c, const struct batch *b, bool base6
     struct request q = {c, b, base64};
     struct ai_hand hand = {.busy = false};
     struct ai_answer answer = {.tokens = 0};
-    int err = ai_ask(t, c->e->ai,
-                     &(struct ai_request){.write = write_request,
-                                          .read = read_reply,
-                                          .arg = &q,
-                                          .other_model = c->e->other_model,
-                                          .asks = c->asks},
-                     &hand, &answer);
+    int err = c->calls ? sem_get(t, c->calls) : 0;
+    if (err)
+        return err;
+    err = ai_ask(t, c->e->ai,
+                 &(struct ai_request){.write = write_request,
+                                      .read = read_reply,
+                                      .arg = &q,
+                                      .other_model = c->e->other_model,
+                                      .asks = c->asks},
+                 &hand, &answer);
+    if (c->calls)
+        sem_put(c->calls);
     c->out->tokens += answer.tokens;
     c->out->calls++;
     return err;
@@ -465,6 +472,12 @@ static int no_key(struct task *t)
 int embedding_ask(struct task *t, struct embedding *e, const struct str *texts, size_t count,
                   const bool *asks, struct embedding_answer *out)
 {
+    return embedding_ask_within(t, e, texts, count, asks, NULL, out);
+}
+
+int embedding_ask_within(struct task *t, struct embedding *e, const struct str *texts, size_t count,
+                         const bool *asks, struct sem *calls, struct embedding_answer *out)
+{
     struct arena *a = task_arena(t);
     check(count <= EMBEDDING_TEXTS_MAX);
     if (has_no_key(e)) /* ai_ask would wait for one until the deadline */
@@ -479,6 +492,7 @@ int embedding_ask(struct task *t, struct embedding *e, const struct str *texts, 
                      .count = count,
                      .tokens = tokens,
                      .asks = asks,
+                     .calls = calls,
                      .arena = a,
                      .out = out,
                      .order = ARENA_ARRAY(a, size_t, count),

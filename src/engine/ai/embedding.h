@@ -28,6 +28,7 @@
 struct ai;
 struct embedding;
 struct permits;
+struct sem;
 struct task;
 
 #define EMBEDDING_TEXTS_MAX      4096 /* of a call */
@@ -77,4 +78,9 @@ struct embedding_answer {
  * return. */
 MUST_CHECK int embedding_ask(struct task *t, struct embedding *e, const struct str *texts,
                              size_t count, const bool *asks, struct embedding_answer *out);
+/* The same, with no more requests under way at once than calls has permits, over all that share
+ * it. */
+MUST_CHECK int embedding_ask_within(struct task *t, struct embedding *e, const struct str *texts,
+                                    size_t count, const bool *asks, struct sem *calls,
+                                    struct embedding_answer *out);
 #endif

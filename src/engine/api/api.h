@@ -31,7 +31,7 @@
 
 #define API_BODY_BYTES_MAX       (64 * 1024) /* unless the route says otherwise */
 #define API_PATH_PARAM_CHARS_MAX 128         /* of ":sid" */
-#define API_FIELDS_MAX           32          /* of one list */
+#define API_FIELDS_MAX           40          /* of one list */
 
 /* Limits of 0 to 0 are none; only replies may have none. Characters are Unicode code points. */
 enum api_type {

@@ -61,8 +61,9 @@ struct jobs;
  * The table needs keys on (state, position) and on (state, changed). */
 struct job_rows {
     const char *table;
-    const char *id, *uid;
-    const char *position;           /* BIGINT, at most JOB_ORDER_MAX: the order within a priority */
+    const char *id;
+    const char *uid;      /* column; or "0": jobs without a user, whom no permission limits */
+    const char *position; /* BIGINT, at most JOB_ORDER_MAX: the order within a priority */
     const char *version, *priority; /* columns, or numbers: "1" */
     const char *created, *changed;  /* DATETIME(3): when the row, and when this version was made */
     const char *state, *error;      /* columns */
@@ -139,9 +140,10 @@ struct job_kind {
     int64_t lease_ms, deadline_ms; /* of one try */
     int64_t tries_max;
     int64_t backoff_ms; /* after the first try; doubles */
-    bool
-        calls_ai; /* its function calls job_ask_begin, and needs the user's permission (jobs_cap) */
-    int64_t step; /* added to the priority with each try */
+    /* Its function calls job_ask_begin, and needs the user's permission (jobs_cap), if the job has
+     * a user. */
+    bool calls_ai;
+    int64_t step;                /* added to the priority with each try */
     int64_t user_max, all_max;   /* jobs in the queue; 0: no limit; refused by jobs_push */
     const struct job_rows *rows; /* NULL: losing one costs a repeat, nothing is refilled */
     job_fn *work;

@@ -79,7 +79,7 @@ int job_ask_begin(struct task *t, const struct job *job)
     int err = sem_try(&q->slots) ? 0 : await_slot(t, h);
     if (err)
         return err;
-    err = jobs_claim(t, q->jobs, job);
+    err = job->uid ? jobs_claim(t, q->jobs, job) : 0;
     if (err) {
         leave_slot(q);
         return err;
@@ -101,7 +101,8 @@ void job_ask_end(const struct job *job)
     h->stage = JOBS_ASKED;
     h->asks = false;
     q->early--;
-    jobs_unclaim(q->jobs, job->uid);
+    if (job->uid)
+        jobs_unclaim(q->jobs, job->uid);
     leave_slot(q);
 }
 
@@ -117,7 +118,7 @@ bool job_ask_pass(const struct job *job)
 void jobs_ask_over(struct task *t, struct jobs_hand *h)
 {
     job_ask_end(&h->job);
-    if (h->asks_ms) /* it had a claim */
+    if (h->asks_ms && h->job.uid) /* it had a claim */
         jobs_claim_settle(t, h->queue->jobs, h->job.uid);
 }
 

@@ -41,6 +41,7 @@ static void shelf_init(struct shelf *s, struct collections *c, enum collection w
     s->which = which;
     list_init(&s->spaces);
     sem_init(&s->turn, 1);
+    sem_init(&s->calls, (size_t)c->options.calls_max[which]);
     s->turn_fd = s->tend_fd = -1;
     s->points = metric_of(s, METRIC_GAUGE, "millrace_vectors_points",
                           "Points in the store of a collection, as this node sees it.");

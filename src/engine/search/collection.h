@@ -66,6 +66,8 @@ struct collections_options {
     struct ai *ai;
     struct permits *permits;    /* may be NULL */
     struct http_client *qdrant; /* NULL: vectors are in files below data_dir */
+    /* Requests of collection_put that this node has under way at once; 0: as many as come. */
+    int64_t calls_max[COLLECTION_COUNT];
 };
 struct collections *collections_new(const struct collections_options *o);
 void collections_free(struct collections *c);

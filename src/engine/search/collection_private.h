@@ -44,6 +44,7 @@ struct shelf { /* of one collection */
     bool known;                      /* they were read once */
     int64_t head;                    /* the number of the last change */
     int64_t behind_since_ms;         /* 0: its stores have all changes */
+    struct sem calls;                /* calls_max of them */
     struct sem turn;                 /* for tasks of this node; the file for other nodes */
     int turn_fd, tend_fd;            /* -1: not opened yet */
     bool tends;                      /* this node looks after the stores of this machine */

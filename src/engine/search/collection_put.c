@@ -275,7 +275,7 @@ static void read_outcomes(struct change *g)
 
 static int embed(struct task *t, struct change *g, const bool *asks, struct embedding_answer *out)
 {
-    const struct collections *c = g->shelf->all;
+    struct collections *c = g->shelf->all;
     size_t n = chunks_of(g->docs, g->count), at = 0;
     if (!n)
         return 0;
@@ -285,9 +285,10 @@ static int embed(struct task *t, struct change *g, const bool *asks, struct embe
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; k < g->docs[i].chunk_count; k++)
             texts[at++] = g->docs[i].chunks[k];
-    int err = embedding_ask(t, c->options.embedding, texts, n, asks, out);
+    struct sem *calls = c->options.calls_max[g->shelf->which] ? &g->shelf->calls : NULL;
+    int err = embedding_ask_within(t, c->options.embedding, texts, n, asks, calls, out);
     if (err == ERR_CONFLICT) /* it has changed its model meanwhile */
-        err = embedding_ask(t, c->options.embedding, texts, n, asks, out);
+        err = embedding_ask_within(t, c->options.embedding, texts, n, asks, calls, out);
     if (err == ERR_CONFLICT)
         err = task_fail(t, ERR_UNAVAILABLE, "%s", task_error(t));
     g->items = out->items;

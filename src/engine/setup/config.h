@@ -93,8 +93,9 @@ struct config {
     int64_t extract_deadline_ms;
     int64_t extract_part_tokens, extract_max_tokens;
     bool extract_json_schema;
-    int64_t embedding_post_price;  /* points */
-    int64_t embedding_concurrency; /* of all nodes together */
+    int64_t embedding_post_price;   /* points */
+    int64_t embedding_concurrency;  /* of all nodes together */
+    int64_t embedding_papers_calls; /* of a node */
     int64_t embedding_content_chars, embedding_posts_max, embedding_queue_max;
     const char *webhook_allow;                    /* addresses besides public ones; address.h */
     const char *webhook_ca_file;                  /* "": the system's */

@@ -303,6 +303,9 @@ const struct setting settings[] = {
            "price of embedding a post, in points, for each new content; paid when it is done"),
     NUMBER("embedding.concurrency", embedding_concurrency, "2", 1, 1000,
            "posts that all nodes together embed at the same time"),
+    NUMBER("embedding.papers_calls", embedding_papers_calls, "4", 1, 64,
+           "calls to the embedding service, of ai.embedding.batch_max texts each, that a node has "
+           "under way at once when papers are indexed"),
     NUMBER("embedding.content_chars", embedding_content_chars, "200000", 1, 400000,
            "characters that the content of a post may have"),
     NUMBER("embedding.posts_max", embedding_posts_max, "20000", 1, 10000000,

@@ -36,6 +36,7 @@ struct permits;
 struct plan_templates;
 struct plans;
 struct pools;
+struct papers;
 struct posts;
 struct ledger;
 struct limits;
@@ -74,6 +75,7 @@ struct node {
     struct plans *plans;     /* that are made from them */
     struct extract *extract; /* fields out of documents */
     struct posts *posts;     /* texts of users, embedded */
+    struct papers *papers;   /* those of the corpus, embedded */
     struct hooks *hooks;     /* webhooks of users */
     struct passwords *passwords;
     struct api_tokens *tokens;      /* of users' programs */

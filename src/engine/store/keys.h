@@ -190,7 +190,10 @@ extern const struct str
 extern const struct str key_plans_lock; /* string: token of the node that sweeps plans, 10 s */
 extern const struct str key_extract_lock;   /* string: token of the node that closes tasks, 30 s */
 extern const struct str key_post_tags_lock; /* likewise, that tells points of changed posts, 30 s */
-extern const struct str key_post_space_lock; /* likewise, that has posts embedded again, 30 s */
+extern const struct str key_post_space_lock;  /* likewise, that has posts embedded again, 30 s */
+extern const struct str key_paper_space_lock; /* likewise, of papers, 30 s */
+extern const struct str
+    key_paper_news_lock;                /* likewise, that queues what a load has changed, 60 s */
 extern const struct str key_hooks_lock; /* string: token of the node that calls webhooks, 30 s */
 extern const struct str key_plans_warm_lock; /* likewise, of the node that loads them, 30 s */
 extern const struct str key_plans_warmed; /* string: generation and day that they were loaded for */

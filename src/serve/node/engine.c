@@ -10,6 +10,8 @@
 #include "app/distill/routes.h"
 #include "app/download/downloads.h"
 #include "app/download/routes.h"
+#include "app/embed/paper/paper.h"
+#include "app/embed/paper/routes.h"
 #include "app/embed/post/post.h"
 #include "app/embed/post/routes.h"
 #include "app/embed/search/routes.h"
@@ -76,6 +78,7 @@ static const struct api_application applications[] = {
     {"screen", screen_routes},
     {"search", search_routes},
     ADMIN_APPLICATIONS,
+    {"admin embedding", admin_embedding_routes},
     {"admin pools", admin_pool_routes},
     {"admin templates", admin_template_routes},
     {"server", node_routes_told},
@@ -129,13 +132,15 @@ static void make_embedding(struct node *n)
 static void make_search(struct node *n)
 {
     make_embedding(n);
-    n->collections = collections_new(&(struct collections_options){.config = n->config,
-                                                                   .sql = n->sql,
-                                                                   .embedding = n->embedding,
-                                                                   .metrics = n->metrics,
-                                                                   .ai = n->embedding_ai,
-                                                                   .permits = n->embedding_permits,
-                                                                   .qdrant = n->vectors_client});
+    n->collections = collections_new(&(struct collections_options){
+        .config = n->config,
+        .sql = n->sql,
+        .embedding = n->embedding,
+        .metrics = n->metrics,
+        .ai = n->embedding_ai,
+        .permits = n->embedding_permits,
+        .qdrant = n->vectors_client,
+        .calls_max = {[COLLECTION_PAPERS] = n->config->embedding_papers_calls}});
 }
 
 static void free_embedding(struct node *n)
@@ -286,6 +291,7 @@ struct node_engine *node_engine_new(struct node *n)
     n->hooks = hooks_new(n);
     n->extract = extract_new(n);
     n->posts = posts_new(n);
+    n->papers = papers_new(n);
     n->searches = searches_new(n);
     make_controls(e);
     return e;
@@ -316,6 +322,7 @@ void node_engine_free(struct node_engine *e)
     api_tokens_free(n->tokens);
     passwords_free(n->passwords);
     jobs_free(n->jobs);
+    papers_free(n->papers);
     posts_free(n->posts);
     extract_free(n->extract);
     hooks_free(n->hooks);

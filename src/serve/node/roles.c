@@ -1,5 +1,6 @@
 /* Every background role of a node, in one table (engine/store/role.h), and the tasks that wait for
  * other tasks instead of for the time. */
+#include "app/embed/paper/paper.h"
 #include "app/embed/post/post.h"
 #include "app/extract/document.h"
 #include "app/extract/extract.h"
@@ -262,6 +263,31 @@ static void start_posts(struct node_engine *e)
     start(e, table, sizeof table / sizeof *table);
 }
 
+/* What is indexed of papers is what the corpus has. */
+static void start_papers(struct node_engine *e)
+{
+    struct node *n = e->node;
+    const struct role table[] = {
+        {.name = "paper-space",
+         .round = papers_space_role,
+         .arg = n->papers,
+         .each_ms = PAPER_SPACE_EACH_MS,
+         .each_ms_max = 30000,
+         .lock = &key_paper_space_lock,
+         .lock_ms = 30000,
+         .complaint = "papers are not embedded again by a new model: the former one answers"},
+        {.name = "paper-news",
+         .round = papers_news_role,
+         .arg = n->papers,
+         .each_ms = PAPER_NEWS_EACH_MS,
+         .each_ms_max = 60000,
+         .lock = &key_paper_news_lock,
+         .lock_ms = 60000,
+         .complaint = "papers that a load has changed are not indexed again"},
+    };
+    start(e, table, sizeof table / sizeof *table);
+}
+
 /* Texts become vectors, if there is a service for it; those that are there can be searched. */
 static void start_embedding(struct node_engine *e)
 {
@@ -350,6 +376,7 @@ void node_roles_start(struct node_engine *e)
     start_plans(e);
     start_extract(e);
     start_posts(e);
+    start_papers(e);
     start_embedding(e);
     start_upkeep(e);
     start_tasks(e->node);

@@ -123,6 +123,11 @@ MUST_CHECK int post_get(struct task *t, struct posts *p, struct post_caller who,
  * count. */
 MUST_CHECK int post_some(struct task *t, struct posts *p, struct post_caller who,
                          const int64_t *ids, size_t count, struct post *list, size_t *found);
+/* How many there are, but for deleted ones. */
+struct post_counts {
+    int64_t pending, processing, completed, failed;
+};
+MUST_CHECK int post_count(struct task *t, struct sql_pool *sql, struct post_counts *out);
 struct post_page {
     struct post *list; /* the newest first */
     size_t count;

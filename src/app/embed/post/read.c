@@ -154,3 +154,18 @@ int post_list(struct task *t, struct posts *p, struct post_caller who, bool all,
     out->next = r.count > count ? out->list[count - 1].number : 0;
     return 0;
 }
+
+int post_count(struct task *t, struct sql_pool *sql, struct post_counts *out)
+{
+    struct sql_rows r;
+    *out = (struct post_counts){.pending = 0};
+    int err = sql_call(t, sql, &r,
+                       "SELECT COUNT(IF(rag_status = 'pending', 1, NULL)),"
+                       " COUNT(IF(rag_status = 'processing', 1, NULL)),"
+                       " COUNT(IF(rag_status = 'completed', 1, NULL)),"
+                       " COUNT(IF(rag_status = 'failed', 1, NULL))"
+                       " FROM tb_post WHERE deleted IS NULL");
+    if (!err)
+        *out = (struct post_counts){r.cells[0].i, r.cells[1].i, r.cells[2].i, r.cells[3].i};
+    return err;
+}

@@ -76,7 +76,7 @@ static int read_rows(struct task *t, struct searches *s, struct batch *b)
             owners[papers++] = b->hits[i].owner;
     b->post_count = b->paper_count = 0;
     int err = posts ? s->sources.posts(t, s->node->sql, ids, posts, b->posts, &b->post_count) : 0;
-    if (!err && papers && s->sources.papers)
+    if (!err && papers)
         err = s->sources.papers(t, s->node, owners, papers, b->papers, &b->paper_count);
     return err;
 }

@@ -11,8 +11,6 @@
 #define MINUTE_MS   60000
 #define SEARCH_MS   15000 /* of all of it */
 
-#pragma weak paper_rows /* until the papers are here */
-
 static const char *const reasons[SEARCH_REASON_COUNT] = {
     COLLECTION_NO_SERVICE, COLLECTION_NO_ANSWER, COLLECTION_EMPTY, COLLECTION_REBUILT,
     COLLECTION_AWAY,       COLLECTION_OTHER,     SEARCH_NO_WORDS};

@@ -1,0 +1,241 @@
+/* A job, from its row to its end (paper.h). */
+#include "app/embed/paper/papers_private.h"
+#include "engine/ai/ai.h"
+#include "engine/search/journal.h"
+
+/* --- the row --- */
+
+static int read_row(struct task *t, struct paper_work *w)
+{
+    struct sql_rows r;
+    int err = sql_call(t, w->papers->node->sql, &r,
+                       "SELECT u.journal, u.year, u.slice, u.slices, COALESCE(b.digest, 0)"
+                       " FROM embedding_unit u LEFT JOIN corpus_block b ON b.journal = u.journal"
+                       " AND b.year = u.year WHERE u.id = ? AND u.version = ?"
+                       " AND u.state IN " PAPER_OPEN,
+                       sql_text(w->job->id), sql_int(w->job->version));
+    if (err)
+        return err;
+    w->final = r.count == 0;
+    if (w->final)
+        return 0;
+    w->unit = (struct paper_unit){.journal = r.cells[0].s,
+                                  .year = r.cells[1].i,
+                                  .slice = r.cells[2].i,
+                                  .slices = r.cells[3].i};
+    w->digest = r.cells[4].i;
+    return 0;
+}
+
+static int number_journal(struct task *t, struct paper_work *w)
+{
+    int64_t year = w->unit.year;
+    w->tags = (struct point_tags){.year = (uint16_t)(year > 0 && year < UINT16_MAX ? year : 0)};
+    return journal_numbers_give(t, w->papers->node->sql, &w->unit.journal, 1, &w->tags.journal);
+}
+
+/* --- errors --- */
+
+/* What it waits for is for admins to see: it loses no try. */
+static int say_it_waits(struct task *t, struct paper_work *w, int err, const char *reason)
+{
+    struct str why = str_dup(task_arena(t), str_of(task_error(t)));
+    if (sql_call(t, w->papers->node->sql, NULL,
+                 "UPDATE embedding_unit SET error = LEFT(?, 1000), error_code = ?" PAPER_OF_THIS,
+                 sql_text(why), sql_text(str_of(reason)), sql_text(w->job->id),
+                 sql_int(w->job->version)) == ERR_CANCELED)
+        return ERR_CANCELED;
+    return task_fail(t, err, "%.*s", STR_ARG(why));
+}
+
+static const char *reason_of(int err)
+{
+    return err == ERR_UNAVAILABLE || err == ERR_BUSY ? PAPER_SERVICE_DOWN
+           : err == ERR_REFUSED                      ? PAPER_REFUSED
+           : err == ERR_TIMEOUT                      ? PAPER_TOO_SLOW
+           : err == ERR_PROTO                        ? PAPER_BAD_ANSWER
+                                                     : JOB_OTHER;
+}
+
+/* Out of time while the service does not work: that is no try of the unit. */
+static int fault_of(struct task *t, const struct paper_work *w, int err)
+{
+    const struct node *n = w->papers->node;
+    if (err == ERR_TIMEOUT && n->embedding_ai) {
+        struct ai_state s = ai_state(n->embedding_ai, loop_now_ms(task_loop(t)));
+        if (s.open)
+            err = task_fail(t, ERR_UNAVAILABLE, "the embedding service %s", s.fault->words);
+    }
+    return err;
+}
+
+/* A reply that is no good may be better the next time; what is not known to be done is done
+ * again. */
+static int passing(struct task *t, int err)
+{
+    const char *why = arena_strdup(task_arena(t), task_error(t));
+    bool again = err == ERR_PROTO || err == ERR_UNCERTAIN || err == ERR_CONFLICT;
+    return again ? task_fail(t, ERR_BUSY, "%s", why) : err;
+}
+
+/* --- vectors --- */
+
+static struct collection_document document_of(const struct paper_work *w, const struct paper_doc *d)
+{
+    return (struct collection_document){.owner = d->owner,
+                                        .version = 1, /* digests are in no order */
+                                        .tags = w->tags,
+                                        .title = d->title.p ? d->title : STR(""),
+                                        .key = d->doi,
+                                        .chunks = d->chunks,
+                                        .chunk_count = d->chunk_count};
+}
+
+/* The service gave no vector for this paper alone: its vectors of another text must go. */
+static bool is_refused(int err)
+{
+    return err == ERR_REFUSED || err == ERR_LIMIT || err == ERR_INVALID || err == ERR_PROTO;
+}
+
+static int put_some(struct task *t, struct paper_work *w, struct paper_doc **list, size_t count)
+{
+    struct papers *p = w->papers;
+    struct arena *a = task_arena(t);
+    struct collection_document *docs = ARENA_ARRAY(a, struct collection_document, count);
+    struct collection_outcome *outcomes = ARENA_ARRAY(a, struct collection_outcome, count);
+    int64_t space = 0;
+    size_t stored = 0, again = 0;
+    for (size_t i = 0; i < count; i++)
+        docs[i] = document_of(w, list[i]);
+    int err = p->put(t, p->node->collections, COLLECTION_PAPERS, docs, count, w->job->asks,
+                     outcomes, &space);
+    if (err)
+        return err;
+    err = paper_dies(t, w, "put");
+    for (size_t i = 0; i < count && !err; i++) {
+        struct paper_doc *d = list[i];
+        d->refused = is_refused(outcomes[i].err);
+        again += outcomes[i].err && !d->refused;
+        if (outcomes[i].err)
+            continue;
+        metric_add(p->chunks, (int64_t)d->chunk_count);
+        list[stored++] = d;
+    }
+    if (!err)
+        err = paper_write_space(t, w, list, stored, space);
+    if (err)
+        return err;
+    for (size_t i = 0; i < stored; i++)
+        list[i]->space = space;
+    metric_add(p->embedded, (int64_t)stored);
+    err = paper_dies(t, w, "space");
+    return again && !err
+               ? task_fail(t, ERR_CONFLICT, "%zu papers were embedded again meanwhile", again)
+               : err;
+}
+
+/* Those that have no vectors of the space of today. */
+static int put_all(struct task *t, struct paper_work *w)
+{
+    bool building;
+    int64_t space = w->papers->space(w->papers->node->collections, COLLECTION_PAPERS, &building);
+    struct paper_doc **list = ARENA_ARRAY(task_arena(t), struct paper_doc *, PAPER_PUT);
+    size_t n = 0, chunks = 0;
+    int err = 0;
+    for (size_t i = 0; i <= w->count && !err && !w->final; i++) {
+        struct paper_doc *d = i < w->count ? &w->docs[i] : NULL;
+        if (n && (!d || chunks + d->chunk_count > PAPER_PUT)) {
+            struct task_scope scope = task_scope(t);
+            err = put_some(t, w, list, n);
+            task_scope_end(t, scope);
+            n = chunks = 0;
+        }
+        if (!d || (d->space && (!space || d->space == space)))
+            continue;
+        list[n++] = d;
+        chunks += d->chunk_count;
+    }
+    return err;
+}
+
+static int embed(struct task *t, struct paper_work *w)
+{
+    int err = job_ask_begin(t, w->job);
+    if (err)
+        return err;
+    err = put_all(t, w);
+    job_ask_end(w->job);
+    err = fault_of(t, w, err);
+    if (err && err != ERR_CANCELED)
+        job_reason(w->job, reason_of(err));
+    if (err == ERR_UNAVAILABLE)
+        return say_it_waits(t, w, err, PAPER_SERVICE_DOWN);
+    return err ? passing(t, err) : 0;
+}
+
+/* --- the end --- */
+
+/* It goes on when there is a service: then nodes start anew, and look at all rows. */
+static int without_service(struct task *t, struct paper_work *w)
+{
+    int err =
+        sql_call(t, w->papers->node->sql, NULL,
+                 "UPDATE embedding_unit SET state = 'pending', error = ?,"
+                 " error_code = ?" PAPER_OF_THIS,
+                 sql_text(STR("there is no embedding service: ai.embedding.url is not set")),
+                 sql_text(STR(PAPER_NO_SERVICE)), sql_text(w->job->id), sql_int(w->job->version));
+    return err ? err : JOB_WRITTEN;
+}
+
+/* If two spaces were written to, the unit names the one that is not the last: it is found by
+ * papers_space_role. */
+static int count_up(struct task *t, struct paper_work *w)
+{
+    int64_t embedded = 0, refused = 0, space = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct paper_doc *d = &w->docs[i];
+        embedded += d->space > 0;
+        refused += d->space == 0;
+        space = d->space && (!space || d->space < space) ? d->space : space;
+    }
+    metric_add(w->papers->refused, refused);
+    return sql_call(t, w->papers->node->sql, NULL,
+                    "UPDATE embedding_unit SET digest = ?, space = ?, papers = ?, bare = ?,"
+                    " done = ?, embedded = ?, refused = ?" PAPER_OF_THIS,
+                    sql_int(w->digest), sql_int(space), sql_int((int64_t)w->count + w->bare),
+                    sql_int(w->bare), sql_int((int64_t)w->count), sql_int(embedded),
+                    sql_int(refused), sql_text(w->job->id), sql_int(w->job->version));
+}
+
+static int work(struct task *t, struct paper_work *w)
+{
+    uint64_t *gone = NULL;
+    size_t gone_count = 0;
+    int err = paper_read_unit(t, w->papers->node, &w->unit, &w->docs, &w->count, &w->bare);
+    if (!err)
+        err = paper_compare(t, w, &gone, &gone_count);
+    if (!err && w->count)
+        err = number_journal(t, w);
+    if (!err)
+        err = paper_remove(t, w, gone, gone_count);
+    if (!err && !w->final)
+        err = paper_write_words(t, w);
+    if (err || w->final)
+        return err ? err : JOB_WRITTEN;
+    if (w->count && !w->papers->service)
+        return without_service(t, w);
+    if (w->count)
+        err = embed(t, w);
+    if (!err)
+        err = count_up(t, w);
+    return err ? err : paper_dies(t, w, "count");
+}
+
+int paper_work_on(struct task *t, void *arg, const struct job *j)
+{
+    struct paper_work w = {.papers = arg, .job = j};
+    int err = read_row(t, &w);
+    if (!err && w.final)
+        return JOB_WRITTEN;
+    return err ? err : work(t, &w);
+}
