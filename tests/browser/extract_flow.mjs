@@ -1,26 +1,9 @@
 // What people do with extractions, and what their documents say.
-import { at, login, person } from "./flow.mjs";
+import { at, send } from "./flow.mjs";
+
+export { open, send } from "./flow.mjs";
 
 export const SLOW_MS = 60000;
-
-export async function open(m, browser, name, options = {}, balance = "100.00") {
-    m.user(name, balance);
-    const context = await person(browser, m.url, options);
-    context.setDefaultTimeout(30000);
-    const page = await context.newPage();
-    await login(page, name);
-    return { context, page };
-}
-
-export async function send(page, method, path, data, headers = {}) {
-    const reply = await page.request.fetch(`/api/${path}`, {
-        method,
-        data,
-        headers: { Origin: new URL(page.url()).origin, ...headers },
-    });
-    if (!reply.ok()) throw new Error(`${method} ${path}: ${await reply.text()}`);
-    return reply.json();
-}
 
 export const upload = async (page, name, text) =>
     (

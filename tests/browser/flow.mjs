@@ -82,6 +82,27 @@ export async function adminLogin(page, name) {
     await page.waitForSelector(at("nav-users"));
 }
 
+/* A new user, logged in. */
+export async function open(m, browser, name, options = {}, balance = "100.00") {
+    m.user(name, balance);
+    const context = await person(browser, m.url, options);
+    context.setDefaultTimeout(30000);
+    const page = await context.newPage();
+    await login(page, name);
+    return { context, page };
+}
+
+/* By the API, as who is logged in on the page. */
+export async function send(page, method, path, data, headers = {}) {
+    const reply = await page.request.fetch(`/api/${path}`, {
+        method,
+        data,
+        headers: { Origin: new URL(page.url()).origin, ...headers },
+    });
+    if (!reply.ok()) throw new Error(`${method} ${path}: ${await reply.text()}`);
+    return reply.json();
+}
+
 /* The first field, all of its journals, these years. */
 export async function choose(page, { field = 0, from, to } = {}) {
     await page.locator(".tags .chip").nth(field).click();

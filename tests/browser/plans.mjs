@@ -1,29 +1,10 @@
 // Plans on the pages: made, watched, read, changed, also when another one was faster, and what is
 // said when something is missing.
-import { adminLogin, at, login, person } from "./flow.mjs";
+import { adminLogin, at, open, send } from "./flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
 const SLOW_MS = 60000;
 const SOME_DAY = "2031-03-03";
-
-async function open(m, browser, name, options = {}, balance = "100.00") {
-    m.user(name, balance);
-    const context = await person(browser, m.url, options);
-    context.setDefaultTimeout(30000);
-    const page = await context.newPage();
-    await login(page, name);
-    return { context, page };
-}
-
-async function send(page, method, path, data) {
-    const reply = await page.request.fetch(`/api/${path}`, {
-        method,
-        data,
-        headers: { Origin: new URL(page.url()).origin },
-    });
-    if (!reply.ok()) throw new Error(`${method} ${path}: ${await reply.text()}`);
-    return reply.json();
-}
 
 /* By the API, and waited for: its id. */
 async function make(page, kind, weeks = 1) {

@@ -14,6 +14,8 @@ import "./pools.mjs";
 import "./queues.mjs";
 import "./plans.mjs";
 import "./search.mjs";
+import "./posts.mjs";
+import "./search_index.mjs";
 import "./extract.mjs";
 import "./extract_reasons.mjs";
 import "./extract_tasks.mjs";

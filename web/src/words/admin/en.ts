@@ -18,6 +18,7 @@ const words = {
             users: "Users",
             keys: "AI keys",
             queues: "Queues",
+            index: "Search index",
             pools: "Pools",
             templates: "Templates",
             switches: "Switches",
@@ -90,6 +91,7 @@ const words = {
         add: "Add a key",
         key: "Key",
         name: "Name",
+        service: "Used for",
         services: { chat: "judging", embedding: "embedding" },
         rpm: "Requests/min",
         tpm: "Tokens/min",
@@ -132,7 +134,12 @@ const words = {
     },
     queues: {
         queue: "Queue",
-        names: { download: "Downloads", plan: "Plans" },
+        names: {
+            download: "Downloads",
+            plan: "Plans",
+            embedding: "Posts to embed",
+            papers: "Papers to embed",
+        } as Record<string, string>,
         state: "State",
         open: "open",
         paused: "paused",
@@ -155,6 +162,129 @@ const words = {
         hint:
             "Later: tried again after an error. Held: the user lacks permission or money now; no " +
             "try is lost. A paused queue finishes what is in work.",
+    },
+    index: {
+        about:
+            "Posts and papers are found by meaning through vectors that the embedding service " +
+            "makes. What has none yet is found by its words.",
+        noService:
+            "There is no embedding service (ai.embedding.url): nothing can be embedded. Posts " +
+            "wait, and searches go by words.",
+        old: "The values below are older.",
+        stores: "Stores of vectors",
+        noStores: "There are no stores.",
+        collection: "Collection",
+        collections: { blog_posts: "Posts", papers: "Papers" },
+        store: "Store",
+        kinds: { embedded: "files of millrace", qdrant: "Qdrant" },
+        model: "Model",
+        dimension: "Dimension",
+        points: "Points",
+        size: "Size",
+        state: "State",
+        answers: "answers",
+        nothing: "nothing embedded yet",
+        rebuilt: "made anew from MySQL: {n} of {of} ({percent})",
+        building: "vectors of the model {model} are being made; the old ones answer meanwhile",
+        why: {
+            no_embedding_service: "There is no embedding service.",
+            embedding_service_away: "The embedding service does not answer.",
+            nothing_embedded: "Nothing is embedded yet.",
+            index_rebuilt: "The store is made anew; hits may be missing.",
+            vector_store_away: "The store does not answer, or is behind MySQL.",
+            embedding_model_changed:
+                "The service has another model than these vectors; searches go by words until " +
+                "all are made again.",
+            several_machines:
+                "Several machines have a copy of this store each. A Qdrant server is better " +
+                "then (vectors.store).",
+            service_down: "The embedding service or the store does not work; it goes on by itself.",
+            refused: "The embedding service refuses the texts. Look at the log, and at its model.",
+            too_slow: "The embedding service took too long at every try.",
+            bad_answer: "The embedding service gave no vectors that can be used.",
+            node_lost: "The nodes that worked on it died at every try.",
+        },
+        papers: "Papers",
+        find: "Part of a journal's name",
+        noMatch: "No journal has this in its name.",
+        noJournals: "There are no papers. Load some with “millrace db init”.",
+        journal: "Journal",
+        count: "Papers",
+        covered: "Found by meaning",
+        cover: "{embedded} of {of} by meaning, {words} more by words alone",
+        actions: "Actions",
+        units: "{n} unit waits or is in work | {n} units wait or are in work",
+        unitsFailed: "{n} unit failed | {n} units failed",
+        refused: "{n} paper got no vector | {n} papers got no vector",
+        bare: "{n} has neither title nor abstract | {n} have neither title nor abstract",
+        allPapers: "All papers: {n}",
+        hasChanged: "has changed since",
+        notIndexed: "not indexed",
+        upToDate: "up to date",
+        embedJournal: "Embed",
+        journalTitle: "Embed the papers of {name}?",
+        wish: {
+            all: "Embed everything",
+            changed: "Embed what changed",
+            failed: "Try failures again",
+        },
+        costs: {
+            all:
+                "No paper lacks a vector; those that changed are embedded again, which costs " +
+                "calls of the embedding service. | About {n} paper is embedded, which costs a " +
+                "call of the embedding service. | About {n} papers are embedded, after all " +
+                "posts. It costs calls of the embedding service.",
+            changed:
+                "Papers of indexed journals that are new or changed are embedded. It costs calls " +
+                "of the embedding service.",
+            failed:
+                "{n} unit of up to 1,000 papers is tried again; what is embedded costs nothing " +
+                "again. | {n} units of up to 1,000 papers are tried again; what is embedded " +
+                "costs nothing again.",
+            journal:
+                "All of its papers have vectors. Only those that changed are embedded again. | " +
+                "{n} paper is embedded, which costs a call of the embedding service. | " +
+                "Up to {n} papers are embedded. It costs calls of the embedding service.",
+        },
+        papersQueued: "About {n} paper is queued. | About {n} papers are queued.",
+        nothingQueued: "Nothing was queued: all of it waits already, is in work or up to date.",
+        posts: "Posts",
+        idle: "No post waits to be embedded.",
+        post: "Post",
+        title: "Title",
+        owner: "User",
+        priority: "Priority",
+        tries: "Tries",
+        since: "Queued",
+        deleted: "(deleted; its vectors are to go)",
+        works: "in work",
+        waits: "waits",
+        others: "and {n} more",
+        counts: {
+            pending: "Waiting",
+            processing: "In work",
+            completed: "Embedded",
+            failed: "Failed",
+        },
+        byId: "Post number",
+        badId: "A post has a whole number.",
+        noPost: "There is no post with this number.",
+        emptyPost: "This post is empty: there is nothing to embed.",
+        embedOne: "Embed this post",
+        postQueued: "The post {id} is queued before others.",
+        failedAgain: "Failed ones again ({n})",
+        allAgain: "All again",
+        postsQueued: "{n} post is queued. | {n} posts are queued.",
+        postsRefused: "{n} did not fit into the queue; repeat it later.",
+        confirm: {
+            all: "Embed all posts again?",
+            failed: "Embed the failed posts again?",
+            posts:
+                "Up to {n} post is embedded after all others. It costs calls of the embedding " +
+                "service, and its owner nothing. | Up to {n} posts are embedded after all " +
+                "others. It costs calls of the embedding service, and their owners nothing.",
+            yes: "Embed",
+        },
     },
     pools: {
         types: { titles: "Titles", contents: "Contents" },
