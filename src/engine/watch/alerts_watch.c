@@ -206,7 +206,8 @@ static bool watch_queues(struct task *t, struct alerts *a, const struct overview
         const struct episode *e = alerts_find(a, failing);
         if (l->oldest_ms > a->options.queue_ms && !l->paused)
             news |= is_so(t, a, late, "%lld jobs of queue %s wait, the oldest for %lld minutes",
-                          (long long)l->waiting, l->name, (long long)l->oldest_ms / 60000);
+                          (long long)(l->waiting + l->delayed), l->name,
+                          (long long)l->oldest_ms / 60000);
         if (mostly_fails(t, &a->windows[i], l, e && !e->over))
             news |= is_so(t, a, failing,
                           "half or more of the jobs of queue %s fail; the log has the reasons",
