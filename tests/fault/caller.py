@@ -8,7 +8,7 @@ from collections import Counter
 
 from harness import Client
 
-ID = r"/(\d+-[a-z]?)?[0-9a-f]{32}((/days/|/rows/)[0-9-]+)?"
+ID = r"/(\d+-[a-z]?)?[0-9a-f]{32}((/days/|/rows/)[0-9-]+)?|(?<=/posts)/\d+|(?<=/post)/\d+"
 GONE = (OSError, ConnectionError)  # timeouts are OSError
 
 

@@ -7,6 +7,7 @@ The same seed gives the same faults at the same times and the same wishes of the
 the machine makes of it differs a little. On a failure logs and events are kept, and it is said
 where."""
 import argparse
+import collections
 import contextlib
 import json
 import os
@@ -18,17 +19,19 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import checks
 import checks_extract
+import checks_posts
 import disk
 import extracts
 import files
 import harness
 import plans
 import pools
+import posters
 import queues
 import schedule
 import snapshot
 from harness import equal, note, ok, redis_link, run, run_tests, sql, test, wait_for
-from people import Extractor, Person, Plan, Planner
+from people import Extractor, Person, Plan, Planner, Poster
 from sim import certificate
 from stores import Server, Sim, Stores, World
 from watcher import Permits, Watcher
@@ -39,7 +42,9 @@ PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30
           "dora": ("5000.00", 30), "eva": ("12000.00", 20)}
 PLANNER = {"flo": ("20.00", 10)}
 EXTRACTORS = {"gus": ("4000.00", 20), "hal": ("4000.00", 10)}
-AI_MS, AI_FAIL, EXTRACT_FAULT = 50, 0.05, 0.3
+POSTERS = {"jan": ("500.00", 10), "kim": ("500.00", 10)}
+SEEKERS = {"leo": ("0.00", 1), "mia": ("0.00", 1)}
+AI_MS, AI_FAIL, EXTRACT_FAULT, EMBED_FAULT = 50, 0.05, 0.3, 0.1
 FIRST_S = 120  # until everybody has runs that are archived, before anything dies
 SETTLE_S = 120  # until all runs have ended, once nothing dies any more
 QUIET_S = 20  # until all money is in MySQL after that
@@ -49,6 +54,8 @@ ADMIN_PAUSE_S = 3  # between two pauses of a queue
 QUEUE_LOOK_S = 0.1
 ASKS = 2  # about a document, on average, at most
 QUEUES_S = 20  # until they are empty: a lease may have to end
+SEEN_S = 20  # until all indexes have what MySQL has
+ASKED_ABOUT = 15  # posts that are searched for by each user, in the end: so many a minute allows
 TOLD_S = 20  # until Redis has heard of what became of plans, and webhooks of tasks
 MARKED_S = 20  # until all that they took is noted in MySQL
 
@@ -121,8 +128,13 @@ def check_stores(world, corpus, people, watcher):
     none(checks.charged_once(runs, moves), "every verdict was paid for once, and nothing else was")
     none(checks.reversals(moves), "every reversal gives back one charge")
     made, extracted = plans.tasks(stores), extracts.spent(stores)
-    moved = {p.uid: {**p.moved, "deduct": p.moved["deduct"] + sum(
-        sum(x.paid) for x in made if x.uid == p.uid) + extracted.get(p.uid, 0)} for p in people}
+    embedded = posters.spent(stores)
+    nothing = lambda: {"recharge": 0, "deduct": 0}  # of users who have no money
+    moved = collections.defaultdict(nothing)
+    for p in people:
+        paid = sum(sum(x.paid) for x in made if x.uid == p.uid)
+        paid += extracted.get(p.uid, 0) + embedded.get(p.uid, 0)
+        moved[p.uid] = {**p.moved, "deduct": p.moved["deduct"] + paid}
     none(checks.balances(snapshot.balances(stores), moves, moved),
          "balances are what was moved")
     none(checks.never_negative(watcher.lowest), "no balance was ever below zero")
@@ -284,6 +296,50 @@ def note_extracts(world, tasks, mine, calls):
         note(f"  error: {why[:150]}: {times}")
 
 
+def check_posts(world, people, seekers):
+    stores, mine = world.stores, [p.posts for p in people]
+    known = {i: k for m in mine for i, k in m.known.items()}
+    unclear = [content for m in mine for content in m.unclear]
+    over = lambda: not sql(stores, "SELECT id FROM tb_post WHERE rag_status <> 'completed'"
+                                   " OR tags_due = 1 OR deleted IS NOT NULL")
+    wait_for(over, QUEUES_S)
+    every = posters.posts(stores, world.embedder)
+    none(checks_posts.ended(every), "every post is embedded, and nothing is left to do")
+    none(checks_posts.written(every, known, unclear), "posts are as their writers know them")
+    none(checks_posts.vectors(every, posters.space(stores)),
+         "posts have the vectors of their last content, and no others")
+    none(checks_posts.nothing_else(every, posters.owners(stores)),
+         "nothing is left of posts that are gone")
+    none(checks_posts.tagged(every), "points and words have the last title and visibility")
+    none(checks_posts.paid(every, posters.payments(stores), known, unclear),
+         "posts are paid for once, and not oftener than their writers wished")
+    none(checks_posts.reserved(every, posters.reserved(stores)), "nothing is reserved for posts")
+    counted = lambda: {s.port: posters.counted(s) for s in world.servers}
+    same = lambda: not list(checks_posts.stores(
+        posters.store_rows(stores), posters.store_points(stores), counted()))
+    wait_for(same, SEEN_S)
+    none(checks_posts.stores(posters.store_rows(stores), posters.store_points(stores), counted()),
+         "every index has all changes, and all points")
+    return every, seekers
+
+
+def check_found(world, people, seekers, every, admin):
+    """A search of all that there is, on every machine: by an admin, a writer, and another user."""
+    who = {"an admin": (0, admin.token)}
+    for p in (*[p for p in people if p.posts.known][:1], seekers[0]):
+        who[p.name] = (p.uid, p.token)
+    none(checks_posts.found(every, posters.answers(world.servers, who, every, ASKED_ABOUT)),
+         "searches find what their users may see, on every machine, and nothing else")
+    total = {}
+    for p in people:
+        for what, n in p.posts.count.items():
+            total[what] = total.get(what, 0) + n
+    note(f"{len(every)} posts with {sum(len(p.chunks) for p in every)} vectors, {total};"
+         f" {sum(len(c) for c in posters.payments(world.stores).values())} payments;"
+         f" others looked {sum(s.looks for s in seekers)} times for what is hidden, and found"
+         f" {sum(s.hits for s in seekers)} things")
+
+
 def note_pools(now, answers, cut, losses, stock, troubled):
     for p in now:
         mine = [a for a in answers if a.group == p.name]
@@ -356,6 +412,7 @@ def chaos_and_people(opts, world, corpus, events):
     people = [Person(name, plan, world, opts.seed, events) for name in PEOPLE]
     people += [Planner(name, plan, world, opts.seed, events) for name in PLANNER]
     people += [Extractor(name, plan, world, opts.seed, events) for name in EXTRACTORS]
+    people += [Poster(name, plan, world, opts.seed, events) for name in POSTERS]
     began = time.monotonic()
     for p in people:
         p.log_in()
@@ -383,7 +440,8 @@ def chaos_and_people(opts, world, corpus, events):
 
 
 class Others:
-    """Besides people: programs that take items out of pools, what puts them in, an admin."""
+    """Besides people: programs that take items out of pools, what puts them in, an admin, and
+    users who look for hidden posts."""
 
     def __init__(self, opts, world, people, events):
         pools.put(world.stores)
@@ -395,21 +453,29 @@ class Others:
         self.admin = queues.Admin(world, opts.seed, events, ADMIN_PAUSE_S)
         self.admin.log_in()
         self.watcher = queues.QueueWatcher(world.stores, QUEUE_LOOK_S)
-        self.callers = [*self.programs, self.stock, self.admin]
+        self.seekers = [posters.Seeker(name, world, opts.seed, events,
+                                       [p.posts for p in people if isinstance(p, Poster)])
+                        for name in SEEKERS]
+        for s in self.seekers:
+            s.log_in()
+        self.callers = [*self.programs, self.stock, self.admin, *self.seekers]
 
 
 def suite(opts):
     events = schedule.Events()
     with contextlib.ExitStack() as stack:
-        users = PEOPLE | PLANNER | EXTRACTORS
+        users = PEOPLE | PLANNER | EXTRACTORS | POSTERS | SEEKERS
         stores = stack.enter_context(Stores(SAMPLE, users, small_disks=disk.separate()))
         sim = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL, EXTRACT_FAULT))
+        embedder = stack.enter_context(Sim(opts.seed, AI_MS, AI_FAIL, embed_fault=EMBED_FAULT))
         trusted = certificate("hook")
         hook = stack.enter_context(extracts.Hook(trusted, random.Random(f"{opts.seed} hook")))
-        settings = {**plans.LIMITS, **extracts.SETTINGS, "MILLRACE_WEBHOOK_ALLOW": "127.0.0.0/8",
+        settings = {**plans.LIMITS, **extracts.SETTINGS, **posters.SETTINGS,
+                    "MILLRACE_AI_EMBEDDING_URL": f"http://127.0.0.1:{embedder.port}/v1",
+                    "MILLRACE_WEBHOOK_ALLOW": "127.0.0.0/8",
                     "MILLRACE_WEBHOOK_CA_FILE": trusted[0]}
         servers = [stack.enter_context(Server(stores, sim, **settings)) for _ in range(2)]
-        world = World(stores, servers, sim, hook)
+        world = World(stores, servers, sim, hook, embedder)
         try:
             ready = wait_for(lambda: all(s.ready() for s in servers), 60)
             assert ready, "the servers are not ready"
@@ -423,10 +489,14 @@ def suite(opts):
             runs, moves = check_stores(world, corpus, people, watcher)
             check_plans(world, people)
             documents = check_extracts(world, people)
+            embedder.stop()
+            embedder.start("--fail", "0")
+            every, seekers = check_posts(world, people, others.seekers)
+            check_found(world, people, seekers, every, others.admin)
             check_queues(world, others.admin, others.watcher)
             check_pools(world, others.programs, others.stock)
             audit(stores)
-            callers = [*people, *others.programs, others.admin]
+            callers = [*people, *others.programs, others.admin, *others.seekers]
             none([line for p in callers for line in p.problems],
                  "users were answered as they may be")
             tell(world, runs, moves, callers, watcher, chaos, documents)

@@ -1,5 +1,5 @@
 """Users who submit, distil, download, pause, resume, terminate, have plans made and values
-extracted, and pay, whatever goes on around them; and what they were told.
+extracted, write posts, and pay, whatever goes on around them; and what they were told.
 
 Each is a thread with random numbers of its own, and alone with its runs: so it knows what they may
 be."""
@@ -10,13 +10,14 @@ import time
 import extracts
 import files
 import plans
+import posters
 from caller import Caller, Reply
 from checks import FINAL
 from harness import http, run
 from stores import PASSWORD
 
 PLANS = 0.2  # of all that a person does
-PLANNER_PAUSE_S = EXTRACTOR_PAUSE_S = 0.15
+PLANNER_PAUSE_S = EXTRACTOR_PAUSE_S = POSTER_PAUSE_S = 0.15
 OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
 # The simulated AI finds a paper relevant that has a word of the question.
 WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light",
@@ -42,6 +43,7 @@ class Person(Caller):
         self.downloads = files.Downloads(self)
         self.plans = plans.Plans(self)
         self.extracts = extracts.Extracts(self)
+        self.posts = posters.Posts(self)
 
     def log_in(self):
         r = Reply(http(self.world.servers[0].port, "/api/login", method="POST",
@@ -270,8 +272,8 @@ class Person(Caller):
                 self.failed.discard(qid)
         for f in self.downloads.open():
             self.downloads.look(f)
-        planned, extracted = self.plans.settle(), self.extracts.settle()
-        return (planned and extracted and not self.open_runs() and not self.unclear() and
+        others = [x.settle() for x in (self.plans, self.extracts, self.posts)]
+        return (all(others) and not self.open_runs() and not self.unclear() and
                 not self.failed and not self.downloads.open())
 
 
@@ -319,6 +321,26 @@ class Extractor(Person):
             self.move_again(self.random.choice(self.unclear()))
         elif self.random.random() > 0.01:
             self.extracts.step()
+        elif r := self.ask("GET", "/api/me"):
+            balance = int(float(r.body["balance"])) if r.status == 200 else 0
+            self.move("deduct", balance) if balance > 2 else self.move("recharge", 50)
+
+
+class Poster(Person):
+    """Writes posts; now and then without money for what they cost."""
+
+    def prepare(self):
+        return True
+
+    def run(self):
+        while not self.stopped.wait(self.random.expovariate(1 / POSTER_PAUSE_S)):
+            self.step()
+
+    def step(self):
+        if self.unclear():
+            self.move_again(self.random.choice(self.unclear()))
+        elif self.random.random() > 0.01:
+            self.posts.step()
         elif r := self.ask("GET", "/api/me"):
             balance = int(float(r.body["balance"])) if r.status == 200 else 0
             self.move("deduct", balance) if balance > 2 else self.move("recharge", 50)

@@ -9,7 +9,8 @@ from checks import Job, Queue
 from harness import http, redis_link, sql
 
 # name: key of those that wait
-QUEUES = {"download": "download_queue", "plan": "jobs:plan", "extract": "jobs:extract"}
+QUEUES = {"download": "download_queue", "plan": "jobs:plan", "extract": "jobs:extract",
+          "embedding": "jobs:embedding"}
 LOOK = """
 local found = {redis.call('TIME')}
 for i = 1, 6 do

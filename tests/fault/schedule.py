@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # kind: seconds between two, on average
 FAULTS = {"node": 7, "freeze": 15, "supervisor": 30, "redis": 14, "older": 11, "mariadb": 18,
           "cut_redis": 9, "cut_mysql": 9, "stall_redis": 25, "stall_mariadb": 25, "ai": 25,
-          "disk_redis": 35, "disk_mysql": 35, "pdf_child": 6}
+          "disk_redis": 35, "disk_mysql": 35, "pdf_child": 6, "embedding": 18, "index": 10}
 DISK = ("disk_redis", "disk_mysql")  # need one that can be filled
 ONCE = ("empty",)
 

@@ -4,6 +4,8 @@ itself.
 The stores are made by a server that keeps its own, with a sample and users, and then run by the
 test with the same commands: a supervisor waits longer and longer for a store that dies again and
 again, which is right, and would leave little time for anything else here."""
+import contextlib
+import glob
 import json
 import os
 import re
@@ -52,7 +54,9 @@ class Stores:
         deleted ones for an hour, and have room for 100."""
         sql(self,
             "DELETE FROM api_list; INSERT INTO api_list (api_key, rpm_limit, tpm_limit) VALUES "
-            + ", ".join(f"('{prefix}-{i}', 60000, 100000000)" for i in range(count)))
+            + ", ".join(f"('{prefix}-{i}', 60000, 100000000)" for i in range(count)) +
+            "; INSERT INTO api_list (api_key, service, rpm_limit, tpm_limit)"
+            f" VALUES ('{prefix}-e', 'embedding', 60000, 100000000)")
 
     def _command(self, pid, name):
         argv = read(f"/proc/{pid}/cmdline").decode().split("\0")[:-1]
@@ -114,11 +118,12 @@ class Stores:
 class Sim:
     """The AI, with what goes wrong there."""
 
-    def __init__(self, seed, latency_ms, fail, extract_fault=0):
+    def __init__(self, seed, latency_ms, fail, extract_fault=0, embed_fault=0):
         self.args = ["sim", "--latency-ms",
                      str(latency_ms), "--jitter-ms",
                      str(latency_ms // 5), "--stall-ms", "3000", "--extract-fault",
                      str(extract_fault), "--seed", str(seed)]
+        self.wrong = ("--embed-fault", str(embed_fault)) if embed_fault else ()
         self.fail, self.port, self.lock = str(fail), 0, threading.Lock()
         self.calls = self.wasted = 0  # of those before; of these, while it was of no use
 
@@ -126,7 +131,7 @@ class Sim:
         self.out = open(os.path.join(folder(), "out"), "wb")
         self.process = subprocess.Popen(
             [BIN, *self.args, "--listen", f"127.0.0.1:{self.port}",
-             *(args or ("--fail", self.fail))],
+             *(args or ("--fail", self.fail, *self.wrong))],
             env=environment(), stdout=self.out, stderr=self.out, start_new_session=True)
         found = wait_for(lambda: re.search(rb"http://[^\s/]*:(\d+)", read(self.out.name)))
         assert found, read(self.out.name)
@@ -183,10 +188,12 @@ class Server(Millrace):
 # --- what can happen to them ---
 
 class World:
-    """stores, servers, sim, hook; do(kind, a, b, say) with a and b from 0 to 1."""
+    """stores, servers, sim, hook, embedder (a service for embeddings); do(kind, a, b, say) with a
+    and b from 0 to 1."""
 
-    def __init__(self, stores, servers, sim, hook=None):
+    def __init__(self, stores, servers, sim, hook=None, embedder=None):
         self.stores, self.servers, self.sim, self.hook = stores, servers, sim, hook
+        self.embedder = embedder
         self.pdf_children = 0  # that were killed
         self.redis_losses = 0  # changes before and after each time that it may have lost something
         self.troubles = []  # [kind, begin, end; None: it goes on] of each fault
@@ -284,6 +291,27 @@ class World:
             self.sim.start()
             say(f"for {4 + 3 * b:.1f} s")
 
+    def embedding(self, a, b, say):
+        """The service for embeddings is away, or answers nothing of use."""
+        with self.embedder.lock:
+            self.embedder.stop()
+            if a < 0.5:
+                self.embedder.start("--fail", "1", "--fail-kinds", "500,garbage,cut")
+            time.sleep(1 + 4 * b)
+            if a < 0.5:
+                self.embedder.stop()
+            self.embedder.start()
+            say(f"{'useless' if a < 0.5 else 'away'} for {1 + 4 * b:.1f} s")
+
+    def index(self, a, b, say):
+        """The file of the embedded index of one machine is cut, spoiled, emptied or deleted."""
+        files = sorted(glob.glob(f"{self.pick(a).data}/vectors/blog_posts-*.index"))
+        how = ("cut", "spoiled", "emptied", "deleted")[int(4 * b)]
+        for path in files:
+            with contextlib.suppress(OSError):
+                damage(path, how, int(a * 1e6))
+        say(f"{how}: {[os.path.basename(f) for f in files]}")
+
     def mariadb(self, a, b, say):
         with self.stores.locks["mariadb"]:
             self.stores.kill("mariadb")
@@ -342,6 +370,20 @@ class World:
                 except AssertionError:
                     pass  # it has gone by itself
             say(f"{len(ids)} connections")
+
+
+def damage(path, how, at):
+    if how == "deleted":
+        os.unlink(path)
+        return
+    with open(path, "r+b") as f:
+        size = os.fstat(f.fileno()).st_size
+        if how == "spoiled":
+            for n in range(65536 + at % 4096, size, 40961):
+                f.seek(n)
+                f.write(b"\xa5" * 7)
+        else:
+            f.truncate(size // 2 if how == "cut" else 0)
 
 
 def children(pid):

@@ -11,10 +11,12 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "server"))
 import aof
 import checks
 import checks_extract
+import checks_posts
 import files
 import schedule
 from checks import Answer, Day, Job, MadePlan, Movement, PlanTask, Pool, Queue, Run
 from checks_extract import Call, Document, Extraction
+from checks_posts import Chunk, Known, Post
 from harness import environment, equal, folder, ok, redis_link, run_tests, test, wait_for
 
 # The same one, in Debian's redis-tools.
@@ -598,6 +600,138 @@ def _():
     later = lambda w: row(w, 0, 3, version=5, value=1.25,
                           edits=[(3, 8.25), (4, 9.25), (5, 1.25)])
     equal(extract_found(later), [], "an edit, too")
+
+
+# --- posts ---
+
+def post_world():
+    """Two users: a post of two chunks that was changed, one that is hidden, one that is empty, and
+    one that was deleted. The second post was embedded by hand, which may have been done twice."""
+    one, two = "About iron: t00000000000a. \n\n t00000000000b", "About bees: t00000000000c."
+    posts = [Post(7, 1, "iron", one, False, 3, 2, "completed", "", 100, "7.4", False, 2,
+                  chunks=[Chunk(2, 0, 2, one[:28]), Chunk(2, 1, 2, one[28:])],
+                  tags=("iron", False), words=False),
+             Post(8, 1, "bees", two, True, 1, 1, "completed", "", 100, "8.6", False, 2,
+                  chunks=[Chunk(2, 0, 1, two)], tags=("bees", True), words=True),
+             Post(9, 2, "none", " \n", False, 2, 2, "completed", "", 0, "", False, 0)]
+    known = {7: Known(1, {3: [("iron", one, False)], 4: [("steel", one, False)]}, wishes=2),
+             8: Known(1, {1: [("bees", two, True)]}, wishes=1, perhaps=2),
+             9: Known(2, {2: [("none", " \n", False)]}, wishes=1),
+             5: Known(2, {1: [("gone", "x", False)]}, deleted=True, wishes=1)}
+    return {"posts": posts, "known": known, "unclear": [], "space": 2, "reserved": [],
+            "payments": {"7.1": [100], "7.4": [100], "8.2": [100], "8.6": [100], "5.3": [100]},
+            "owners": {"point_vector": {7, 8}, "point_owner": {7, 8}, "post_words": {7, 8}},
+            "answers": [("an admin", 0, {7: [7, 8], 8: [8]}, {7: [8], 8: [7]}, set()),
+                        ("ann", 1, {7: [7, 8]}, {7: [8]}, set()),
+                        ("ben", 2, {7: [7]}, {7: []}, set())],
+            "rows": [("a", 2, 9, 9, True), ("b", 2, 9, 9, True)], "points": {2: 3},
+            "counted": {1: 3, 2: 3}}
+
+
+def post_found(change=lambda w: None):
+    w = post_world()
+    change(w)
+    posts, c = w["posts"], checks_posts
+    said = {"ended": c.ended(posts), "written": c.written(posts, w["known"], w["unclear"]),
+            "vectors": c.vectors(posts, w["space"]), "else": c.nothing_else(posts, w["owners"]),
+            "tagged": c.tagged(posts), "reserved": c.reserved(posts, w["reserved"]),
+            "paid": c.paid(posts, w["payments"], w["known"], w["unclear"]),
+            "found": c.found(posts, w["answers"]),
+            "stores": c.stores(w["rows"], w["points"], w["counted"])}
+    return sorted(name for name, lines in said.items() if list(lines))
+
+
+def post(w, at, **change):
+    for name, value in change.items():
+        setattr(w["posts"][at], name, value)
+
+
+def stranger(w, content):
+    w["posts"].append(Post(6, 2, "x", content, False, 1, 1, "completed", "", 0, "", False, 0))
+
+
+def answer(w, who, part, at, ids):
+    w["answers"][who][part][at] = ids
+
+
+WRONG_POSTS = [
+    ("a post waits", ["ended"], lambda w: post(w, 0, status="pending")),
+    ("a post failed", ["ended"], lambda w: post(w, 0, status="failed", error="no")),
+    ("a post that is deleted stays", ["else", "ended", "found", "written"],
+     lambda w: post(w, 0, deleted=True)),
+    ("its title is to be told", ["ended"], lambda w: post(w, 0, tags_due=True)),
+    ("a post is lost", ["else", "found", "written"], lambda w: w["posts"].pop(0)),
+    ("a change is lost", ["written"], lambda w: post(w, 0, version=2)),
+    ("a change that none has made", ["tagged", "written"], lambda w: post(w, 0, title="x")),
+    ("a content that none has written", ["vectors", "written"],
+     lambda w: post(w, 0, content="t0000000000ff.")),
+    ("a post is seen that was hidden", ["found", "tagged", "written"],
+     lambda w: post(w, 1, hide=False)),
+    ("a post is another user's", ["found", "written"], lambda w: post(w, 1, uid=2)),
+    ("one that was deleted is there", ["written"], lambda w: w["known"][9].__dict__.update(
+        deleted=True)),
+    ("one that none has written", ["written"], lambda w: stranger(w, " ")),
+    ("vectors are those of an earlier content", ["vectors"],
+     lambda w: post(w, 0, content_version=3)),
+    ("there are none", ["vectors"], lambda w: post(w, 0, chunks=[])),
+    ("of an empty one", ["tagged", "vectors"], lambda w: post(
+        w, 2, chunks=[Chunk(2, 0, 2, "")])),
+    ("a part is lost", ["vectors"], lambda w: w["posts"][0].chunks.pop()),
+    ("a part is there twice", ["vectors"],
+     lambda w: w["posts"][0].chunks.append(Chunk(2, 1, 2, ""))),
+    ("a part is of another text", ["vectors"],
+     lambda w: setattr(w["posts"][0].chunks[0], "text", "t00000000000c")),
+    ("a vector is of another text", ["vectors"],
+     lambda w: setattr(w["posts"][0].chunks[0], "off", 0.1)),
+    ("vectors are of another model", ["vectors"], lambda w: w.update(space=3)),
+    ("of both", ["vectors"], lambda w: w["posts"][0].chunks.extend(
+        [Chunk(1, 0, 2, "")])),
+    ("vectors of one that is gone", ["else"], lambda w: w["owners"]["point_vector"].add(5)),
+    ("words of one that is gone", ["else"], lambda w: w["owners"]["post_words"].add(5)),
+    ("points have the former title", ["tagged"], lambda w: post(w, 0, tags=("x", False))),
+    ("points are not hidden", ["tagged"], lambda w: post(w, 1, tags=("bees", False))),
+    ("words are not hidden", ["tagged"], lambda w: post(w, 1, words=False)),
+    ("one has no words", ["tagged"], lambda w: post(w, 0, words=None)),
+    ("an empty one has words", ["tagged"], lambda w: post(w, 2, words=False)),
+    ("the last content is not paid", ["paid"], lambda w: w["payments"].pop("7.4")),
+    ("or twice", ["paid"], lambda w: w["payments"].update({"7.4": [100, 100]})),
+    ("or at another price", ["paid"], lambda w: w["payments"].update({"7.4": [99]})),
+    ("one is paid oftener than was wished", ["paid"],
+     lambda w: w["payments"].update({"7.9": [100]})),
+    ("and one that may have been", ["paid"], lambda w: w["payments"].update(
+        {"8.8": [100], "8.9": [100]})),
+    ("one that none has written is paid", ["paid"], lambda w: w["payments"].update({"6.9": [100]})),
+    ("money stays reserved", ["reserved"], lambda w: w["reserved"].append("7")),
+    ("or for one that is gone", ["reserved"], lambda w: w["reserved"].append("5")),
+    ("a post is not found by its words", ["found"], lambda w: answer(w, 0, 2, 7, [8])),
+    ("a hidden one is found by others", ["found"], lambda w: answer(w, 2, 2, 7, [7, 8])),
+    ("or is like what they see", ["found"], lambda w: answer(w, 2, 3, 7, [8])),
+    ("an index lacks a post", ["found"], lambda w: answer(w, 0, 3, 7, [])),
+    ("an index has a post twice", ["found"], lambda w: answer(w, 0, 3, 7, [8, 8])),
+    ("an index has one that is gone", ["found"], lambda w: answer(w, 0, 3, 7, [8, 5])),
+    ("not all were looked for", ["found"], lambda w: w["answers"][0][2].pop(8)),
+    ("a search is degraded", ["found"], lambda w: w["answers"][1][4].add("index_rebuilt")),
+    ("a store is behind", ["stores"], lambda w: w["rows"].append(("c", 2, 8, 9, True))),
+    ("a store is not complete", ["stores"], lambda w: w["rows"].append(("c", 2, 9, 9, False))),
+    ("an index has too many points", ["stores"], lambda w: w["counted"].update({2: 4})),
+    ("an index cannot be asked", ["stores"], lambda w: w["counted"].update({2: None})),
+    ("a former model's vectors are left", ["stores"], lambda w: (
+        w["points"].update({1: 0}))),
+]
+
+
+@test("posts that are not as they should be")
+def _():
+    equal(post_found(), [], "nothing is wrong")
+    for name, want, change in WRONG_POSTS:
+        equal(post_found(change), want, name)
+    lost = lambda w: (stranger(w, " \t"), w["unclear"].append(" \t"),
+                      w["payments"].update({"6.9": [100]}))
+    equal(post_found(lost), [], "a post whose answer was lost may be there, and paid")
+    maybe = lambda w: post(w, 0, version=4, title="steel", tags=("steel", False))
+    equal(post_found(maybe), [], "a change, too")
+    paid = lambda w: w["payments"].update({"8.8": [100]})
+    equal(post_found(paid), [], "a wish, too")
 
 
 class Entries:

@@ -45,6 +45,9 @@ class Watcher(threading.Thread):
                     time.sleep(0.05)  # it is dead
 
 
+RINGS = ("sys:keyring", "sys:keyring:service:embedding")
+
+
 class Permits(threading.Thread):
     """After Redis was restarted, much of the limits of the AI's keys counts as used up, and all of
     it for a minute if it came back empty (SCR-9). That is right, has tests of its own, and here
@@ -57,11 +60,11 @@ class Permits(threading.Thread):
 
     def _look(self):
         link = redis_link(self.stores)
-        run_id, ring = link("INFO",
-                            "server").split(b"run_id:")[1][:40], link("HGET", "sys:keyring", "run")
-        if run_id != ring or run_id == self.run_id:
+        run_id = link("INFO", "server").split(b"run_id:")[1][:40]
+        if run_id == self.run_id or any(link("HGET", ring, "run") != run_id for ring in RINGS):
             return run_id == self.run_id
-        link("HSET", "sys:keyring", "since", 0)
+        for ring in RINGS:
+            link("HSET", ring, "since", 0)
         for i in link("KEYS", "sys:window:*"):
             link("DEL", i)
         self.run_id = run_id

@@ -42,6 +42,7 @@ static const struct api_field state_fields[] = {
     {"drained", API_BOOL, .optional = true},
     {"paused", API_BOOL, .optional = true, .about = "of a queue"},
     {"jobs", API_INT, .optional = true, .about = "failures that were retried, or dropped"},
+    {"posts", API_INT, .optional = true, .about = "that are to be embedded again"},
     {"prompt", API_TEXT, .optional = true},
     {"active", API_BOOL, .optional = true},
     {"name", API_TEXT, .optional = true},

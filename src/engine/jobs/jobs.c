@@ -6,9 +6,10 @@
 #include "engine/store/keys.h"
 #include "engine/store/scripts.h"
 
-#define PUSH_MAX  500 /* jobs in one call */
-#define PUSH_ARGS 7
-#define USER_FULL (-1) /* of jobs_push.lua */
+#define PUSH_MAX      500 /* jobs in one call */
+#define PUSH_ARGS     7
+#define USER_FULL     (-1) /* of jobs_push.lua */
+#define DELAYED_LOOKS "99" /* the index of the last delayed job that is asked for its age */
 
 /* --- the whole --- */
 
@@ -188,12 +189,13 @@ static int64_t since_of(const struct redis_reply *info)
     return rest.p && str_to_i64(str_cut(&rest, ' '), &since_ms) ? since_ms : 0;
 }
 
-/* The oldest of those that wait: by order within each priority, so the first of each is asked. */
-static int oldest(struct task *t, const struct jobs_queue *q, int64_t now_ms, int64_t *age_ms)
+/* The oldest of those that wait to be taken: by order within each priority, so the first of each is
+ * asked. */
+static int oldest_waiting(struct task *t, const struct jobs_queue *q, int64_t *first_ms)
 {
     struct redis *r = q->jobs->options.redis;
     struct arena *a = task_arena(t);
-    int64_t first_ms = now_ms, priority = 0;
+    int64_t priority = 0;
     for (int err = 0; priority <= JOB_PRIORITY_MAX; priority++) {
         const struct redis_reply *found, *info;
         err = redis_call(t, r, q->keys.waiting, &found, STR("ZRANGEBYSCORE"), q->keys.waiting,
@@ -207,13 +209,46 @@ static int oldest(struct task *t, const struct jobs_queue *q, int64_t now_ms, in
         if (err)
             return err;
         int64_t since_ms = since_of(info);
-        if (since_ms && since_ms < first_ms)
-            first_ms = since_ms;
+        if (since_ms && since_ms < *first_ms)
+            *first_ms = since_ms;
         double score = strtod(found->items[1]->str.p, NULL);
         priority = (int64_t)(score / (double)(JOB_ORDER_MAX + 1));
     }
-    *age_ms = now_ms - first_ms;
     return 0;
+}
+
+/* The oldest of those that are tried again next: while a service is away all jobs are here, and
+ * come round within a minute. */
+static int oldest_delayed(struct task *t, const struct jobs_queue *q, int64_t *first_ms)
+{
+    struct redis *r = q->jobs->options.redis;
+    const struct redis_reply *found, *infos;
+    int err = redis_call(t, r, q->keys.delays, &found, STR("ZRANGE"), q->keys.delays, STR("0"),
+                         STR(DELAYED_LOOKS));
+    if (err || found->count == 0)
+        return err;
+    struct str *words = ARENA_ARRAY(task_arena(t), struct str, found->count + 2);
+    words[0] = STR("HMGET");
+    words[1] = q->keys.info;
+    for (size_t i = 0; i < found->count; i++)
+        words[i + 2] = found->items[i]->str;
+    err = redis_argv(t, r, q->keys.info, found->count + 2, words, &infos);
+    for (size_t i = 0; !err && i < infos->count; i++) {
+        int64_t since_ms = since_of(infos->items[i]);
+        if (since_ms && since_ms < *first_ms)
+            *first_ms = since_ms;
+    }
+    return err;
+}
+
+static int oldest(struct task *t, const struct jobs_queue *q, struct jobs_look *out)
+{
+    int64_t now_ms = loop_wall_ms(task_loop(t)), first_ms = now_ms;
+    int err = oldest_waiting(t, q, &first_ms);
+    if (!err && out->delayed)
+        err = oldest_delayed(t, q, &first_ms);
+    out->oldest_ms = now_ms - first_ms;
+    return err;
 }
 
 int jobs_look(struct task *t, struct jobs *j, size_t n, struct jobs_look *out)
@@ -245,5 +280,5 @@ int jobs_look(struct task *t, struct jobs *j, size_t n, struct jobs_look *out)
                               .paused = redis_number(state[1], 0) == 1,
                               .done = redis_number(state[2], 0),
                               .failed = redis_number(state[3], 0)};
-    return oldest(t, q, loop_wall_ms(task_loop(t)), &out->oldest_ms);
+    return oldest(t, q, out);
 }

@@ -194,7 +194,7 @@ MUST_CHECK int jobs_push(struct task *t, struct jobs *j, const char *queue,
 struct jobs_look {
     const char *name;
     int64_t waiting, delayed, held, working;
-    int64_t oldest_ms;    /* age of the oldest that waits; 0: none does */
+    int64_t oldest_ms; /* age of the oldest that waits to be taken or tried again; 0: none does */
     int64_t done, failed; /* since the queue was first filled */
     bool paused, refilled;
 };

@@ -30,6 +30,28 @@ static void test_order(struct task *t, void *arg)
     end(t, &s);
 }
 
+/* What is tried again later waits, too: while a service is away nothing else does. */
+static void test_oldest(struct task *t, void *arg)
+{
+    struct side s;
+    int64_t now_ms = loop_wall_ms(task_loop(t));
+    struct job_push later[] = {
+        {.id = STR("new"), .uid = 5, .version = 1, .since_ms = now_ms - 50000, .delay_ms = 60000},
+        {.id = STR("old"), .uid = 5, .version = 1, .since_ms = now_ms - 90000, .delay_ms = 61000}};
+    enum jobs_room room;
+    (void)arg;
+    begin(t, &s);
+    check(jobs_push(t, s.jobs, "plain", later, 1, &room) == 0);
+    struct jobs_look l = look(t, &s, 0);
+    ok(l.delayed == 1 && l.waiting == 0, "a job waits for its time");
+    ok(l.oldest_ms >= 50000 && l.oldest_ms < 70000, "and is the oldest");
+    check(jobs_push(t, s.jobs, "plain", later, 2, &room) == 0);
+    push(t, &s, "j", 5, 1, 1, 1);
+    l = look(t, &s, 0);
+    ok(l.delayed == 2 && l.oldest_ms >= 90000, "of several, and of those that wait to be taken");
+    end(t, &s);
+}
+
 static void test_closed(struct task *t, void *arg)
 {
     struct side s;
@@ -435,9 +457,9 @@ static void test_mysql_away(struct task *t, void *arg)
 int main(void)
 {
     static void (*const tests[])(struct task * t, void *arg) = {
-        make_table,       test_order, test_closed,     test_versions,   test_leases, test_fence,
-        test_drain,       test_tries, test_deadly,     test_holds,      test_limits, test_rows,
-        test_row_version, test_pause, test_redis_lost, test_mysql_away,
+        make_table, test_order,       test_oldest, test_closed,     test_versions,   test_leases,
+        test_fence, test_drain,       test_tries,  test_deadly,     test_holds,      test_limits,
+        test_rows,  test_row_version, test_pause,  test_redis_lost, test_mysql_away,
     };
     start_stores();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

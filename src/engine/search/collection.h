@@ -10,9 +10,10 @@
  * dimension; numbered, a row of vector_space. One space of a collection is active: searches use it.
  * When the service answers with another model or dimension, a second one is built beside it:
  *
- *   1. The first answer of the new model makes a row of vector_space, state building, and an empty
- *      store for it. From then on collection_space() says its number, and collection_put writes to
- *      it; the active one answers searches as before, its questions embedded by its own model.
+ *   1. An answer of the new model, and two more to make sure, make a row of vector_space, state
+ *      building, and an empty store for it. From then on collection_space() says its number, and
+ *      collection_put writes to it; the active one answers searches as before, its questions
+ *      embedded by its own model.
  *   2. The application has all documents whose row names another space embedded again, at its
  *      lowest priority, and calls collection_complete when there are none left.
  *   3. That makes the new space active, on all nodes; the store and the vectors of the old one go.

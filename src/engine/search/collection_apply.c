@@ -406,7 +406,7 @@ static int create(struct task *t, struct shelf *s, struct space *x)
     if (err)
         return err;
     x->at.cursor = 0;
-    if (!x->at.total)
+    if (!x->at.total || x->at.builds == 1) /* the first one is no loss */
         return 0;
     metric_add(s->rebuilds, 1);
     log_warn("vectors",

@@ -3,7 +3,8 @@
 #include "engine/search/collection_private.h"
 #include "wire/sql.h"
 
-#define PUT_TRIES 3
+#define PUT_TRIES     3
+#define CONFIRMATIONS 2 /* of an answer by a model that is new */
 
 struct change { /* of documents, in a transaction */
     struct shelf *shelf;
@@ -263,6 +264,42 @@ static size_t chunks_of(const struct collection_document *docs, size_t count)
     return n;
 }
 
+static bool is_known(const struct shelf *s, const struct embedding_answer *a)
+{
+    bool any = false;
+    list_each (it, &s->spaces) {
+        const struct space *x = list_entry(it, struct space, link);
+        if (str_eq(str_of(x->model), a->model) && x->dimension == (int64_t)a->dimensions)
+            return true;
+        any = true;
+    }
+    return !any;
+}
+
+/* A model or a dimension that is new has everything embedded again: one reply is not enough for
+ * that, be it only that a vector lacked a number. */
+static int confirm(struct task *t, struct shelf *s, const struct str *texts, const bool *asks,
+                   const struct embedding_answer *a)
+{
+    struct embedding_answer again;
+    size_t at = 0;
+    int err = 0;
+    if (!a->dimensions || is_known(s, a))
+        return 0;
+    while (!a->items[at].vector)
+        at++;
+    for (int i = 0; i < CONFIRMATIONS && !err; i++) {
+        err = embedding_ask(t, s->all->options.embedding, texts + at, 1, asks, &again);
+        bool alike = !err && again.dimensions == a->dimensions && str_eq(again.model, a->model);
+        if (err == ERR_CONFLICT || (!err && !alike))
+            err = task_fail(t, ERR_UNAVAILABLE,
+                            "the embedding service has answered as model %.*s with %zu dimensions "
+                            "once, and then otherwise",
+                            STR_ARG(a->model), a->dimensions);
+    }
+    return err;
+}
+
 /* A document of which a chunk has no vector is not stored: it would be found by half. */
 static void read_outcomes(struct change *g)
 {
@@ -291,6 +328,8 @@ static int embed(struct task *t, struct change *g, const bool *asks, struct embe
         err = embedding_ask_within(t, c->options.embedding, texts, n, asks, calls, out);
     if (err == ERR_CONFLICT)
         err = task_fail(t, ERR_UNAVAILABLE, "%s", task_error(t));
+    if (!err)
+        err = confirm(t, g->shelf, texts, asks, out);
     g->items = out->items;
     g->dimension = out->dimensions;
     if (!err)

@@ -148,6 +148,32 @@ static void test_like(struct task *t, void *arg)
     world_close(t, &w);
 }
 
+/* One reply is not enough to have all embedded again. */
+static void test_odd(struct task *t, void *arg)
+{
+    (void)arg;
+    struct world w;
+    struct node_of a;
+    struct collection_answer got;
+    world_open(t, &w);
+    node_open(t, &w, &a);
+    is_int(put_text(t, &a, 1, 1, "granite"), 0, "a document");
+    for (int odd = 1; odd <= 2; odd++) {
+        w.service.odd = odd;
+        is_int(put_text(t, &a, 2, 1, "slate"), ERR_UNAVAILABLE,
+               "vectors that lack a number, %d times", odd);
+        is_int(sql_number(t, &a, "SELECT COUNT(*) FROM vector_space"), 1, "make no space");
+    }
+    is_int(put_text(t, &a, 2, 1, "slate"), 0, "the next reply is right");
+    is_int(best_of(t, &a, "slate", &got), 2, "and found");
+    w.service.odd = 3;
+    is_int(put_text(t, &a, 3, 1, "shale"), 0, "what it answers again and again");
+    is_int(sql_number(t, &a, "SELECT MAX(dimension) * 100 + MIN(dimension) FROM vector_space"),
+           1615, "is a new dimension");
+    node_close(&a);
+    world_close(t, &w);
+}
+
 /* The service, or MySQL, does not answer. */
 static void test_away(struct task *t, void *arg)
 {
@@ -223,6 +249,7 @@ int main(void)
     tap_task(test_outcomes, NULL, true);
     tap_task(test_tags, NULL, true);
     tap_task(test_like, NULL, true);
+    tap_task(test_odd, NULL, true);
     tap_task(test_away, NULL, true);
     return stop_stores();
 }

@@ -43,6 +43,7 @@ struct alerts {
     int64_t records_over_ms, redis_down_ms, mysql_down_ms, read_only_ms; /* since when; -1: no */
     int64_t standing_ms[REASON_CODES];                                   /* likewise, by reason */
     struct alerts_window windows[JOBS_QUEUES_MAX];
+    int64_t ended[JOBS_QUEUES_MAX]; /* jobs of each queue, at the last look */
     int64_t *open, *sent, *failed;
 };
 

@@ -95,6 +95,13 @@ static void test_queues(struct task *t, void *arg)
     ok(strstr(last, "3 jobs of queue plan wait, the oldest for 11 minutes"), "%s", last);
     now.queues[0].paused = true;
     expect(t, "ended queue:plan;", "an admin has paused it");
+    now.queues[0] = (struct jobs_look){.name = "plan", .delayed = 1, .oldest_ms = 660000};
+    expect(t, "begun queue:plan;", "one is tried again later");
+    ok(strstr(last, "1 jobs of queue plan wait"), "%s", last);
+    now.queues[0] = (struct jobs_look){.name = "plan", .working = 1};
+    expect(t, "", "while it is tried that lasts");
+    now.queues[0].done = 1;
+    expect(t, "ended queue:plan;", "until it is done, or another one");
     now.queues[1].failed = 59;
     expect(t, "", "nine failures");
     now.queues[1].failed = 60;

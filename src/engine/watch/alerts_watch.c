@@ -192,6 +192,12 @@ static bool mostly_fails(struct task *t, struct alerts_window *w, const struct j
     return !begins && failed >= FAILURES_MIN && failed >= done;
 }
 
+/* All that waited is in work, and nothing has ended since the last look: it may wait again. */
+static bool only_works(const struct jobs_look *l, int64_t ended)
+{
+    return l->working && !l->waiting && !l->delayed && l->done + l->failed == ended;
+}
+
 static bool watch_queues(struct task *t, struct alerts *a, const struct overview_data *d)
 {
     bool news = false;
@@ -206,7 +212,11 @@ static bool watch_queues(struct task *t, struct alerts *a, const struct overview
         const struct episode *e = alerts_find(a, failing);
         if (l->oldest_ms > a->options.queue_ms && !l->paused)
             news |= is_so(t, a, late, "%lld jobs of queue %s wait, the oldest for %lld minutes",
-                          (long long)l->waiting, l->name, (long long)l->oldest_ms / 60000);
+                          (long long)(l->waiting + l->delayed), l->name,
+                          (long long)l->oldest_ms / 60000);
+        else if (!l->paused && only_works(l, a->ended[i]))
+            keep(a, late);
+        a->ended[i] = l->done + l->failed;
         if (mostly_fails(t, &a->windows[i], l, e && !e->over))
             news |= is_so(t, a, failing,
                           "half or more of the jobs of queue %s fail; the log has the reasons",

@@ -164,14 +164,14 @@ static struct queue_metrics *metrics_of_queue(struct overview_metrics *m, const 
     char labels[64];
     snprintf(labels, sizeof labels, "queue=\"%s\"", name);
     struct queue_metrics *q = &m->queues[m->queue_count++];
-    *q = (struct queue_metrics){.name = name,
-                                .waiting = queue_jobs(m, name, "waiting"),
-                                .delayed = queue_jobs(m, name, "delayed"),
-                                .held = queue_jobs(m, name, "held"),
-                                .working = queue_jobs(m, name, "working"),
-                                .oldest =
-                                    metric(m->page, METRIC_GAUGE, "millrace_queue_oldest_seconds",
-                                           labels, "Age of the oldest job that waits.")};
+    *q = (struct queue_metrics){
+        .name = name,
+        .waiting = queue_jobs(m, name, "waiting"),
+        .delayed = queue_jobs(m, name, "delayed"),
+        .held = queue_jobs(m, name, "held"),
+        .working = queue_jobs(m, name, "working"),
+        .oldest = metric(m->page, METRIC_GAUGE, "millrace_queue_oldest_seconds", labels,
+                         "Age of the oldest job that waits to be taken, or to be tried again.")};
     return q;
 }
 

@@ -10,6 +10,10 @@
 
 #define AGAIN_PAGE 500 /* posts of one transaction */
 #define ARGS_MAX   8
+/* It has ended, and has a text: one that was completed without vectors is blank. */
+#define IDLE                                                                                       \
+    " AND deleted IS NULL AND content <> ''"                                                       \
+    " AND (rag_status = 'failed' OR (rag_status = 'completed' AND space > 0))"
 
 /* --- turns --- */
 
@@ -196,10 +200,8 @@ static int find(struct task *t, struct sql *c, const struct page *g, struct sql_
     v[n++] = sql_int((int64_t)g->limit);
     return sql_on_argv(t, c,
                        arena_printf(task_arena(t),
-                                    "SELECT number, id, uid FROM tb_post WHERE number > ?"
-                                    " AND deleted IS NULL"
-                                    " AND rag_status IN ('completed', 'failed')"
-                                    " AND content <> ''%s ORDER BY number LIMIT ? FOR UPDATE",
+                                    "SELECT number, id, uid FROM tb_post WHERE number > ?" IDLE
+                                    "%s ORDER BY number LIMIT ? FOR UPDATE",
                                     x->condition),
                        n, v, out);
 }
@@ -306,10 +308,7 @@ static int count_left(struct task *t, struct posts *p, const struct post_again *
         v[i + 1] = x->values[i];
     int err = sql_argv(t, p->node->sql,
                        arena_printf(task_arena(t),
-                                    "SELECT COUNT(*) FROM tb_post WHERE number > ?"
-                                    " AND deleted IS NULL"
-                                    " AND rag_status IN ('completed', 'failed')"
-                                    " AND content <> ''%s",
+                                    "SELECT COUNT(*) FROM tb_post WHERE number > ?" IDLE "%s",
                                     x->condition),
                        x->value_count + 1, v, &r);
     *left = err ? 0 : r.cells[0].i;

@@ -75,8 +75,8 @@ static void test_batch(struct task *t, void *arg)
     (void)arg;
     begin(t);
     for (size_t i = 0; i < 30; i++)
-        ids[i] = write_post(t, "a", i % 10 ? "b" : "");
-    sql_do(t, "UPDATE tb_post SET rag_status = 'completed'");
+        ids[i] = write_post(t, "a", i % 10 ? "b" : i % 20 ? " \n\t" : "");
+    sql_do(t, "UPDATE tb_post SET rag_status = 'completed', space = position > 0");
     check(redis_call(t, w->node.redis, STR_NULL, NULL, STR("FLUSHALL")) == 0);
     struct post_batch some = {.which = POST_IDS, .ids = ids, .count = 12};
     check(post_embed_batch(t, w->posts, &some, NULL, &queued, &refused) == 0);
