@@ -159,15 +159,19 @@ def _(m, _sim):
         equal(Api(m)(method, "/api/admin/embedding" + path, body).status, 401, f"others: {path}")
 
 
+DOI = re.compile(r"doi += \{([^}]+)\}")
+
+
 def change(top, name):
     """One paper leaves, another gets a new title; (DOI that left, DOI that changed)."""
-    path = max(pathlib.Path(top).glob(f"Data/{name}/*.bib"), key=lambda p: p.stat().st_size)
-    entries = re.split(r"(?m)^(?=@article)", path.read_text(encoding="utf-8"))
-    some = [i for i, e in enumerate(entries) if re.search(r"doi += \{", e)][:2]
-    left, changed = (re.search(r"doi += \{([^}]+)\}", entries[i])[1].lower() for i in some)
-    entries[some[1]] = re.sub(r"(title += \{)", r"\1Xylophone resonance of ", entries[some[1]], 1)
-    del entries[some[0]]
-    path.write_text("".join(entries), encoding="utf-8")
+    some = []
+    for path in sorted(pathlib.Path(top).glob(f"Data/{name}/*.bib")):
+        entries = re.split(r"(?m)^(?=@\w+\{)", path.read_text(encoding="utf-8"))
+        some += [(path, e, DOI.search(e)[1].lower()) for e in entries if DOI.search(e)]
+    (path, entry, left), (other, text, changed) = some[:2]
+    path.write_text(path.read_text(encoding="utf-8").replace(entry, ""), encoding="utf-8")
+    named = re.sub(r"(title += \{)", r"\1Xylophone resonance of ", text, count=1)
+    other.write_text(other.read_text(encoding="utf-8").replace(text, named), encoding="utf-8")
     return left, changed
 
 
