@@ -196,7 +196,8 @@ def _(m, sim):
                 changed, 60), "what has changed is found, without being asked for")
     at_rest(m)
     equal(number(m, VECTORS), before - 1, "what has left has gone")
-    equal(number(m, f"SELECT COUNT(*) FROM embedding_paper WHERE doi = '{left}'"), 0, "so has its row")
+    rows = number(m, f"SELECT COUNT(*) FROM embedding_paper WHERE doi = '{left}'")
+    equal(rows, 0, "so has its row")
 
 
 @with_papers("a restart in the middle", "--latency-ms", "400", nodes=2)
