@@ -231,6 +231,24 @@ def _(here):
     equal(here.sh("build/millrace pool export titles 7").count("Title"), 2, "what is used stays")
 
 
+# --- papers that are found ---
+
+@row("build/millrace embed --all --wait")
+def _(here):
+    out = here.run(timeout=600)
+    ok(re.search(r"^(\d+) of \1 papers are indexed", out, re.M), "all papers are indexed", out)
+
+
+@row("build/millrace embed --changed")
+def _(here):
+    ok("0 units are queued" in here.run(), "nothing has changed")
+
+
+@row("build/millrace embed --failed")
+def _(here):
+    ok("0 units are queued" in here.run(), "nothing has failed")
+
+
 @row("build/millrace admin add NAME --super")
 def _(here):
     here.run(stdin=PASSWORD + "\n", NAME="chief")

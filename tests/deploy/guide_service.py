@@ -80,6 +80,14 @@ def _(here):
     here.backup = names[0]
 
 
+@row("systemctl enable --now millrace-embed.timer")
+def _(here):
+    here.run()
+    ok("millrace-embed.service" in here.sh("systemctl list-timers"), "every night")
+    here.sh("systemctl start millrace-embed.service")
+    ok("units are queued" in here.sh("journalctl -u millrace-embed"), "it looks for changes")
+
+
 @row("systemctl stop millrace")
 def _(here):
     here.run()
