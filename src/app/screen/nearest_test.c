@@ -336,13 +336,13 @@ static void test_refused(struct task *t, void *arg)
     is_int(submit(t, &s, &never, &qid), ERR_NOT_FOUND, "there is no such journal");
     s.w.service.away = true;
     w.nearest.text = STR("soil that is dry");
-    is_int(submit(t, &s, &w, &qid), ERR_UNAVAILABLE, "the service is away: %s", task_error(t));
+    is_int(submit(t, &s, &w, &qid), ERR_CONFLICT, "the service is away: %s", task_error(t));
     s.w.service.away = false;
     is_int(submit(t, &s, &w, &qid), 0, "and is back");
     struct str path = str_printf(task_arena(t), "%s/vectors/papers-%lld.index", s.w.dir,
                                  (long long)s.n.all->shelves[COLLECTION_PAPERS].active->number);
     check(truncate(path.p, 100) == 0);
-    is_int(submit(t, &s, &w, &qid), ERR_UNAVAILABLE, "the index is damaged: %s", task_error(t));
+    is_int(submit(t, &s, &w, &qid), ERR_CONFLICT, "the index is damaged: %s", task_error(t));
     ok(rounds(t, &s.n) == 0 && rounds(t, &s.n) == 0, "it is made anew");
     is_int(submit(t, &s, &w, &qid), 0, "and answers again");
     is_int(runs_there(t, &s), 2006, "only whole lists are frozen");
