@@ -9,30 +9,30 @@
 
 /* --- a list that is whole --- */
 
+/* ERR_CONFLICT also where a repeat may succeed: texts of outages are not shown to users, and these
+ * tell them what to do. */
 static const struct refusal {
-    const char *reason;
-    int err;
-    const char *text;
+    const char *reason, *text;
 } refusals[] = {
-    {COLLECTION_EMPTY, ERR_CONFLICT, "no papers are indexed on this server yet"},
-    {COLLECTION_NO_SERVICE, ERR_CONFLICT, "this server has no embedding service"},
-    {COLLECTION_NO_ANSWER, ERR_UNAVAILABLE, "the embedding service does not answer now"},
-    {COLLECTION_REBUILT, ERR_UNAVAILABLE, "the index is being made anew, and lacks papers"},
-    {COLLECTION_AWAY, ERR_UNAVAILABLE, "the index does not answer, or lacks the latest papers"},
-    {COLLECTION_OTHER, ERR_UNAVAILABLE,
-     "the embedding model has changed, and papers are being embedded again"},
+    {COLLECTION_EMPTY, "no papers are indexed on this server yet"},
+    {COLLECTION_NO_SERVICE, "this server has no embedding service"},
+    {COLLECTION_NO_ANSWER, "the embedding service does not answer now, try again later"},
+    {COLLECTION_REBUILT, "the index is being made anew and lacks papers, try again later"},
+    {COLLECTION_AWAY, "the index does not answer or lacks the latest papers, try again later"},
+    {COLLECTION_OTHER,
+     "the embedding model has changed and papers are being embedded again, try again later"},
 };
 
 /* What is not there now would be missing from the run for ever. */
 static int check_whole(struct task *t, const char *reason)
 {
+    const char *text = "try again later";
     if (!reason)
         return 0;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (strcmp(refusals[i].reason, reason) == 0)
-            return task_fail(t, refusals[i].err, "the nearest papers cannot be told: %s",
-                             refusals[i].text);
-    return task_fail(t, ERR_UNAVAILABLE, "the nearest papers cannot be told: %s", reason);
+            text = refusals[i].text;
+    return task_fail(t, ERR_CONFLICT, "the nearest papers cannot be told: %s", text);
 }
 
 static int make_list(struct task *t, const struct neighbours_from *from,

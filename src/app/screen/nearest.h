@@ -19,8 +19,8 @@ struct nearest_wish {
     struct catalog_choice choice;
     struct str request_id; /* as that of run_submit */
 };
-/* ERR_INVALID: no paper is near, or the text is too long. ERR_CONFLICT: also if nothing is indexed.
- * ERR_UNAVAILABLE: also if papers may be missing from the list now. Else as run_submit. */
+/* ERR_INVALID: no paper is near, or the text is too long. ERR_CONFLICT: also if nothing is indexed,
+ * or papers may be missing from the list now. Else as run_submit. */
 MUST_CHECK int nearest_submit(struct task *t, const struct runs *r,
                               const struct neighbours_from *from, int64_t uid,
                               const struct nearest_wish *w, char qid[RUN_ID_BYTES],

@@ -191,6 +191,12 @@ static struct str papers_of(struct task *t, struct shop *s, struct str qid)
     return text;
 }
 
+/* The index lacks changes for so long that searches say so. */
+static void fall_behind(struct shop *s, bool behind)
+{
+    s->n.all->shelves[COLLECTION_PAPERS].behind_since_ms = behind ? 1 : 0;
+}
+
 static int64_t runs_there(struct task *t, struct shop *s)
 {
     return sql_number(t, &s->n,
@@ -291,7 +297,7 @@ static void test_repeats(struct task *t, void *arg)
     struct nearest_wish w = wish(3, "mine");
     check(submit(t, &s, &w, &qid) == 0);
     add_paper(t, &s, 0, "J2", 2020, "dry soil");
-    s.w.service.away = true;
+    fall_behind(&s, true);
     sql_do(t, &s, "UPDATE user_info SET balance = 0");
     ok(submit(t, &s, &w, &again) == 0 && str_eq(again, qid),
        "a repeat is the first run, without a search and without money");
@@ -334,15 +340,18 @@ static void test_refused(struct task *t, void *arg)
     never.choice.journals = none;
     never.choice.journal_count = 1;
     is_int(submit(t, &s, &never, &qid), ERR_NOT_FOUND, "there is no such journal");
+    fall_behind(&s, true);
+    is_int(submit(t, &s, &w, &qid), ERR_CONFLICT, "the index is behind: %s", task_error(t));
+    fall_behind(&s, false);
     s.w.service.away = true;
     w.nearest.text = STR("soil that is dry");
-    is_int(submit(t, &s, &w, &qid), ERR_UNAVAILABLE, "the service is away: %s", task_error(t));
+    is_int(submit(t, &s, &w, &qid), ERR_CONFLICT, "the service is away: %s", task_error(t));
     s.w.service.away = false;
     is_int(submit(t, &s, &w, &qid), 0, "and is back");
     struct str path = str_printf(task_arena(t), "%s/vectors/papers-%lld.index", s.w.dir,
                                  (long long)s.n.all->shelves[COLLECTION_PAPERS].active->number);
     check(truncate(path.p, 100) == 0);
-    is_int(submit(t, &s, &w, &qid), ERR_UNAVAILABLE, "the index is damaged: %s", task_error(t));
+    is_int(submit(t, &s, &w, &qid), ERR_CONFLICT, "the index is damaged: %s", task_error(t));
     ok(rounds(t, &s.n) == 0 && rounds(t, &s.n) == 0, "it is made anew");
     is_int(submit(t, &s, &w, &qid), 0, "and answers again");
     is_int(runs_there(t, &s), 2006, "only whole lists are frozen");

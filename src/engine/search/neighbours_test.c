@@ -2,10 +2,12 @@
  * service and no Redis, so that prices are those of MySQL. */
 #include "engine/search/neighbours.h"
 
+#include "base/map.h"
 #include "engine/search/collection_fixture.h"
 #include "engine/search/journal.h"
 
-#define PARTS 40 /* of a long paper */
+#define PARTS 40   /* of a long paper */
+#define MANY  2500 /* papers: three statements ask for them */
 
 struct shop { /* a node, and what its lists are made from */
     struct world w;
@@ -267,7 +269,72 @@ static void test_reasons(struct task *t, void *arg)
     shop_close(t, &s);
 }
 
-/* --- many at a time --- */
+/* --- many --- */
+
+static int add_many_rows(struct task *t, struct sql *c, void *arg)
+{
+    const struct collection_document *docs = arg;
+    struct sql_value *papers = ARENA_ARRAY(task_arena(t), struct sql_value, 2 * MANY);
+    struct sql_value *rows = ARENA_ARRAY(task_arena(t), struct sql_value, 5 * MANY);
+    for (int i = 0; i < MANY; i++) {
+        struct str journal = i % 2 ? STR("J1") : STR("J2");
+        papers[2 * i] = rows[5 * i + 1] = sql_text(docs[i].key);
+        papers[2 * i + 1] = sql_text(
+            str_printf(task_arena(t), "{\"bib\": \"@a{}\", \"journal\": \"%.*s\", \"year\": 2020}",
+                       STR_ARG(journal)));
+        rows[5 * i] = sql_int((int64_t)docs[i].owner);
+        rows[5 * i + 2] = sql_text(journal);
+        rows[5 * i + 3] = sql_int(2020);
+        rows[5 * i + 4] = sql_int(1);
+    }
+    int err = sql_bulk(t, c, "INSERT INTO paperinfo (DOI, Bib) VALUES", "", 2, MANY, papers, NULL);
+    return err ? err
+               : sql_bulk(t, c,
+                          "INSERT INTO embedding_paper (owner, doi, journal, year, version) VALUES",
+                          "", 5, MANY, rows, NULL);
+}
+
+static void test_many(struct task *t, void *arg)
+{
+    (void)arg;
+    struct shop s;
+    struct neighbours list;
+    int64_t space;
+    shop_open(t, &s);
+    struct arena *a = task_arena(t);
+    struct collection_document *docs = ARENA_ARRAY(a, struct collection_document, MANY);
+    struct collection_outcome *o = ARENA_ARRAY(a, struct collection_outcome, MANY);
+    struct str *texts = ARENA_ARRAY(a, struct str, MANY);
+    for (int i = 0; i < MANY; i++) {
+        struct str doi = doi_of(t, 1000 + i);
+        texts[i] = str_printf(a, "dry soil of number %d", i);
+        docs[i] = (struct collection_document){.owner = collection_paper_owner(doi),
+                                               .version = 1,
+                                               .tags = {.journal = 1, .year = 2020},
+                                               .key = doi,
+                                               .chunks = &texts[i],
+                                               .chunk_count = 1};
+    }
+    check(collection_put(t, s.n.all, COLLECTION_PAPERS, docs, MANY, &ai_for_run, o, &space) == 0);
+    check(sql_tx(t, s.n.sql, add_many_rows, docs) == 0 && rounds(t, &s.n) == 0);
+    struct neighbours_wish w = wish(MANY - 100);
+    list_of(t, &s, &w, &list);
+    is_int((int64_t)list.count, MANY - 100, "as many as are wanted");
+    struct map *seen = map_new();
+    int64_t cents = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        (void)map_add(seen, list.papers[i].doi);
+        cents += str_eq(list.papers[i].journal, STR("J1")) ? 100 : 300;
+    }
+    ok(map_count(seen) == list.count && list.cost.cents == cents, "each once, at its price");
+    map_free(seen);
+    w = wish(NEIGHBOURS_MAX);
+    list_of(t, &s, &w, &list);
+    ok(list.count == MANY && list.cost.papers == MANY && !list.reason, "or all that there are");
+    shop_close(t, &s);
+}
+
+/* --- at the same time --- */
 
 struct hand {
     struct shop *shop;
@@ -314,6 +381,7 @@ int main(void)
     tap_task(test_corpus, NULL, true);
     tap_task(test_long_papers, NULL, true);
     tap_task(test_reasons, NULL, true);
+    tap_task(test_many, NULL, true);
     tap_task(test_together, NULL, true);
     return stop_stores();
 }
