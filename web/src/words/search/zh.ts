@@ -79,7 +79,16 @@ const words: typeof en = {
         none: "没有这样的论文。",
         noneHint: "期刊建立索引后，才能这样选择其中的论文。",
         toEstimate: "填写篇数后即可看到费用。",
-        lacking: "其中可能缺少一些论文。{why}",
+        scope: "最接近于",
+        scopeFound: "{n} 篇（要求 {all} 篇）",
+        reason: {
+            no_embedding_service: "此服务器没有查找相近论文的服务，请改为选择整种期刊。",
+            embedding_service_away: "查找相近论文的服务目前没有响应，请稍后再试。",
+            nothing_embedded: "还没有论文建立了索引，请联系管理员为其期刊建立索引。",
+            index_rebuilt: "正在重建索引，几分钟后完成，之后才能开始筛选最接近的论文。",
+            vector_store_away: "索引目前没有响应或尚未更新，请几分钟后再试。",
+            embedding_model_changed: "索引正在更换模型，完成之后才能开始筛选最接近的论文。",
+        },
     },
 };
 export default words;
