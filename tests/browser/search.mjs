@@ -204,18 +204,18 @@ const error = (status, code, headers = {}) => ({
     json: { success: false, error: { code, message: "no" } },
 });
 const REASONS = [
-    ["no_embedding_service", "has no service that searches by meaning", "没有按语义检索的服务"],
-    ["embedding_service_away", "by meaning does not answer", "按语义检索目前没有响应"],
+    ["no_embedding_service", "has no service that searches by meaning", "没有按语义搜索的服务"],
+    ["embedding_service_away", "by meaning does not answer", "按语义搜索目前没有响应"],
     ["nothing_embedded", "not indexed by meaning yet", "尚未按语义建立索引"],
     ["index_rebuilt", "being made anew", "正在重建索引"],
     ["vector_store_away", "or is behind", "语义索引目前没有响应"],
     ["embedding_model_changed", "to another model", "正在更换模型"],
-    ["words_index_away", "search for words does not answer", "按词语检索目前没有响应"],
-    ["of_tomorrow", "Part of the search", "检索的一部分"],
+    ["words_index_away", "search for words does not answer", "按词语搜索目前没有响应"],
+    ["of_tomorrow", "Part of the search", "搜索的一部分"],
 ];
 const REFUSALS = [
     [error(429, "rate", { "Retry-After": "42" }), "Search again in 42 s", "请在 42 秒"],
-    [error(503, "unavailable"), "Neither way of searching", "两种检索方式"],
+    [error(503, "unavailable"), "Neither way of searching", "两种搜索方式"],
     [error(503, "busy"), "The server is busy", "服务器繁忙"],
     ["abort", "cannot be reached", "无法连接服务器"],
 ];
