@@ -1,6 +1,6 @@
 // The search: posts and papers by words and by meaning, filters, pages, what is like a hit, a
 // screening of the nearest papers, and what is said when something is missing.
-import { at, login, PASSWORD, person } from "./flow.mjs";
+import { at, login, PASSWORD, person, state } from "./flow.mjs";
 import { open, send, SLOW_MS } from "./extract_flow.mjs";
 import { clean, equal, ok, test } from "./tap.mjs";
 
@@ -204,18 +204,18 @@ const error = (status, code, headers = {}) => ({
     json: { success: false, error: { code, message: "no" } },
 });
 const REASONS = [
-    ["no_embedding_service", "has no service that searches by meaning", "没有按语义检索的服务"],
-    ["embedding_service_away", "by meaning does not answer", "按语义检索目前没有响应"],
+    ["no_embedding_service", "has no service that searches by meaning", "没有按语义搜索的服务"],
+    ["embedding_service_away", "by meaning does not answer", "按语义搜索目前没有响应"],
     ["nothing_embedded", "not indexed by meaning yet", "尚未按语义建立索引"],
     ["index_rebuilt", "being made anew", "正在重建索引"],
     ["vector_store_away", "or is behind", "语义索引目前没有响应"],
     ["embedding_model_changed", "to another model", "正在更换模型"],
-    ["words_index_away", "search for words does not answer", "按词语检索目前没有响应"],
-    ["of_tomorrow", "Part of the search", "检索的一部分"],
+    ["words_index_away", "search for words does not answer", "按词语搜索目前没有响应"],
+    ["of_tomorrow", "Part of the search", "搜索的一部分"],
 ];
 const REFUSALS = [
     [error(429, "rate", { "Retry-After": "42" }), "Search again in 42 s", "请在 42 秒"],
-    [error(503, "unavailable"), "Neither way of searching", "两种检索方式"],
+    [error(503, "unavailable"), "Neither way of searching", "两种搜索方式"],
     [error(503, "busy"), "The server is busy", "服务器繁忙"],
     ["abort", "cannot be reached", "无法连接服务器"],
 ];
@@ -304,7 +304,7 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
     const title = (await first.textContent()).trim();
     await first.focus();
     await page.keyboard.press("Enter");
-    await page.locator(at("abstract"), { hasText: /\w{3}.*\w{3}/ }).waitFor();
+    await page.locator(at("abstract"), { hasText: /.{40}/ }).waitFor();
     ok(/open=/.test(page.url()), "an open paper is in the address");
     equal(
         await page.evaluate(() => document.activeElement.textContent.trim()),
@@ -313,7 +313,7 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
     );
     await clean(page, "a paper of a search");
     await page.reload();
-    await page.locator(at("abstract"), { hasText: /\w{3}.*\w{3}/ }).waitFor();
+    await page.locator(at("abstract"), { hasText: /.{40}/ }).waitFor();
     ok(true, "and is open again after a reload");
     await page.locator(`aside h2`, { hasText: title }).focus();
     await page.keyboard.press("Escape");
@@ -330,6 +330,66 @@ test("search: papers, by journal and year", async ({ m, browser }) => {
     await page.goto("/#/search?q=measured&open=10.5555/none");
     await page.locator(at("abstract"), { hasText: "not in the corpus any more" }).waitFor();
     ok(true, "a paper that has left says so");
+    equal(context.wrong, [], "no error in the console");
+});
+
+test("search: the nearest papers are screened", async ({ m, browser }) => {
+    const { context, page } = await open(m, browser, "screener", {}, "5000.00");
+    const journal = await index(page, await librarian(m, "screener-s"));
+    const query = new URLSearchParams({ q: "what was measured", journal: journal.name });
+    await page.goto(`/#/search?${query}`);
+    await page.focus(at("screen-these"));
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/search\/screen/);
+    await page.locator(`dl:not(.stale) ${at("cost")}`).waitFor();
+    equal(await page.inputValue("#nearest-n"), "500", "500 of them, if nothing else is said");
+    equal(await page.inputValue("#question"), "what was measured", "the question is the search's");
+    const said = await page.textContent(at("nearest-found"));
+    ok(said.includes(` ${journal.papers} `), "it says how many there are", said);
+    await clean(page, "a screening of the nearest");
+    await page.fill("#nearest-n", "20001");
+    await page.locator("#nearest-hint.wrong", { hasText: "from 1 to 20,000" }).waitFor();
+    await page.click(at("start"));
+    await page.locator(".panel [role=alert]", { hasText: "20,000" }).waitFor();
+    ok(true, "more than there may be is not sent");
+    await page.fill("#nearest-n", "7");
+    await page.locator(`dl:not(.stale) ${at("papers")}`, { hasText: /^7$/ }).waitFor();
+    equal(
+        (await page.textContent(at("cost"))).trim(),
+        `${7 * journal.price}.00`,
+        "seven of them cost seven times the price",
+    );
+    await page.fill("#question", "Does it tell what was measured?");
+    await page.reload();
+    await page.locator(`dl:not(.stale) ${at("papers")}`, { hasText: /^7$/ }).waitFor();
+    equal(
+        await page.inputValue("#question"),
+        "Does it tell what was measured?",
+        "a reload loses nothing",
+    );
+    await page.click(at("start"));
+    await page.waitForURL(/#\/runs\//);
+    await state(page, "DONE");
+    const run = await send(page, "GET", `queries/${page.url().split("/").pop()}`);
+    equal(
+        [run.papers, run.finished, run.question, run.nearest.q, run.nearest.n],
+        [7, 7, "Does it tell what was measured?", "what was measured", 7],
+        "seven papers are judged",
+    );
+    await page.locator(at("scope")).locator("summary").click();
+    await page.locator(at("scope-nearest"), { hasText: "7 of the 7" }).waitFor();
+    ok(true, "its scope says what they are near to");
+    await page.click(at("screen-again"));
+    await page.waitForURL(/search\/screen/);
+    await page.locator(`dl:not(.stale) ${at("papers")}`, { hasText: /^7$/ }).waitFor();
+    equal(
+        [await page.textContent(at("nearest-to")), await page.inputValue("#question")],
+        ["what was measured", "Does it tell what was measured?"],
+        "and the same can be screened again",
+    );
+    await page.click(at("nearest-back"));
+    await page.locator(at("hit")).first().waitFor();
+    ok(page.url().includes("what"), "back to the hits");
     equal(context.wrong, [], "no error in the console");
 });
 

@@ -7,6 +7,15 @@ export const tags = ref<Tag[]>([]);
 export const journals = ref<Journal[]>([]);
 export const byName = computed(() => new Map(journals.value.map((j) => [j.name, j])));
 
+/* The years that there are papers of. */
+const allYears = computed(() => journals.value.flatMap((j) => Object.keys(j.years).map(Number)));
+export const firstYear = computed(() =>
+    allYears.value.reduce((a, b) => Math.min(a, b), new Date().getFullYear()),
+);
+export const lastYear = computed(() =>
+    allYears.value.reduce((a, b) => Math.max(a, b), firstYear.value),
+);
+
 /* The kinds of tags in the order of the server: the first is the upper level. */
 export const levels = computed(() => [...new Set(tags.value.map((x) => x.type))]);
 export const tagsOf = (type: string | undefined) => tags.value.filter((x) => x.type === type);

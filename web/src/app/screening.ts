@@ -18,9 +18,9 @@ interface Form {
     /* Which papers, as the API takes it; null: there is nothing to ask about yet. */
     choice: () => Record<string, unknown> | null;
     question: () => string;
-    /* What is said when there is no choice, and when no paper is in it. */
+    /* What is said when there is no choice, and what is wrong with the papers that are in it. */
     needChoice: () => string;
-    needPapers: () => string;
+    complaint: (e: Estimate) => string | false;
     started: () => void;
 }
 
@@ -76,7 +76,7 @@ export function useScreening(form: Form) {
             me.value?.account === "stopped" && t("home.stopped"),
             me.value?.permission === 0 && t("home.noPermission"),
             !form.choice() && form.needChoice(),
-            form.choice() && estimate.value?.papers === 0 && !stale.value && form.needPapers(),
+            form.choice() && estimate.value && !stale.value && form.complaint(estimate.value),
             !form.question().trim() && t("home.needQuestion"),
         ].filter((x): x is string => typeof x === "string"),
     );

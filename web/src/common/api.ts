@@ -154,10 +154,7 @@ export type { Replies };
 export type Me = Replies["GET /api/me"];
 export type Tag = Replies["GET /api/tags"]["tags"][number];
 export type Journal = Replies["GET /api/journals"]["journals"][number];
-/* nearest: of a choice that names the papers nearest to a search. */
-export type Estimate = Replies["POST /api/estimate"] & {
-    nearest?: { found: number; reason?: string | null } | null;
-};
+export type Estimate = Replies["POST /api/estimate"];
 /* The last one is in the events of a run, whose types /openapi.json does not have. */
 export type Run = Replies["GET /api/queries/{id}"] & { papers_per_second?: number };
 export type State = Run["state"];

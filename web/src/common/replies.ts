@@ -119,6 +119,17 @@ export interface Replies {
             price: number;
             cost: string;
         }[];
+        nearest?: {
+            found: number;
+            reason?:
+                | "no_embedding_service"
+                | "embedding_service_away"
+                | "nothing_embedded"
+                | "index_rebuilt"
+                | "vector_store_away"
+                | "embedding_model_changed"
+                | null;
+        } | null;
         reason_code?:
             | "funds"
             | "account"
@@ -1521,6 +1532,12 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            nearest?: {
+                q: string;
+                n: number;
+                found: number;
+                journals?: string[] | null;
+            } | null;
             simulated: boolean;
             distillations?: string[] | null;
         }[];
@@ -1584,6 +1601,12 @@ export interface Replies {
         end_time?: string | null;
         is_distillation: boolean;
         original_query_id?: string | null;
+        nearest?: {
+            q: string;
+            n: number;
+            found: number;
+            journals?: string[] | null;
+        } | null;
         simulated: boolean;
         distillations?: string[] | null;
     };
@@ -1609,6 +1632,12 @@ export interface Replies {
             papers: number;
             relevant: number;
             simulated: boolean;
+        } | null;
+        nearest?: {
+            q: string;
+            n: number;
+            found: number;
+            journals?: string[] | null;
         } | null;
         journals: {
             name: string;
@@ -1899,6 +1928,12 @@ export interface Replies {
             end_time?: string | null;
             is_distillation: boolean;
             original_query_id?: string | null;
+            nearest?: {
+                q: string;
+                n: number;
+                found: number;
+                journals?: string[] | null;
+            } | null;
             simulated: boolean;
             distillations?: string[] | null;
         }[];

@@ -8,7 +8,7 @@ const words: Words = {
     app: { tagline: "逐篇研读的文献筛选" },
     nav: {
         home: "文献筛选",
-        search: "检索",
+        search: "搜索",
         extract: "信息提取",
         plans: "计划",
         posts: "文章",
@@ -424,7 +424,7 @@ const words: Words = {
             extract: "信息提取：模板、文档、任务",
             pool: "内容池",
             post: "文章",
-            search: "检索",
+            search: "搜索",
         },
         parts: "仅限部分内容，用空格分隔",
         pick: "请至少勾选一项。",

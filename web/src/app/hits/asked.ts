@@ -32,7 +32,7 @@ export function askedOf(query: LocationQuery): Asked {
     const [from, to] = [yearOf(of.from), yearOf(of.to)];
     const turned = from !== null && to !== null && from > to;
     return {
-        question: one(query, "q").trim().slice(0, QUESTION_MAX),
+        question: one(query, "q").trim(),
         kind,
         journals: [...new Set(texts(of.journal))].slice(0, JOURNALS_MAX),
         from: turned ? to : from,
@@ -59,6 +59,9 @@ export function pathOf(a: Asked, cursor: string | null): string {
     if (cursor) query.set("cursor", cursor);
     return `/api/search?${query}`;
 }
+
+/* Where the question of a screening of the nearest papers is kept until it is started. */
+export const nearestKey = (search: string) => `millrace.nearest.${search}`;
 
 /* --- one hit, as the address names it: "post:12", "paper:10.1/x" --- */
 

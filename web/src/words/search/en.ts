@@ -1,5 +1,8 @@
 /* The search: its form, what it finds, why hits may be missing, and a screening of the nearest. */
 import type { SearchReason } from "@/app/hits/feed";
+import type { Estimate } from "@/common/api";
+
+type NearestReason = NonNullable<NonNullable<Estimate["nearest"]>["reason"]>;
 
 const words = {
     title: "Search",
@@ -97,7 +100,24 @@ const words = {
         none: "There are no such papers.",
         noneHint: "Papers can be chosen this way once their journals are indexed.",
         toEstimate: "Choose how many papers to see what the screening will cost.",
-        lacking: "Papers may be missing from it. {why}",
+        scope: "Nearest to",
+        scopeFound: "{n} of the {all} asked for",
+        reason: {
+            no_embedding_service:
+                "This server has no service that finds near papers. Choose whole journals.",
+            embedding_service_away:
+                "The service that finds near papers does not answer. Try again later.",
+            nothing_embedded:
+                "No papers are indexed yet. Ask your administrator to have their journals indexed.",
+            index_rebuilt:
+                "The index is being made anew. A screening of the nearest papers can start once " +
+                "it is complete, in some minutes.",
+            vector_store_away:
+                "The index does not answer, or is behind. Try again in some minutes.",
+            embedding_model_changed:
+                "The index is being changed to another model. A screening of the nearest papers " +
+                "can start once it is complete.",
+        } satisfies Record<NearestReason, string>,
     },
 };
 export default words;
