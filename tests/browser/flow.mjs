@@ -103,6 +103,23 @@ export async function send(page, method, path, data, headers = {}) {
     return reply.json();
 }
 
+/* Once for a server: without a key of the embedding service posts wait. */
+export async function embeddingKey(m, browser) {
+    if (m.embeds) return;
+    m.embeds = true;
+    m.cli("admin", "add", "embedder");
+    const context = await person(browser, m.url);
+    const page = await context.newPage();
+    await adminLogin(page, "embedder");
+    await page.click(at("nav-keys"));
+    await page.click(at("add-key"));
+    await page.fill("#k-key", "sk-embedding-0123456789");
+    await page.selectOption("#k-service", "embedding");
+    await page.click(at("save-key"));
+    await page.locator("tr", { hasText: "embedding" }).first().waitFor();
+    await context.close();
+}
+
 /* The first field, all of its journals, these years. */
 export async function choose(page, { field = 0, from, to } = {}) {
     await page.locator(".tags .chip").nth(field).click();

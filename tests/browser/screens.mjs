@@ -2,11 +2,22 @@
 // Needs Debian's pngquant besides, which makes them small enough to keep.
 // screens.mjs [start of a name]: only these. With admin-… the researchers' pages are not visited,
 // and no run is in motion behind the overview, as there is with admin; with plan… only those of
-// plans are, with extract… only those of extraction.
+// plans are, with extract… only those of extraction, with post… only those of posts.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { adminLogin, at, choose, launch, login, person, start, state } from "./flow.mjs";
+import {
+    adminLogin,
+    at,
+    choose,
+    embeddingKey,
+    launch,
+    login,
+    person,
+    send,
+    start,
+    state,
+} from "./flow.mjs";
 import { Millrace, ROOT } from "./millrace.mjs";
 
 const FOLDER = join(ROOT, "docs/screens");
@@ -26,7 +37,7 @@ async function shoot(page, name) {
     if (statSync(path).size > BYTES_MAX) large.push(path);
 }
 
-async function tour(page, tag, runs) {
+async function runTour(page, tag, runs) {
     await page.goto("/");
     await page.waitForSelector("#name");
     await shoot(page, `login-${tag}`);
@@ -201,9 +212,9 @@ async function running(page, tag, run) {
 }
 
 /* Those after the overview and the users. */
-const TABS = ["keys", "queues", "templates", "switches", "admins", "audit", "account"];
+const TABS = ["keys", "queues", "index", "templates", "switches", "admins", "audit", "account"];
 /* What a tab has when it is loaded, unless that is a table. */
-const SEEN = { switches: "li .switch", account: at("session") };
+const SEEN = { index: at("journal"), switches: "li .switch", account: at("session") };
 
 async function adminTour(page, tag, pause) {
     await page.goto("/admin/login.html");
@@ -291,6 +302,49 @@ async function fillPools(m, token) {
     }
 }
 
+const POST = `Nitrate leaves a soil by two ways: plants take it up, and bacteria breathe it.
+**Iron** decides which of them is faster.
+
+## What was measured
+
+| Soil | Iron, g/kg | Nitrate after 10 days |
+|------|-----------:|----------------------:|
+| loam | 12.4 | 38 % |
+| clay | 31.0 | 11 % |
+
+1. Samples of the same field, *not dried*.
+2. Kept at 20 °C in the dark.
+
+> With little iron the nitrate stays for weeks.
+
+See also [the data](https://example.org/soils).
+`;
+
+/* The id of the last one. */
+async function makePosts(page) {
+    await send(page, "POST", "posts", { title: "Reading list, autumn", content: "To be read." });
+    await send(page, "POST", "posts", {
+        title: "光催化分解水的笔记",
+        content: "可见光下的**量子效率**。",
+        hide: true,
+    });
+    const title = "Iron in soils, and what it does to nitrate";
+    return (await send(page, "POST", "posts", { title, content: POST })).post.id;
+}
+
+async function postTour(page, tag, id) {
+    await page.goto("/#/posts");
+    await page.locator(at("post")).nth(2).waitFor();
+    await page.waitForFunction(() => !document.querySelector("[data-status=pending]"));
+    await shoot(page, `posts-${tag}`);
+    await page.goto(`/#/posts/${id}`);
+    await page.waitForSelector(at("post-content"));
+    await shoot(page, `post-${tag}`);
+    await page.goto(`/#/posts/${id}/edit`);
+    await page.waitForSelector("#post-content");
+    await shoot(page, `post-edit-${tag}`);
+}
+
 /* Something for the audit log. */
 async function adminDeeds(page) {
     await adminLogin(page, "root");
@@ -314,6 +368,8 @@ async function adminDeeds(page) {
         });
         await send("users/4/ban", { banned: true, reason: "shared password" });
         await send("prompts/reload", {});
+        const { journals } = await (await fetch("/api/admin/embedding/journals?limit=7")).json();
+        await send("embedding/papers", { journals: journals.map((x) => x.journal) });
     });
 }
 
@@ -325,8 +381,10 @@ async function prepareOthers(browser, m) {
     await login(page, "demo");
     const plans = await makePlans(page);
     const extraction = await makeExtraction(page);
+    await embeddingKey(m, browser);
+    const posts = await makePosts(page);
     await context.close();
-    return { plans, extraction };
+    return { plans, extraction, posts };
 }
 
 async function prepare(browser, m) {
@@ -413,7 +471,7 @@ async function screenings(browser, m) {
             [runs.key, runs.draft],
         );
         const page = await context.newPage();
-        await tour(page, tag, runs);
+        await runTour(page, tag, runs);
         await running(page, tag, runs.moving);
         await adminTour(await context.newPage(), tag, async () => {
             await page.click(at("pause"));
@@ -429,15 +487,21 @@ mkdirSync(FOLDER, { recursive: true });
 const m = await Millrace.start({ latency: 100, jitter: 60 });
 const browser = await launch();
 try {
-    const { plans, extraction } = await prepareOthers(browser, m);
-    if (!/^(plan|extract)/.test(only)) await screenings(browser, m);
+    const { plans, extraction, posts } = await prepareOthers(browser, m);
+    const one = /^(plan|extract|post)/.exec(only)?.[0];
+    const tours = {
+        extract: (page, tag) => extractTour(page, tag, extraction),
+        plan: (page, tag) => planTour(page, tag, plans),
+        post: (page, tag) => postTour(page, tag, posts),
+    };
+    if (!one) await screenings(browser, m);
     await m.ai({ latency: 8000, jitter: 0 }); // to be seen while one is made
     if (!operators)
         await everyone(browser, m, async (context, tag) => {
             const page = await context.newPage();
             await login(page, "demo");
-            if (!only.startsWith("plan")) await extractTour(page, tag, extraction);
-            if (!only.startsWith("extract")) await planTour(page, tag, plans);
+            for (const [name, tour] of Object.entries(tours))
+                if (!one || one === name) await tour(page, tag);
         });
 } finally {
     await browser.close();

@@ -1956,69 +1956,6 @@ export interface Replies {
     "POST /api/admin/toggle_registration": {
         enabled: boolean;
     };
-    "GET /api/admin/embedding": {
-        service: boolean;
-        simulated: boolean;
-        collections: {
-            name: string;
-            store: string;
-            model?: string | null;
-            dimension?: number | null;
-            points: number;
-            bytes: number;
-            building?: string | null;
-            reason?: string | null;
-            rebuilt: number;
-            rebuild_total: number;
-        }[];
-        posts: {
-            pending: number;
-            processing: number;
-            completed: number;
-            failed: number;
-        };
-        papers: {
-            total: number;
-            indexed: number;
-            embedded: number;
-            bare: number;
-            refused: number;
-            units_pending: number;
-            units_working: number;
-            units_failed: number;
-        };
-    };
-    "GET /api/admin/embedding/journals": {
-        journals: {
-            journal: string;
-            papers: number;
-            indexed: number;
-            embedded: number;
-            refused: number;
-            units_waiting: number;
-            units_failed: number;
-            changed: boolean;
-            error?: string | null;
-            reason_code?:
-                | "no_money"
-                | "account_stopped"
-                | "no_permission"
-                | "permission_used"
-                | "node_lost"
-                | "other"
-                | "no_embedding_service"
-                | "service_down"
-                | "refused"
-                | "too_slow"
-                | "bad_answer"
-                | null;
-        }[];
-        next?: string | null;
-    };
-    "POST /api/admin/embedding/papers": {
-        queued: number;
-        papers: number;
-    };
     "GET /api/admin/keys": {
         keys: {
             id: number;
