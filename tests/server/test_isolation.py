@@ -117,7 +117,8 @@ def cookie(name, token):
 
 def victim(m):
     """Their ids by kind: a run that is archived and one that waits, a file, another session, an API
-    token, a plan and the task that made it, a document, a template, a task of extraction, a post."""
+    token, a plan and the task that made it, a document, a template, a task of extraction, a
+    post."""
     api = person(m, "victim")
     chosen, _ = journals(api, 100)
     r = api("POST", "/api/queries",
