@@ -42,7 +42,7 @@ PEOPLE = {"ada": ("20000.00", 40), "ben": ("3000.00", 30), "cai": ("8000.00", 30
           "dora": ("5000.00", 30), "eva": ("12000.00", 20)}
 PLANNER = {"flo": ("20.00", 10)}
 EXTRACTORS = {"gus": ("4000.00", 20), "hal": ("4000.00", 10)}
-POSTERS = {"jan": ("500.00", 10), "kim": ("500.00", 10)}
+POSTERS = {name: ("500.00", 10) for name in ("jan", "kim", "nia")}
 SEEKERS = {"leo": ("0.00", 1), "mia": ("0.00", 1)}
 AI_MS, AI_FAIL, EXTRACT_FAULT, EMBED_FAULT = 50, 0.05, 0.3, 0.1
 FIRST_S = 120  # until everybody has runs that are archived, before anything dies

@@ -17,7 +17,8 @@ from harness import http, run
 from stores import PASSWORD
 
 PLANS = 0.2  # of all that a person does
-PLANNER_PAUSE_S = EXTRACTOR_PAUSE_S = POSTER_PAUSE_S = 0.15
+PLANNER_PAUSE_S = EXTRACTOR_PAUSE_S = 0.15
+POSTER_PAUSE_S = 0.05
 OPEN = {"QUEUED", "RUNNING", "PAUSED", "DONE"}  # what becomes of a run by itself
 # The simulated AI finds a paper relevant that has a word of the question.
 WORDS = ("water", "energy", "cells", "learning", "health", "growth", "model", "policy", "light",

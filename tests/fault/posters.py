@@ -17,9 +17,10 @@ from stores import PASSWORD
 PRICE = 100  # cents
 SETTINGS = {"MILLRACE_EMBEDDING_POST_PRICE": str(PRICE // 100),
             **{f"MILLRACE_LIMIT_EMBEDDING_{span}": "0" for span in ("MINUTE", "DAY", "MONTH")}}
-POSTS_MAX = 45  # of one user: what is like a post is one page
+POSTS_MAX = 30  # of one user: what is like a post is one page
 SEEKER_PAUSE_S = 0.6  # so often as a user may search
 PAGE = 100
+NOT_DONE = ("unavailable", "busy")  # surely
 SUBJECTS = ("iron and steel", "bread and flour", "bees and honey", "sheep on hills", "二维材料")
 
 
@@ -48,6 +49,11 @@ def words_of(content):
     """What to search for so that this is found; "": there is nothing."""
     found = re.search(checks_posts.TOKEN, content)
     return found[0] if found else ""
+
+
+def unclear(r):
+    """Whether nobody knows if it was done."""
+    return r is None or (r.status >= 500 and r.code not in NOT_DONE)
 
 
 class Posts:
@@ -97,7 +103,7 @@ class Posts:
                 self.hide(post, content)
         elif r and r.status == 402:
             self.person.pay(r, 10)
-        elif r is None or r.status >= 500:
+        elif unclear(r):
             self.count["lost"] += 1
             self.unclear.append(content)
 
@@ -160,7 +166,7 @@ class Posts:
             self.status[post] = q["rag_status"]
             if hide:
                 self.hide(post, content)
-        elif r is None or r.status >= 500:
+        elif unclear(r):
             self.count["lost"] += 1
             k.perhaps += costs
             k.versions.setdefault(version + 1, []).append((title, content, hide))
@@ -179,7 +185,7 @@ class Posts:
             k.deleted = True
             self.unhide(post)
             self.hide(post, p["content"])
-        elif r is None or r.status >= 500:
+        elif unclear(r):
             k.perhaps_deleted = True
         self.person.events(self.person.name, f"deletes {post}: {r.status if r else None}")
 
@@ -190,7 +196,7 @@ class Posts:
             self.count["by hand"] += 1
             k.wishes += 1
             self.status[post] = "pending"
-        elif r is None or r.status >= 500:
+        elif unclear(r):
             k.perhaps += 1
         elif r.status == 402:
             self.person.pay(r, 10)

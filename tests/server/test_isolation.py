@@ -13,7 +13,7 @@ from screening import journals, person, with_screening
 # somebody.
 IDS = {"id": "run", "query_id": "run", "original_query_id": "run", "task_id": "download",
        "sid": "session", "token_id": "token", "plan_id": "plan", "generation_id": "generation",
-       "template_id": "template", "document_id": "document"}
+       "template_id": "template", "document_id": "document", "post_id": "post"}
 EXTRACTION = "/api/tasks/{task_id}"  # there task_id is of another kind
 # Take ids of several kinds, each of which is tried in tasks_of_others, or in test_search.py.
 SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate", "GET /api/search/like")
@@ -21,6 +21,8 @@ NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
     "q", "journal",  # of a search
+    "of", "title", "content", "hide",  # of posts; and a batch of them is for admins alone:
+    "ids", "which",
     "charges", "name", "scopes", "expires_days",
     "request_id",  # the same request_id of two users is two requests (test_reserve.py)
     "kind", "variables", "date", "version", "day",
@@ -115,7 +117,8 @@ def cookie(name, token):
 
 def victim(m):
     """Their ids by kind: a run that is archived and one that waits, a file, another session, an API
-    token, a plan and the task that made it, a document, a template, a task of extraction."""
+    token, a plan and the task that made it, a document, a template, a task of extraction, a
+    post."""
     api = person(m, "victim")
     chosen, _ = journals(api, 100)
     r = api("POST", "/api/queries",
@@ -148,10 +151,12 @@ def victim(m):
     SAMPLES.update(field="x", value="y", place="1")
     task = api("POST", "/api/tasks", {"template_id": template.body["template_id"], "name": SECRET,
                                       "document_ids": [document]}).body["taskId"]
+    # Without a text it has no work that would change its row.
+    post = api("POST", "/api/posts", {"title": SECRET, "hide": True}).body["post"]["id"]
     closed = lambda: api("GET", f"/api/tasks/{task}/status").body["status"] == "completed"
     assert wait_for(closed, 40), api("GET", f"/api/tasks/{task}")
     return api, {"document": [document], "template": [template.body["template_id"]],
-                 "extraction": [task],
+                 "extraction": [task], "post": [str(post)],
                  "run": [done, live], "download": [file], "session": [sid], "user": [str(api.uid)],
                  "token": [str(r.body["id"])], "plan": [plan["plan_id"]],
                  "generation": [t.body["task_id"]]}
@@ -163,7 +168,7 @@ def state_of(m, uid):
     rows = {table: sql(m, f"SELECT * FROM {table} WHERE uid = {uid} ORDER BY 1, 2, 3")
             for table in ("query_log", "search_result", "billing_log", "api_token", "training_plan",
                           "generation_task", "plan_user", "extraction_template", "project",
-                          "extraction_task", "extraction_result", "extraction_edit")}
+                          "extraction_task", "extraction_result", "extraction_edit", "tb_post")}
     rows["document"] = sql(
         m, "SELECT id, name, bytes, HEX(digest), text_bytes, pages, used, stored_at, deleted, swept"
            f" FROM document WHERE uid = {uid} ORDER BY 1")
@@ -289,11 +294,12 @@ def the_owner(m, every, api, have):
     # Last, and in this order: what ends something, and a run that goes on is not done before.
     ends = ("/resume", "/terminate", "/api/sessions/{sid}", "/api/tokens/{token_id}")
     deletes = ("DELETE /api/plans/{plan_id}", "DELETE /api/documents/{document_id}",
-               "DELETE /api/templates/{template_id}")
+               "DELETE /api/templates/{template_id}", "DELETE /api/posts/{post_id}")
     order = lambda r: max((i for i, e in enumerate(ends, 1) if r.path.endswith(e)),
                           default=int(str(r) in deletes))
     too_late = ("retry_failed", "/api/generation/", EXTRACTION + "/cancel",
-                EXTRACTION + "/retry", "/rows/{place}/retry")  # 409, to its owner
+                EXTRACTION + "/retry", "/rows/{place}/retry",  # 409, to its owner
+                "/api/post/{post_id}/embed")  # it is empty
     for route in sorted(every, key=order):
         if route.admin or not route.ids():
             continue

@@ -153,6 +153,8 @@ def _(m, sim):
               f"a batch of {body}"[:50])
     equal(root("POST", "/api/post/embed/batch", {"ids": [1, 2**52 - 1]}).body["queued"], 0,
           "ids of none are passed over")
+    equal((root("POST", "/api/post/1/embed", {}).status, told(root.audit()[0])),
+          (404, ("post.embed", "refused")), "what admins are refused is noted")
     empty = write(ada, "c", " \n\t ")
     equal(ada("POST", f"/api/post/{empty}/embed", {}).error[:2], (409, "conflict"),
           "an empty post is not embedded by hand")
