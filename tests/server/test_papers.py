@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from admins import admin
 from client import Api
-from harness import equal, folder, freeze, ok, run, run_tests, sql, test, wait_for
+from harness import Millrace, equal, folder, freeze, ok, run, run_tests, sql, test, wait_for
 from screening import person, server
 from sim import Sim
 
@@ -298,15 +298,19 @@ def _(m, _sim):
     at_rest(m)
     name = largest(api)
     title = titles(m, name)[0][2]
+    env = {k: v for k, v in m.env.items() if k.startswith("MILLRACE_")}
     m.stop()
-    m.env["MILLRACE_AI_EMBEDDING_DIMENSIONS"] = "128"
-    m.start()
-    ok(wait_for(m.ready, 60), "the server starts with another dimension", m.log()[-600:])
+    with Millrace(data=m.data, env={**env, "MILLRACE_AI_EMBEDDING_DIMENSIONS": "128"}) as other:
+        ok(wait_for(other.ready, 60), "the server starts with another dimension")
+        new_model(other, name, title)
+
+
+def new_model(m, name, title):
     api, asher = admin(m, "bob"), person(m, "boris")
     sql(m, f"UPDATE embedding_paper SET space = 0 WHERE journal = '{name}'")
     want(api, journals=[name])
     dimension = lambda: [c["dimension"] for c in look(api)["collections"] if c["name"] == "papers"]
-    ok(wait_for(lambda: dimension() == [128], 90), "what is embedded by it takes all others along",
+    ok(wait_for(lambda: dimension() == [128], 60), "what is embedded by it takes all others along",
        look(api))
     at_rest(m)
     equal(number(m, "SELECT COUNT(DISTINCT space) FROM embedding_paper"), 1, "into one space")

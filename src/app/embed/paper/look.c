@@ -94,8 +94,10 @@ static int read_error(struct task *t, struct sql_pool *sql, struct paper_journal
 {
     struct sql_rows r;
     int err = sql_call(t, sql, &r,
-                       "SELECT error, error_code FROM embedding_unit WHERE journal = ?"
-                       " AND error IS NOT NULL ORDER BY state = 'failed' DESC, year, slice LIMIT 1",
+                       "SELECT COALESCE(error, waits), COALESCE(error_code, waits_code)"
+                       " FROM embedding_unit WHERE journal = ?"
+                       " AND COALESCE(error, waits) IS NOT NULL ORDER BY state = 'failed' DESC, "
+                       "year, slice LIMIT 1",
                        sql_text(j->journal));
     if (!err && r.count) {
         j->error = r.cells[0].s;

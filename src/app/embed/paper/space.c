@@ -33,12 +33,13 @@ static int look_left(struct task *t, struct papers *p, int64_t space, bool *ende
 
 static int queue_some(struct task *t, struct papers *p, int64_t space, int64_t limit)
 {
-    return sql_call(t, p->node->sql, NULL,
-                    "UPDATE embedding_unit SET state = 'pending', version = version + 1,"
-                    " priority = ?, error = NULL, error_code = NULL,"
-                    " changed_at = UTC_TIMESTAMP(3) WHERE state = 'completed' AND space > 0"
-                    " AND space <> ? ORDER BY number LIMIT ?",
-                    sql_int(PAPER_PRIORITY), sql_int(space), sql_int(limit));
+    return sql_call(
+        t, p->node->sql, NULL,
+        "UPDATE embedding_unit SET state = 'pending', version = version + 1,"
+        " priority = ?, error = NULL, error_code = NULL, waits = NULL, waits_code = NULL,"
+        " changed_at = UTC_TIMESTAMP(3) WHERE state = 'completed' AND space > 0"
+        " AND space <> ? ORDER BY number LIMIT ?",
+        sql_int(PAPER_PRIORITY), sql_int(space), sql_int(limit));
 }
 
 int papers_space_role(struct task *t, void *arg, struct role_turn *turn)

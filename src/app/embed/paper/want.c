@@ -61,7 +61,8 @@ static int queue_again(struct task *t, struct sql *c, struct journal *j)
                      arena_printf(a,
                                   "UPDATE embedding_unit u " OF_BLOCK " SET u.state = 'pending',"
                                   " u.version = u.version + 1, u.priority = ?, u.error = NULL,"
-                                  " u.error_code = NULL, u.wanted = b.digest,"
+                                  " u.error_code = NULL, u.waits = NULL, u.waits_code = NULL,"
+                                  " u.wanted = b.digest,"
                                   " u.papers = CEIL(b.papers / u.slices),"
                                   " u.changed_at = UTC_TIMESTAMP(3) WHERE u.journal = ?%s",
                                   again[j->which]),

@@ -43,7 +43,7 @@ static int say_it_waits(struct task *t, struct paper_work *w, int err, const cha
 {
     struct str why = str_dup(task_arena(t), str_of(task_error(t)));
     if (sql_call(t, w->papers->node->sql, NULL,
-                 "UPDATE embedding_unit SET error = LEFT(?, 1000), error_code = ?" PAPER_OF_THIS,
+                 "UPDATE embedding_unit SET waits = LEFT(?, 1000), waits_code = ?" PAPER_OF_THIS,
                  sql_text(why), sql_text(str_of(reason)), sql_text(w->job->id),
                  sql_int(w->job->version)) == ERR_CANCELED)
         return ERR_CANCELED;
@@ -102,12 +102,12 @@ static int embed(struct task *t, struct paper_work *w)
 /* It goes on when there is a service: then nodes start anew, and look at all rows. */
 static int without_service(struct task *t, struct paper_work *w)
 {
-    int err =
-        sql_call(t, w->papers->node->sql, NULL,
-                 "UPDATE embedding_unit SET state = 'pending', error = ?,"
-                 " error_code = ?" PAPER_OF_THIS,
-                 sql_text(STR("there is no embedding service: ai.embedding.url is not set")),
-                 sql_text(STR(PAPER_NO_SERVICE)), sql_text(w->job->id), sql_int(w->job->version));
+    const char *why = "there is no embedding service: ai.embedding.url is not set";
+    int err = sql_call(t, w->papers->node->sql, NULL,
+                       "UPDATE embedding_unit SET state = 'pending', waits = ?,"
+                       " waits_code = ?" PAPER_OF_THIS,
+                       sql_text(str_of(why)), sql_text(STR(PAPER_NO_SERVICE)), sql_text(w->job->id),
+                       sql_int(w->job->version));
     return err ? err : JOB_WRITTEN;
 }
 
@@ -125,7 +125,8 @@ static int count_up(struct task *t, struct paper_work *w)
     metric_add(w->papers->refused, refused);
     return sql_call(t, w->papers->node->sql, NULL,
                     "UPDATE embedding_unit SET digest = ?, space = ?, papers = ?, bare = ?,"
-                    " done = ?, embedded = ?, refused = ?" PAPER_OF_THIS,
+                    " done = ?, embedded = ?, refused = ?, waits = NULL,"
+                    " waits_code = NULL" PAPER_OF_THIS,
                     sql_int(w->digest), sql_int(space), sql_int((int64_t)w->count + w->bare),
                     sql_int(w->bare), sql_int((int64_t)w->count), sql_int(embedded),
                     sql_int(refused), sql_text(w->job->id), sql_int(w->job->version));
