@@ -20,7 +20,7 @@ SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate", "GET /api/search/like"
 NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
-    "q", "journal",  # of a search
+    "q", "journal", "nearest",  # of a search
     "charges", "name", "scopes", "expires_days",
     "request_id",  # the same request_id of two users is two requests (test_reserve.py)
     "kind", "variables", "date", "version", "day",
