@@ -20,7 +20,7 @@ SEVERAL = ("POST /api/tasks", "POST /api/tasks/estimate", "GET /api/search/like"
 NO_IDS = {
     "username", "password", "old_password", "new_password", "question", "journals", "year_from",
     "year_to", "tag", "match", "type", "scope", "limit", "cursor", "relevant", "verdict", "doi",
-    "q", "journal",  # of a search
+    "q", "journal", "nearest",  # of a search
     "of", "title", "content", "hide",  # of posts; and a batch of them is for admins alone:
     "ids", "which",
     "charges", "name", "scopes", "expires_days",

@@ -126,7 +126,8 @@ static int price(struct task *t, struct api_call *c, const struct api_choice *ch
                              &out->degraded);
     }
     struct neighbours_from from = {c->node->collections, c->node->sql, c->node->catalog};
-    struct neighbours_wish wish = {choice->nearest.text, choice->nearest.papers, choice->choice};
+    struct neighbours_wish wish = {c->session.uid, choice->nearest.text, choice->nearest.papers,
+                                   choice->choice};
     int err = neighbours_find(t, &from, &wish, out, unknown);
     return err == ERR_INVALID ? api_refuse(t, c, "nearest.q", "%s", task_error(t)) : err;
 }

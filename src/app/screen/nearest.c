@@ -35,10 +35,10 @@ static int check_whole(struct task *t, const char *reason)
     return task_fail(t, ERR_CONFLICT, "the nearest papers cannot be told: %s", text);
 }
 
-static int make_list(struct task *t, const struct neighbours_from *from,
+static int make_list(struct task *t, const struct neighbours_from *from, int64_t uid,
                      const struct nearest_wish *w, struct neighbours *out, struct str *unknown)
 {
-    struct neighbours_wish wish = {w->nearest.text, w->nearest.papers, w->choice};
+    struct neighbours_wish wish = {uid, w->nearest.text, w->nearest.papers, w->choice};
     int err = neighbours_find(t, from, &wish, out, unknown);
     if (!err)
         err = check_whole(t, out->reason);
@@ -86,7 +86,7 @@ static int submit(struct task *t, const struct runs *r, const struct neighbours_
     int64_t chunk;
     if (!cache_trusts_redis(r->cache))
         return task_fail(t, ERR_UNAVAILABLE, "runs cannot be submitted while Redis is away");
-    int err = make_list(t, from, w, &list, unknown);
+    int err = make_list(t, from, q->uid, w, &list, unknown);
     if (!err)
         err = frozen_chunk_size(t, r->sql, q->uid, (int64_t)list.count, &chunk);
     if (err)

@@ -81,6 +81,7 @@ void collections_free(struct collections *c)
             close(s->tend_fd);
     }
     questions_free(c->questions);
+    often_release(&c->lists_often);
     histogram_free(c->seconds);
     free(c->place);
     free(c);

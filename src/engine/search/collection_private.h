@@ -3,6 +3,7 @@
 #define ENGINE_SEARCH_COLLECTION_PRIVATE_H
 
 #include "engine/search/collection.h"
+#include "engine/search/often.h"
 #include "engine/search/question.h"
 #include "loop/sync.h"
 #include "wire/sql.h"
@@ -61,6 +62,8 @@ struct collections {
     struct histogram *seconds;
     int64_t places;   /* that were seen lately, this one included */
     struct sem lists; /* neighbours.h */
+    size_t lists_waiting;
+    struct often lists_often;
 };
 
 static inline struct shelf *shelf_of(struct collections *c, enum collection which)

@@ -9,6 +9,7 @@
 #define ASKED_MAX   1000 /* DOIs of one statement */
 #define SPARE_SHARE 4    /* at first, one point more for so many papers */
 #define SPARE_LEAST 16
+#define WAITING_MAX 16   /* lists that are not begun; more are refused */
 #define GROWTH      4    /* of the points, while the list is too short */
 #define SOME_YEAR   1000 /* prices are those of all years; papers of one are counted quickest */
 
@@ -260,15 +261,28 @@ static int find(struct task *t, struct asking *a)
     }
 }
 
+static int take_turn(struct task *t, struct collections *c)
+{
+    if (c->lists_waiting >= WAITING_MAX)
+        return task_fail(t, ERR_BUSY, "too many lists of papers are being made");
+    c->lists_waiting++;
+    int err = sem_get(t, &c->lists);
+    c->lists_waiting--;
+    return err;
+}
+
 int neighbours_find(struct task *t, const struct neighbours_from *from,
                     const struct neighbours_wish *w, struct neighbours *out, struct str *unknown)
 {
     struct neighbours list = {.count = 0};
     struct asking a = {.from = from, .wish = w, .out = &list};
     check(w->papers >= 1 && w->papers <= NEIGHBOURS_MAX);
-    int err = make_filter(t, &a, unknown);
+    int err = often_count(t, &from->collections->lists_often, w->uid, NEIGHBOURS_MINUTE_MAX,
+                          "lists of the nearest papers", NULL);
     if (!err)
-        err = sem_get(t, &from->collections->lists);
+        err = make_filter(t, &a, unknown);
+    if (!err)
+        err = take_turn(t, from->collections);
     if (!err) {
         err = find(t, &a);
         sem_put(&from->collections->lists);

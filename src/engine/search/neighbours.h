@@ -20,7 +20,8 @@
 #include "engine/search/collection.h"
 #include "engine/search/indexed.h"
 
-#define NEIGHBOURS_MAX 20000
+#define NEIGHBOURS_MAX        20000
+#define NEIGHBOURS_MINUTE_MAX 60 /* lists of a user in a minute, on each node */
 
 struct neighbours_from { /* all borrowed */
     struct collections *collections;
@@ -29,6 +30,7 @@ struct neighbours_from { /* all borrowed */
 };
 
 struct neighbours_wish {
+    int64_t uid; /* whose list it is */
     struct str text;
     int64_t papers;               /* at most: 1 … NEIGHBOURS_MAX */
     struct catalog_choice choice; /* journal_count 0: of all journals */
@@ -45,8 +47,8 @@ struct neighbours {
 };
 /* Two of a node at a time; others wait. What stands in the way of the search is no error but a
  * reason, with the papers that there are. ERR_NOT_FOUND with *unknown: no such journal.
- * ERR_INVALID: the text is too long. ERR_LIMIT: the cost cannot be counted. Others are those of the
- * stores. */
+ * ERR_INVALID: the text is too long. ERR_LIMIT: the cost cannot be counted. ERR_RATE: the user has
+ * had NEIGHBOURS_MINUTE_MAX. ERR_BUSY: too many wait. Others are those of the stores. */
 MUST_CHECK int neighbours_find(struct task *t, const struct neighbours_from *from,
                                const struct neighbours_wish *w, struct neighbours *out,
                                struct str *unknown);

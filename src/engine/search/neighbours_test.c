@@ -6,8 +6,9 @@
 #include "engine/search/collection_fixture.h"
 #include "engine/search/journal.h"
 
-#define PARTS 40   /* of a long paper */
-#define MANY  2500 /* papers: three statements ask for them */
+#define PARTS    40 /* of a long paper */
+#define TOGETHER 30
+#define MANY     2500 /* papers: three statements ask for them */
 
 struct shop { /* a node, and what its lists are made from */
     struct world w;
@@ -269,6 +270,25 @@ static void test_reasons(struct task *t, void *arg)
     shop_close(t, &s);
 }
 
+static void test_often(struct task *t, void *arg)
+{
+    (void)arg;
+    struct shop s;
+    struct neighbours list;
+    struct str got = STR("");
+    int lists = 0;
+    shop_open(t, &s);
+    struct neighbours_wish w = wish(1);
+    w.uid = 7;
+    for (; lists < 2 * NEIGHBOURS_MINUTE_MAX + 1 && got.n == 0; lists++)
+        got = list_of(t, &s, &w, &list);
+    is_str(got, STR("!rate"), "at some time it is enough");
+    ok(lists > NEIGHBOURS_MINUTE_MAX, "after so many as are allowed: %d", lists);
+    w.uid = 8;
+    is_str(list_of(t, &s, &w, &list), STR(""), "for that user");
+    shop_close(t, &s);
+}
+
 /* --- many --- */
 
 static int add_many_rows(struct task *t, struct sql *c, void *arg)
@@ -338,6 +358,7 @@ static void test_many(struct task *t, void *arg)
 
 struct hand {
     struct shop *shop;
+    int number;
     int64_t found;
 };
 
@@ -347,28 +368,33 @@ static void find_task(struct task *t, void *arg)
     struct neighbours list;
     struct neighbours_wish w = wish(5);
     h->found = -1;
-    list_of(t, h->shop, &w, &list);
-    h->found = (int64_t)list.count;
+    w.uid = 1 + h->number;
+    struct str got = list_of(t, h->shop, &w, &list);
+    h->found = str_eq(got, STR("!busy")) ? -2 : (int64_t)list.count;
 }
 
 static void test_together(struct task *t, void *arg)
 {
     (void)arg;
     struct shop s;
-    struct hand hands[8];
+    struct hand hands[TOGETHER];
+    size_t refused = 0;
     struct group g;
     int64_t sum = 0;
     shop_open(t, &s);
     add_some(t, &s);
     group_init(&g, task_loop(t));
-    for (int i = 0; i < 8; i++) {
-        hands[i] = (struct hand){.shop = &s};
+    for (int i = 0; i < TOGETHER; i++) {
+        hands[i] = (struct hand){.shop = &s, .number = i};
         check(task_go(&g, "find", find_task, &hands[i]) == 0);
     }
     check(group_join(t, &g) == 0);
-    for (int i = 0; i < 8; i++)
-        sum += hands[i].found;
-    is_int(sum, 8 * 5, "eight at once all get theirs");
+    for (int i = 0; i < TOGETHER; i++) {
+        refused += hands[i].found == -2;
+        sum += hands[i].found == -2 ? 0 : hands[i].found;
+    }
+    ok(refused > 0 && refused < TOGETHER, "of thirty at once some are refused: %zu", refused);
+    is_int(sum, (TOGETHER - (int)refused) * 5, "the others all get theirs");
     is_int((int64_t)s.n.all->lists.free, LISTS_MAX, "and all permits are back");
     shop_close(t, &s);
 }
@@ -381,6 +407,7 @@ int main(void)
     tap_task(test_corpus, NULL, true);
     tap_task(test_long_papers, NULL, true);
     tap_task(test_reasons, NULL, true);
+    tap_task(test_often, NULL, true);
     tap_task(test_many, NULL, true);
     tap_task(test_together, NULL, true);
     return stop_stores();

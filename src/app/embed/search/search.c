@@ -2,13 +2,11 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/time.h"
 #include "loop/loop.h"
 
-#define TURNS       8  /* searches at once on a node */
-#define WAITING_MAX 64 /* and so many that wait for one */
-#define MINUTE_MS   60000
+#define TURNS       8     /* searches at once on a node */
+#define WAITING_MAX 64    /* and so many that wait for one */
 #define SEARCH_MS   15000 /* of all of it */
 
 static const char *const reasons[SEARCH_REASON_COUNT] = {
@@ -46,33 +44,18 @@ void searches_free(struct searches *s)
         return;
     words_free(s->words);
     histogram_free(s->seconds);
-    map_free(s->rates.counts);
+    often_release(&s->often);
     free(s);
 }
 
 /* --- how often, and how many at once --- */
 
-static int count_user(struct task *t, struct search_rates *r, struct search_caller who,
+static int count_user(struct task *t, struct searches *s, struct search_caller who,
                       int64_t *retry_after_s)
 {
-    char key[STR_INT_BYTES];
-    int64_t now = loop_wall_ms(task_loop(t)), minute = now / MINUTE_MS, n = 0;
-    if (who.admin)
-        return 0;
-    if (!r->counts || r->minute != minute) {
-        map_free(r->counts);
-        r->counts = map_new();
-        r->minute = minute;
-    }
-    struct str user = str_digits(key, who.uid);
-    (void)map_get_int(r->counts, user, &n);
-    if (n >= SEARCH_MINUTE_MAX) {
-        *retry_after_s = MINUTE_MS / 1000 - now / 1000 % 60;
-        return task_fail(t, ERR_RATE, "%d searches in a minute are the most there can be",
-                         SEARCH_MINUTE_MAX);
-    }
-    map_set_int(r->counts, user, n + 1);
-    return 0;
+    return who.admin
+               ? 0
+               : often_count(t, &s->often, who.uid, SEARCH_MINUTE_MAX, "searches", retry_after_s);
 }
 
 static int take_turn(struct task *t, struct searches *s)
@@ -138,7 +121,7 @@ int search_page(struct task *t, struct searches *s, const struct search_wish *w,
                 struct search_page *out, int64_t *retry_after_s)
 {
     *out = (struct search_page){.next = STR_NULL};
-    int err = count_user(t, &s->rates, w->who, retry_after_s);
+    int err = count_user(t, s, w->who, retry_after_s);
     if (err)
         return err;
     int64_t old = task_deadline(t, SEARCH_MS);
@@ -172,7 +155,7 @@ int search_like(struct task *t, struct searches *s, struct search_caller who, en
                 uint64_t owner, size_t limit, struct search_page *out, int64_t *retry_after_s)
 {
     *out = (struct search_page){.next = STR_NULL};
-    int err = count_user(t, &s->rates, who, retry_after_s);
+    int err = count_user(t, s, who, retry_after_s);
     if (err)
         return err;
     int64_t old = task_deadline(t, SEARCH_MS);

@@ -7,6 +7,7 @@
 #include "app/embed/search/search.h"
 #include "base/metrics.h"
 #include "engine/search/journal.h"
+#include "engine/search/often.h"
 #include "engine/search/words.h"
 #include "engine/setup/node.h"
 #include "loop/sync.h"
@@ -32,17 +33,11 @@ struct search_sources {
                     uint16_t *numbers);
 };
 
-/* Searches of users in the minute that goes on. */
-struct search_rates {
-    struct map *counts; /* by uid */
-    int64_t minute;
-};
-
 struct searches {
     struct node *node;
     struct words *words;
     struct search_sources sources;
-    struct search_rates rates;
+    struct often often;
     struct sem turns;
     size_t waiting;
     int64_t *asked[2]; /* searches, and those for what is alike */
