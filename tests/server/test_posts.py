@@ -100,7 +100,8 @@ def _(m, sim):
     equal([a("GET", f"/api/posts/{second}").status for a in (ada, bob, root)], [404] * 3, "gone")
     ok(wait_for(lambda: row(m, second, "id") is None, 20), "and its row")
     equal(points(m, second), {}, "with its vectors")
-    equal(sql(m, f"SELECT COUNT(*) FROM point_owner WHERE owner = {second}"), [["0"]], "and tags")
+    equal([sql(m, f"SELECT COUNT(*) FROM {table} WHERE owner = {second}")[0][0]
+           for table in ("point_owner", "post_words")], ["0", "0"], "tags, and words")
 
 
 @with_posts("what is refused", MILLRACE_EMBEDDING_CONTENT_CHARS="100",
@@ -194,7 +195,8 @@ def _(m, sim):
     p = change(ada, post, content="")
     equal((p["rag_status"], p["version"]), ("pending", 6), "emptied")
     ok(embedded(ada, post) and points(m, post) == {}, "its vectors go", points(m, post))
-    equal(found(ada, "Copper conducts current"), [], "and its words")
+    equal((found(ada, "Copper conducts current"), sql(m, "SELECT * FROM post_words")), ([], []),
+          "and its words")
     at = sim.stats()["requests"]
     change(ada, post, title="Silver")
     equal(root("POST", "/api/post/embed/batch", {}).body, {

@@ -47,6 +47,12 @@ struct posts {
 struct point_tags post_tags(bool hide);
 bool post_blank(struct str content); /* there is nothing to embed */
 
+/* --- read.c --- */
+
+/* post_get, in a transaction. */
+MUST_CHECK int post_get_on(struct task *t, struct sql *c, struct post_caller who, int64_t id,
+                           struct post *out);
+
 /* --- queue.c --- */
 
 /* What a post gets when it is queued. */

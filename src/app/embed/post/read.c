@@ -90,20 +90,34 @@ static struct post read_row(const struct sql_value *cell, struct post_caller who
                          .mine = who.uid && cell[2].i == who.uid};
 }
 
+#define ONE                                                                                        \
+    "SELECT " COLUMNS ", content FROM tb_post WHERE id = ? AND deleted IS NULL"                    \
+    " AND (hide = 0 OR uid = ? OR ?)"
+
+static int take_one(struct task *t, int err, const struct sql_rows *r, struct post_caller who,
+                    struct post *out)
+{
+    if (err)
+        return err;
+    if (r->count == 0)
+        return post_none(t);
+    *out = read_row(r->cells, who);
+    out->content = r->cells[COLUMN_COUNT].s;
+    return 0;
+}
+
 int post_get(struct task *t, struct posts *p, struct post_caller who, int64_t id, struct post *out)
 {
     struct sql_rows r;
-    int err = sql_call(t, p->node->sql, &r,
-                       "SELECT " COLUMNS ", content FROM tb_post WHERE id = ? AND deleted IS NULL"
-                       " AND (hide = 0 OR uid = ? OR ?)",
-                       sql_int(id), sql_int(who.uid), sql_int(who.admin));
-    if (err)
-        return err;
-    if (r.count == 0)
-        return post_none(t);
-    *out = read_row(r.cells, who);
-    out->content = r.cells[COLUMN_COUNT].s;
-    return 0;
+    int err = sql_call(t, p->node->sql, &r, ONE, sql_int(id), sql_int(who.uid), sql_int(who.admin));
+    return take_one(t, err, &r, who, out);
+}
+
+int post_get_on(struct task *t, struct sql *c, struct post_caller who, int64_t id, struct post *out)
+{
+    struct sql_rows r;
+    int err = sql_on(t, c, &r, ONE, sql_int(id), sql_int(who.uid), sql_int(who.admin));
+    return take_one(t, err, &r, who, out);
 }
 
 int post_some(struct task *t, struct posts *p, struct post_caller who, const int64_t *ids,

@@ -216,9 +216,8 @@ static int write_content(struct task *t, struct sql *c, struct writing *w)
                   sql_int(turn->priority), sql_int(turn->id));
 }
 
-static int change_body(struct task *t, struct sql *c, void *arg)
+static int change_row(struct task *t, struct sql *c, struct writing *w)
 {
-    struct writing *w = arg;
     const struct post_wish *x = w->wish;
     w->queued = w->tags = w->dear = false;
     int err = lock_row(t, c, w);
@@ -237,6 +236,15 @@ static int change_body(struct task *t, struct sql *c, void *arg)
     return err || !content ? err : write_content(t, c, w);
 }
 
+/* The answer is read before the commit: after it no error may say that nothing was done. */
+static int change_body(struct task *t, struct sql *c, void *arg)
+{
+    struct writing *w = arg;
+    int err = change_row(t, c, w);
+    return err ? err
+               : post_get_on(t, c, (struct post_caller){.uid = w->wish->uid}, w->turn.id, &w->now);
+}
+
 int post_change(struct task *t, struct posts *p, const struct post_wish *x, struct post *out)
 {
     struct writing w = {.posts = p, .wish = x, .turn = {.id = x->id, .uid = x->uid}};
@@ -246,7 +254,9 @@ int post_change(struct task *t, struct posts *p, const struct post_wish *x, stru
         err = post_queue_room(t, p, &room);
     if (!err)
         err = write_row(t, &w, change_body);
-    return err ? err : post_get(t, p, (struct post_caller){.uid = x->uid}, x->id, out);
+    if (!err)
+        *out = w.now;
+    return err;
 }
 
 /* --- deletion --- */
