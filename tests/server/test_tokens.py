@@ -21,6 +21,8 @@ PERSONS = {
     ("POST", "/api/logout"), ("GET", "/api/sessions"), ("DELETE", "/api/sessions"),
     ("DELETE", "/api/sessions/{sid}"), ("POST", "/api/password"), ("GET", "/api/tokens"),
     ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{token_id}")}
+# Of the routes for either kind of session: those for admins alone.
+ADMINS = {("GET", "/api/embedding/queue/status")}
 PUBLIC = {("GET", "/api/welcome"), ("POST", "/api/register"), ("POST", "/api/login"),
           ("POST", "/api/admin/login")}
 
@@ -184,13 +186,14 @@ def _(m):
     kinds = [["read"], *[[a] for a in APPLICATIONS], *[[f"{a}:read"] for a in APPLICATIONS],
              ["screen:read", "download"], [*APPLICATIONS, "read"]]
     for scopes in kinds:
-        token = make(api, " ".join(scopes), *scopes).token
+        token = make(api, " ".join(scopes)[:64], *scopes).token
         wrong = []
         for route in every:
             status, code, message = route.ask(m, token)
             needs = route.needs()
             if set(needs) & set(scopes):
-                right = status not in (401, 403) and status < 500
+                right = ((status, code) == (403, "forbidden") if route.key() in ADMINS else
+                         status not in (401, 403) and status < 500)
             else:
                 least = needs[1 if route.method == "GET" else 0] if needs else "no API token"
                 named = re.sub(r"\{\w+\}", "0" * 32, least)
