@@ -122,15 +122,10 @@ typedef int job_fn(struct task *t, void *arg, const struct job *j);
  * ask: up to JOBS_SPARE_MAX of each, and no more of each than the concurrency.
  *   Waits until a slot is free. ERR_RATE: the permission is used up. ERR_CANCELED: also when no
  *   slot was free for long, and another node may have one. The function returns both as they are.
- *   A job that has a slot keeps it, and gets 0.
  * job_ask_end never waits; if it is not called, the function's end counts. job.asks is true between
  * them, if the kind calls the AI: ai_ask looks at it. */
 MUST_CHECK int job_ask_begin(struct task *t, const struct job *j);
 void job_ask_end(const struct job *j);
-/* As job_ask_end, if another job waits for a slot; else false, and the slot stays. For a job that
- * has an answer, which is probably its last one, and is about to look at it: the other job asks
- * meanwhile. If the answer is no good, job_ask_begin is called again. */
-bool job_ask_pass(const struct job *j);
 
 struct job_kind {
     const char *name;              /* "download": of its queue, and in metrics */

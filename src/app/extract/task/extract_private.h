@@ -30,10 +30,8 @@ struct extract_query {
     struct str part; /* its text */
     size_t count;    /* of the parts */
     struct str model;
-    struct str complaint;   /* about the last answer; p == NULL: there was none */
-    const bool *asks;       /* of the job: it may ask now */
-    const struct job *last; /* the job, if no further part follows: its slot is free when the answer
-                               is there; NULL: it keeps the slot */
+    struct str complaint; /* about the last answer; p == NULL: there was none */
+    const bool *asks;     /* of the job: it may ask now */
 };
 struct extract_answer {
     struct extract_values values;
