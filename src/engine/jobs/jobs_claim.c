@@ -164,12 +164,13 @@ void jobs_claim_settle(struct task *t, struct jobs *j, int64_t uid)
     const struct jobs_claim *c = map_get(j->claims, name_of(&uid));
     if (!c || !c->wrong)
         return;
-    const char *text = arena_strdup(task_arena(t), task_error(t));
+    const char *text = *task_error(t) ? arena_strdup(task_arena(t), task_error(t)) : "";
     int err = settle(t, j, uid);
     if (err && err != ERR_CANCELED)
         log_debug("jobs", "a claim of user %lld is given up later: %s", (long long)uid,
                   task_error(t));
-    (void)task_fail(t, 0, "%s", text); /* what became of the job */
+    if (*text || *task_error(t))
+        (void)task_fail(t, 0, "%s", text); /* what became of the job */
 }
 
 int jobs_claims_keep(struct task *t, struct jobs *j)
