@@ -43,6 +43,8 @@ static size_t step_over(struct str s, size_t i, struct str lit)
 static size_t any_of(struct str s, size_t i, const char *const *list)
 {
     for (; *list && i < s.n; list++) {
+        if (**list != s.p[i])
+            continue;
         size_t n = step_over(s, i, str_of(*list));
         if (n)
             return n;

@@ -53,8 +53,7 @@ void watch_init(struct watch *w, struct loop *l, int fd)
     struct stat st;
     *w = (struct watch){.loop = l, .fd = fd, .ready = WATCH_READ | WATCH_WRITE};
     w->socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-    w->ev =
-        event_new(l->base, fd, EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, on_event, w);
+    w->ev = event_new(l->base, fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_event, w);
     check(w->ev && event_add(w->ev, NULL) == 0);
 }
 
@@ -64,7 +63,17 @@ void watch_release(struct watch *w)
         return;
     check(!w->reader && !w->writer);
     event_free(w->ev);
-    w->ev = NULL;
+    if (w->write_ev)
+        event_free(w->write_ev);
+    w->ev = w->write_ev = NULL;
+}
+
+/* Once; at once if it is writable already. */
+static void await_writable(struct watch *w)
+{
+    if (!w->write_ev)
+        w->write_ev = event_new(w->loop->base, w->fd, EV_WRITE | EV_ET, on_event, w);
+    check(w->write_ev && event_add(w->write_ev, NULL) == 0);
 }
 
 int watch_wait(struct task *t, struct watch *w, int events)
@@ -75,8 +84,13 @@ int watch_wait(struct task *t, struct watch *w, int events)
         w->reader = t;
     if (events & WATCH_WRITE)
         w->writer = t;
+    bool writable = (events & WATCH_WRITE) && !(w->ready & events);
+    if (writable)
+        await_writable(w);
     while (!(w->ready & events) && !err)
         err = task_wait(t);
+    if (writable)
+        event_del(w->write_ev);
     if (events & WATCH_READ)
         w->reader = NULL;
     if (events & WATCH_WRITE)

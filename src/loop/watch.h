@@ -2,7 +2,9 @@
  *
  * A watch is registered once, edge-triggered, and remembers readiness: code that
  * reads or writes until EAGAIN (or gets fewer bytes than asked for) calls
- * watch_drained(), and only then does the next wait block.
+ * watch_drained(), and only then does the next wait block. That the fd is writable is asked for
+ * only while a task waits for it: a Unix socket becomes writable each time the far end reads, and
+ * the process would be woken for nothing.
  * At most one task reads and one writes at a time. Does not own the fd. */
 #ifndef LOOP_WATCH_H
 #define LOOP_WATCH_H
@@ -20,8 +22,8 @@ struct watch {
     bool gone;   /* the peer has closed or reset the connection */
     bool socket; /* not a pipe */
     struct task *reader, *writer;
-    struct event *ev;
-    void (*on_gone)(void *arg); /* called once, on the loop's stack; may be NULL */
+    struct event *ev, *write_ev; /* write_ev: registered while a writer waits; NULL: none has yet */
+    void (*on_gone)(void *arg);  /* called once, on the loop's stack; may be NULL */
     void *arg;
 };
 

@@ -84,6 +84,27 @@ static void test_never_read(struct task *t, void *arg)
     pair_release(&p);
 }
 
+/* The far end of a Unix socket that reads makes it writable, each time. */
+static void test_not_awaited(struct task *t, void *arg)
+{
+    (void)arg;
+    struct pair p;
+    char c = 'x';
+    pair_init(&p, task_loop(t));
+    check(watch_write(t, &p.w[0], &c, 1) == 0);
+    check(task_sleep(t, 10) == 0);
+    watch_drained(&p.w[0], WATCH_WRITE);
+    check(read(p.fd[1], &c, 1) == 1);
+    check(task_sleep(t, 10) == 0);
+    is_int(p.w[0].ready & WATCH_WRITE, 0, "the loop is not woken for what no task waits for");
+    int64_t old = task_deadline(t, 1000);
+    is_int(watch_wait(t, &p.w[0], WATCH_WRITE), 0, "a task that waits finds it writable");
+    watch_drained(&p.w[0], WATCH_WRITE);
+    is_int(watch_wait(t, &p.w[0], WATCH_READ | WATCH_WRITE), 0, "and again");
+    task_deadline_restore(t, old);
+    pair_release(&p);
+}
+
 static int gone_count;
 
 static void write_unread(struct task *t, void *arg)
@@ -264,8 +285,9 @@ static void test_unread(struct task *t, void *arg)
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    task_fn *const tests[] = {test_bulk, test_never_read, test_shutdown, test_gone,  test_reset,
-                              test_unix, test_pipe_end,   test_poller,   test_unread};
+    task_fn *const tests[] = {test_bulk,   test_never_read, test_not_awaited, test_shutdown,
+                              test_gone,   test_reset,      test_unix,        test_pipe_end,
+                              test_poller, test_unread};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tap_task(tests[i], NULL, true);
     return tap_done();

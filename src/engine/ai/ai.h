@@ -54,8 +54,7 @@ struct ai_request {
     int (*write)(struct task *t, void *arg, struct buf *body, int64_t *tokens);
     /* The body of a reply with status 200 to 299. *tokens_used is -1, and stays so if the reply
      * does not tell. ERR_PROTO: it cannot be read, and the service is asked again; task_error
-     * completes "the service sent …". No other errors. It may wait a little: the permit is settled
-     * afterwards. */
+     * completes "the service sent …". No other errors. */
     int (*read)(struct task *t, void *arg, struct str body, int64_t *tokens_used);
     void *arg;
     /* If set, the reply is asked for as a stream, and this sees the text of the answer as far as it

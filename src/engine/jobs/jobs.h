@@ -123,15 +123,10 @@ typedef int job_fn(struct task *t, void *arg, const struct job *j);
  * ask: up to JOBS_SPARE_MAX of each, and no more of each than the concurrency.
  *   Waits until a slot is free. ERR_RATE: the permission is used up. ERR_CANCELED: also when no
  *   slot was free for long, and another node may have one. The function returns both as they are.
- *   A job that has a slot keeps it, and gets 0.
  * job_ask_end never waits; if it is not called, the function's end counts. job.asks is true between
  * them, if the kind calls the AI: ai_ask looks at it. */
 MUST_CHECK int job_ask_begin(struct task *t, const struct job *j);
 void job_ask_end(const struct job *j);
-/* As job_ask_end, if another job waits for a slot; else false, and the slot stays. For a job that
- * has an answer, which is probably its last one, and is about to look at it: the other job asks
- * meanwhile. If the answer is no good, job_ask_begin is called again. */
-bool job_ask_pass(const struct job *j);
 
 struct job_kind {
     const char *name;              /* "download": of its queue, and in metrics */
@@ -189,6 +184,12 @@ struct job_push {
 enum jobs_room { JOBS_ROOM, JOBS_USER_FULL, JOBS_QUEUE_FULL };
 MUST_CHECK int jobs_push(struct task *t, struct jobs *j, const char *queue,
                          const struct job_push *list, size_t count, enum jobs_room *room);
+/* Jobs whose rows were brought to an end without them, by a transaction that has committed: those
+ * that are not in work leave the queue, so that no node takes each of them to find that out. Of the
+ * list id and version count: that of the row at its end. Idempotent. It only saves work: a job that
+ * stays, because Redis does not answer, or a push comes later, is taken and found final. */
+MUST_CHECK int jobs_withdraw(struct task *t, struct jobs *j, const char *queue,
+                             const struct job_push *list, size_t count);
 
 /* A queue, as admins see it. */
 struct jobs_look {

@@ -4,14 +4,10 @@
  * A slot that waited for the next job to be taken, and for its document to be read, would stand
  * idle after each answer. So some jobs are taken ahead: they do what comes before their first
  * question, and wait in line for a slot. And a job that has its last answer leaves its slot before
- * it writes and pays; even before it looks at the answer, if another one waits in line. If it has
- * to ask again it gets in line once more.
+ * it writes and pays.
  *
  *   taken -> EARLY -> IN_LINE -> ASKS -> ASKED -> released
- *              ^                 at most   |
- *              |                 concur-   |
- *              |                 rency     |
- *              +--- must ask again --------+
+ *                                at most concurrency
  *            at most concurrency + ahead
  *            at most concurrency + 2 * spare, of all stages
  *
@@ -71,11 +67,7 @@ int job_ask_begin(struct task *t, const struct job *job)
     if (!h || !h->queue->kind->calls_ai)
         return 0;
     struct jobs_queue *q = h->queue;
-    check(h->stage != JOBS_IN_LINE);
-    if (h->stage == JOBS_ASKS)
-        return 0;
-    q->early += h->stage == JOBS_ASKED;
-    h->stage = JOBS_EARLY;
+    check(h->stage == JOBS_EARLY);
     int err = sem_try(&q->slots) ? 0 : await_slot(t, h);
     if (err)
         return err;
@@ -106,19 +98,10 @@ void job_ask_end(const struct job *job)
     leave_slot(q);
 }
 
-bool job_ask_pass(const struct job *job)
-{
-    struct jobs_hand *h = job->hand;
-    if (!h || h->stage != JOBS_ASKS || list_empty(&h->queue->slots.waiters))
-        return false;
-    job_ask_end(job);
-    return true;
-}
-
 void jobs_ask_over(struct task *t, struct jobs_hand *h)
 {
     job_ask_end(&h->job);
-    if (h->asks_ms && h->job.uid) /* it had a claim */
+    if (h->stage == JOBS_ASKED && h->job.uid) /* it had a claim */
         jobs_claim_settle(t, h->queue->jobs, h->job.uid);
 }
 

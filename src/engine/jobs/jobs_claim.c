@@ -6,11 +6,7 @@
  *   2. After its last call the claim is given up. Redis learns that with the next call about the
  *      user, which may be the claim of another job, and at the latest before the job leaves its
  *      queue (jobs_claim_settle): the user's next job, which is handed out then, finds room.
- *   3. Until Redis is told, a claim that was given up is free for the user's next job on this node,
- *      without a call. Not if the last call that wanted more did not get it all, so that the jobs
- *      make room for runs and other nodes; nor later than PASS_MS after the last call, so that they
- *      notice soon when they must.
- *   4. One call about a user is under way at a time, and says how many jobs the node has for the
+ *   3. One call about a user is under way at a time, and says how many jobs the node has for the
  *      user. All claims that wait meanwhile go together in the next one. So a lost reply, or a
  *      Redis that has forgotten, is set right by the next call: jobs_claims_keep makes one every
  *      CLAIM_KEEP_MS, and soon if the last one failed.
@@ -24,7 +20,6 @@
 #include "engine/jobs/jobs_private.h"
 
 #define CLAIM_KEEP_MS 3000 /* claims of jobs are void after 15 s (workers_claim.lua) */
-#define PASS_MS       250
 #define CLAIMS_MAX    1000 /* in one call */
 #define CALLS_MAX     32   /* under way, each about another user */
 
@@ -32,9 +27,7 @@
 struct jobs_claim {
     int64_t uid;
     int64_t count; /* jobs that are claimed */
-    int64_t known; /* Redis has no fewer; those above count were given up */
-    bool wrong;    /* Redis may have another number than known, or is to be told again */
-    bool refused;  /* the last call that wanted more did not get it all */
+    bool wrong;    /* Redis may have another count, or is to be told again */
     bool busy;     /* a call is under way */
     int64_t told_ms;
 };
@@ -80,15 +73,10 @@ static struct jobs_claim *claim_get(struct jobs *j, int64_t uid)
 
 static void claim_put(struct jobs *j, struct jobs_claim *c)
 {
-    if (c->count || c->known || c->wrong || c->busy)
+    if (c->count || c->wrong || c->busy)
         return;
     map_del(j->claims, name_of(&c->uid));
     free(c);
-}
-
-static bool is_due(const struct jobs_claim *c)
-{
-    return c->wrong || c->count < c->known;
 }
 
 /* --- telling Redis --- */
@@ -116,20 +104,16 @@ static int tell(struct task *t, void *arg, struct gather_item **items, size_t co
     int err = 0;
     for (size_t i = 0; i < count; i++)
         wants += ((struct telling *)items[i])->claims;
-    if (wants > has || is_due(c)) {
+    if (wants > has || c->wrong) {
         struct claim claim = {.what = STR(CLAIM_JOBS), .has = has, .wants = wants};
         c->busy = true;
-        c->known = has;
         c->told_ms = loop_now_ms(task_loop(t));
         j->claims_told++;
         err = claims_make(t, &j->claimant, c->uid, true, &claim, 1, &permission);
         c->busy = false;
-        c->wrong = err;
-        if (!err) {
-            c->known = claim.granted;
-            c->refused = wants > has ? claim.granted < wants : c->refused;
+        c->wrong = err || c->count != has; /* one was given up meanwhile */
+        if (!err)
             grant(c, claim.granted - has, permission, items, count);
-        }
     }
     claim_put(j, c);
     return err;
@@ -147,22 +131,9 @@ void jobs_claims_open(struct jobs *j, struct group *g)
 
 /* --- claims --- */
 
-/* One that was given up. */
-static bool pass_on(struct task *t, struct jobs *j, int64_t uid)
-{
-    struct jobs_claim *c = map_get(j->claims, name_of(&uid));
-    if (!c || c->count >= c->known || c->wrong || c->refused ||
-        loop_now_ms(task_loop(t)) - c->told_ms >= PASS_MS)
-        return false;
-    c->count++;
-    return true;
-}
-
 int jobs_claim(struct task *t, struct jobs *j, const struct job *job)
 {
     check(j->claims && j->group); /* jobs_cap, jobs_task */
-    if (pass_on(t, j, job->uid))
-        return 0;
     struct telling x = {.claims = true};
     int err = gather_do(t, &j->tellings, &x.item, job->uid);
     if (err || x.granted)
@@ -179,6 +150,7 @@ void jobs_unclaim(struct jobs *j, int64_t uid)
     struct jobs_claim *c = claim_get(j, uid);
     check(c->count > 0);
     c->count--;
+    c->wrong = true;
 }
 
 static int settle(struct task *t, struct jobs *j, int64_t uid)
@@ -190,14 +162,15 @@ static int settle(struct task *t, struct jobs *j, int64_t uid)
 void jobs_claim_settle(struct task *t, struct jobs *j, int64_t uid)
 {
     const struct jobs_claim *c = map_get(j->claims, name_of(&uid));
-    if (!c || !is_due(c))
+    if (!c || !c->wrong)
         return;
-    const char *text = arena_strdup(task_arena(t), task_error(t));
+    const char *text = *task_error(t) ? arena_strdup(task_arena(t), task_error(t)) : "";
     int err = settle(t, j, uid);
     if (err && err != ERR_CANCELED)
         log_debug("jobs", "a claim of user %lld is given up later: %s", (long long)uid,
                   task_error(t));
-    (void)task_fail(t, 0, "%s", text); /* what became of the job */
+    if (*text || *task_error(t))
+        (void)task_fail(t, 0, "%s", text); /* what became of the job */
 }
 
 int jobs_claims_keep(struct task *t, struct jobs *j)
@@ -212,7 +185,7 @@ int jobs_claims_keep(struct task *t, struct jobs *j)
     for (size_t at = 0; count && map_next(j->claims, &at, &name, &claim);) {
         struct jobs_claim *c = claim;
         c->wrong |= anew || now_ms - c->told_ms >= CLAIM_KEEP_MS;
-        if (is_due(c))
+        if (c->wrong)
             due[n++] = c->uid;
     }
     j->claims_epoch = redis_epoch(j->options.redis);

@@ -10,15 +10,15 @@
 static struct node node;
 
 static struct {
-    size_t done, working, most, asked, in_line, passed;
-    int64_t tries_most, answer_ms;
+    size_t done, working, most, asked, in_line;
+    int64_t tries_most;
     bool hang;       /* the AI does not answer */
-    bool passes;     /* slots are passed on, and what the AI said first is no good */
     bool slow_store; /* what it said is not written */
 } bench;
 
-static int ask_once(struct task *t, const struct job *j)
+static int work(struct task *t, void *arg, const struct job *j)
 {
+    (void)arg;
     bench.in_line++;
     check(!*j->asks);
     int err = job_ask_begin(t, j);
@@ -26,32 +26,16 @@ static int ask_once(struct task *t, const struct job *j)
     check(*j->asks == !err);
     if (err)
         return err;
-    check(job_ask_begin(t, j) == 0); /* it has a slot */
     bench.working++;
     bench.most = bench.working > bench.most ? bench.working : bench.most;
     bench.tries_most = j->tries > bench.tries_most ? j->tries : bench.tries_most;
     do
-        err = task_sleep(t, bench.answer_ms);
+        err = task_sleep(t, 5);
     while (bench.hang && !err);
     bench.working--;
-    return err;
-}
-
-static int work(struct task *t, void *arg, const struct job *j)
-{
-    (void)arg;
-    int err = ask_once(t, j);
-    bool passed = !err && bench.passes && job_ask_pass(j);
-    bench.passed += passed;
-    if (passed)
-        err = task_sleep(t, 2);
-    if (passed && !err)
-        err = ask_once(t, j);
     job_ask_end(j);
     check(!*j->asks);
     bench.asked += !err;
-    if (passed && !err)
-        err = task_sleep(t, 5);
     while (bench.slow_store && !err)
         err = task_sleep(t, 5);
     bench.done += !err;
@@ -113,7 +97,6 @@ static int64_t begin_with(struct task *t, struct side *s, size_t count, int64_t 
                           int64_t concurrency)
 {
     memset(&bench, 0, sizeof bench);
-    bench.answer_ms = 5;
     asking.concurrency = concurrency;
     open_node(t, &node);
     say(t, &node, STR("FLUSHALL"));
@@ -355,7 +338,6 @@ static void test_canceled(struct task *t, void *arg)
            "and Redis knows");
     for (size_t i = 5; i < CLAIMERS; i++)
         jobs_unclaim(s[0].jobs, uid);
-    jobs_claim_settle(t, s[0].jobs, uid);
 
     size_t told = s[0].jobs->claims_told, all = s[0].jobs->tellings.options.clerks_max;
     line_up(t, &s[0], uid, &g, c, all);
@@ -366,41 +348,6 @@ static void test_canceled(struct task *t, void *arg)
     s[0].jobs->tellings.clerks = 0;
     check(jobs_claims_keep(t, s[0].jobs) == 0);
     is_str(claimed(t, uid, "jobs:0000000000000001"), STR("none"), "all of them are given up");
-    end(t, s, 1);
-}
-
-/* A claim that was given up is the next job's, while Redis has not been told. */
-static void test_passed_on(struct task *t, void *arg)
-{
-    (void)arg;
-    struct side s[1];
-    struct claimer c[CLAIMERS];
-    struct group g;
-    int64_t uid = begin(t, s, 1, CLAIMERS);
-    struct job next = {.uid = uid};
-    struct jobs *j = s[0].jobs;
-    line_up(t, &s[0], uid, &g, c, 0);
-    check(group_join(t, &g) == 0);
-    size_t told = j->claims_told;
-    jobs_unclaim(j, uid);
-    is_int(jobs_claim(t, j, &next), 0, "a claim that was given up is taken again");
-    is_int((int64_t)(j->claims_told - told), 0, "without a call");
-    is_int(jobs_claim(t, j, &next), ERR_RATE, "none was given up: one more is refused");
-    jobs_unclaim(j, uid);
-    is_int(jobs_claim(t, j, &next), 0, "after a refusal one that was given up is granted,");
-    is_int((int64_t)(j->claims_told - told), 2, "by a call");
-    jobs_unclaim(j, uid);
-    is_int(jobs_claim(t, j, &next), 0, "then it is taken again");
-    is_int((int64_t)(j->claims_told - told), 2, "without one");
-    pause_ms(t, 300);
-    jobs_unclaim(j, uid);
-    is_int(jobs_claim(t, j, &next), 0, "some time after the last call");
-    is_int((int64_t)(j->claims_told - told), 3, "Redis is asked again");
-    for (size_t i = 0; i < CLAIMERS; i++)
-        jobs_unclaim(j, uid);
-    jobs_claim_settle(t, j, uid);
-    is_str(claimed(t, uid, "jobs:0000000000000001"), STR("none"), "all are given up");
-    is_int((int64_t)map_count(j->claims), 0, "nothing is remembered");
     end(t, s, 1);
 }
 
@@ -429,7 +376,6 @@ static void test_wrong(struct task *t, void *arg)
 
     for (int i = 0; i < 2 * CLAIMERS - 5; i++)
         jobs_unclaim(s[0].jobs, uid);
-    jobs_claim_settle(t, s[0].jobs, uid);
     line_up(t, &s[0], uid, &g, c, 0);
     group_cancel(&s[0].tasks);
     check(group_join(t, &s[0].tasks) == 0 && group_join(t, &g) == 0);
@@ -488,48 +434,6 @@ static void test_ahead(struct task *t, void *arg)
     end(t, s, 1);
 }
 
-static void test_pass(struct task *t, void *arg)
-{
-    (void)arg;
-    struct side s[1];
-    int64_t uid = begin_with(t, s, 1, 2, 2);
-    s[0].jobs->queues[0]->ahead = 2;
-    bench.passes = true;
-    push(t, &s[0], uid, JOBS);
-    go(t, &s[0]);
-    ok(await(t, bench.done == JOBS), "jobs that pass their slots on, and ask again, are done: %zu",
-       bench.done);
-    ok(bench.passed > JOBS / 4, "many had one to pass it to: %zu", bench.passed);
-    is_int((int64_t)bench.most, 2, "two ask at a time");
-    is_int(bench.tries_most, 1, "none has lost a try");
-    printf("# claims were told %zu times\n", s[0].jobs->claims_told);
-    is_int((int64_t)s[0].jobs->queues[0]->early, 0, "all are counted as they were");
-    is_int((int64_t)s[0].jobs->queues[0]->slots.free, 2, "and all slots are free");
-    ok(await(t, str_eq(claimed(t, uid, "jobs:0000000000000001"), STR("none"))),
-       "nothing is claimed any more");
-    end(t, s, 1);
-}
-
-/* Jobs that pass their claims on make room for a run. */
-static void test_pass_room(struct task *t, void *arg)
-{
-    (void)arg;
-    struct side s[1];
-    int64_t uid = begin_with(t, s, 1, 5, 5), began_ms = loop_now_ms(task_loop(t)), workers = 0;
-    s[0].jobs->queues[0]->ahead = 5;
-    bench.passes = true;
-    bench.answer_ms = 100;
-    push(t, &s[0], uid, JOBS);
-    go(t, &s[0]);
-    ok(await(t, bench.working == 5), "jobs have all five calls of their user");
-    is_int(claim_workers(t, &s[0], uid, 0, 5), 0, "a run has none");
-    ok(await(t, (workers = claim_workers(t, &s[0], uid, workers, 5)) == 4),
-       "but soon all save the one that is for jobs");
-    printf("# after %lld ms\n", (long long)(loop_now_ms(task_loop(t)) - began_ms));
-    ok(bench.done < JOBS && bench.passed > 0, "while jobs wait: %zu are done", bench.done);
-    end(t, s, 1);
-}
-
 int main(void)
 {
     start_stores();
@@ -539,11 +443,8 @@ int main(void)
     tap_task(test_lost, NULL, true);
     tap_task(test_together, NULL, true);
     tap_task(test_canceled, NULL, true);
-    tap_task(test_passed_on, NULL, true);
     tap_task(test_wrong, NULL, true);
     tap_task(test_asked, NULL, true);
     tap_task(test_ahead, NULL, true);
-    tap_task(test_pass, NULL, true);
-    tap_task(test_pass_room, NULL, true);
     return stop_stores();
 }

@@ -69,7 +69,7 @@ struct jobs_hand {
     char lease[JOBS_LEASE_BYTES];
     struct task *task;                                              /* while its function runs */
     enum { JOBS_EARLY, JOBS_IN_LINE, JOBS_ASKS, JOBS_ASKED } stage; /* jobs_ask.c */
-    int64_t asks_ms;                                                /* when it last got a slot */
+    int64_t asks_ms;                                                /* when it got its slot */
     bool asks;                                                      /* stage is JOBS_ASKS */
     bool lost;                                                      /* another holder has it */
     int64_t began_us;

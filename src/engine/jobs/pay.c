@@ -54,7 +54,7 @@ static int pay(struct task *t, struct ledger *l, const char *queue, struct str i
 {
     struct ledger_move m = {.uid = uid,
                             .cents = cents,
-                            .request_id = str_printf(task_arena(t), "%s:%.*s", queue, STR_ARG(id))};
+                            .request_id = STR_JOIN(task_arena(t), str_of(queue), STR(":"), id)};
     return cents == 0 ? 0 : ledger_pay(t, l, &m);
 }
 

@@ -25,16 +25,7 @@ static int write_request(struct task *t, void *arg, struct buf *body, int64_t *t
     return 0;
 }
 
-/* A hundred replies may come at once: first the next hundred questions leave, then the values are
- * looked at. */
-static void let_others_ask(struct task *t, const struct extract_query *q)
-{
-    int err = q->last && job_ask_pass(q->last) ? task_stand_back(t, true) : 0;
-    (void)err; /* it comes again with the next wait */
-}
-
-/* A reply without a text is the service's fault, and is asked for again while the job has its slot;
- * values that do not fit are the model's. */
+/* A reply without a text is the service's fault, values that do not fit are the model's. */
 static int read_reply(struct task *t, void *arg, struct str body, int64_t *tokens_used)
 {
     const struct asking *x = arg;
@@ -46,7 +37,6 @@ static int read_reply(struct task *t, void *arg, struct str body, int64_t *token
         return task_fail(t, ERR_PROTO, "%s", problem);
     x->out->simulated =
         str_eq(json_str(json_get(reply, "system_fingerprint")), STR(VERDICT_SIMULATED));
-    let_others_ask(t, x->query);
     int err = extract_reply_read(a, &x->query->reading, text, &x->out->values, &complaint);
     x->out->complaint = err ? complaint : NULL;
     return 0;

@@ -30,10 +30,8 @@ struct extract_query {
     struct str part; /* its text */
     size_t count;    /* of the parts */
     struct str model;
-    struct str complaint;   /* about the last answer; p == NULL: there was none */
-    const bool *asks;       /* of the job: it may ask now */
-    const struct job *last; /* the job, if no further part follows: its slot is free when the answer
-                               is there; NULL: it keeps the slot */
+    struct str complaint; /* about the last answer; p == NULL: there was none */
+    const bool *asks;     /* of the job: it may ask now */
 };
 struct extract_answer {
     struct extract_values values;
@@ -77,6 +75,9 @@ extern const struct job_rows extract_job_rows;
 /* Pushes rows that are pending, by their numbers. When Redis does not answer, jobs_refill_role
  * finds them; so only ERR_CANCELED. */
 MUST_CHECK int extract_push(struct task *t, struct extract *x, int64_t first, int64_t last);
+/* In a task of its own: takes the jobs of rows that are cancelled out of the queue, as far as they
+ * wait there. Those that stay are taken, and find their row cancelled. */
+void extract_withdraw(struct extract *x, int64_t first, int64_t last);
 
 /* --- picked.c --- */
 

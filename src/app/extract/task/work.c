@@ -111,10 +111,7 @@ static int ask_part(struct task *t, struct working *w, struct extract_query *q,
     for (;;) {
         struct extract_answer answer = {.complaint = NULL};
         q->complaint = w->row.complaint;
-        int err = job_ask_begin(t, w->job);
-        if (err)
-            return err;
-        err = x->ask(t, x, q, &answer);
+        int err = x->ask(t, x, q, &answer);
         err = err ? fault_of(t, w, err) : 0;
         if (err) {
             job_reason(w->job, reason_of(err, &answer));
@@ -210,11 +207,10 @@ static int ask_parts(struct task *t, struct working *w, const struct extract_par
         .model = w->row.frozen->model,
         .asks = w->job->asks,
     };
-    int err = 0;
+    int err = job_ask_begin(t, w->job);
     for (size_t i = (size_t)w->row.parts_done; !err && !w->final && i < count; i++) {
         struct extract_values found;
         q.reading.part = i;
-        q.last = i + 1 == count ? w->job : NULL;
         q.part = str_from(w->row.source.text.p + parts[i].begin, parts[i].end - parts[i].begin);
         err = ask_part(t, w, &q, &found);
         if (err || w->final)
